@@ -1,0 +1,62 @@
+"""Reading and writing checkpoints without trusting them.
+
+``torch.load`` (2.6 and newer) builds only classes that are allow-listed. ``allow_list`` adds those that fairseq
+writes; all are plain containers without code of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pickle
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lev_plugins.errors import UserError, require
+
+
+def allow_list() -> None:
+    torch.serialization.add_safe_globals([argparse.Namespace])
+
+
+def load(path: str | Path) -> dict[str, Any]:
+    """A fairseq checkpoint as a dict on the CPU; nothing in the file is executed."""
+    require(os.path.isfile(path), f"there is no checkpoint {path}")
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        named = re.search(r"GLOBAL (\S+)", str(error))
+        what = f"holds {named.group(1)}" if named else "is not a torch checkpoint"
+        raise UserError(
+            f"{path} {what}, which a fairseq checkpoint has no need of: not loaded, nothing executed"
+        ) from error
+    except (RuntimeError, EOFError, OSError) as error:
+        raise UserError(
+            f"{path} cannot be read ({str(error).splitlines()[0]}): it is probably cut short; take an older one"
+        ) from error
+    require(
+        isinstance(state, dict) and "model" in state,
+        f"{path} is a torch file, but no fairseq checkpoint: it has no entry 'model'",
+    )
+    return state
+
+
+def save(state: dict[str, Any], path: str | Path) -> None:
+    """All or nothing: what stood at ``path`` survives until the new file is complete."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            torch.save(state, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(scratch, 0o644)
+        os.replace(scratch, path)
+    except BaseException:
+        os.unlink(scratch)
+        raise

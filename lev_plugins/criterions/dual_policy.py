@@ -1,0 +1,141 @@
+"""Dual-policy learning: the losses of Algorithm 1, L^ins + L^del."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from fairseq.criterions import FairseqCriterion, register_criterion
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.logging import metrics
+from torch import Tensor
+
+from lev_plugins.errors import require
+from lev_plugins.models.levt import IGNORE, ROLLINS, HeadOutput
+
+HEADS = ("deletion", "placeholder", "token")
+VALIDATION_SEED = 1  # roll-ins drawn during validation do not disturb, and do not depend on, training
+
+
+@dataclass
+class DualPolicyConfig(FairseqDataclass):
+    label_smoothing: float = field(default=0.1, metadata={"help": "label smoothing of the token policy"})
+    placeholder_label_smoothing: float = field(
+        default=0.01, metadata={"help": "label smoothing of the placeholder policy"}
+    )
+    deletion_label_smoothing: float = field(
+        default=0.0, metadata={"help": "label smoothing of the deletion policy"}
+    )
+    deletion_rollin: ChoiceEnum(ROLLINS) = field(  # type: ignore[valid-type]
+        default="argmax",
+        metadata={
+            "help": "what the deletion policy learns to delete: the model's own insertions, taken by argmax "
+            "(Algorithm 1) or sampled (Eq. 6), or random words (dae, the ablation of Table 2b)"
+        },
+    )
+    loss_average: ChoiceEnum(["counts", "heads"]) = field(  # type: ignore[valid-type]
+        default="counts",
+        metadata={
+            "help": "counts: the sum over all decisions of all policies, divided by the number of target tokens of "
+            "the update, so that a batch may be split over processes and accumulation steps in any way; heads: the "
+            "plain mean of each policy in each batch, added up, as fairseq's nat_loss does"
+        },
+    )
+
+
+@dataclass
+class HeadLoss:
+    loss: Tensor  # sum over decisions, label smoothing included
+    nll: Tensor  # sum over decisions
+    count: Tensor  # decisions
+    correct: Tensor  # decisions whose argmax is the label
+    label_sum: Tensor  # deletions: how many; placeholders: how many are to come; tokens: of no meaning
+
+
+def head_loss(head: HeadOutput, label_smoothing: float) -> HeadLoss:
+    """Cross-entropy of one policy, summed; keeps the graph alive when there is nothing to decide."""
+    log_probs = F.log_softmax(head.logits.float(), -1)  # (n, classes)
+    decided = head.labels.ne(IGNORE)
+    labels = head.labels.masked_fill(~decided, 0)
+    nll = -log_probs.gather(-1, labels[:, None])[:, 0].masked_fill(~decided, 0.0)
+    loss = nll
+    if label_smoothing > 0:
+        uniform = -log_probs.mean(-1).masked_fill(~decided, 0.0)
+        loss = (1 - label_smoothing) * nll + label_smoothing * uniform
+    correct = (log_probs.argmax(-1).eq(labels) & decided).sum()
+    return HeadLoss(loss.sum(), nll.sum(), decided.sum(), correct, labels.sum())
+
+
+@register_criterion("dual_policy", dataclass=DualPolicyConfig)
+class DualPolicyCriterion(FairseqCriterion):
+    def __init__(
+        self,
+        task: Any,
+        label_smoothing: float,
+        placeholder_label_smoothing: float,
+        deletion_label_smoothing: float,
+        deletion_rollin: str,
+        loss_average: str,
+    ):
+        super().__init__(task)
+        self.smoothing = {
+            "deletion": deletion_label_smoothing,
+            "placeholder": placeholder_label_smoothing,
+            "token": label_smoothing,
+        }
+        flags = {
+            "deletion": "--deletion-label-smoothing",
+            "placeholder": "--placeholder-label-smoothing",
+            "token": "--label-smoothing",
+        }
+        for head, value in self.smoothing.items():
+            require(0 <= value < 1, f"{flags[head]} must be at least 0 and below 1, but is {value}")
+        self.rollin, self.average = str(deletion_rollin), str(loss_average)
+
+    def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True) -> tuple[Tensor, int, dict]:
+        generator = None
+        if not model.training and self.rollin != "argmax":
+            generator = torch.Generator(sample["net_input"]["src_tokens"].device).manual_seed(VALIDATION_SEED)
+        output = model(**sample["net_input"], rollin=self.rollin, generator=generator)
+        heads = {name: head_loss(getattr(output, name), self.smoothing[name]) for name in HEADS}
+        if self.average == "heads":
+            means = {name: head.loss / head.count.clamp(min=1) for name, head in heads.items()}
+            loss, sample_size = sum(means.values(), torch.zeros(())), 1
+        else:
+            loss, sample_size = sum((h.loss for h in heads.values()), torch.zeros(())), sample["ntokens"]
+        log = {
+            "loss": loss.detach(),
+            "ntokens": sample["ntokens"],
+            "nsentences": sample["nsentences"],
+            "sample_size": sample_size,
+        }
+        for name, head in heads.items():
+            log |= {f"{name}_{key}": value.detach() for key, value in vars(head).items()}
+        return loss, sample_size, log
+
+    @staticmethod
+    def reduce_metrics(logging_outputs: list[dict[str, Any]]) -> None:
+        def total(key: str) -> float:
+            return float(sum(log.get(key, 0) for log in logging_outputs))
+
+        size = total("sample_size")
+        metrics.log_scalar("loss", total("loss") / size / math.log(2), size, round=3)
+        for name in HEADS:
+            count = total(f"{name}_count")
+            if count:
+                metrics.log_scalar(f"{name}_loss", total(f"{name}_loss") / count / math.log(2), count, round=3)
+                metrics.log_scalar(f"{name}_nll", total(f"{name}_nll") / count / math.log(2), count, round=3)
+                metrics.log_scalar(f"{name}_accuracy", 100 * total(f"{name}_correct") / count, count, round=2)
+        for name, label in (("deletion", "deletion_rate"), ("placeholder", "insertions_per_slot")):
+            count = total(f"{name}_count")
+            if count:
+                metrics.log_scalar(label, total(f"{name}_label_sum") / count, count, round=3)
+        count = total("token_count")
+        if count:
+            metrics.log_scalar("nll_loss", total("token_nll") / count / math.log(2), count, round=3)
+            metrics.log_derived("ppl", lambda meters: round(2 ** min(meters["nll_loss"].avg, 100), 2))
+
+    @staticmethod
+    def logging_outputs_can_be_summed() -> bool:
+        return True

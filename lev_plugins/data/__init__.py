@@ -1,0 +1,1 @@
+"""From binarised text to batches: fairseq datasets and what they need."""

@@ -1,0 +1,130 @@
+"""(source, optional draft, target) as a fairseq dataset, with the roll-in noise of Algorithm 1."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq.data import BaseWrapperDataset, FairseqDataset, LanguagePairDataset, data_utils
+from torch import Tensor
+
+from lev_plugins.edits import align, insertion_labels, random_deletions
+from lev_plugins.errors import require
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RollIn:
+    """How training states are drawn; every draw depends on (seed, epoch, index) alone.
+
+    So it is the same in any worker, in any batch, on any number of processes and after a restart.
+    """
+
+    seed: int
+    alpha: float = 0.0  # share of drafted examples whose deletions are learnt from the draft
+    beta: float = 0.0  # share of drafted examples whose insertions are learnt from the draft
+    every_epoch: bool = True  # False: the same states in every epoch, for validation
+
+    def generator(self, epoch: int, index: int) -> torch.Generator:
+        mixed = np.random.SeedSequence((self.seed, epoch if self.every_epoch else 0, index))
+        return torch.Generator().manual_seed(int(mixed.generate_state(1, np.uint64)[0] >> 1))
+
+
+class TextEditingDataset(BaseWrapperDataset):
+    """Adds drafts and roll-ins to a ``LanguagePairDataset`` whose two sides both begin with <s>.
+
+    Without ``rollin`` the batches hold what decoding needs and nothing more. The padding side of the source is the
+    pair's; everything on the target side is padded on the right.
+    """
+
+    def __init__(
+        self,
+        pair: LanguagePairDataset,
+        drafts: FairseqDataset | None = None,
+        rollin: RollIn | None = None,
+        pad_to_multiple: int = 1,
+    ):
+        super().__init__(pair)
+        if drafts is not None:
+            require(
+                len(drafts) == len(pair),
+                f"every source line needs one draft line, but there are {len(pair)} source lines and "
+                f"{len(drafts)} drafts",
+            )
+            if pair.tgt_sizes is not None:  # batches are made by the longer of draft and target
+                pair.tgt_sizes = np.maximum(pair.tgt_sizes, drafts.sizes)
+                pair.sizes = np.vstack((pair.src_sizes, pair.tgt_sizes)).T
+        self.drafts, self.rollin, self.pad_to_multiple = drafts, rollin, pad_to_multiple
+        self.epoch = 1
+
+    def set_epoch(self, epoch: int) -> None:
+        super().set_epoch(epoch)
+        self.epoch = epoch
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        pair: LanguagePairDataset = self.dataset
+        target = pair.tgt[index] if pair.tgt is not None else None
+        example: dict[str, Any] = {"id": index, "source": pair.src[index], "target": target}
+        if self.drafts is not None:
+            example["draft"] = self.drafts[index]
+        if self.rollin is not None and target is not None:
+            generator = self.rollin.generator(self.epoch, index)
+            has_draft = self.drafts is not None and example["draft"].numel() > 2
+            u, v = torch.rand(2, generator=generator).tolist()
+            example["insert_into_draft"] = has_draft and u < self.rollin.beta
+            example["delete_from_draft"] = has_draft and v < self.rollin.alpha
+            example["missing"] = random_deletions(target.numel(), generator)
+        return example
+
+    def collater(self, examples: list[dict[str, Any]], pad_to_length: Any = None) -> dict[str, Any]:
+        if not examples:
+            return {}
+        pair: LanguagePairDataset = self.dataset
+        order = sorted(range(len(examples)), key=lambda i: -examples[i]["source"].numel())
+        examples = [examples[i] for i in order]
+        sources = [e["source"] for e in examples]
+        batch: dict[str, Any] = {
+            "id": torch.tensor([e["id"] for e in examples]),
+            "nsentences": len(examples),
+            "ntokens": sum(s.numel() for s in sources),
+            "target": None,
+            "net_input": {
+                "src_tokens": self._pad(sources, left_pad=pair.left_pad_source),
+                "src_lengths": torch.tensor([s.numel() for s in sources]),
+            },
+        }
+        if "draft" in examples[0]:
+            batch["net_input"]["draft"] = self._pad([e["draft"] for e in examples])
+        if examples[0]["target"] is not None:
+            batch["ntokens"] = sum(e["target"].numel() for e in examples)
+            batch["target"] = self._pad([e["target"][1:] for e in examples])  # for scoring: without <s>
+            if self.rollin is not None:
+                batch["net_input"].update(self._states(examples, batch["net_input"].get("draft")))
+        return batch
+
+    def _states(self, examples: list[dict[str, Any]], drafts: Tensor | None) -> dict[str, Tensor]:
+        """Roll-in states and the insertion labels that the expert gives them; on the CPU, off the critical path."""
+        pad = self.dataset.tgt_dict.pad()
+        target = self._pad([e["target"] for e in examples])  # (B, T)
+        missing = torch.zeros_like(target, dtype=torch.bool)
+        for row, example in zip(missing, examples, strict=True):
+            row[: example["missing"].numel()] = example["missing"]
+        states = {"target": target}
+        if drafts is not None:
+            states["from_draft"] = torch.tensor([e["delete_from_draft"] for e in examples])
+            rows = [i for i, e in enumerate(examples) if e["insert_into_draft"]]
+            if rows:
+                present = align(drafts[rows], target[rows], pad).matched
+                missing[rows] = ~present & target[rows].ne(pad)
+        labels = insertion_labels(target, missing, pad)
+        states["kept_tokens"], states["missing_counts"] = labels
+        states["hole_index"] = missing.flatten().nonzero()[:, 0]
+        return states
+
+    def _pad(self, rows: list[Tensor], left_pad: bool = False) -> Tensor:
+        pad = self.dataset.src_dict.pad()
+        return data_utils.collate_tokens(rows, pad, left_pad=left_pad, pad_to_multiple=self.pad_to_multiple)

@@ -1,0 +1,24 @@
+"""The heart of the package: what an edit is, as pure functions on padded token tensors.
+
+Nothing here knows fairseq, a model or a file. Every function leaves its arguments as they were, runs on the
+device of its inputs and never asks the device for a number, so a GPU is not stalled in the training path.
+
+Shapes: B batch, N length of the edited sequence, T length of the target, K insertions in one slot.
+A *slot* is the gap between two neighbouring tokens: a row of N tokens has N - 1 slots.
+"""
+
+from lev_plugins.edits.actions import apply_deletions, apply_placeholders, apply_tokens, deletable
+from lev_plugins.edits.expert import Alignment, InsertionLabels, align, insertion_labels
+from lev_plugins.edits.noise import random_deletions
+
+__all__ = [
+    "Alignment",
+    "InsertionLabels",
+    "align",
+    "apply_deletions",
+    "apply_placeholders",
+    "apply_tokens",
+    "deletable",
+    "insertion_labels",
+    "random_deletions",
+]

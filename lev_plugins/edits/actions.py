@@ -1,0 +1,84 @@
+"""The three actions of an editor: delete tokens, open holes, fill the holes."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def deletable(tokens: Tensor, pad: int) -> Tensor:
+    """Where a token may be deleted: everywhere but at the two boundaries and on padding.
+
+    >>> deletable(torch.tensor([[0, 11, 12, 2, 1]]), pad=1).int()   # 0 = <s>, 2 = </s>, 1 = <pad>
+    tensor([[0, 1, 1, 0, 0]], dtype=torch.int32)
+    """
+    inner = tokens.ne(pad)  # (B, N), True = a token
+    followed = torch.zeros_like(inner)
+    followed[:, :-1] = inner[:, 1:]
+    preceded = torch.zeros_like(inner)
+    preceded[:, 1:] = inner[:, :-1]
+    return inner & followed & preceded
+
+
+def apply_deletions(
+    tokens: Tensor, deleted: Tensor, pad: int, scores: Tensor | None = None
+) -> tuple[Tensor, Tensor | None]:
+    """Remove the tokens marked in ``deleted`` and move the rest to the left; the width stays N.
+
+    >>> y = torch.tensor([[0, 11, 12, 13, 2], [0, 21, 2, 1, 1]])
+    >>> d = torch.tensor([[0, 0, 1, 0, 0], [0, 1, 0, 0, 0]]).bool()
+    >>> apply_deletions(y, d, pad=1)[0]
+    tensor([[ 0, 11, 13,  2,  1],
+            [ 0,  2,  1,  1,  1]])
+    """
+    gone = deleted | tokens.eq(pad)
+    order = gone.to(torch.uint8).argsort(dim=1, stable=True)  # (B, N): kept tokens first, in their order
+    kept = tokens.masked_fill(gone, pad).gather(1, order)
+    if scores is None:
+        return kept, None
+    return kept, scores.masked_fill(gone, 0.0).gather(1, order)
+
+
+def apply_placeholders(
+    tokens: Tensor,
+    counts: Tensor,
+    placeholder: int,
+    pad: int,
+    width: int | None = None,
+    scores: Tensor | None = None,
+) -> tuple[Tensor, Tensor | None]:
+    """Open ``counts[b, i]`` holes between token i and token i + 1.
+
+    ``width`` is the width of the result; without it the longest row decides, which costs a GPU one round trip.
+
+    >>> y = torch.tensor([[0, 11, 2, 1], [0, 21, 22, 2]])
+    >>> p = torch.tensor([[2, 0, 0], [0, 0, 1]])
+    >>> apply_placeholders(y, p, placeholder=9, pad=1)[0]
+    tensor([[ 0,  9,  9, 11,  2],
+            [ 0, 21, 22,  9,  2]])
+    """
+    real = tokens.ne(pad)  # (B, N)
+    counts = counts.masked_fill(~real[:, 1:], 0)  # (B, N - 1)
+    shift = counts.cumsum(1)
+    lengths = real.sum(1) + shift[:, -1]  # (B,)
+    if width is None:
+        width = int(lengths.max())
+    place = torch.arange(tokens.size(1), device=tokens.device).repeat(tokens.size(0), 1)  # (B, N)
+    place[:, 1:] += shift
+    place = place.masked_fill(~real, width).clamp(max=width)  # padding goes to a spare column, cut off below
+    inside = torch.arange(width + 1, device=tokens.device) < lengths[:, None]
+    out = tokens.new_full((tokens.size(0), width + 1), pad).masked_fill(inside, placeholder)
+    out = out.scatter(1, place, tokens)[:, :width]
+    if scores is None:
+        return out, None
+    spread = scores.new_zeros(tokens.size(0), width + 1).scatter(1, place, scores)[:, :width]
+    return out, spread
+
+
+def apply_tokens(tokens: Tensor, holes: Tensor, words: Tensor) -> Tensor:
+    """Put ``words`` where ``holes`` is True; both are (B, N).
+
+    >>> apply_tokens(torch.tensor([[0, 9, 2]]), torch.tensor([[0, 1, 0]]).bool(), torch.tensor([[5, 6, 7]]))
+    tensor([[0, 6, 2]])
+    """
+    return torch.where(holes, words, tokens)

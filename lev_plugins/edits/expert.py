@@ -1,0 +1,84 @@
+"""The expert of Eq. (8): the cheapest insertions and deletions that turn one sequence into another.
+
+Without substitution the cheapest edit keeps a longest common subsequence (LCS), deletes the rest of the draft
+and inserts the rest of the target. Among equally cheap edits the choice is the one fairseq's ``libnat`` makes
+(walking back from the end: insert before delete before keep), so labels agree with it token by token.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from lev_plugins.edits.actions import apply_deletions
+
+
+class Alignment(NamedTuple):
+    kept: Tensor  # (B, N) True = the expert keeps this token of the edited sequence
+    matched: Tensor  # (B, T) True = this target token is already there, False = it must be inserted
+
+
+class InsertionLabels(NamedTuple):
+    tokens: Tensor  # (B, T) y_ins: the target without the missing tokens, moved to the left
+    counts: Tensor  # (B, T - 1) p*: how many tokens are missing in each slot of y_ins
+
+
+def align(tokens: Tensor, target: Tensor, pad: int) -> Alignment:
+    """Which tokens an optimal editor keeps, and which target tokens they account for.
+
+    >>> y = torch.tensor([[0, 11, 12, 13, 2]])           # <s> a b c </s>
+    >>> t = torch.tensor([[0, 12, 14, 13, 15, 2]])       # <s> b x c y </s>
+    >>> kept, matched = align(y, t, pad=1)
+    >>> kept.int(), matched.int()                        # a goes; x and y are to come
+    (tensor([[1, 0, 1, 1, 1]], dtype=torch.int32), tensor([[1, 1, 0, 1, 0, 1]], dtype=torch.int32))
+    """
+    table = _lcs_table(tokens, target, pad)
+    batch = tokens.size(0)
+    kept = torch.zeros_like(tokens, dtype=torch.bool)
+    # (B, T + 1): column j + 1 is target position j; column 0 collects the rows that match nothing in a step
+    matched = torch.zeros(batch, target.size(1) + 1, dtype=torch.bool, device=target.device)
+    value = table[-1][:, -1:]  # (B, 1): how many matches are left to place
+    for i in range(tokens.size(1), 0, -1):
+        # the first column that reaches `value`: everything right of it was inserted
+        column = (table[i] < value).sum(1, keepdim=True)
+        keep = table[i - 1].gather(1, column) < value
+        kept[:, i - 1] = keep[:, 0]
+        matched.scatter_(1, column * keep, True)
+        value = value - keep.to(value.dtype)
+    return Alignment(kept, matched[:, 1:])
+
+
+def _lcs_table(tokens: Tensor, target: Tensor, pad: int) -> list[Tensor]:
+    """``table[i][b, j]``: length of the LCS of the first i tokens and the first j target tokens; N + 1 of (B, T + 1).
+
+    A row needs its own left neighbour, ``L[i][j] = max(L[i-1][j], L[i-1][j-1] + equal, L[i][j-1])``; since a row
+    never decreases, the last term is a running maximum and a whole row is one vector operation.
+    """
+    words = target.masked_fill(target.eq(pad), -1)  # padding equals nothing
+    row = torch.zeros(target.size(0), target.size(1) + 1, dtype=torch.int32, device=target.device)
+    table = [row]
+    for i in range(tokens.size(1)):
+        diagonal = row[:, :-1] + tokens[:, i : i + 1].eq(words)
+        row = torch.cat([row[:, :1], torch.maximum(row[:, 1:], diagonal).cummax(1).values], 1)
+        table.append(row)
+    return table
+
+
+def insertion_labels(target: Tensor, missing: Tensor, pad: int) -> InsertionLabels:
+    """What to insert into a target from which ``missing`` was taken out; needs no alignment.
+
+    ``missing`` (B, T) never marks the boundaries. Slots that lie in the padding of y_ins get 0.
+
+    >>> t = torch.tensor([[0, 11, 12, 13, 2]])
+    >>> m = torch.tensor([[0, 1, 0, 1, 0]]).bool()
+    >>> insertion_labels(t, m, pad=1)
+    InsertionLabels(tokens=tensor([[ 0, 12,  2,  1,  1]]), counts=tensor([[1, 1, 0, 0]]))
+    """
+    there = target.ne(pad) & ~missing
+    # every token that is there goes into slot (its rank - 1); the gap to the one before it is that slot's count
+    rank = there.cumsum(1) - 1  # (B, T): of a missing token, the rank of the last token before it
+    counts = torch.zeros_like(target).scatter_add(1, rank.clamp(min=0), missing.to(target.dtype))
+    kept, _ = apply_deletions(target, missing, pad)
+    return InsertionLabels(kept, counts[:, :-1])

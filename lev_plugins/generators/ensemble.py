@@ -1,0 +1,116 @@
+"""Several models as one: the mean of their probabilities, head by head."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lev_plugins.errors import require
+from lev_plugins.models.levt import LevT, Memory
+
+
+@dataclass
+class Passes:
+    """What each model said of the canvas in one pass, and for which rows (B,) it still holds."""
+
+    states: list[list[Tensor]]
+    valid: Tensor
+
+
+@dataclass
+class Memories:
+    each: list[Memory]
+
+    def select(self, rows: Tensor) -> Memories:
+        return Memories([memory.select(rows) for memory in self.each])
+
+
+def mean_log_probs(logits: list[Tensor]) -> Tensor:
+    log_probs = [F.log_softmax(each.float(), -1) for each in logits]
+    if len(log_probs) == 1:
+        return log_probs[0]
+    return torch.logsumexp(torch.stack(log_probs), 0) - math.log(len(log_probs))
+
+
+class Ensemble:
+    def __init__(self, models: list[LevT]):
+        first = models[0]
+        for model in models[1:]:
+            for name in ("placeholder", "max_insertions"):
+                mine, theirs = getattr(first, name), getattr(model, name)
+                require(
+                    mine == theirs,
+                    f"the models of an ensemble must agree on --{name.replace('_', '-')}, but they have {mine} and "
+                    f"{theirs}",
+                )
+        self.models = models
+        self.placeholder = first.placeholder
+        self.max_target_positions = min(model.max_positions()[1] for model in models)
+        # may the states of the deletion pass serve the placeholder policy?
+        self.shared = all(m.decoder.sharing["deletion"] == m.decoder.sharing["placeholder"] for m in models)
+
+    def eval(self) -> None:
+        for model in self.models:
+            model.eval()
+
+    def zeros(self, tokens: Tensor) -> Tensor:
+        return torch.zeros(tokens.shape, dtype=torch.float, device=tokens.device)
+
+    def encode(self, src_tokens: Tensor) -> Memories:
+        return Memories([model.encode(src_tokens) for model in self.models])
+
+    def states(self, head: str, tokens: Tensor, memories: Memories) -> Passes:
+        every = torch.ones(tokens.size(0), dtype=torch.bool, device=tokens.device)
+        pairs = zip(self.models, memories.each, strict=True)
+        return Passes([model.decoder.states(head, tokens, memory) for model, memory in pairs], every)
+
+    def deletion(self, passes: Passes) -> Tensor:
+        """(B, T, 2)"""
+        pairs = zip(self.models, passes.states, strict=True)
+        return mean_log_probs([model.decoder.deletion_logits(states) for model, states in pairs])
+
+    def placeholder_scores(self, tokens: Tensor, memories: Memories, passes: Passes | None, rows: Tensor) -> Tensor:
+        """Log-probabilities (b, T - 1, K + 1) for ``rows`` (b,), reusing ``passes`` where they hold."""
+        if passes is None or not self.shared:
+            return self._placeholder(tokens, memories, rows, None)
+        known = passes.valid[rows]  # (b,)
+        if bool(known.all()):
+            return self._placeholder(tokens, memories, rows, passes)
+        if not bool(known.any()):
+            return self._placeholder(tokens, memories, rows, None)
+        old = self._placeholder(tokens, memories, rows[known], passes)
+        new = self._placeholder(tokens, memories, rows[~known], None)
+        scores = old.new_empty(rows.numel(), *old.shape[1:])
+        scores[known], scores[~known] = old, new
+        return scores
+
+    def _placeholder(self, tokens: Tensor, memories: Memories, rows: Tensor, passes: Passes | None) -> Tensor:
+        every = rows.numel() == tokens.size(0)
+        tokens = tokens if every else tokens[rows]
+        logits = []
+        for i, (model, memory) in enumerate(zip(self.models, memories.each, strict=True)):
+            known = None
+            if passes is not None:
+                needed = passes.states[i][: model.decoder.depths["placeholder"] + 1]
+                known = needed if every else [state[rows] for state in needed]
+            complete = known is not None and len(known) > model.decoder.depths["placeholder"]
+            source = memory if every or complete else memory.select(rows)
+            logits.append(
+                model.decoder.placeholder_logits(model.decoder.states("placeholder", tokens, source, known))
+            )
+        return mean_log_probs(logits)
+
+    def tokens(self, tokens: Tensor, memories: Memories, rows: Tensor, holes: Tensor) -> Tensor:
+        """Log-probabilities (n, V) at the holes (b, T) of ``rows`` (b,)."""
+        if rows.numel() < tokens.size(0):
+            tokens, memories = tokens[rows], memories.select(rows)
+        index = holes.flatten().nonzero()[:, 0]
+        logits = []
+        for model, memory in zip(self.models, memories.each, strict=True):
+            states = model.decoder.states("token", tokens, memory)
+            logits.append(model.decoder.token_logits(states, index))
+        return mean_log_probs(logits)

@@ -1,0 +1,273 @@
+"""Iterative refinement: Algorithm 2 of the LevT paper, over a batch in which every sentence leaves when it is done.
+
+One iteration is three named steps, each a policy and its action: ``_delete``, ``_open`` (placeholders), ``_fill``.
+A sentence ends when
+
+* an iteration returns what it was given: nothing to delete, nothing to insert;
+* what is left after the deletions is what was left one iteration before: the policies undo each other for ever;
+* ``max_iter`` iterations are over.
+
+A Transformer pass is not run where its result is known: a sentence that lost no token enters the placeholder step
+with the states of the deletion step (where the two policies share blocks), and one that got no placeholder has no
+third pass.
+
+Shapes: B sentences under way (times candidates), T width of the canvas.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from lev_plugins.edits import apply_deletions, apply_placeholders, apply_tokens, deletable
+from lev_plugins.errors import require
+from lev_plugins.generators.ensemble import Ensemble
+from lev_plugins.generators.rerank import rerank
+from lev_plugins.models.levt import LevT
+
+
+@dataclass(frozen=True)
+class RefinementOptions:
+    max_iter: int = 10  # the timeout: iterations after the first
+    gamma: float = 0.0  # subtracted from the log-probability of inserting nothing, section 3.3
+    max_ratio: float = 2.0  # a sentence of more than this many times the source's tokens gets no more placeholders
+    max_ratio_floor: int = 10  # ... but every sentence may have this many
+    min_length: int = 0  # words a sentence must have
+    adaptive: bool = True  # False: run all iterations
+    candidates: int = 1  # the greedy result and this many - 1 sampled ones
+    temperature: float = 1.0  # of the sampled candidates
+    retain_history: bool = False
+
+    def __post_init__(self) -> None:
+        rules = [
+            ("--iter-decode-max-iter", self.max_iter, 0),
+            ("--max-ratio", self.max_ratio, 0),
+            ("--max-ratio-floor", self.max_ratio_floor, 0),
+            ("--min-words", self.min_length, 0),
+            ("--iter-decode-with-beam", self.candidates, 1),
+        ]
+        for name, value, least in rules:
+            require(value >= least, f"{name} must be at least {least}, but is {value}")
+        require(self.temperature > 0, f"--temperature must be above 0, but is {self.temperature}")
+
+
+@dataclass
+class Canvas:
+    """The sentences under way."""
+
+    tokens: Tensor  # (B, T)
+    scores: Tensor  # (B, T) log-probability of each token when it was inserted, 0 for the boundaries
+    rows: Tensor  # (B,) which result each belongs to
+    limits: Tensor  # (B,) tokens from which on a sentence gets no placeholders
+    sampled: Tensor  # (B,) True = a candidate drawn at random
+    states: list[list[Tensor]] = field(default_factory=list)  # per step so far, what each row looked like
+
+    def select(self, keep: Tensor) -> Canvas:
+        return Canvas(
+            self.tokens[keep],
+            self.scores[keep],
+            self.rows[keep],
+            self.limits[keep],
+            self.sampled[keep],
+            [row for row, kept in zip(self.states, keep.tolist(), strict=True) if kept] if self.states else [],
+        )
+
+    def remember(self, pad: int) -> None:
+        for history, tokens in zip(self.states, self.tokens, strict=True):
+            history.append(tokens[tokens.ne(pad)])
+
+
+class RefinementGenerator:
+    """fairseq's generator interface around Algorithm 2: ``generate(models, sample)`` -> n-best lists of dicts."""
+
+    def __init__(
+        self,
+        models: list[Any],
+        tgt_dict: Any,
+        options: RefinementOptions,
+        reranker: Any | None = None,
+        eos_penalty: float | None = None,
+    ):
+        editors = [m for m in models if isinstance(m, LevT)]
+        require(bool(editors), "decoding by refinement needs a levt checkpoint in --path")
+        self.ensemble = Ensemble(editors)
+        self.options, self.reranker, self.tgt_dict = options, reranker, tgt_dict
+        self.bos, self.pad, self.eos = tgt_dict.bos(), tgt_dict.pad(), tgt_dict.eos()
+        self.placeholder = self.ensemble.placeholder
+        self.unk = tgt_dict.unk()
+        self.random = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
+
+    @torch.no_grad()
+    def generate(
+        self, models: Any, sample: dict[str, Any], prefix_tokens: Tensor | None = None, constraints: Any = None
+    ) -> list[list[dict[str, Any]]]:
+        require(
+            prefix_tokens is None, "--prefix-size keeps a prefix by left-to-right search; give a draft instead"
+        )
+        require(constraints is None, "--constraints is for left-to-right search; a levt takes a draft instead")
+        self.ensemble.eval()
+        net_input = sample["net_input"]
+        results = self._refine(net_input["src_tokens"], net_input.get("draft"))
+        n = self.options.candidates
+        groups = [results[i : i + n] for i in range(0, len(results), n)]
+        if self.reranker is not None:
+            rerank(self.reranker, self.tgt_dict, net_input["src_tokens"], groups)
+        return [sorted(group, key=lambda hypo: -float(hypo["score"])) for group in groups]
+
+    def _refine(self, src_tokens: Tensor, draft: Tensor | None) -> list[dict[str, Any]]:
+        memory = self.ensemble.encode(src_tokens)
+        canvas = self._start(src_tokens, draft)
+        if self.options.candidates > 1:
+            memory = memory.select(canvas.rows // self.options.candidates)
+        results: list[dict[str, Any]] = [{} for _ in range(canvas.rows.numel())]
+        left_before: Tensor | None = None  # what the last iteration's deletions left
+        scores_before: Tensor | None = None
+        for step in range(self.options.max_iter + 1):
+            given = canvas.tokens
+            passes = self._delete(canvas, memory)
+            undone = same_rows(canvas.tokens, left_before, self.pad) & same_rows(canvas.scores, scores_before, 0)
+            left_before, scores_before = canvas.tokens, canvas.scores
+            self._open(canvas, memory, passes)
+            self._fill(canvas, memory)
+            done = torch.full_like(canvas.rows, step == self.options.max_iter, dtype=torch.bool)
+            if self.options.adaptive:
+                done = done | same_rows(canvas.tokens, given, self.pad) | (undone & ~canvas.sampled)
+            finished = done.tolist()
+            for i in [i for i, end in enumerate(finished) if end]:
+                results[int(canvas.rows[i])] = self._result(canvas, i, step)
+            if all(finished):
+                break
+            if any(finished):
+                canvas, memory = canvas.select(~done), memory.select((~done).nonzero()[:, 0])
+                left_before, scores_before = left_before[~done], scores_before[~done]
+            self._trim(canvas)
+        return results
+
+    def _start(self, src_tokens: Tensor, draft: Tensor | None) -> Canvas:
+        """y^0: the draft, or <s> </s>."""
+        batch, n = src_tokens.size(0), self.options.candidates
+        if draft is None:
+            draft = src_tokens.new_tensor([self.bos, self.eos]).repeat(batch, 1)
+        tokens = draft.repeat_interleave(n, 0)
+        lengths = src_tokens.ne(self.pad).sum(1).repeat_interleave(n)
+        limits = (lengths * self.options.max_ratio).clamp(min=self.options.max_ratio_floor).long()
+        rows = torch.arange(batch * n, device=src_tokens.device)
+        canvas = Canvas(tokens, self.ensemble.zeros(tokens), rows, limits, rows % n > 0)
+        if self.options.retain_history:
+            canvas.states = [[] for _ in range(batch * n)]
+            canvas.remember(self.pad)
+        return canvas
+
+    def _delete(self, canvas: Canvas, memory: Any) -> Any:
+        """y' = E(y, d); returns the pass for the placeholder step to reuse."""
+        passes = None
+        words = deletable(canvas.tokens, self.pad)
+        if bool(words.any()):  # else all are empty, and there is nothing to skip past
+            passes = self.ensemble.states("deletion", canvas.tokens, memory)
+            deleted = self.ensemble.deletion(passes).argmax(-1).bool() & words
+            passes.valid = ~deleted.any(1) & words.any(1)
+            canvas.tokens, canvas.scores = apply_deletions(canvas.tokens, deleted, self.pad, canvas.scores)
+        if self.options.retain_history:
+            canvas.remember(self.pad)
+        return passes
+
+    def _open(self, canvas: Canvas, memory: Any, passes: Any) -> None:
+        """y'' = E(y', p)"""
+        lengths = canvas.tokens.ne(self.pad).sum(1)
+        open_to_more = lengths < canvas.limits  # (B,)
+        if bool(open_to_more.any()):
+            rows = open_to_more.nonzero()[:, 0]
+            counts = torch.zeros_like(canvas.tokens[:, 1:])
+            scores = self.ensemble.placeholder_scores(canvas.tokens, memory, passes, rows)  # (b, T - 1, K + 1)
+            if self.options.gamma > 0:
+                scores[:, :, 0] -= self.options.gamma
+            picked = self._pick(scores, canvas.sampled[rows])
+            picked = torch.minimum(picked, canvas.limits[rows, None])
+            counts[rows] = self._at_least(picked, scores, lengths[rows], canvas.tokens[rows])
+            counts = self._within_table(counts, lengths, canvas.tokens)
+            canvas.tokens, spread = apply_placeholders(
+                canvas.tokens, counts, self.placeholder, self.pad, scores=canvas.scores
+            )
+            assert spread is not None
+            canvas.scores = spread
+        if self.options.retain_history:
+            canvas.remember(self.pad)
+
+    def _fill(self, canvas: Canvas, memory: Any) -> None:
+        """y = E(y'', t)"""
+        holes = canvas.tokens.eq(self.placeholder)
+        rows = holes.any(1).nonzero()[:, 0]
+        if rows.numel():
+            found = holes[rows]
+            log_probs = self.ensemble.tokens(canvas.tokens, memory, rows, found)  # (n, V)
+            choice = log_probs.clone()
+            choice[:, [self.bos, self.pad, self.eos]] = -math.inf  # no word; the probabilities stay as they are
+            sampled = canvas.sampled[rows][:, None].expand_as(found)[found]
+            picked = self._pick(choice, sampled)
+            words = canvas.tokens.clone()
+            words[holes] = picked
+            canvas.tokens = apply_tokens(canvas.tokens, holes, words)
+            canvas.scores = canvas.scores.clone()
+            canvas.scores[holes] = log_probs.gather(1, picked[:, None])[:, 0]
+        if self.options.retain_history:
+            canvas.remember(self.pad)
+
+    def _pick(self, scores: Tensor, sampled: Tensor) -> Tensor:
+        """(n, ..., classes) -> (n, ...): the best class, or a drawn one in the rows of ``sampled`` (n,)."""
+        best = scores.argmax(-1)
+        if bool(sampled.any()):
+            weights = (scores[sampled].float() / self.options.temperature).softmax(-1)
+            flat = weights.flatten(0, -2).cpu()
+            drawn = torch.multinomial(flat, 1, generator=self.random)
+            best[sampled] = drawn.view(weights.shape[:-1]).to(best.device)
+        return best
+
+    def _at_least(self, counts: Tensor, scores: Tensor, lengths: Tensor, tokens: Tensor) -> Tensor:
+        """Make good what a sentence lacks of ``min_length`` words, in the slot most ready to take one."""
+        if not self.options.min_length:
+            return counts
+        slots = tokens[:, 1:].ne(self.pad)
+        counts = counts.masked_fill(~slots, 0)
+        lack = (self.options.min_length + 2 - lengths - counts.sum(1)).clamp(min=0)  # (b,)
+        slot = scores[:, :, 0].masked_fill(~slots, math.inf).argmin(1, keepdim=True)
+        return counts.scatter_add(1, slot, lack[:, None])
+
+    def _within_table(self, counts: Tensor, lengths: Tensor, tokens: Tensor) -> Tensor:
+        """Never more tokens than the decoder has positions for: slots on the left are served first."""
+        counts = counts.masked_fill(tokens[:, 1:].eq(self.pad), 0)
+        room = (self.ensemble.max_target_positions - lengths).clamp(min=0)[:, None]
+        before = counts.cumsum(1) - counts
+        return torch.minimum(counts, (room - before).clamp(min=0))
+
+    def _trim(self, canvas: Canvas) -> None:
+        width = int(canvas.tokens.ne(self.pad).sum(1).max())
+        canvas.tokens, canvas.scores = canvas.tokens[:, :width], canvas.scores[:, :width]
+
+    def _result(self, canvas: Canvas, i: int, step: int) -> dict[str, Any]:
+        """A hypothesis as fairseq prints it. The score is the mean over all tokens, boundaries included."""
+        real = canvas.tokens[i].ne(self.pad)
+        scores = canvas.scores[i][real]
+        result = {
+            "tokens": canvas.tokens[i][real][1:],  # without <s>, as everywhere in fairseq
+            "positional_scores": scores[1:],
+            "score": scores.mean(),
+            "steps": step,
+            "alignment": None,
+            "attention": None,
+        }
+        if self.options.retain_history:
+            result["history"] = [{"tokens": tokens} for tokens in canvas.states[i]]
+        return result
+
+
+def same_rows(x: Tensor, y: Tensor | None, fill: float) -> Tensor:
+    """(B,) True where two rows hold the same, however much padding follows."""
+    if y is None:
+        return torch.zeros(x.size(0), dtype=torch.bool, device=x.device)
+    width = min(x.size(1), y.size(1))
+    same = x[:, :width].eq(y[:, :width]).all(1)
+    return same & x[:, width:].eq(fill).all(1) & y[:, width:].eq(fill).all(1)

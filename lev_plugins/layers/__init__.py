@@ -1,0 +1,23 @@
+"""The few Transformer parts the models share.
+
+One alphabet for shapes, here and on every line that reshapes:
+
+    B batch   S source length   T target length   C channels   H heads   K insertions a slot   V vocabulary
+
+Activations are batch first, (B, T, C). One polarity for attention masks: ``True`` = may be attended to.
+"""
+
+from lev_plugins.layers.attention import CrossAttention, KeysValues, SelfAttention, attention_mask
+from lev_plugins.layers.embedding import TextEmbedding
+from lev_plugins.layers.transformer import DecoderLayer, EncoderLayer, LayerShape
+
+__all__ = [
+    "CrossAttention",
+    "DecoderLayer",
+    "EncoderLayer",
+    "KeysValues",
+    "LayerShape",
+    "SelfAttention",
+    "TextEmbedding",
+    "attention_mask",
+]

@@ -1,0 +1,58 @@
+"""Token plus position embeddings (Eq. 2, l = 0)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+def token_embedding(size: int, dim: int, pad: int) -> nn.Embedding:
+    table = nn.Embedding(size, dim, padding_idx=pad)
+    nn.init.normal_(table.weight, std=dim**-0.5)
+    nn.init.zeros_(table.weight[pad])
+    return table
+
+
+class TextEmbedding(nn.Module):
+    """Looks tokens up, scales by sqrt(C), adds positions counted over real tokens only, so the padding side is moot."""
+
+    sinusoids: Tensor
+
+    def __init__(
+        self, tokens: nn.Embedding, max_positions: int, learned: bool, scale: bool, dropout: float
+    ):
+        super().__init__()
+        dim = tokens.embedding_dim
+        assert tokens.padding_idx is not None
+        self.pad: int = tokens.padding_idx
+        self.max_positions = max_positions
+        self.scale = math.sqrt(dim) if scale else 1.0
+        self.dropout = dropout
+        self.tokens = tokens
+        # the first real token has position pad + 1, as in fairseq, so that tables can be exchanged
+        rows = max_positions + self.pad + 1
+        self.learned: nn.Embedding | None = token_embedding(rows, dim, self.pad) if learned else None
+        if not learned:
+            self.register_buffer("sinusoids", sinusoid_table(rows, dim, self.pad), persistent=False)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """(B, T) -> (B, T, C)"""
+        real = tokens.ne(self.pad).long()
+        positions = real.cumsum(1) * real + self.pad
+        table = self.learned.weight if self.learned is not None else self.sinusoids
+        x = self.scale * self.tokens(tokens) + F.embedding(positions, table, self.pad)
+        return F.dropout(x, self.dropout, self.training)
+
+
+def sinusoid_table(rows: int, dim: int, pad: int) -> Tensor:
+    """sin in the first half of the channels, cos in the second, wavelengths from 2 pi to 10000 * 2 pi: (rows, C)."""
+    half = dim // 2
+    wavelengths = torch.exp(torch.arange(half) * (-math.log(10000) / max(half - 1, 1)))
+    angles = torch.arange(rows)[:, None] * wavelengths
+    table = torch.zeros(rows, dim)
+    table[:, : 2 * half] = torch.cat([angles.sin(), angles.cos()], 1)
+    table[pad] = 0.0
+    return table

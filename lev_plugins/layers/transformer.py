@@ -1,0 +1,95 @@
+"""Transformer blocks, pre- or post-norm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch.nn.functional as F
+from fairseq.utils import get_activation_fn
+from torch import Tensor, nn
+
+from lev_plugins.layers.attention import CrossAttention, KeysValues, SelfAttention
+
+
+@dataclass(frozen=True)
+class LayerShape:
+    """What a block is made of: widths, heads, drop-out rates."""
+
+    dim: int
+    ffn_dim: int
+    heads: int
+    pre_norm: bool = False
+    activation: str = "relu"
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.dim % self.heads:
+            raise ValueError(
+                f"the width must be a multiple of the number of attention heads, but width {self.dim} is not a "
+                f"multiple of {self.heads} heads: change --encoder-/--decoder-embed-dim or -attention-heads"
+            )
+
+
+class Residual(nn.Module):
+    """Where a block's sub-layers meet its residual stream: normalise before (pre-norm) or after the sum."""
+
+    def __init__(self, shape: LayerShape):
+        super().__init__()
+        self.pre_norm, self.dropout = shape.pre_norm, shape.dropout
+        self.norm = nn.LayerNorm(shape.dim)
+
+    def enter(self, x: Tensor) -> Tensor:
+        return self.norm(x) if self.pre_norm else x
+
+    def leave(self, x: Tensor, update: Tensor) -> Tensor:
+        x = x + F.dropout(update, self.dropout, self.training)
+        return x if self.pre_norm else self.norm(x)
+
+
+class FeedForward(nn.Module):
+    def __init__(self, shape: LayerShape):
+        super().__init__()
+        self.fc1 = nn.Linear(shape.dim, shape.ffn_dim)
+        self.fc2 = nn.Linear(shape.ffn_dim, shape.dim)
+        self.activation = get_activation_fn(shape.activation)
+        self.dropout = shape.activation_dropout
+        for linear in (self.fc1, self.fc2):
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.fc2(F.dropout(self.activation(self.fc1(x)), self.dropout, self.training))
+
+
+class EncoderLayer(nn.Module):
+    def __init__(self, shape: LayerShape):
+        super().__init__()
+        self.self_attn = SelfAttention(shape.dim, shape.heads, shape.attention_dropout)
+        self.self_attn_residual = Residual(shape)
+        self.ffn = FeedForward(shape)
+        self.ffn_residual = Residual(shape)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        x = self.self_attn_residual.leave(x, self.self_attn(self.self_attn_residual.enter(x), mask))
+        return self.ffn_residual.leave(x, self.ffn(self.ffn_residual.enter(x)))
+
+
+class DecoderLayer(nn.Module):
+    """A block with cross-attention; ``mask`` (B, 1, 1, T) and ``source_mask`` (B, 1, 1, S): True = may be attended to."""
+
+    def __init__(self, shape: LayerShape, source_dim: int):
+        super().__init__()
+        self.self_attn = SelfAttention(shape.dim, shape.heads, shape.attention_dropout)
+        self.self_attn_residual = Residual(shape)
+        self.cross_attn = CrossAttention(shape.dim, shape.heads, source_dim, shape.attention_dropout)
+        self.cross_attn_residual = Residual(shape)
+        self.ffn = FeedForward(shape)
+        self.ffn_residual = Residual(shape)
+
+    def forward(self, x: Tensor, mask: Tensor | None, source: KeysValues, source_mask: Tensor | None) -> Tensor:
+        x = self.self_attn_residual.leave(x, self.self_attn(self.self_attn_residual.enter(x), mask))
+        seen = self.cross_attn(self.cross_attn_residual.enter(x), source, source_mask)
+        x = self.cross_attn_residual.leave(x, seen)
+        return self.ffn_residual.leave(x, self.ffn(self.ffn_residual.enter(x)))

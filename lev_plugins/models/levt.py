@@ -1,0 +1,408 @@
+"""Levenshtein Transformer (Gu, Wang and Zhao, 2019, https://arxiv.org/abs/1905.11006).
+
+A Transformer whose decoder sees a whole sequence y at once and has three heads, the policies of section 3.1:
+
+    deletion     pi^del(d | i, y)   one of 2 classes a token            Eq. (3)
+    placeholder  pi^plh(p | i, y')  one of K_max + 1 counts a slot      Eq. (4)
+    token        pi^tok(t | i, y'') one of V words a placeholder        Eq. (5)
+
+Shapes: B batch, S source length, T target length, C channels, V vocabulary (see ``lev_plugins.layers``).
+Padding of y is always on the right; the source may be padded on either side.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
+from fairseq.utils import get_available_activation_fns
+from omegaconf import II
+from torch import Tensor, nn
+
+from lev_plugins.edits import align
+from lev_plugins.errors import require
+from lev_plugins.layers import DecoderLayer, EncoderLayer, KeysValues, LayerShape, TextEmbedding, attention_mask
+from lev_plugins.layers.embedding import token_embedding
+
+IGNORE = -100  # a label that no loss looks at
+
+# Table 2a: which Transformer stack each policy reads from
+SHARING = {
+    "all": {"deletion": "shared", "placeholder": "shared", "token": "shared"},
+    "plh-tok": {"deletion": "deletion", "placeholder": "shared", "token": "shared"},
+    "tok-del": {"deletion": "shared", "placeholder": "placeholder", "token": "shared"},
+    "none": {"deletion": "deletion", "placeholder": "placeholder", "token": "shared"},
+}
+SHARING_CHOICES = ChoiceEnum(list(SHARING))
+PLACEHOLDER_CHOICES = ChoiceEnum(["plh", "unk"])
+ROLLINS = ["argmax", "sample", "dae"]
+
+
+@dataclass
+class LevTConfig(FairseqDataclass):
+    encoder_embed_dim: int = field(default=512, metadata={"help": "encoder width"})
+    encoder_ffn_embed_dim: int = field(default=2048, metadata={"help": "encoder feed-forward width"})
+    encoder_layers: int = field(default=6, metadata={"help": "encoder blocks"})
+    encoder_attention_heads: int = field(default=8, metadata={"help": "encoder attention heads"})
+    encoder_normalize_before: bool = field(default=False, metadata={"help": "pre-norm in the encoder"})
+    encoder_learned_pos: bool = field(default=False, metadata={"help": "learned positions in the encoder"})
+    decoder_embed_dim: int = field(default=512, metadata={"help": "decoder width"})
+    decoder_ffn_embed_dim: int = field(default=2048, metadata={"help": "decoder feed-forward width"})
+    decoder_layers: int = field(default=6, metadata={"help": "decoder blocks; the token policy reads the last"})
+    decoder_attention_heads: int = field(default=8, metadata={"help": "decoder attention heads"})
+    decoder_normalize_before: bool = field(default=False, metadata={"help": "pre-norm in the decoder"})
+    decoder_learned_pos: bool = field(default=False, metadata={"help": "learned positions in the decoder"})
+    deletion_layers: int = field(
+        default=0, metadata={"help": "early exit: the deletion policy reads this block (0: the last)"}
+    )
+    placeholder_layers: int = field(
+        default=0, metadata={"help": "early exit: the placeholder policy reads this block (0: the last)"}
+    )
+    share_weights: SHARING_CHOICES = field(
+        default="all", metadata={"help": "which policies share decoder blocks (Table 2a of the paper)"}
+    )
+    max_insertions: int = field(
+        default=255, metadata={"help": "K_max: the most placeholders one slot can get in one iteration"}
+    )
+    placeholder: PLACEHOLDER_CHOICES = field(
+        default="plh",
+        metadata={"help": "what stands in a hole: a symbol of its own, or <unk> as in fairseq's LevT"},
+    )
+    activation_fn: ChoiceEnum(get_available_activation_fns()) = field(  # type: ignore[valid-type]
+        default="relu", metadata={"help": "activation in the feed-forward layers"}
+    )
+    dropout: float = field(default=0.1, metadata={"help": "dropout"})
+    attention_dropout: float = field(default=0.0, metadata={"help": "dropout of attention weights"})
+    activation_dropout: float = field(default=0.0, metadata={"help": "dropout after the activation"})
+    share_all_embeddings: bool = field(
+        default=False, metadata={"help": "one table for source, target and output (needs a joined dictionary)"}
+    )
+    share_decoder_input_output_embed: bool = field(
+        default=False, metadata={"help": "one table for target input and output"}
+    )
+    no_scale_embedding: bool = field(default=False, metadata={"help": "do not scale embeddings by sqrt(width)"})
+    apply_bert_init: bool = field(default=False, metadata={"help": "normal(0, 0.02) initialisation, as BERT's"})
+    max_source_positions: int = II("task.max_source_positions")
+    max_target_positions: int = II("task.max_target_positions")
+
+
+@dataclass
+class HeadOutput:
+    """What one policy hands the criterion: n decisions, whatever their place in the batch."""
+
+    logits: Tensor  # (n, classes)
+    labels: Tensor  # (n,), IGNORE where there is nothing to decide
+
+
+@dataclass
+class LevTOutput:
+    deletion: HeadOutput
+    placeholder: HeadOutput
+    token: HeadOutput
+
+
+class Memory(NamedTuple):
+    """An encoded source: per decoder stack and block, the keys and values that cross-attention reads."""
+
+    keys_values: dict[str, list[KeysValues]]
+    mask: Tensor | None  # (B, 1, 1, S), True = may be attended to
+    lengths: Tensor  # (B,) source tokens, boundaries included
+
+    def select(self, rows: Tensor) -> "Memory":
+        """The sources at ``rows`` (n,); a row may appear more than once."""
+        chosen = {
+            stack: [KeysValues(kv.keys[rows], kv.values[rows]) for kv in layers]
+            for stack, layers in self.keys_values.items()
+        }
+        return Memory(chosen, None if self.mask is None else self.mask[rows], self.lengths[rows])
+
+
+class LevTEncoder(nn.Module):
+    def __init__(self, embedding: TextEmbedding, shape: LayerShape, layers: int):
+        super().__init__()
+        self.embedding = embedding
+        self.layers = nn.ModuleList(EncoderLayer(shape) for _ in range(layers))
+        self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
+
+    def forward(self, src_tokens: Tensor, mask: Tensor | None) -> Tensor:
+        """(B, S) -> (B, S, C)"""
+        x = self.embedding(src_tokens)
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.norm(x)
+
+
+class LevTDecoder(nn.Module):
+    def __init__(
+        self,
+        embedding: TextEmbedding,
+        shape: LayerShape,
+        source_dim: int,
+        depths: dict[str, int],
+        sharing: dict[str, str],
+        classes: dict[str, int],
+        tie_output: bool,
+    ):
+        super().__init__()
+        self.embedding, self.depths, self.sharing = embedding, depths, sharing
+        self.vocabulary = classes["token"]
+        stacks = {
+            name: max(depth for head, depth in depths.items() if sharing[head] == name)
+            for name in dict.fromkeys(sharing.values())
+        }
+        self.stacks = nn.ModuleDict(
+            {
+                name: nn.ModuleList(DecoderLayer(shape, source_dim) for _ in range(depth))
+                for name, depth in stacks.items()
+            }
+        )
+        self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
+        self.deletion_head = head_projection(shape.dim, classes["deletion"])  # A of Eq. (3)
+        self.placeholder_head = head_projection(2 * shape.dim, classes["placeholder"])  # B of Eq. (4)
+        # C of Eq. (5); None = the embedding table
+        self.token_head = None if tie_output else head_projection(shape.dim, classes["token"])
+
+    def remember(self, source: Tensor, mask: Tensor | None, lengths: Tensor) -> Memory:
+        """Project the encoded source (B, S, C) for every block of every stack, once."""
+        projected = {
+            name: [layer.cross_attn.project(source) for layer in stack]  # type: ignore[union-attr]
+            for name, stack in self.stacks.items()
+        }
+        return Memory(projected, mask, lengths)
+
+    def states(self, head: str, tokens: Tensor, memory: Memory, known: list[Tensor] | None = None) -> list[Tensor]:
+        """What every block up to the one ``head`` reads says of ``tokens`` (B, T): a list of (B, T, C).
+
+        ``known`` are states of the same tokens from the same stack, computed for another head: they are not
+        computed again.
+        """
+        stack = self.sharing[head]
+        states = list(known) if known else [self.embedding(tokens)]
+        mask = attention_mask(tokens, self.embedding.pad)
+        layers = list(zip(self.stacks[stack], memory.keys_values[stack], strict=True))  # type: ignore[arg-type]
+        for layer, keys_values in layers[len(states) - 1 : self.depths[head]]:
+            states.append(layer(states[-1], mask, keys_values, memory.mask))
+        return states
+
+    def features(self, head: str, states: list[Tensor]) -> Tensor:
+        return self.norm(states[self.depths[head]])
+
+    def deletion_logits(self, states: list[Tensor]) -> Tensor:
+        """Eq. (3): (B, T, 2), class 1 = delete"""
+        return self.deletion_head(self.features("deletion", states))
+
+    def placeholder_logits(self, states: list[Tensor]) -> Tensor:
+        """Eq. (4): (B, T - 1, K + 1)"""
+        h = self.features("placeholder", states)
+        return self.placeholder_head(torch.cat([h[:, :-1], h[:, 1:]], -1))  # (B, T-1, 2C)
+
+    def token_logits(self, states: list[Tensor], holes: Tensor) -> Tensor:
+        """Eq. (5) at the holes alone: (n, V); ``holes`` (n,) are positions in the flattened (B * T)."""
+        h = self.features("token", states).flatten(0, 1)[holes]  # (n, C)
+        if self.token_head is not None:
+            return self.token_head(h)
+        return F.linear(h, self.embedding.tokens.weight[: self.vocabulary])
+
+
+def head_projection(dim: int, classes: int) -> nn.Linear:
+    linear = nn.Linear(dim, classes, bias=False)
+    nn.init.normal_(linear.weight, std=dim**-0.5)
+    return linear
+
+
+@register_model("levt", dataclass=LevTConfig)
+class LevT(BaseFairseqModel):
+    def __init__(self, encoder: LevTEncoder, decoder: LevTDecoder, pad: int, placeholder: int):
+        super().__init__()
+        self.encoder, self.decoder = encoder, decoder
+        self.pad, self.placeholder = pad, placeholder
+
+    @classmethod
+    def build_model(cls, cfg: LevTConfig, task: Any) -> "LevT":
+        from lev_plugins.tasks.text_editing import TextEditingTask
+
+        require(
+            isinstance(task, TextEditingTask),
+            f"--arch {cfg._name or 'levt'} edits sequences, which --task {getattr(task.cfg, '_name', None)} "
+            "does not prepare: use --task text_editing",
+        )
+        check_config(cfg)
+        source, target = task.source_dictionary, task.target_dictionary
+        # the placeholder is no word: it has a row in the input table after the V words, and no output class
+        own_symbol = cfg.placeholder == "plh"
+        rows = len(target) + (1 if own_symbol else 0)
+        tokens = token_embedding(rows, cfg.decoder_embed_dim, target.pad())
+        if cfg.share_all_embeddings:
+            require(
+                source == target,
+                "--share-all-embeddings needs one dictionary for both sides, but dict."
+                f"{task.cfg.source_lang}.txt and dict.{task.cfg.target_lang}.txt differ: "
+                "run fairseq-preprocess with --joined-dictionary, or leave the flag out",
+            )
+            source_tokens = tokens
+        else:
+            source_tokens = token_embedding(len(source), cfg.encoder_embed_dim, source.pad())
+        scale = not cfg.no_scale_embedding
+        encoder = LevTEncoder(
+            TextEmbedding(source_tokens, cfg.max_source_positions, cfg.encoder_learned_pos, scale, cfg.dropout),
+            layer_shape(cfg, "encoder"),
+            cfg.encoder_layers,
+        )
+        decoder = LevTDecoder(
+            TextEmbedding(tokens, cfg.max_target_positions, cfg.decoder_learned_pos, scale, cfg.dropout),
+            layer_shape(cfg, "decoder"),
+            source_dim=cfg.encoder_embed_dim,
+            depths={
+                "deletion": cfg.deletion_layers or cfg.decoder_layers,
+                "placeholder": cfg.placeholder_layers or cfg.decoder_layers,
+                "token": cfg.decoder_layers,
+            },
+            sharing=SHARING[str(cfg.share_weights)],
+            classes={"deletion": 2, "placeholder": cfg.max_insertions + 1, "token": len(target)},
+            tie_output=cfg.share_all_embeddings or cfg.share_decoder_input_output_embed,
+        )
+        model = cls(encoder, decoder, target.pad(), len(target) if own_symbol else target.unk())
+        if cfg.apply_bert_init:
+            model.apply(bert_init)
+        return model
+
+    @property
+    def max_insertions(self) -> int:
+        return self.decoder.placeholder_head.out_features - 1
+
+    def max_positions(self) -> tuple[int, int]:
+        return self.encoder.embedding.max_positions, self.decoder.embedding.max_positions
+
+    def encode(self, src_tokens: Tensor) -> Memory:
+        mask = attention_mask(src_tokens, self.encoder.embedding.pad)
+        lengths = src_tokens.ne(self.encoder.embedding.pad).sum(1)
+        return self.decoder.remember(self.encoder(src_tokens, mask), mask, lengths)
+
+    def forward(
+        self,
+        src_tokens: Tensor,  # (B, S)
+        src_lengths: Tensor,  # (B,); part of fairseq's interface, the padding says the same
+        target: Tensor,  # (B, T) y*
+        kept_tokens: Tensor,  # (B, T) y_ins: the target without its missing tokens
+        missing_counts: Tensor,  # (B, T - 1) p*
+        hole_index: Tensor,  # (n,) where the missing tokens stand in the flattened target
+        draft: Tensor | None = None,  # (B, N) y0
+        from_draft: Tensor | None = None,  # (B,) True = this row learns to delete from y0
+        rollin: str = "argmax",
+        generator: torch.Generator | None = None,
+    ) -> LevTOutput:
+        """Dual-policy learning (Algorithm 1): one state a policy, each labelled by the expert."""
+        decoder, memory = self.decoder, self.encode(src_tokens)
+
+        counts = decoder.placeholder_logits(decoder.states("placeholder", kept_tokens, memory))
+        no_slot = kept_tokens[:, 1:].eq(self.pad)
+        count_labels = missing_counts.clamp(max=self.max_insertions).masked_fill(no_slot, IGNORE)
+
+        words = target.flatten()
+        opened = words.index_fill(0, hole_index, self.placeholder).view_as(target)  # y'_ins
+        word_logits = decoder.token_logits(decoder.states("token", opened, memory), hole_index)
+
+        with torch.no_grad():  # y_del, Eq. (6)
+            inserted = roll_in(word_logits, words, self.pad, rollin, generator)
+            edited = words.scatter(0, hole_index, inserted).view_as(target)
+            if draft is not None and from_draft is not None:
+                edited = mix_rows(from_draft, draft, edited, self.pad)
+            deleted = (~align(edited, target, self.pad).kept).long().masked_fill(edited.eq(self.pad), IGNORE)
+        deletions = decoder.deletion_logits(decoder.states("deletion", edited, memory))
+
+        return LevTOutput(
+            deletion=HeadOutput(deletions.flatten(0, 1), deleted.flatten()),
+            placeholder=HeadOutput(counts.flatten(0, 1), count_labels.flatten()),
+            token=HeadOutput(word_logits, words[hole_index]),
+        )
+
+
+def roll_in(
+    logits: Tensor, words: Tensor, pad: int, policy: str, generator: torch.Generator | None = None
+) -> Tensor:
+    """The tokens that fill the holes before the deletion policy looks: (n, V) -> (n,).
+
+    ``argmax`` and ``sample`` let the model insert (Algorithm 1 and Eq. 6); ``dae`` takes words of the batch at
+    random, the ablation of Table 2b in which the model never sees its own insertions.
+    """
+    if policy == "argmax":
+        return logits.argmax(-1)
+    if policy == "sample":
+        return torch.multinomial(logits.float().softmax(-1), 1, generator=generator)[:, 0]
+    if policy == "dae":
+        weights = words.ne(pad).float()
+        return words[torch.multinomial(weights, logits.size(0), replacement=True, generator=generator)]
+    raise ValueError(f"the deletion roll-in must be one of {', '.join(ROLLINS)}, but is {policy!r}")
+
+
+def mix_rows(first_where: Tensor, first: Tensor, second: Tensor, pad: int) -> Tensor:
+    """Rows of ``first`` (B, N) where ``first_where`` (B,), else of ``second`` (B, T), padded to the wider: (B, max)."""
+    width = max(first.size(1), second.size(1))
+    wide = [F.pad(rows, (0, width - rows.size(1)), value=pad) for rows in (first, second)]
+    return torch.where(first_where[:, None], *wide)
+
+
+def check_config(cfg: LevTConfig) -> None:
+    require(cfg.max_insertions >= 1, f"--max-insertions must be at least 1, but is {cfg.max_insertions}")
+    for side in ("encoder", "decoder"):
+        layers = getattr(cfg, f"{side}_layers")
+        require(layers >= 1, f"--{side}-layers must be at least 1, but is {layers}")
+    for head in ("deletion", "placeholder"):
+        depth = getattr(cfg, f"{head}_layers")
+        require(
+            0 <= depth <= cfg.decoder_layers,
+            f"--{head}-layers must be between 0 (the last block) and --decoder-layers ({cfg.decoder_layers}), "
+            f"but is {depth}",
+        )
+    if cfg.share_all_embeddings:
+        require(
+            cfg.encoder_embed_dim == cfg.decoder_embed_dim,
+            "--share-all-embeddings needs --encoder-embed-dim and --decoder-embed-dim to be equal, but they are "
+            f"{cfg.encoder_embed_dim} and {cfg.decoder_embed_dim}",
+        )
+
+
+def layer_shape(cfg: LevTConfig, side: str) -> LayerShape:
+    return LayerShape(
+        dim=getattr(cfg, f"{side}_embed_dim"),
+        ffn_dim=getattr(cfg, f"{side}_ffn_embed_dim"),
+        heads=getattr(cfg, f"{side}_attention_heads"),
+        pre_norm=getattr(cfg, f"{side}_normalize_before"),
+        activation=str(cfg.activation_fn),
+        dropout=cfg.dropout,
+        attention_dropout=cfg.attention_dropout,
+        activation_dropout=cfg.activation_dropout,
+    )
+
+
+def bert_init(module: nn.Module) -> None:
+    if isinstance(module, (nn.Linear, nn.Embedding)):
+        nn.init.normal_(module.weight, std=0.02)
+    if isinstance(module, nn.Linear) and module.bias is not None:
+        nn.init.zeros_(module.bias)
+    if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+        with torch.no_grad():
+            module.weight[module.padding_idx].zero_()
+
+
+# What a preset changes of `levt` (the paper's base: 512 wide, 6 + 6 blocks)
+PRESETS: dict[str, dict[str, int]] = {
+    "levt_tiny": {"embed_dim": 64, "ffn_embed_dim": 128, "layers": 2, "attention_heads": 2},
+    "levt_iwslt": {"embed_dim": 512, "ffn_embed_dim": 1024, "layers": 6, "attention_heads": 4},
+    "levt_big": {"embed_dim": 1024, "ffn_embed_dim": 4096, "layers": 6, "attention_heads": 16},
+}
+
+
+def _register_preset(name: str, changes: dict[str, int]) -> None:
+    def preset(args: Any) -> None:
+        for side in ("encoder", "decoder"):
+            for key, value in changes.items():
+                setattr(args, f"{side}_{key}", getattr(args, f"{side}_{key}", value))
+
+    register_model_architecture("levt", name)(preset)
+
+
+for _name, _changes in PRESETS.items():
+    _register_preset(_name, _changes)

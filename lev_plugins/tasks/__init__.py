@@ -1,0 +1,1 @@
+"""The fairseq tasks: which data, which decoding, which models belong together."""

@@ -1,0 +1,216 @@
+"""``--task text_editing``: source, optional draft -> target, by iterative refinement."""
+
+import os
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+import torch
+from fairseq import utils
+from fairseq.data import LanguagePairDataset, PrependTokenDataset, data_utils
+from fairseq.tasks import register_task
+from fairseq.tasks.translation import TranslationConfig, TranslationTask, load_langpair_dataset
+from omegaconf import II
+
+from lev_plugins.data import drafts
+from lev_plugins.data.dictionary import EditingDictionary
+from lev_plugins.data.editing import RollIn, TextEditingDataset
+from lev_plugins.errors import UserError, require
+from lev_plugins.generators import RefinementGenerator, RefinementOptions
+
+# which criterion trains which architecture of this task
+CRITERIONS = {"LevT": ["dual_policy"]}
+
+
+@dataclass
+class TextEditingConfig(TranslationConfig):
+    draft_lang: Optional[str] = field(
+        default=None,
+        metadata={"help": "suffix of the binarised drafts, as in train.SOURCE-TARGET.DRAFT; without it: from scratch"},
+    )
+    rollin_alpha: float = field(
+        default=0.5, metadata={"help": "share of drafted examples that learn deletions from their draft (Eq. 6)"}
+    )
+    rollin_beta: float = field(
+        default=0.5, metadata={"help": "share of drafted examples that learn insertions from their draft (Eq. 7)"}
+    )
+    max_ratio: float = field(
+        default=2.0,
+        metadata={"help": "decoding: no more placeholders once the output has this many times the source's tokens"},
+    )
+    max_ratio_floor: int = field(
+        default=10, metadata={"help": "decoding: the number of tokens that --max-ratio always allows"}
+    )
+    min_words: int = field(default=0, metadata={"help": "decoding: the least number of tokens of an output"})
+    seed: int = II("common.seed")
+
+
+@register_task("text_editing", dataclass=TextEditingConfig)
+class TextEditingTask(TranslationTask):
+    """fairseq's translation task with drafts, roll-ins and refinement in place of left-to-right search."""
+
+    cfg: TextEditingConfig
+
+    @classmethod
+    def setup_task(cls, cfg: TextEditingConfig, **kwargs: Any) -> "TextEditingTask":
+        check_config(cfg)
+        return super().setup_task(cfg, **kwargs)
+
+    @classmethod
+    def load_dictionary(cls, filename: str) -> EditingDictionary:
+        require(
+            os.path.exists(filename),
+            f"there is no dictionary {filename}: run fairseq-preprocess into that folder, or check --source-lang "
+            "and --target-lang",
+        )
+        return EditingDictionary.load(filename)
+
+    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        model = super().build_model(cfg, from_checkpoint)
+        kind = type(model).__name__
+        # at decoding time any encoder-decoder may come along, as the reranker
+        if not from_checkpoint:
+            require(
+                kind in CRITERIONS,
+                f"--task text_editing trains --arch levt, levt_tiny, levt_iwslt or levt_big, but --arch is "
+                f"{getattr(cfg, '_name', None) or getattr(cfg, 'arch', kind)}: use --task translation for it",
+            )
+            self.trained = kind
+        return model
+
+    def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        name = getattr(cfg, "_name", None) or cfg.criterion
+        allowed = CRITERIONS[getattr(self, "trained", "LevT")]
+        require(
+            name in allowed,
+            f"--task text_editing with this --arch trains with --criterion {' or '.join(allowed)}, but it is {name}",
+        )
+        return super().build_criterion(cfg, from_checkpoint)
+
+    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
+        cfg = self.cfg
+        training = split == cfg.train_subset
+        paths = utils.split_paths(cfg.data)
+        path = paths[(epoch - 1) % len(paths)] if training else paths[0]
+        pair = load_langpair_dataset(
+            path,
+            split,
+            cfg.source_lang,
+            self.src_dict,
+            cfg.target_lang,
+            self.tgt_dict,
+            combine=combine,
+            dataset_impl=cfg.dataset_impl,
+            upsample_primary=cfg.upsample_primary,
+            left_pad_source=cfg.left_pad_source,
+            left_pad_target=False,
+            max_source_positions=cfg.max_source_positions,
+            max_target_positions=cfg.max_target_positions,
+            truncate_source=cfg.truncate_source,
+            shuffle=split != "test",
+            prepend_bos=True,
+        )
+        rollin = RollIn(cfg.seed, cfg.rollin_alpha, cfg.rollin_beta, every_epoch=training)
+        self.datasets[split] = TextEditingDataset(
+            pair, self._load_drafts(path, split), rollin, cfg.required_seq_len_multiple
+        )
+
+    def _load_drafts(self, path: str, split: str) -> PrependTokenDataset | None:
+        cfg = self.cfg
+        if cfg.draft_lang is None:
+            return None
+        prefix = os.path.join(path, f"{split}.{cfg.source_lang}-{cfg.target_lang}.{cfg.draft_lang}")
+        found = data_utils.load_indexed_dataset(prefix, self.tgt_dict, cfg.dataset_impl)
+        require(found is not None, f"--draft-lang {cfg.draft_lang}: there are no drafts {prefix}.bin")
+        return PrependTokenDataset(found, self.tgt_dict.bos())
+
+    def build_generator(
+        self, models: list[Any], args: Any, seq_gen_cls: Any = None, extra_gen_cls_kwargs: Any = None, **unused: Any
+    ) -> RefinementGenerator:
+        def option(name: str, default: Any) -> Any:
+            """``args`` is fairseq's GenerationConfig, or a Namespace of what --eval-bleu-args names."""
+            value = getattr(args, name, None)
+            return default if value is None else value
+
+        for flag in ("replace_unk", "print_alignment", "sampling", "match_source_len", "diverse_beam_groups"):
+            value = option(flag, None)
+            require(
+                value in (None, False, -1),
+                f"--{flag.replace('_', '-')} belongs to left-to-right search and does nothing for a levt: leave it out",
+            )
+        require((extra_gen_cls_kwargs or {}).get("lm_model") is None, "--lm-path does not go with a levt")
+        reranking = option("iter_decode_with_external_reranker", False)
+        candidates = option("iter_decode_with_beam", 1)
+        if reranking:
+            require(
+                len(models) > 1,
+                "--iter-decode-with-external-reranker takes the last checkpoint of --path as the reranker, but "
+                "--path has only one: give levt.pt:transformer.pt",
+            )
+            require(
+                candidates > 1,
+                "--iter-decode-with-external-reranker chooses among candidates: ask for several with "
+                "--iter-decode-with-beam",
+            )
+        options = RefinementOptions(
+            max_iter=option("iter_decode_max_iter", 10),
+            gamma=option("iter_decode_eos_penalty", 0.0),
+            max_ratio=self.cfg.max_ratio,
+            max_ratio_floor=self.cfg.max_ratio_floor,
+            min_length=self.cfg.min_words,
+            adaptive=not option("iter_decode_force_max_iter", False),
+            candidates=candidates,
+            temperature=option("temperature", 1.0),
+            retain_history=option("retain_iter_history", False),
+        )
+        editors, reranker = (models[:-1], models[-1]) if reranking else (models, None)
+        return RefinementGenerator(editors, self.target_dictionary, options, reranker)
+
+    def inference_step(self, generator: Any, models: Any, sample: dict[str, Any], **kwargs: Any) -> Any:
+        net_input = sample["net_input"]
+        source, draft = drafts.split(
+            net_input["src_tokens"],
+            self.src_dict.bos(),
+            self.src_dict.eos(),
+            self.src_dict.pad(),
+            self.cfg.left_pad_source,
+        )
+        if draft is not None:
+            sample = {**sample, "net_input": {"src_tokens": source, "draft": draft}}
+        with torch.no_grad():
+            return generator.generate(models, sample, **kwargs)
+
+    def get_interactive_tokens_and_lengths(self, lines: list[str], encode_fn: Any) -> tuple[list, list]:
+        """A line is ``source`` or ``source<TAB>draft``."""
+        rows = []
+        for line in lines:
+            source, draft = drafts.split_line(line)
+            row = self.src_dict.encode_line(encode_fn(source), add_if_not_exist=False).long()
+            if draft is not None:
+                words = self.tgt_dict.encode_line(encode_fn(draft), add_if_not_exist=False).long()
+                row = drafts.join(row, words, self.src_dict.bos())
+            rows.append(row)
+        return rows, [row.numel() for row in rows]
+
+    def build_dataset_for_inference(self, src_tokens: Any, src_lengths: Any, constraints: Any = None) -> Any:
+        require(constraints is None, "--constraints is for left-to-right search; a levt takes a draft instead")
+        return LanguagePairDataset(
+            src_tokens,
+            src_lengths,
+            self.source_dictionary,
+            left_pad_source=self.cfg.left_pad_source,
+            append_bos=True,
+        )
+
+
+def check_config(cfg: TextEditingConfig) -> None:
+    if not cfg.data:
+        raise UserError("--task text_editing needs the folder that fairseq-preprocess made")
+    require(os.path.isdir(utils.split_paths(cfg.data)[0]), f"there is no folder {utils.split_paths(cfg.data)[0]}")
+    for name in ("rollin_alpha", "rollin_beta"):
+        value = getattr(cfg, name)
+        require(0 <= value <= 1, f"--{name.replace('_', '-')} must be between 0 and 1, but is {value}")
+    for name, harmless in (("left_pad_target", False), ("load_alignments", False), ("num_batch_buckets", 0)):
+        require(
+            getattr(cfg, name) == harmless,
+            f"--{name.replace('_', '-')} is not supported by --task text_editing: leave it out",
+        )
