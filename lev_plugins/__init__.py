@@ -1,14 +1,10 @@
 """fairseq plug-ins for text editing. Importing this package registers them all, once and silently."""
 
-from lev_plugins.compatibility import check_environment
-
-check_environment()
-
-from lev_plugins import criterions, models, tasks  # noqa: E402,F401
-from lev_plugins.checkpoints import allow_list  # noqa: E402
-from lev_plugins.models import levt  # noqa: E402,F401
-from lev_plugins.tasks import text_editing  # noqa: E402,F401
-
-allow_list()
-
 __version__ = "0.1.0"
+
+if __name__ == "lev_plugins":
+    from lev_plugins import registration as registration
+else:  # --user-dir is a link with a name of its own: fairseq imports a package by the name of its folder
+    from .links import stand_in
+
+    stand_in(__name__, __path__[0])

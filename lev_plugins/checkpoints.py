@@ -9,14 +9,13 @@ from __future__ import annotations
 import argparse
 import os
 import pickle
-import re
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import UserError, explain, require
 
 
 def allow_list() -> None:
@@ -28,16 +27,8 @@ def load(path: str | Path) -> dict[str, Any]:
     require(os.path.isfile(path), f"there is no checkpoint {path}")
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError as error:
-        named = re.search(r"GLOBAL (\S+)", str(error))
-        what = f"holds {named.group(1)}" if named else "is not a torch checkpoint"
-        raise UserError(
-            f"{path} {what}, which a fairseq checkpoint has no need of: not loaded, nothing executed"
-        ) from error
-    except (RuntimeError, EOFError, OSError) as error:
-        raise UserError(
-            f"{path} cannot be read ({str(error).splitlines()[0]}): it is probably cut short; take an older one"
-        ) from error
+    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+        raise UserError(f"{path}: {explain(error) or error}") from error
     require(
         isinstance(state, dict) and "model" in state,
         f"{path} is a torch file, but no fairseq checkpoint: it has no entry 'model'",

@@ -3,35 +3,58 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
+import re
 import sys
-from importlib import metadata
+from importlib import import_module, metadata
 
 OLDEST_PYTHON = (3, 10)
 OLDEST_TORCH = (2, 6)  # from here on torch.load reads weights only, unless told otherwise
-
-
-def problem() -> str | None:
-    """What is wrong with this environment, and what to install; None when nothing is."""
-    if sys.version_info < OLDEST_PYTHON:
-        return f"lev-plugins needs Python 3.10 or newer, but this is {sys.version.split()[0]}"
-    if importlib.util.find_spec("torch") is None:
-        return "lev-plugins needs torch: pip install 'torch>=2.6'"
-    torch_version = metadata.version("torch")
-    if tuple(int(part) for part in torch_version.split("+")[0].split(".")[:2]) < OLDEST_TORCH:
-        return f"lev-plugins needs torch 2.6 or newer, but {torch_version} is installed: pip install -U 'torch>=2.6'"
-    if importlib.util.find_spec("fairseq") is None:
-        return "lev-plugins needs fairseq: pip install --no-build-isolation fairseq-fixed"
-    try:
-        import fairseq  # noqa: F401
-    except Exception as error:
-        return (
-            f"the installed fairseq cannot be imported on Python {sys.version.split()[0]} ({error!r:.120}): "
-            "pip uninstall -y fairseq && pip install --no-build-isolation fairseq-fixed"
-        )
-    return None
+INSTALL_FAIRSEQ = "pip install 'setuptools<81' wheel cython numpy && pip install --no-build-isolation fairseq-fixed"
 
 
 def check_environment() -> None:
     found = problem()
     if found is not None:
         raise ImportError(found)
+
+
+def problem() -> str | None:
+    """What is wrong with this environment, and what to install; None when nothing is."""
+    return python_problem() or torch_problem() or fairseq_problem()
+
+
+def python_problem() -> str | None:
+    if sys.version_info[:2] < OLDEST_PYTHON:
+        return f"lev-plugins needs Python 3.10 or newer, but this is {python_version()}: install a newer Python"
+    return None
+
+
+def torch_problem() -> str | None:
+    if importlib.util.find_spec("torch") is None:
+        return "lev-plugins needs torch 2.6 or newer, but none is installed: pip install 'torch>=2.6'"
+    version = metadata.version("torch")
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST_TORCH:
+        return f"lev-plugins needs torch 2.6 or newer, but {version} is installed: pip install --upgrade 'torch>=2.6'"
+    return None
+
+
+def fairseq_problem() -> str | None:
+    if importlib.util.find_spec("fairseq") is None:
+        return f"lev-plugins needs fairseq, but none is installed: {INSTALL_FAIRSEQ}"
+    # importing fairseq tells everybody, speech or not, to install tensorboardX
+    logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
+    try:
+        import_module("fairseq")
+    except Exception as error:
+        reason = " ".join(str(error).split())[:120]
+        return (
+            f"the installed fairseq cannot be imported on Python {python_version()} "
+            f"({type(error).__name__}: {reason}): pip uninstall --yes fairseq && {INSTALL_FAIRSEQ}"
+        )
+    return None
+
+
+def python_version() -> str:
+    return ".".join(str(number) for number in sys.version_info[:3])

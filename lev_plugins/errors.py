@@ -1,6 +1,17 @@
-"""Errors a user can act on."""
+"""Errors a user can act on, and a last line for those that come from below."""
 
 from __future__ import annotations
+
+import errno
+import os
+import pickle
+import re
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class UserError(ValueError):
@@ -10,3 +21,69 @@ class UserError(ValueError):
 def require(condition: bool, message: str) -> None:
     if not condition:
         raise UserError(message)
+
+
+def explain(error: BaseException) -> str | None:
+    """What an exception means to somebody at a fairseq command line; None for one we know nothing about.
+
+    >>> explain(UserError("--max-insertions must be at least 1, but is 0"))
+    '--max-insertions must be at least 1, but is 0'
+    >>> explain(KeyError("x")) is None
+    True
+    """
+    text = str(error)
+    if isinstance(error, UserError):
+        return text
+    if isinstance(error, UnicodeDecodeError):
+        return (
+            f"the input is not UTF-8 (byte 0x{error.object[error.start]:02x}): convert it first, for example with "
+            "iconv -t utf-8; what was printed so far is complete"
+        )
+    if isinstance(error, pickle.UnpicklingError):
+        named = re.search(r"GLOBAL (\S+)", text)
+        what = f"holds {named.group(1)}, which no fairseq checkpoint has need of" if named else "is damaged"
+        return f"the checkpoint {what}: it was not loaded and nothing in it was executed"
+    if "PytorchStreamReader" in text or isinstance(error, EOFError):
+        return "the checkpoint is cut short or is none: take an older one (--path, --restore-file)"
+    if (isinstance(error, OSError) and error.errno in NO_ROOM) or "PytorchStreamWriter" in text:
+        return "the disk is full: checkpoints written before are intact; make room and start the same command again"
+    return None
+
+
+def chain(error: BaseException) -> list[BaseException]:
+    """The error, what it was raised from, and so on down.
+
+    >>> try:
+    ...     try:
+    ...         raise KeyError("inner")
+    ...     except KeyError as inner:
+    ...         raise ValueError("outer") from inner
+    ... except ValueError as outer:
+    ...     chain(outer)
+    [ValueError('outer'), KeyError('inner')]
+    """
+    links: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and link not in links:
+        links.append(link)
+        link = link.__cause__ or link.__context__
+    return links
+
+
+def explain_at_exit() -> None:
+    """In a fairseq command, end a failure with one line that says what to do.
+
+    A ``UserError`` is that line and nothing more; any other error keeps its traceback above it.
+    """
+    if not os.path.basename(sys.argv[0]).startswith("fairseq-"):
+        return
+    previous: Callable[..., Any] = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        found = [(link, hint) for link in chain(error) if (hint := explain(link)) is not None]
+        if not found or not isinstance(found[0][0], UserError):
+            previous(kind, error, trace)
+        if found:
+            sys.stderr.write(f"lev-plugins: error: {found[0][1]}\n")
+
+    sys.excepthook = hook

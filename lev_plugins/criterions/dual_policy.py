@@ -24,9 +24,7 @@ class DualPolicyConfig(FairseqDataclass):
     placeholder_label_smoothing: float = field(
         default=0.01, metadata={"help": "label smoothing of the placeholder policy"}
     )
-    deletion_label_smoothing: float = field(
-        default=0.0, metadata={"help": "label smoothing of the deletion policy"}
-    )
+    deletion_label_smoothing: float = field(default=0.0, metadata={"help": "label smoothing of the deletion policy"})
     deletion_rollin: ChoiceEnum(ROLLINS) = field(  # type: ignore[valid-type]
         default="argmax",
         metadata={

@@ -99,9 +99,7 @@ class Ensemble:
                 known = needed if every else [state[rows] for state in needed]
             complete = known is not None and len(known) > model.decoder.depths["placeholder"]
             source = memory if every or complete else memory.select(rows)
-            logits.append(
-                model.decoder.placeholder_logits(model.decoder.states("placeholder", tokens, source, known))
-            )
+            logits.append(model.decoder.placeholder_logits(model.decoder.states("placeholder", tokens, source, known)))
         return mean_log_probs(logits)
 
     def tokens(self, tokens: Tensor, memories: Memories, rows: Tensor, holes: Tensor) -> Tensor:

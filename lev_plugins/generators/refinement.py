@@ -27,7 +27,7 @@ from lev_plugins.edits import apply_deletions, apply_placeholders, apply_tokens,
 from lev_plugins.errors import require
 from lev_plugins.generators.ensemble import Ensemble
 from lev_plugins.generators.rerank import rerank
-from lev_plugins.models.levt import LevT
+from lev_plugins.models.levt import LevT, mix_rows
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,10 @@ class Canvas:
     sampled: Tensor  # (B,) True = a candidate drawn at random
     states: list[list[Tensor]] = field(default_factory=list)  # per step so far, what each row looked like
 
+    def move(self, tokens: Tensor, scores: Tensor | None) -> None:
+        assert scores is not None
+        self.tokens, self.scores = tokens, scores
+
     def select(self, keep: Tensor) -> Canvas:
         return Canvas(
             self.tokens[keep],
@@ -75,10 +79,6 @@ class Canvas:
             self.sampled[keep],
             [row for row, kept in zip(self.states, keep.tolist(), strict=True) if kept] if self.states else [],
         )
-
-    def remember(self, pad: int) -> None:
-        for history, tokens in zip(self.states, self.tokens, strict=True):
-            history.append(tokens[tokens.ne(pad)])
 
 
 class RefinementGenerator:
@@ -90,7 +90,6 @@ class RefinementGenerator:
         tgt_dict: Any,
         options: RefinementOptions,
         reranker: Any | None = None,
-        eos_penalty: float | None = None,
     ):
         editors = [m for m in models if isinstance(m, LevT)]
         require(bool(editors), "decoding by refinement needs a levt checkpoint in --path")
@@ -98,16 +97,13 @@ class RefinementGenerator:
         self.options, self.reranker, self.tgt_dict = options, reranker, tgt_dict
         self.bos, self.pad, self.eos = tgt_dict.bos(), tgt_dict.pad(), tgt_dict.eos()
         self.placeholder = self.ensemble.placeholder
-        self.unk = tgt_dict.unk()
         self.random = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
 
     @torch.no_grad()
     def generate(
         self, models: Any, sample: dict[str, Any], prefix_tokens: Tensor | None = None, constraints: Any = None
     ) -> list[list[dict[str, Any]]]:
-        require(
-            prefix_tokens is None, "--prefix-size keeps a prefix by left-to-right search; give a draft instead"
-        )
+        require(prefix_tokens is None, "--prefix-size keeps a prefix by left-to-right search; give a draft instead")
         require(constraints is None, "--constraints is for left-to-right search; a levt takes a draft instead")
         self.ensemble.eval()
         net_input = sample["net_input"]
@@ -124,18 +120,19 @@ class RefinementGenerator:
         if self.options.candidates > 1:
             memory = memory.select(canvas.rows // self.options.candidates)
         results: list[dict[str, Any]] = [{} for _ in range(canvas.rows.numel())]
-        left_before: Tensor | None = None  # what the last iteration's deletions left
-        scores_before: Tensor | None = None
+        before: tuple[Tensor, Tensor] | None = None  # what the last iteration's deletions left
         for step in range(self.options.max_iter + 1):
-            given = canvas.tokens
+            given = canvas.tokens, canvas.scores
             passes = self._delete(canvas, memory)
-            undone = same_rows(canvas.tokens, left_before, self.pad) & same_rows(canvas.scores, scores_before, 0)
-            left_before, scores_before = canvas.tokens, canvas.scores
-            self._open(canvas, memory, passes)
+            loops = self._loops(canvas, before)
+            before = canvas.tokens, canvas.scores
+            self._open(canvas, memory, passes, ~loops)
             self._fill(canvas, memory)
-            done = torch.full_like(canvas.rows, step == self.options.max_iter, dtype=torch.bool)
+            self._put_back(canvas, loops, given)
+            self._remember(canvas)
+            done = torch.full_like(loops, step == self.options.max_iter)
             if self.options.adaptive:
-                done = done | same_rows(canvas.tokens, given, self.pad) | (undone & ~canvas.sampled)
+                done = done | same_rows(canvas.tokens, given[0], self.pad)
             finished = done.tolist()
             for i in [i for i, end in enumerate(finished) if end]:
                 results[int(canvas.rows[i])] = self._result(canvas, i, step)
@@ -143,7 +140,7 @@ class RefinementGenerator:
                 break
             if any(finished):
                 canvas, memory = canvas.select(~done), memory.select((~done).nonzero()[:, 0])
-                left_before, scores_before = left_before[~done], scores_before[~done]
+                before = before[0][~done], before[1][~done]
             self._trim(canvas)
         return results
 
@@ -159,7 +156,7 @@ class RefinementGenerator:
         canvas = Canvas(tokens, self.ensemble.zeros(tokens), rows, limits, rows % n > 0)
         if self.options.retain_history:
             canvas.states = [[] for _ in range(batch * n)]
-            canvas.remember(self.pad)
+            self._remember(canvas)
         return canvas
 
     def _delete(self, canvas: Canvas, memory: Any) -> Any:
@@ -170,15 +167,27 @@ class RefinementGenerator:
             passes = self.ensemble.states("deletion", canvas.tokens, memory)
             deleted = self.ensemble.deletion(passes).argmax(-1).bool() & words
             passes.valid = ~deleted.any(1) & words.any(1)
-            canvas.tokens, canvas.scores = apply_deletions(canvas.tokens, deleted, self.pad, canvas.scores)
-        if self.options.retain_history:
-            canvas.remember(self.pad)
+            canvas.move(*apply_deletions(canvas.tokens, deleted, self.pad, canvas.scores))
+        self._remember(canvas)
         return passes
 
-    def _open(self, canvas: Canvas, memory: Any, passes: Any) -> None:
-        """y'' = E(y', p)"""
+    def _loops(self, canvas: Canvas, before: tuple[Tensor, Tensor] | None) -> Tensor:
+        """(B,) True where the deletions left what they left before: the insertions would be the same as well."""
+        if before is None or not self.options.adaptive:
+            return torch.zeros_like(canvas.sampled)
+        same = same_rows(canvas.tokens, before[0], self.pad) & same_rows(canvas.scores, before[1], 0)
+        return same & ~canvas.sampled
+
+    def _put_back(self, canvas: Canvas, loops: Tensor, given: tuple[Tensor, Tensor]) -> None:
+        """A sentence in a loop is what it was when the iteration began."""
+        if bool(loops.any()):
+            canvas.tokens = mix_rows(loops, given[0], canvas.tokens, self.pad)
+            canvas.scores = mix_rows(loops, given[1], canvas.scores, 0)
+
+    def _open(self, canvas: Canvas, memory: Any, passes: Any, active: Tensor) -> None:
+        """y'' = E(y', p) for the ``active`` (B,) sentences"""
         lengths = canvas.tokens.ne(self.pad).sum(1)
-        open_to_more = lengths < canvas.limits  # (B,)
+        open_to_more = active & (lengths < canvas.limits)  # (B,)
         if bool(open_to_more.any()):
             rows = open_to_more.nonzero()[:, 0]
             counts = torch.zeros_like(canvas.tokens[:, 1:])
@@ -189,13 +198,8 @@ class RefinementGenerator:
             picked = torch.minimum(picked, canvas.limits[rows, None])
             counts[rows] = self._at_least(picked, scores, lengths[rows], canvas.tokens[rows])
             counts = self._within_table(counts, lengths, canvas.tokens)
-            canvas.tokens, spread = apply_placeholders(
-                canvas.tokens, counts, self.placeholder, self.pad, scores=canvas.scores
-            )
-            assert spread is not None
-            canvas.scores = spread
-        if self.options.retain_history:
-            canvas.remember(self.pad)
+            canvas.move(*apply_placeholders(canvas.tokens, counts, self.placeholder, self.pad, scores=canvas.scores))
+        self._remember(canvas)
 
     def _fill(self, canvas: Canvas, memory: Any) -> None:
         """y = E(y'', t)"""
@@ -213,8 +217,6 @@ class RefinementGenerator:
             canvas.tokens = apply_tokens(canvas.tokens, holes, words)
             canvas.scores = canvas.scores.clone()
             canvas.scores[holes] = log_probs.gather(1, picked[:, None])[:, 0]
-        if self.options.retain_history:
-            canvas.remember(self.pad)
 
     def _pick(self, scores: Tensor, sampled: Tensor) -> Tensor:
         """(n, ..., classes) -> (n, ...): the best class, or a drawn one in the rows of ``sampled`` (n,)."""
@@ -242,6 +244,11 @@ class RefinementGenerator:
         room = (self.ensemble.max_target_positions - lengths).clamp(min=0)[:, None]
         before = counts.cumsum(1) - counts
         return torch.minimum(counts, (room - before).clamp(min=0))
+
+    def _remember(self, canvas: Canvas) -> None:
+        if self.options.retain_history:
+            for history, tokens in zip(canvas.states, canvas.tokens, strict=True):
+                history.append(tokens[tokens.ne(self.pad)])
 
     def _trim(self, canvas: Canvas) -> None:
         width = int(canvas.tokens.ne(self.pad).sum(1).max())

@@ -21,9 +21,7 @@ class TextEmbedding(nn.Module):
 
     sinusoids: Tensor
 
-    def __init__(
-        self, tokens: nn.Embedding, max_positions: int, learned: bool, scale: bool, dropout: float
-    ):
+    def __init__(self, tokens: nn.Embedding, max_positions: int, learned: bool, scale: bool, dropout: float):
         super().__init__()
         dim = tokens.embedding_dim
         assert tokens.padding_idx is not None

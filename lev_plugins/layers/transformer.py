@@ -77,7 +77,7 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """A block with cross-attention; ``mask`` (B, 1, 1, T) and ``source_mask`` (B, 1, 1, S): True = may be attended to."""
+    """A block with cross-attention; the masks, (B, 1, 1, T) and (B, 1, 1, S), are True where attention may go."""
 
     def __init__(self, shape: LayerShape, source_dim: int):
         super().__init__()

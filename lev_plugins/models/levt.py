@@ -11,7 +11,7 @@ Padding of y is always on the right; the source may be padded on either side.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
@@ -35,8 +35,6 @@ SHARING = {
     "tok-del": {"deletion": "shared", "placeholder": "placeholder", "token": "shared"},
     "none": {"deletion": "deletion", "placeholder": "placeholder", "token": "shared"},
 }
-SHARING_CHOICES = ChoiceEnum(list(SHARING))
-PLACEHOLDER_CHOICES = ChoiceEnum(["plh", "unk"])
 ROLLINS = ["argmax", "sample", "dae"]
 
 
@@ -60,13 +58,13 @@ class LevTConfig(FairseqDataclass):
     placeholder_layers: int = field(
         default=0, metadata={"help": "early exit: the placeholder policy reads this block (0: the last)"}
     )
-    share_weights: SHARING_CHOICES = field(
+    share_weights: ChoiceEnum(list(SHARING)) = field(  # type: ignore[valid-type]
         default="all", metadata={"help": "which policies share decoder blocks (Table 2a of the paper)"}
     )
     max_insertions: int = field(
         default=255, metadata={"help": "K_max: the most placeholders one slot can get in one iteration"}
     )
-    placeholder: PLACEHOLDER_CHOICES = field(
+    placeholder: ChoiceEnum(["plh", "unk"]) = field(  # type: ignore[valid-type]
         default="plh",
         metadata={"help": "what stands in a hole: a symbol of its own, or <unk> as in fairseq's LevT"},
     )
@@ -164,12 +162,12 @@ class LevTDecoder(nn.Module):
         # C of Eq. (5); None = the embedding table
         self.token_head = None if tie_output else head_projection(shape.dim, classes["token"])
 
+    def stack(self, name: str) -> list[DecoderLayer]:
+        return list(cast(nn.ModuleList, self.stacks[name]))  # type: ignore[arg-type]
+
     def remember(self, source: Tensor, mask: Tensor | None, lengths: Tensor) -> Memory:
         """Project the encoded source (B, S, C) for every block of every stack, once."""
-        projected = {
-            name: [layer.cross_attn.project(source) for layer in stack]  # type: ignore[union-attr]
-            for name, stack in self.stacks.items()
-        }
+        projected = {name: [layer.cross_attn.project(source) for layer in self.stack(name)] for name in self.stacks}
         return Memory(projected, mask, lengths)
 
     def states(self, head: str, tokens: Tensor, memory: Memory, known: list[Tensor] | None = None) -> list[Tensor]:
@@ -181,7 +179,7 @@ class LevTDecoder(nn.Module):
         stack = self.sharing[head]
         states = list(known) if known else [self.embedding(tokens)]
         mask = attention_mask(tokens, self.embedding.pad)
-        layers = list(zip(self.stacks[stack], memory.keys_values[stack], strict=True))  # type: ignore[arg-type]
+        layers = list(zip(self.stack(stack), memory.keys_values[stack], strict=True))
         for layer, keys_values in layers[len(states) - 1 : self.depths[head]]:
             states.append(layer(states[-1], mask, keys_values, memory.mask))
         return states
@@ -275,6 +273,17 @@ class LevT(BaseFairseqModel):
     def max_positions(self) -> tuple[int, int]:
         return self.encoder.embedding.max_positions, self.decoder.embedding.max_positions
 
+    def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, *args: Any, **kwargs: Any) -> Any:
+        for side in ("encoder", "decoder"):
+            key = f"{side}.embedding.tokens.weight"
+            here, there = len(self.get_parameter(key)), len(state_dict.get(key, self.get_parameter(key)))
+            require(
+                here == there,
+                f"the checkpoint has a {side} table of {there} symbols, but the dictionary of the data folder makes "
+                f"one of {here}: use the dict.*.txt files that the model was trained with",
+            )
+        return super().load_state_dict(state_dict, strict, *args, **kwargs)
+
     def encode(self, src_tokens: Tensor) -> Memory:
         mask = attention_mask(src_tokens, self.encoder.embedding.pad)
         lengths = src_tokens.ne(self.encoder.embedding.pad).sum(1)
@@ -319,9 +328,7 @@ class LevT(BaseFairseqModel):
         )
 
 
-def roll_in(
-    logits: Tensor, words: Tensor, pad: int, policy: str, generator: torch.Generator | None = None
-) -> Tensor:
+def roll_in(logits: Tensor, words: Tensor, pad: int, policy: str, generator: torch.Generator | None = None) -> Tensor:
     """The tokens that fill the holes before the deletion policy looks: (n, V) -> (n,).
 
     ``argmax`` and ``sample`` let the model insert (Algorithm 1 and Eq. 6); ``dae`` takes words of the batch at
@@ -337,11 +344,11 @@ def roll_in(
     raise ValueError(f"the deletion roll-in must be one of {', '.join(ROLLINS)}, but is {policy!r}")
 
 
-def mix_rows(first_where: Tensor, first: Tensor, second: Tensor, pad: int) -> Tensor:
+def mix_rows(first_where: Tensor, first: Tensor, second: Tensor, pad: float) -> Tensor:
     """Rows of ``first`` (B, N) where ``first_where`` (B,), else of ``second`` (B, T), padded to the wider: (B, max)."""
     width = max(first.size(1), second.size(1))
-    wide = [F.pad(rows, (0, width - rows.size(1)), value=pad) for rows in (first, second)]
-    return torch.where(first_where[:, None], *wide)
+    one, other = (F.pad(rows, (0, width - rows.size(1)), value=pad) for rows in (first, second))
+    return torch.where(first_where[:, None], one, other)
 
 
 def check_config(cfg: LevTConfig) -> None:

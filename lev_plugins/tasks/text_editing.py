@@ -7,6 +7,7 @@ from typing import Any, Optional
 import torch
 from fairseq import utils
 from fairseq.data import LanguagePairDataset, PrependTokenDataset, data_utils
+from fairseq.logging import metrics
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask, load_langpair_dataset
 from omegaconf import II
@@ -164,6 +165,13 @@ class TextEditingTask(TranslationTask):
         )
         editors, reranker = (models[:-1], models[-1]) if reranking else (models, None)
         return RefinementGenerator(editors, self.target_dictionary, options, reranker)
+
+    def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
+        super().reduce_metrics(logging_outputs, criterion)
+        # an untrained model may write nothing at all, of which fairseq reports no BLEU, and then asks for it
+        totals = [log["_bleu_totals_0"] for log in logging_outputs if "_bleu_totals_0" in log]
+        if totals and not sum(totals):
+            metrics.log_scalar("bleu", 0.0)
 
     def inference_step(self, generator: Any, models: Any, sample: dict[str, Any], **kwargs: Any) -> Any:
         net_input = sample["net_input"]

@@ -1,0 +1,53 @@
+PYTHON ?= python3
+VENV ?= .venv
+JOBS ?= 2
+TESTS ?= tests
+
+BIN := $(abspath $(VENV))/bin
+STAMP := $(VENV)/.complete
+# for recipes that run what is installed; not exported, or `python3` in setup would be the environment's own
+RUN := PATH="$(BIN):$$PATH"
+# processes share the cores better than threads do
+export OMP_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test lint format demo bench check-pythons clean
+
+# an environment whose Python is gone (moved, upgraded, half-made) does not count as complete
+ifneq ($(shell "$(BIN)/python" -m pip --version >/dev/null 2>&1 && echo works),works)
+.PHONY: $(STAMP)
+endif
+
+help:  ## what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+setup: $(STAMP)  ## .venv with everything; PYTHON=python3.12 chooses another Python, VENV=dir another folder
+	@echo 'setup: $(VENV) is complete'
+
+$(STAMP): setup.py constraints.txt scripts/setup.sh scripts/needs.py
+	@bash scripts/setup.sh "$(PYTHON)" "$(VENV)"
+	@touch "$@"
+
+test: setup  ## all tests that need no GPU; TESTS=tests/unit chooses some
+	$(RUN) python -m pytest $(TESTS) -m "not gpu" -n $(JOBS) --dist loadfile
+
+lint: setup  ## ruff and mypy
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+	$(RUN) mypy
+
+format: setup  ## let ruff repair what it can
+	$(RUN) ruff check --fix .
+	$(RUN) ruff format .
+
+demo: setup  ## repair typos with a model trained here: under 15 minutes on two cores
+	$(RUN) bash examples/demo/run.sh
+
+bench: setup  ## speed beside fairseq's own Levenshtein Transformer, as JSON
+	$(RUN) python bench/run.py
+
+check-pythons:  ## install, train and decode on every Python 3.10 to 3.13 found; fetches a torch for each
+	bash scripts/check_pythons.sh
+
+clean:  ## remove what make made
+	rm -rf "$(VENV)" build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Measurements against peers; ``python bench/run.py`` runs them all."""

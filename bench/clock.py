@@ -1,0 +1,103 @@
+"""Time two things alternately, so that whatever else the machine does meets both, and say how the ratio spreads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+CLOCKS = {"cpu": "processor seconds of this single-threaded process", "cuda": "wall seconds, device synchronised"}
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Processor time on a CPU (other processes do not add to it), wall time on a GPU."""
+
+    device: torch.device
+
+    def now(self) -> float:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+            return time.perf_counter()
+        return time.process_time()
+
+    def time(self, work: Callable[[], Any]) -> tuple[float, Any]:
+        start = self.now()
+        result = work()
+        return self.now() - start, result
+
+
+@dataclass
+class Pairs:
+    """Paired measurements of the same work done by both systems."""
+
+    theirs: list[float] = field(default_factory=list)
+    ours: list[float] = field(default_factory=list)
+
+    def summary(self) -> dict[str, Any]:
+        return {
+            "fairseq_seconds": spread(self.theirs),
+            "ours_seconds": spread(self.ours),
+            "ratio": spread([a / b for a, b in zip(self.theirs, self.ours, strict=True)]),
+            "ratio_of_totals": sum(self.theirs) / sum(self.ours),
+        }
+
+
+def alternate(
+    clock: Clock, jobs: Sequence[tuple[Callable[[], Any], Callable[[], Any]]], repetitions: int, name: str, quiet: bool
+) -> tuple[Pairs, list[tuple[Any, Any]]]:
+    """Time every job (fairseq's way, our way) ``repetitions`` times, taking turns at going first.
+
+    Each side runs its first job once before, untimed. Returns the times and the last results of each job.
+    """
+    for work in jobs[0]:
+        work()
+    pairs = Pairs()
+    results: list[tuple[Any, Any]] = []
+    with tqdm(total=repetitions * len(jobs), desc=name, disable=quiet) as bar:
+        for repetition in range(repetitions):
+            results = []
+            for number, (theirs, ours) in enumerate(jobs):
+                if (repetition + number) % 2:
+                    our_time, our_result = clock.time(ours)
+                    their_time, their_result = clock.time(theirs)
+                else:
+                    their_time, their_result = clock.time(theirs)
+                    our_time, our_result = clock.time(ours)
+                pairs.theirs.append(their_time)
+                pairs.ours.append(our_time)
+                results.append((their_result, our_result))
+                bar.update()
+    return pairs, results
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    low, middle, high = np.percentile(values, [25, 50, 75])
+    return {
+        "median": float(middle),
+        "lower_quartile": float(low),
+        "upper_quartile": float(high),
+        "measurements": len(values),
+    }
+
+
+def peak_memory(device: torch.device, prepare: Callable[[], Callable[[], Any]]) -> int | None:
+    """Bytes that the work which ``prepare`` returns needs at the most, its weights included.
+
+    Only a GPU can tell one piece of work from another; on a CPU the answer is None.
+    """
+    if device.type != "cuda":
+        return None
+    torch.cuda.empty_cache()
+    before = torch.cuda.memory_allocated(device)
+    torch.cuda.reset_peak_memory_stats(device)
+    work = prepare()
+    work()
+    work()  # an optimizer has its state from here on
+    torch.cuda.synchronize(device)
+    return int(torch.cuda.max_memory_allocated(device)) - before

@@ -1,0 +1,77 @@
+"""What was measured on, and the result for people."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import lev_plugins
+
+PACKAGES = {"torch": "torch", "fairseq": "fairseq-fixed", "numpy": "numpy"}
+
+
+def about(device: torch.device) -> dict[str, Any]:
+    return {
+        "machine": {
+            "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "one CPU core",
+            "processor": processor(),
+            "cores": os.cpu_count(),
+            "threads_used": torch.get_num_threads(),
+            "load_average": os.getloadavg()[0],
+            "system": platform.platform(),
+        },
+        "versions": {
+            "python": platform.python_version(),
+            "lev_plugins": lev_plugins.__version__,
+            **{name: installed(package) for name, package in PACKAGES.items()},
+        },
+    }
+
+
+def processor() -> str:
+    """The name Linux gives it, else what Python knows."""
+    table = Path("/proc/cpuinfo")
+    lines = table.read_text().splitlines() if table.exists() else []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def installed(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def table(found: dict[str, Any]) -> str:
+    """Markdown."""
+    lines = ["| what | fairseq | ours | ratio (quartiles) | goal |", "|---|---|---|---|---|"]
+    for line in found["decoding"]:
+        each = f"decoding, batch {line['batch']}, {line['iterations']['mean']:.2f} iterations"
+        rates = [f"{line[f'{side}_sentences_per_second']:.2f} sentences/s" for side in ("fairseq", "ours")]
+        lines.append(row(each, *rates, ratio(line), f">= {line['goal']}"))
+    line = found["training"]
+    rates = [f"{line[f'{side}_words_per_second']:.0f} words/s" for side in ("fairseq", "ours")]
+    lines.append(row(f"training step, {line['tokens']} tokens", *rates, ratio(line), f">= {line['goal']}"))
+    line = found["labels"]
+    parts = [f"{line[f'{side}_share']:.2%} of the step" for side in ("fairseq", "ours")]
+    lines.append(row("noise and expert labels", *parts, ratio(line), f"< {line['goal']:.0%}"))
+    lines += ["", "| fairseq's autoregressive Transformer | sentences/s |", "|---|---|"]
+    for line in found["autoregressive"]:
+        search = "greedy" if line["beam"] == 1 else f"beam {line['beam']}"
+        lines.append(f"| batch {line['batch']}, {search} | {line['sentences_per_second']:.2f} |")
+    return "\n".join(lines) + "\n"
+
+
+def row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def ratio(line: dict[str, Any]) -> str:
+    spread = line["ratio"]
+    return f"{spread['median']:.2f} ({spread['lower_quartile']:.2f} to {spread['upper_quartile']:.2f})"

@@ -1,0 +1,115 @@
+"""Misspell a part of the words of a text, the same way every time.
+
+    python examples/demo/typos.py CLEAN NOISY [--rate 0.2] [--slips 4] [--copies 1] [--seed 1]
+
+writes to NOISY, line for line, what CLEAN says with typos; ``--copies N`` goes through CLEAN N times, each time with
+typos of its own. Words are never split, joined or lost, so line i, word j of both files belong together. People
+repeat their slips: a word is misspelt in ``--slips`` ways, the same in every text, or in any way at all (0).
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+from functools import lru_cache
+from pathlib import Path
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+WORD = re.compile(r"[A-Za-z]{3,}")  # shorter ones leave too little to guess from
+SECOND_TYPO = 0.1  # share of misspelt words that are misspelt once more
+KINDS = ("insert", "delete", "substitute", "transpose", "neighbour")
+
+
+def neighbours(letter: str) -> str:
+    """The keys beside and, shifted by half a key, above and below.
+
+    >>> neighbours("g")
+    'fhtyvb'
+    >>> neighbours("p")
+    'ol'
+    """
+    row = next(i for i, keys in enumerate(KEYBOARD) if letter in keys)
+    at = KEYBOARD[row].index(letter)
+    near = [(row, at - 1), (row, at + 1), (row - 1, at), (row - 1, at + 1), (row + 1, at - 1), (row + 1, at)]
+    return "".join(KEYBOARD[i][j] for i, j in near if 0 <= i < len(KEYBOARD) and 0 <= j < len(KEYBOARD[i]))
+
+
+def one_typo(word: str, kind: str, at: int, draw: random.Random) -> str:
+    """Misspell the letter ``at`` of ``word``; capitals stay where they were.
+
+    >>> draw = random.Random(1)
+    >>> [one_typo("matrix", kind, 2, draw) for kind in KINDS]
+    ['maetrix', 'marix', 'masrix', 'martix', 'marrix']
+    """
+    head, letter, tail = word[:at], word[at], word[at + 1 :]
+    if kind == "delete":
+        return head + tail
+    if kind == "transpose":
+        return head + tail[:1] + letter + tail[1:]
+    near = neighbours(letter.lower())
+    new = draw.choice(near if kind == "neighbour" else LETTERS)
+    new = new.upper() if letter.isupper() else new
+    return head + new + (letter if kind == "insert" else "") + tail
+
+
+def misspell(word: str, draw: random.Random) -> str:
+    """At least one typo; never the word itself.
+
+    >>> misspell("gradient", random.Random(3)) != "gradient"
+    True
+    """
+    typos = 2 if draw.random() < SECOND_TYPO else 1
+    result = word
+    while result == word:  # two equal letters may change places, a letter may be drawn for itself
+        for _ in range(typos):
+            result = one_typo(result, draw.choice(KINDS), draw.randrange(len(result)), draw)
+    return result
+
+
+@lru_cache(maxsize=None)
+def slip(word: str, number: int) -> str:
+    """One of the usual misspellings of a word, whatever the text.
+
+    >>> slip("gradient", 0) == slip("gradient", 0) != slip("gradient", 1)
+    True
+    """
+    return misspell(word, random.Random(f"{word.lower()} {number}"))
+
+
+def corrupt(sentence: str, rate: float, slips: int, draw: random.Random) -> str:
+    """
+    >>> corrupt("It is at the end.", 1.0, 4, random.Random(2)).split()[:3]
+    ['It', 'is', 'at']
+    """
+
+    def maybe(found: re.Match[str]) -> str:
+        word = found[0]
+        if draw.random() >= rate:
+            return word
+        return slip(word, draw.randrange(slips)) if slips else misspell(word, draw)
+
+    return WORD.sub(maybe, sentence)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("clean", type=Path)
+    parser.add_argument("noisy", type=Path)
+    parser.add_argument("--rate", type=float, default=0.2, help="share of the words of three letters or more")
+    parser.add_argument("--slips", type=int, default=4, help="misspellings that a word has, 0 = any")
+    parser.add_argument("--copies", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    if not 0 <= args.rate <= 1:
+        parser.error(f"--rate must be between 0 and 1, but is {args.rate}")
+    lines = args.clean.read_text(encoding="utf-8").splitlines()
+    with args.noisy.open("w", encoding="utf-8") as noisy:
+        for copy in range(args.copies):
+            for line in lines:  # a line's typos depend on the line alone, wherever it stands
+                noisy.write(corrupt(line, args.rate, args.slips, random.Random(f"{args.seed} {copy} {line}")) + "\n")
+
+
+if __name__ == "__main__":
+    main()

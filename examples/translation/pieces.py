@@ -1,0 +1,119 @@
+"""Raw parallel text to sentencepiece pieces.
+
+    python pieces.py --text DIR --source en --target de --vocab 6000 --output OUT
+
+learns a model from DIR/train.* (joint, or one a side with --separate) and writes OUT/{train,valid,test}.{en,de} in
+pieces, a line for a line, and OUT/test.reference, the target side of the test as it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+import sentencepiece
+
+
+class TextError(ValueError):
+    """The text cannot be used; the message says where and why."""
+
+
+def read_lines(path: Path) -> list[str]:
+    """Lines end at a line feed and nowhere else, whatever odd separators the text holds."""
+    if not path.is_file():
+        raise TextError(f"there is no file {path}: --text, --source, --target and --test make up its name")
+    lines = []
+    for number, raw in enumerate(path.read_bytes().removesuffix(b"\n").split(b"\n"), 1):
+        try:
+            lines.append(raw.removesuffix(b"\r").decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise TextError(f"{path}, line {number} is not UTF-8 ({error.reason}): convert the file") from error
+    return lines
+
+
+def read_pair(prefix: Path, source: str, target: str) -> dict[str, list[str]]:
+    """Both sides of one split, as many lines in each."""
+    pair = {side: read_lines(Path(f"{prefix}.{side}")) for side in (source, target)}
+    lengths = {side: len(lines) for side, lines in pair.items()}
+    if lengths[source] != lengths[target]:
+        raise TextError(
+            f"{prefix}.{source} has {lengths[source]:,} lines and {prefix}.{target} {lengths[target]:,}: "
+            "parallel text has a line for a line"
+        )
+    return pair
+
+
+def learn(files: list[Path], model: Path, vocab: int, kind: str, coverage: float) -> None:
+    sentencepiece.SentencePieceTrainer.Train(
+        input=[str(file) for file in files],
+        model_prefix=str(model.with_suffix("")),
+        model_type=kind,
+        vocab_size=vocab,
+        character_coverage=coverage,
+        num_threads=1,  # the same model every time
+        minloglevel=1,
+    )
+
+
+def write_pieces(model: Path, lines: list[str], path: Path) -> list[int]:
+    """Returns the tokens of each line, the end of the sentence being one."""
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(model))
+    lengths = []
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for line in lines:
+            pieces = processor.encode(line, out_type=str)
+            file.write(" ".join(pieces) + "\n")
+            lengths.append(len(pieces) + 1)
+    return lengths
+
+
+def check_fits(path: Path, lengths: list[int], longest: int) -> None:
+    """Training leaves longer sentences out; a test that did so would not be the test."""
+    for number, length in enumerate(lengths, 1):
+        if length > longest:
+            raise TextError(
+                f"--longest is {longest}, but line {number} of {path} has {length} tokens: validation and test must fit"
+            )
+
+
+def run(args: argparse.Namespace) -> None:
+    sides = [args.source, args.target]
+    names = {"train": "train", "valid": "valid", "test": args.test}
+    text = {split: read_pair(args.text / name, *sides) for split, name in names.items()}
+    args.output.mkdir(parents=True, exist_ok=True)
+    groups = [[side] for side in sides] if args.separate else [sides]
+    for group in groups:
+        model = args.output / f"pieces.{'-'.join(group)}.model"
+        learn([args.text / f"train.{side}" for side in group], model, args.vocab, args.kind, args.coverage)
+        for side in group:
+            for split in names:
+                lengths = write_pieces(model, text[split][side], args.output / f"{split}.{side}")
+                if split != "train":
+                    check_fits(args.output / f"{split}.{side}", lengths, args.longest)
+    shutil.copyfile(args.text / f"{args.test}.{args.target}", args.output / "test.reference")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--text", type=Path, required=True, help="folder of the text")
+    parser.add_argument("--test", default="test", help="name of the test files")
+    parser.add_argument("--source", required=True, help="suffix of the source files")
+    parser.add_argument("--target", required=True, help="suffix of the target files")
+    parser.add_argument("--vocab", type=int, default=6000, help="number of pieces")
+    parser.add_argument("--kind", choices=["unigram", "bpe"], default="unigram")
+    parser.add_argument("--coverage", type=float, default=1.0, help="share of the characters that are pieces")
+    parser.add_argument("--separate", action="store_true", help="a model for each side")
+    parser.add_argument("--longest", type=int, default=1024, help="the most tokens that the models take")
+    parser.add_argument("--output", type=Path, required=True, help="folder to write into")
+    try:
+        run(parser.parse_args())
+    except TextError as error:
+        sys.stderr.write(f"pieces.py: error: {error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

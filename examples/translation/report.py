@@ -1,0 +1,306 @@
+"""The numbers of one run of run.sh, as a page (report/report.md) and for programs (report/report.json).
+
+    python report.py OUT --reference OUT/pieces/test.reference
+
+Hypotheses are put together from their pieces and scored against the reference as it was before sentencepiece.
+A system whose files are not there is marked as not yet run.
+
+Iterations of a LevT, from fairseq's I- lines, whose value is the index of a sentence's last iteration, from 0:
+
+    edits  the iterations that could change the text. This is how the paper counts (t in Algorithm 2, Tables 1 and 6):
+           the last iteration, which finds nothing to do, is not one of them. It is the I- value.
+    runs   what the decoder did, that last iteration included: one more.
+
+A sentence in the last row of the table of iterations (--max-iter) was ended by its last iteration or by the timeout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import collect
+
+NOT_RUN = "not yet run"
+TRANSLATED = re.compile(r"Translated ([\d,]+) sentences \([\d,]+ tokens\) in ([\d.]+)s")
+STAMP = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \| INFO \| ([\w.]+) \| (.*)", re.S)
+UPDATES = re.compile(r"num_updates[ =](\d+)")
+
+# the folder of the test, the title (BEAM is filled in), the folder of the training
+SYSTEMS = {
+    "test_greedy": ("teacher, greedy", "teacher"),
+    "test_beam": ("teacher, beam BEAM", "teacher"),
+    "test_levt": ("LevT, distilled data", "levt"),
+    "test_levt_oracle": ("LevT, original data", "levt_oracle"),
+}
+
+
+class ReportError(ValueError):
+    """The run cannot be reported; the message says why and what to do."""
+
+
+def join_pieces(line: str) -> str:
+    """
+    >>> join_pieces("▁ein ▁junge r ▁mann")
+    'ein junger mann'
+    """
+    return line.replace(" ", "").replace("▁", " ").strip()
+
+
+# ---- what the text is scored by ------------------------------------------------------------------------------------
+
+
+def segmented(lines: list[str], command: str) -> list[str]:
+    """The lines as another program cuts them into words (KyTea, for Japanese)."""
+    if not command:
+        return lines
+    text = "".join(f"{line}\n" for line in lines)
+    done = subprocess.run(shlex.split(command), input=text, capture_output=True, text=True, encoding="utf-8")
+    result = done.stdout.removesuffix("\n").split("\n")
+    if done.returncode or len(result) != len(lines):
+        raise ReportError(
+            f"--segment {command!r} made {len(result):,} lines of {len(lines):,} and ended with status "
+            f"{done.returncode}: it must print a line for a line. {done.stderr.strip()[-300:]}"
+        )
+    return result
+
+
+def bleu(hypotheses: list[str], references: list[str], tokenize: str) -> tuple[dict[str, float], str]:
+    metrics = importlib.import_module("sacrebleu.metrics")
+    metric = metrics.BLEU(tokenize=tokenize, force=True)
+    score = metric.corpus_score(hypotheses, [references]).score
+    return {"BLEU": round(score, 2)}, f"sacrebleu {metric.get_signature()}"
+
+
+def rouge(hypotheses: list[str], references: list[str]) -> tuple[dict[str, float], str]:
+    try:
+        scorers = importlib.import_module("rouge_score.rouge_scorer")
+    except ImportError as error:
+        raise ReportError("--metric rouge needs the package rouge-score: pip install rouge-score") from error
+    kinds = {"ROUGE-1": "rouge1", "ROUGE-2": "rouge2", "ROUGE-L": "rougeL"}
+    scorer = scorers.RougeScorer(list(kinds.values()), use_stemmer=True)
+    pairs = [scorer.score(reference, hypothesis) for reference, hypothesis in zip(references, hypotheses, strict=True)]
+    means = {name: 100 * sum(pair[kind].fmeasure for pair in pairs) / len(pairs) for name, kind in kinds.items()}
+    return {name: round(mean, 2) for name, mean in means.items()}, "rouge-score, mean F1 over sentences, with stemming"
+
+
+# ---- reading logs --------------------------------------------------------------------------------------------------
+
+
+def decoding_seconds(lines: list[str]) -> tuple[int, float]:
+    """Sentences and seconds of fairseq's own stop watch, which leaves out loading; over all decodings in the log."""
+    found = [match for line in lines if (match := TRANSLATED.search(line))]
+    return sum(int(match[1].replace(",", "")) for match in found), sum(float(match[2]) for match in found)
+
+
+def training(log: Path) -> dict[str, float] | None:
+    """Updates, and minutes from first to last line of each fairseq-train in the log, validation included."""
+    if not log.is_file():
+        return None
+    seconds, updates = 0.0, 0
+    first = last = None
+    for line in collect.read_text(log):
+        match = STAMP.match(line)
+        if match is None:
+            continue
+        stamp = datetime.fromisoformat(match[1])
+        if match[2] == "fairseq_cli.train" and match[3].startswith("{"):  # it prints its settings first
+            seconds += (last - first).total_seconds() if first and last else 0.0
+            first = stamp
+        last = stamp
+        if count := UPDATES.search(match[3]):
+            updates = int(count[1])
+    seconds += (last - first).total_seconds() if first and last else 0.0
+    return {"updates": updates, "minutes": round(seconds / 60, 1)}
+
+
+def iteration_table(counts: list[int], limit: int) -> dict[str, float]:
+    """Percentage of the sentences whose last edit was iteration 1, 2, ... limit.
+
+    >>> iteration_table([1, 2, 2, 3], 3)
+    {'1': 25.0, '2': 50.0, '3': 25.0}
+    >>> iteration_table([0, 1], 2)
+    {'0': 50.0, '1': 50.0, '2': 0.0}
+    """
+    counter = Counter(counts)
+    rows = range(0 if counter[0] else 1, max([limit, *counts]) + 1)
+    return {str(row): round(100 * counter[row] / len(counts), 1) for row in rows}
+
+
+def read_system(folder: Path, references: list[str], args: argparse.Namespace) -> dict[str, Any]:
+    lines = collect.read_log(folder / "test.out")
+    pieces = collect.in_order(collect.hypotheses(lines), len(references))
+    hypotheses = segmented([join_pieces(line) for line in pieces], args.segment)
+    references = segmented(references, args.segment)
+    if args.metric == "rouge":
+        scores, metric = rouge(hypotheses, references)
+    else:
+        scores, metric = bleu(hypotheses, references, args.bleu_tokenize)
+    log = folder / "log"
+    sentences, seconds = decoding_seconds(lines + (collect.read_text(log) if log.is_file() else []))
+    if sentences != len(references):
+        raise ReportError(
+            f"{folder} tells of {sentences:,} decoded sentences, but the reference has {len(references):,}: "
+            "remove the folder and run again"
+        )
+    system: dict[str, Any] = {"scores": scores, "metric": metric, "sentences": sentences}
+    system["ms_per_sentence"] = round(1000 * seconds / sentences, 1)
+    steps = collect.steps(lines)
+    if steps:
+        counts = list(steps.values())
+        if sorted(steps) != list(range(sentences)):
+            raise ReportError(f"{folder}/test.out has {len(steps):,} I- lines for {sentences:,} sentences")
+        system["edits"] = round(sum(counts) / sentences, 3)
+        system["runs"] = round(sum(counts) / sentences + 1, 3)
+        system["table_of_iterations"] = iteration_table(counts, args.max_iter)
+    else:  # left to right, a token is an iteration, the end of the sentence included
+        system["edits"] = system["runs"] = round(sum(map(collect.tokens, pieces)) / sentences, 3)
+    return system
+
+
+def hardware() -> dict[str, str]:
+    processor = platform.processor() or platform.machine()
+    details = Path("/proc/cpuinfo")
+    if details.is_file():
+        named = re.search(r"^model name\s*:\s*(.+)$", details.read_text(encoding="utf-8"), re.M)
+        processor = named[1] if named else processor
+    gpus = ""
+    if shutil.which("nvidia-smi"):
+        asked = subprocess.run(
+            ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True
+        )
+        gpus = ", ".join(asked.stdout.split("\n")[:-1]) if asked.returncode == 0 else ""
+    return {
+        "processor": f"{processor}, {os.cpu_count()} cores",
+        "gpus": gpus or "none",
+        "torch": metadata.version("torch"),
+        "python": platform.python_version(),
+    }
+
+
+def read_distillation(folder: Path) -> dict[str, Any] | None:
+    account = folder / "account.json"
+    if not account.is_file():
+        return None
+    counts = json.loads(account.read_text(encoding="utf-8"))
+    logs = [*sorted(folder.glob("shard-*.out")), *folder.glob("log")]
+    _, seconds = decoding_seconds([line for log in logs for line in collect.read_text(log)])
+    return {**counts, "decoding_minutes": round(seconds / 60, 1)}
+
+
+def gather(args: argparse.Namespace) -> dict[str, Any]:
+    references = collect.read_text(args.reference)
+    systems: dict[str, Any] = {}
+    for name, (title, trained) in SYSTEMS.items():
+        folder = args.out / name
+        system = read_system(folder, references, args) if (folder / "test.out").is_file() else None
+        title = title.replace("BEAM", str(args.beam))
+        systems[name] = {"title": title, **(system or {}), "training": training(args.out / trained / "log")}
+    return {"systems": systems, "distillation": read_distillation(args.out / "distil"), "hardware": hardware()}
+
+
+# ---- the page ------------------------------------------------------------------------------------------------------
+
+
+def row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def system_row(system: dict[str, Any], metrics: list[str]) -> str:
+    trained = system["training"]
+    minutes = f"{trained['minutes']:g} ({trained['updates']:,} updates)" if trained else NOT_RUN
+    if "scores" not in system:
+        return row([system["title"], *[NOT_RUN] * (len(metrics) + 3), minutes])
+    scores = [f"{system['scores'][name]:.2f}" for name in metrics]
+    counts = [f"{system[key]:.2f}" for key in ("edits", "runs")]
+    return row([system["title"], *scores, *counts, f"{system['ms_per_sentence']:.1f}", minutes])
+
+
+def results(systems: dict[str, Any]) -> list[str]:
+    metrics = next((list(system["scores"]) for system in systems.values() if "scores" in system), ["BLEU"])
+    head = ["", *metrics, "iterations", "with the last", "ms per sentence", "minutes of training"]
+    return [row(head), row(["---"] * len(head)), *(system_row(system, metrics) for system in systems.values())]
+
+
+def iterations(systems: dict[str, Any]) -> list[str]:
+    tables = {s["title"]: s["table_of_iterations"] for s in systems.values() if "table_of_iterations" in s}
+    if not tables:
+        return []
+    columns = sorted({column for table in tables.values() for column in table}, key=int)
+    lines = ["", "Share of the sentences (%) whose last edit was in that iteration, as in Table 6 of the paper:", ""]
+    lines += [row(["iteration", *columns, "mean"]), row(["---"] * (len(columns) + 2))]
+    means = {system["title"]: system.get("edits") for system in systems.values()}
+    return lines + [
+        row([title, *(f"{table.get(column, 0):.1f}" for column in columns), f"{means[title]:.2f}"])
+        for title, table in tables.items()
+    ]
+
+
+def page(found: dict[str, Any]) -> str:
+    systems, distillation, machine = found["systems"], found["distillation"], found["hardware"]
+    lines = results(systems)
+    first, other = systems["test_greedy"], systems["test_levt"]
+    if "scores" in first and "scores" in other:
+        for name, score in other["scores"].items():
+            difference = score - first["scores"][name]
+            lines += ["", f"{name} of LevT on distilled data minus the teacher's greedy: {difference:+.2f}"]
+    lines += iterations(systems)
+    metric = next((system["metric"] for system in systems.values() if "metric" in system), None)
+    if metric:
+        lines += ["", f"Scored by {metric}, on text put together from its pieces."]
+    lines += [
+        "",
+        'Iterations: those that could change the text, as the paper counts; "with the last" adds the one that finds '
+        "nothing to do. The teacher's are its output tokens. Decoding one sentence at a time, loading left out.",
+    ]
+    if distillation:
+        lines += [
+            "",
+            f"Distilled: {distillation['decoded']:,} of {distillation['lines']:,} sentences in "
+            f"{distillation['decoding_minutes']:g} minutes of decoding (summed over processes); "
+            f"{len(distillation['kept_reference']):,} too long for the teacher kept their reference.",
+        ]
+    lines += ["", f"Machine: {machine['processor']}; GPUs: {machine['gpus']}; torch {machine['torch']}."]
+    return "\n".join(lines) + "\n"
+
+
+def run(args: argparse.Namespace) -> None:
+    found = gather(args)
+    folder = args.out / "report"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "report.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (folder / "report.md").write_text(page(found), encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("out", type=Path, help="the folder --out of run.sh")
+    parser.add_argument("--reference", type=Path, required=True, help="target side of the test, before sentencepiece")
+    parser.add_argument("--metric", choices=["bleu", "rouge"], default="bleu")
+    parser.add_argument("--bleu-tokenize", default="none", help="sacrebleu's tokenizer")
+    parser.add_argument("--segment", default="", help="command that both texts go through before scoring")
+    parser.add_argument("--beam", type=int, default=5, help="beam of the teacher's second test")
+    parser.add_argument("--max-iter", type=int, default=10, help="--iter-decode-max-iter of the LevT tests")
+    try:
+        run(parser.parse_args())
+    except (ReportError, collect.LogError, OSError) as error:
+        sys.stderr.write(f"report.py: error: {error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

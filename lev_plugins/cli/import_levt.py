@@ -1,0 +1,168 @@
+"""``lev-plugins import-levt IN.pt OUT.pt``: fairseq's ``levenshtein_transformer`` becomes a ``levt``.
+
+Names change, and the projections that are stored apart are stacked; no number does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Any
+
+import torch
+from torch import Tensor
+
+NAME = "import-levt"
+HELP = "turn a checkpoint of fairseq's levenshtein_transformer into one of levt"
+
+# module names of a block, fairseq -> here
+RENAMED = {
+    "self_attn_layer_norm": "self_attn_residual.norm",
+    "encoder_attn_layer_norm": "cross_attn_residual.norm",
+    "final_layer_norm": "ffn_residual.norm",
+    "fc1": "ffn.fc1",
+    "fc2": "ffn.fc2",
+    "self_attn.out_proj": "self_attn.out_proj",
+    "encoder_attn.out_proj": "cross_attn.out_proj",
+    "encoder_attn.q_proj": "cross_attn.q_proj",
+}
+# ... and the projections that are stacked into one, in this order
+STACKED = {
+    "self_attn.in_proj": ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"],
+    "cross_attn.kv_proj": ["encoder_attn.k_proj", "encoder_attn.v_proj"],
+}
+STACKS = {"layers": "shared", "layers_del": "deletion", "layers_msk": "placeholder"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("input", metavar="IN.pt", help="checkpoint of fairseq's levenshtein_transformer")
+    parser.add_argument("output", metavar="OUT.pt", help="where to write the levt checkpoint")
+
+
+def run(args: argparse.Namespace) -> int:
+    from lev_plugins import checkpoints
+
+    checkpoints.save(convert(checkpoints.load(args.input)), args.output)
+    return 0
+
+
+def convert(state: dict[str, Any]) -> dict[str, Any]:
+    """A checkpoint that ``fairseq-generate --task text_editing`` loads; optimizer and training state stay behind."""
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+    from omegaconf import OmegaConf
+
+    old = old_options(state)
+    cfg: Any = state.get("cfg")
+    if cfg is None:
+        cfg = OmegaConf.to_container(convert_namespace_to_omegaconf(state["args"]), enum_to_str=True)
+    task = {key: value for key, value in cfg["task"].items() if key != "noise"}
+    return {
+        "cfg": {
+            **cfg,
+            "model": new_options(old),
+            "task": {**task, "_name": "text_editing"},
+            "criterion": {"_name": "dual_policy"},
+        },
+        "args": None,
+        "model": convert_weights(state["model"], old),
+        "optimizer_history": [],
+        "task_state": {},
+        "extra_state": {},
+    }
+
+
+def old_options(state: dict[str, Any]) -> dict[str, Any]:
+    from lev_plugins.errors import require
+
+    options = state["args"] if state.get("args") is not None else state["cfg"]["model"]
+    options = dict(vars(options) if isinstance(options, argparse.Namespace) else options)
+    name = options.get("arch") or options.get("_name")
+    require(
+        str(name).startswith("levenshtein_transformer"),
+        f"import-levt takes a checkpoint of fairseq's levenshtein_transformer, but this one is of {name}",
+    )
+    for flag, harmless in (
+        ("share_discriminator_maskpredictor", False),
+        ("adaptive_softmax_cutoff", None),
+        ("adaptive_input", False),
+        ("no_token_positional_embeddings", False),
+        ("layernorm_embedding", False),
+        ("no_cross_attention", False),
+    ):
+        require(
+            options.get(flag, harmless) == harmless,
+            f"levt has no counterpart of --{flag.replace('_', '-')}: this checkpoint cannot be imported",
+        )
+    for side in ("encoder", "decoder"):
+        layerdrop = f"{side}_layers_to_keep"
+        require(not options.get(layerdrop), f"levt has no counterpart of --{layerdrop.replace('_', '-')}")
+    require(
+        options.get("decoder_output_dim", options["decoder_embed_dim"]) == options["decoder_embed_dim"],
+        "levt has no counterpart of a --decoder-output-dim other than --decoder-embed-dim",
+    )
+    return options
+
+
+def new_options(old: dict[str, Any]) -> dict[str, Any]:
+    from lev_plugins.models.levt import LevTConfig
+
+    same = {key: old[key] for key in LevTConfig.__dataclass_fields__ if key in old and not key.startswith("_")}
+    deletion, placeholder, token = (int(layers) for layers in str(old["early_exit"]).split(","))
+    sharing = {
+        (False, False): "all",
+        (True, False): "plh-tok",
+        (False, True): "tok-del",
+        (True, True): "none",
+    }[bool(old.get("no_share_discriminator")), bool(old.get("no_share_maskpredictor"))]
+    return {
+        **same,
+        "_name": "levt",
+        "decoder_layers": token,
+        "deletion_layers": deletion,
+        "placeholder_layers": placeholder,
+        "share_weights": sharing,
+        "max_insertions": 255,
+        "placeholder": "unk",
+    }
+
+
+def convert_weights(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str, Tensor]:
+    new: dict[str, Tensor] = {
+        "encoder.embedding.tokens.weight": old["encoder.embed_tokens.weight"],
+        "decoder.embedding.tokens.weight": old["decoder.embed_tokens.weight"],
+        "decoder.deletion_head.weight": old["decoder.embed_word_del.weight"],
+        "decoder.placeholder_head.weight": old["decoder.embed_mask_ins.weight"],
+    }
+    tied = options.get("share_all_embeddings") or options.get("share_decoder_input_output_embed")
+    if not tied:
+        new["decoder.token_head.weight"] = old["decoder.output_projection.weight"]
+    for side in ("encoder", "decoder"):
+        if options.get(f"{side}_learned_pos"):
+            new[f"{side}.embedding.learned.weight"] = old[f"{side}.embed_positions.weight"]
+        for kind in ("weight", "bias"):
+            if f"{side}.layer_norm.{kind}" in old:
+                new[f"{side}.norm.{kind}"] = old[f"{side}.layer_norm.{kind}"]
+    new |= convert_blocks(old, "encoder.layers", "encoder.layers")
+    depth = int(str(options["early_exit"]).split(",")[2])
+    for theirs, ours in STACKS.items():
+        blocks = convert_blocks(old, f"decoder.{theirs}", f"decoder.stacks.{ours}")
+        if theirs == "layers":  # blocks above the last exit are never run
+            blocks = {key: value for key, value in blocks.items() if int(key.split(".")[3]) < depth}
+        new |= blocks
+    return new
+
+
+def convert_blocks(old: dict[str, Tensor], theirs: str, ours: str) -> dict[str, Tensor]:
+    new = {}
+    numbers = {int(m.group(1)) for key in old if (m := re.match(rf"{re.escape(theirs)}\.(\d+)\.", key))}
+    for number in sorted(numbers):
+        for kind in ("weight", "bias"):
+            for name, renamed in RENAMED.items():
+                if f"{theirs}.{number}.{name}.{kind}" in old:
+                    new[f"{ours}.{number}.{renamed}.{kind}"] = old[f"{theirs}.{number}.{name}.{kind}"]
+            for renamed, names in STACKED.items():
+                parts = [old.get(f"{theirs}.{number}.{name}.{kind}") for name in names]
+                found = [part for part in parts if part is not None]
+                if found:
+                    new[f"{ours}.{number}.{renamed}.{kind}"] = torch.cat(found)
+    return new

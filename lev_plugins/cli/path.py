@@ -1,0 +1,21 @@
+"""``lev-plugins path``: the folder that ``--user-dir`` wants, as in ``--user-dir "$(lev-plugins path)"``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import lev_plugins
+
+NAME = "path"
+HELP = "print the folder for fairseq's --user-dir"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    del parser  # there are none
+
+
+def run(args: argparse.Namespace) -> int:
+    del args
+    sys.stdout.write(f"{lev_plugins.__path__[0]}\n")
+    return 0

@@ -1,0 +1,80 @@
+"""Word recognition rate: the share of the words of a reference that a text has, in their order.
+
+Words are what white space separates. Reference and text are aligned at the least number of word insertions,
+deletions and substitutions; a reference word is recognised if the alignment pairs it with an equal word. Several
+alignments may be equally cheap and recognise different numbers of words: the one that recognises most is taken,
+and among these the one that a walk back from the end finds first (pair before insertion before deletion).
+Words that the text has too many of cost nothing (that is what the word error rate is for).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lev_plugins.errors import require
+
+Cell = tuple[int, int]  # edits, and minus the words recognised: the smaller, the better
+
+
+def recognised_words(reference: Sequence[str], text: Sequence[str]) -> list[bool]:
+    """For each word of the reference, whether ``text`` has it at its place.
+
+    >>> recognised_words("the cat sat down".split(), "the cta sat right down".split())
+    [True, False, True, True]
+    >>> recognised_words(["a", "b"], ["b", "c"])    # two substitutions cost the same, but recognise nothing
+    [False, True]
+    >>> recognised_words(["a", "b"], [])
+    [False, False]
+    """
+    table = _alignment_table(reference, text)
+    found = [False] * len(reference)
+    i, j = len(reference), len(text)
+    while i and j:
+        same = reference[i - 1] == text[j - 1]
+        if table[i][j] == _paired(table[i - 1][j - 1], same):
+            i, j = i - 1, j - 1
+            found[i] = same
+        elif table[i][j] == _edited(table[i][j - 1]):
+            j -= 1
+        else:
+            i -= 1
+    return found
+
+
+def word_recognition_rate(references: Sequence[str], texts: Sequence[str]) -> float:
+    """The share of all words of ``references`` that are recognised in ``texts``, between 0 and 1.
+
+    >>> word_recognition_rate(["the cat sat", "on a mat"], ["the cta sat", "on a red mat"])  # 5 of 6
+    0.8333333333333334
+    """
+    require(
+        len(references) == len(texts),
+        f"every reference needs one text, but there are {len(references)} references and {len(texts)} texts",
+    )
+    found = [
+        word
+        for reference, text in zip(references, texts, strict=True)
+        for word in recognised_words(reference.split(), text.split())
+    ]
+    require(bool(found), f"there must be a word to recognise, but the {len(references)} references have none")
+    return sum(found) / len(found)
+
+
+def _paired(before: Cell, same: bool) -> Cell:
+    return (before[0], before[1] - 1) if same else _edited(before)
+
+
+def _edited(before: Cell) -> Cell:
+    return before[0] + 1, before[1]
+
+
+def _alignment_table(reference: Sequence[str], text: Sequence[str]) -> list[list[Cell]]:
+    """``table[i][j]``: the best alignment of the first i reference words with the first j words of the text."""
+    table = [[(j, 0) for j in range(len(text) + 1)]]
+    for i, word in enumerate(reference, 1):
+        row = [(i, 0)]
+        for j, other in enumerate(text, 1):
+            pair = _paired(table[i - 1][j - 1], word == other)
+            row.append(min(pair, _edited(row[-1]), _edited(table[i - 1][j])))
+        table.append(row)
+    return table

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Does lev-plugins install, train and decode on each Python found here? Prints a table; fails if one of them fails.
+# Installs as README tells users of pip to, not as `make setup` does: versions are pip's choice, but for torch.
+# scripts/check_pythons.sh [3.10 3.11 ...]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+torch=$(grep '^torch==' constraints.txt)
+
+# a Python that runs, of pyenv's or on PATH (pyenv's shims are there even for versions that are switched off)
+find_python() {
+    local candidate
+    for candidate in "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1".*/bin/python "$(command -v "python$1" || true)"; do
+        if [ -x "$candidate" ] && "$candidate" -c 'import venv, ensurepip' 2>/dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
+}
+
+# from a copy: pip builds inside the folder it installs from
+copy_sources() {
+    mkdir -p "$1"
+    cp -r setup.py pyproject.toml MANIFEST.in LICENSE lev_plugins lev_plugins_console.py "$1"
+    if [ -e README.md ]; then cp README.md "$1"; fi
+}
+
+# only fairseq without build isolation: editdistance, which has no wheel for 3.13, needs build tools of its own
+install_package() { # VENV
+    "$1/bin/python" -m pip install --quiet "$torch" 'setuptools<81' wheel cython numpy &&
+        "$1/bin/python" -m pip install --quiet --no-build-isolation fairseq-fixed &&
+        "$1/bin/python" -m pip install --quiet "$scratch/sources"
+}
+
+version_of() { "$1/bin/python" -c "from importlib.metadata import version; print(version('$2'))" 2>/dev/null || echo -; }
+
+check() { # X.Y: one row of the table
+    local python venv=$scratch/venv-$1 work=$scratch/work-$1 log=$scratch/log-$1 result=works
+    python=$(find_python "$1")
+    if [ -z "$python" ]; then
+        echo "| $1 | - | - | not on this machine |"
+        return
+    fi
+    mkdir -p "$work"
+    "$python" -m venv "$venv"
+    if ! install_package "$venv" >"$log" 2>&1; then
+        result="does not install"
+    elif ! bash "$root/scripts/try_out.sh" "$venv" "$work" >>"$log" 2>&1; then
+        result="installs, but does not train or decode"
+    fi
+    echo "| $("$python" -c 'import platform; print(platform.python_version())') | $(version_of "$venv" torch)" \
+        "| $(version_of "$venv" fairseq-fixed) | $result |"
+    if [ "$result" != works ]; then
+        tail -n 20 "$log" >&2
+        touch "$scratch/failed"
+    fi
+    rm -rf "$venv" # gigabytes each
+}
+
+if [ $# = 0 ]; then set -- 3.10 3.11 3.12 3.13; fi
+copy_sources "$scratch/sources"
+cd "$scratch" # away from the checkout, so that only what is installed can be found
+echo "| Python | torch | fairseq-fixed | install, train 2 updates, decode |"
+echo "|---|---|---|---|"
+for version in "$@"; do check "$version"; done
+test ! -e "$scratch/failed"

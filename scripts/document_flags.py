@@ -1,0 +1,84 @@
+"""Write the tables of flags in user_dir.md from the code: ``python scripts/document_flags.py [--check]``.
+
+A table stands between ``<!-- flags: NAME -->`` and ``<!-- end -->``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from dataclasses import MISSING, fields
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from fairseq.tasks.translation import TranslationConfig
+
+from lev_plugins.criterions.dual_policy import DualPolicyConfig
+from lev_plugins.models.levt import LevTConfig
+from lev_plugins.tasks.text_editing import TextEditingConfig
+
+PAGE = Path(__file__).resolve().parent.parent / "user_dir.md"
+INHERITED = {field.name for field in fields(TranslationConfig)}
+TABLES: dict[str, tuple[type, set[str]]] = {
+    "levt": (LevTConfig, set()),
+    "dual_policy": (DualPolicyConfig, set()),
+    "text_editing": (TextEditingConfig, INHERITED),
+}
+
+
+def default_of(field: Any) -> str:
+    if field.default is MISSING or field.default is None:
+        return "none"
+    if isinstance(field.default, bool):
+        return "on" if field.default else "off"
+    return f"`{field.default}`"
+
+
+def choices_of(field: Any) -> str:
+    if isinstance(field.type, type) and issubclass(field.type, Enum):
+        return " (" + ", ".join(f"`{choice.value}`" for choice in field.type) + ")"
+    return ""
+
+
+def meaning(field: Any) -> str:
+    return field.metadata["help"].replace("<", "&lt;") + choices_of(field)
+
+
+def table(config: type, skipped: set[str]) -> str:
+    rows = ["| flag | default | meaning |", "|---|---|---|"]
+    for field in fields(config):
+        if field.name in skipped or field.name.startswith("_") or "help" not in field.metadata:
+            continue
+        flag = f"`--{field.name.replace('_', '-')}`"
+        rows.append(f"| {flag} | {default_of(field)} | {meaning(field)} |")
+    return "\n".join(rows)
+
+
+def filled(page: str) -> str:
+    for name, (config, skipped) in TABLES.items():
+        pattern = rf"(<!-- flags: {name} -->\n).*?(<!-- end -->)"
+        text = table(config, skipped)
+        page, found = re.subn(pattern, lambda m, text=text: f"{m[1]}{text}\n{m[2]}", page, flags=re.DOTALL)
+        if not found:
+            raise SystemExit(f"{PAGE.name} has no place for the flags of {name}: <!-- flags: {name} --><!-- end -->")
+    return page
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing; fail if the page is out of date")
+    check = parser.parse_args().check
+    old = PAGE.read_text(encoding="utf-8")
+    new = filled(old)
+    if check and old != new:
+        sys.stderr.write(f"{PAGE.name} is out of date: python scripts/document_flags.py\n")
+        return 1
+    if not check:
+        PAGE.write_text(new, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

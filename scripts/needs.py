@@ -1,0 +1,27 @@
+"""Prints what the installed lev-plugins[dev] and fairseq-fixed ask for, but for fairseq-fixed itself and torchaudio.
+
+fairseq-fixed asks for torchaudio, which only its speech tasks import. The registry's torchaudio is built for the
+CUDA torch: beside a CPU torch it cannot even be imported, so `make setup` leaves it out. Asking the installed
+packages keeps their needs in one place, their own.
+"""
+
+from importlib.metadata import requires
+
+from packaging.requirements import Requirement
+
+LEFT_OUT = {"fairseq-fixed", "torchaudio"}
+
+
+def needs(distribution: str, extra: str = "") -> set[str]:
+    wanted = set()
+    for line in requires(distribution) or []:
+        requirement = Requirement(line)
+        applies = requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+        if applies and requirement.name.lower() not in LEFT_OUT:
+            requirement.marker = None
+            wanted.add(str(requirement))
+    return wanted
+
+
+if __name__ == "__main__":
+    print("\n".join(sorted(needs("lev-plugins", "dev") | needs("fairseq-fixed"))))

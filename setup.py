@@ -1,0 +1,53 @@
+"""What pip needs to know. The versions that were tested are in constraints.txt, and only there; here are the floors."""
+
+import re
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+HERE = Path(__file__).resolve().parent
+
+
+def version() -> str:
+    found = re.search(r'^__version__ = "(.+)"$', (HERE / "lev_plugins" / "__init__.py").read_text("utf-8"), re.M)
+    assert found, "lev_plugins/__init__.py has lost its __version__"
+    return found.group(1)
+
+
+def readme() -> str:
+    path = HERE / "README.md"
+    return path.read_text("utf-8") if path.exists() else ""
+
+
+setup(
+    name="lev-plugins",
+    version=version(),
+    description="fairseq plug-ins for text editing: models that delete, insert, copy and label",
+    long_description=readme(),
+    long_description_content_type="text/markdown",
+    author="the lev-plugins authors",
+    license="MIT",
+    python_requires=">=3.10",
+    packages=find_packages(include=["lev_plugins", "lev_plugins.*"]),
+    package_data={"lev_plugins": ["py.typed"]},
+    py_modules=["lev_plugins_console"],
+    entry_points={"console_scripts": ["lev-plugins = lev_plugins_console:main"]},
+    install_requires=[
+        # fairseq under its own name cannot be imported on Python >= 3.11, and on 3.10 pip >= 24.1 refuses its metadata;
+        # fairseq-fixed (same import name) works on 3.10 to 3.13, so no environment marker is needed
+        "fairseq-fixed>=0.12.3.1",
+        "torch>=2.6",  # torch.load reads weights only; the same floor as in lev_plugins/compatibility.py
+        "numpy",
+        "omegaconf>=2.3",
+        "sacrebleu>=2.3",
+        "sentencepiece",
+        "editdistance",  # fairseq's --scoring wer
+        "tqdm",
+    ],
+    extras_require={
+        "pretrained": ["transformers>=4.40"],
+        "plot": ["matplotlib"],
+        "dev": ["pytest", "pytest-xdist", "hypothesis", "ruff", "mypy", "pre-commit"],
+    },
+    zip_safe=False,
+)

@@ -1,0 +1,182 @@
+"""Toy dictionaries, data and models that the tests share, and the slow references more than one of them needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from fairseq.data import Dictionary, LanguagePairDataset, ListDataset
+from hypothesis import settings
+from torch import Tensor
+
+from lev_plugins.criterions.dual_policy import DualPolicyCriterion
+from lev_plugins.data.dictionary import EditingDictionary
+from lev_plugins.data.editing import RollIn, TextEditingDataset
+from lev_plugins.models.levt import LevT, LevTConfig, LevTOutput
+from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
+
+BOS, PAD, EOS, UNK = 0, 1, 2, 3
+FIRST_WORD = 4
+
+# the same examples in every run, and no folder of them left behind
+thorough = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+
+
+def rows_to_tensor(rows: list[list[int]]) -> Tensor:
+    """Padded on the right: (B, longest)."""
+    width = max(len(row) for row in rows)
+    return torch.tensor([row + [PAD] * (width - len(row)) for row in rows])
+
+
+def tensor_to_rows(tokens: Tensor) -> list[list[int]]:
+    return [[token for token in row if token != PAD] for row in tokens.tolist()]
+
+
+def toy_dictionary(words: int = 20) -> EditingDictionary:
+    dictionary = EditingDictionary()
+    for number in range(words):
+        dictionary.add_symbol(f"w{number}")
+    dictionary.placeholder_index = len(dictionary)
+    return dictionary
+
+
+def toy_task(source: Dictionary | None = None, target: Dictionary | None = None, **options: Any) -> TextEditingTask:
+    source = source or toy_dictionary()
+    cfg = TextEditingConfig(data=".", source_lang="source", target_lang="target", seed=1)
+    for name, value in options.items():
+        assert hasattr(cfg, name), name
+        setattr(cfg, name, value)
+    return TextEditingTask(cfg, source, target or source)
+
+
+def toy_config(**options: Any) -> LevTConfig:
+    """16 wide, 2 + 2 blocks, no dropout: every test changes what it is about."""
+    small: dict[str, Any] = {
+        "max_source_positions": 64,
+        "max_target_positions": 64,
+        "max_insertions": 8,
+        "dropout": 0.0,
+    }
+    for side in ("encoder", "decoder"):
+        small |= {
+            f"{side}_embed_dim": 16,
+            f"{side}_ffn_embed_dim": 32,
+            f"{side}_layers": 2,
+            f"{side}_attention_heads": 2,
+        }
+    return LevTConfig(**{**small, **options})
+
+
+def toy_model(task: TextEditingTask | None = None, seed: int = 1, **options: Any) -> LevT:
+    torch.manual_seed(seed)
+    return LevT.build_model(toy_config(**options), task or toy_task())
+
+
+def lively_model(task: TextEditingTask | None = None, seed: int = 3, **options: Any) -> LevT:
+    """Random weights that edit for a varying number of iterations: mostly keeping, often inserting nothing."""
+    model = toy_model(task, seed, **{"max_insertions": 4, **options}).eval()
+    decoder = model.decoder
+    direction = torch.nn.functional.normalize(torch.randn(decoder.deletion_head.in_features), dim=0)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith("proj.weight"):
+                parameter.mul_(3)
+        norms = [decoder.norm] if isinstance(decoder.norm, torch.nn.LayerNorm) else []
+        for head, stack in decoder.sharing.items() if not norms else ():
+            norms.append(decoder.stacks[stack][decoder.depths[head] - 1].ffn_residual.norm)
+        for norm in {id(norm): norm for norm in norms}.values():
+            norm.bias.add_(direction)
+        decoder.deletion_head.weight[0] += 1.5 * direction
+        decoder.placeholder_head.weight[0] += 0.3 * torch.cat([direction, direction])
+    return model
+
+
+def random_rows(
+    count: int, seed: int, words: int = 20, shortest: int = 0, longest: int = 10, distinct: bool = False
+) -> list[list[int]]:
+    """Sentences with both boundaries and a random number of inner words."""
+    random = torch.Generator().manual_seed(seed)
+    rows = []
+    for _ in range(count):
+        length = int(torch.randint(shortest, longest + 1, (), generator=random))
+        if distinct:
+            inner = torch.randperm(words, generator=random)[:length]
+        else:
+            inner = torch.randint(words, (length,), generator=random)
+        rows.append([BOS, *(inner + FIRST_WORD).tolist(), EOS])
+    return rows
+
+
+def list_dataset(rows: list[list[int]]) -> ListDataset:
+    return ListDataset([torch.tensor(row) for row in rows], [len(row) for row in rows])
+
+
+def toy_dataset(
+    sources: list[list[int]],
+    targets: list[list[int]] | None = None,
+    drafts: list[list[int]] | None = None,
+    rollin: RollIn | None = None,
+    left_pad_source: bool = True,
+    words: int = 20,
+) -> TextEditingDataset:
+    dictionary = toy_dictionary(words)
+    target = list_dataset(targets) if targets is not None else None
+    pair = LanguagePairDataset(
+        list_dataset(sources),
+        [len(row) for row in sources],
+        dictionary,
+        target,
+        [len(row) for row in targets] if targets is not None else None,
+        dictionary,
+        left_pad_source=left_pad_source,
+        left_pad_target=False,
+    )
+    return TextEditingDataset(pair, list_dataset(drafts) if drafts is not None else None, rollin)
+
+
+def toy_batch(count: int = 6, seed: int = 1, drafts: bool = False, alpha: float = 0.5, beta: float = 0.5) -> dict:
+    """A training batch of ``count`` random sentences."""
+    dataset = toy_dataset(
+        random_rows(count, seed, shortest=1),
+        random_rows(count, seed + 1, shortest=2),
+        random_rows(count, seed + 2) if drafts else None,
+        RollIn(seed, alpha, beta),
+    )
+    return dataset.collater([dataset[i] for i in range(count)])
+
+
+def run_model(model: LevT, batch: dict[str, Any], **options: Any) -> LevTOutput:
+    return model(**batch["net_input"], **options)
+
+
+def toy_criterion(task: TextEditingTask | None = None, **options: Any) -> DualPolicyCriterion:
+    defaults: dict[str, Any] = {
+        "label_smoothing": 0.0,
+        "placeholder_label_smoothing": 0.0,
+        "deletion_label_smoothing": 0.0,
+        "deletion_rollin": "argmax",
+        "loss_average": "counts",
+    }
+    return DualPolicyCriterion(task or toy_task(), **{**defaults, **options})
+
+
+def slow_alignment(tokens: list[int], target: list[int]) -> tuple[list[bool], list[bool]]:
+    """Kept tokens and matched target tokens, cell by cell; walking back: insert before delete before keep."""
+    n, m = len(tokens), len(target)
+    cost = [[i + j for j in range(m + 1)] for i in range(n + 1)]
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            cost[i][j] = 1 + min(cost[i - 1][j], cost[i][j - 1])
+            if tokens[i - 1] == target[j - 1]:
+                cost[i][j] = min(cost[i][j], cost[i - 1][j - 1])
+    kept, matched = [False] * n, [False] * m
+    i, j = n, m
+    while i or j:
+        if j and cost[i][j] == cost[i][j - 1] + 1:
+            j -= 1
+        elif i and cost[i][j] == cost[i - 1][j] + 1:
+            i -= 1
+        else:
+            i, j = i - 1, j - 1
+            kept[i] = matched[j] = True
+    return kept, matched

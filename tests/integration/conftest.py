@@ -1,0 +1,34 @@
+"""A toy corpus and a model that has learnt it, made once for all tests of a worker."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.integration import commands
+from tests.integration.commands import ROOT, succeed
+
+
+@pytest.fixture(scope="session")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The binarised corpus of examples/toy, joined dictionary; the text lies one folder up."""
+    folder = tmp_path_factory.mktemp("toy")
+    succeed(sys.executable, ROOT / "examples" / "toy" / "make.py", folder)
+    prefixes = [part for split in ("train", "valid", "test") for part in (f"--{split}pref", folder / split)]
+    succeed(
+        "fairseq-preprocess", "-s", "src", "-t", "tgt", *prefixes, "--destdir", folder / "bin", "--joined-dictionary"
+    )
+    return folder / "bin"
+
+
+@pytest.fixture(scope="session")
+def trained(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a `levt_tiny` after 400 updates, chosen by BLEU."""
+    folder = tmp_path_factory.mktemp("trained")
+    schedule = ["--lr-scheduler", "inverse_sqrt", "--warmup-updates", 100, "--max-tokens", 2000, "--max-update", 400]
+    scoring = ["--eval-bleu", "--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"]
+    log = succeed(*commands.train(toy, folder, *schedule, *scoring, "--dropout", 0))
+    (folder / "log").write_text(log.both, encoding="utf-8")
+    return folder

@@ -1,0 +1,188 @@
+"""Every mistake ends in one line that names it; nothing is lost, nothing half-written."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.integration.commands import (
+    QUIET,
+    TASK,
+    generate,
+    hypotheses,
+    interactive,
+    run,
+    succeed,
+    train,
+)
+
+FEW = ["--max-tokens", 500, "--max-update", 2]
+
+
+@pytest.fixture()
+def data(toy: Path, tmp_path: Path) -> Path:
+    """A copy of the binarised corpus, to spoil."""
+    return Path(shutil.copytree(toy, tmp_path / "data"))
+
+
+def test_a_dictionary_is_missing(data: Path, tmp_path: Path) -> None:
+    (data / "dict.tgt.txt").unlink()
+    result = run(*train(data, tmp_path / "out", *FEW))
+    assert result.code != 0
+    assert f"there is no dictionary {data / 'dict.tgt.txt'}" in result.verdict
+
+
+def test_a_data_folder_is_missing(tmp_path: Path) -> None:
+    result = run(*train(tmp_path / "nowhere", tmp_path / "out", *FEW))
+    assert result.code != 0
+    assert f"there is no folder {tmp_path / 'nowhere'}" in result.verdict
+
+
+def test_dictionaries_differ_but_embeddings_are_shared(data: Path, tmp_path: Path) -> None:
+    with (data / "dict.tgt.txt").open("a", encoding="utf-8") as file:
+        file.write("extra 1\n")
+    result = run(*train(data, tmp_path / "out", *FEW))
+    assert result.code != 0
+    assert "--share-all-embeddings needs one dictionary" in result.verdict
+
+
+def test_a_dictionary_does_not_fit_the_checkpoint(data: Path, trained: Path) -> None:
+    for side in ("src", "tgt"):
+        with (data / f"dict.{side}.txt").open("a", encoding="utf-8") as file:
+            file.write("extra 1\n")
+    result = run(*generate(data, trained / "checkpoint_best.pt"))
+    assert result.code != 0
+    assert "use the dict.*.txt files that the model was trained with" in result.verdict
+
+
+def test_task_and_architecture_do_not_belong_together(toy: Path, tmp_path: Path) -> None:
+    flags = ["--user-dir", TASK[1], "--cpu", *QUIET, "--optimizer", "adam", *FEW, "--save-dir", tmp_path]
+    wrong_task = run("fairseq-train", toy, *flags, "--task", "translation", "--arch", "levt_tiny")
+    assert wrong_task.code != 0
+    assert "use --task text_editing" in wrong_task.verdict
+    wrong_arch = run("fairseq-train", toy, *flags, "--task", "text_editing", "--arch", "transformer")
+    assert wrong_arch.code != 0
+    assert "--task text_editing trains --arch levt" in wrong_arch.verdict
+    wrong_loss = run("fairseq-train", toy, *flags, "--task", "text_editing", "--arch", "levt_tiny")
+    assert wrong_loss.code != 0
+    assert "trains with --criterion dual_policy, but it is cross_entropy" in wrong_loss.verdict
+
+
+def test_no_insertions_allowed(toy: Path, tmp_path: Path) -> None:
+    result = run(*train(toy, tmp_path / "out", *FEW, "--max-insertions", 0))
+    assert result.code != 0
+    assert "--max-insertions must be at least 1, but is 0" in result.verdict
+
+
+def test_a_source_longer_than_the_position_table(toy: Path, trained: Path) -> None:
+    typed = "w1 w2\n" + "w1 " * 2000 + "\n"
+    refused = run(*interactive(toy, trained / "checkpoint_best.pt"), stdin=typed)
+    assert refused.code != 0
+    assert "invalid" in refused.err and "max_positions" in refused.err
+    skipped = succeed(
+        *interactive(toy, trained / "checkpoint_best.pt", "--skip-invalid-size-inputs-valid-test"), stdin=typed
+    )
+    assert list(hypotheses(skipped.out)) == [0]
+
+
+def test_empty_and_unknown_lines_are_answered_in_order(toy: Path, trained: Path) -> None:
+    typed = "w1 w2 w3\n\n漢字 ☃ \u202eabc\nw4 w5\n"
+    result = succeed(*interactive(toy, trained / "checkpoint_best.pt", "--buffer-size", 4), stdin=typed)
+    found = hypotheses(result.out)
+    assert list(found) == [0, 1, 2, 3]
+    assert found[0][1] == "w3 w2 w1" and found[3][1] == "w5 w4"
+
+
+def test_a_tab_too_many(toy: Path, trained: Path) -> None:
+    result = run(*interactive(toy, trained / "checkpoint_best.pt"), stdin="w1\tw2\tw3\n")
+    assert result.code != 0
+    assert "has 2 TABs" in result.verdict
+
+
+def test_input_that_is_not_utf8(toy: Path, trained: Path) -> None:
+    result = run(*interactive(toy, trained / "checkpoint_best.pt"), stdin=b"w1 w2\nw3 \xff w4\n", PYTHONUTF8="1")
+    assert result.code != 0
+    assert "the input is not UTF-8 (byte 0xff)" in result.verdict
+
+
+def test_a_truncated_checkpoint(toy: Path, trained: Path, tmp_path: Path) -> None:
+    whole = (trained / "checkpoint_best.pt").read_bytes()
+    cut = tmp_path / "cut.pt"
+    cut.write_bytes(whole[: len(whole) // 2])
+    result = run(*generate(toy, cut))
+    assert result.code != 0
+    assert "the checkpoint is cut short" in result.verdict
+
+
+class Malice:
+    def __init__(self, proof: str):
+        self.proof = proof
+
+    def __reduce__(self) -> tuple:
+        return os.mkdir, (self.proof,)
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_malicious_checkpoint_is_refused_and_not_run(toy: Path, tmp_path: Path, zipped: bool) -> None:
+    proof, bad = tmp_path / "proof", tmp_path / "bad.pt"
+    if zipped:
+        torch.save({"model": {}, "args": Malice(str(proof))}, bad)
+    else:
+        bad.write_bytes(pickle.dumps({"model": {}, "args": Malice(str(proof))}, protocol=2))
+    commands = [generate(toy, bad), train(toy, tmp_path / "out", *FEW, "--restore-file", bad)]
+    for command in [*commands, ["lev-plugins", "average", bad, "--output", tmp_path / "out.pt"]]:
+        result = run(*command)
+        assert result.code != 0
+        assert "posix.mkdir" in result.verdict and "nothing in it was executed" in result.verdict
+        assert not proof.exists()
+    assert not (tmp_path / "out.pt").exists()
+
+
+def test_a_full_disk_leaves_the_previous_checkpoint(toy: Path, tmp_path: Path) -> None:
+    save_dir = tmp_path / "out"
+    succeed(*train(toy, save_dir, *FEW, "--disable-validation"))
+    before = {path.name: path.read_bytes() for path in save_dir.glob("*.pt")}
+    assert before
+    # a limit on the size of files stands for a full disk; it is below the size of a checkpoint
+    limited = train(toy, save_dir, "--max-tokens", 500, "--max-update", 4, "--disable-validation")
+    words = " ".join(f"'{part}'" for part in limited)
+    result = run("bash", "-c", f"ulimit -f 200; exec {words}")
+    assert result.code != 0
+    assert "the disk is full: checkpoints written before are intact" in result.verdict
+    assert {path.name: path.read_bytes() for path in save_dir.glob("*.pt")} == before
+    resumed = succeed(*limited)
+    assert "Loaded checkpoint" in resumed.both
+
+
+def test_generation_options_that_cannot_work_are_refused(toy: Path, trained: Path) -> None:
+    best = trained / "checkpoint_best.pt"
+    for flags, text in (
+        (["--iter-decode-with-external-reranker"], "takes the last checkpoint of --path as the reranker"),
+        (["--print-alignment"], "--print-alignment belongs to left-to-right search"),
+        (["--prefix-size", 2], "--prefix-size keeps a prefix"),
+        (["--iter-decode-max-iter", -1], "--iter-decode-max-iter must be at least 0, but is -1"),
+        (["--left-pad-target", "True"], "--left-pad-target is not supported"),
+        (["--draft-lang", "mt"], "--draft-lang mt: there are no drafts"),
+    ):
+        result = run(*generate(toy, best, *flags))
+        assert result.code != 0
+        assert text in result.verdict
+
+
+def test_an_unwritable_output_is_named(trained: Path, tmp_path: Path) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    locked.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    target = locked / "file" if os.geteuid() == 0 else locked
+    if os.geteuid() == 0:  # root writes anywhere; a file cannot be a folder for anybody
+        locked.chmod(stat.S_IRWXU)
+        target.write_text("")
+    result = run("lev-plugins", "average", trained, "--last", 1, "--output", target / "average.pt")
+    assert result.code == 2
+    assert str(target) in result.verdict

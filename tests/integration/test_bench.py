@@ -1,0 +1,109 @@
+"""``bench/run.py --quick`` runs, its JSON has the promised shape, both decoders say the same. Never its times."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SPREAD = {"median", "lower_quartile", "upper_quartile", "measurements"}
+PAIRED = {"fairseq_seconds", "ours_seconds", "ratio"}
+
+
+def bench(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, ROOT / "bench" / "run.py", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        timeout=1200,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("bench")
+
+
+@pytest.fixture(scope="module")
+def quick(folder: Path) -> dict:
+    ran = bench("--quick", "--out", folder / "found.json", "--weights", folder / "weights.pt")
+    assert ran.returncode == 0, ran.stderr
+    assert "| decoding, batch 100" in ran.stderr
+    return json.loads((folder / "found.json").read_text("utf-8"))
+
+
+def test_says_what_was_measured_on_what(quick: dict) -> None:
+    assert quick["format"] == 1
+    assert {"device", "processor", "cores", "threads_used", "load_average", "system"} == set(quick["machine"])
+    assert quick["machine"]["threads_used"] == 1
+    assert {"python", "torch", "fairseq", "numpy", "lev_plugins"} == set(quick["versions"])
+    model = quick["model"]
+    assert (model["encoder_embed_dim"], model["decoder_ffn_embed_dim"], model["decoder_layers"]) == (32, 64, 2)
+    assert model["words"] == 80 and model["parameters"] > 0
+
+
+def test_both_decoders_say_the_same(quick: dict) -> None:
+    assert [line["batch"] for line in quick["decoding"]] == [1, 100]
+    for line in quick["decoding"]:
+        assert line["identical"] is True
+        assert line["words"] > 0
+        assert sum(line["iterations"]["histogram"].values()) == line["sentences"]
+
+
+def test_every_measurement_comes_with_its_spread(quick: dict) -> None:
+    for line in [*quick["decoding"], quick["training"], quick["labels"]]:
+        for name in PAIRED:
+            assert set(line[name]) == SPREAD
+            assert 0 < line[name]["lower_quartile"] <= line[name]["median"] <= line[name]["upper_quartile"]
+        assert line["goal"] > 0
+    assert {"ours_share", "fairseq_share"} <= set(quick["labels"])
+    assert [(line["batch"], line["beam"]) for line in quick["autoregressive"]] == [(1, 1), (1, 4), (100, 1), (100, 4)]
+    assert all(set(line["seconds"]) == SPREAD for line in quick["autoregressive"])
+
+
+def test_takes_kept_weights_and_checkpoints_of_ones_own(quick: dict, folder: Path) -> None:
+    """The kept weights are a checkpoint as fairseq writes them: with data, it can be measured like any other."""
+    words = quick["plan"]["small"]["words"] - 4
+    data, text = folder / "bin", folder / "text"
+    text.write_text("".join(f"w{i} w{i + 1} w{i + 2} w{i + 3}\n" for i in range(10)), "utf-8")
+    (folder / "dict.txt").write_text("".join(f"w{i} 1\n" for i in range(words)), "utf-8")
+    for side in ("source", "target"):
+        (folder / f"text.{side}").write_text(text.read_text("utf-8"), "utf-8")
+    made = subprocess.run(
+        [
+            *(sys.executable, "-m", "fairseq_cli.preprocess", "-s", "source", "-t", "target", "--destdir", data),
+            *("--srcdict", folder / "dict.txt", "--tgtdict", folder / "dict.txt"),
+            *("--trainpref", text, "--testpref", text, "--workers", "1"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    ran = bench("--quick", "--checkpoint", folder / "weights.pt", "--data", data)
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    assert found["model"]["encoder_embed_dim"] == quick["plan"]["small"]["dim"]
+    assert all(line["identical"] for line in found["decoding"])
+
+    before = (folder / "weights.pt").stat().st_mtime_ns
+    assert bench("--quick", "--weights", folder / "weights.pt", "--out", folder / "again.json").returncode == 0
+    assert (folder / "weights.pt").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--checkpoint", "x.pt"], "--checkpoint and --data go together"),
+        (["--weights", str(ROOT / "setup.py")], "setup.py"),
+    ],
+)
+def test_says_what_is_wrong(arguments: list[str], message: str) -> None:
+    ran = bench("--quick", *arguments)
+    assert ran.returncode != 0
+    assert "bench/run.py: error: " in ran.stderr and message in ran.stderr

@@ -1,0 +1,133 @@
+"""Train, generate, generate interactively, average, ensembles, re-ranking: the real command lines on a toy task."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.integration.commands import (
+    ADAM,
+    QUIET,
+    generate,
+    hypotheses,
+    interactive,
+    lines,
+    same_hypotheses,
+    succeed,
+)
+
+
+def test_learns_to_reverse(toy: Path, trained: Path) -> None:
+    """A quality threshold: most of 100 unseen lines are reversed without a mistake, in few iterations."""
+    log = succeed(*generate(toy, trained / "checkpoint_best.pt", "--print-step", "--batch-size", 32)).out
+    targets, found = lines(log, "T"), hypotheses(log)
+    exact = sum(found[n][1] == targets[n] for n in targets) / len(targets)
+    steps = [int(step) for step in lines(log, "I").values()]
+    assert len(targets) == len(steps) == 100
+    assert exact >= 0.6
+    assert sum(steps) / len(steps) < 4
+
+
+def test_training_logs_every_policy_and_bleu(trained: Path) -> None:
+    log = (trained / "log").read_text(encoding="utf-8")
+    for name in ("deletion", "placeholder", "token"):
+        for kind in ("loss", "nll", "accuracy"):
+            assert re.search(rf" {name}_{kind}=[\d.]+", log), (name, kind)
+    assert re.search(r"valid on 'valid' subset .* bleu [\d.]+", log)
+    assert re.search(r" wps=[\d.]+", log)
+
+
+def test_batch_1_is_batch_n_and_the_padding_side_is_moot(toy: Path, trained: Path) -> None:
+    checkpoint = trained / "checkpoint_best.pt"
+    one = succeed(*generate(toy, checkpoint, "--batch-size", 1, "--print-step")).out
+    many = succeed(*generate(toy, checkpoint, "--batch-size", 50, "--print-step")).out
+    right = succeed(*generate(toy, checkpoint, "--batch-size", 50, "--print-step", "--left-pad-source", "False")).out
+    for other in (many, right):
+        same_hypotheses(one, other)
+        assert lines(one, "I") == lines(other, "I")
+
+
+def test_interactive_is_generate(toy: Path, trained: Path) -> None:
+    checkpoint = trained / "checkpoint_best.pt"
+    text = (toy.parent / "test.src").read_text(encoding="utf-8")
+    batched = succeed(*generate(toy, checkpoint)).out
+    typed = succeed(*interactive(toy, checkpoint, "--buffer-size", 30, "--batch-size", 7), stdin=text).out
+    same_hypotheses(batched, typed)
+
+
+def test_a_perfect_draft_is_kept_in_one_iteration(toy: Path, trained: Path) -> None:
+    checkpoint = trained / "checkpoint_best.pt"
+    sources = (toy.parent / "test.src").read_text(encoding="utf-8").splitlines()
+    found = hypotheses(succeed(*generate(toy, checkpoint, "--iter-decode-max-iter", 20, "--print-step")).out)
+    drafted = "".join(f"{source}\t{found[n][1]}\n" for n, source in enumerate(sources))
+    again = hypotheses(succeed(*interactive(toy, checkpoint, "--iter-decode-max-iter", 0), stdin=drafted).out)
+    same = sum(again[n][1] == found[n][1] for n in found)
+    assert same == len(found)
+
+
+def test_a_draft_is_edited(toy: Path, trained: Path) -> None:
+    typed = succeed(*interactive(toy, trained / "checkpoint_best.pt"), stdin="w1 w2 w3\nw1 w2 w3\tw3 w9 w9 w1\n").out
+    found = hypotheses(typed)
+    assert found[1][1] == found[0][1] == "w3 w2 w1"
+
+
+def test_history_shows_placeholders(toy: Path, trained: Path) -> None:
+    flags = ["--retain-iter-history", "--remove-bpe"]  # --remove-bpe makes fairseq enlarge the dictionary
+    log = succeed(*generate(toy, trained / "checkpoint_best.pt", *flags)).out
+    states = re.findall(r"^E-7_(\d+)\t(.*)$", log, re.MULTILINE)
+    assert [int(step) for step, _ in states] == list(range(len(states)))
+    assert (len(states) - 1) % 3 == 0
+    assert states[0][1] == "" and set(states[2][1].split()) == {"<plh>"}
+    assert states[-1][1] == hypotheses(log)[7][1]
+
+
+def test_average_and_ensemble(toy: Path, trained: Path) -> None:
+    average = trained / "average.pt"
+    succeed("lev-plugins", "average", trained, "--last", 2, "--output", average)
+    assert len(hypotheses(succeed(*generate(toy, average)).out)) == 100
+    best = trained / "checkpoint_best.pt"
+    alone = succeed(*generate(toy, best)).out
+    same_hypotheses(alone, succeed(*generate(toy, f"{best}:{best}")).out)
+    assert len(hypotheses(succeed(*generate(toy, f"{best}:{average}")).out)) == 100
+
+
+@pytest.fixture(scope="module")
+def teacher(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("teacher")
+    sizes = [f"--{side}-{name}" for side in ("encoder", "decoder") for name in ("layers", "embed-dim", "ffn-embed-dim")]
+    numbers = [2, 64, 128] * 2
+    succeed(
+        "fairseq-train",
+        toy,
+        *("--cpu", "--task", "translation", "--arch", "transformer", "--share-all-embeddings", "--dropout", 0),
+        *(part for pair in zip(sizes, numbers, strict=True) for part in pair),
+        *("--encoder-attention-heads", 2, "--decoder-attention-heads", 2, "--criterion", "cross_entropy"),
+        *(*ADAM, *QUIET, "--max-tokens", 2000, "--max-update", 60, "--save-dir", folder),
+    )
+    return folder / "checkpoint_last.pt"
+
+
+def test_reranking_chooses_among_candidates(toy: Path, trained: Path, teacher: Path) -> None:
+    best = trained / "checkpoint_best.pt"
+    flags = ["--iter-decode-with-beam", 4, "--seed", 1]
+    reranked = succeed(
+        *generate(toy, f"{best}:{teacher}", *flags, "--iter-decode-with-external-reranker", "--nbest", 4)
+    ).out
+    scores: dict[int, list[float]] = {}
+    for n, score in re.findall(r"^H-(\d+)\t(\S+)", reranked, re.MULTILINE):
+        scores.setdefault(int(n), []).append(float(score))
+    assert len(scores) == 100
+    assert all(len(found) == 4 and found == sorted(found, reverse=True) for found in scores.values())
+    # the words chosen are the teacher's favourites: they cannot be worse than the greedy ones in its eyes
+    assert len(set(map(tuple, scores.values()))) > 50
+
+
+def test_min_words_and_max_ratio(toy: Path, trained: Path) -> None:
+    best = trained / "checkpoint_best.pt"
+    long = hypotheses(succeed(*generate(toy, best, "--min-words", 9)).out)
+    # the last iteration may delete again, but its placeholders make good what is missing
+    assert all(len(words.split()) >= 9 for _, words in long.values())
+    short = hypotheses(succeed(*generate(toy, best, "--max-ratio", 0, "--max-ratio-floor", 2)).out)
+    assert all(words == "" for _, words in short.values())

@@ -1,0 +1,147 @@
+"""examples/demo, scaled down: every command of its README, as it stands there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "examples" / "demo" / "README.md").read_text(encoding="utf-8")
+RUN = "bash examples/demo/run.sh"
+SMALL = "--packages '' --sentences 300 --pieces 600 --updates 10 --threads 1"
+STAGES = 6
+
+
+def shell(command: str) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"],
+        cwd=ROOT,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+
+
+def commands(out: Path) -> list[str]:
+    """What the README tells the reader to type, with another folder and little to do."""
+    blocks = re.findall(r"```bash\n(.*?)```", README, re.DOTALL)
+    return [block.replace("demo-out", str(out)).replace(RUN, f"{RUN} {out} {SMALL}") for block in blocks]
+
+
+def number(report: str, row: str) -> float:
+    found = re.search(rf"^{row} +([\d.,]+)", report, re.MULTILINE)
+    assert found, report
+    return float(found[1].replace(",", ""))
+
+
+def counts(report: str, row: str) -> tuple[int, int]:
+    found = re.search(rf"^{row} .*\(([\d,]+) of ([\d,]+)\)", report, re.MULTILINE)
+    assert found, report
+    return int(found[1].replace(",", "")), int(found[2].replace(",", ""))
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo") / "out"
+
+
+@pytest.fixture(scope="module")
+def demo(out: Path) -> str:
+    run = shell(commands(out)[0])
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_every_stage_is_one_line_and_ends(demo: str) -> None:
+    for stage in range(1, STAGES + 1):
+        assert len(re.findall(rf"^\[{stage}/{STAGES}\] .*\.\.\.$", demo, re.MULTILINE)) == 1
+    assert "update 10: validation loss" in demo
+    assert len(demo.splitlines()) < 70
+
+
+def test_held_out_sentences_are_new(demo: str, out: Path) -> None:
+    texts = {split: (out / "text" / f"{split}.txt").read_text().splitlines() for split in ("train", "valid", "test")}
+    assert [len(texts[split]) > 50 for split in texts] == [True] * 3
+    words = [{re.sub("[^a-z]", "", text.lower()) for text in split} for split in texts.values()]
+    assert len(set.union(*words)) == sum(map(len, texts.values()))
+
+
+def test_numbers_of_the_table_agree_with_the_texts_and_each_other(demo: str, out: Path) -> None:
+    clean, noisy = (
+        [line.split() for line in (out / "text" / f"test.{side}").read_text().splitlines()]
+        for side in ("clean", "noisy")
+    )
+    words = sum(map(len, clean))
+    # typos keep the number of words, so before editing the rate is a matter of comparing word by word
+    right = sum(a == b for x, y in zip(clean, noisy, strict=True) for a, b in zip(x, y, strict=True))
+    repaired, misspelt = counts(demo, "misspelt words repaired")
+    broken, correct = counts(demo, "correct words broken")
+    kinds = [counts(demo, f"  {kind}") for kind in ("typos seen in training", "typos never seen")]
+    assert tuple(map(sum, zip(*kinds, strict=True))) == (repaired, misspelt)
+    assert number(demo, "held-out sentences") == len(clean)
+    assert number(demo, "words") == words == misspelt + correct
+    assert correct == right
+    assert 78 < number(demo, "word recognition before") < 90
+    assert number(demo, "word recognition before") == pytest.approx(100 * right / words, abs=0.06)
+    after = 100 * (right + repaired - broken) / words
+    assert number(demo, "word recognition after") == pytest.approx(after, abs=0.06)
+
+
+def test_every_sentence_is_edited_from_its_own_draft(demo: str, out: Path) -> None:
+    log = (out / "log" / "decode.log").read_text(encoding="utf-8")
+    drafts = (out / "pieces" / "test.draft").read_text(encoding="utf-8").splitlines()
+    starts = dict(re.findall(r"^E-(\d+)_0\t(.*)$", log, re.MULTILINE))
+    assert [starts[str(i)] for i in range(len(drafts))] == drafts
+
+
+def test_three_traces(demo: str) -> None:
+    assert len(re.findall(r"^ +draft  ", demo, re.MULTILINE)) == 3
+    assert re.search(r"^delete 1  .*\[-.+-\]", demo.replace("  delete", "delete"), re.MULTILINE) or "{+" in demo
+
+
+def test_your_own_sentence(demo: str, out: Path) -> None:
+    printed = demo.partition("Your own sentence")[2].partition("\n\n")[2]
+    for command in (*commands(out)[1:], printed):
+        run = shell(command)
+        assert run.returncode == 0, run.stderr
+        assert len(run.stdout.splitlines()) == 1
+
+
+def test_a_second_run_does_nothing_again(demo: str, out: Path) -> None:
+    again = shell(commands(out)[0])
+    assert again.returncode == 0 and again.stdout.count("done before") == STAGES
+    assert again.stdout.partition("held-out")[2] == demo.partition("held-out")[2]
+
+
+def test_a_failing_stage_stops_and_shows_its_log(tmp_path: Path) -> None:
+    run = shell(f"{RUN} {tmp_path} --packages '' --sentences 20 --pieces 100000 --threads 1")
+    assert run.returncode != 0
+    assert "Vocabulary size too high" in run.stderr
+    assert f"failed: [3/6] cut words into pieces; the whole log is in {tmp_path}/log/vocabulary.log" in run.stderr
+    assert "[4/6]" not in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--updates few", "--updates must be a whole number, but is 'few'"),
+        ("--pieces", "--pieces must be a whole number, but is ''"),
+        ("--packages", "--packages needs names"),
+        ("--upates 3", "there is no option --upates"),
+    ],
+)
+def test_wrong_options(tmp_path: Path, options: str, message: str) -> None:
+    run = shell(f"{RUN} {tmp_path / 'out'} {options}")
+    assert run.returncode == 2 and message in run.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_make_demo_runs_the_script() -> None:
+    assert RUN in (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -1,0 +1,106 @@
+"""The package as pip installs it: complete, reachable, and on good terms with a checkout of itself."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from email import message_from_string
+from pathlib import Path
+
+import pytest
+
+from tests.integration.commands import ROOT, Result, run, succeed
+from tests.integration.test_user_dir import registered, user_dir
+
+SOURCES = ["setup.py", "pyproject.toml", "MANIFEST.in", "LICENSE", "lev_plugins_console.py"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with lev-plugins installed, and nothing that it needs."""
+    folder = tmp_path_factory.mktemp("install")
+    sources = folder / "sources"
+    shutil.copytree(ROOT / "lev_plugins", sources / "lev_plugins", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in SOURCES:
+        shutil.copy(ROOT / name, sources)
+    flags = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
+    succeed(sys.executable, "-m", "pip", "install", *flags, "--target", folder / "site", sources)
+    return folder / "site"
+
+
+def console(site: Path, *arguments: str, path: Path | None = None, cwd: Path | None = None) -> Result:
+    python_path = ":".join(str(folder) for folder in (path, site) if folder)
+    return run(sys.executable, site / "bin" / "lev-plugins", *arguments, cwd=cwd or site.parent, PYTHONPATH=python_path)
+
+
+def test_every_file_is_installed(site: Path) -> None:
+    def files(parent: Path) -> set[Path]:
+        return {file.relative_to(parent) for file in (parent / "lev_plugins").rglob("*.py")}
+
+    assert files(site) == files(ROOT)
+    assert (site / "lev_plugins" / "py.typed").exists()
+
+
+def test_what_pip_is_told(site: Path) -> None:
+    metadata = message_from_string(next(site.glob("lev_plugins-*.dist-info")).joinpath("METADATA").read_text("utf-8"))
+    assert metadata["Name"] == "lev-plugins"
+    assert metadata["Requires-Python"] == ">=3.10"
+    assert set(metadata.get_all("Provides-Extra")) == {"dev", "plot", "pretrained"}
+    assert any(need.startswith("fairseq-fixed") for need in metadata.get_all("Requires-Dist"))
+
+
+def test_path_is_for_user_dir(site: Path, tmp_path: Path) -> None:
+    result = console(site, "path", cwd=tmp_path)
+    assert (result.code, result.out, result.err) == (0, f"{site}/lev_plugins\n", "")
+    registered(user_dir(result.out.strip(), cwd=tmp_path), site)
+    registered(user_dir(result.out.strip(), cwd=tmp_path, PYTHONPATH=str(site)), site)
+
+
+def test_python_m_is_the_command(site: Path, tmp_path: Path) -> None:
+    result = run(sys.executable, "-m", "lev_plugins", "path", cwd=tmp_path, PYTHONPATH=str(site))
+    assert (result.code, result.out, result.err) == (0, f"{site}/lev_plugins\n", "")
+
+
+def test_the_commands_are_listed(site: Path) -> None:
+    result = console(site, "--help")
+    assert result.code == 0
+    assert all(command in result.out for command in ("path", "average", "import-levt"))
+
+
+def test_a_checkout_wins_over_what_is_installed(site: Path, tmp_path: Path) -> None:
+    registered(user_dir(ROOT / "lev_plugins", cwd=tmp_path, PYTHONPATH=str(site)))
+    (tmp_path / "plugins").symlink_to(ROOT / "lev_plugins")
+    registered(user_dir(tmp_path / "plugins", cwd=tmp_path, PYTHONPATH=str(site)))
+
+
+def test_two_copies_in_one_process_are_refused(site: Path, tmp_path: Path) -> None:
+    result = user_dir(site / "lev_plugins", ROOT / "lev_plugins", cwd=tmp_path)
+    assert result.code == 1
+    assert "ImportError: Failed to import --user-dir" in result.err and "not globally unique" in result.err
+    (tmp_path / "plugins").symlink_to(ROOT / "lev_plugins")
+    result = user_dir(site / "lev_plugins", tmp_path / "plugins", cwd=tmp_path)
+    assert result.code == 1
+    assert result.err.splitlines()[-1] == (
+        f"ImportError: --user-dir {tmp_path}/plugins is one copy of lev_plugins, but {site}/lev_plugins is imported "
+        "already: use one"
+    )
+
+
+def test_an_old_torch_is_one_line(site: Path, tmp_path: Path) -> None:
+    (tmp_path / "torch-2.5.1.dist-info").mkdir()
+    (tmp_path / "torch-2.5.1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.5.1\n")
+    result = console(site, "average", "--help", path=tmp_path)
+    assert (result.code, result.out) == (2, "")
+    assert result.err == (
+        "lev-plugins: error: lev-plugins needs torch 2.6 or newer, but 2.5.1 is installed: "
+        "pip install --upgrade 'torch>=2.6'\n"
+    )
+
+
+def test_a_fairseq_that_does_not_work_is_one_line(site: Path, tmp_path: Path) -> None:
+    (tmp_path / "fairseq").mkdir()
+    (tmp_path / "fairseq" / "__init__.py").write_text("raise ValueError('mutable default')\n")
+    result = console(site, "average", "--help", path=tmp_path)
+    assert result.code == 2
+    assert result.err.startswith("lev-plugins: error: the installed fairseq cannot be imported on Python 3.")
+    assert result.err.count("\n") == 1

@@ -1,0 +1,92 @@
+"""The same numbers whatever the way: two processes, a crash in between, another precision."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.integration.commands import ENVIRONMENT, ROOT, generate, hypotheses, succeed, train
+
+
+def weights(path: Path) -> dict[str, Tensor]:
+    return torch.load(path, weights_only=True)["model"]
+
+
+def assert_same(one: dict[str, Tensor], other: dict[str, Tensor], tolerance: float) -> None:
+    assert one.keys() == other.keys()
+    for name in one:
+        torch.testing.assert_close(one[name], other[name], atol=tolerance, rtol=0, msg=lambda m, n=name: f"{n}: {m}")
+
+
+def losses(log: str) -> list[float]:
+    """The training loss of every logged update."""
+    return [float(loss) for loss in re.findall(r"train_inner.* loss=([\d.]+)", log)]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return probe.getsockname()[1]
+
+
+def test_two_processes_are_one_with_update_freq_2(toy: Path, tmp_path: Path) -> None:
+    # without dropout, whose masks depend on the process; plain SGD does not blow rounding up as Adam does
+    flags = ["--optimizer", "sgd", "--dropout", 0, "--batch-size", 16, "--max-update", 10, "--log-interval", 1]
+    flags += ["--disable-validation"]
+    one = succeed(*train(toy, tmp_path / "one", *flags, "--update-freq", 2))
+    two = ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp", "--distributed-world-size", "2"]
+    two += ["--distributed-no-spawn", "--distributed-init-method", f"tcp://localhost:{free_port()}"]
+    processes = [
+        subprocess.Popen(
+            [str(part) for part in train(toy, tmp_path / "two", *flags, *two, "--distributed-rank", rank)],
+            env=ENVIRONMENT,
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    logs = [process.communicate(timeout=200)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], logs
+    assert len(losses(one.err)) == 10
+    assert losses(logs[0]) == pytest.approx(losses(one.err), abs=2e-3)  # three decimals are printed
+    assert_same(weights(tmp_path / "one/checkpoint_last.pt"), weights(tmp_path / "two/checkpoint_last.pt"), 1e-5)
+
+
+def test_killed_and_resumed_is_never_killed(toy: Path, tmp_path: Path) -> None:
+    flags = ["--max-tokens", 200, "--max-update", 40, "--save-interval-updates", 10, "--disable-validation"]
+    succeed(*train(toy, tmp_path / "whole", *flags))
+    save_dir = tmp_path / "killed"
+    process = subprocess.Popen(
+        [str(part) for part in train(toy, save_dir, *flags)],
+        env=ENVIRONMENT,
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while not (save_dir / "checkpoint_1_20.pt").exists():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    log = succeed(*train(toy, save_dir, *flags))
+    assert "Loaded checkpoint" in log.both
+    assert_same(weights(tmp_path / "whole/checkpoint_last.pt"), weights(save_dir / "checkpoint_last.pt"), 0.0)
+
+
+def test_generation_in_half_precision_agrees(toy: Path, trained: Path) -> None:
+    checkpoint = trained / "checkpoint_best.pt"
+    full = hypotheses(succeed(*generate(toy, checkpoint)).out)
+    half = hypotheses(succeed(*generate(toy, checkpoint, "--fp16")).out)
+    assert sum(full[n][1] == half[n][1] for n in full) >= 0.9 * len(full)

@@ -1,0 +1,153 @@
+"""examples/translation/run.sh as its README calls it, on a text of a few hundred invented sentences."""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+WORDS = [
+    "red", "blue", "old", "young", "small", "big", "dog", "cat",
+    "man", "woman", "runs", "sleeps", "sits", "eats", "here", "there",
+    "today", "now",
+]  # fmt: skip
+LONG = 17  # number of the one training sentence that the teacher skips
+STAGES = [
+    "pieces", "binarise", "teacher", "average", "distil", "binarise_distilled", "levt", "levt_oracle",
+    "test_greedy", "test_beam", "test_levt", "test_levt_oracle", "report",
+]  # fmt: skip
+SMALL = [
+    *("--vocab", "70", "--longest", "30", "--tokens", "400", "--layers", "1", "--width", "16", "--ffn", "32"),
+    *("--heads", "2", "--teacher-updates", "30", "--teacher-warmup", "5", "--teacher-flags", "--num-workers 0"),
+    *("--average", "2", "--beam", "2", "--shards", "2", "--levt-updates", "8", "--levt-warmup", "4"),
+    *("--levt-flags", "--num-workers 0 --log-interval 4", "--valid-every", "4", "--max-iter", "3", "--gamma", "1"),
+    *("--gpus", "0", "--threads", "1", "--also-oracle"),
+]
+
+
+def write_text(folder: Path) -> None:
+    """The "translation" of a sentence is its words, turned around and spelt in capitals."""
+    draw = random.Random(1)
+    folder.mkdir()
+    for split, size in (("train", 250), ("valid", 8), ("test16", 6)):
+        text = [" ".join(draw.choices(WORDS, k=draw.randint(3, 6))) for _ in range(size)]
+        if split == "train":
+            text[LONG] = " ".join(WORDS * 2)
+        (folder / f"{split}.en").write_text("".join(f"{line}\n" for line in text))
+        turned = (" ".join(reversed(line.upper().split())) for line in text)
+        (folder / f"{split}.de").write_text("".join(f"{line}\n" for line in turned))
+
+
+def readme_command(text: Path, out: Path) -> list[str]:
+    """The command that README.md prints first, with folders of our own."""
+    readme = (ROOT / "examples" / "translation" / "README.md").read_text("utf-8")
+    found = re.search(r"^```bash\n(bash examples/translation/run\.sh .*?)^```", readme, re.M | re.S)
+    assert found
+    words = found[1].replace("\\\n", " ").split()
+    words[words.index("--text") + 1], words[words.index("--out") + 1] = str(text), str(out)
+    return [*words, *SMALL]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str], str, float]:
+    """Stopped in the second half of the distillation, then run to its end."""
+    folder = tmp_path_factory.mktemp("translation")
+    write_text(folder / "text")
+    out = folder / "run"
+    command = readme_command(folder / "text", out)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    first = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    shard = out / "distil" / "shard-0-of-2.out"
+    while not shard.exists() and first.poll() is None:
+        time.sleep(0.1)
+    time.sleep(0.5)
+    first.send_signal(signal.SIGTERM)
+    printed, errors = first.communicate(timeout=60)
+    assert shard.exists(), errors
+    assert first.returncode == 143
+    assert printed.splitlines()[-1].split() == ["distil", "stopped"]
+    kept = shard.stat().st_mtime
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment, timeout=1200)
+    assert done.returncode == 0, done.stderr
+    return out, command, done.stdout, kept
+
+
+def test_every_stage_says_one_line(runs: tuple[Path, list[str], str, float]) -> None:
+    _, _, printed, _ = runs
+    lines = printed.splitlines()
+    assert [line.split()[0] for line in lines[: len(STAGES)]] == STAGES
+    for line in lines[:4]:
+        assert line.endswith("already done")
+    for line in lines[4 : len(STAGES)]:
+        assert re.search(r" done in \d+ s$", line)
+
+
+def test_every_stage_leaves_its_files(runs: tuple[Path, list[str], str, float]) -> None:
+    out, _, _, kept = runs
+    files = [f"pieces/{split}.{side}" for split in ("train", "valid", "test") for side in ("en", "de")]
+    files += ["pieces/pieces.en-de.model", "pieces/test.reference", "binarise/data/dict.en.txt"]
+    files += [
+        f"{stage}/data/{split}.en-de.de.bin"
+        for stage in ("binarise", "binarise_distilled")
+        for split in ("train", "test")
+    ]
+    files += [
+        "teacher/checkpoint_last.pt",
+        "average/teacher.pt",
+        "levt/checkpoint_best.pt",
+        "levt_oracle/checkpoint_best.pt",
+    ]
+    files += ["distil/shard-1-of-2.out", "distil/train.en", "distil/train.de", "report/report.md", "report/report.json"]
+    files += [f"{stage}/log" for stage in STAGES] + [f"{stage}/.done" for stage in STAGES]
+    assert [name for name in files if not (out / name).exists()] == []
+    assert (out / "distil" / "shard-0-of-2.out").stat().st_mtime == kept  # finished before the stop, not decoded again
+
+
+def test_the_distilled_text_has_a_line_for_a_line(runs: tuple[Path, list[str], str, float]) -> None:
+    out = runs[0]
+    distilled = (out / "distil" / "train.de").read_text("utf-8").splitlines()
+    original = (out / "pieces" / "train.de").read_text("utf-8").splitlines()
+    assert len(distilled) == len(original) == 250
+    assert distilled[LONG] == original[LONG]
+    assert distilled != original
+    account = json.loads((out / "distil" / "account.json").read_text())
+    assert account == {"lines": 250, "decoded": 249, "kept_reference": [LONG]}
+
+
+def test_the_report_has_its_numbers(runs: tuple[Path, list[str], str, float]) -> None:
+    out, _, printed, _ = runs
+    found = json.loads((out / "report" / "report.json").read_text())
+    assert len(found["systems"]) == 4
+    for system in found["systems"].values():
+        assert 0 <= system["scores"]["BLEU"] <= 100
+        assert system["ms_per_sentence"] > 0
+        assert system["sentences"] == 6
+    assert found["systems"]["test_greedy"]["training"]["updates"] == 30
+    for name in ("test_levt", "test_levt_oracle"):
+        levt = found["systems"][name]
+        assert levt["training"]["updates"] == 8
+        assert 0 <= levt["edits"] <= 3
+        assert levt["runs"] == pytest.approx(levt["edits"] + 1)
+        assert sum(levt["table_of_iterations"].values()) == pytest.approx(100, abs=0.5)
+    text = (out / "report" / "report.md").read_text("utf-8")
+    assert "not yet run" not in text
+    assert printed.endswith(text)
+
+
+def test_a_second_run_does_nothing_and_a_changed_one_is_refused(runs: tuple[Path, list[str], str, float]) -> None:
+    out, command, _, _ = runs
+    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert again.returncode == 0, again.stderr
+    lines = again.stdout.splitlines()
+    assert [line.split() for line in lines[: len(STAGES) - 1]] == [[stage, "already", "done"] for stage in STAGES[:-1]]
+    changed = subprocess.run([*command, "--teacher-lr", "0.1"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert changed.returncode == 2
+    assert f"{out}/teacher was made with other flags or from other files: remove it" in changed.stderr

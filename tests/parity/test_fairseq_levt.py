@@ -1,0 +1,273 @@
+"""The same weights in fairseq's ``levenshtein_transformer`` and in ours: logits, losses and decoding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from fairseq import options as fairseq_options
+from fairseq.criterions.nat_loss import LabelSmoothedDualImitationCriterion
+from fairseq.iterative_refinement_generator import IterativeRefinementGenerator
+from fairseq.tasks.translation_lev import TranslationLevenshteinConfig, TranslationLevenshteinTask
+from torch import Tensor, nn
+
+from lev_plugins.cli.import_levt import convert
+from lev_plugins.data.editing import RollIn
+from lev_plugins.edits import align
+from lev_plugins.generators import RefinementGenerator, RefinementOptions
+from lev_plugins.models.levt import LevT, LevTConfig
+from tests.helpers import (
+    BOS,
+    EOS,
+    PAD,
+    random_rows,
+    rows_to_tensor,
+    tensor_to_rows,
+    toy_criterion,
+    toy_dataset,
+    toy_dictionary,
+    toy_task,
+)
+
+SIZES = [
+    "--encoder-embed-dim=32",
+    "--encoder-ffn-embed-dim=48",
+    "--encoder-layers=3",
+    "--encoder-attention-heads=4",
+    "--decoder-embed-dim=32",
+    "--decoder-ffn-embed-dim=48",
+    "--decoder-layers=3",
+    "--decoder-attention-heads=4",
+    "--dropout=0",
+]
+PRE_NORM = ["--encoder-normalize-before", "--decoder-normalize-before"]
+LEARNED = ["--encoder-learned-pos", "--decoder-learned-pos"]
+# a seed with which sentences change for several iterations, and fairseq's flags
+VARIANTS = {
+    "sinusoidal-post-norm": (12, ["--early-exit=3,3,3", "--share-all-embeddings"]),
+    "learned-pre-norm": (12, ["--early-exit=3,3,3", "--share-all-embeddings", *LEARNED, *PRE_NORM]),
+    "learned-bert": (11, ["--early-exit=3,3,3", "--share-all-embeddings", *LEARNED, "--apply-bert-init"]),
+    "separate-dictionaries": (11, ["--early-exit=3,3,3"]),
+    "tied-output-gelu": (24, ["--early-exit=3,3,3", "--share-decoder-input-output-embed", "--activation-fn=gelu"]),
+    "own-deletion": (14, ["--early-exit=3,3,3", "--share-all-embeddings", "--no-share-discriminator"]),
+    "own-placeholder": (15, ["--early-exit=3,3,3", "--share-all-embeddings", "--no-share-maskpredictor", *PRE_NORM]),
+    "nothing-shared": (
+        11,
+        ["--early-exit=2,3,3", "--no-share-discriminator", "--no-share-maskpredictor", "--no-scale-embedding"],
+    ),
+    "early-exit": (12, ["--early-exit=1,2,3", "--share-all-embeddings"]),
+    "early-exit-pre-norm": (12, ["--early-exit=1,2,2", "--share-all-embeddings", *PRE_NORM]),
+}
+Pair = tuple[Any, LevT]
+
+
+def build_pair(variant: str) -> Pair:
+    """fairseq's model with lively random weights, and what ``import-levt`` makes of it."""
+    seed, flags = VARIANTS[variant]
+    torch.manual_seed(seed)
+    parser = fairseq_options.get_training_parser(default_task="translation_lev")
+    common = [
+        "--task=translation_lev",
+        "--arch=levenshtein_transformer",
+        "--criterion=nat_loss",
+        "--label-smoothing=0.1",
+    ]
+    args = fairseq_options.parse_args_and_arch(parser, [".", *common, *SIZES, *flags])
+    args.max_source_positions = args.max_target_positions = 512
+    target = toy_dictionary(20)
+    source = target if "--share-all-embeddings" in flags else toy_dictionary(26)
+    task = TranslationLevenshteinTask(TranslationLevenshteinConfig(data="."), source, target)
+    theirs = task.build_model(args).eval()
+    liven(theirs)
+    drop_attention(theirs.decoder)
+    state = convert({"args": args, "cfg": None, "model": theirs.state_dict()})
+    cfg = LevTConfig(**{key: value for key, value in state["cfg"]["model"].items() if key != "_name"})
+    ours = LevT.build_model(cfg, toy_task(source, target)).eval()
+    ours.load_state_dict(state["model"])
+    return theirs, ours
+
+
+def drop_attention(decoder: Any) -> None:
+    """fairseq's decoding fails with an IndexError when a first iteration fills holes in only some of a batch's
+    sentences: it then keeps attention weights for those alone. Nothing else depends on these weights.
+    """
+    for name in ("forward_word_del", "forward_mask_ins", "forward_word_ins"):
+        forward = getattr(decoder, name)
+        setattr(decoder, name, lambda forward=forward, **kwargs: (forward(**kwargs)[0], None))
+
+
+@torch.no_grad()
+def liven(model: Any) -> None:
+    """Weights that make a sentence change for several iterations.
+
+    fairseq starts its two small heads with zeros; and boundaries and padding, which ours never inserts, must
+    not be the best word.
+    """
+    decoder = model.decoder
+    direction = nn.functional.normalize(torch.randn(32), dim=0)
+    for name, parameter in model.named_parameters():
+        if "proj" in name and name.endswith("weight") and "output_projection" not in name:
+            parameter.mul_(3)
+    for module in model.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.weight.add_(0.1 * torch.randn(32))
+            module.bias.add_(0.1 * torch.randn(32))
+    norms = [decoder.layer_norm] if decoder.layer_norm is not None else []
+    for exit_layer, layers in zip(decoder.early_exit, (decoder.layers_del, decoder.layers_msk, None), strict=True):
+        if decoder.layer_norm is None:
+            norms.append((layers or decoder.layers)[exit_layer - 1].final_layer_norm)
+    for norm in {id(norm): norm for norm in norms}.values():
+        norm.bias.add_(2 * direction)
+    nn.init.normal_(decoder.embed_word_del.weight, std=32**-0.5)
+    nn.init.normal_(decoder.embed_mask_ins.weight, std=32**-0.5)
+    decoder.embed_word_del.weight[0] += direction
+    decoder.embed_mask_ins.weight[0] += 0.5 * torch.cat([direction, direction])
+    decoder.embed_mask_ins.weight[4:] -= 4 * torch.cat([direction, direction])
+    nn.init.normal_(decoder.embed_tokens.weight, std=32**-0.5)
+    nn.init.normal_(decoder.output_projection.weight, std=32**-0.5)
+    for table in (decoder.embed_tokens, decoder.output_projection):
+        table.weight[[BOS, EOS]] *= 0.05
+        table.weight[PAD] = 0
+
+
+@pytest.fixture(scope="module", params=VARIANTS)
+def pair(request: pytest.FixtureRequest) -> Pair:
+    return build_pair(request.param)
+
+
+def source_batch(count: int, left_pad: bool = True, seed: int = 21) -> Tensor:
+    rows = random_rows(count, seed, shortest=1, longest=12)
+    return rows_to_tensor([row[::-1] for row in rows]).flip(1) if left_pad else rows_to_tensor(rows)
+
+
+@torch.no_grad()
+def test_the_three_heads_give_the_same_logits(pair: Pair) -> None:
+    theirs, ours = pair
+    source, canvas = source_batch(6), rows_to_tensor(random_rows(6, seed=22))
+    encoded, memory = theirs.encoder(source, source.ne(PAD).sum(1)), ours.encode(source)
+    arguments = {"normalize": False, "encoder_out": encoded, "prev_output_tokens": canvas}
+    real = canvas.ne(PAD)
+
+    found = ours.decoder.deletion_logits(ours.decoder.states("deletion", canvas, memory))
+    expected, _ = theirs.decoder.forward_word_del(**arguments)
+    assert found[real].allclose(expected[real], atol=1e-5)
+
+    found = ours.decoder.placeholder_logits(ours.decoder.states("placeholder", canvas, memory))
+    expected, _ = theirs.decoder.forward_mask_ins(**arguments)
+    assert found[real[:, 1:]].allclose(expected[real[:, 1:]], atol=2e-5)
+
+    states = ours.decoder.states("token", canvas, memory)
+    found = ours.decoder.token_logits(states, real.flatten().nonzero()[:, 0])
+    expected, _ = theirs.decoder.forward_word_ins(**arguments)
+    assert found.allclose(expected[real], atol=1e-5)
+
+
+def training_batches() -> tuple[dict[str, Any], dict[str, Any]]:
+    """One batch for each side, with the same random deletions as roll-in."""
+    sources, targets = random_rows(8, 31, shortest=1), random_rows(8, 32, shortest=3)
+    dataset = toy_dataset(sources, targets, rollin=RollIn(seed=1))
+    ours = dataset.collater([dataset[i] for i in range(8)])
+    net_input = ours["net_input"]
+    target, kept = net_input["target"], net_input["kept_tokens"]
+    # where a word occurs twice in a row, the alignment cannot know which one was taken: label as fairseq does
+    missing = ~align(kept, target, PAD).matched & target.ne(PAD)
+    net_input["hole_index"] = missing.flatten().nonzero()[:, 0]
+    counts = torch.zeros_like(net_input["missing_counts"])
+    for i, row in enumerate(missing.tolist()):
+        slot = -1
+        for token, gone in zip(target[i].tolist(), row, strict=True):
+            if gone:
+                counts[i, slot] += 1
+            elif token != PAD:
+                slot += 1
+    net_input["missing_counts"] = counts
+    theirs = {
+        "net_input": {key: net_input[key] for key in ("src_tokens", "src_lengths")},
+        "target": target,
+        "prev_target": kept,
+        "ntokens": ours["ntokens"],
+        "nsentences": ours["nsentences"],
+    }
+    return theirs, ours
+
+
+def nat_loss() -> LabelSmoothedDualImitationCriterion:
+    return LabelSmoothedDualImitationCriterion(toy_task(), label_smoothing=0.1)
+
+
+def our_loss() -> Any:
+    return toy_criterion(label_smoothing=0.1, placeholder_label_smoothing=0.01, loss_average="heads")
+
+
+def test_the_three_losses_are_the_same(pair: Pair) -> None:
+    theirs, ours = pair
+    their_batch, our_batch = training_batches()
+    expected, _, their_log = nat_loss()(theirs, their_batch)
+    found, _, our_log = our_loss()(ours, our_batch)
+    assert int(our_log["token_count"]) > 10
+    for name, head in (("mask_ins", "placeholder"), ("word_ins", "token"), ("word_del", "deletion")):
+        mean = float(our_log[f"{head}_loss"]) / int(our_log[f"{head}_count"])
+        assert mean == pytest.approx(their_log[f"{name}-loss"], abs=1e-4)
+    assert float(found.detach()) == pytest.approx(float(expected.detach()), abs=1e-4)
+    token_nll = float(our_log["token_nll"]) / int(our_log["token_count"])
+    assert token_nll == pytest.approx(float(their_log["nll_loss"]), abs=1e-4)
+
+
+def test_the_gradients_are_the_same(pair: Pair) -> None:
+    theirs, ours = pair
+    their_batch, our_batch = training_batches()
+    for model, criterion, batch in ((theirs, nat_loss(), their_batch), (ours, our_loss(), our_batch)):
+        model.zero_grad()
+        criterion(model, batch)[0].backward()
+    pairs = {
+        "source embedding": (theirs.encoder.embed_tokens, ours.encoder.embedding.tokens),
+        "target embedding": (theirs.decoder.embed_tokens, ours.decoder.embedding.tokens),
+        "deletion head": (theirs.decoder.embed_word_del, ours.decoder.deletion_head),
+        "placeholder head": (theirs.decoder.embed_mask_ins, ours.decoder.placeholder_head),
+    }
+    for name, (expected, found) in pairs.items():
+        size = float(expected.weight.grad.abs().max())
+        assert size > 0, name
+        assert found.weight.grad.allclose(expected.weight.grad, atol=1e-4 * size), name
+
+
+def decode_both(pair: Pair, source: Tensor, gamma: float, adaptive: bool) -> tuple[list, list]:
+    theirs, ours = pair
+    sample = {"net_input": {"src_tokens": source, "src_lengths": source.ne(PAD).sum(1)}}
+    fairseqs = IterativeRefinementGenerator(toy_dictionary(), max_iter=9, eos_penalty=gamma, adaptive=adaptive)
+    options = RefinementOptions(max_iter=9, gamma=gamma, adaptive=adaptive)
+    expected = fairseqs.generate([theirs], sample)
+    found = RefinementGenerator([ours], toy_dictionary(), options).generate([ours], sample)
+    return [group[0] for group in expected], [group[0] for group in found]
+
+
+def assert_same(expected: dict[str, Any], found: dict[str, Any]) -> None:
+    """fairseq's result begins with <s>, ours does not."""
+    assert expected["tokens"][0] == BOS and expected["positional_scores"][0] == 0
+    assert found["tokens"].tolist() == expected["tokens"].tolist()[1:]
+    assert found["steps"] == expected["steps"]
+    assert found["positional_scores"].allclose(expected["positional_scores"][1:], atol=1e-4)
+    assert float(found["score"]) == pytest.approx(float(expected["score"]), abs=1e-4)
+
+
+@pytest.mark.parametrize(("gamma", "adaptive"), [(0.0, True), (0.5, True), (0.0, False)])
+def test_a_batch_of_16_is_decoded_to_the_same(pair: Pair, gamma: float, adaptive: bool) -> None:
+    expected, found = decode_both(pair, source_batch(16), gamma, adaptive)
+    for theirs, ours in zip(expected, found, strict=True):
+        assert_same(theirs, ours)
+
+
+def test_single_sentences_are_decoded_to_the_same(pair: Pair) -> None:
+    steps = set()
+    for row in tensor_to_rows(source_batch(16)):
+        expected, found = decode_both(pair, torch.tensor([row]), 0.0, True)
+        assert_same(expected[0], found[0])
+        steps.add(found[0]["steps"])
+    assert len(steps) >= 2
+
+
+def test_sources_padded_on_the_right_are_decoded_to_the_same(pair: Pair) -> None:
+    expected, found = decode_both(pair, source_batch(16, left_pad=False), 0.0, True)
+    for theirs, ours in zip(expected, found, strict=True):
+        assert_same(theirs, ours)

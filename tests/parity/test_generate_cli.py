@@ -1,0 +1,118 @@
+"""``fairseq-train``, ``import-levt`` and ``fairseq-generate`` as a user types them: fairseq's LevT against ours."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import lev_plugins
+from lev_plugins import checkpoints
+from lev_plugins.cli.import_levt import convert
+from tests.parity.compare_generate import Comparison, Sentence, compare, main, read
+
+TRAINING = [
+    "--task=translation_lev",
+    "--criterion=nat_loss",
+    "--arch=levenshtein_transformer",
+    "--noise=random_delete",
+    "--share-all-embeddings",
+    "--early-exit=2,2,2",
+    *[f"--{side}-{name}" for side in ("encoder", "decoder") for name in ("layers=2", "attention-heads=2")],
+    *[f"--{side}-{name}" for side in ("encoder", "decoder") for name in ("embed-dim=48", "ffn-embed-dim=64")],
+    "--encoder-learned-pos",
+    "--decoder-learned-pos",
+    "--apply-bert-init",
+    "--max-source-positions=64",
+    "--max-target-positions=64",
+    "--dropout=0",
+    "--label-smoothing=0.1",
+    "--optimizer=adam",
+    "--lr=0.01",
+    "--lr-scheduler=inverse_sqrt",
+    "--warmup-updates=20",
+    "--max-tokens=1000",
+    "--max-update=100",
+    "--disable-validation",
+    "--no-epoch-checkpoints",
+    "--num-workers=0",
+    "--no-progress-bar",
+]
+
+
+def run(tool: str, arguments: list[str], folder: Path) -> str:
+    """fairseq's command line, with our package imported: without it no torch of today reads a fairseq checkpoint."""
+    start = f"import sys, lev_plugins; from fairseq_cli.{tool} import cli_main; sys.exit(cli_main())"
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(lev_plugins.__file__).parent.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", start, *arguments], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def write_copies(folder: Path) -> None:
+    """A language of ten words; the target is the source, most words twice in a row left out once."""
+    chance = random.Random(1)
+    for split, count in (("train", 1500), ("test", 300)):
+        lines = [" ".join(chance.choices("abcdefghij", k=chance.randint(1, 9))) for _ in range(count)]
+        for side in ("source", "target"):
+            (folder / f"{split}.{side}").write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Binarised data, a checkpoint of fairseq's own LevT, and what ``import-levt`` makes of it."""
+    path = tmp_path_factory.mktemp("copies")
+    write_copies(path)
+    languages = ["-s=source", "-t=target"]
+    run(
+        "preprocess",
+        [*languages, "--trainpref=train", "--testpref=test", "--destdir=data", "--joined-dictionary", "--workers=1"],
+        path,
+    )
+    run("train", ["data", *languages, "--cpu", "--save-dir=model", "--seed=1", *TRAINING], path)
+    checkpoints.save(convert(checkpoints.load(path / "model/checkpoint_last.pt")), path / "imported.pt")
+    return path
+
+
+def decode(folder: Path, task: str, checkpoint: str, batch_size: int) -> dict[int, Sentence]:
+    flags = ["--gen-subset=test", "--iter-decode-max-iter=9", "--print-step", "--cpu", f"--batch-size={batch_size}"]
+    output = folder / f"{task}.{batch_size}.out"
+    output.write_text(
+        run("generate", ["data", "-s=source", "-t=target", f"--task={task}", f"--path={checkpoint}", *flags], folder)
+    )
+    return read(output)
+
+
+def compare_decoding(folder: Path, batch_size: int) -> tuple[Comparison, dict[int, Sentence]]:
+    theirs = decode(folder, "translation_lev", "model/checkpoint_last.pt", batch_size)
+    ours = decode(folder, "text_editing", "imported.pt", batch_size)
+    return compare(theirs, ours), ours
+
+
+@pytest.mark.parametrize("batch_size", [1, 16])
+def test_a_trained_checkpoint_decodes_to_the_same(folder: Path, batch_size: int) -> None:
+    found, ours = compare_decoding(folder, batch_size)
+    assert found.sentences == 300
+    assert found.different == []
+    assert found.score < 1e-4
+    assert found.positional < 2e-4  # printed with four digits
+    assert len({sentence.steps for sentence in ours.values()}) >= 3
+    assert len({sentence.hypothesis for sentence in ours.values()}) > 100
+
+
+def test_a_difference_is_reported_by_its_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    theirs.write_text("H-0\t-0.5\ta b\nP-0\t0.0 -1.0 -0.5 0.0\nI-0\t1\nH-1\t-0.5\tc\nP-1\t0.0 -1.0 0.0\nI-1\t1\n")
+    ours.write_text("H-0\t-0.25\ta b\nP-0\t-1.0 -0.25 0.0\nI-0\t1\nH-1\t-0.5\tc\nP-1\t-1.0 0.0\nI-1\t2\n")
+    assert compare(read(theirs), read(ours)) == Comparison(2, [1], 0.25, 0.25)
+    assert main([str(theirs), str(ours)]) == 1
+    assert "1 of 2 sentences have the same hypothesis and steps" in capsys.readouterr().out
+    assert main([str(ours), str(ours)]) == 1  # ours has no score for <s> that could be left out
+    with pytest.raises(ValueError, match=r"different sentences: \[1\]"):
+        compare(read(theirs), {0: read(ours)[0]})

@@ -1,0 +1,161 @@
+"""``lev-plugins average``: what is chosen, what is averaged, and what is refused."""
+
+import argparse
+
+import pytest
+import torch
+
+from lev_plugins import checkpoints
+from lev_plugins.cli import average
+from lev_plugins.cli.main import main
+
+
+def write(path, number, maximize=False, **changes):
+    """A checkpoint whose weights are all ``number``."""
+    model = {
+        "weight": torch.full((2, 3), float(number)),
+        "half": torch.full((2,), float(number), dtype=torch.float16),
+        "counter": torch.tensor(number),
+    }
+    state = {
+        "model": {**model, **changes},
+        "cfg": {"checkpoint": {"maximize_best_checkpoint_metric": maximize}},
+        "last_optimizer_state": {"state": number},
+        "extra_state": {"number": number},
+    }
+    checkpoints.save(state, path)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Epochs 1 to 11, and by updates what has 100 more."""
+    for number in range(1, 12):
+        write(tmp_path / f"checkpoint{number}.pt", number)
+        write(tmp_path / f"checkpoint_{number}_{number * 1000}.pt", number + 100)
+    write(tmp_path / "checkpoint_last.pt", 1000)
+    write(tmp_path / "checkpoint_best.pt", 1000)
+    return tmp_path
+
+
+def averaged(capsys, *arguments):
+    """Runs the command; the value that all weights have in what it wrote."""
+    output = arguments[arguments.index("--output") + 1]
+    assert main(["average", *(str(argument) for argument in arguments)]) == 0
+    out, err = capsys.readouterr()
+    assert str(output) in out
+    assert err == ""  # not a terminal: no progress bar
+    state = checkpoints.load(output)
+    assert state["model"]["weight"].unique().numel() == 1
+    return state["model"]["weight"][0, 0].item()
+
+
+def refusal(capsys, *arguments):
+    assert main(["average", *(str(argument) for argument in arguments)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("lev-plugins: error: ") and err.count("\n") == 1
+    return err
+
+
+def test_the_last_are_those_with_the_highest_number(capsys, folder):
+    assert averaged(capsys, folder, "--last", 3, "--output", folder / "mean.pt") == 10.0
+
+
+def test_by_updates(capsys, folder):
+    assert averaged(capsys, folder, "--last", 2, "--by-updates", "--output", folder / "mean.pt") == 110.5
+
+
+def test_files_as_they_are_given(capsys, folder):
+    files = [folder / "checkpoint1.pt", folder / "checkpoint_3_3000.pt"]
+    assert averaged(capsys, *files, "--output", folder / "new" / "mean.pt") == 52.0
+
+
+def test_one_of_the_inputs_may_be_the_output(capsys, folder):
+    files = [folder / "checkpoint1.pt", folder / "checkpoint2.pt"]
+    assert averaged(capsys, *files, "--output", files[0]) == 1.5
+
+
+@pytest.mark.parametrize(("maximize", "expected"), [(True, 3.5), (False, 1.5)])
+def test_best_goes_by_what_the_training_maximised(capsys, tmp_path, maximize, expected):
+    for number, value in ((1, "9.8001"), (2, "10.1000"), (3, "10.1003"), (4, "11.0002")):
+        write(tmp_path / f"checkpoint.best_bleu_{value}.pt", number, maximize)
+    assert averaged(capsys, tmp_path, "--best", 2, "--output", tmp_path / "mean.pt") == expected
+
+
+def test_best_of_an_old_checkpoint_that_has_args(tmp_path):
+    checkpoints.save(
+        {"model": {}, "args": argparse.Namespace(maximize_best_checkpoint_metric=True)}, tmp_path / "old.pt"
+    )
+    assert average.higher_is_better(tmp_path / "old.pt")
+
+
+def test_best_by_one_of_two_metrics(capsys, tmp_path):
+    write(tmp_path / "checkpoint.best_loss_1.0000.pt", 1)
+    write(tmp_path / "checkpoint.best_nll_loss_1.0000.pt", 2)
+    flags = [tmp_path, "--best", 1, "--output", tmp_path / "mean.pt"]
+    assert "has the best checkpoints by loss, nll_loss: choose with --metric" in refusal(capsys, *flags)
+    assert averaged(capsys, *flags, "--metric", "nll_loss") == 2.0
+
+
+def test_types_and_what_is_no_weight(folder):
+    state = average.average([folder / "checkpoint1.pt", folder / "checkpoint4.pt"])
+    assert torch.equal(state["model"]["weight"], torch.full((2, 3), 2.5))
+    assert torch.equal(state["model"]["half"], torch.full((2,), 2.5, dtype=torch.float16))
+    assert torch.equal(state["model"]["counter"], torch.tensor(4))  # integers: the last one's
+    assert state["last_optimizer_state"] is None
+    assert state["extra_state"] == {"number": 4}
+
+
+def test_halves_are_summed_in_higher_precision(tmp_path):
+    """60000 + 60000 is more than a float16 can hold."""
+    big = torch.tensor([60000.0], dtype=torch.float16)
+    files = [write(tmp_path / f"{n}.pt", 1, half=big) for n in range(3)]
+    assert average.average(files)["model"]["half"].item() == 60000.0
+
+
+def test_the_mean_of_one_is_itself(folder):
+    state = average.average([folder / "checkpoint7.pt"])
+    assert torch.equal(state["model"]["weight"], torch.full((2, 3), 7.0))
+
+
+def test_another_shape_is_refused_by_file_and_name(capsys, tmp_path):
+    files = [write(tmp_path / "a.pt", 1), write(tmp_path / "b.pt", 2, weight=torch.zeros(5))]
+    message = refusal(capsys, *files, "--output", tmp_path / "mean.pt")
+    assert "b.pt and" in message and "a.pt are not of one model: weight is (5,) and (2, 3)" in message
+    assert not (tmp_path / "mean.pt").exists()
+
+
+def test_other_names_are_refused_by_file_and_name(capsys, tmp_path):
+    files = [write(tmp_path / "a.pt", 1), write(tmp_path / "b.pt", 2, bias=torch.zeros(5))]
+    assert "a.pt are not of one model: only one of them has bias" in refusal(
+        capsys, *files, "--output", tmp_path / "mean.pt"
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            ["--last", "12"],
+            "--last 12, but {folder} has 11 checkpoints called checkpointEPOCH.pt: take a smaller number",
+        ),
+        (["--last", "12", "--by-updates"], "has 11 checkpoints called checkpoint_EPOCH_UPDATES.pt: take a smaller"),
+        (["--best", "1"], "has 0 checkpoints called checkpoint.best_METRIC_VALUE.pt: take a smaller number, or train"),
+        (["--best", "1", "--metric", "bleu"], "has 0 checkpoints called checkpoint.best_bleu_VALUE.pt"),
+        (["--last", "0"], "--last must be at least 1, but is 0"),
+        (["--best", "-1"], "--best must be at least 1, but is -1"),
+        (["--by-updates"], "--by-updates goes with --last"),
+        (["--metric", "bleu"], "--metric goes with --best"),
+        ([], "is a folder: say --last N or --best N"),
+        (["{folder}/checkpoint1.pt", "--last", "1"], "--last chooses from one folder, but INPUT is"),
+        (["--last", "1", "--output", "{folder}"], "is a folder: name a file"),
+    ],
+)
+def test_what_cannot_work(capsys, folder, flags, message):
+    flags = [flag.format(folder=folder) for flag in flags]
+    assert message.format(folder=folder) in refusal(capsys, "--output", folder / "mean.pt", folder, *flags)
+
+
+def test_a_missing_file(capsys, tmp_path):
+    assert "there is no checkpoint" in refusal(capsys, tmp_path / "no.pt", "--output", tmp_path / "mean.pt")

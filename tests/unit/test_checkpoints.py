@@ -1,0 +1,121 @@
+"""Checkpoints are read without running what is in them, and written whole or not at all."""
+
+import argparse
+import os
+import pickle
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from lev_plugins import checkpoints
+from lev_plugins.errors import UserError
+
+GOOD = {"model": {"weight": torch.arange(4.0)}, "args": argparse.Namespace(arch="levt"), "cfg": None}
+
+
+class Malicious:
+    def __init__(self, canary: Path):
+        self.canary = canary
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.canary),)
+
+
+def test_what_is_saved_is_loaded(tmp_path):
+    path = tmp_path / "new" / "folder" / "checkpoint.pt"
+    checkpoints.save(GOOD, path)
+    state = checkpoints.load(path)
+    assert torch.equal(state["model"]["weight"], GOOD["model"]["weight"])
+    assert state["args"] == GOOD["args"]
+    assert [file.name for file in path.parent.iterdir()] == ["checkpoint.pt"]
+
+
+@pytest.mark.parametrize("new_format", [True, False])
+def test_a_malicious_pickle_is_refused_by_name_and_not_executed(tmp_path, new_format):
+    path, canary = tmp_path / "bad.pt", tmp_path / "canary"
+    torch.save({**GOOD, "extra_state": Malicious(canary)}, path, _use_new_zipfile_serialization=new_format)
+    with pytest.raises(UserError, match=r"bad\.pt: .* holds posix\.mkdir, .* nothing in it was executed"):
+        checkpoints.load(path)
+    assert not canary.exists()
+
+
+def test_a_plain_malicious_pickle_too(tmp_path):
+    path, canary = tmp_path / "bad.pt", tmp_path / "canary"
+    path.write_bytes(pickle.dumps(Malicious(canary)))
+    with pytest.raises(UserError, match=r"bad\.pt: .* not loaded and nothing in it was executed"):
+        checkpoints.load(path)
+    assert not canary.exists()
+
+
+@pytest.mark.parametrize("kept", [0.2, 0.6, 0.99])
+def test_a_truncated_file(tmp_path, kept):
+    path = tmp_path / "short.pt"
+    checkpoints.save({"model": {"weight": torch.zeros(10_000)}}, path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(kept * len(content))])
+    with pytest.raises(UserError, match=r"short\.pt: the checkpoint is cut short or is none: take an older one"):
+        checkpoints.load(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"hello\n", b"\x80\x02garbage", bytes(1000)])
+def test_no_torch_file(tmp_path, content):
+    path = tmp_path / "other.pt"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=r"other\.pt: the checkpoint is (cut short or is none|damaged)"):
+        checkpoints.load(path)
+
+
+@pytest.mark.parametrize("state", [{"weights": 1}, [1, 2], torch.zeros(2)])
+def test_a_torch_file_that_is_no_checkpoint(tmp_path, state):
+    path = tmp_path / "other.pt"
+    torch.save(state, path)
+    with pytest.raises(UserError, match="is a torch file, but no fairseq checkpoint: it has no entry 'model'"):
+        checkpoints.load(path)
+
+
+@pytest.mark.parametrize("name", ["absent.pt", "."])
+def test_no_file(tmp_path, name):
+    with pytest.raises(UserError, match="there is no checkpoint"):
+        checkpoints.load(tmp_path / name)
+
+
+def test_a_failing_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "checkpoint.pt"
+    checkpoints.save(GOOD, path)
+
+    def fail(state, file):
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(torch, "save", fail)
+    with pytest.raises(OSError, match="No space left on device"):
+        checkpoints.save({"model": {}}, path)
+    assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.pt"]
+    assert torch.equal(checkpoints.load(path)["model"]["weight"], GOOD["model"]["weight"])
+
+
+SAVE_MUCH = """
+import signal, sys, torch
+from lev_plugins import checkpoints
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+checkpoints.save({"model": {"weight": torch.zeros(1_000_000)}}, sys.argv[1])
+"""
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path):
+    path = tmp_path / "checkpoint.pt"
+    checkpoints.save(GOOD, path)
+    done = subprocess.run(
+        [sys.executable, "-c", SAVE_MUCH, str(path)],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "File too large" in done.stderr or "PytorchStreamWriter" in done.stderr or "enforce fail" in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.pt"]
+    assert torch.equal(checkpoints.load(path)["model"]["weight"], GOOD["model"]["weight"])

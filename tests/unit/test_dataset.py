@@ -1,0 +1,214 @@
+"""What batches hold, and on what roll-ins depend."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.utils.data import DataLoader
+
+from lev_plugins.data.editing import RollIn, TextEditingDataset
+from lev_plugins.edits import apply_placeholders
+from lev_plugins.errors import UserError
+from tests.helpers import BOS, EOS, PAD, random_rows, slow_alignment, tensor_to_rows, toy_dataset
+
+COUNT = 12
+
+
+def training_set(rollin: RollIn | None = None, drafts: bool = False, seed: int = 1) -> TextEditingDataset:
+    return toy_dataset(
+        random_rows(COUNT, seed, shortest=1),
+        random_rows(COUNT, seed + 1, shortest=3),
+        random_rows(COUNT, seed + 2, shortest=1) if drafts else None,
+        rollin or RollIn(seed=1),
+    )
+
+
+def missing(dataset: TextEditingDataset, index: int) -> list[bool]:
+    return dataset[index]["missing"].tolist()
+
+
+def all_missing(dataset: TextEditingDataset) -> list[list[bool]]:
+    return [missing(dataset, i) for i in range(len(dataset))]
+
+
+def test_a_rollin_does_not_depend_on_what_was_read_before() -> None:
+    dataset = training_set()
+    in_order = all_missing(dataset)
+    backwards = [missing(dataset, i) for i in reversed(range(COUNT))]
+    assert backwards[::-1] == in_order
+
+
+def test_a_rollin_does_not_depend_on_the_batch() -> None:
+    dataset = training_set()
+    together = dataset.collater([dataset[i] for i in range(COUNT)])
+    kept = dict(zip(together["id"].tolist(), tensor_to_rows(together["net_input"]["kept_tokens"]), strict=True))
+    for i in range(COUNT):
+        alone = dataset.collater([dataset[i]])
+        assert tensor_to_rows(alone["net_input"]["kept_tokens"]) == [kept[i]]
+
+
+def identity(examples: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return examples
+
+
+def test_a_rollin_does_not_depend_on_the_worker() -> None:
+    dataset = training_set()
+    loaded = DataLoader(dataset, batch_size=1, num_workers=2, collate_fn=identity)
+    assert [examples[0]["missing"].tolist() for examples in loaded] == all_missing(dataset)
+
+
+def test_reading_an_example_leaves_the_global_generator_alone() -> None:
+    dataset = training_set()
+    before = torch.random.get_rng_state()
+    all_missing(dataset)
+    assert torch.random.get_rng_state().equal(before)
+
+
+@pytest.mark.parametrize("change", ["seed", "epoch"])
+def test_a_rollin_depends_on_seed_and_epoch(change: str) -> None:
+    first, second = training_set(RollIn(seed=1)), training_set(RollIn(seed=2 if change == "seed" else 1))
+    if change == "epoch":
+        second.set_epoch(2)
+    assert all_missing(first) != all_missing(second)
+
+
+def test_equal_sentences_at_different_places_get_different_rollins() -> None:
+    rows = [[BOS, *range(4, 20), EOS]] * 8
+    dataset = toy_dataset(rows, rows, rollin=RollIn(seed=1))
+    assert len({tuple(missing(dataset, i)) for i in range(8)}) > 4
+
+
+def test_an_epoch_that_comes_again_is_the_same() -> None:
+    dataset = training_set()
+    dataset.set_epoch(3)
+    first = all_missing(dataset)
+    dataset.set_epoch(4)
+    dataset.set_epoch(3)
+    assert all_missing(dataset) == first
+
+
+def test_validation_is_the_same_in_every_epoch() -> None:
+    dataset = training_set(RollIn(seed=1, alpha=0.5, beta=0.5, every_epoch=False), drafts=True)
+    epochs = []
+    for epoch in (1, 2, 7):
+        dataset.set_epoch(epoch)
+        epochs.append([str(dataset[i]) for i in range(COUNT)])
+    assert epochs[0] == epochs[1] == epochs[2]
+
+
+def share(name: str, rollin: RollIn) -> float:
+    rows = [[BOS, 5, 6, EOS]] * 400
+    dataset = toy_dataset(rows, rows, rows, rollin)
+    return sum(dataset[i][name] for i in range(400)) / 400
+
+
+@pytest.mark.parametrize(("value", "low", "high"), [(0.0, 0.0, 0.0), (0.3, 0.2, 0.4), (1.0, 1.0, 1.0)])
+def test_alpha_is_the_share_that_deletes_from_the_draft(value: float, low: float, high: float) -> None:
+    assert low <= share("delete_from_draft", RollIn(seed=1, alpha=value, beta=0.5)) <= high
+
+
+@pytest.mark.parametrize(("value", "low", "high"), [(0.0, 0.0, 0.0), (0.3, 0.2, 0.4), (1.0, 1.0, 1.0)])
+def test_beta_is_the_share_that_inserts_into_the_draft(value: float, low: float, high: float) -> None:
+    assert low <= share("insert_into_draft", RollIn(seed=1, alpha=0.5, beta=value)) <= high
+
+
+def test_an_empty_draft_counts_as_none() -> None:
+    rows = [[BOS, 5, 6, EOS]] * 5
+    dataset = toy_dataset(rows, rows, [[BOS, EOS]] * 5, RollIn(seed=1, alpha=1.0, beta=1.0))
+    assert not any(dataset[i]["delete_from_draft"] or dataset[i]["insert_into_draft"] for i in range(5))
+
+
+def test_with_beta_1_the_draft_loses_what_the_target_lacks() -> None:
+    dataset = training_set(RollIn(seed=1, alpha=0.0, beta=1.0), drafts=True)
+    batch = dataset.collater([dataset[i] for i in range(COUNT)])
+    net_input = batch["net_input"]
+    kept = tensor_to_rows(net_input["kept_tokens"])
+    for draft, target, row in zip(*(tensor_to_rows(net_input[k]) for k in ("draft", "target")), kept, strict=True):
+        stays, _ = slow_alignment(draft, target)
+        assert row == [token for token, stay in zip(draft, stays, strict=True) if stay]
+
+
+def test_a_wrong_number_of_drafts_is_refused() -> None:
+    rows = random_rows(4, seed=1)
+    with pytest.raises(UserError, match="but there are 4 source lines and 3 drafts"):
+        toy_dataset(rows, rows, rows[:3])
+
+
+def test_batches_are_made_by_the_longer_of_draft_and_target() -> None:
+    short, long = [BOS, 5, EOS], [BOS, *range(4, 12), EOS]
+    dataset = toy_dataset([short, short], [short, long], [long, short])
+    assert dataset.num_tokens(0) == dataset.num_tokens(1) == len(long)
+
+
+@pytest.mark.parametrize("drafts", [False, True])
+def test_the_labels_of_a_batch_fit_together(drafts: bool) -> None:
+    dataset = training_set(RollIn(seed=3, alpha=0.5, beta=0.5), drafts)
+    net_input = dataset.collater([dataset[i] for i in range(COUNT)])["net_input"]
+    target, kept, counts = net_input["target"], net_input["kept_tokens"], net_input["missing_counts"]
+    holes = torch.zeros_like(target).flatten().index_fill(0, net_input["hole_index"], 1).view_as(target).bool()
+    assert target.shape == kept.shape and counts.shape == (COUNT, target.size(1) - 1)
+    assert counts.sum(1).tolist() == holes.sum(1).tolist()
+    opened, _ = apply_placeholders(kept, counts, 99, PAD, width=target.size(1))
+    assert opened.equal(target.masked_fill(holes, 99))
+    assert not holes[target.eq(PAD) | target.eq(BOS) | target.eq(EOS)].any()
+
+
+def test_a_batch_holds_the_sentences_that_went_in() -> None:
+    dataset = training_set(drafts=True)
+    batch = dataset.collater([dataset[i] for i in (3, 0, 7)])
+    net_input, order = batch["net_input"], batch["id"].tolist()
+    assert sorted(order) == [0, 3, 7]
+    for place, index in enumerate(order):
+        example = dataset[index]
+        assert tensor_to_rows(net_input["src_tokens"])[place] == example["source"].tolist()
+        assert tensor_to_rows(net_input["target"])[place] == example["target"].tolist()
+        assert tensor_to_rows(net_input["draft"])[place] == example["draft"].tolist()
+        assert tensor_to_rows(batch["target"])[place] == example["target"].tolist()[1:]
+        assert bool(net_input["from_draft"][place]) == example["delete_from_draft"]
+    assert batch["ntokens"] == sum(dataset[i]["target"].numel() for i in (3, 0, 7))
+    assert batch["nsentences"] == 3
+
+
+def test_a_batch_is_sorted_by_source_length() -> None:
+    dataset = training_set()
+    lengths = dataset.collater([dataset[i] for i in range(COUNT)])["net_input"]["src_lengths"].tolist()
+    assert lengths == sorted(lengths, reverse=True)
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_the_source_is_padded_on_the_side_of_the_pair_and_the_rest_on_the_right(left: bool) -> None:
+    rows = [[BOS, 5, EOS], [BOS, 5, 6, EOS]]
+    dataset = toy_dataset(rows, rows, rows, RollIn(seed=1), left_pad_source=left)
+    net_input = dataset.collater([dataset[0], dataset[1]])["net_input"]
+    assert net_input["src_tokens"][1].tolist() == ([PAD, *rows[0]] if left else [*rows[0], PAD])
+    assert net_input["target"][1].tolist() == net_input["draft"][1].tolist() == [*rows[0], PAD]
+
+
+def test_widths_can_be_padded_to_a_multiple() -> None:
+    dataset = training_set(drafts=True)
+    padded = TextEditingDataset(dataset.dataset, dataset.drafts, dataset.rollin, pad_to_multiple=8)
+    net_input = padded.collater([padded[i] for i in range(COUNT)])["net_input"]
+    widths = [net_input[name].size(1) for name in ("src_tokens", "target", "draft", "kept_tokens")]
+    assert all(width % 8 == 0 for width in widths)
+
+
+def test_without_rollin_a_batch_holds_what_decoding_needs() -> None:
+    rows = random_rows(3, seed=1)
+    dataset = toy_dataset(rows, rows, rows)
+    batch = dataset.collater([dataset[i] for i in range(3)])
+    assert set(batch["net_input"]) == {"src_tokens", "src_lengths", "draft"}
+
+
+def test_without_targets_tokens_are_counted_in_the_source() -> None:
+    rows = random_rows(3, seed=1)
+    dataset = toy_dataset(rows, rollin=RollIn(seed=1))
+    batch = dataset.collater([dataset[i] for i in range(3)])
+    assert batch["target"] is None
+    assert batch["ntokens"] == sum(len(row) for row in rows)
+    assert set(batch["net_input"]) == {"src_tokens", "src_lengths"}
+
+
+def test_no_examples_make_an_empty_batch() -> None:
+    assert training_set().collater([]) == {}

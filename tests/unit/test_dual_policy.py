@@ -1,0 +1,246 @@
+"""The loss against a loop transcription of Algorithm 1, and what its averages promise."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from lev_plugins.criterions.dual_policy import HEADS, DualPolicyCriterion
+from lev_plugins.errors import UserError
+from lev_plugins.models.levt import LevT
+from tests.helpers import EOS, PAD, slow_alignment, tensor_to_rows, toy_batch, toy_criterion, toy_model
+
+SMOOTHING = {"label_smoothing": 0.1, "placeholder_label_smoothing": 0.02, "deletion_label_smoothing": 0.05}
+SMOOTHING_OF = {"token": 0.1, "placeholder": 0.02, "deletion": 0.05}
+
+
+def log_softmax(row: Tensor) -> np.ndarray:
+    x = row.detach().numpy().astype(np.float64)
+    return x - x.max() - np.log(np.exp(x - x.max()).sum())
+
+
+def slow_decision(logits: Tensor, label: int, smoothing: float) -> tuple[float, float]:
+    """Smoothed loss and negative log-likelihood of one decision."""
+    log_probs = log_softmax(logits)
+    nll = -float(log_probs[label])
+    return (1 - smoothing) * nll + smoothing * -float(log_probs.mean()), nll
+
+
+def states(model: LevT, head: str, tokens: list[int], source: list[int]) -> list[Tensor]:
+    return model.decoder.states(head, torch.tensor([tokens]), model.encode(torch.tensor([source])))
+
+
+def counts_and_holes(kept: list[int], target: list[int], missing: list[bool]) -> list[int]:
+    counts = [0] * (len(kept) - 1)
+    slot = -1
+    for gone in missing:
+        if gone:
+            counts[slot] += 1
+        else:
+            slot += 1
+    return counts
+
+
+def slow_losses(model: LevT, batch: dict[str, Any], smoothing: dict[str, float]) -> dict[str, dict[str, float]]:
+    """Algorithm 1, sentence by sentence and decision by decision."""
+    net_input = batch["net_input"]
+    width = net_input["target"].size(1)
+    holes = set(net_input["hole_index"].tolist())
+    decisions: dict[str, list[tuple[float, float]]] = {head: [] for head in HEADS}
+    sources, targets = tensor_to_rows(net_input["src_tokens"]), tensor_to_rows(net_input["target"])
+    for b, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        missing = [b * width + i in holes for i in range(len(target))]
+        y_ins = [token for token, gone in zip(target, missing, strict=True) if not gone]
+
+        logits = model.decoder.placeholder_logits(states(model, "placeholder", y_ins, source))[0]
+        for row, count in zip(logits, counts_and_holes(y_ins, target, missing), strict=True):
+            label = min(count, model.max_insertions)
+            decisions["placeholder"].append(slow_decision(row, label, smoothing["placeholder"]))
+
+        opened = [model.placeholder if gone else token for token, gone in zip(target, missing, strict=True)]
+        places = torch.tensor([i for i, gone in enumerate(missing) if gone], dtype=torch.long)
+        words = model.decoder.token_logits(states(model, "token", opened, source), places)
+        for row, place in zip(words, places.tolist(), strict=True):
+            decisions["token"].append(slow_decision(row, target[place], smoothing["token"]))
+
+        if "draft" in net_input and bool(net_input["from_draft"][b]):
+            y_del = tensor_to_rows(net_input["draft"])[b]
+        else:
+            y_del = list(target)
+            for row, place in zip(words, places.tolist(), strict=True):
+                y_del[place] = int(row.argmax())
+        kept, _ = slow_alignment(y_del, target)
+        deletions = model.decoder.deletion_logits(states(model, "deletion", y_del, source))[0]
+        for row, stays in zip(deletions, kept, strict=True):
+            decisions["deletion"].append(slow_decision(row, int(not stays), smoothing["deletion"]))
+    return {
+        head: {
+            "loss": sum(loss for loss, _ in values),
+            "nll": sum(nll for _, nll in values),
+            "count": float(len(values)),
+        }
+        for head, values in decisions.items()
+    }
+
+
+@pytest.mark.parametrize("smoothed", [False, True])
+@pytest.mark.parametrize("drafts", [False, True])
+def test_each_loss_is_that_of_algorithm_1(drafts: bool, smoothed: bool) -> None:
+    model, batch = toy_model(max_insertions=3), toy_batch(8, drafts=drafts)
+    criterion = toy_criterion(**(SMOOTHING if smoothed else {}))
+    expected = slow_losses(model, batch, SMOOTHING_OF if smoothed else dict.fromkeys(HEADS, 0.0))
+    loss, size, log = criterion(model, batch)
+    for head in HEADS:
+        for key, value in expected[head].items():
+            assert float(log[f"{head}_{key}"]) == pytest.approx(value, rel=1e-5), (head, key)
+    assert float(loss) == pytest.approx(sum(values["loss"] for values in expected.values()), rel=1e-5)
+    assert size == sum(len(row) for row in tensor_to_rows(batch["net_input"]["target"]))
+
+
+def test_heads_averaging_adds_up_the_means() -> None:
+    model, batch = toy_model(), toy_batch()
+    expected = slow_losses(model, batch, SMOOTHING_OF)
+    loss, size, _ = toy_criterion(loss_average="heads", **SMOOTHING)(model, batch)
+    assert float(loss) == pytest.approx(sum(v["loss"] / v["count"] for v in expected.values()), rel=1e-5)
+    assert size == 1
+
+
+def gradients(model: LevT, criterion: DualPolicyCriterion, batches: list[dict[str, Any]]) -> dict[str, Tensor]:
+    """As a trainer accumulates them: the sum of all gradients over the sum of all sample sizes."""
+    model.zero_grad()
+    total = 0
+    for batch in batches:
+        loss, size, _ = criterion(model, batch)
+        loss.backward()
+        total += size
+    return {name: p.grad / total for name, p in model.named_parameters() if p.grad is not None}
+
+
+def halves(batch: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a batch in two batches of unequal size."""
+    net_input = batch["net_input"]
+    width = net_input["target"].size(1)
+    holes = torch.zeros_like(net_input["target"]).flatten().index_fill(0, net_input["hole_index"], 1).bool()
+    parts = []
+    for rows in (slice(0, 2), slice(2, None)):
+        part = {k: v[rows] for k, v in net_input.items() if k != "hole_index"}
+        part["hole_index"] = holes.view(-1, width)[rows].flatten().nonzero()[:, 0]
+        tokens = int(part["target"].ne(PAD).sum())
+        parts.append({"net_input": part, "ntokens": tokens, "nsentences": len(part["target"])})
+    return parts
+
+
+def largest_difference(first: dict[str, Tensor], second: dict[str, Tensor]) -> float:
+    assert first.keys() == second.keys()
+    return max(float((first[name] - second[name]).abs().max()) for name in first)
+
+
+@pytest.mark.parametrize("drafts", [False, True])
+def test_two_accumulated_halves_give_the_gradient_of_the_whole(drafts: bool) -> None:
+    model, batch = toy_model(), toy_batch(drafts=drafts)
+    criterion = toy_criterion(**SMOOTHING)
+    whole, split = gradients(model, criterion, [batch]), gradients(model, criterion, halves(batch))
+    assert largest_difference(whole, split) < 1e-6
+
+
+def test_with_heads_averaging_the_gradient_depends_on_the_split() -> None:
+    model, batch = toy_model(), toy_batch()
+    criterion = toy_criterion(loss_average="heads")
+    whole, split = gradients(model, criterion, [batch]), gradients(model, criterion, halves(batch))
+    assert largest_difference(whole, split) > 1e-3
+
+
+@pytest.mark.parametrize("average", ["counts", "heads"])
+@pytest.mark.parametrize("rollin", ["argmax", "sample", "dae"])
+def test_an_empty_mask_costs_nothing_and_keeps_the_graph(average: str, rollin: str) -> None:
+    model, batch = toy_model(), toy_batch()
+    net_input = batch["net_input"]
+    net_input["kept_tokens"], net_input["hole_index"] = net_input["target"], net_input["hole_index"][:0]
+    net_input["missing_counts"] = torch.zeros_like(net_input["missing_counts"])
+    loss, _, log = toy_criterion(deletion_rollin=rollin, loss_average=average, **SMOOTHING)(model, batch)
+    loss.backward()
+    assert math.isfinite(float(loss))
+    assert float(log["token_loss"]) == int(log["token_count"]) == 0
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_accuracy_and_label_statistics_are_counted() -> None:
+    model, batch = toy_model(), toy_batch()
+    net_input = batch["net_input"]
+    _, _, log = toy_criterion()(model, batch)
+    output = model(**net_input)
+    assert int(log["token_correct"]) == int((output.token.logits.argmax(-1) == output.token.labels).sum())
+    assert int(log["deletion_label_sum"]) == int(output.deletion.labels.clamp(min=0).sum())
+    assert int(log["placeholder_label_sum"]) == int(net_input["missing_counts"].clamp(max=8).sum())
+
+
+@pytest.mark.parametrize("rollin", ["argmax", "sample", "dae"])
+def test_validation_leaves_the_global_generator_alone_and_repeats_itself(rollin: str) -> None:
+    model, batch = toy_model().eval(), toy_batch()
+    criterion = toy_criterion(deletion_rollin=rollin)
+    before = torch.random.get_rng_state()
+    first, second = (float(criterion(model, batch)[0]) for _ in range(2))
+    assert first == second
+    assert torch.random.get_rng_state().equal(before)
+
+
+@pytest.mark.parametrize("rollin", ["sample", "dae"])
+def test_training_draws_new_rollins_every_time(rollin: str) -> None:
+    model, batch = toy_model().train(), toy_batch()
+    criterion = toy_criterion(deletion_rollin=rollin)
+    losses = {float(criterion(model, batch)[2]["deletion_loss"]) for _ in range(5)}
+    assert len(losses) > 1
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.0])
+@pytest.mark.parametrize("flag", SMOOTHING)
+def test_label_smoothing_out_of_range_is_refused_by_name(flag: str, value: float) -> None:
+    name = "--" + flag.replace("_", "-")
+    with pytest.raises(UserError, match=f"{name} must be at least 0 and below 1, but is {value}"):
+        toy_criterion(**{flag: value})
+
+
+def test_the_log_reports_every_head_in_bits() -> None:
+    from fairseq.logging import metrics
+
+    model, batch = toy_model(), toy_batch()
+    _, _, log = toy_criterion(**SMOOTHING)(model, batch)
+    with metrics.aggregate(new_root=True) as agg:
+        DualPolicyCriterion.reduce_metrics([log, log])
+    values = agg.get_smoothed_values()
+    expected = slow_losses(model, batch, SMOOTHING_OF)
+    for head in HEADS:
+        bits = expected[head]["nll"] / expected[head]["count"] / math.log(2)
+        assert values[f"{head}_nll"] == pytest.approx(bits, abs=2e-3)
+        assert 0 <= values[f"{head}_accuracy"] <= 100
+    assert values["ppl"] == pytest.approx(2 ** values["nll_loss"], abs=0.1)
+    assert {"deletion_rate", "insertions_per_slot"} <= set(values)
+
+
+def test_the_log_of_an_empty_head_is_left_out() -> None:
+    from fairseq.logging import metrics
+
+    model, batch = toy_model(), toy_batch()
+    net_input = batch["net_input"]
+    net_input["hole_index"] = net_input["hole_index"][:0]
+    _, _, log = toy_criterion()(model, batch)
+    with metrics.aggregate(new_root=True) as agg:
+        DualPolicyCriterion.reduce_metrics([log])
+    assert "token_nll" not in agg.get_smoothed_values()
+
+
+def test_logs_of_several_workers_may_be_summed() -> None:
+    assert DualPolicyCriterion.logging_outputs_can_be_summed()
+
+
+def test_boundaries_are_decisions_of_the_deletion_policy_that_say_keep() -> None:
+    batch = toy_batch()
+    target = batch["net_input"]["target"]
+    labels = toy_model()(**batch["net_input"]).deletion.labels.view_as(target)
+    assert not labels[:, 0].any()
+    assert not labels[target.eq(EOS)].any()

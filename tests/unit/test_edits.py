@@ -1,0 +1,337 @@
+"""The edit operations against slow references in plain Python."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import math
+
+import pytest
+import torch
+from fairseq.models.nat.levenshtein_utils import _get_del_targets, _get_ins_targets
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lev_plugins.edits import (
+    align,
+    apply_deletions,
+    apply_placeholders,
+    apply_tokens,
+    deletable,
+    insertion_labels,
+    random_deletions,
+)
+from tests.helpers import BOS, EOS, FIRST_WORD, PAD, rows_to_tensor, slow_alignment, tensor_to_rows, thorough
+
+HOLE = 99
+
+
+def sentences(words: int, longest: int = 9) -> st.SearchStrategy[list[int]]:
+    inner = st.lists(st.integers(FIRST_WORD, FIRST_WORD + words - 1), max_size=longest)
+    return inner.map(lambda row: [BOS, *row, EOS])
+
+
+def batches(words: int = 3, rows: int = 4) -> st.SearchStrategy[list[tuple[list[int], list[int]]]]:
+    """Pairs of a draft and a target; few different words, so that there are many ties."""
+    return st.lists(st.tuples(sentences(words), sentences(words)), min_size=1, max_size=rows)
+
+
+def slow_cost(tokens: list[int], target: list[int]) -> int:
+    """Levenshtein distance without substitution."""
+    row = list(range(len(target) + 1))
+    for i, token in enumerate(tokens, 1):
+        above, row = row, [i]
+        for j, word in enumerate(target, 1):
+            row.append(above[j - 1] if token == word else 1 + min(above[j], row[j - 1]))
+    return row[-1]
+
+
+def pairs_to_tensors(pairs: list[tuple[list[int], list[int]]]) -> tuple[torch.Tensor, torch.Tensor]:
+    return rows_to_tensor([draft for draft, _ in pairs]), rows_to_tensor([target for _, target in pairs])
+
+
+@thorough
+@given(batches())
+def test_alignment_costs_the_minimum(pairs: list[tuple[list[int], list[int]]]) -> None:
+    tokens, target = pairs_to_tensors(pairs)
+    kept, matched = align(tokens, target, PAD)
+    deletions = (~kept & tokens.ne(PAD)).sum(1)
+    insertions = (~matched & target.ne(PAD)).sum(1)
+    assert (deletions + insertions).tolist() == [slow_cost(*pair) for pair in pairs]
+
+
+@thorough
+@given(batches())
+def test_alignment_is_that_of_the_slow_reference(pairs: list[tuple[list[int], list[int]]]) -> None:
+    kept, matched = align(*pairs_to_tensors(pairs), PAD)
+    for i, (draft, goal) in enumerate(pairs):
+        expected = slow_alignment(draft, goal)
+        assert kept[i, : len(draft)].tolist() == expected[0]
+        assert matched[i, : len(goal)].tolist() == expected[1]
+
+
+@thorough
+@given(batches())
+def test_alignment_keeps_no_padding(pairs: list[tuple[list[int], list[int]]]) -> None:
+    tokens, target = pairs_to_tensors(pairs)
+    kept, matched = align(tokens, target, PAD)
+    assert not (kept & tokens.eq(PAD)).any()
+    assert not (matched & target.eq(PAD)).any()
+
+
+@thorough
+@given(batches())
+def test_alignment_gives_the_deletion_labels_of_libnat(pairs: list[tuple[list[int], list[int]]]) -> None:
+    kept = align(*pairs_to_tensors(pairs), PAD).kept
+    for row, (draft, goal) in zip(kept, pairs, strict=True):
+        theirs = _get_del_targets(torch.tensor([draft]), torch.tensor([goal]), PAD)[0, : len(draft)]
+        assert (~row[: len(draft)]).long().tolist() == theirs.tolist()
+
+
+@thorough
+@given(batches())
+def test_alignment_gives_the_insertion_labels_of_libnat(pairs: list[tuple[list[int], list[int]]]) -> None:
+    tokens, target = pairs_to_tensors(pairs)
+    kept, matched = align(tokens, target, PAD)
+    missing = ~matched & target.ne(PAD)
+    ours = insertion_labels(target, missing, PAD)
+    left, _ = apply_deletions(tokens, ~kept, PAD)
+    masks, holes, counts = _get_ins_targets(left, target, PAD, HOLE)
+    assert missing.tolist() == masks.tolist()
+    assert target.masked_fill(missing, HOLE).tolist() == holes.tolist()
+    width = min(counts.size(1), ours.counts.size(1))  # the rest lies in the padding
+    assert ours.counts[:, :width].tolist() == counts[:, :width].tolist()
+    assert not ours.counts[:, width:].any() and not counts[:, width:].any()
+
+
+def test_alignment_agrees_with_libnat_on_long_rows() -> None:
+    random = torch.Generator().manual_seed(5)
+    for words in (2, 5, 50):
+        draft = torch.randint(FIRST_WORD, FIRST_WORD + words, (8, 60), generator=random)
+        goal = torch.randint(FIRST_WORD, FIRST_WORD + words, (8, 60), generator=random)
+        kept, matched = align(draft, goal, PAD)
+        assert (~kept).long().tolist() == _get_del_targets(draft, goal, PAD).tolist()
+        assert [slow_cost(*pair) for pair in zip(draft.tolist(), goal.tolist(), strict=True)] == (
+            (~kept).sum(1) + (~matched).sum(1)
+        ).tolist()
+
+
+@thorough
+@given(batches())
+def test_applying_the_labels_gives_the_target(pairs: list[tuple[list[int], list[int]]]) -> None:
+    tokens, target = pairs_to_tensors(pairs)
+    kept, matched = align(tokens, target, PAD)
+    missing = ~matched & target.ne(PAD)
+    left, _ = apply_deletions(tokens, ~kept, PAD)
+    labels = insertion_labels(target, missing, PAD)
+    assert tensor_to_rows(left) == tensor_to_rows(labels.tokens)
+    opened, _ = apply_placeholders(labels.tokens, labels.counts, HOLE, PAD, width=target.size(1))
+    assert apply_tokens(opened, opened.eq(HOLE), target).tolist() == target.tolist()
+
+
+@thorough
+@given(batches(), st.integers(0, 3), st.integers(0, 3))
+def test_padding_and_batch_size_do_not_change_an_alignment(
+    pairs: list[tuple[list[int], list[int]]], wider: int, longer: int
+) -> None:
+    tokens, target = pairs_to_tensors(pairs)
+    kept, matched = align(tokens, target, PAD)
+    padded = align(
+        torch.nn.functional.pad(tokens, (0, wider), value=PAD),
+        torch.nn.functional.pad(target, (0, longer), value=PAD),
+        PAD,
+    )
+    assert padded.kept[:, : tokens.size(1)].equal(kept)
+    assert padded.matched[:, : target.size(1)].equal(matched)
+    for i, (draft, goal) in enumerate(pairs):
+        alone = align(torch.tensor([draft]), torch.tensor([goal]), PAD)
+        assert kept[i, : len(draft)].equal(alone.kept[0])
+        assert matched[i, : len(goal)].equal(alone.matched[0])
+
+
+@pytest.mark.parametrize(
+    ("draft", "target", "kept", "matched"),
+    [
+        ([BOS, EOS], [BOS, 5, 6, EOS], [1, 1], [1, 0, 0, 1]),
+        ([BOS, 5, 6, EOS], [BOS, EOS], [1, 0, 0, 1], [1, 1]),
+        ([BOS, EOS], [BOS, EOS], [1, 1], [1, 1]),
+        ([BOS, 5, 6, EOS], [BOS, 5, 6, EOS], [1, 1, 1, 1], [1, 1, 1, 1]),
+        ([BOS, 5, 6, EOS], [BOS, 7, 8, EOS], [1, 0, 0, 1], [1, 0, 0, 1]),
+    ],
+    ids=["from-empty", "to-empty", "both-empty", "identical", "disjoint"],
+)
+def test_alignment_of_the_extremes(draft: list[int], target: list[int], kept: list[int], matched: list[int]) -> None:
+    found = align(torch.tensor([draft]), torch.tensor([target]), PAD)
+    assert found.kept.int().tolist() == [kept]
+    assert found.matched.int().tolist() == [matched]
+
+
+@thorough
+@given(batches(), st.data())
+def test_edit_operations_leave_their_arguments_alone(
+    pairs: list[tuple[list[int], list[int]]], data: st.DataObject
+) -> None:
+    tokens, target = pairs_to_tensors(pairs)
+    mask = torch.tensor(data.draw(masks_for(tokens)))
+    counts = mask[:, 1:].long()
+    scores = torch.rand(tokens.shape)
+    arguments = (tokens, target, mask, counts, scores)
+    before = [argument.clone() for argument in arguments]
+    align(tokens, target, PAD)
+    deletable(tokens, PAD)
+    apply_deletions(tokens, mask, PAD, scores)
+    apply_placeholders(tokens, counts, HOLE, PAD, scores=scores)
+    apply_tokens(tokens, mask, tokens + 1)
+    insertion_labels(tokens, mask & deletable(tokens, PAD), PAD)
+    assert all(argument.equal(copy) for argument, copy in zip(arguments, before, strict=True))
+
+
+def masks_for(tokens: torch.Tensor) -> st.SearchStrategy[list[list[bool]]]:
+    batch, width = tokens.shape
+    row = st.lists(st.booleans(), min_size=width, max_size=width)
+    return st.lists(row, min_size=batch, max_size=batch)
+
+
+def rows_of(words: int = 5) -> st.SearchStrategy[list[list[int]]]:
+    return st.lists(sentences(words), min_size=1, max_size=4)
+
+
+@thorough
+@given(rows_of())
+def test_everything_between_the_boundaries_is_deletable(rows: list[list[int]]) -> None:
+    allowed = deletable(rows_to_tensor(rows), PAD)
+    for mask, row in zip(allowed.tolist(), rows, strict=True):
+        assert mask[: len(row)] == [False] + [True] * (len(row) - 2) + [False]
+        assert not any(mask[len(row) :])
+
+
+@thorough
+@given(rows_of(), st.data())
+def test_deletions_are_those_of_a_list(rows: list[list[int]], data: st.DataObject) -> None:
+    tokens = rows_to_tensor(rows)
+    deleted = torch.tensor(data.draw(masks_for(tokens)))
+    scores = torch.arange(1.0, tokens.numel() + 1).view_as(tokens)
+    left, moved = apply_deletions(tokens, deleted, PAD, scores)
+    assert left.shape == tokens.shape and moved is not None
+    for i, row in enumerate(rows):
+        stay = [j for j in range(len(row)) if not deleted[i, j]]
+        assert tensor_to_rows(left)[i] == [row[j] for j in stay]
+        expected = [float(scores[i, j]) for j in stay]
+        assert moved[i].tolist() == expected + [0.0] * (tokens.size(1) - len(stay))
+
+
+@thorough
+@given(rows_of(), st.data())
+def test_placeholders_are_those_of_a_list(rows: list[list[int]], data: st.DataObject) -> None:
+    tokens = rows_to_tensor(rows)
+    slots = st.lists(st.integers(0, 3), min_size=tokens.size(1) - 1, max_size=tokens.size(1) - 1)
+    counts = data.draw(st.lists(slots, min_size=len(rows), max_size=len(rows)))
+    scores = torch.arange(1.0, tokens.numel() + 1).view_as(tokens)
+    opened, moved = apply_placeholders(tokens, torch.tensor(counts), HOLE, PAD, scores=scores)
+    assert moved is not None
+    expected, expected_scores = [], []
+    for i, row in enumerate(rows):
+        wider, score = [row[0]], [float(scores[i, 0])]
+        for j, token in enumerate(row[1:]):
+            wider += [HOLE] * counts[i][j] + [token]
+            score += [0.0] * counts[i][j] + [float(scores[i, j + 1])]
+        expected.append(wider)
+        expected_scores.append(score)
+    assert opened.tolist() == rows_to_tensor(expected).tolist()
+    for found, score in zip(moved.tolist(), expected_scores, strict=True):
+        assert found == score + [0.0] * (len(found) - len(score))
+
+
+def test_placeholders_fit_a_width_given_beforehand() -> None:
+    tokens, counts = torch.tensor([[BOS, 5, EOS, PAD]]), torch.tensor([[1, 0, 2]])
+    wide, scores = apply_placeholders(tokens, counts, HOLE, PAD, width=6)
+    assert wide.tolist() == [[BOS, HOLE, 5, EOS, PAD, PAD]]
+    assert scores is None
+
+
+@thorough
+@given(rows_of(), st.data())
+def test_words_go_into_the_holes_and_nowhere_else(rows: list[list[int]], data: st.DataObject) -> None:
+    tokens = rows_to_tensor(rows)
+    holes = data.draw(masks_for(tokens))
+    filled = apply_tokens(tokens, torch.tensor(holes), tokens + 50).tolist()
+    for row, mask, old in zip(filled, holes, tokens.tolist(), strict=True):
+        assert row == [token + 50 if hole else token for token, hole in zip(old, mask, strict=True)]
+
+
+@thorough
+@given(rows_of(words=2), st.data())
+def test_labels_of_a_deletion_mask_are_as_cheap_as_an_alignment(rows: list[list[int]], data: st.DataObject) -> None:
+    target = rows_to_tensor(rows)
+    missing = torch.tensor(data.draw(masks_for(target))) & deletable(target, PAD)
+    labels = insertion_labels(target, missing, PAD)
+    matched = align(labels.tokens, target, PAD).matched
+    through_alignment = (~matched & target.ne(PAD)).sum(1)
+    assert labels.counts.sum(1).tolist() == through_alignment.tolist() == missing.sum(1).tolist()
+
+
+@thorough
+@given(rows_of(words=2), st.data())
+def test_labels_of_a_deletion_mask_give_the_target_back(rows: list[list[int]], data: st.DataObject) -> None:
+    target = rows_to_tensor(rows)
+    missing = torch.tensor(data.draw(masks_for(target))) & deletable(target, PAD)
+    kept, counts = insertion_labels(target, missing, PAD)
+    opened, _ = apply_placeholders(kept, counts, HOLE, PAD, width=target.size(1))
+    assert opened.eq(HOLE).equal(missing)
+    assert apply_tokens(opened, missing, target).equal(target)
+
+
+@thorough
+@given(st.integers(0, 30), st.integers(0, 2**31))
+def test_random_deletions_spare_the_boundaries_and_take_at_least_one(length: int, seed: int) -> None:
+    deleted = random_deletions(length, torch.Generator().manual_seed(seed))
+    assert deleted.shape == (length,) and deleted.dtype == torch.bool
+    assert not deleted[:1].any() and not deleted[-1:].any()
+    assert int(deleted.sum()) >= (1 if length > 2 else 0)
+
+
+def chi_square(observed: list[int]) -> float:
+    expected = sum(observed) / len(observed)
+    return sum((count - expected) ** 2 / expected for count in observed)
+
+
+def test_the_number_of_random_deletions_is_uniform() -> None:
+    random = torch.Generator().manual_seed(7)
+    observed = [0] * 8
+    for _ in range(4000):
+        observed[int(random_deletions(10, random).sum()) - 1] += 1
+    degrees = len(observed) - 1
+    assert chi_square(observed) < degrees + 4 * math.sqrt(2 * degrees)
+
+
+def test_which_tokens_random_deletions_take_is_uniform() -> None:
+    random = torch.Generator().manual_seed(8)
+    total = sum(random_deletions(10, random).long() for _ in range(4000))
+    assert isinstance(total, torch.Tensor)
+    share = total[1:-1] / 4000  # (1 + ... + 8) / 8 of 8 tokens
+    assert (share - 4.5 / 8).abs().max() < 4 * math.sqrt(0.25 / 4000)
+
+
+def test_a_given_generator_leaves_the_global_one_alone() -> None:
+    before = torch.random.get_rng_state()
+    first = random_deletions(20, torch.Generator().manual_seed(3))
+    assert torch.random.get_rng_state().equal(before)
+    assert random_deletions(20, torch.Generator().manual_seed(3)).equal(first)
+
+
+def test_without_a_generator_the_global_one_decides() -> None:
+    torch.manual_seed(4)
+    first = random_deletions(20)
+    torch.manual_seed(4)
+    assert random_deletions(20).equal(first)
+    assert not random_deletions(20).equal(first)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["edits.actions", "edits.expert", "edits.noise", "data.drafts", "generators.ensemble", "generators.refinement"],
+)
+def test_the_worked_examples_of_the_docstrings_hold(name: str) -> None:
+    found = doctest.testmod(importlib.import_module(f"lev_plugins.{name}"))
+    assert found.attempted > 0, f"no docstring of lev_plugins.{name} has an example"
+    assert found.failed == 0

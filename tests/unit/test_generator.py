@@ -1,0 +1,521 @@
+"""Refinement against a literal transcription of Algorithm 2: one sentence at a time, nothing remembered."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import torch
+from fairseq import options as fairseq_options
+from fairseq.models.transformer import TransformerModel
+from torch import Tensor
+
+from lev_plugins.errors import UserError
+from lev_plugins.generators import RefinementGenerator, RefinementOptions
+from lev_plugins.models.levt import LevT
+from tests.helpers import (
+    BOS,
+    EOS,
+    PAD,
+    lively_model,
+    random_rows,
+    rows_to_tensor,
+    toy_dictionary,
+    toy_model,
+    toy_task,
+)
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "base": {},
+    "none-shared": {"share_weights": "none"},
+    "plh-tok": {"share_weights": "plh-tok"},
+    "tok-del": {"share_weights": "tok-del"},
+    "deletion-exits-first": {"deletion_layers": 1},
+    "placeholder-exits-first": {"placeholder_layers": 1},
+    "pre-norm": {"encoder_normalize_before": True, "decoder_normalize_before": True},
+    "learned-positions": {"encoder_learned_pos": True, "decoder_learned_pos": True},
+    "unk": {"placeholder": "unk", "share_all_embeddings": True},
+}
+SOURCES = random_rows(16, seed=5, shortest=1)
+DRAFTS = random_rows(16, seed=6)
+
+
+@dataclass
+class Hypothesis:
+    tokens: list[int]
+    scores: list[float]
+    steps: int
+    history: list[list[int]]
+
+    @property
+    def score(self) -> float:
+        return sum(self.scores) / len(self.scores)
+
+
+def probabilities(models: list[LevT], head: str, tokens: list[int], source: list[int]) -> Tensor:
+    """Of every decision, the mean over the models: a fresh pass from the source on."""
+    each = []
+    for model in models:
+        decoder = model.decoder
+        states = decoder.states(head, torch.tensor([tokens]), model.encode(torch.tensor([source])))
+        if head == "deletion":
+            logits = decoder.deletion_logits(states)[0]
+        elif head == "placeholder":
+            logits = decoder.placeholder_logits(states)[0]
+        else:
+            holes = [i for i, token in enumerate(tokens) if token == model.placeholder]
+            logits = decoder.token_logits(states, torch.tensor(holes, dtype=torch.long))
+        each.append(logits.double().softmax(-1))
+    return torch.stack(each).mean(0)
+
+
+def slow_counts(chances: Tensor, size: int, limit: int, options: RefinementOptions, room: int) -> list[int]:
+    """How many placeholders each slot of a sentence of ``size`` tokens gets."""
+    scores = chances.log()
+    scores[:, 0] -= options.gamma
+    counts = [min(int(row.argmax()), limit) for row in scores]
+    lack = options.min_length + 2 - size - sum(counts)
+    if options.min_length and lack > 0:
+        counts[int(scores[:, 0].argmin())] += lack
+    for i in range(len(counts)):
+        counts[i] = min(counts[i], max(room - sum(counts[:i]), 0))
+    return counts
+
+
+@torch.no_grad()
+def slow_refine(
+    models: list[LevT], source: list[int], draft: list[int] | None = None, options: RefinementOptions | None = None
+) -> Hypothesis:
+    """Algorithm 2 of the paper, step by step."""
+    options = options or RefinementOptions()
+    plh, table = models[0].placeholder, min(model.max_positions()[1] for model in models)
+    limit = max(int(len(source) * options.max_ratio), options.max_ratio_floor)
+    y = [(token, 0.0) for token in (draft or [BOS, EOS])]
+    history = [[token for token, _ in y]]
+    backup: list[tuple[int, float]] | None = None
+    for step in range(options.max_iter + 1):
+        before, given = y, [token for token, _ in y]
+
+        if given != [BOS, EOS]:
+            chances = probabilities(models, "deletion", given, source)
+            inner = range(1, len(y) - 1)
+            y = [pair for i, pair in enumerate(y) if i not in inner or chances[i, 1] <= chances[i, 0]]
+        left = [token for token, _ in y]
+        history.append(left)
+        if options.adaptive and y == backup:  # a direct loop
+            history += [left, given]
+            y = before
+            break
+        backup = y
+
+        if len(left) < limit:
+            chances = probabilities(models, "placeholder", left, source)
+            counts = slow_counts(chances, len(left), limit, options, table - len(left))
+            y = y[:1] + [p for n, pair in zip(counts, y[1:], strict=True) for p in [(plh, 0.0)] * n + [pair]]
+        opened = [token for token, _ in y]
+        history.append(opened)
+
+        if plh in opened:
+            chances = probabilities(models, "token", opened, source)
+            words = []
+            for row in chances:
+                row = row.clone()
+                row[[BOS, PAD, EOS]] = -1.0
+                words.append((int(row.argmax()), math.log(float(row.max()))))
+            y = [words.pop(0) if token == plh else (token, score) for token, score in y]
+        filled = [token for token, _ in y]
+        history.append(filled)
+
+        if options.adaptive and filled == given:
+            break
+    return Hypothesis([token for token, _ in y], [score for _, score in y], step, history)
+
+
+def generator(models: list[LevT], **options: Any) -> RefinementGenerator:
+    return RefinementGenerator(models, toy_dictionary(), RefinementOptions(**options))
+
+
+def decode(
+    models: list[LevT], sources: list[list[int]], drafts: list[list[int]] | None = None, **options: Any
+) -> list[dict[str, Any]]:
+    net_input = {"src_tokens": rows_to_tensor(sources)}
+    if drafts is not None:
+        net_input["draft"] = rows_to_tensor(drafts)
+    return [best[0] for best in generator(models, **options).generate(models, {"net_input": net_input})]
+
+
+def words_of(result: dict[str, Any]) -> list[int]:
+    return result["tokens"].tolist()
+
+
+def assert_same(result: dict[str, Any], expected: Hypothesis) -> None:
+    assert words_of(result) == expected.tokens[1:]
+    assert result["steps"] == expected.steps
+    assert result["positional_scores"].tolist() == pytest.approx(expected.scores[1:], abs=1e-4)
+    assert float(result["score"]) == pytest.approx(expected.score, abs=1e-4)
+
+
+def assert_same_as_reference(
+    models: list[LevT], drafts: list[list[int]] | None = None, sources: list[list[int]] = SOURCES, **options: Any
+) -> list[dict[str, Any]]:
+    results = decode(models, sources, drafts, **options)
+    for i, result in enumerate(results):
+        expected = slow_refine(models, sources[i], drafts[i] if drafts else None, RefinementOptions(**options))
+        assert_same(result, expected)
+    return results
+
+
+@pytest.mark.parametrize("drafts", [None, DRAFTS], ids=["scratch", "drafts"])
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+def test_a_batch_gives_what_algorithm_2_gives_each_sentence(
+    options: dict[str, Any], drafts: list[list[int]] | None
+) -> None:
+    results = assert_same_as_reference([lively_model(**options)], drafts)
+    assert len({result["steps"] for result in results}) >= 2
+
+
+@pytest.mark.parametrize("seed", [2, 5, 6, 7])
+def test_other_weights_give_what_algorithm_2_gives(seed: int) -> None:
+    results = assert_same_as_reference([lively_model(seed=seed)], DRAFTS if seed % 2 else None)
+    assert len({result["steps"] for result in results}) >= 3
+
+
+@pytest.mark.parametrize("drafts", [None, DRAFTS], ids=["scratch", "drafts"])
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+def test_one_by_one_is_as_all_together(options: dict[str, Any], drafts: list[list[int]] | None) -> None:
+    models = [lively_model(**options)]
+    together = decode(models, SOURCES, drafts)
+    for i, result in enumerate(together):
+        alone = decode(models, SOURCES[i : i + 1], drafts[i : i + 1] if drafts else None)[0]
+        assert (words_of(result), result["steps"]) == (words_of(alone), alone["steps"])
+        assert result["positional_scores"].allclose(alone["positional_scores"], atol=1e-4)
+        assert float(result["score"]) == pytest.approx(float(alone["score"]), abs=1e-4)
+
+
+def test_a_sentence_ends_when_an_iteration_changes_nothing() -> None:
+    model = lively_model()
+    results = decode([model], SOURCES, max_iter=30)
+    ended = [(s, r) for s, r in zip(SOURCES, results, strict=True) if r["steps"] < 30]
+    assert len(ended) > 10
+    for source, result in ended:
+        again = slow_refine([model], source, [BOS, *words_of(result)], RefinementOptions(max_iter=0))
+        assert again.tokens[1:] == words_of(result)
+
+
+def undoing_model() -> LevT:
+    """Deletes every word, then inserts one word into every slot: it would go on for ever."""
+    model = toy_model(max_insertions=2).eval()
+    direction = torch.nn.functional.normalize(torch.randn(16), dim=0)
+    with torch.no_grad():
+        model.decoder.stacks["shared"][1].ffn_residual.norm.bias.add_(100 * direction)
+        model.decoder.deletion_head.weight[1] += direction
+        model.decoder.placeholder_head.weight[1] += torch.cat([direction, direction])
+    return model
+
+
+def test_a_sentence_ends_when_deletion_and_insertion_undo_each_other() -> None:
+    model = undoing_model()
+    result = decode([model], [SOURCES[0]], max_iter=9, retain_history=True)[0]
+    lengths = [len(state["tokens"]) for state in result["history"]]
+    assert lengths == [2, 2, 3, 3, 2, 2, 3]
+    assert result["steps"] == 1
+
+
+def test_after_max_iter_iterations_every_sentence_ends() -> None:
+    model = lively_model()
+    for most in (0, 1, 3):
+        results = assert_same_as_reference([model], max_iter=most)
+        assert max(result["steps"] for result in results) == most
+
+
+def test_forced_iterations_are_all_run() -> None:
+    results = assert_same_as_reference([lively_model()], adaptive=False, max_iter=4)
+    assert {result["steps"] for result in results} == {4}
+
+
+def test_gamma_lengthens() -> None:
+    model = lively_model()
+    lengths = []
+    for gamma in (0.0, 0.5, 3.0):
+        results = assert_same_as_reference([model], gamma=gamma, max_ratio=20.0, max_iter=0)
+        lengths.append(sum(len(words_of(result)) for result in results))
+    assert lengths[0] < lengths[1] < lengths[2]
+
+
+def test_a_sentence_above_max_ratio_gets_no_more_placeholders() -> None:
+    model = lively_model()
+    results = assert_same_as_reference([model], gamma=5.0, max_ratio=1.0, max_ratio_floor=0, retain_history=True)
+    grown = 0
+    for source, result in zip(SOURCES, results, strict=True):
+        sizes = [len(state["tokens"]) for state in result["history"]]
+        for left, opened in zip(sizes[1::3], sizes[2::3], strict=True):
+            assert opened == left if left >= len(source) else opened >= left
+            grown += opened > left
+    assert grown > len(SOURCES)
+
+
+def test_the_floor_of_max_ratio_lets_short_sources_grow() -> None:
+    model = lively_model()
+    short = [[BOS, 5, EOS]] * 2
+    tight, loose = (
+        decode([model], short, gamma=9.0, max_ratio=0.0, max_ratio_floor=floor, max_iter=3)[0] for floor in (3, 12)
+    )
+    assert len(words_of(tight)) < len(words_of(loose))
+
+
+def test_min_words_are_reached() -> None:
+    model = lively_model()
+    free = decode([model], SOURCES, max_iter=3)
+    assert min(len(words_of(result)) - 1 for result in free) < 4
+    results = assert_same_as_reference([model], min_length=4, max_iter=3)
+    assert min(len(words_of(result)) - 1 for result in results) >= 4
+
+
+def test_drafts_too_short_for_min_words_are_filled_up() -> None:
+    results = assert_same_as_reference([lively_model(seed=2)], DRAFTS, min_length=6, max_iter=2)
+    assert min(len(words_of(result)) - 1 for result in results) >= 6
+
+
+def test_the_history_is_the_start_and_three_states_an_iteration() -> None:
+    model = lively_model()
+    results = decode([model], SOURCES, DRAFTS, retain_history=True)
+    assert len({result["steps"] for result in results}) >= 3
+    for source, draft, result in zip(SOURCES, DRAFTS, results, strict=True):
+        states = [state["tokens"].tolist() for state in result["history"]]
+        assert len(states) == 1 + 3 * (result["steps"] + 1)
+        assert states == slow_refine([model], source, draft).history
+
+
+def test_without_being_asked_for_there_is_no_history() -> None:
+    assert "history" not in decode([lively_model()], SOURCES[:2])[0]
+
+
+def eager_model() -> LevT:
+    """Wants to delete everything, boundaries included."""
+    model = toy_model().eval()
+    with torch.no_grad():
+        model.decoder.stacks["shared"][1].ffn_residual.norm.bias.fill_(1.0)
+        model.decoder.deletion_head.weight.copy_(torch.tensor([[-1.0], [1.0]]).expand(2, 16))
+    return model
+
+
+def test_boundaries_are_never_deleted() -> None:
+    results = decode([eager_model()], SOURCES, DRAFTS, max_iter=2, retain_history=True)
+    for result in results:
+        assert result["history"][1]["tokens"].tolist() == [BOS, EOS]
+        for state in result["history"]:
+            assert state["tokens"][0] == BOS and state["tokens"][-1] == EOS
+
+
+def test_boundaries_and_padding_are_never_inserted() -> None:
+    model = lively_model()
+    assert model.decoder.token_head is not None
+    with torch.no_grad():
+        model.decoder.token_head.weight[[BOS, PAD, EOS]] *= 5
+    results = assert_same_as_reference([model])
+    assert not any({BOS, PAD, EOS} & set(words_of(result)[:-1]) for result in results)
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_there_are_never_more_tokens_than_positions(learned: bool) -> None:
+    model = lively_model(max_target_positions=12, decoder_learned_pos=learned)
+    results = assert_same_as_reference([model], gamma=9.0, max_ratio=9.0, max_iter=4, retain_history=True)
+    sizes = [len(state["tokens"]) for result in results for state in result["history"]]
+    assert max(sizes) == 12
+
+
+def test_the_score_is_the_mean_over_all_tokens_boundaries_included() -> None:
+    for result in decode([lively_model()], SOURCES):
+        scores = result["positional_scores"]
+        assert scores.numel() == result["tokens"].numel()
+        assert float(result["score"]) == pytest.approx(float(scores.sum()) / (scores.numel() + 1), abs=1e-6)
+
+
+def test_decoding_turns_dropout_off() -> None:
+    model = lively_model(dropout=0.5).train()
+    first, second = (decode([model], SOURCES[:4]) for _ in range(2))
+    assert [float(r["score"]) for r in first] == [float(r["score"]) for r in second]
+
+
+@pytest.mark.parametrize("drafts", [None, DRAFTS], ids=["scratch", "drafts"])
+def test_a_model_with_itself_is_the_model(drafts: list[list[int]] | None) -> None:
+    model = lively_model()
+    one, two = decode([model], SOURCES, drafts), decode([model, copy.deepcopy(model)], SOURCES, drafts)
+    for single, double in zip(one, two, strict=True):
+        assert (words_of(single), single["steps"]) == (words_of(double), double["steps"])
+        assert single["positional_scores"].allclose(double["positional_scores"], atol=1e-5)
+
+
+@pytest.mark.parametrize("drafts", [None, DRAFTS], ids=["scratch", "drafts"])
+@pytest.mark.parametrize("second", [{}, {"share_weights": "none"}, {"deletion_layers": 1, "max_target_positions": 9}])
+def test_an_ensemble_takes_the_mean_of_the_probabilities(
+    second: dict[str, Any], drafts: list[list[int]] | None
+) -> None:
+    models = [lively_model(), lively_model(seed=2, **second)]
+    sources, rows = [row[:8] for row in SOURCES], None if drafts is None else [row[:6] + [EOS] for row in drafts]
+    results = assert_same_as_reference(models, rows, sources)
+    alone = decode(models[:1], sources, rows)
+    assert [words_of(r) for r in results] != [words_of(r) for r in alone]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_insertions": 5}, "must agree on --max-insertions, but they have 4 and 5"),
+        ({"placeholder": "unk"}, "must agree on --placeholder, but they have 24 and 3"),
+    ],
+)
+def test_models_that_do_not_fit_make_no_ensemble(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        generator([lively_model(), lively_model(**options)])
+
+
+def test_candidates_are_the_greedy_one_and_samples() -> None:
+    model = lively_model()
+    greedy = decode([model], SOURCES)
+    net_input = {"src_tokens": rows_to_tensor(SOURCES)}
+    groups = generator([model], candidates=4).generate([model], {"net_input": net_input})
+    assert [len(group) for group in groups] == [4] * len(SOURCES)
+    different = 0
+    for best, group in zip(greedy, groups, strict=True):
+        found = [words_of(candidate) for candidate in group]
+        assert words_of(best) in found
+        different += len({tuple(row) for row in found}) > 1
+        scores = [float(candidate["score"]) for candidate in group]
+        assert scores == sorted(scores, reverse=True)
+    assert different > len(SOURCES) / 2
+
+
+def test_a_low_temperature_samples_the_greedy_result() -> None:
+    model = lively_model()
+    net_input = {"src_tokens": rows_to_tensor(SOURCES)}
+    groups = generator([model], candidates=3, temperature=1e-4).generate([model], {"net_input": net_input})
+    assert all(len({tuple(words_of(c)) for c in group}) == 1 for group in groups)
+
+
+def test_sampling_leaves_the_global_generator_alone() -> None:
+    before = torch.random.get_rng_state()
+    models = [lively_model()]
+    torch.random.set_rng_state(before)
+    decode(models, SOURCES[:3], candidates=3)
+    assert torch.random.get_rng_state().equal(before)
+
+
+def autoregressive_model() -> TransformerModel:
+    torch.manual_seed(9)
+    sizes = ["--encoder-embed-dim=16", "--encoder-ffn-embed-dim=16", "--encoder-layers=1", "--decoder-layers=1"]
+    heads = ["--encoder-attention-heads=2", "--decoder-attention-heads=2"]
+    parser = fairseq_options.get_training_parser()
+    args = fairseq_options.parse_args_and_arch(parser, [".", "--arch=transformer", *sizes, *heads])
+    args.max_source_positions = args.max_target_positions = 64
+    return TransformerModel.build_model(args, toy_task()).eval()
+
+
+def slow_score(model: TransformerModel, source: list[int], tokens: list[int]) -> float:
+    """The mean log-probability of each token given those before it."""
+    src = torch.tensor([source[1:]])  # trained without <s>
+    total = 0.0
+    for i, token in enumerate(tokens):
+        with torch.no_grad():
+            logits, _ = model(src, torch.tensor([src.size(1)]), torch.tensor([[EOS, *tokens[:i]]]))
+        total += float(logits[0, -1].log_softmax(-1)[token])
+    return total / len(tokens)
+
+
+def test_the_reranker_chooses_by_its_own_score() -> None:
+    model, teacher = lively_model(), autoregressive_model()
+    options = RefinementOptions(candidates=5)
+    sources = SOURCES[:8]
+    sample = {"net_input": {"src_tokens": rows_to_tensor(sources)}}
+    torch.manual_seed(1)
+    plain = RefinementGenerator([model], toy_dictionary(), options).generate([model], sample)
+    reranked = RefinementGenerator([model], toy_dictionary(), options, teacher).generate([model], sample)
+    moved = 0
+    for source, before, after in zip(sources, plain, reranked, strict=True):
+        expected = [slow_score(teacher, source, words_of(candidate)) for candidate in after]
+        assert [float(candidate["score"]) for candidate in after] == pytest.approx(expected, abs=1e-4)
+        assert expected[0] == pytest.approx(max(expected), abs=1e-6)
+        moved += words_of(before[0]) != words_of(after[0])
+    assert moved > 0
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "max-iter": ({"max_iter": -1}, "--iter-decode-max-iter must be at least 0, but is -1"),
+    "max-ratio": ({"max_ratio": -0.5}, "--max-ratio must be at least 0, but is -0.5"),
+    "floor": ({"max_ratio_floor": -1}, "--max-ratio-floor must be at least 0, but is -1"),
+    "min-words": ({"min_length": -2}, "--min-words must be at least 0, but is -2"),
+    "candidates": ({"candidates": 0}, "--iter-decode-with-beam must be at least 1, but is 0"),
+    "temperature": ({"temperature": 0.0}, "--temperature must be above 0, but is 0.0"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), WRONG.values(), ids=WRONG.keys())
+def test_a_wrong_decoding_option_is_refused_by_name(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        replace(RefinementOptions(), **options)
+
+
+def test_a_prefix_and_constraints_are_refused() -> None:
+    models = [lively_model()]
+    sample = {"net_input": {"src_tokens": rows_to_tensor(SOURCES[:1])}}
+    with pytest.raises(UserError, match="--prefix-size .* give a draft instead"):
+        generator(models).generate(models, sample, prefix_tokens=torch.tensor([[5]]))
+    with pytest.raises(UserError, match="--constraints .* takes a draft instead"):
+        generator(models).generate(models, sample, constraints=torch.tensor([[5]]))
+
+
+def test_decoding_needs_a_levt() -> None:
+    with pytest.raises(UserError, match="needs a levt checkpoint in --path"):
+        RefinementGenerator([torch.nn.Linear(1, 1)], toy_dictionary(), RefinementOptions())
+
+
+def test_the_task_hands_fairseq_flags_to_the_generator() -> None:
+    from argparse import Namespace
+
+    flags = Namespace(
+        iter_decode_max_iter=4,
+        iter_decode_eos_penalty=1.5,
+        iter_decode_force_max_iter=True,
+        iter_decode_with_beam=3,
+        retain_iter_history=True,
+        temperature=0.7,
+    )
+    task = toy_task(max_ratio=1.5, max_ratio_floor=7, min_words=2)
+    built = task.build_generator([lively_model()], flags)
+    assert built.options == RefinementOptions(
+        max_iter=4,
+        gamma=1.5,
+        max_ratio=1.5,
+        max_ratio_floor=7,
+        min_length=2,
+        adaptive=False,
+        candidates=3,
+        temperature=0.7,
+        retain_history=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "beam", "message"),
+    [
+        (1, 3, "--path has only one: give levt.pt:transformer.pt"),
+        (2, 1, "ask for several with --iter-decode-with-beam"),
+    ],
+)
+def test_reranking_needs_a_reranker_and_candidates(count: int, beam: int, message: str) -> None:
+    from argparse import Namespace
+
+    flags = Namespace(iter_decode_with_external_reranker=True, iter_decode_with_beam=beam)
+    with pytest.raises(UserError, match=message):
+        toy_task().build_generator([lively_model()] * count, flags)
+
+
+@pytest.mark.parametrize("flag", ["replace_unk", "print_alignment", "sampling", "match_source_len"])
+def test_flags_of_left_to_right_search_are_refused(flag: str) -> None:
+    from argparse import Namespace
+
+    with pytest.raises(UserError, match=f"--{flag.replace('_', '-')} belongs to left-to-right search"):
+        toy_task().build_generator([lively_model()], Namespace(**{flag: True}))

@@ -1,0 +1,204 @@
+"""The Transformer parts against NumPy transcriptions and fairseq's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from fairseq.modules import SinusoidalPositionalEmbedding
+from torch import Tensor, nn
+
+from lev_plugins.layers import (
+    CrossAttention,
+    DecoderLayer,
+    EncoderLayer,
+    LayerShape,
+    SelfAttention,
+    TextEmbedding,
+    attention_mask,
+)
+from lev_plugins.layers.embedding import sinusoid_table, token_embedding
+from tests.helpers import BOS, EOS, PAD, random_rows, rows_to_tensor, toy_model
+
+DIM, HEADS = 8, 2
+
+
+def to_numpy(x: Tensor) -> np.ndarray:
+    return x.detach().numpy().astype(np.float64)
+
+
+def linear(layer: nn.Linear, x: np.ndarray) -> np.ndarray:
+    return x @ to_numpy(layer.weight).T + to_numpy(layer.bias)
+
+
+def slow_attention(
+    queries: np.ndarray, keys: np.ndarray, values: np.ndarray, allowed: np.ndarray, heads: int
+) -> np.ndarray:
+    """One query at a time: (B, T, C), (B, S, C), (B, S, C), (B, S) -> (B, T, C)."""
+    out = np.zeros_like(queries)
+    width = queries.shape[-1] // heads
+    for b in range(queries.shape[0]):
+        for head in range(heads):
+            part = slice(head * width, (head + 1) * width)
+            seen = [s for s in range(keys.shape[1]) if allowed[b, s]]
+            for t in range(queries.shape[1]):
+                scores = np.array([queries[b, t, part] @ keys[b, s, part] for s in seen]) / np.sqrt(width)
+                weights = np.exp(scores - scores.max())
+                weights /= weights.sum()
+                out[b, t, part] = sum(w * values[b, s, part] for w, s in zip(weights, seen, strict=True))
+    return out
+
+
+@pytest.fixture
+def tokens() -> Tensor:
+    return torch.tensor([[BOS, 5, 6, 7, EOS], [BOS, 5, EOS, PAD, PAD]])
+
+
+@pytest.mark.parametrize("padded", [True, False])
+def test_self_attention_is_that_of_the_formula(tokens: Tensor, padded: bool) -> None:
+    tokens = tokens if padded else tokens.masked_fill(tokens.eq(PAD), 9)
+    layer = SelfAttention(DIM, HEADS).eval()
+    x = torch.randn(*tokens.shape, DIM)
+    projected = linear(layer.in_proj, to_numpy(x))
+    expected = slow_attention(*np.split(projected, 3, -1), allowed=tokens.ne(PAD).numpy(), heads=HEADS)
+    found = layer(x, attention_mask(tokens, PAD))
+    np.testing.assert_allclose(to_numpy(found), linear(layer.out_proj, expected), atol=1e-5)
+
+
+@pytest.mark.parametrize("padded", [True, False])
+def test_cross_attention_is_that_of_the_formula(tokens: Tensor, padded: bool) -> None:
+    tokens = tokens if padded else tokens.masked_fill(tokens.eq(PAD), 9)
+    layer = CrossAttention(DIM, HEADS, source_dim=6).eval()
+    x, source = torch.randn(2, 3, DIM), torch.randn(*tokens.shape, 6)
+    keys, values = np.split(linear(layer.kv_proj, to_numpy(source)), 2, -1)
+    queries = linear(layer.q_proj, to_numpy(x))
+    expected = slow_attention(queries, keys, values, tokens.ne(PAD).numpy(), HEADS)
+    found = layer(x, layer.project(source), attention_mask(tokens, PAD))
+    np.testing.assert_allclose(to_numpy(found), linear(layer.out_proj, expected), atol=1e-5)
+
+
+def test_true_in_an_attention_mask_may_be_attended_to(tokens: Tensor) -> None:
+    mask = attention_mask(tokens, PAD)
+    assert mask is not None and mask.shape == (2, 1, 1, 5)
+    assert mask[1, 0, 0].tolist() == [True, True, True, False, False]
+
+
+def test_without_padding_there_is_no_mask(tokens: Tensor) -> None:
+    assert attention_mask(tokens[:1], PAD) is None
+
+
+def test_padding_is_never_attended_to(tokens: Tensor) -> None:
+    layer = EncoderLayer(LayerShape(DIM, 16, HEADS)).eval()
+    x = torch.randn(*tokens.shape, DIM)
+    changed = x.clone()
+    changed[1, 3:] = 100.0
+    mask = attention_mask(tokens, PAD)
+    assert layer(x, mask)[1, :3].allclose(layer(changed, mask)[1, :3])
+    assert not layer(x, None)[1, :3].allclose(layer(changed, None)[1, :3])
+
+
+def norm_of(layer: nn.LayerNorm, x: Tensor) -> Tensor:
+    mean, variance = x.mean(-1, keepdim=True), x.var(-1, unbiased=False, keepdim=True)
+    return (x - mean) / (variance + layer.eps).sqrt() * layer.weight + layer.bias
+
+
+def scramble(module: nn.Module) -> None:
+    """Weights that are neither zero nor one, so that nothing can be mistaken for the identity."""
+    for parameter in module.parameters():
+        nn.init.normal_(parameter, std=0.5)
+
+
+def test_a_post_norm_block_normalises_every_sum() -> None:
+    layer = DecoderLayer(LayerShape(DIM, 16, HEADS, dropout=0.0), source_dim=DIM).eval()
+    scramble(layer)
+    x, source = torch.randn(2, 4, DIM), layer.cross_attn.project(torch.randn(2, 3, DIM))
+    h = norm_of(layer.self_attn_residual.norm, x + layer.self_attn(x, None))
+    h = norm_of(layer.cross_attn_residual.norm, h + layer.cross_attn(h, source, None))
+    update = layer.ffn.fc2(F.relu(layer.ffn.fc1(h)))
+    expected = norm_of(layer.ffn_residual.norm, h + update)
+    assert layer(x, None, source, None).allclose(expected, atol=1e-5)
+
+
+def test_a_pre_norm_block_normalises_what_enters() -> None:
+    layer = DecoderLayer(LayerShape(DIM, 16, HEADS, pre_norm=True, dropout=0.0), source_dim=DIM).eval()
+    scramble(layer)
+    x, source = torch.randn(2, 4, DIM), layer.cross_attn.project(torch.randn(2, 3, DIM))
+    h = x + layer.self_attn(norm_of(layer.self_attn_residual.norm, x), None)
+    h = h + layer.cross_attn(norm_of(layer.cross_attn_residual.norm, h), source, None)
+    expected = h + layer.ffn.fc2(F.relu(layer.ffn.fc1(norm_of(layer.ffn_residual.norm, h))))
+    assert layer(x, None, source, None).allclose(expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("pre_norm", [True, False])
+def test_an_encoder_block_is_a_decoder_block_without_cross_attention(pre_norm: bool) -> None:
+    layer = EncoderLayer(LayerShape(DIM, 16, HEADS, pre_norm=pre_norm, activation="gelu")).eval()
+    scramble(layer)
+    x = torch.randn(2, 4, DIM)
+    first, second = layer.self_attn_residual, layer.ffn_residual
+    if pre_norm:
+        h = x + layer.self_attn(norm_of(first.norm, x), None)
+        expected = h + layer.ffn.fc2(F.gelu(layer.ffn.fc1(norm_of(second.norm, h))))
+    else:
+        h = norm_of(first.norm, x + layer.self_attn(x, None))
+        expected = norm_of(second.norm, h + layer.ffn.fc2(F.gelu(layer.ffn.fc1(h))))
+    assert layer(x, None).allclose(expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("where", ["dropout", "attention_dropout", "activation_dropout"])
+def test_every_dropout_rate_acts_in_training_only(where: str) -> None:
+    rates = {"dropout": 0.0, "attention_dropout": 0.0, "activation_dropout": 0.0, where: 0.5}
+    layer = EncoderLayer(LayerShape(DIM, 16, HEADS, **rates))
+    x = torch.randn(2, 6, DIM)
+    assert not layer(x, None).equal(layer(x, None))
+    layer.eval()
+    assert layer(x, None).equal(layer(x, None))
+
+
+def test_heads_must_divide_the_width() -> None:
+    with pytest.raises(
+        ValueError, match="width 10 is not a multiple of 4 heads: change --encoder-/--decoder-embed-dim"
+    ):
+        LayerShape(dim=10, ffn_dim=16, heads=4)
+
+
+@pytest.mark.parametrize("dim", [8, 9])
+def test_sinusoids_are_those_of_fairseq(dim: int) -> None:
+    theirs = SinusoidalPositionalEmbedding(dim, PAD, init_size=50)
+    assert sinusoid_table(50, dim, PAD).allclose(theirs.weights, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [True, False])
+def test_an_embedding_is_token_plus_position(scale: bool) -> None:
+    table = token_embedding(20, DIM, PAD)
+    embedding = TextEmbedding(table, max_positions=10, learned=False, scale=scale, dropout=0.0)
+    tokens = torch.tensor([[BOS, 5, EOS, PAD], [PAD, BOS, 5, EOS]])
+    positions = SinusoidalPositionalEmbedding(DIM, PAD, init_size=50)(tokens)
+    expected = (DIM**0.5 if scale else 1.0) * table(tokens) + positions
+    assert embedding(tokens).allclose(expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("learned", [True, False])
+def test_positions_count_real_tokens_only(learned: bool) -> None:
+    embedding = TextEmbedding(token_embedding(20, DIM, PAD), 10, learned, scale=True, dropout=0.0)
+    right, left = torch.tensor([[BOS, 5, EOS, PAD]]), torch.tensor([[PAD, BOS, 5, EOS]])
+    assert embedding(right)[0, :3].equal(embedding(left)[0, 1:])
+    assert not embedding(right)[0, 3].any()
+
+
+@pytest.mark.parametrize("options", [{}, {"encoder_learned_pos": True, "decoder_learned_pos": True}])
+def test_the_padding_side_of_the_source_does_not_matter(options: dict[str, bool]) -> None:
+    model = toy_model(**options).eval()
+    rows = random_rows(5, seed=3, shortest=1)
+    right = rows_to_tensor(rows)
+    left = rows_to_tensor([row[::-1] for row in rows]).flip(1)
+    canvas = rows_to_tensor(random_rows(5, seed=4, shortest=1))
+    memories = model.encode(right), model.encode(left)
+    heads = model.decoder
+    states = [heads.states("token", canvas, memory) for memory in memories]
+    real = canvas.ne(PAD)
+    assert heads.deletion_logits(states[0])[real].allclose(heads.deletion_logits(states[1])[real], atol=1e-5)
+    slots = real[:, 1:]
+    assert heads.placeholder_logits(states[0])[slots].allclose(heads.placeholder_logits(states[1])[slots], atol=1e-5)
+    holes = real.flatten().nonzero()[:, 0]
+    assert heads.token_logits(states[0], holes).allclose(heads.token_logits(states[1], holes), atol=1e-5)

@@ -1,0 +1,315 @@
+"""The model: what each option builds, that each trains, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from lev_plugins.errors import UserError
+from lev_plugins.models.levt import IGNORE, PRESETS, LevT, LevTConfig, LevTOutput, mix_rows, roll_in
+from tests.helpers import (
+    BOS,
+    EOS,
+    PAD,
+    UNK,
+    random_rows,
+    rows_to_tensor,
+    run_model,
+    toy_batch,
+    toy_config,
+    toy_dictionary,
+    toy_model,
+    toy_task,
+)
+
+STACKS = {
+    "all": {"shared": 2},
+    "plh-tok": {"shared": 2, "deletion": 2},
+    "tok-del": {"shared": 2, "placeholder": 2},
+    "none": {"shared": 2, "deletion": 2, "placeholder": 2},
+}
+VARIANTS: dict[str, dict[str, Any]] = {
+    **{f"share-{name}": {"share_weights": name} for name in STACKS},
+    "early-exit": {"deletion_layers": 1, "placeholder_layers": 1},
+    "early-exit-own-stacks": {"deletion_layers": 1, "placeholder_layers": 1, "share_weights": "none"},
+    "learned-positions": {"encoder_learned_pos": True, "decoder_learned_pos": True},
+    "pre-norm": {"encoder_normalize_before": True, "decoder_normalize_before": True},
+    "all-embeddings": {"share_all_embeddings": True},
+    "target-embeddings": {"share_decoder_input_output_embed": True},
+    "unk-placeholder": {"placeholder": "unk"},
+    "one-insertion": {"max_insertions": 1},
+    "bert": {"apply_bert_init": True, "activation_fn": "gelu"},
+    "unscaled": {"no_scale_embedding": True},
+    "wide-encoder": {"encoder_embed_dim": 24},
+}
+
+
+def total(output: LevTOutput) -> Tensor:
+    """The sum of the three cross-entropies."""
+    heads = (output.deletion, output.placeholder, output.token)
+    losses = [nn.functional.cross_entropy(h.logits, h.labels, ignore_index=IGNORE, reduction="sum") for h in heads]
+    return torch.stack(losses).sum()
+
+
+@pytest.mark.parametrize("sharing", STACKS)
+def test_each_sharing_has_its_stacks(sharing: str) -> None:
+    model = toy_model(share_weights=sharing)
+    assert {name: len(stack) for name, stack in model.decoder.stacks.items()} == STACKS[sharing]
+
+
+@pytest.mark.parametrize("sharing", STACKS)
+def test_sharings_differ_in_their_decoder_blocks_alone(sharing: str) -> None:
+    names = {name for name, _ in toy_model(share_weights=sharing).named_parameters()}
+    shared = {name for name, _ in toy_model(share_weights="all").named_parameters()}
+    blocks = {name.removeprefix("decoder.stacks.shared.") for name in shared if ".stacks.shared." in name}
+    assert shared <= names
+    expected = {f"decoder.stacks.{stack}.{block}" for stack in STACKS[sharing] for block in blocks}
+    assert names - shared == expected - shared
+
+
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+def test_every_parameter_learns(options: dict[str, Any]) -> None:
+    model = toy_model(**options)
+    total(run_model(model, toy_batch())).backward()
+    idle = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
+    assert idle == []
+
+
+def without_holes(batch: dict[str, Any]) -> dict[str, Any]:
+    """The same batch, in which nothing was taken out of the targets."""
+    net_input = batch["net_input"]
+    empty = {
+        "kept_tokens": net_input["target"],
+        "missing_counts": torch.zeros_like(net_input["missing_counts"]),
+        "hole_index": net_input["hole_index"][:0],
+    }
+    return {**batch, "net_input": {**net_input, **empty}}
+
+
+@pytest.mark.parametrize("rollin", ["argmax", "sample", "dae"])
+@pytest.mark.parametrize("sharing", STACKS)
+def test_a_batch_without_holes_keeps_the_graph_alive(sharing: str, rollin: str) -> None:
+    model = toy_model(share_weights=sharing)
+    output = run_model(model, without_holes(toy_batch()), rollin=rollin)
+    assert output.token.logits.shape == (0, 24)
+    total(output).backward()
+    assert [name for name, p in model.named_parameters() if p.grad is None] == []
+    assert model.decoder.token_head is not None
+    assert not model.decoder.token_head.weight.grad.any()  # type: ignore[union-attr]
+
+
+def test_an_early_exit_reads_its_own_block() -> None:
+    model = toy_model(deletion_layers=1).eval()
+    canvas = rows_to_tensor(random_rows(3, seed=1))
+    memory = model.encode(canvas)
+    full = model.decoder.states("token", canvas, memory)
+    early = model.decoder.states("deletion", canvas, memory)
+    assert (len(full), len(early)) == (3, 2)
+    assert model.decoder.deletion_logits(early).equal(model.decoder.deletion_head(full[1]))
+
+
+def test_an_early_exit_builds_no_block_that_nothing_reads() -> None:
+    model = toy_model(deletion_layers=1, placeholder_layers=2, share_weights="none")
+    assert {name: len(stack) for name, stack in model.decoder.stacks.items()} == {
+        "shared": 2,
+        "deletion": 1,
+        "placeholder": 2,
+    }
+
+
+def test_known_states_are_continued_not_recomputed() -> None:
+    model = toy_model(deletion_layers=1).eval()
+    canvas = rows_to_tensor(random_rows(3, seed=1))
+    memory = model.encode(canvas)
+    known = model.decoder.states("deletion", canvas, memory)
+    continued = model.decoder.states("placeholder", canvas, memory, known)
+    assert all(kept is old for kept, old in zip(continued, known, strict=False))
+    assert continued[-1].equal(model.decoder.states("placeholder", canvas, memory)[-1])
+
+
+def test_the_pre_norm_decoder_normalises_what_every_head_reads() -> None:
+    model = toy_model(decoder_normalize_before=True, deletion_layers=1).eval()
+    canvas = rows_to_tensor(random_rows(3, seed=1))
+    features = model.decoder.features("deletion", model.decoder.states("deletion", canvas, model.encode(canvas)))
+    assert features.mean(-1).abs().max() < 1e-5
+    assert isinstance(toy_model().decoder.norm, nn.Identity)
+
+
+@pytest.mark.parametrize("most", [1, 8, 255])
+def test_the_placeholder_head_has_a_class_for_every_count(most: int) -> None:
+    model = toy_model(max_insertions=most)
+    assert model.max_insertions == most
+    assert model.decoder.placeholder_head.weight.shape == (most + 1, 32)
+
+
+def test_counts_above_the_maximum_are_clamped() -> None:
+    model, batch = toy_model(max_insertions=2), toy_batch()
+    counts = batch["net_input"]["missing_counts"]
+    assert int(counts.max()) > 2
+    labels = run_model(model, batch).placeholder.labels.view_as(counts)
+    slots = batch["net_input"]["kept_tokens"][:, 1:].ne(PAD)
+    assert labels[slots].equal(counts[slots].clamp(max=2))
+    assert labels[~slots].eq(IGNORE).all()
+
+
+def test_deletion_labels_skip_the_padding_alone() -> None:
+    batch = toy_batch()
+    target = batch["net_input"]["target"]
+    labels = run_model(toy_model(), batch).deletion.labels.view_as(target)
+    assert labels.eq(IGNORE).equal(target.eq(PAD))
+
+
+def test_every_row_of_a_batch_is_as_if_it_were_alone() -> None:
+    model = toy_model().eval()
+    canvas, source = (rows_to_tensor(random_rows(4, seed=seed, shortest=1)) for seed in (1, 2))
+    together = model.decoder.states("token", canvas, model.encode(source))[-1]
+    for i in range(4):
+        row, words = canvas[i : i + 1, canvas[i].ne(PAD)], source[i : i + 1, source[i].ne(PAD)]
+        alone = model.decoder.states("token", row, model.encode(words))[-1]
+        assert together[i, : row.size(1)].allclose(alone[0], atol=1e-5)
+
+
+def test_a_selected_memory_is_the_memory_of_the_selected() -> None:
+    model = toy_model(share_weights="none").eval()
+    source, canvas = (rows_to_tensor(random_rows(4, seed=seed, shortest=1)) for seed in (1, 2))
+    rows = torch.tensor([2, 0, 0])
+    memory = model.encode(source).select(rows)
+    assert memory.lengths.tolist() == source.ne(PAD).sum(1)[rows].tolist()
+    for head in ("deletion", "placeholder", "token"):
+        found = model.decoder.states(head, canvas[rows], memory)[-1]
+        assert found.allclose(model.decoder.states(head, canvas, model.encode(source))[-1][rows], atol=1e-5)
+
+
+def test_a_placeholder_of_its_own_is_no_output_class() -> None:
+    model = toy_model(share_all_embeddings=True)
+    size = len(toy_dictionary())
+    assert model.placeholder == size
+    assert model.decoder.embedding.tokens.num_embeddings == size + 1
+    assert run_model(model, toy_batch()).token.logits.size(1) == size
+
+
+def test_the_unknown_word_can_be_the_placeholder() -> None:
+    model = toy_model(placeholder="unk")
+    assert model.placeholder == UNK
+    assert model.decoder.embedding.tokens.num_embeddings == len(toy_dictionary())
+
+
+def test_shared_embeddings_are_one_table() -> None:
+    model = toy_model(share_all_embeddings=True)
+    assert model.encoder.embedding.tokens is model.decoder.embedding.tokens
+    assert model.decoder.token_head is None
+
+
+def test_separate_dictionaries_have_tables_of_their_own_sizes() -> None:
+    task = toy_task(toy_dictionary(30), toy_dictionary(20))
+    model = toy_model(task)
+    assert model.encoder.embedding.tokens.num_embeddings == 34
+    assert model.decoder.embedding.tokens.num_embeddings == 25
+    assert model.decoder.token_head is not None and model.decoder.token_head.out_features == 24
+
+
+def test_learned_positions_are_parameters_and_sinusoids_are_not_saved() -> None:
+    learned = toy_model(encoder_learned_pos=True, decoder_learned_pos=True).state_dict()
+    fixed = toy_model().state_dict()
+    tables = {f"{side}.embedding.learned.weight" for side in ("encoder", "decoder")}
+    assert set(learned) - set(fixed) == tables
+    assert learned["decoder.embedding.learned.weight"].shape == (64 + PAD + 1, 16)
+
+
+def test_bert_initialisation_is_narrow_and_leaves_padding_zero() -> None:
+    model = toy_model(apply_bert_init=True)
+    weights = torch.cat([p.flatten() for n, p in model.named_parameters() if n.endswith("proj.weight")])
+    assert 0.018 < float(weights.std()) < 0.022
+    assert not model.decoder.embedding.tokens.weight[PAD].any()
+
+
+@pytest.mark.parametrize(("name", "changes"), PRESETS.items())
+def test_a_preset_changes_what_it_says_and_keeps_what_was_asked(name: str, changes: dict[str, int]) -> None:
+    from fairseq.models import ARCH_CONFIG_REGISTRY
+
+    asked = SimpleNamespace(encoder_layers=7)
+    ARCH_CONFIG_REGISTRY[name](asked)
+    assert asked.encoder_layers == 7
+    assert all(getattr(asked, f"decoder_{key}") == value for key, value in changes.items())
+    assert {f.name for f in dataclasses.fields(LevTConfig)} >= set(vars(asked))
+
+
+REFUSED = {
+    "--max-insertions must be at least 1, but is 0": {"max_insertions": 0},
+    "--encoder-layers must be at least 1, but is 0": {"encoder_layers": 0},
+    "--decoder-layers must be at least 1, but is 0": {"decoder_layers": 0},
+    r"--deletion-layers must be between 0 .* and --decoder-layers \(2\), but is 3": {"deletion_layers": 3},
+    r"--placeholder-layers must be between 0 .* and --decoder-layers \(2\), but is -1": {"placeholder_layers": -1},
+    "--share-all-embeddings needs .* to be equal, but they are 24 and 16": {
+        "share_all_embeddings": True,
+        "encoder_embed_dim": 24,
+    },
+    "width 16 is not a multiple of 3 heads": {"decoder_attention_heads": 3},
+}
+
+
+@pytest.mark.parametrize(("message", "options"), REFUSED.items())
+def test_a_wrong_option_is_refused_by_name(message: str, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=message):
+        toy_model(**options)
+
+
+def test_one_table_for_two_dictionaries_is_refused() -> None:
+    task = toy_task(toy_dictionary(30), toy_dictionary(20))
+    with pytest.raises(UserError, match=r"dict\.source\.txt and dict\.target\.txt differ: run fairseq-preprocess"):
+        toy_model(task, share_all_embeddings=True)
+
+
+def test_a_task_that_prepares_no_edits_is_refused() -> None:
+    other = SimpleNamespace(cfg=SimpleNamespace(_name="translation"))
+    with pytest.raises(UserError, match="--arch levt edits .* --task translation does not .* --task text_editing"):
+        LevT.build_model(toy_config(), other)
+
+
+def test_argmax_rolls_in_the_best_words() -> None:
+    logits = torch.randn(7, 24)
+    assert roll_in(logits, torch.zeros(3), PAD, "argmax").tolist() == [int(row.argmax()) for row in logits]
+
+
+def test_sampling_rolls_in_words_as_often_as_the_model_says() -> None:
+    probabilities = torch.tensor([0.1, 0.2, 0.3, 0.4])
+    logits = probabilities.log().expand(8000, 4)
+    drawn = roll_in(logits, torch.zeros(3), PAD, "sample", torch.Generator().manual_seed(1))
+    shares = torch.bincount(drawn, minlength=4) / 8000
+    assert (shares - probabilities).abs().max() < 4 * (0.25 / 8000) ** 0.5
+
+
+def test_dae_rolls_in_words_of_the_batch_and_no_padding() -> None:
+    words = torch.tensor([5, 6, 7, PAD, PAD])
+    drawn = roll_in(torch.zeros(300, 24), words, PAD, "dae", torch.Generator().manual_seed(1))
+    assert set(drawn.tolist()) == {5, 6, 7}
+
+
+@pytest.mark.parametrize("policy", ["sample", "dae"])
+def test_a_random_rollin_draws_from_the_given_generator(policy: str) -> None:
+    logits, words = torch.randn(40, 24), torch.arange(4, 24)
+    before = torch.random.get_rng_state()
+    first, second = (roll_in(logits, words, PAD, policy, torch.Generator().manual_seed(5)) for _ in range(2))
+    other = roll_in(logits, words, PAD, policy, torch.Generator().manual_seed(6))
+    assert torch.random.get_rng_state().equal(before)
+    assert first.equal(second) and not first.equal(other)
+
+
+def test_an_unknown_rollin_is_refused() -> None:
+    with pytest.raises(ValueError, match="must be one of argmax, sample, dae, but is 'greedy'"):
+        roll_in(torch.zeros(1, 4), torch.zeros(1), PAD, "greedy")
+
+
+def test_mixed_rows_are_padded_to_the_wider() -> None:
+    first, second = torch.tensor([[BOS, EOS], [BOS, EOS]]), torch.tensor([[BOS, 5, 6, EOS], [BOS, 7, EOS, PAD]])
+    mixed = mix_rows(torch.tensor([True, False]), first, second, PAD)
+    assert mixed.tolist() == [[BOS, EOS, PAD, PAD], [BOS, 7, EOS, PAD]]
+    assert mix_rows(torch.tensor([True, False]), second, first, PAD).tolist() == [
+        [BOS, 5, 6, EOS],
+        [BOS, EOS, PAD, PAD],
+    ]

@@ -1,0 +1,453 @@
+"""The helpers of examples/translation, its recipes and what its README prints."""
+
+import argparse
+import importlib
+import json
+import re
+import shlex
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "translation"
+RECIPES = sorted(path for path in (EXAMPLE / "recipes").glob("*.sh") if path.name != "paper.sh")
+
+
+@pytest.fixture(scope="module")
+def helpers() -> Any:
+    """The scripts as modules; other examples have files of the same names."""
+    names = ("collect", "pieces", "report")
+    before = {name: sys.modules.pop(name, None) for name in names}
+    sys.path.insert(0, str(EXAMPLE))
+    yield types.SimpleNamespace(**{name: importlib.import_module(name) for name in names})
+    sys.path.remove(str(EXAMPLE))
+    for name in names:
+        sys.modules.pop(name)
+        if before[name] is not None:
+            sys.modules[name] = before[name]
+
+
+def script(name: str, *args: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(EXAMPLE / name), *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def run_sh(*args: Any, at: str = "run.sh") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["bash", str(EXAMPLE / at), *map(str, args)], capture_output=True, text=True, timeout=120)
+
+
+def log(hypotheses: dict[int, str], steps: dict[int, int] | None = None, seconds: float = 1.0) -> str:
+    """As fairseq-generate prints it, in the order given."""
+    lines = []
+    for number, text in hypotheses.items():
+        lines += [f"S-{number}\t▁x", f"T-{number}\t▁y", f"H-{number}\t-0.25\t{text}", f"D-{number}\t-0.25\t{text}"]
+        lines += [f"P-{number}\t-0.2500 -0.2500"]
+        lines += [f"I-{number}\t{steps[number]}"] if steps else []
+    lines += [f"INFO:fairseq_cli.generate:Translated {len(hypotheses):,} sentences (12 tokens) in {seconds}s (2 sent"]
+    return "\n".join([*lines, "Generate test with beam=5: BLEU4 = 1.00, 1/1/1/1"]) + "\n"
+
+
+# ---- collect.py ----------------------------------------------------------------------------------------------------
+
+
+def distil(folder: Path, logs: list[str], source: list[str], reference: list[str], longest: int = 5) -> Any:
+    for name, lines in (("source", source), ("reference", reference)):
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    files = []
+    for number, text in enumerate(logs):
+        files.append(folder / f"{number}.out")
+        files[-1].write_text(text, encoding="utf-8")
+    paths = ["--source", folder / "source", "--reference", folder / "reference", "--output", folder / "distilled"]
+    return script("collect.py", *paths, "--account", folder / "account", "--longest", longest, *files)
+
+
+def test_collect_restores_the_order_over_all_shards(tmp_path: Path) -> None:
+    logs = [log({3: "▁d", 0: "▁a"}), log({2: "", 1: "▁b b\u2028"})]  # an empty output is an output
+    done = distil(tmp_path, logs, ["▁s"] * 4, ["▁r"] * 4)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "distilled").read_bytes().decode() == "▁a\n▁b b\u2028\n\n▁d\n"
+    assert json.loads((tmp_path / "account").read_text()) == {"lines": 4, "decoded": 4, "kept_reference": []}
+    assert done.stdout == "4 of 4 sentences distilled, 0 of more than 5 tokens keep their reference\n"
+
+
+def test_collect_keeps_the_reference_of_what_the_teacher_skipped(tmp_path: Path) -> None:
+    source = ["▁s", "▁s s s s s", "▁s", "▁s s s s"]
+    reference = ["▁r0", "▁r1", "▁r2 r r r r", "▁r3"]
+    done = distil(tmp_path, [log({3: "▁d", 0: "▁a"})], source, reference)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "distilled").read_text("utf-8").splitlines() == ["▁a", "▁r1", "▁r2 r r r r", "▁d"]
+    assert json.loads((tmp_path / "account").read_text())["kept_reference"] == [1, 2]
+    assert done.stdout.endswith("2 of more than 5 tokens keep their reference: 1, 2\n")
+
+
+@pytest.mark.parametrize(
+    ("logs", "message"),
+    [
+        ([log({0: "▁a", 2: "▁c"})], "1 of 3 sentences were not decoded: 1; decode again"),
+        ([log({0: "▁a", 1: "▁b"}), log({2: "▁c", 1: "▁b"})], "two hypotheses of sentence 1: decode with --nbest 1"),
+        ([log({0: "▁a", 1: "▁b", 2: "▁c", 7: "▁d"})], "has 3 lines, but the logs answer sentence 7"),
+        ([log({0: "▁a", 1: "▁b", 2: "▁c"}).rsplit("Generate", 1)[0]], "0.out is cut short"),
+    ],
+    ids=["missing", "twice", "another text", "cut short"],
+)
+def test_collect_refuses_what_does_not_add_up(tmp_path: Path, logs: list[str], message: str) -> None:
+    done = distil(tmp_path, logs, ["▁s"] * 3, ["▁r"] * 3)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (tmp_path / "distilled").exists()
+
+
+def test_collect_refuses_texts_that_are_not_parallel(tmp_path: Path) -> None:
+    done = distil(tmp_path, [log({0: "▁a"})], ["▁s"], ["▁r", "▁r"])
+    assert done.returncode == 2
+    assert "--source has 1 lines and --reference 2: they must be parallel" in done.stderr
+
+
+def test_collect_names_only_some_of_many(helpers: Any) -> None:
+    with pytest.raises(helpers.collect.LogError, match=r"13 of 20 sentences.*: 7, 8, .*, 16 and 3 more; decode again"):
+        helpers.collect.in_order(dict.fromkeys(range(7), ""), 20)
+
+
+# ---- pieces.py -----------------------------------------------------------------------------------------------------
+
+WORDS = [
+    "ein",
+    "kleiner",
+    "hund",
+    "läuft",
+    "über",
+    "die",
+    "grüne",
+    "wiese",
+    "und",
+    "der",
+    "alte",
+    "mann",
+    "schaut",
+    "ihm",
+    "lange",
+    "nach",
+]
+
+
+def write_text(folder: Path, lines: int = 60) -> Path:
+    folder.mkdir()
+    for split, number in (("train", lines), ("valid", 4), ("test", 3)):
+        text = [" ".join(WORDS[(i * k) % len(WORDS)] for k in range(1, 6)) for i in range(number)]
+        (folder / f"{split}.en").write_text("".join(f"{line}\n" for line in text), encoding="utf-8")
+        turned = (" ".join(reversed(line.split())) for line in text)
+        (folder / f"{split}.de").write_text("".join(f"{line}\n" for line in turned), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("separate", [False, True])
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_pieces_are_the_text_again(tmp_path: Path, helpers: Any, separate: bool, kind: str) -> None:
+    text = write_text(tmp_path / "text")
+    more = ["--separate"] if separate else []
+    done = script(
+        "pieces.py", "--text", text, "--source", "en", "--target", "de", "--vocab", "40", "--kind", kind, *more,
+        "--output", tmp_path / "out",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for name in ("train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de"):
+        pieces = helpers.collect.read_text(tmp_path / "out" / name)
+        assert [helpers.report.join_pieces(line) for line in pieces] == helpers.collect.read_text(text / name)
+    assert (tmp_path / "out" / "test.reference").read_bytes() == (text / "test.de").read_bytes()
+    models = {"pieces.en.model", "pieces.de.model"} if separate else {"pieces.en-de.model"}
+    assert {path.name for path in (tmp_path / "out").glob("*.model")} == models
+
+
+def test_pieces_refuse_text_that_cannot_be_used(tmp_path: Path, helpers: Any) -> None:
+    pieces = helpers.pieces
+    text = write_text(tmp_path / "text")
+    with pytest.raises(pieces.TextError, match=r"there is no file .*dev\.en: --text, --source, --target and --test"):
+        pieces.read_pair(text / "dev", "en", "de")
+    (text / "valid.de").write_bytes(b"ein\nzwei\n")
+    with pytest.raises(pieces.TextError, match=r"valid\.en has 4 lines and .*valid\.de 2: parallel text has a line"):
+        pieces.read_pair(text / "valid", "en", "de")
+    (text / "valid.de").write_bytes("ein\nfünf\n".encode("latin-1"))
+    with pytest.raises(pieces.TextError, match=r"valid\.de, line 2 is not UTF-8 \(.*\): convert the file"):
+        pieces.read_pair(text / "valid", "en", "de")
+    with pytest.raises(pieces.TextError, match=r"--longest is 7, but line 2 of test\.en has 8 tokens"):
+        pieces.check_fits(Path("test.en"), [7, 8], 7)
+
+
+def test_lines_end_at_a_line_feed_only(tmp_path: Path, helpers: Any) -> None:
+    (tmp_path / "text").write_bytes("a\u2028b\x85\r\n\nlast".encode())
+    assert helpers.pieces.read_lines(tmp_path / "text") == ["a\u2028b\x85", "", "last"]
+
+
+# ---- report.py -----------------------------------------------------------------------------------------------------
+
+TRAINING = """2026-01-01 10:00:00 | INFO | fairseq_cli.train | {'_name': None}
+a line without a date
+2026-01-01 10:10:00 | INFO | train_inner | epoch 001:  9 / 10 loss=4, num_updates=10, lr=0.1, wall=1
+2026-01-01 12:00:00 | INFO | fairseq_cli.train | {'_name': None}
+2026-01-01 12:00:30 | INFO | train | epoch 002 | loss 4 | num_updates 1200 | wall 9
+"""
+
+
+def make_run(folder: Path, outputs: dict[str, str]) -> Path:
+    (folder / "pieces").mkdir(parents=True)
+    (folder / "pieces" / "test.reference").write_text("ein hund läuft schnell\nzwei hunde laufen sehr\n")
+    for name, text in outputs.items():
+        (folder / name).mkdir()
+        (folder / name / "test.out").write_text(text, encoding="utf-8")
+    return folder
+
+
+def report(folder: Path, *args: Any) -> subprocess.CompletedProcess[str]:
+    return script("report.py", folder, "--reference", folder / "pieces" / "test.reference", *args)
+
+
+GREEDY = log({1: "▁zwei ▁hunde ▁laufen", 0: "▁ein ▁hund ▁lä uf t ▁schnell"}, seconds=0.5)
+LEVT = log({0: "▁ein ▁hund ▁lä uf t ▁schnell", 1: "▁zwei ▁hunde ▁laufen ▁sehr"}, steps={0: 1, 1: 3}, seconds=0.1)
+
+
+def test_report_has_every_number(tmp_path: Path) -> None:
+    run = make_run(tmp_path, {"test_greedy": GREEDY, "test_levt": LEVT})
+    for name, text in (("teacher", TRAINING), ("distil", "")):
+        (run / name).mkdir()
+        (run / name / "log").write_text(text)
+    (run / "distil" / "shard-0-of-1.out").write_text(log({0: "▁a"}, seconds=90))
+    (run / "distil" / "account.json").write_text('{"lines": 3, "decoded": 1, "kept_reference": [0, 2]}')
+    done = report(run, "--max-iter", 4, "--beam", 3)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((run / "report" / "report.json").read_text())
+    greedy, levt = found["systems"]["test_greedy"], found["systems"]["test_levt"]
+    assert levt["scores"] == {"BLEU": 100.0}
+    assert 0 < greedy["scores"]["BLEU"] < 100
+    assert "tok:none" in greedy["metric"]
+    assert (levt["edits"], levt["runs"], levt["ms_per_sentence"]) == (2.0, 3.0, 50.0)
+    assert levt["table_of_iterations"] == {"1": 50.0, "2": 0.0, "3": 50.0, "4": 0.0}
+    assert (greedy["edits"], greedy["runs"], greedy["ms_per_sentence"]) == (5.5, 5.5, 250.0)  # 7 and 4 tokens
+    assert greedy["training"] == {"updates": 1200, "minutes": 10.5}  # two sessions, the pause between them left out
+    assert found["distillation"] == {"lines": 3, "decoded": 1, "kept_reference": [0, 2], "decoding_minutes": 1.5}
+    text = (run / "report" / "report.md").read_text("utf-8")
+    assert "| LevT, distilled data | 100.00 | 2.00 | 3.00 | 50.0 | not yet run |" in text
+    assert "| teacher, beam 3 | not yet run | not yet run | not yet run | not yet run | 10.5 (1,200 updates) |" in text
+    assert "| iteration | 1 | 2 | 3 | 4 | mean |" in text
+    assert "| LevT, distilled data | 50.0 | 0.0 | 50.0 | 0.0 | 2.00 |" in text
+    assert f"minus the teacher's greedy: {100 - greedy['scores']['BLEU']:+.2f}" in text
+    assert "Distilled: 1 of 3 sentences in 1.5 minutes of decoding" in text
+    assert "2 too long for the teacher kept their reference" in text
+
+
+def test_report_of_nothing_says_so(tmp_path: Path) -> None:
+    run = make_run(tmp_path, {})
+    assert report(run).returncode == 0
+    text = (run / "report" / "report.md").read_text("utf-8")
+    assert text.count("| not yet run | not yet run |") >= 4
+    assert "Scored by" not in text
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        (log({0: "▁a"}), "1 of 2 sentences were not decoded: 1"),
+        (GREEDY.replace("Translated 2", "Translated 1"), "tells of 1 decoded sentences, but the reference has 2"),
+        (LEVT.replace("I-1\t3\n", ""), "has 1 I- lines for 2 sentences"),
+    ],
+    ids=["missing", "stop watch", "steps"],
+)
+def test_report_refuses_what_does_not_add_up(tmp_path: Path, output: str, message: str) -> None:
+    run = make_run(tmp_path, {"test_levt": output})
+    done = report(run)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_report_segments_both_sides(tmp_path: Path) -> None:
+    run = make_run(tmp_path, {"test_levt": LEVT})
+    assert report(run, "--segment", "sed 's/./& /g'").returncode == 0
+    found = json.loads((run / "report" / "report.json").read_text())
+    assert found["systems"]["test_levt"]["scores"] == {"BLEU": 100.0}
+    done = report(run, "--segment", "head -n 1")
+    assert done.returncode == 2
+    assert "--segment 'head -n 1' made 1 lines of 2" in done.stderr
+
+
+class Overlap:
+    """Stands in for rouge-score's scorer: the share of the reference's words that are there."""
+
+    def __init__(self, kinds: list[str], use_stemmer: bool):
+        self.kinds = kinds
+
+    def score(self, reference: str, hypothesis: str) -> dict[str, Any]:
+        words = reference.split()
+        share = sum(word in hypothesis.split() for word in words) / len(words)
+        return {kind: types.SimpleNamespace(fmeasure=share) for kind in self.kinds}
+
+
+def test_report_by_rouge(tmp_path: Path, helpers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rouge_score.rouge_scorer", None)
+    with pytest.raises(helpers.report.ReportError, match="pip install rouge-score"):
+        helpers.report.rouge(["a b"], ["a c"])
+    monkeypatch.setitem(sys.modules, "rouge_score", types.ModuleType("rouge_score"))
+    stub = types.SimpleNamespace(RougeScorer=Overlap)
+    monkeypatch.setitem(sys.modules, "rouge_score.rouge_scorer", stub)
+    run = make_run(tmp_path, {"test_levt": LEVT})
+    args = argparse.Namespace(
+        out=run, reference=run / "pieces" / "test.reference", metric="rouge", segment="", beam=5, max_iter=2
+    )
+    helpers.report.run(args)
+    text = (run / "report" / "report.md").read_text("utf-8")
+    assert "|  | ROUGE-1 | ROUGE-2 | ROUGE-L | iterations |" in text
+    assert "| LevT, distilled data | 100.00 | 100.00 | 100.00 | 2.00 |" in text
+
+
+# ---- run.sh and the recipes ----------------------------------------------------------------------------------------
+
+
+def printed(done: subprocess.CompletedProcess[str], tool: str) -> list[list[str]]:
+    """The arguments of every command of that name in a dry run."""
+    assert done.returncode == 0, done.stderr
+    commands = [shlex.split(line) for line in done.stdout.splitlines() if not line.startswith("#")]
+    return [
+        words[words.index(tool) + 1 : words.index(">") if ">" in words else None] for words in commands if tool in words
+    ]
+
+
+def check_with_fairseq(done: subprocess.CompletedProcess[str]) -> None:
+    """Each command is one that fairseq takes, down to its typed configuration."""
+    from fairseq import options
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+    import lev_plugins  # noqa: F401
+
+    for words in printed(done, "fairseq-train"):
+        cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(options.get_training_parser(), words))
+        assert cfg.task._name in ("translation", "text_editing")
+        assert cfg.model._name in ("transformer", "levt")
+    for words in printed(done, "fairseq-generate"):
+        parser = options.get_generation_parser()
+        parser.add_argument("--arch", default="wav2vec2")  # as fairseq_cli.generate does
+        cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, words))
+        assert cfg.dataset.gen_subset in ("train", "test")
+    for words in printed(done, "fairseq-preprocess"):
+        args = options.get_preprocessing_parser().parse_args(words)
+        assert args.trainpref and args.validpref and args.testpref
+
+
+@pytest.mark.parametrize("path", [EXAMPLE / "run.sh", *(EXAMPLE / "recipes").glob("*.sh")], ids=lambda path: path.name)
+def test_scripts_are_bash(path: Path) -> None:
+    done = subprocess.run(["bash", "-n", str(path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+PAPER = {"layers": "6", "embed-dim": "512", "ffn-embed-dim": "2048", "attention-heads": "8"}
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+def test_recipes_print_commands_that_fairseq_takes(recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run_sh(
+        "--text", "text", "--out", "out", "--dry-run", "--gpus", 8, "--shards", 1, at=f"recipes/{recipe.name}"
+    )
+    monkeypatch.setattr(sys, "argv", ["fairseq"])  # where fairseq looks for --user-dir
+    check_with_fairseq(done)
+    separate = recipe.stem == "wat17-en-ja"
+    for words in printed(done, "fairseq-train"):
+        for name, value in PAPER.items():
+            assert [words[words.index(f"--{side}-{name}") + 1] for side in ("encoder", "decoder")] == [value] * 2
+        values = {flag: words[words.index(flag) + 1] for flag in words if flag.startswith("--") and flag != words[-1]}
+        assert values["--lr"] == "0.0005"
+        assert values["--warmup-updates"] == "10000"
+        assert values["--dropout"] == "0.3"
+        assert values["--label-smoothing"] == "0.1"
+        assert values["--max-update"] == "300000"
+        assert int(values["--max-tokens"]) * int(values["--update-freq"]) * 8 == 65536
+        assert ("--share-all-embeddings" in words) is not separate
+        assert "--cpu" not in words
+    assert all(("--joined-dictionary" in words) is not separate for words in printed(done, "fairseq-preprocess")[:1])
+    assert "NOT RUN at full" in recipe.read_text("utf-8").replace("\n# ", " ")
+    [pieces] = [shlex.split(line) for line in done.stdout.splitlines() if "pieces.py" in line]
+    sizes = {"wmt16-ro-en": "40000", "wmt14-en-de": "32000", "wat17-en-ja": "16384", "gigaword": "32000"}
+    assert pieces[pieces.index("--vocab") + 1] == sizes[recipe.stem]
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = run_sh("--text", "no such folder", "--out", tmp_path / "out", "--dry-run", "--also-oracle", "--shards", 2)
+    monkeypatch.setattr(sys, "argv", ["fairseq"])
+    check_with_fairseq(done)
+    assert not (tmp_path / "out").exists()
+    assert len(printed(done, "fairseq-train")) == 3
+    assert len(printed(done, "fairseq-generate")) == 2 + 4
+    assert all("--cpu" in words for words in printed(done, "fairseq-train") + printed(done, "fairseq-generate"))
+
+
+def test_fewer_gpus_take_more_batches_an_update() -> None:
+    flags = ["--text", "t", "--out", "o", "--dry-run", "--tokens", 1000, "--step-tokens", 8000, "--shards", 3]
+    done = run_sh(*flags, "--gpus", 2)
+    for words in printed(done, "fairseq-train"):
+        assert words[words.index("--update-freq") + 1] == "4"
+        assert words[words.index("--distributed-world-size") + 1] == "2"
+    assert [f"CUDA_VISIBLE_DEVICES={i % 2} fairseq-generate" in done.stdout for i in range(3)] == [True] * 3
+    done = run_sh(*flags, "--gpus", 3)
+    assert done.returncode == 2
+    assert "--step-tokens must be a multiple of --tokens times the number of GPUs, 3000, but is 8000" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--txt", "x"], "there is no flag --txt: see --help"),
+        (["--text", "x"], "--out is missing: give a folder"),
+        (["--out", "x"], "--text is missing: give a folder"),
+        (["--text"], "--text needs a value"),
+        (["--text", "x", "--out", "y", "--shards", "0"], "--shards must be a whole number above 0, but is '0'"),
+        (["--text", "x", "--out", "y", "--average", "-1"], "--average must be a whole number, 0 or above, but is '-1'"),
+        (["--text", "x", "--out", "y", "--gpus", "all"], "--gpus must be auto or a number, but is 'all'"),
+        (["--text", "x", "--out", "y", "--metric", "ter"], "--metric must be bleu or rouge, but is 'ter'"),
+        (["--text", "no such", "--out", "y"], "--text no such: there is no such folder"),
+        (["--text", ".", "--out", "y", "--segment", "no-such-tool -x"], "--segment: there is no command no-such-tool"),
+    ],
+)
+def test_wrong_flags(flags: list[str], message: str) -> None:
+    done = run_sh(*flags)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_help_lists_every_flag() -> None:
+    done = run_sh("--help")
+    assert done.returncode == 0
+    used = set(re.findall(r"opt\[([a-z][a-z-]+)\]", (EXAMPLE / "run.sh").read_text("utf-8")))
+    listed = set(re.findall(r"^  --([a-z-]+)", done.stdout, re.M))
+    assert used == listed
+
+
+def test_a_failing_stage_shows_its_log_and_settings_may_not_change(tmp_path: Path) -> None:
+    text = write_text(tmp_path / "text")
+    flags = ["--text", text, "--out", tmp_path / "out"]
+    done = run_sh(*flags, "--vocab", 5000)
+    assert done.returncode == 1
+    assert done.stdout == f"{'pieces':<20}failed\n"
+    assert f"run.sh: error: stage pieces failed; the end of {tmp_path}/out/pieces/log:" in done.stderr
+    assert "Vocabulary size too high (5000)" in done.stderr
+    done = run_sh(*flags, "--vocab", 40)
+    assert done.returncode == 2
+    assert "out/pieces was begun with other flags or from other files: remove it to begin anew" in done.stderr
+
+
+# ---- README --------------------------------------------------------------------------------------------------------
+
+
+def readme_commands() -> list[list[str]]:
+    blocks = re.findall(r"^```bash\n(.*?)^```", (EXAMPLE / "README.md").read_text("utf-8"), re.M | re.S)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [shlex.split(line, comments=True) for line in lines if line.strip()]
+
+
+@pytest.mark.parametrize("words", readme_commands(), ids=" ".join)
+def test_commands_of_the_readme(words: list[str]) -> None:
+    assert words[0] == "bash"
+    assert words[1].startswith("examples/translation/")
+    done = subprocess.run([*words, "--dry-run"], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert len(printed(done, "fairseq-train")) >= 2

@@ -1,0 +1,81 @@
+"""lev_plugins.scoring.wrr against every alignment there is."""
+
+import doctest
+from functools import cache
+
+import editdistance
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lev_plugins.errors import UserError
+from lev_plugins.scoring import recognised_words, word_recognition_rate, wrr
+
+
+def test_worked_examples() -> None:
+    found = doctest.testmod(wrr)
+    assert found.attempted > 0 and found.failed == 0
+
+
+words = st.lists(st.sampled_from("abc"), max_size=6)
+
+
+def by_brute_force(reference: tuple[str, ...], text: tuple[str, ...]) -> tuple[int, int]:
+    """Least edits, and the most words recognised at that price."""
+
+    @cache
+    def best(i: int, j: int) -> tuple[int, int]:
+        if i == len(reference) or j == len(text):
+            return len(reference) - i + len(text) - j, 0
+        same = reference[i] == text[j]
+        ways = []
+        for (edits, found), price, won in (
+            (best(i + 1, j + 1), not same, same),
+            (best(i + 1, j), 1, 0),
+            (best(i, j + 1), 1, 0),
+        ):
+            ways.append((edits + price, found + won))
+        return min(ways, key=lambda way: (way[0], -way[1]))
+
+    return best(0, 0)
+
+
+@given(words, words)
+def test_cheapest_alignment_that_recognises_most(reference: list[str], text: list[str]) -> None:
+    edits, most = by_brute_force(tuple(reference), tuple(text))
+    assert edits == editdistance.eval(reference, text)
+    assert sum(recognised_words(reference, text)) == most
+
+
+@given(words, words)
+def test_recognised_words_are_there_in_this_order(reference: list[str], text: list[str]) -> None:
+    found = recognised_words(reference, text)
+    rest = iter(text)
+    assert len(found) == len(reference)
+    assert all(word in rest for word, there in zip(reference, found, strict=True) if there)
+
+
+@given(words)
+def test_a_text_recognises_itself_and_nothing_in_nothing(text: list[str]) -> None:
+    assert recognised_words(text, text) == [True] * len(text)
+    assert recognised_words(text, []) == [False] * len(text)
+    assert recognised_words([], text) == []
+
+
+def test_a_repeated_word_is_recognised_at_its_place() -> None:
+    reference = ["the", "mean", "of", "the", "rows"]
+    assert recognised_words(reference, ["teh", "mean", "of", "the", "rows"]) == [False, True, True, True, True]
+    assert recognised_words(reference, ["the", "mean", "of", "teh", "rows"]) == [True, True, True, False, True]
+
+
+def test_rate_weighs_sentences_by_their_words() -> None:
+    assert word_recognition_rate(["a", "b c d"], ["x", "b c d"]) == 0.75
+    assert word_recognition_rate(["a b"], ["a  b and more"]) == 1.0  # white space and words too many cost nothing
+    assert word_recognition_rate(["", "a"], ["b", "a"]) == 1.0
+
+
+def test_errors_name_what_is_wrong() -> None:
+    with pytest.raises(UserError, match="there are 2 references and 1 texts"):
+        word_recognition_rate(["a", "b"], ["a"])
+    with pytest.raises(UserError, match="there must be a word to recognise, but the 1 references have none"):
+        word_recognition_rate([" "], ["a"])
