@@ -55,6 +55,18 @@ def measure(
     }
 
 
+def comparable(theirs: System, rows: list[Tensor], device: torch.device) -> list[Tensor]:
+    """The sentences in whose output fairseq puts no <s>, </s> or <pad> between words, which our decoder never does."""
+    decode, dictionary = their_decoder(theirs, device), theirs.task.target_dictionary
+    specials = torch.tensor([dictionary.bos(), dictionary.eos(), dictionary.pad()], device=device)
+    kept = []
+    for row in rows:
+        ((hypothesis,),) = decode(batches([row], 1, theirs.task.source_dictionary, device)[0])
+        if not torch.isin(hypothesis["tokens"][1:-1], specials).any():
+            kept.append(row)
+    return kept
+
+
 def their_decoder(system: System, device: torch.device) -> Callable[[dict[str, Any]], Any]:
     model = systems.for_decoding(system.model, device)
     generator = systems.their_generator(system.task.target_dictionary)
@@ -122,12 +134,16 @@ def measure_autoregressive(
                 "sentences": len(rows),
                 "seconds": spread(times),
                 "sentences_per_second": len(rows) / sum(times),
-                "peak_bytes": peak_memory(
-                    device, lambda beam=beam: partial(left_to_right(weights, model, beam, device), samples[-1])
-                ),
+                "peak_bytes": peak_memory(device, partial(prepared_search, weights, model, beam, samples[-1], device)),
             }
         )
     return lines
+
+
+def prepared_search(
+    weights: Weights, model: nn.Module, beam: int, sample: dict[str, Any], device: torch.device
+) -> Callable[[], Any]:
+    return partial(left_to_right(weights, model, beam, device), sample)
 
 
 def left_to_right(

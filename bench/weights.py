@@ -28,7 +28,6 @@ from lev_plugins import checkpoints
 from lev_plugins.errors import require
 
 SHORTEST, LONGEST = 8, 30  # words of a synthetic sentence
-LEARNING_RATE = 1e-3
 CLIP = 1.0
 SHARPNESS = 2.0  # of the attention that training starts with
 
@@ -59,21 +58,21 @@ def pair(rows: list[Tensor], vocabulary: Dictionary) -> LanguagePairDataset:
     )
 
 
-def train_narrow(size: Size, updates: int, batch: int, seed: int = 1) -> Weights:
+def train_narrow(size: Size, updates: int, batch: int, rate: float, seed: int = 1) -> Weights:
     """fairseq's own model, loss and noise on the synthetic task."""
     torch.manual_seed(seed)
     vocabulary = dictionary(size.words)
     weights = Weights(levt_options(size), {}, vocabulary, vocabulary)
     system = theirs(weights)
     head_start(system.model)
-    optimizer = torch.optim.Adam(system.model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.98))
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, LEARNING_RATE, updates + 1, pct_start=0.2)
+    optimizer = torch.optim.Adam(system.model.parameters(), lr=rate, betas=(0.9, 0.98))
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, updates + 1, pct_start=0.2)
     system.model.train()
     with tqdm(total=updates, desc="training weights", disable=not sys.stderr.isatty()) as bar:
         for update in range(updates):
             sample = batch_of(sentences(batch, size.words, seed=1000 + update), vocabulary)
             with silence():
-                sample["prev_target"] = system.task.inject_noise(sample["target"])
+                sample["prev_target"] = half_empty(system.task.inject_noise(sample["target"]), vocabulary)
                 loss, _, log = system.criterion(system.model, sample)
             optimizer.zero_grad()
             loss.backward()
@@ -86,7 +85,15 @@ def train_narrow(size: Size, updates: int, batch: int, seed: int = 1) -> Weights
     return Weights(weights.options, state, vocabulary, vocabulary)
 
 
-def kept_or_trained(kept: Path | None, size: Size, updates: int, batch: int) -> Weights:
+def half_empty(tokens: Tensor, vocabulary: Dictionary) -> Tensor:
+    """Every other row becomes <s> </s>, the state that decoding starts from and that fairseq's noise seldom draws."""
+    emptied = tokens.clone()
+    emptied[::2, 1] = vocabulary.eos()
+    emptied[::2, 2:] = vocabulary.pad()
+    return emptied
+
+
+def kept_or_trained(kept: Path | None, size: Size, updates: int, batch: int, rate: float) -> Weights:
     """What ``kept`` holds, else freshly trained weights, which are then kept there."""
     vocabulary = dictionary(size.words)
     if kept is not None and kept.exists():
@@ -96,7 +103,7 @@ def kept_or_trained(kept: Path | None, size: Size, updates: int, batch: int) -> 
             f"--weights {kept} holds a model of another size: name another file, or delete this one",
         )
         return Weights(state["cfg"]["model"], state["model"], vocabulary, vocabulary)
-    trained = train_narrow(size, updates, batch)
+    trained = train_narrow(size, updates, batch, rate)
     if kept is not None:
         task = {"source_lang": "source", "target_lang": "target"}
         cfg = {"model": trained.options, "task": task}

@@ -8,18 +8,28 @@ from __future__ import annotations
 
 import argparse
 import os
-import pickle
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from lev_plugins.errors import UserError, explain, require
 
 
 def allow_list() -> None:
-    torch.serialization.add_safe_globals([argparse.Namespace])
+    torch.serialization.add_safe_globals([argparse.Namespace, *numpy_classes()])
+
+
+def numpy_classes() -> list[Any]:
+    """What arrays of numbers are made of, under the names of numpy 1 and 2: --eval-bleu leaves some in a checkpoint."""
+    multiarray = import_module("numpy._core.multiarray" if hasattr(np, "_core") else "numpy.core.multiarray")
+    makers = [getattr(multiarray, name) for name in ("_reconstruct", "scalar")]
+    named = [(maker, f"numpy.{core}.multiarray.{maker.__name__}") for maker in makers for core in ("core", "_core")]
+    dtypes = [type(np.dtype(kind)) for kind in (np.int64, np.int32, np.float64, np.float32)]
+    return [*named, np.ndarray, np.dtype, *dtypes]
 
 
 def load(path: str | Path) -> dict[str, Any]:
@@ -27,7 +37,7 @@ def load(path: str | Path) -> dict[str, Any]:
     require(os.path.isfile(path), f"there is no checkpoint {path}")
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+    except Exception as error:  # of a damaged file torch says anything from KeyError to OSError
         raise UserError(f"{path}: {explain(error) or error}") from error
     require(
         isinstance(state, dict) and "model" in state,

@@ -7,6 +7,7 @@ import os
 import pickle
 import re
 import sys
+import traceback
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
@@ -39,15 +40,30 @@ def explain(error: BaseException) -> str | None:
             f"the input is not UTF-8 (byte 0x{error.object[error.start]:02x}): convert it first, for example with "
             "iconv -t utf-8; what was printed so far is complete"
         )
-    if isinstance(error, pickle.UnpicklingError):
-        named = re.search(r"GLOBAL (\S+)", text)
-        what = f"holds {named.group(1)}, which no fairseq checkpoint has need of" if named else "is damaged"
-        return f"the checkpoint {what}: it was not loaded and nothing in it was executed"
-    if "PytorchStreamReader" in text or isinstance(error, EOFError):
-        return "the checkpoint is cut short or is none: take an older one (--path, --restore-file)"
+    named = re.search(r"GLOBAL (\S+)", text) if isinstance(error, pickle.UnpicklingError) else None
+    if named:
+        return (
+            f"the checkpoint holds {named.group(1)}, which no fairseq checkpoint has need of: it was not loaded and "
+            "nothing in it was executed"
+        )
+    if from_torch_load(error):
+        return (
+            "the checkpoint is cut short or is none: it was not loaded and nothing in it was executed; take an older "
+            "one (--path, --restore-file)"
+        )
     if (isinstance(error, OSError) and error.errno in NO_ROOM) or "PytorchStreamWriter" in text:
         return "the disk is full: checkpoints written before are intact; make room and start the same command again"
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
     return None
+
+
+def from_torch_load(error: BaseException) -> bool:
+    """Of a damaged file torch says anything from KeyError to OSError: what tells is where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return any(frame.filename.endswith(os.path.join("torch", "serialization.py")) for frame in frames) and not any(
+        frame.name == "save" for frame in frames
+    )
 
 
 def chain(error: BaseException) -> list[BaseException]:

@@ -38,10 +38,10 @@ class Generated(NamedTuple):
 
 def outcome(clean: str, noisy: str, edited: str, known: Container[str] = ()) -> list[Word]:
     """
-    >>> for word in outcome("sort all rows", "srot all rwos", "sort tall rwos", known=["rwos"]):
+    >>> for word in outcome("sort all rows", "srot all rwos", "sort tall rwos", known={"rwos"}):
     ...     print(word)
     Word(before=False, after=True, known=False)
-    Word(before=True, after=False, known=True)
+    Word(before=True, after=False, known=False)
     Word(before=False, after=False, known=True)
     """
     reference = clean.split()
@@ -161,7 +161,7 @@ def report(clean: list[str], noisy: list[str], generated: list[Generated], known
     shown = [
         triple
         for triple, words in zip(triples, outcomes, strict=True)
-        if len(words) in TRACE_WORDS and sum(not word.before for word in words) > 1 and iterations(triple[2].states)
+        if len(words) in TRACE_WORDS and sum(not word.before for word in words) > 1
     ]
     parts = [table(len(clean), [word for words in outcomes for word in words])]
     parts.append(f"The first {TRACES} of these with several typos: an iteration deletes [-so-], then inserts {{+so+}}.")

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Teach an editor to repair typos, and show it at work.
 #
-#   bash examples/demo/run.sh [OUT] [--packages A,B] [--sentences N] [--pieces N] [--updates N] [--threads N]
+#   bash examples/demo/run.sh [OUT] [--packages A,B] [--sentences N] [--slips N] [--pieces N] [--updates N] [--threads N]
 #
 # OUT (demo-out) gets everything. A stage that is finished is not done again as long as the code and the options
 # stay the same. --packages are those whose docstrings are read beside the standard library's, --sentences keeps the
-# first N of each split (0: all), --pieces is the size of the vocabulary, --updates the length of the training.
+# first N of each split (0: all), --slips is how many misspellings a word has (0: any), --pieces the size of the
+# vocabulary, --updates the length of the training.
 # --threads (two, if there are as many cores) is part of the recipe: sums of floats depend on it a little.
 set -euo pipefail
 
@@ -13,7 +14,7 @@ say() { printf '%s\n' "$*" >&3; }
 die() { printf '%s\n' "$*" >&2; exit 2; }
 exec 3>&1
 
-out=demo-out packages=numpy,scipy,sklearn,torch sentences=0 pieces=8000 updates=2000
+out=demo-out packages=numpy,scipy,sklearn,torch sentences=0 slips=4 pieces=8000 updates=2000
 threads=$(($(getconf _NPROCESSORS_ONLN) < 2 ? 1 : 2))
 demo=examples/demo
 common=(--user-dir lev_plugins --task text_editing -s noisy -t clean --cpu)
@@ -21,7 +22,7 @@ common=(--user-dir lev_plugins --task text_editing -s noisy -t clean --cpu)
 read_options() {
     while (($#)); do
         case $1 in
-            --sentences | --pieces | --updates | --threads)
+            --sentences | --slips | --pieces | --updates | --threads)
                 [[ ${2:-} =~ ^[0-9]+$ ]] || die "$1 must be a whole number, but is '${2:-}'"
                 printf -v "${1#--}" '%s' "$2"
                 shift 2 ;;
@@ -29,7 +30,7 @@ read_options() {
                 (($# > 1)) || die "--packages needs names, or '' for none"
                 packages=$2
                 shift 2 ;;
-            -*) die "there is no option $1: use --packages, --sentences, --pieces, --updates or --threads" ;;
+            -*) die "there is no option $1: use --packages, --sentences, --slips, --pieces, --updates or --threads" ;;
             *) out=$1; shift ;;
         esac
     done
@@ -46,7 +47,7 @@ prepare() {
     export PYTHONPATH=$PWD${PYTHONPATH:+:$PYTHONPATH} # the lev_plugins beside this script
     export PYTHONUTF8=1
 
-    key=$({ echo "$packages $sentences $pieces $updates $threads"; python -VV; find lev_plugins "$demo" -name '*.py' -print0 \
+    key=$({ echo "$packages $sentences $slips $pieces $updates $threads"; python -VV; find lev_plugins "$demo" -name '*.py' -print0 \
         | LC_ALL=C sort -z | xargs -0 cat "$demo/run.sh"; } | cksum)
 }
 
@@ -79,8 +80,10 @@ corpus() {
 
 # four times the training sentences, each time with other typos, and more of them, for there is more to learn from
 typos() {
-    python "$demo/typos.py" "$out/text/train.txt" "$out/text/train.noisy" --copies 4 --rate 0.3
-    for split in valid test; do python "$demo/typos.py" "$out/text/$split.txt" "$out/text/$split.noisy" --seed 2; done
+    python "$demo/typos.py" "$out/text/train.txt" "$out/text/train.noisy" --slips "$slips" --copies 4 --rate 0.3
+    for split in valid test; do
+        python "$demo/typos.py" "$out/text/$split.txt" "$out/text/$split.noisy" --slips "$slips" --seed 2
+    done
     for split in train valid test; do cp "$out/text/$split.txt" "$out/text/$split.clean"; done
     for _ in 2 3 4; do cat "$out/text/train.txt"; done >>"$out/text/train.clean"
 }
@@ -134,6 +137,7 @@ train() {
         --no-epoch-checkpoints --no-progress-bar --log-format json --log-interval 50 2>&1 | progress
 }
 
+# without fairseq leaves sentences out: the last batch, if 8 does not divide it
 decode() {
     OMP_NUM_THREADS=$threads fairseq-generate "$out/data" "${common[@]}" --draft-lang draft --gen-subset test \
         --path "$out/model/checkpoint_best.pt" --bpe sentencepiece --sentencepiece-model "$out/pieces/model.model" \

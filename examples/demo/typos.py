@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import random
 import re
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -68,7 +68,7 @@ def misspell(word: str, draw: random.Random) -> str:
     return result
 
 
-@lru_cache(maxsize=None)
+@cache
 def slip(word: str, number: int) -> str:
     """One of the usual misspellings of a word, whatever the text.
 

@@ -1,4 +1,4 @@
-"""The numbers of one run of run.sh, as a page (report/report.md) and for programs (report/report.json).
+"""The numbers of one run of run.sh, as a page (OUT/report.md) and for programs (OUT/report.json).
 
     python report.py OUT --reference OUT/pieces/test.reference
 
@@ -35,7 +35,7 @@ from typing import Any
 import collect
 
 NOT_RUN = "not yet run"
-TRANSLATED = re.compile(r"Translated ([\d,]+) sentences \([\d,]+ tokens\) in ([\d.]+)s")
+TRANSLATED = re.compile(r"Translated ([\d,]+) sentences \([\d,]+ tokens\) in ([\d.]+)s \(([\d.]+) sentences/s")
 STAMP = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \| INFO \| ([\w.]+) \| (.*)", re.S)
 UPDATES = re.compile(r"num_updates[ =](\d+)")
 
@@ -102,8 +102,12 @@ def rouge(hypotheses: list[str], references: list[str]) -> tuple[dict[str, float
 
 def decoding_seconds(lines: list[str]) -> tuple[int, float]:
     """Sentences and seconds of fairseq's own stop watch, which leaves out loading; over all decodings in the log."""
-    found = [match for line in lines if (match := TRANSLATED.search(line))]
-    return sum(int(match[1].replace(",", "")) for match in found), sum(float(match[2]) for match in found)
+    sentences, seconds = 0, 0.0
+    for match in filter(None, map(TRANSLATED.search, lines)):
+        count, printed, rate = int(match[1].replace(",", "")), float(match[2]), float(match[3])
+        sentences += count
+        seconds += count / rate if printed < 10 and rate else printed  # it is rounded to tenths
+    return sentences, seconds
 
 
 def training(log: Path) -> dict[str, float] | None:
@@ -279,10 +283,8 @@ def page(found: dict[str, Any]) -> str:
 
 def run(args: argparse.Namespace) -> None:
     found = gather(args)
-    folder = args.out / "report"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "report.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    (folder / "report.md").write_text(page(found), encoding="utf-8")
+    (args.out / "report.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (args.out / "report.md").write_text(page(found), encoding="utf-8")
 
 
 def main() -> int:

@@ -102,13 +102,17 @@ check_flags() {
     for name in average max-iter step-tokens; do
         [[ ${opt[$name]} =~ ^[0-9]+$ ]] || die "--$name must be a whole number, 0 or above, but is '${opt[$name]}'"
     done
-    [[ ${opt[gpus]} == auto || ${opt[gpus]} =~ ^[0-9]+$ ]] || die "--gpus must be auto or a number, but is '${opt[gpus]}'"
-    [[ ${opt[metric]} == bleu || ${opt[metric]} == rouge ]] || die "--metric must be bleu or rouge, but is '${opt[metric]}'"
+    [[ ${opt[gpus]} == auto || ${opt[gpus]} =~ ^[0-9]+$ ]] ||
+        die "--gpus must be auto or a number, but is '${opt[gpus]}'"
+    [[ ${opt[metric]} == bleu || ${opt[metric]} == rouge ]] ||
+        die "--metric must be bleu or rouge, but is '${opt[metric]}'"
     [[ ${opt[dry-run]} ]] && return
     [[ -d ${opt[text]} ]] || die "--text ${opt[text]}: there is no such folder"
-    command -v fairseq-train >/dev/null || die "fairseq-train is not on the PATH: run make setup, or activate the environment"
+    command -v fairseq-train >/dev/null ||
+        die "fairseq-train is not on the PATH: run make setup, or activate the environment"
     local segmenter=${opt[segment]%% *}
-    [[ -z $segmenter ]] || command -v "$segmenter" >/dev/null || die "--segment: there is no command $segmenter: install it"
+    [[ -z $segmenter ]] || command -v "$segmenter" >/dev/null ||
+        die "--segment: there is no command $segmenter: install it"
 }
 
 count_gpus() { # torch is only asked where there is a driver: importing it takes seconds
@@ -152,7 +156,8 @@ commands_of() { # NAME: what a stage runs, whatever the machine and the place of
     text=$("do_$1")
     text=${text//"$out"/OUT}
     text=${text//"$root"/ROOT}
-    sed -E 's/ --cpu//; s/ --distributed-world-size [0-9]+//; s/env (CUDA_VISIBLE_DEVICES|OMP_NUM_THREADS)=[0-9]+ //' <<<"$text"
+    sed -E 's/ --cpu//; s/ --distributed-world-size [0-9]+//' <<<"$text" |
+        sed -E 's/env (CUDA_VISIBLE_DEVICES|OMP_NUM_THREADS)=[0-9]+ //'
 }
 
 input_of() { # NAME STAGE...: a line for each thing the stage starts from, which changes when that is made anew
@@ -244,7 +249,8 @@ sizes() {
         echo "--$side-layers ${opt[layers]} --$side-embed-dim ${opt[width]} --$side-ffn-embed-dim ${opt[ffn]}"
         echo "--$side-attention-heads ${opt[heads]}"
     done
-    echo "--dropout ${opt[dropout]} $([[ ${opt[separate]} ]] && echo --share-decoder-input-output-embed || echo --share-all-embeddings)"
+    echo "--dropout ${opt[dropout]}"
+    if [[ ${opt[separate]} ]]; then echo --share-decoder-input-output-embed; else echo --share-all-embeddings; fi
 }
 
 train() { # DATA FOLDER UPDATES LR WARMUP FLAGS...
@@ -253,9 +259,11 @@ train() { # DATA FOLDER UPDATES LR WARMUP FLAGS...
     read -ra model -d '' < <(sizes) || true
     # fairseq's own models need the --user-dir too: it lets torch read their checkpoints
     logged "${with_threads[@]}" fairseq-train "$data" --user-dir "$root/lev_plugins" --source-lang "$source" \
-        --target-lang "$target" "${device[@]}" --distributed-world-size $((gpus ? gpus : 1)) "${model[@]}" --label-smoothing "${opt[label-smoothing]}" --optimizer adam --adam-betas '(0.9,0.98)' \
+        --target-lang "$target" "${device[@]}" --distributed-world-size $((gpus ? gpus : 1)) "${model[@]}" \
+        --label-smoothing "${opt[label-smoothing]}" --optimizer adam --adam-betas '(0.9,0.98)' \
         --clip-norm 0 --lr "$lr" --lr-scheduler inverse_sqrt --warmup-updates "$warmup" --warmup-init-lr 1e-7 \
-        --max-tokens "${opt[tokens]}" --update-freq "$update_freq" --max-update "$updates" --save-dir "$folder" \
+        --max-tokens "${opt[tokens]}" --update-freq "$update_freq" "${all_sentences[@]}" \
+        --max-update "$updates" --save-dir "$folder" \
         --no-progress-bar --log-format simple --log-interval 50 --seed "${opt[seed]}" "$@"
 }
 
@@ -281,15 +289,17 @@ teach() { # FILE COMMAND-PREFIX... -- FLAGS...: decode with the teacher
     while [[ $1 != -- ]]; do prefix+=("$1") && shift; done
     shift
     captured "$file" "${prefix[@]}" fairseq-generate "$out/binarise/data" --user-dir "$root/lev_plugins" \
-        --source-lang "$source" --target-lang "$target" --task translation --path "$out/average/teacher.pt" "${device[@]}" \
-        --max-len-a 1.2 --max-len-b 10 "${teacher_lengths[@]}" --no-progress-bar "$@"
+        --source-lang "$source" --target-lang "$target" --task translation --path "$out/average/teacher.pt" \
+        "${device[@]}" --max-len-a 1.2 --max-len-b 10 "${teacher_lengths[@]}" "${all_sentences[@]}" \
+        --no-progress-bar "$@"
 }
 
 decode_shard() { # NUMBER
     local prefix=(env OMP_NUM_THREADS=1)
     ((gpus)) && prefix=(env "CUDA_VISIBLE_DEVICES=$(($1 % gpus))")
-    teach "$(shard_file "$1")" "${prefix[@]}" -- --gen-subset train --beam "${opt[beam]}" --max-tokens "${opt[tokens]}" \
-        --skip-invalid-size-inputs-valid-test --distributed-world-size "${opt[shards]}" --distributed-rank "$1"
+    teach "$(shard_file "$1")" "${prefix[@]}" -- --gen-subset train --beam "${opt[beam]}" \
+        --max-tokens "${opt[tokens]}" --skip-invalid-size-inputs-valid-test \
+        --distributed-world-size "${opt[shards]}" --distributed-rank "$1"
 }
 
 shard_file() {
@@ -315,7 +325,8 @@ collect_shards() {
     local shard files=()
     for ((shard = 0; shard < opt[shards]; shard++)); do files+=("$(shard_file "$shard")"); done
     logged python "$here/collect.py" --source "$out/pieces/train.$source" --reference "$out/pieces/train.$target" \
-        --longest "${opt[longest]}" --output "$out/distil/train.$target" --account "$out/distil/account.json" "${files[@]}"
+        --longest "${opt[longest]}" --output "$out/distil/train.$target" \
+        --account "$out/distil/account.json" "${files[@]}"
     logged cp "$out/pieces/train.$source" "$out/distil/train.$source"
 }
 
@@ -360,7 +371,8 @@ do_test_beam() {
 refine_test() { # MODEL FOLDER
     captured "$2/test.out" env OMP_NUM_THREADS=1 fairseq-generate "$out/binarise/data" --user-dir "$root/lev_plugins" \
         --source-lang "$source" --target-lang "$target" --task text_editing --path "$1/checkpoint_best.pt" \
-        "${device[@]}" "${levt_lengths[@]}" --gen-subset test --beam 1 --batch-size 1 --no-progress-bar --print-step \
+        "${device[@]}" "${levt_lengths[@]}" "${all_sentences[@]}" --gen-subset test --beam 1 --batch-size 1 \
+        --no-progress-bar --print-step \
         --iter-decode-max-iter "${opt[max-iter]}" --iter-decode-eos-penalty "${opt[gamma]}"
 }
 
@@ -405,9 +417,12 @@ prepare() {
     update_freq=1
     if ((opt[step-tokens])); then
         ((opt[step-tokens] % batch == 0)) ||
-            die "--step-tokens must be a multiple of --tokens times the number of GPUs, $batch, but is ${opt[step-tokens]}"
+            die "--step-tokens must be a multiple of --tokens times the number of GPUs, $batch, but is" \
+                "${opt[step-tokens]}"
         update_freq=$((opt[step-tokens] / batch))
     fi
+    # with its default of 8, fairseq drops a last batch of any other size, of a test as well (its issue 5036)
+    all_sentences=(--required-batch-size-multiple 1)
     teacher_lengths=(--max-source-positions "${opt[longest]}" --max-target-positions "${opt[longest]}")
     # a LevT also counts the <s> in front
     levt_lengths=(--max-source-positions $((opt[longest] + 1)) --max-target-positions $((opt[longest] + 1)))
@@ -420,7 +435,7 @@ main() {
     trap at_exit EXIT
     trap 'exit 143' TERM INT HUP
     run_stages
-    [[ ${opt[dry-run]} ]] || cat "$out/report/report.md"
+    [[ ${opt[dry-run]} ]] || cat "$out/report.md"
 }
 
 main "$@"; exit # on one line: bash reads on after a command, and this file may have changed by then

@@ -57,6 +57,7 @@ def convert(state: dict[str, Any]) -> dict[str, Any]:
         cfg = OmegaConf.to_container(convert_namespace_to_omegaconf(state["args"]), enum_to_str=True)
     task = {key: value for key, value in cfg["task"].items() if key != "noise"}
     return {
+        **state,
         "cfg": {
             **cfg,
             "model": new_options(old),
@@ -65,9 +66,7 @@ def convert(state: dict[str, Any]) -> dict[str, Any]:
         },
         "args": None,
         "model": convert_weights(state["model"], old),
-        "optimizer_history": [],
-        "task_state": {},
-        "extra_state": {},
+        "last_optimizer_state": None,
     }
 
 

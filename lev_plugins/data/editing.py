@@ -65,6 +65,14 @@ class TextEditingDataset(BaseWrapperDataset):
         super().set_epoch(epoch)
         self.epoch = epoch
 
+    def batch_by_size(self, indices: Any, *args: Any, **kwargs: Any) -> list[Any]:
+        """fairseq drops a last batch that is no multiple of --required-batch-size-multiple (8): here it stays."""
+        if not len(indices):
+            return []
+        batches = list(super().batch_by_size(indices, *args, **kwargs))
+        left = indices[sum(len(batch) for batch in batches) :]
+        return [*batches, left] if len(left) else batches
+
     def __getitem__(self, index: int) -> dict[str, Any]:
         pair: LanguagePairDataset = self.dataset
         target = pair.tgt[index] if pair.tgt is not None else None

@@ -151,7 +151,8 @@ class RefinementGenerator:
             draft = src_tokens.new_tensor([self.bos, self.eos]).repeat(batch, 1)
         tokens = draft.repeat_interleave(n, 0)
         lengths = src_tokens.ne(self.pad).sum(1).repeat_interleave(n)
-        limits = (lengths * self.options.max_ratio).clamp(min=self.options.max_ratio_floor).long()
+        least = max(self.options.max_ratio_floor, self.options.min_length + 2)  # 2: <s> and </s>
+        limits = (lengths * self.options.max_ratio).clamp(min=least).long()
         rows = torch.arange(batch * n, device=src_tokens.device)
         canvas = Canvas(tokens, self.ensemble.zeros(tokens), rows, limits, rows % n > 0)
         if self.options.retain_history:

@@ -9,6 +9,7 @@ Activations are batch first, (B, T, C). One polarity for attention masks: ``True
 
 from lev_plugins.layers.attention import CrossAttention, KeysValues, SelfAttention, attention_mask
 from lev_plugins.layers.embedding import TextEmbedding
+from lev_plugins.layers.linear import Linear, linear
 from lev_plugins.layers.transformer import DecoderLayer, EncoderLayer, LayerShape
 
 __all__ = [
@@ -17,7 +18,9 @@ __all__ = [
     "EncoderLayer",
     "KeysValues",
     "LayerShape",
+    "Linear",
     "SelfAttention",
     "TextEmbedding",
     "attention_mask",
+    "linear",
 ]

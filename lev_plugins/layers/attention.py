@@ -8,6 +8,8 @@ from typing import NamedTuple
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lev_plugins.layers.linear import Linear
+
 
 class KeysValues(NamedTuple):
     """What cross-attention needs of a source, computed once a sentence."""
@@ -48,8 +50,8 @@ class SelfAttention(nn.Module):
     def __init__(self, dim: int, heads: int, dropout: float = 0.0):
         super().__init__()
         self.heads, self.dropout = heads, dropout
-        self.in_proj = nn.Linear(dim, 3 * dim)  # queries, keys, values in one product
-        self.out_proj = nn.Linear(dim, dim)
+        self.in_proj = Linear(dim, 3 * dim)  # queries, keys, values in one product
+        self.out_proj = Linear(dim, dim)
         _init_projection(self.in_proj, 3, gain=1 / math.sqrt(2))
         _init_projection(self.out_proj, 1, gain=1.0)
 
@@ -67,9 +69,9 @@ class CrossAttention(nn.Module):
     def __init__(self, dim: int, heads: int, source_dim: int, dropout: float = 0.0):
         super().__init__()
         self.heads, self.dropout = heads, dropout
-        self.q_proj = nn.Linear(dim, dim)
-        self.kv_proj = nn.Linear(source_dim, 2 * dim)
-        self.out_proj = nn.Linear(dim, dim)
+        self.q_proj = Linear(dim, dim)
+        self.kv_proj = Linear(source_dim, 2 * dim)
+        self.out_proj = Linear(dim, dim)
         _init_projection(self.q_proj, 1, gain=1 / math.sqrt(2))
         _init_projection(self.kv_proj, 2, gain=1 / math.sqrt(2))
         _init_projection(self.out_proj, 1, gain=1.0)

@@ -9,6 +9,7 @@ from fairseq.utils import get_activation_fn
 from torch import Tensor, nn
 
 from lev_plugins.layers.attention import CrossAttention, KeysValues, SelfAttention
+from lev_plugins.layers.linear import Linear
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ class Residual(nn.Module):
 class FeedForward(nn.Module):
     def __init__(self, shape: LayerShape):
         super().__init__()
-        self.fc1 = nn.Linear(shape.dim, shape.ffn_dim)
-        self.fc2 = nn.Linear(shape.ffn_dim, shape.dim)
+        self.fc1 = Linear(shape.dim, shape.ffn_dim)
+        self.fc2 = Linear(shape.ffn_dim, shape.dim)
         self.activation = get_activation_fn(shape.activation)
         self.dropout = shape.activation_dropout
         for linear in (self.fc1, self.fc2):

@@ -23,7 +23,16 @@ from torch import Tensor, nn
 
 from lev_plugins.edits import align
 from lev_plugins.errors import require
-from lev_plugins.layers import DecoderLayer, EncoderLayer, KeysValues, LayerShape, TextEmbedding, attention_mask
+from lev_plugins.layers import (
+    DecoderLayer,
+    EncoderLayer,
+    KeysValues,
+    LayerShape,
+    Linear,
+    TextEmbedding,
+    attention_mask,
+    linear,
+)
 from lev_plugins.layers.embedding import token_embedding
 
 IGNORE = -100  # a label that no loss looks at
@@ -201,13 +210,13 @@ class LevTDecoder(nn.Module):
         h = self.features("token", states).flatten(0, 1)[holes]  # (n, C)
         if self.token_head is not None:
             return self.token_head(h)
-        return F.linear(h, self.embedding.tokens.weight[: self.vocabulary])
+        return linear(h, self.embedding.tokens.weight[: self.vocabulary])
 
 
-def head_projection(dim: int, classes: int) -> nn.Linear:
-    linear = nn.Linear(dim, classes, bias=False)
-    nn.init.normal_(linear.weight, std=dim**-0.5)
-    return linear
+def head_projection(dim: int, classes: int) -> Linear:
+    head = Linear(dim, classes, bias=False)
+    nn.init.normal_(head.weight, std=dim**-0.5)
+    return head
 
 
 @register_model("levt", dataclass=LevTConfig)
@@ -334,6 +343,8 @@ def roll_in(logits: Tensor, words: Tensor, pad: int, policy: str, generator: tor
     ``argmax`` and ``sample`` let the model insert (Algorithm 1 and Eq. 6); ``dae`` takes words of the batch at
     random, the ablation of Table 2b in which the model never sees its own insertions.
     """
+    if not logits.size(0):
+        return words[:0]
     if policy == "argmax":
         return logits.argmax(-1)
     if policy == "sample":

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,8 +62,8 @@ def succeed(*command: object, **options: object) -> Result:
     return result
 
 
-def train(data: Path, save_dir: Path, *flags: object) -> list[object]:
-    return ["fairseq-train", data, *TASK, *TINY, *ADAM, *QUIET, "--save-dir", save_dir, *flags]
+def train(data: Path, save_dir: Path, *flags: object, optimizer: Sequence[str] = ADAM) -> list[object]:
+    return ["fairseq-train", data, *TASK, *TINY, *optimizer, *QUIET, "--save-dir", save_dir, *flags]
 
 
 def generate(data: Path, path: object, *flags: object) -> list[object]:

@@ -19,15 +19,15 @@ from tests.integration.commands import (
 )
 
 
-def test_learns_to_reverse(toy: Path, trained: Path) -> None:
-    """A quality threshold: most of 100 unseen lines are reversed without a mistake, in few iterations."""
+def test_learns_the_toy_task(toy: Path, trained: Path) -> None:
+    """A quality threshold: nearly all of 100 unseen lines come out without a mistake, in few iterations."""
     log = succeed(*generate(toy, trained / "checkpoint_best.pt", "--print-step", "--batch-size", 32)).out
     targets, found = lines(log, "T"), hypotheses(log)
     exact = sum(found[n][1] == targets[n] for n in targets) / len(targets)
     steps = [int(step) for step in lines(log, "I").values()]
     assert len(targets) == len(steps) == 100
-    assert exact >= 0.6
-    assert sum(steps) / len(steps) < 4
+    assert exact >= 0.9
+    assert sum(steps) / len(steps) < 3
 
 
 def test_training_logs_every_policy_and_bleu(trained: Path) -> None:
@@ -43,7 +43,7 @@ def test_batch_1_is_batch_n_and_the_padding_side_is_moot(toy: Path, trained: Pat
     checkpoint = trained / "checkpoint_best.pt"
     one = succeed(*generate(toy, checkpoint, "--batch-size", 1, "--print-step")).out
     many = succeed(*generate(toy, checkpoint, "--batch-size", 50, "--print-step")).out
-    right = succeed(*generate(toy, checkpoint, "--batch-size", 50, "--print-step", "--left-pad-source", "False")).out
+    right = succeed(*generate(toy, checkpoint, "--batch-size", 50, "--print-step", "--left-pad-source")).out
     for other in (many, right):
         same_hypotheses(one, other)
         assert lines(one, "I") == lines(other, "I")
@@ -68,9 +68,9 @@ def test_a_perfect_draft_is_kept_in_one_iteration(toy: Path, trained: Path) -> N
 
 
 def test_a_draft_is_edited(toy: Path, trained: Path) -> None:
-    typed = succeed(*interactive(toy, trained / "checkpoint_best.pt"), stdin="w1 w2 w3\nw1 w2 w3\tw3 w9 w9 w1\n").out
+    typed = succeed(*interactive(toy, trained / "checkpoint_best.pt"), stdin="w1 w2 w3\nw1 w2 w3\tv1 v3\n").out
     found = hypotheses(typed)
-    assert found[1][1] == found[0][1] == "w3 w2 w1"
+    assert found[1][1] == found[0][1] == "v1 v2 v3"
 
 
 def test_history_shows_placeholders(toy: Path, trained: Path) -> None:
@@ -127,7 +127,6 @@ def test_reranking_chooses_among_candidates(toy: Path, trained: Path, teacher: P
 def test_min_words_and_max_ratio(toy: Path, trained: Path) -> None:
     best = trained / "checkpoint_best.pt"
     long = hypotheses(succeed(*generate(toy, best, "--min-words", 9)).out)
-    # the last iteration may delete again, but its placeholders make good what is missing
     assert all(len(words.split()) >= 9 for _, words in long.values())
     short = hypotheses(succeed(*generate(toy, best, "--max-ratio", 0, "--max-ratio-floor", 2)).out)
     assert all(words == "" for _, words in short.values())

@@ -39,14 +39,15 @@ def free_port() -> int:
 
 def test_two_processes_are_one_with_update_freq_2(toy: Path, tmp_path: Path) -> None:
     # without dropout, whose masks depend on the process; plain SGD does not blow rounding up as Adam does
-    flags = ["--optimizer", "sgd", "--dropout", 0, "--batch-size", 16, "--max-update", 10, "--log-interval", 1]
+    sgd = ["--optimizer", "sgd", "--lr", "0.1"]
+    flags = ["--dropout", 0, "--batch-size", 16, "--max-update", 10, "--log-interval", 1]
     flags += ["--disable-validation"]
-    one = succeed(*train(toy, tmp_path / "one", *flags, "--update-freq", 2))
+    one = succeed(*train(toy, tmp_path / "one", *flags, "--update-freq", 2, optimizer=sgd))
     two = ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp", "--distributed-world-size", "2"]
     two += ["--distributed-no-spawn", "--distributed-init-method", f"tcp://localhost:{free_port()}"]
     processes = [
         subprocess.Popen(
-            [str(part) for part in train(toy, tmp_path / "two", *flags, *two, "--distributed-rank", rank)],
+            [str(part) for part in train(toy, tmp_path / "two", *flags, *two, "--distributed-rank", rank, optimizer=sgd)],
             env=ENVIRONMENT,
             cwd=ROOT,
             stdout=subprocess.DEVNULL,

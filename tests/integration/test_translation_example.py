@@ -105,7 +105,7 @@ def test_every_stage_leaves_its_files(runs: tuple[Path, list[str], str, float]) 
         "levt/checkpoint_best.pt",
         "levt_oracle/checkpoint_best.pt",
     ]
-    files += ["distil/shard-1-of-2.out", "distil/train.en", "distil/train.de", "report/report.md", "report/report.json"]
+    files += ["distil/shard-1-of-2.out", "distil/train.en", "distil/train.de", "report.md", "report.json"]
     files += [f"{stage}/log" for stage in STAGES] + [f"{stage}/.done" for stage in STAGES]
     assert [name for name in files if not (out / name).exists()] == []
     assert (out / "distil" / "shard-0-of-2.out").stat().st_mtime == kept  # finished before the stop, not decoded again
@@ -124,7 +124,7 @@ def test_the_distilled_text_has_a_line_for_a_line(runs: tuple[Path, list[str], s
 
 def test_the_report_has_its_numbers(runs: tuple[Path, list[str], str, float]) -> None:
     out, _, printed, _ = runs
-    found = json.loads((out / "report" / "report.json").read_text())
+    found = json.loads((out / "report.json").read_text())
     assert len(found["systems"]) == 4
     for system in found["systems"].values():
         assert 0 <= system["scores"]["BLEU"] <= 100
@@ -137,7 +137,7 @@ def test_the_report_has_its_numbers(runs: tuple[Path, list[str], str, float]) ->
         assert 0 <= levt["edits"] <= 3
         assert levt["runs"] == pytest.approx(levt["edits"] + 1)
         assert sum(levt["table_of_iterations"].values()) == pytest.approx(100, abs=0.5)
-    text = (out / "report" / "report.md").read_text("utf-8")
+    text = (out / "report.md").read_text("utf-8")
     assert "not yet run" not in text
     assert printed.endswith(text)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import pickle
 
 import pytest
 import torch
-from torch.utils.data import DataLoader
 
 from lev_plugins.data.editing import RollIn, TextEditingDataset
 from lev_plugins.edits import apply_placeholders
@@ -49,14 +48,11 @@ def test_a_rollin_does_not_depend_on_the_batch() -> None:
         assert tensor_to_rows(alone["net_input"]["kept_tokens"]) == [kept[i]]
 
 
-def identity(examples: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return examples
-
-
 def test_a_rollin_does_not_depend_on_the_worker() -> None:
     dataset = training_set()
-    loaded = DataLoader(dataset, batch_size=1, num_workers=2, collate_fn=identity)
-    assert [examples[0]["missing"].tolist() for examples in loaded] == all_missing(dataset)
+    workers = [pickle.loads(pickle.dumps(dataset)) for _ in range(2)]  # what a worker process gets
+    torch.manual_seed(99)
+    assert [missing(workers[i % 2], i) for i in range(COUNT)] == all_missing(dataset)
 
 
 def test_reading_an_example_leaves_the_global_generator_alone() -> None:
@@ -208,6 +204,17 @@ def test_without_targets_tokens_are_counted_in_the_source() -> None:
     assert batch["target"] is None
     assert batch["ntokens"] == sum(len(row) for row in rows)
     assert set(batch["net_input"]) == {"src_tokens", "src_lengths"}
+
+
+@pytest.mark.parametrize("size", [1, 5, 8, 16])
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 19, 24])
+def test_batching_loses_no_sentence(count: int, size: int) -> None:
+    rows = random_rows(24, seed=1)
+    dataset = toy_dataset(rows, rows)
+    indices = dataset.ordered_indices()[:count]
+    batches = dataset.batch_by_size(indices, max_sentences=size, required_batch_size_multiple=8)
+    assert [index for batch in batches for index in batch] == indices.tolist()
+    assert all(len(batch) <= size for batch in batches)
 
 
 def test_no_examples_make_an_empty_batch() -> None:

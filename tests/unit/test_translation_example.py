@@ -22,14 +22,13 @@ RECIPES = sorted(path for path in (EXAMPLE / "recipes").glob("*.sh") if path.nam
 def helpers() -> Any:
     """The scripts as modules; other examples have files of the same names."""
     names = ("collect", "pieces", "report")
-    before = {name: sys.modules.pop(name, None) for name in names}
+    before = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     sys.path.insert(0, str(EXAMPLE))
     yield types.SimpleNamespace(**{name: importlib.import_module(name) for name in names})
     sys.path.remove(str(EXAMPLE))
     for name in names:
         sys.modules.pop(name)
-        if before[name] is not None:
-            sys.modules[name] = before[name]
+    sys.modules.update(before)
 
 
 def script(name: str, *args: Any) -> subprocess.CompletedProcess[str]:
@@ -48,7 +47,8 @@ def log(hypotheses: dict[int, str], steps: dict[int, int] | None = None, seconds
         lines += [f"S-{number}\t▁x", f"T-{number}\t▁y", f"H-{number}\t-0.25\t{text}", f"D-{number}\t-0.25\t{text}"]
         lines += [f"P-{number}\t-0.2500 -0.2500"]
         lines += [f"I-{number}\t{steps[number]}"] if steps else []
-    lines += [f"INFO:fairseq_cli.generate:Translated {len(hypotheses):,} sentences (12 tokens) in {seconds}s (2 sent"]
+    count, speed = f"{len(hypotheses):,} sentences (12 tokens)", f"{len(hypotheses) / seconds:.2f} sentences/s"
+    lines += [f"INFO:fairseq_cli.generate:Translated {count} in {seconds:.1f}s ({speed}"]
     return "\n".join([*lines, "Generate test with beam=5: BLEU4 = 1.00, 1/1/1/1"]) + "\n"
 
 
@@ -207,7 +207,7 @@ def report(folder: Path, *args: Any) -> subprocess.CompletedProcess[str]:
 
 
 GREEDY = log({1: "▁zwei ▁hunde ▁laufen", 0: "▁ein ▁hund ▁lä uf t ▁schnell"}, seconds=0.5)
-LEVT = log({0: "▁ein ▁hund ▁lä uf t ▁schnell", 1: "▁zwei ▁hunde ▁laufen ▁sehr"}, steps={0: 1, 1: 3}, seconds=0.1)
+LEVT = log({0: "▁ein ▁hund ▁lä uf t ▁schnell", 1: "▁zwei ▁hunde ▁laufen ▁sehr"}, steps={0: 1, 1: 3}, seconds=0.02)
 
 
 def test_report_has_every_number(tmp_path: Path) -> None:
@@ -219,18 +219,18 @@ def test_report_has_every_number(tmp_path: Path) -> None:
     (run / "distil" / "account.json").write_text('{"lines": 3, "decoded": 1, "kept_reference": [0, 2]}')
     done = report(run, "--max-iter", 4, "--beam", 3)
     assert done.returncode == 0, done.stderr
-    found = json.loads((run / "report" / "report.json").read_text())
+    found = json.loads((run / "report.json").read_text())
     greedy, levt = found["systems"]["test_greedy"], found["systems"]["test_levt"]
     assert levt["scores"] == {"BLEU": 100.0}
     assert 0 < greedy["scores"]["BLEU"] < 100
     assert "tok:none" in greedy["metric"]
-    assert (levt["edits"], levt["runs"], levt["ms_per_sentence"]) == (2.0, 3.0, 50.0)
+    assert (levt["edits"], levt["runs"], levt["ms_per_sentence"]) == (2.0, 3.0, 10.0)
     assert levt["table_of_iterations"] == {"1": 50.0, "2": 0.0, "3": 50.0, "4": 0.0}
     assert (greedy["edits"], greedy["runs"], greedy["ms_per_sentence"]) == (5.5, 5.5, 250.0)  # 7 and 4 tokens
     assert greedy["training"] == {"updates": 1200, "minutes": 10.5}  # two sessions, the pause between them left out
     assert found["distillation"] == {"lines": 3, "decoded": 1, "kept_reference": [0, 2], "decoding_minutes": 1.5}
-    text = (run / "report" / "report.md").read_text("utf-8")
-    assert "| LevT, distilled data | 100.00 | 2.00 | 3.00 | 50.0 | not yet run |" in text
+    text = (run / "report.md").read_text("utf-8")
+    assert "| LevT, distilled data | 100.00 | 2.00 | 3.00 | 10.0 | not yet run |" in text
     assert "| teacher, beam 3 | not yet run | not yet run | not yet run | not yet run | 10.5 (1,200 updates) |" in text
     assert "| iteration | 1 | 2 | 3 | 4 | mean |" in text
     assert "| LevT, distilled data | 50.0 | 0.0 | 50.0 | 0.0 | 2.00 |" in text
@@ -242,7 +242,7 @@ def test_report_has_every_number(tmp_path: Path) -> None:
 def test_report_of_nothing_says_so(tmp_path: Path) -> None:
     run = make_run(tmp_path, {})
     assert report(run).returncode == 0
-    text = (run / "report" / "report.md").read_text("utf-8")
+    text = (run / "report.md").read_text("utf-8")
     assert text.count("| not yet run | not yet run |") >= 4
     assert "Scored by" not in text
 
@@ -266,7 +266,7 @@ def test_report_refuses_what_does_not_add_up(tmp_path: Path, output: str, messag
 def test_report_segments_both_sides(tmp_path: Path) -> None:
     run = make_run(tmp_path, {"test_levt": LEVT})
     assert report(run, "--segment", "sed 's/./& /g'").returncode == 0
-    found = json.loads((run / "report" / "report.json").read_text())
+    found = json.loads((run / "report.json").read_text())
     assert found["systems"]["test_levt"]["scores"] == {"BLEU": 100.0}
     done = report(run, "--segment", "head -n 1")
     assert done.returncode == 2
@@ -297,7 +297,7 @@ def test_report_by_rouge(tmp_path: Path, helpers: Any, monkeypatch: pytest.Monke
         out=run, reference=run / "pieces" / "test.reference", metric="rouge", segment="", beam=5, max_iter=2
     )
     helpers.report.run(args)
-    text = (run / "report" / "report.md").read_text("utf-8")
+    text = (run / "report.md").read_text("utf-8")
     assert "|  | ROUGE-1 | ROUGE-2 | ROUGE-L | iterations |" in text
     assert "| LevT, distilled data | 100.00 | 100.00 | 100.00 | 2.00 |" in text
 

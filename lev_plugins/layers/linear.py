@@ -1,0 +1,70 @@
+"""Matrix products on a CPU by oneDNN.
+
+``torch.nn.Linear`` multiplies 32-bit floats with MKL, which on processors of other makers than its own leaves the wide
+vector units idle: on an AMD EPYC with AVX-512 it reaches 100 GFLOP/s a core where oneDNN, which is in every torch as
+well, reaches 230. On a GPU, in another precision, or where torch has no such operator, nothing changes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+_OPERATOR = getattr(torch.ops.mkldnn, "_linear_pointwise", None) if torch.backends.mkldnn.is_available() else None
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """(..., I), (O, I), (O,) -> (..., O), as ``torch.nn.functional.linear``.
+
+    >>> linear(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]), torch.tensor([0.5, 0.0]))
+    tensor([[11.5000,  2.0000]])
+    """
+    if not _fits(x, weight):
+        return F.linear(x, weight, bias)
+    if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad):
+        return _Linear.apply(x, weight, bias)
+    return _product(x, weight, bias)
+
+
+class Linear(nn.Linear):
+    def forward(self, x: Tensor) -> Tensor:
+        return linear(x, self.weight, self.bias)
+
+
+def _fits(x: Tensor, weight: Tensor) -> bool:
+    return (
+        _OPERATOR is not None
+        and x.device.type == "cpu"
+        and x.dtype == weight.dtype == torch.float32
+        and x.numel() > 0
+        and bool(torch.backends.mkldnn.enabled)
+        and not torch.is_autocast_enabled("cpu")
+    )
+
+
+def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    assert _OPERATOR is not None
+    return _OPERATOR(x, weight, bias, "none", [], "")  # "none": no activation fused to it
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        ctx.has_bias = bias is not None
+        return _product(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        x, weight = ctx.saved_tensors
+        gradient = gradients[0].flatten(0, -2)  # (n, O)
+        for_x, for_weight, for_bias = ctx.needs_input_grad
+        return (
+            _product(gradient, weight.t(), None).view_as(x) if for_x else None,
+            # (I, n) x (n, O), transposed: the order in which many output classes cost least
+            _product(x.flatten(0, -2).t(), gradient.t(), None).t() if for_weight else None,
+            gradient.sum(0) if ctx.has_bias and for_bias else None,
+        )
