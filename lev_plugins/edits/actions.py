@@ -6,18 +6,13 @@ import torch
 from torch import Tensor
 
 
-def deletable(tokens: Tensor, pad: int) -> Tensor:
+def deletable(tokens: Tensor, bos: int, eos: int, pad: int) -> Tensor:
     """Where a token may be deleted: everywhere but at the two boundaries and on padding.
 
-    >>> deletable(torch.tensor([[0, 11, 12, 2, 1]]), pad=1).int()   # 0 = <s>, 2 = </s>, 1 = <pad>
+    >>> deletable(torch.tensor([[0, 11, 12, 2, 1]]), bos=0, eos=2, pad=1).int()
     tensor([[0, 1, 1, 0, 0]], dtype=torch.int32)
     """
-    inner = tokens.ne(pad)  # (B, N), True = a token
-    followed = torch.zeros_like(inner)
-    followed[:, :-1] = inner[:, 1:]
-    preceded = torch.zeros_like(inner)
-    preceded[:, 1:] = inner[:, :-1]
-    return inner & followed & preceded
+    return tokens.ne(bos) & tokens.ne(eos) & tokens.ne(pad)
 
 
 def apply_deletions(

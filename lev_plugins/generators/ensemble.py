@@ -30,6 +30,12 @@ class Memories:
 
 
 def mean_log_probs(logits: list[Tensor]) -> Tensor:
+    """The logarithm of the models' mean probability.
+
+    >>> one, other = torch.tensor([0.5, 0.5]).log(), torch.tensor([0.1, 0.9]).log()
+    >>> mean_log_probs([one, other]).exp()
+    tensor([0.3000, 0.7000])
+    """
     log_probs = [F.log_softmax(each.float(), -1) for each in logits]
     if len(log_probs) == 1:
         return log_probs[0]

@@ -97,6 +97,7 @@ class RefinementGenerator:
         self.options, self.reranker, self.tgt_dict = options, reranker, tgt_dict
         self.bos, self.pad, self.eos = tgt_dict.bos(), tgt_dict.pad(), tgt_dict.eos()
         self.placeholder = self.ensemble.placeholder
+        self.own_placeholder = self.placeholder != tgt_dict.unk()
         self.random = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
 
     @torch.no_grad()
@@ -163,7 +164,7 @@ class RefinementGenerator:
     def _delete(self, canvas: Canvas, memory: Any) -> Any:
         """y' = E(y, d); returns the pass for the placeholder step to reuse."""
         passes = None
-        words = deletable(canvas.tokens, self.pad)
+        words = deletable(canvas.tokens, self.bos, self.eos, self.pad)
         if bool(words.any()):  # else all are empty, and there is nothing to skip past
             passes = self.ensemble.states("deletion", canvas.tokens, memory)
             deleted = self.ensemble.deletion(passes).argmax(-1).bool() & words
@@ -209,10 +210,10 @@ class RefinementGenerator:
         if rows.numel():
             found = holes[rows]
             log_probs = self.ensemble.tokens(canvas.tokens, memory, rows, found)  # (n, V)
-            choice = log_probs.clone()
-            choice[:, [self.bos, self.pad, self.eos]] = -math.inf  # no word; the probabilities stay as they are
+            if self.own_placeholder:  # <s>, <pad> and </s> are no words; fairseq's way is to let them be chosen
+                log_probs[:, [self.bos, self.pad, self.eos]] = -math.inf
             sampled = canvas.sampled[rows][:, None].expand_as(found)[found]
-            picked = self._pick(choice, sampled)
+            picked = self._pick(log_probs, sampled)
             words = canvas.tokens.clone()
             words[holes] = picked
             canvas.tokens = apply_tokens(canvas.tokens, holes, words)
@@ -273,7 +274,11 @@ class RefinementGenerator:
 
 
 def same_rows(x: Tensor, y: Tensor | None, fill: float) -> Tensor:
-    """(B,) True where two rows hold the same, however much padding follows."""
+    """(B,) True where two rows hold the same, however much padding follows.
+
+    >>> same_rows(torch.tensor([[0, 11, 2, 1], [0, 2, 1, 1]]), torch.tensor([[0, 11, 2], [0, 12, 2]]), fill=1)
+    tensor([ True, False])
+    """
     if y is None:
         return torch.zeros(x.size(0), dtype=torch.bool, device=x.device)
     width = min(x.size(1), y.size(1))

@@ -47,7 +47,10 @@ def test_two_processes_are_one_with_update_freq_2(toy: Path, tmp_path: Path) -> 
     two += ["--distributed-no-spawn", "--distributed-init-method", f"tcp://localhost:{free_port()}"]
     processes = [
         subprocess.Popen(
-            [str(part) for part in train(toy, tmp_path / "two", *flags, *two, "--distributed-rank", rank, optimizer=sgd)],
+            [
+                str(part)
+                for part in train(toy, tmp_path / "two", *flags, *two, "--distributed-rank", rank, optimizer=sgd)
+            ],
             env=ENVIRONMENT,
             cwd=ROOT,
             stdout=subprocess.DEVNULL,

@@ -178,11 +178,11 @@ def test_edit_operations_leave_their_arguments_alone(
     arguments = (tokens, target, mask, counts, scores)
     before = [argument.clone() for argument in arguments]
     align(tokens, target, PAD)
-    deletable(tokens, PAD)
+    deletable(tokens, BOS, EOS, PAD)
     apply_deletions(tokens, mask, PAD, scores)
     apply_placeholders(tokens, counts, HOLE, PAD, scores=scores)
     apply_tokens(tokens, mask, tokens + 1)
-    insertion_labels(tokens, mask & deletable(tokens, PAD), PAD)
+    insertion_labels(tokens, mask & deletable(tokens, BOS, EOS, PAD), PAD)
     assert all(argument.equal(copy) for argument, copy in zip(arguments, before, strict=True))
 
 
@@ -199,7 +199,7 @@ def rows_of(words: int = 5) -> st.SearchStrategy[list[list[int]]]:
 @thorough
 @given(rows_of())
 def test_everything_between_the_boundaries_is_deletable(rows: list[list[int]]) -> None:
-    allowed = deletable(rows_to_tensor(rows), PAD)
+    allowed = deletable(rows_to_tensor(rows), BOS, EOS, PAD)
     for mask, row in zip(allowed.tolist(), rows, strict=True):
         assert mask[: len(row)] == [False] + [True] * (len(row) - 2) + [False]
         assert not any(mask[len(row) :])
@@ -263,7 +263,7 @@ def test_words_go_into_the_holes_and_nowhere_else(rows: list[list[int]], data: s
 @given(rows_of(words=2), st.data())
 def test_labels_of_a_deletion_mask_are_as_cheap_as_an_alignment(rows: list[list[int]], data: st.DataObject) -> None:
     target = rows_to_tensor(rows)
-    missing = torch.tensor(data.draw(masks_for(target))) & deletable(target, PAD)
+    missing = torch.tensor(data.draw(masks_for(target))) & deletable(target, BOS, EOS, PAD)
     labels = insertion_labels(target, missing, PAD)
     matched = align(labels.tokens, target, PAD).matched
     through_alignment = (~matched & target.ne(PAD)).sum(1)
@@ -274,7 +274,7 @@ def test_labels_of_a_deletion_mask_are_as_cheap_as_an_alignment(rows: list[list[
 @given(rows_of(words=2), st.data())
 def test_labels_of_a_deletion_mask_give_the_target_back(rows: list[list[int]], data: st.DataObject) -> None:
     target = rows_to_tensor(rows)
-    missing = torch.tensor(data.draw(masks_for(target))) & deletable(target, PAD)
+    missing = torch.tensor(data.draw(masks_for(target))) & deletable(target, BOS, EOS, PAD)
     kept, counts = insertion_labels(target, missing, PAD)
     opened, _ = apply_placeholders(kept, counts, HOLE, PAD, width=target.size(1))
     assert opened.eq(HOLE).equal(missing)

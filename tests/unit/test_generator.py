@@ -20,6 +20,7 @@ from tests.helpers import (
     BOS,
     EOS,
     PAD,
+    UNK,
     lively_model,
     random_rows,
     rows_to_tensor,
@@ -101,8 +102,7 @@ def slow_refine(
 
         if given != [BOS, EOS]:
             chances = probabilities(models, "deletion", given, source)
-            inner = range(1, len(y) - 1)
-            y = [pair for i, pair in enumerate(y) if i not in inner or chances[i, 1] <= chances[i, 0]]
+            y = [pair for i, pair in enumerate(y) if pair[0] in (BOS, EOS) or chances[i, 1] <= chances[i, 0]]
         left = [token for token, _ in y]
         history.append(left)
         if options.adaptive and y == backup:  # a direct loop
@@ -123,7 +123,8 @@ def slow_refine(
             words = []
             for row in chances:
                 row = row.clone()
-                row[[BOS, PAD, EOS]] = -1.0
+                if plh != UNK:  # with <unk> as the placeholder all is as in fairseq, which allows these
+                    row[[BOS, PAD, EOS]] = -1.0
                 words.append((int(row.argmax()), math.log(float(row.max()))))
             y = [words.pop(0) if token == plh else (token, score) for token, score in y]
         filled = [token for token, _ in y]
