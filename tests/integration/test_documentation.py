@@ -12,6 +12,7 @@ from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
 
+import lev_plugins  # noqa: F401  registers
 from tests.integration.commands import ROOT, run, succeed
 
 
