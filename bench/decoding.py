@@ -55,18 +55,6 @@ def measure(
     }
 
 
-def comparable(theirs: System, rows: list[Tensor], device: torch.device) -> list[Tensor]:
-    """The sentences in whose output fairseq puts no <s>, </s> or <pad> between words, which our decoder never does."""
-    decode, dictionary = their_decoder(theirs, device), theirs.task.target_dictionary
-    specials = torch.tensor([dictionary.bos(), dictionary.eos(), dictionary.pad()], device=device)
-    kept = []
-    for row in rows:
-        ((hypothesis,),) = decode(batches([row], 1, theirs.task.source_dictionary, device)[0])
-        if not torch.isin(hypothesis["tokens"][1:-1], specials).any():
-            kept.append(row)
-    return kept
-
-
 def their_decoder(system: System, device: torch.device) -> Callable[[dict[str, Any]], Any]:
     model = systems.for_decoding(system.model, device)
     generator = systems.their_generator(system.task.target_dictionary)

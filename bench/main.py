@@ -20,7 +20,6 @@ from bench.systems import Size, System, Weights, autoregressive, ours, theirs
 from lev_plugins.errors import require
 
 FORMAT = 1  # of the JSON
-SPARE = 2  # how many times the sentences that are wanted are at hand, for some may have to be left out
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ def synthetic_work(plan: Plan, kept: Path | None) -> Work:
     small = weights.kept_or_trained(kept, plan.small, plan.updates, plan.batch, plan.learning_rate)
     grown = weights.grow(small, plan.widening, plan.layers, plan.words)
     said = plan.small.words  # the words that occur
-    wanted = SPARE * max(sentences for _, sentences, _ in plan.decoded)
+    wanted = max(sentences for _, sentences, _ in plan.decoded)
     enough = weights.sentences(plan.train_tokens, said, seed=2)
     origin = (
         f"trained for {plan.updates} updates of {plan.batch} synthetic sentences at width {plan.small.dim}, with "
@@ -126,7 +125,7 @@ def synthetic_work(plan: Plan, kept: Path | None) -> Work:
 
 def real_work(checkpoint: Path, data: Path, plan: Plan) -> Work:
     loaded, test, train = weights.from_checkpoint(checkpoint, data)
-    wanted = SPARE * max(sentences for _, sentences, _ in plan.decoded)
+    wanted = max(sentences for _, sentences, _ in plan.decoded)
     every = max(1, len(test) // wanted)
     sources = [test.src[i] for i in range(0, len(test), every)][:wanted]
     return Work(loaded, sources, weights.one_batch(train, plan.train_tokens), "--checkpoint")
@@ -140,23 +139,15 @@ def measure(work: Work, plan: Plan, device: torch.device, quiet: bool) -> dict[s
         "plan": asdict(plan),
         "model": describe(work, own),
     }
-    rows = decoding.comparable(peer, work.sources, device)
-    require(
-        bool(rows), "fairseq put a <s>, </s> or <pad> between the words of every output: train the model for longer"
-    )
-    found["left_out"] = {
-        "of": len(work.sources),
-        "because fairseq says <s>, </s> or <pad>": len(work.sources) - len(rows),
-    }
     found["decoding"] = [
-        decoding.measure(work.weights, peer, own, rows[:count], batch, repetitions, device, quiet)
+        decoding.measure(work.weights, peer, own, work.sources[:count], batch, repetitions, device, quiet)
         for batch, count, repetitions in plan.decoded
     ]
     left_to_right = autoregressive(work.weights)
     found["autoregressive"] = [
         line
         for batch, count, _ in plan.decoded
-        for line in decoding.measure_autoregressive(work.weights, left_to_right, rows[:count], batch, device)
+        for line in decoding.measure_autoregressive(work.weights, left_to_right, work.sources[:count], batch, device)
     ]
     found["training"] = training.measure(peer, own, work.training, plan.train_repetitions, device, quiet)
     labels = training.measure_labels(peer, work.training, plan.label_repetitions, device, quiet)

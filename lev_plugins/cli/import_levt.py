@@ -87,6 +87,8 @@ def old_options(state: dict[str, Any]) -> dict[str, Any]:
         ("no_token_positional_embeddings", False),
         ("layernorm_embedding", False),
         ("no_cross_attention", False),
+        ("cross_self_attention", False),
+        ("no_decoder_final_norm", False),
     ):
         require(
             options.get(flag, harmless) == harmless,
@@ -95,10 +97,11 @@ def old_options(state: dict[str, Any]) -> dict[str, Any]:
     for side in ("encoder", "decoder"):
         layerdrop = f"{side}_layers_to_keep"
         require(not options.get(layerdrop), f"levt has no counterpart of --{layerdrop.replace('_', '-')}")
-    require(
-        options.get("decoder_output_dim", options["decoder_embed_dim"]) == options["decoder_embed_dim"],
-        "levt has no counterpart of a --decoder-output-dim other than --decoder-embed-dim",
-    )
+    for name in ("decoder_input_dim", "decoder_output_dim"):
+        require(
+            options.get(name, options["decoder_embed_dim"]) == options["decoder_embed_dim"],
+            f"levt has no counterpart of a --{name.replace('_', '-')} other than --decoder-embed-dim",
+        )
     return options
 
 

@@ -323,7 +323,7 @@ class LevT(BaseFairseqModel):
         word_logits = decoder.token_logits(decoder.states("token", opened, memory), hole_index)
 
         with torch.no_grad():  # y_del, Eq. (6)
-            inserted = roll_in(word_logits, words, self.pad, rollin, generator)
+            inserted = roll_in(word_logits, words[hole_index], rollin, generator)
             edited = words.scatter(0, hole_index, inserted).view_as(target)
             if draft is not None and from_draft is not None:
                 edited = mix_rows(from_draft, draft, edited, self.pad)
@@ -337,21 +337,20 @@ class LevT(BaseFairseqModel):
         )
 
 
-def roll_in(logits: Tensor, words: Tensor, pad: int, policy: str, generator: torch.Generator | None = None) -> Tensor:
+def roll_in(logits: Tensor, words: Tensor, policy: str, generator: torch.Generator | None = None) -> Tensor:
     """The tokens that fill the holes before the deletion policy looks: (n, V) -> (n,).
 
-    ``argmax`` and ``sample`` let the model insert (Algorithm 1 and Eq. 6); ``dae`` takes words of the batch at
-    random, the ablation of Table 2b in which the model never sees its own insertions.
+    ``argmax`` and ``sample`` let the model insert (Algorithm 1 and Eq. 6). ``dae`` draws from the batch's missing
+    ``words`` (n,): the ablation of Table 2b, in which the model never sees its own insertions.
     """
     if not logits.size(0):
-        return words[:0]
+        return words
     if policy == "argmax":
         return logits.argmax(-1)
     if policy == "sample":
         return torch.multinomial(logits.float().softmax(-1), 1, generator=generator)[:, 0]
     if policy == "dae":
-        weights = words.ne(pad).float()
-        return words[torch.multinomial(weights, logits.size(0), replacement=True, generator=generator)]
+        return words[torch.randint(words.size(0), words.shape, generator=generator, device=words.device)]
     raise ValueError(f"the deletion roll-in must be one of {', '.join(ROLLINS)}, but is {policy!r}")
 
 

@@ -273,36 +273,37 @@ def test_a_task_that_prepares_no_edits_is_refused() -> None:
 
 def test_argmax_rolls_in_the_best_words() -> None:
     logits = torch.randn(7, 24)
-    assert roll_in(logits, torch.zeros(3), PAD, "argmax").tolist() == [int(row.argmax()) for row in logits]
+    assert roll_in(logits, torch.zeros(7), "argmax").tolist() == [int(row.argmax()) for row in logits]
 
 
 def test_sampling_rolls_in_words_as_often_as_the_model_says() -> None:
     probabilities = torch.tensor([0.1, 0.2, 0.3, 0.4])
     logits = probabilities.log().expand(8000, 4)
-    drawn = roll_in(logits, torch.zeros(3), PAD, "sample", torch.Generator().manual_seed(1))
+    drawn = roll_in(logits, torch.zeros(8000), "sample", torch.Generator().manual_seed(1))
     shares = torch.bincount(drawn, minlength=4) / 8000
     assert (shares - probabilities).abs().max() < 4 * (0.25 / 8000) ** 0.5
 
 
-def test_dae_rolls_in_words_of_the_batch_and_no_padding() -> None:
-    words = torch.tensor([5, 6, 7, PAD, PAD])
-    drawn = roll_in(torch.zeros(300, 24), words, PAD, "dae", torch.Generator().manual_seed(1))
+def test_dae_rolls_in_the_missing_words_at_random() -> None:
+    words = torch.tensor([5, 6, 7]).repeat(100)
+    drawn = roll_in(torch.zeros(300, 24), words, "dae", torch.Generator().manual_seed(1))
+    assert not drawn.equal(words)
     assert set(drawn.tolist()) == {5, 6, 7}
 
 
 @pytest.mark.parametrize("policy", ["sample", "dae"])
 def test_a_random_rollin_draws_from_the_given_generator(policy: str) -> None:
-    logits, words = torch.randn(40, 24), torch.arange(4, 24)
+    logits, words = torch.randn(40, 24), torch.arange(4, 24).repeat(2)
     before = torch.random.get_rng_state()
-    first, second = (roll_in(logits, words, PAD, policy, torch.Generator().manual_seed(5)) for _ in range(2))
-    other = roll_in(logits, words, PAD, policy, torch.Generator().manual_seed(6))
+    first, second = (roll_in(logits, words, policy, torch.Generator().manual_seed(5)) for _ in range(2))
+    other = roll_in(logits, words, policy, torch.Generator().manual_seed(6))
     assert torch.random.get_rng_state().equal(before)
     assert first.equal(second) and not first.equal(other)
 
 
 def test_an_unknown_rollin_is_refused() -> None:
     with pytest.raises(ValueError, match="must be one of argmax, sample, dae, but is 'greedy'"):
-        roll_in(torch.zeros(1, 4), torch.zeros(1), PAD, "greedy")
+        roll_in(torch.zeros(1, 4), torch.zeros(1), "greedy")
 
 
 def test_mixed_rows_are_padded_to_the_wider() -> None:
