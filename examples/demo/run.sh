@@ -126,12 +126,12 @@ progress() {
 train() {
     rm -rf "$out/model"
     OMP_NUM_THREADS=$threads fairseq-train "$out/data" "${common[@]}" --seed 1 \
-        --draft-lang draft --rollin-alpha 0.8 --rollin-beta 0.8 \
+        --draft-lang draft --rollin-alpha 0.8 --rollin-beta 1.0 \
         --arch levt_tiny --share-all-embeddings --max-insertions 31 \
         --encoder-embed-dim 128 --encoder-ffn-embed-dim 256 --encoder-attention-heads 4 --encoder-normalize-before \
         --decoder-embed-dim 128 --decoder-ffn-embed-dim 256 --decoder-attention-heads 4 --decoder-normalize-before \
         --dropout 0 --criterion dual_policy \
-        --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1 --max-tokens 1500 --max-update "$updates" \
+        --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1 --max-tokens 2000 --max-update "$updates" \
         --lr 0.002 --lr-scheduler polynomial_decay --warmup-updates "$((updates / 10))" --total-num-update "$updates" \
         --validate-interval-updates "$((updates / 5 > 0 ? updates / 5 : 1))" --save-dir "$out/model" \
         --no-epoch-checkpoints --no-progress-bar --log-format json --log-interval 50 2>&1 | progress
@@ -141,7 +141,7 @@ train() {
 decode() {
     OMP_NUM_THREADS=$threads fairseq-generate "$out/data" "${common[@]}" --draft-lang draft --gen-subset test \
         --path "$out/model/checkpoint_best.pt" --bpe sentencepiece --sentencepiece-model "$out/pieces/model.model" \
-        --max-tokens 4000 --retain-iter-history --print-step
+        --max-tokens 4000 --retain-iter-history --print-step --iter-decode-max-iter 0
 }
 
 how_to_go_on() {
@@ -150,7 +150,7 @@ how_to_go_on() {
 Your own sentence (a line is: source TAB draft):
 
   text='Retrun the vlaues of the functoin.'
-  printf '%s\t%s\n' "\$text" "\$text" | fairseq-interactive $shown/data ${common[*]} --path $shown/model/checkpoint_best.pt \\
+  printf '%s\t%s\n' "\$text" "\$text" | fairseq-interactive $shown/data ${common[*]} --path $shown/model/checkpoint_best.pt --iter-decode-max-iter 0 \\
       --bpe sentencepiece --sentencepiece-model $shown/pieces/model.model | grep '^D-' | cut -f3
 EOF
 }
