@@ -113,14 +113,17 @@ binarise() {
     done
 }
 
-# passes a training log on, and shows what validation says
+# passes a training log on, line by line as it comes, and shows what validation says
 progress() {
-    awk -F'"' -v screen='cat >&3' '{ print; fflush() } /"valid_loss"/ {
-        for (i = 2; i < NF; i += 2) v[$i] = $(i + 2)
-        printf "    update %s: validation loss %s, %s %% of the missing pieces right\n", \
-            v["valid_num_updates"], v["valid_loss"], v["valid_token_accuracy"] | screen
-        fflush(screen)
-    }'
+    local line loss accuracy
+    while IFS= read -r line; do
+        printf '%s\n' "$line"
+        [[ $line =~ '"valid_loss": "'([^\"]+) ]] || continue
+        loss=${BASH_REMATCH[1]}
+        [[ $line =~ '"valid_token_accuracy": "'([^\"]+) ]] && accuracy=${BASH_REMATCH[1]}
+        [[ $line =~ '"valid_num_updates": "'([^\"]+) ]] &&
+            say "    update ${BASH_REMATCH[1]}: validation loss $loss, $accuracy % of the missing pieces right"
+    done
 }
 
 train() {
