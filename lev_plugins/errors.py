@@ -86,6 +86,11 @@ def chain(error: BaseException) -> list[BaseException]:
     return links
 
 
+def explained(error: BaseException) -> tuple[BaseException | None, str | None]:
+    """The first error of the chain that we know something about, and what it means."""
+    return next(((link, hint) for link in chain(error) if (hint := explain(link)) is not None), (None, None))
+
+
 def explain_at_exit() -> None:
     """In a fairseq command, end a failure with one line that says what to do.
 
@@ -96,10 +101,10 @@ def explain_at_exit() -> None:
     previous: Callable[..., Any] = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        found = [(link, hint) for link in chain(error) if (hint := explain(link)) is not None]
-        if not found or not isinstance(found[0][0], UserError):
+        cause, hint = explained(error)
+        if not isinstance(cause, UserError):
             previous(kind, error, trace)
-        if found:
-            sys.stderr.write(f"lev-plugins: error: {found[0][1]}\n")
+        if hint is not None:
+            sys.stderr.write(f"lev-plugins: error: {hint}\n")
 
     sys.excepthook = hook

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol
 
-from lev_plugins.errors import chain, explain
+from lev_plugins.errors import explained
 
 # the module lev_plugins.cli.NAME; the command has a dash for each underscore
 COMMANDS = ["path", "average", "import_levt"]
@@ -28,10 +28,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return args.run(args)
     except Exception as error:
-        hints = [hint for link in chain(error) if (hint := explain(link)) is not None]
-        if not hints:  # a fault of ours, not of the user's: let the traceback be seen
+        _, hint = explained(error)
+        if hint is None:  # a fault of ours, not of the user's: let the traceback be seen
             raise
-        sys.stderr.write(f"lev-plugins: error: {hints[0]}\n")
+        sys.stderr.write(f"lev-plugins: error: {hint}\n")
         return 2
 
 

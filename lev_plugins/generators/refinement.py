@@ -223,7 +223,7 @@ class RefinementGenerator:
     def _pick(self, scores: Tensor, sampled: Tensor) -> Tensor:
         """(n, ..., classes) -> (n, ...): the best class, or a drawn one in the rows of ``sampled`` (n,)."""
         best = scores.argmax(-1)
-        if bool(sampled.any()):
+        if self.options.candidates > 1 and bool(sampled.any()):  # one candidate: do not ask the device
             weights = (scores[sampled].float() / self.options.temperature).softmax(-1)
             flat = weights.flatten(0, -2).cpu()
             drawn = torch.multinomial(flat, 1, generator=self.random)
