@@ -71,9 +71,11 @@ def apply_placeholders(
 
 
 def apply_tokens(tokens: Tensor, holes: Tensor, words: Tensor) -> Tensor:
-    """Put ``words`` where ``holes`` is True; both are (B, N).
+    """Fill the n ``holes`` of (B, N), row by row, with ``words`` (n,).
 
-    >>> apply_tokens(torch.tensor([[0, 9, 2]]), torch.tensor([[0, 1, 0]]).bool(), torch.tensor([[5, 6, 7]]))
-    tensor([[0, 6, 2]])
+    >>> y = torch.tensor([[0, 9, 2], [0, 9, 2]])
+    >>> apply_tokens(y, y.eq(9), torch.tensor([5, 6]))
+    tensor([[0, 5, 2],
+            [0, 6, 2]])
     """
-    return torch.where(holes, words, tokens)
+    return tokens.masked_scatter(holes, words)

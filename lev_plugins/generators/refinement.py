@@ -214,11 +214,8 @@ class RefinementGenerator:
                 log_probs[:, [self.bos, self.pad, self.eos]] = -math.inf
             sampled = canvas.sampled[rows][:, None].expand_as(found)[found]
             picked = self._pick(log_probs, sampled)
-            words = canvas.tokens.clone()
-            words[holes] = picked
-            canvas.tokens = apply_tokens(canvas.tokens, holes, words)
-            canvas.scores = canvas.scores.clone()
-            canvas.scores[holes] = log_probs.gather(1, picked[:, None])[:, 0]
+            canvas.tokens = apply_tokens(canvas.tokens, holes, picked)
+            canvas.scores = apply_tokens(canvas.scores, holes, log_probs.gather(1, picked[:, None])[:, 0])
 
     def _pick(self, scores: Tensor, sampled: Tensor) -> Tensor:
         """(n, ..., classes) -> (n, ...): the best class, or a drawn one in the rows of ``sampled`` (n,)."""

@@ -126,7 +126,7 @@ def test_applying_the_labels_gives_the_target(pairs: list[tuple[list[int], list[
     labels = insertion_labels(target, missing, PAD)
     assert tensor_to_rows(left) == tensor_to_rows(labels.tokens)
     opened, _ = apply_placeholders(labels.tokens, labels.counts, HOLE, PAD, width=target.size(1))
-    assert apply_tokens(opened, opened.eq(HOLE), target).tolist() == target.tolist()
+    assert apply_tokens(opened, opened.eq(HOLE), target[opened.eq(HOLE)]).tolist() == target.tolist()
 
 
 @thorough
@@ -181,7 +181,7 @@ def test_edit_operations_leave_their_arguments_alone(
     deletable(tokens, BOS, EOS, PAD)
     apply_deletions(tokens, mask, PAD, scores)
     apply_placeholders(tokens, counts, HOLE, PAD, scores=scores)
-    apply_tokens(tokens, mask, tokens + 1)
+    apply_tokens(tokens, mask, tokens[mask] + 1)
     insertion_labels(tokens, mask & deletable(tokens, BOS, EOS, PAD), PAD)
     assert all(argument.equal(copy) for argument, copy in zip(arguments, before, strict=True))
 
@@ -254,7 +254,7 @@ def test_placeholders_fit_a_width_given_beforehand() -> None:
 def test_words_go_into_the_holes_and_nowhere_else(rows: list[list[int]], data: st.DataObject) -> None:
     tokens = rows_to_tensor(rows)
     holes = data.draw(masks_for(tokens))
-    filled = apply_tokens(tokens, torch.tensor(holes), tokens + 50).tolist()
+    filled = apply_tokens(tokens, torch.tensor(holes), tokens[torch.tensor(holes)] + 50).tolist()
     for row, mask, old in zip(filled, holes, tokens.tolist(), strict=True):
         assert row == [token + 50 if hole else token for token, hole in zip(old, mask, strict=True)]
 
@@ -278,7 +278,7 @@ def test_labels_of_a_deletion_mask_give_the_target_back(rows: list[list[int]], d
     kept, counts = insertion_labels(target, missing, PAD)
     opened, _ = apply_placeholders(kept, counts, HOLE, PAD, width=target.size(1))
     assert opened.eq(HOLE).equal(missing)
-    assert apply_tokens(opened, missing, target).equal(target)
+    assert apply_tokens(opened, missing, target[missing]).equal(target)
 
 
 @thorough
