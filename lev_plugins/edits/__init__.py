@@ -7,6 +7,7 @@ Shapes: B batch, N length of the edited sequence, T length of the target, K inse
 A *slot* is the gap between two neighbouring tokens: a row of N tokens has N - 1 slots.
 """
 
+from lev_plugins.edits import requests
 from lev_plugins.edits.actions import apply_deletions, apply_placeholders, apply_tokens, deletable
 from lev_plugins.edits.expert import Alignment, InsertionLabels, align, insertion_labels
 from lev_plugins.edits.noise import random_deletions
@@ -21,4 +22,5 @@ __all__ = [
     "deletable",
     "insertion_labels",
     "random_deletions",
+    "requests",
 ]

@@ -15,10 +15,10 @@ def deletable(tokens: Tensor, bos: int, eos: int, pad: int) -> Tensor:
     return tokens.ne(bos) & tokens.ne(eos) & tokens.ne(pad)
 
 
-def apply_deletions(
-    tokens: Tensor, deleted: Tensor, pad: int, scores: Tensor | None = None
-) -> tuple[Tensor, Tensor | None]:
+def apply_deletions(tokens: Tensor, deleted: Tensor, pad: int, *along: Tensor) -> tuple[Tensor, ...]:
     """Remove the tokens marked in ``deleted`` and move the rest to the left; the width stays N.
+
+    What belongs to the tokens, such as scores, moves ``along`` (each (B, N)) and is 0 where there is none.
 
     >>> y = torch.tensor([[0, 11, 12, 13, 2], [0, 21, 2, 1, 1]])
     >>> d = torch.tensor([[0, 0, 1, 0, 0], [0, 1, 0, 0, 0]]).bool()
@@ -29,9 +29,7 @@ def apply_deletions(
     gone = deleted | tokens.eq(pad)
     order = gone.to(torch.uint8).argsort(dim=1, stable=True)  # (B, N): kept tokens first, in their order
     kept = tokens.masked_fill(gone, pad).gather(1, order)
-    if scores is None:
-        return kept, None
-    return kept, scores.masked_fill(gone, 0.0).gather(1, order)
+    return kept, *(each.masked_fill(gone, 0).gather(1, order) for each in along)
 
 
 def apply_placeholders(
@@ -39,12 +37,13 @@ def apply_placeholders(
     counts: Tensor,
     placeholder: int,
     pad: int,
+    *along: Tensor,
     width: int | None = None,
-    scores: Tensor | None = None,
-) -> tuple[Tensor, Tensor | None]:
+) -> tuple[Tensor, ...]:
     """Open ``counts[b, i]`` holes between token i and token i + 1.
 
     ``width`` is the width of the result; without it the longest row decides, which costs a GPU one round trip.
+    What belongs to the tokens moves ``along``, as in ``apply_deletions``.
 
     >>> y = torch.tensor([[0, 11, 2, 1], [0, 21, 22, 2]])
     >>> p = torch.tensor([[2, 0, 0], [0, 0, 1]])
@@ -64,10 +63,8 @@ def apply_placeholders(
     inside = torch.arange(width + 1, device=tokens.device) < lengths[:, None]
     out = tokens.new_full((tokens.size(0), width + 1), pad).masked_fill(inside, placeholder)
     out = out.scatter(1, place, tokens)[:, :width]
-    if scores is None:
-        return out, None
-    spread = scores.new_zeros(tokens.size(0), width + 1).scatter(1, place, scores)[:, :width]
-    return out, spread
+    blank = (tokens.size(0), width + 1)
+    return out, *(each.new_zeros(blank).scatter(1, place, each)[:, :width] for each in along)
 
 
 def apply_tokens(tokens: Tensor, holes: Tensor, words: Tensor) -> Tensor:

@@ -80,5 +80,5 @@ def insertion_labels(target: Tensor, missing: Tensor, pad: int) -> InsertionLabe
     # every token that is there goes into slot (its rank - 1); the gap to the one before it is that slot's count
     rank = there.cumsum(1) - 1  # (B, T): of a missing token, the rank of the last token before it
     counts = torch.zeros_like(target).scatter_add(1, rank.clamp(min=0), missing.to(target.dtype))
-    kept, _ = apply_deletions(target, missing, pad)
+    (kept,) = apply_deletions(target, missing, pad)
     return InsertionLabels(kept, counts[:, :-1])

@@ -1,5 +1,6 @@
 """Decoding loops."""
 
+from lev_plugins.generators.oracle import ORACLES
 from lev_plugins.generators.refinement import RefinementGenerator, RefinementOptions
 
-__all__ = ["RefinementGenerator", "RefinementOptions"]
+__all__ = ["ORACLES", "RefinementGenerator", "RefinementOptions"]

@@ -7,6 +7,9 @@ A sentence ends when
 * what is left after the deletions is what was left one iteration before: the policies undo each other for ever;
 * ``max_iter`` iterations are over.
 
+A person's marks on a draft (``lev_plugins.edits.requests``) and an oracle that knows the reference change what a step
+decides, nothing else.
+
 A Transformer pass is not run where its result is known: a sentence that lost no token enters the placeholder step
 with the states of the deletion step (where the two policies share blocks), and one that got no placeholder has no
 third pass.
@@ -23,9 +26,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lev_plugins.edits import apply_deletions, apply_placeholders, apply_tokens, deletable
-from lev_plugins.errors import require
+from lev_plugins.edits import align, apply_deletions, apply_placeholders, apply_tokens, deletable, requests
+from lev_plugins.errors import UserError, require
 from lev_plugins.generators.ensemble import Ensemble
+from lev_plugins.generators.oracle import ORACLES, missing_counts
 from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT, mix_rows
 
@@ -40,6 +44,8 @@ class RefinementOptions:
     adaptive: bool = True  # False: run all iterations
     candidates: int = 1  # the greedy result and this many - 1 sampled ones
     temperature: float = 1.0  # of the sampled candidates
+    soft_protection: float = 3.0  # log-odds by which a change of a softly protected span must win
+    oracle: str = "none"  # whose actions come from the reference, one of ORACLES
     retain_history: bool = False
 
     def __post_init__(self) -> None:
@@ -49,10 +55,12 @@ class RefinementOptions:
             ("--max-ratio-floor", self.max_ratio_floor, 0),
             ("--min-words", self.min_length, 0),
             ("--iter-decode-with-beam", self.candidates, 1),
+            ("--soft-protection", self.soft_protection, 0),
         ]
         for name, value, least in rules:
             require(value >= least, f"{name} must be at least {least}, but is {value}")
         require(self.temperature > 0, f"--temperature must be above 0, but is {self.temperature}")
+        require(self.oracle in ORACLES, f"--oracle must be one of {', '.join(ORACLES)}, but is {self.oracle!r}")
 
 
 @dataclass
@@ -64,11 +72,16 @@ class Canvas:
     rows: Tensor  # (B,) which result each belongs to
     limits: Tensor  # (B,) tokens from which on a sentence gets no placeholders
     sampled: Tensor  # (B,) True = a candidate drawn at random
+    requests: Tensor | None = None  # (B, T) what a person asked of each token; None = nothing of any
+    target: Tensor | None = None  # (B, R) the reference, for an oracle
     states: list[list[Tensor]] = field(default_factory=list)  # per step so far, what each row looked like
 
-    def move(self, tokens: Tensor, scores: Tensor | None) -> None:
-        assert scores is not None
-        self.tokens, self.scores = tokens, scores
+    def along(self) -> list[Tensor]:
+        """What moves with the tokens."""
+        return [self.scores] if self.requests is None else [self.scores, self.requests]
+
+    def move(self, tokens: Tensor, scores: Tensor, requests: Tensor | None = None) -> None:
+        self.tokens, self.scores, self.requests = tokens, scores, requests
 
     def select(self, keep: Tensor) -> Canvas:
         return Canvas(
@@ -77,6 +90,8 @@ class Canvas:
             self.rows[keep],
             self.limits[keep],
             self.sampled[keep],
+            None if self.requests is None else self.requests[keep],
+            None if self.target is None else self.target[keep],
             [row for row, kept in zip(self.states, keep.tolist(), strict=True) if kept] if self.states else [],
         )
 
@@ -108,28 +123,40 @@ class RefinementGenerator:
         require(constraints is None, "--constraints is for left-to-right search; a levt takes a draft instead")
         self.ensemble.eval()
         net_input = sample["net_input"]
-        results = self._refine(net_input["src_tokens"], net_input.get("draft"))
+        target = self._reference(sample) if self.options.oracle != "none" else None
+        results = self._refine(net_input["src_tokens"], net_input.get("draft"), net_input.get("requests"), target)
         n = self.options.candidates
         groups = [results[i : i + n] for i in range(0, len(results), n)]
         if self.reranker is not None:
             rerank(self.reranker, self.tgt_dict, net_input["src_tokens"], groups)
         return [sorted(group, key=lambda hypo: -float(hypo["score"])) for group in groups]
 
-    def _refine(self, src_tokens: Tensor, draft: Tensor | None) -> list[dict[str, Any]]:
+    def _reference(self, sample: dict[str, Any]) -> Tensor:
+        """(B, R) with <s>, which fairseq leaves out"""
+        target = sample.get("target")
+        if target is None:
+            raise UserError(f"--oracle {self.options.oracle} takes actions from references, but there are none here")
+        return torch.cat([target.new_full((target.size(0), 1), self.bos), target], 1)
+
+    def _refine(
+        self, src_tokens: Tensor, draft: Tensor | None, asked: Tensor | None = None, target: Tensor | None = None
+    ) -> list[dict[str, Any]]:
         memory = self.ensemble.encode(src_tokens)
-        canvas = self._start(src_tokens, draft)
+        canvas = self._start(src_tokens, draft, asked, target)
         if self.options.candidates > 1:
             memory = memory.select(canvas.rows // self.options.candidates)
         results: list[dict[str, Any]] = [{} for _ in range(canvas.rows.numel())]
-        before: tuple[Tensor, Tensor] | None = None  # what the last iteration's deletions left
+        before: list[Tensor] | None = None  # what the last iteration's deletions left
         for step in range(self.options.max_iter + 1):
             given = canvas.tokens, canvas.scores
             passes = self._delete(canvas, memory)
             loops = self._loops(canvas, before)
-            before = canvas.tokens, canvas.scores
+            before = [canvas.tokens, *canvas.along()]
             self._open(canvas, memory, passes, ~loops)
             self._fill(canvas, memory)
             self._put_back(canvas, loops, given)
+            if canvas.requests is not None:
+                canvas.requests = requests.after_first_iteration(canvas.requests)
             self._remember(canvas)
             done = torch.full_like(loops, step == self.options.max_iter)
             if self.options.adaptive:
@@ -141,21 +168,31 @@ class RefinementGenerator:
                 break
             if any(finished):
                 canvas, memory = canvas.select(~done), memory.select((~done).nonzero()[:, 0])
-                before = before[0][~done], before[1][~done]
+                before = [each[~done] for each in before]
             self._trim(canvas)
         return results
 
-    def _start(self, src_tokens: Tensor, draft: Tensor | None) -> Canvas:
+    def _start(self, src_tokens: Tensor, draft: Tensor | None, asked: Tensor | None, target: Tensor | None) -> Canvas:
         """y^0: the draft, or <s> </s>."""
         batch, n = src_tokens.size(0), self.options.candidates
         if draft is None:
             draft = src_tokens.new_tensor([self.bos, self.eos]).repeat(batch, 1)
+        room = self.ensemble.max_target_positions
+        require(
+            draft.size(1) <= room,
+            f"a draft has {draft.size(1)} tokens, boundaries included, but the model has positions for {room}: "
+            "shorten it, or train with a larger --max-target-positions",
+        )
         tokens = draft.repeat_interleave(n, 0)
         lengths = src_tokens.ne(self.pad).sum(1).repeat_interleave(n)
         least = max(self.options.max_ratio_floor, self.options.min_length + 2)  # 2: <s> and </s>
         limits = (lengths * self.options.max_ratio).clamp(min=least).long()
         rows = torch.arange(batch * n, device=src_tokens.device)
         canvas = Canvas(tokens, self.ensemble.zeros(tokens), rows, limits, rows % n > 0)
+        if asked is not None and bool(asked.any()):
+            canvas.requests = asked.repeat_interleave(n, 0)
+        if target is not None:
+            canvas.target = target.repeat_interleave(n, 0)
         if self.options.retain_history:
             canvas.states = [[] for _ in range(batch * n)]
             self._remember(canvas)
@@ -166,19 +203,40 @@ class RefinementGenerator:
         passes = None
         words = deletable(canvas.tokens, self.bos, self.eos, self.pad)
         if bool(words.any()):  # else all are empty, and there is nothing to skip past
-            passes = self.ensemble.states("deletion", canvas.tokens, memory)
-            deleted = self.ensemble.deletion(passes).argmax(-1).bool() & words
-            passes.valid = ~deleted.any(1) & words.any(1)
-            canvas.move(*apply_deletions(canvas.tokens, deleted, self.pad, canvas.scores))
+            if canvas.target is None:
+                passes = self.ensemble.states("deletion", self._known(canvas), memory)
+                deleted = self._unwanted(self.ensemble.deletion(passes), canvas.requests)
+            else:
+                deleted = ~align(canvas.tokens, canvas.target, self.pad).kept
+            if canvas.requests is not None:
+                deleted = deleted | requests.has(canvas.requests, requests.DELETE)
+                deleted = deleted & ~requests.has(canvas.requests, requests.KEEP)
+            deleted = deleted & words
+            if passes is not None:
+                passes.valid = ~deleted.any(1) & words.any(1)
+            if canvas.requests is not None:
+                canvas.requests = requests.hand_on(canvas.requests, deleted)
+            canvas.move(*apply_deletions(canvas.tokens, deleted, self.pad, *canvas.along()))
         self._remember(canvas)
         return passes
 
-    def _loops(self, canvas: Canvas, before: tuple[Tensor, Tensor] | None) -> Tensor:
+    def _unwanted(self, scores: Tensor, asked: Tensor | None) -> Tensor:
+        """Log-probabilities (B, T, 2) -> (B, T): the tokens that the policy deletes."""
+        if asked is not None:
+            scores[:, :, 1] -= self.options.soft_protection * requests.has(asked, requests.PREFER)
+        return scores.argmax(-1).bool()
+
+    def _known(self, canvas: Canvas) -> Tensor:
+        return self.tgt_dict.known(canvas.tokens)
+
+    def _loops(self, canvas: Canvas, before: list[Tensor] | None) -> Tensor:
         """(B,) True where the deletions left what they left before: the insertions would be the same as well."""
+        loops = ~canvas.sampled
         if before is None or not self.options.adaptive:
-            return torch.zeros_like(canvas.sampled)
-        same = same_rows(canvas.tokens, before[0], self.pad) & same_rows(canvas.scores, before[1], 0)
-        return same & ~canvas.sampled
+            return torch.zeros_like(loops)
+        for now, then, fill in zip([canvas.tokens, *canvas.along()], before, [self.pad, 0, 0], strict=False):
+            loops = loops & same_rows(now, then, fill)
+        return loops
 
     def _put_back(self, canvas: Canvas, loops: Tensor, given: tuple[Tensor, Tensor]) -> None:
         """A sentence in a loop is what it was when the iteration began."""
@@ -190,18 +248,37 @@ class RefinementGenerator:
         """y'' = E(y', p) for the ``active`` (B,) sentences"""
         lengths = canvas.tokens.ne(self.pad).sum(1)
         open_to_more = active & (lengths < canvas.limits)  # (B,)
+        if canvas.requests is not None:
+            open_to_more = open_to_more | requests.has(canvas.requests, requests.INSERT).any(1)
         if bool(open_to_more.any()):
             rows = open_to_more.nonzero()[:, 0]
             counts = torch.zeros_like(canvas.tokens[:, 1:])
-            scores = self.ensemble.placeholder_scores(canvas.tokens, memory, passes, rows)  # (b, T - 1, K + 1)
-            if self.options.gamma > 0:
-                scores[:, :, 0] -= self.options.gamma
-            picked = self._pick(scores, canvas.sampled[rows])
-            picked = torch.minimum(picked, canvas.limits[rows, None])
-            counts[rows] = self._at_least(picked, scores, lengths[rows], canvas.tokens[rows])
+            if canvas.target is not None and self.options.oracle == "delete+placeholder":
+                counts = missing_counts(canvas.tokens, canvas.target, self.pad) * open_to_more[:, None]
+            else:
+                counts[rows] = self._wanted(canvas, memory, passes, rows, lengths)
             counts = self._within_table(counts, lengths, canvas.tokens)
-            canvas.move(*apply_placeholders(canvas.tokens, counts, self.placeholder, self.pad, scores=canvas.scores))
+            canvas.move(*apply_placeholders(canvas.tokens, counts, self.placeholder, self.pad, *canvas.along()))
         self._remember(canvas)
+
+    def _wanted(self, canvas: Canvas, memory: Any, passes: Any, rows: Tensor, lengths: Tensor) -> Tensor:
+        """(b, T - 1): how many placeholders the policy puts into each slot of ``rows`` (b,)"""
+        scores = self.ensemble.placeholder_scores(self._known(canvas), memory, passes, rows)  # (b, T - 1, K + 1)
+        if self.options.gamma > 0:
+            scores[:, :, 0] -= self.options.gamma
+        if canvas.requests is not None:
+            self._heed(scores, canvas.requests[rows])
+        picked = self._pick(scores, canvas.sampled[rows])
+        picked = torch.minimum(picked, canvas.limits[rows, None])
+        return self._at_least(picked, scores, lengths[rows], canvas.tokens[rows])
+
+    def _heed(self, scores: Tensor, asked: Tensor) -> None:
+        """Slots of protected spans stay shut, those where an insertion is asked for do not (in place)."""
+        soft, hard = (requests.inside_span(asked, kind) for kind in (requests.PREFER, requests.KEEP))
+        scores[:, :, 1:] -= self.options.soft_protection * soft[:, :, None]
+        scores[:, :, 0].masked_fill_(hard, 0.0)
+        scores[:, :, 1:].masked_fill_(hard[:, :, None], -math.inf)
+        scores[:, :, 0].masked_fill_(requests.has(asked[:, :-1], requests.INSERT), -math.inf)
 
     def _fill(self, canvas: Canvas, memory: Any) -> None:
         """y = E(y'', t)"""
@@ -209,7 +286,7 @@ class RefinementGenerator:
         rows = holes.any(1).nonzero()[:, 0]
         if rows.numel():
             found = holes[rows]
-            log_probs = self.ensemble.tokens(canvas.tokens, memory, rows, found)  # (n, V)
+            log_probs = self.ensemble.tokens(self._known(canvas), memory, rows, found)  # (n, V)
             if self.own_placeholder:  # <s>, <pad> and </s> are no words; fairseq's way is to let them be chosen
                 log_probs[:, [self.bos, self.pad, self.eos]] = -math.inf
             sampled = canvas.sampled[rows][:, None].expand_as(found)[found]
@@ -251,7 +328,7 @@ class RefinementGenerator:
 
     def _trim(self, canvas: Canvas) -> None:
         width = int(canvas.tokens.ne(self.pad).sum(1).max())
-        canvas.tokens, canvas.scores = canvas.tokens[:, :width], canvas.scores[:, :width]
+        canvas.move(canvas.tokens[:, :width], *(each[:, :width] for each in canvas.along()))
 
     def _result(self, canvas: Canvas, i: int, step: int) -> dict[str, Any]:
         """A hypothesis as fairseq prints it. The score is the mean over all tokens, boundaries included."""

@@ -19,7 +19,7 @@ def rerank(model: Any, tgt_dict: Any, src_tokens: Tensor, groups: list[list[dict
     pad, bos, eos = tgt_dict.pad(), tgt_dict.bos(), tgt_dict.eos()
     sources = [row[row.ne(pad) & row.ne(bos)] for row in src_tokens]
     hypotheses = [hypo for group in groups for hypo in group]
-    targets = [hypo["tokens"] for hypo in hypotheses]
+    targets = [tgt_dict.known(hypo["tokens"]) for hypo in hypotheses]
     sample = {
         "id": torch.arange(len(targets)),
         "net_input": {

@@ -7,16 +7,17 @@ from typing import Any, Optional
 import torch
 from fairseq import utils
 from fairseq.data import LanguagePairDataset, PrependTokenDataset, data_utils
+from fairseq.dataclass import ChoiceEnum
 from fairseq.logging import metrics
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask, load_langpair_dataset
 from omegaconf import II
 
-from lev_plugins.data import drafts
+from lev_plugins.data import drafts, marks
 from lev_plugins.data.dictionary import EditingDictionary
 from lev_plugins.data.editing import RollIn, TextEditingDataset
 from lev_plugins.errors import UserError, require
-from lev_plugins.generators import RefinementGenerator, RefinementOptions
+from lev_plugins.generators import ORACLES, RefinementGenerator, RefinementOptions
 
 # which criterion trains which architecture of this task
 CRITERIONS = {"LevT": ["dual_policy"]}
@@ -42,6 +43,14 @@ class TextEditingConfig(TranslationConfig):
         default=10, metadata={"help": "decoding: the number of tokens that --max-ratio always allows"}
     )
     min_words: int = field(default=0, metadata={"help": "decoding: the least number of tokens of an output"})
+    soft_protection: float = field(
+        default=3.0,
+        metadata={"help": "decoding: log-odds by which a change of a softly protected span of the draft must win"},
+    )
+    oracle: ChoiceEnum(ORACLES) = field(  # type: ignore[valid-type]
+        default="none",
+        metadata={"help": "decoding: which actions are taken from the reference (Figure 5 of the LevT paper)"},
+    )
     seed: int = II("common.seed")
 
 
@@ -161,6 +170,8 @@ class TextEditingTask(TranslationTask):
             adaptive=not option("iter_decode_force_max_iter", False),
             candidates=candidates,
             temperature=option("temperature", 1.0),
+            soft_protection=self.cfg.soft_protection,
+            oracle=str(self.cfg.oracle),
             retain_history=option("retain_iter_history", False),
         )
         editors, reranker = (models[:-1], models[-1]) if reranking else (models, None)
@@ -183,21 +194,26 @@ class TextEditingTask(TranslationTask):
             self.cfg.left_pad_source,
         )
         if draft is not None:
-            sample = {**sample, "net_input": {"src_tokens": source, "draft": draft}}
+            tokens, requests = drafts.unpack(draft)
+            sample = {**sample, "net_input": {"src_tokens": source, "draft": tokens, "requests": requests}}
         with torch.no_grad():
             return generator.generate(models, sample, **kwargs)
 
     def get_interactive_tokens_and_lengths(self, lines: list[str], encode_fn: Any) -> tuple[list, list]:
-        """A line is ``source`` or ``source<TAB>draft``."""
-        rows = []
+        """A line is ``source`` or ``source<TAB>draft``; the draft may have marks (``lev_plugins.data.marks``)."""
+        rows, lengths = [], []
         for line in lines:
             source, draft = drafts.split_line(line)
             row = self.src_dict.encode_line(encode_fn(source), add_if_not_exist=False).long()
+            lengths.append(row.numel() + 1)  # <s>
             if draft is not None:
-                words = self.tgt_dict.encode_line(encode_fn(draft), add_if_not_exist=False).long()
-                row = drafts.join(row, words, self.src_dict.bos())
+                row = torch.cat([row, self.pack_draft(*marks.tokenize(draft, encode_fn))])
             rows.append(row)
-        return rows, [row.numel() for row in rows]
+        return rows, lengths
+
+    def pack_draft(self, words: list[str], requests: list[int]) -> torch.Tensor:
+        ids = [self.tgt_dict.bos(), *self.tgt_dict.ids(words), self.tgt_dict.eos()]
+        return drafts.pack(torch.tensor(ids), torch.tensor([*requests, 0]))
 
     def build_dataset_for_inference(self, src_tokens: Any, src_lengths: Any, constraints: Any = None) -> Any:
         require(constraints is None, "--constraints is for left-to-right search; a levt takes a draft instead")

@@ -146,7 +146,7 @@ def test_the_labels_of_a_batch_fit_together(drafts: bool) -> None:
     holes = torch.zeros_like(target).flatten().index_fill(0, net_input["hole_index"], 1).view_as(target).bool()
     assert target.shape == kept.shape and counts.shape == (COUNT, target.size(1) - 1)
     assert counts.sum(1).tolist() == holes.sum(1).tolist()
-    opened, _ = apply_placeholders(kept, counts, 99, PAD, width=target.size(1))
+    (opened,) = apply_placeholders(kept, counts, 99, PAD, width=target.size(1))
     assert opened.equal(target.masked_fill(holes, 99))
     assert not holes[target.eq(PAD) | target.eq(BOS) | target.eq(EOS)].any()
 

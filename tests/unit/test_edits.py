@@ -95,7 +95,7 @@ def test_alignment_gives_the_insertion_labels_of_libnat(pairs: list[tuple[list[i
     kept, matched = align(tokens, target, PAD)
     missing = ~matched & target.ne(PAD)
     ours = insertion_labels(target, missing, PAD)
-    left, _ = apply_deletions(tokens, ~kept, PAD)
+    (left,) = apply_deletions(tokens, ~kept, PAD)
     masks, holes, counts = _get_ins_targets(left, target, PAD, HOLE)
     assert missing.tolist() == masks.tolist()
     assert target.masked_fill(missing, HOLE).tolist() == holes.tolist()
@@ -122,10 +122,10 @@ def test_applying_the_labels_gives_the_target(pairs: list[tuple[list[int], list[
     tokens, target = pairs_to_tensors(pairs)
     kept, matched = align(tokens, target, PAD)
     missing = ~matched & target.ne(PAD)
-    left, _ = apply_deletions(tokens, ~kept, PAD)
+    (left,) = apply_deletions(tokens, ~kept, PAD)
     labels = insertion_labels(target, missing, PAD)
     assert tensor_to_rows(left) == tensor_to_rows(labels.tokens)
-    opened, _ = apply_placeholders(labels.tokens, labels.counts, HOLE, PAD, width=target.size(1))
+    (opened,) = apply_placeholders(labels.tokens, labels.counts, HOLE, PAD, width=target.size(1))
     assert apply_tokens(opened, opened.eq(HOLE), target[opened.eq(HOLE)]).tolist() == target.tolist()
 
 
@@ -180,7 +180,7 @@ def test_edit_operations_leave_their_arguments_alone(
     align(tokens, target, PAD)
     deletable(tokens, BOS, EOS, PAD)
     apply_deletions(tokens, mask, PAD, scores)
-    apply_placeholders(tokens, counts, HOLE, PAD, scores=scores)
+    apply_placeholders(tokens, counts, HOLE, PAD, scores)
     apply_tokens(tokens, mask, tokens[mask] + 1)
     insertion_labels(tokens, mask & deletable(tokens, BOS, EOS, PAD), PAD)
     assert all(argument.equal(copy) for argument, copy in zip(arguments, before, strict=True))
@@ -227,7 +227,7 @@ def test_placeholders_are_those_of_a_list(rows: list[list[int]], data: st.DataOb
     slots = st.lists(st.integers(0, 3), min_size=tokens.size(1) - 1, max_size=tokens.size(1) - 1)
     counts = data.draw(st.lists(slots, min_size=len(rows), max_size=len(rows)))
     scores = torch.arange(1.0, tokens.numel() + 1).view_as(tokens)
-    opened, moved = apply_placeholders(tokens, torch.tensor(counts), HOLE, PAD, scores=scores)
+    opened, moved = apply_placeholders(tokens, torch.tensor(counts), HOLE, PAD, scores)
     assert moved is not None
     expected, expected_scores = [], []
     for i, row in enumerate(rows):
@@ -244,9 +244,8 @@ def test_placeholders_are_those_of_a_list(rows: list[list[int]], data: st.DataOb
 
 def test_placeholders_fit_a_width_given_beforehand() -> None:
     tokens, counts = torch.tensor([[BOS, 5, EOS, PAD]]), torch.tensor([[1, 0, 2]])
-    wide, scores = apply_placeholders(tokens, counts, HOLE, PAD, width=6)
+    (wide,) = apply_placeholders(tokens, counts, HOLE, PAD, width=6)
     assert wide.tolist() == [[BOS, HOLE, 5, EOS, PAD, PAD]]
-    assert scores is None
 
 
 @thorough
@@ -276,7 +275,7 @@ def test_labels_of_a_deletion_mask_give_the_target_back(rows: list[list[int]], d
     target = rows_to_tensor(rows)
     missing = torch.tensor(data.draw(masks_for(target))) & deletable(target, BOS, EOS, PAD)
     kept, counts = insertion_labels(target, missing, PAD)
-    opened, _ = apply_placeholders(kept, counts, HOLE, PAD, width=target.size(1))
+    (opened,) = apply_placeholders(kept, counts, HOLE, PAD, width=target.size(1))
     assert opened.eq(HOLE).equal(missing)
     assert apply_tokens(opened, missing, target[missing]).equal(target)
 

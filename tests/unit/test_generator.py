@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import copy
-import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from fairseq import options as fairseq_options
 from fairseq.models.transformer import TransformerModel
-from torch import Tensor
 
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions
@@ -20,7 +18,6 @@ from tests.helpers import (
     BOS,
     EOS,
     PAD,
-    UNK,
     lively_model,
     random_rows,
     rows_to_tensor,
@@ -28,6 +25,7 @@ from tests.helpers import (
     toy_model,
     toy_task,
 )
+from tests.slow_refinement import Hypothesis, slow_refine
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "base": {},
@@ -42,97 +40,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 SOURCES = random_rows(16, seed=5, shortest=1)
 DRAFTS = random_rows(16, seed=6)
-
-
-@dataclass
-class Hypothesis:
-    tokens: list[int]
-    scores: list[float]
-    steps: int
-    history: list[list[int]]
-
-    @property
-    def score(self) -> float:
-        return sum(self.scores) / len(self.scores)
-
-
-def probabilities(models: list[LevT], head: str, tokens: list[int], source: list[int]) -> Tensor:
-    """Of every decision, the mean over the models: a fresh pass from the source on."""
-    each = []
-    for model in models:
-        decoder = model.decoder
-        states = decoder.states(head, torch.tensor([tokens]), model.encode(torch.tensor([source])))
-        if head == "deletion":
-            logits = decoder.deletion_logits(states)[0]
-        elif head == "placeholder":
-            logits = decoder.placeholder_logits(states)[0]
-        else:
-            holes = [i for i, token in enumerate(tokens) if token == model.placeholder]
-            logits = decoder.token_logits(states, torch.tensor(holes, dtype=torch.long))
-        each.append(logits.double().softmax(-1))
-    return torch.stack(each).mean(0)
-
-
-def slow_counts(chances: Tensor, size: int, limit: int, options: RefinementOptions, room: int) -> list[int]:
-    """How many placeholders each slot of a sentence of ``size`` tokens gets."""
-    scores = chances.log()
-    scores[:, 0] -= options.gamma
-    counts = [min(int(row.argmax()), limit) for row in scores]
-    lack = options.min_length + 2 - size - sum(counts)
-    if options.min_length and lack > 0:
-        counts[int(scores[:, 0].argmin())] += lack
-    for i in range(len(counts)):
-        counts[i] = min(counts[i], max(room - sum(counts[:i]), 0))
-    return counts
-
-
-@torch.no_grad()
-def slow_refine(
-    models: list[LevT], source: list[int], draft: list[int] | None = None, options: RefinementOptions | None = None
-) -> Hypothesis:
-    """Algorithm 2 of the paper, step by step."""
-    options = options or RefinementOptions()
-    plh, table = models[0].placeholder, min(model.max_positions()[1] for model in models)
-    limit = max(int(len(source) * options.max_ratio), options.max_ratio_floor)
-    y = [(token, 0.0) for token in (draft or [BOS, EOS])]
-    history = [[token for token, _ in y]]
-    backup: list[tuple[int, float]] | None = None
-    for step in range(options.max_iter + 1):
-        steps, before, given = step, y, [token for token, _ in y]
-
-        if given != [BOS, EOS]:
-            chances = probabilities(models, "deletion", given, source)
-            y = [pair for i, pair in enumerate(y) if pair[0] in (BOS, EOS) or chances[i, 1] <= chances[i, 0]]
-        left = [token for token, _ in y]
-        history.append(left)
-        if options.adaptive and y == backup:  # a direct loop
-            history += [left, given]
-            y = before
-            break
-        backup = y
-
-        if len(left) < limit:
-            chances = probabilities(models, "placeholder", left, source)
-            counts = slow_counts(chances, len(left), limit, options, table - len(left))
-            y = y[:1] + [p for n, pair in zip(counts, y[1:], strict=True) for p in [(plh, 0.0)] * n + [pair]]
-        opened = [token for token, _ in y]
-        history.append(opened)
-
-        if plh in opened:
-            chances = probabilities(models, "token", opened, source)
-            words = []
-            for row in chances:
-                row = row.clone()
-                if plh != UNK:  # with <unk> as the placeholder all is as in fairseq, which allows these
-                    row[[BOS, PAD, EOS]] = -1.0
-                words.append((int(row.argmax()), math.log(float(row.max()))))
-            y = [words.pop(0) if token == plh else (token, score) for token, score in y]
-        filled = [token for token, _ in y]
-        history.append(filled)
-
-        if options.adaptive and filled == given:
-            break
-    return Hypothesis([token for token, _ in y], [score for _, score in y], steps, history)
 
 
 def generator(models: list[LevT], **options: Any) -> RefinementGenerator:

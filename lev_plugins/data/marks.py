@@ -1,0 +1,149 @@
+"""Marks that a person puts on a draft: what must stay, what must go, where something is missing.
+
+    ⟦!New York⟧   hard: stays as it is, nothing is inserted into it
+    ⟦~New York⟧   soft: changed only when the model is sure (--soft-protection says how sure)
+    ⟦-very very⟧  goes
+    ⟦+⟧           something is missing here
+
+The brackets are U+27E6 and U+27E7. A line in which no ``⟦`` is followed by ``!``, ``~``, ``-`` or ``+`` is ordinary
+text, whatever else it holds. In any other line a backslash in front of a bracket takes its meaning away
+(and a backslash that stands in front of a bracket is doubled); ``escape`` does so.
+
+Tokenisation never sees a mark: a draft is tokenised as if it had none, and a mark covers every token it touches.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from lev_plugins.edits import requests
+from lev_plugins.errors import UserError, require
+
+KINDS = {"!": requests.KEEP, "~": requests.PREFER, "-": requests.DELETE, "+": requests.INSERT}
+MARKED = re.compile(r"⟦[!~+-]")
+TOKEN = re.compile(r"(?P<slashes>\\*)(?:(?P<open>⟦)(?P<kind>[!~+-])?|(?P<close>⟧))")
+
+
+class Mark(NamedTuple):
+    kind: str  # one of KINDS
+    start: int  # characters of the plain text
+    end: int
+
+
+def escape(text: str) -> str:
+    r"""Ordinary text as a draft without marks.
+
+    >>> escape("the set ⟦1, n⟧"), escape("type ⟦!x⟧")
+    ('the set ⟦1, n⟧', 'type \\⟦!x\\⟧')
+    """
+    if not MARKED.search(text):
+        return text
+    return re.sub(r"(\\*)([⟦⟧])", r"\1\1\\\2", text)
+
+
+def parse(line: str) -> tuple[str, list[Mark]]:
+    """The text without its marks, and where they were.
+
+    >>> text, marks = parse("I love ⟦!New York⟧ ⟦-very⟧ much ⟦+⟧ .")
+    >>> text, [(mark.kind, text[mark.start : mark.end]) for mark in marks]
+    ('I love New York very much .', [('!', 'New York'), ('-', 'very'), ('+', '')])
+    """
+    if not MARKED.search(line):
+        return line, []
+    text, marks, at = "", [], 0
+    opened: tuple[str, int, int] | None = None  # kind, where in the text, where in the line
+    for found in TOKEN.finditer(line):
+        text += line[at : found.start()]
+        at = found.end()
+        slashes = len(found["slashes"])
+        text += "\\" * (slashes // 2)
+        bracket = found.group()[slashes:]
+        if slashes % 2 or bracket == "⟦":
+            text += bracket
+        elif found["open"]:
+            require(opened is None, _says(line, found.start(), "is inside another mark: close that one with ⟧ first"))
+            opened = found["kind"], len(text), found.start()
+        else:
+            if opened is None:
+                raise UserError(_says(line, found.start(), "closes nothing: write \\⟧ if it belongs to the text"))
+            mark = Mark(opened[0], opened[1], len(text))
+            _check(line, opened[2], mark, text)
+            if mark.kind == "+" and text[-1:].isspace() and line[at : at + 1].isspace():
+                at += 1  # the blank that set the mark apart
+            marks.append(mark)
+            opened = None
+    if opened is not None:
+        raise UserError(_says(line, opened[2], "is never closed: put ⟧ where it ends"))
+    text += line[at:]
+    return text, [mark._replace(start=min(mark.start, len(text)), end=min(mark.end, len(text))) for mark in marks]
+
+
+def _check(line: str, place: int, mark: Mark, text: str) -> None:
+    inside = text[mark.start : mark.end]
+    if mark.kind == "+":
+        require(not inside, _says(line, place, f"says that something is missing and holds no text: write ⟦+⟧{inside}"))
+    else:
+        require(bool(inside.strip()), _says(line, place, "holds no word"))
+
+
+def _says(line: str, place: int, what: str) -> str:
+    return f"the mark at character {place + 1} of the draft {line!r} {what}"
+
+
+def tokenize(line: str, encode: Callable[[str], str]) -> tuple[list[str], list[int]]:
+    """Tokens of a draft and what is asked of each; the first entry of the requests is for ``<s>``.
+
+    ``encode`` is fairseq's: text in, tokens with blanks between them out.
+
+    >>> tokenize("I ⟦!love it⟧ ⟦-very⟧ much⟦+⟧", lambda text: text)
+    (['I', 'love', 'it', 'very', 'much'], [0, 0, 17, 17, 36, 8])
+    """
+    text, marks = parse(line)
+    tokens = encode(text).split()
+    asked = [0] * (len(tokens) + 1)
+    span = 0
+    for mark in marks:
+        first, last = _tokens_of(mark, text, tokens, encode)
+        if mark.kind == "+":
+            asked[first] |= requests.INSERT  # of the token to the left, which may be <s>
+            continue
+        span += 1
+        for i in range(first + 1, last + 1):
+            require(
+                asked[i] & ~requests.INSERT == 0,
+                f"two marks of the draft {line!r} touch the same token {tokens[i - 1]!r}: leave one of them out",
+            )
+            asked[i] |= KINDS[mark.kind] | span * requests.SPAN
+    for mark in marks:
+        if mark.kind == "+":
+            _refuse_split(line, tokens, asked, _tokens_of(mark, text, tokens, encode)[0])
+    return tokens, asked
+
+
+def _tokens_of(mark: Mark, text: str, tokens: list[str], encode: Callable[[str], str]) -> tuple[int, int]:
+    """The tokens [first, last) that a mark touches: exact where it begins and ends between two tokens."""
+    before, until = encode(text[: mark.start]).split(), encode(text[: mark.end]).split()
+    first = _common(before, tokens)
+    if mark.kind == "+":
+        return first, first
+    if tokens[: len(until)] == until:
+        last = len(until)
+    else:
+        last = len(tokens) - _common(encode(text[mark.end :]).split()[::-1], tokens[::-1])
+    return first, max(last, min(first + 1, len(tokens)))
+
+
+def _common(one: list[str], other: list[str]) -> int:
+    """Length of the common beginning."""
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _refuse_split(line: str, tokens: list[str], asked: list[int], left: int) -> None:
+    right = left + 1
+    both = right < len(asked) and asked[left] & asked[right] & requests.KEEP
+    require(
+        not (both and asked[left] // requests.SPAN == asked[right] // requests.SPAN),
+        f"a mark of the draft {line!r} asks to insert inside a protected span, between {tokens[left - 1 : right]}",
+    )

@@ -1,0 +1,166 @@
+"""A literal transcription of Algorithm 2: one sentence at a time, nothing remembered, no batch."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from lev_plugins.edits import align
+from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
+from lev_plugins.generators import RefinementOptions
+from lev_plugins.models.levt import LevT
+from tests.helpers import BOS, EOS, PAD, UNK
+
+
+class Word(NamedTuple):
+    token: int
+    score: float
+    asked: int = 0
+
+
+@dataclass
+class Hypothesis:
+    tokens: list[int]
+    scores: list[float]
+    steps: int
+    history: list[list[int]]
+
+    @property
+    def score(self) -> float:
+        return sum(self.scores) / len(self.scores)
+
+
+def probabilities(models: list[LevT], head: str, tokens: list[int], source: list[int]) -> Tensor:
+    """Of every decision, the mean over the models: a fresh pass from the source on."""
+    each = []
+    for model in models:
+        decoder = model.decoder
+        states = decoder.states(head, torch.tensor([tokens]), model.encode(torch.tensor([source])))
+        if head == "deletion":
+            logits = decoder.deletion_logits(states)[0]
+        elif head == "placeholder":
+            logits = decoder.placeholder_logits(states)[0]
+        else:
+            holes = [i for i, token in enumerate(tokens) if token == model.placeholder]
+            logits = decoder.token_logits(states, torch.tensor(holes, dtype=torch.long))
+        each.append(logits.double().softmax(-1))
+    return torch.stack(each).mean(0)
+
+
+def tokens_of(y: list[Word]) -> list[int]:
+    return [word.token for word in y]
+
+
+def slow_deletion(y: list[Word], chances: Tensor, options: RefinementOptions) -> list[Word]:
+    left: list[Word] = []
+    for word, (keep, delete) in zip(y, chances.tolist(), strict=True):
+        if word.asked & PREFER:
+            delete *= math.exp(-options.soft_protection)
+        goes = (delete > keep or word.asked & DELETE) and not word.asked & KEEP
+        if word.token in (BOS, EOS) or not goes:
+            left.append(word)
+        elif word.asked & INSERT:
+            left[-1] = left[-1]._replace(asked=left[-1].asked | INSERT)
+    return left
+
+
+def slow_heed(scores: Tensor, asked: list[int], soft_protection: float) -> Tensor:
+    scores = scores.clone()
+    for i, (left, right) in enumerate(itertools.pairwise(asked)):
+        same_span = left // SPAN == right // SPAN
+        if same_span and left & right & PREFER:
+            scores[i, 1:] -= soft_protection
+        if same_span and left & right & KEEP:
+            scores[i, 0], scores[i, 1:] = 0.0, -math.inf
+        if left & INSERT:
+            scores[i, 0] = -math.inf
+    return scores
+
+
+def gaps(tokens: list[int], target: list[int]) -> list[int]:
+    """The target words missing in each slot of ``tokens``, a longest common subsequence of it."""
+    matched = align(torch.tensor([tokens]), torch.tensor([target]), PAD).matched[0].tolist()
+    assert sum(matched) == len(tokens)
+    places = [i for i, there in enumerate(matched) if there]
+    return [right - left - 1 for left, right in itertools.pairwise(places)]
+
+
+def slow_counts(scores: Tensor, size: int, limit: int, options: RefinementOptions, room: int) -> list[int]:
+    """How many placeholders each slot of a sentence of ``size`` tokens gets."""
+    scores[:, 0] -= options.gamma
+    counts = [min(int(row.argmax()), limit) for row in scores]
+    lack = options.min_length + 2 - size - sum(counts)
+    if options.min_length and lack > 0:
+        counts[int(scores[:, 0].argmin())] += lack
+    for i in range(len(counts)):
+        counts[i] = min(counts[i], max(room - sum(counts[:i]), 0))
+    return counts
+
+
+@torch.no_grad()
+def slow_refine(
+    models: list[LevT],
+    source: list[int],
+    draft: list[int] | None = None,
+    options: RefinementOptions | None = None,
+    asked: list[int] | None = None,
+    target: list[int] | None = None,
+) -> Hypothesis:
+    """Algorithm 2 of the paper, step by step; ``asked`` by a person of the draft, ``target`` for an oracle."""
+    options = options or RefinementOptions()
+    draft = draft or [BOS, EOS]
+    plh, table = models[0].placeholder, min(model.max_positions()[1] for model in models)
+    limit = max(int(len(source) * options.max_ratio), options.max_ratio_floor, options.min_length + 2)
+    y = [Word(*word) for word in zip(draft, [0.0] * len(draft), asked or [0] * len(draft), strict=True)]
+    history = [tokens_of(y)]
+    backup: list[Word] | None = None
+    for step in range(options.max_iter + 1):
+        steps, before, given = step, y, tokens_of(y)
+
+        if given != [BOS, EOS]:
+            if options.oracle == "none":
+                chances = probabilities(models, "deletion", given, source)
+            else:
+                kept = align(torch.tensor([given]), torch.tensor([target]), PAD).kept[0]
+                chances = torch.stack([kept.double(), (~kept).double()], 1)
+            y = slow_deletion(y, chances, options)
+        left = tokens_of(y)
+        history.append(left)
+        if options.adaptive and y == backup:  # a direct loop
+            history += [left, given]
+            y = before
+            break
+        backup = y
+
+        if len(left) < limit or any(word.asked & INSERT for word in y):
+            if options.oracle == "delete+placeholder":
+                counts = gaps(left, target or [])
+            else:
+                chances = probabilities(models, "placeholder", left, source)
+                scores = slow_heed(chances.log(), [word.asked for word in y], options.soft_protection)
+                counts = slow_counts(scores, len(left), limit, options, table - len(left))
+            y = y[:1] + [p for n, word in zip(counts, y[1:], strict=True) for p in [Word(plh, 0.0)] * n + [word]]
+        opened = tokens_of(y)
+        history.append(opened)
+
+        if plh in opened:
+            chances = probabilities(models, "token", opened, source)
+            words = []
+            for row in chances:
+                row = row.clone()
+                if plh != UNK:  # with <unk> as the placeholder all is as in fairseq, which allows these
+                    row[[BOS, PAD, EOS]] = -1.0
+                words.append((int(row.argmax()), math.log(float(row.max()))))
+            y = [Word(*words.pop(0)) if word.token == plh else word for word in y]
+        y = [word._replace(asked=word.asked & ~(DELETE | INSERT)) for word in y]
+        filled = tokens_of(y)
+        history.append(filled)
+
+        if options.adaptive and filled == given:
+            break
+    return Hypothesis(tokens_of(y), [word.score for word in y], steps, history)
