@@ -109,7 +109,7 @@ def new_options(old: dict[str, Any]) -> dict[str, Any]:
     from lev_plugins.models.levt import LevTConfig
 
     same = {key: old[key] for key in LevTConfig.__dataclass_fields__ if key in old and not key.startswith("_")}
-    deletion, placeholder, token = (int(layers) for layers in str(old["early_exit"]).split(","))
+    deletion, placeholder, token = exits(old)
     sharing = {
         (False, False): "all",
         (True, False): "plh-tok",
@@ -126,6 +126,15 @@ def new_options(old: dict[str, Any]) -> dict[str, Any]:
         "max_insertions": 255,
         "placeholder": "unk",
     }
+
+
+def exits(old: dict[str, Any]) -> tuple[int, ...]:
+    """The blocks that deletion, placeholders and tokens read; past the last block, fairseq reads the last.
+
+    >>> exits({"early_exit": "6,3,6", "decoder_layers": 4})  # 6,6,6 is fairseq's default, however deep the decoder
+    (4, 3, 4)
+    """
+    return tuple(min(int(block), old["decoder_layers"]) for block in str(old["early_exit"]).split(","))
 
 
 def convert_weights(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str, Tensor]:
@@ -145,7 +154,7 @@ def convert_weights(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str
             if f"{side}.layer_norm.{kind}" in old:
                 new[f"{side}.norm.{kind}"] = old[f"{side}.layer_norm.{kind}"]
     new |= convert_blocks(old, "encoder.layers", "encoder.layers")
-    depth = int(str(options["early_exit"]).split(",")[2])
+    depth = exits(options)[2]
     for theirs, ours in STACKS.items():
         blocks = convert_blocks(old, f"decoder.{theirs}", f"decoder.stacks.{ours}")
         if theirs == "layers":  # blocks above the last exit are never run

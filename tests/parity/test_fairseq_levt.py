@@ -57,6 +57,7 @@ VARIANTS = {
         ["--early-exit=2,3,3", "--no-share-discriminator", "--no-share-maskpredictor", "--no-scale-embedding"],
     ),
     "early-exit": (12, ["--early-exit=1,2,3", "--share-all-embeddings"]),
+    "exit-past-the-last-block": (12, ["--early-exit=6,6,6", "--share-all-embeddings"]),  # fairseq's default
     "early-exit-pre-norm": (12, ["--early-exit=1,2,2", "--share-all-embeddings", *PRE_NORM]),
 }
 Pair = tuple[Any, LevT]
@@ -116,7 +117,7 @@ def liven(model: Any) -> None:
     norms = [decoder.layer_norm] if decoder.layer_norm is not None else []
     for exit_layer, layers in zip(decoder.early_exit, (decoder.layers_del, decoder.layers_msk, None), strict=True):
         if decoder.layer_norm is None:
-            norms.append((layers or decoder.layers)[exit_layer - 1].final_layer_norm)
+            norms.append(list(layers or decoder.layers)[:exit_layer][-1].final_layer_norm)
     for norm in {id(norm): norm for norm in norms}.values():
         norm.bias.add_(2 * direction)
     nn.init.normal_(decoder.embed_word_del.weight, std=32**-0.5)
