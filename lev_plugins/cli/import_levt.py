@@ -1,6 +1,10 @@
 """``lev-plugins import-levt IN.pt OUT.pt``: fairseq's ``levenshtein_transformer`` becomes a ``levt``.
 
 Names change, and the projections that are stored apart are stacked; no number does.
+
+A checkpoint of fairseq's ``transformer``, such as the teacher of a distillation, becomes a ``levt`` to train
+further (``fairseq-train --finetune-from-model OUT.pt``): what an autoregressive model lacks, the deletion and the
+placeholder head and the row of the placeholder, is as in a new model.
 """
 
 from __future__ import annotations
@@ -13,7 +17,8 @@ import torch
 from torch import Tensor
 
 NAME = "import-levt"
-HELP = "turn a checkpoint of fairseq's levenshtein_transformer into one of levt"
+HELP = "turn a checkpoint of fairseq's levenshtein_transformer into one of levt, or a transformer into a levt to train"
+MAX_INSERTIONS = 255  # of fairseq's LevT, and the default of ours
 
 # module names of a block, fairseq -> here
 RENAMED = {
@@ -35,7 +40,9 @@ STACKS = {"layers": "shared", "layers_del": "deletion", "layers_msk": "placehold
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("input", metavar="IN.pt", help="checkpoint of fairseq's levenshtein_transformer")
+    parser.add_argument(
+        "input", metavar="IN.pt", help="checkpoint of fairseq's levenshtein_transformer, or of its transformer"
+    )
     parser.add_argument("output", metavar="OUT.pt", help="where to write the levt checkpoint")
 
 
@@ -65,7 +72,7 @@ def convert(state: dict[str, Any]) -> dict[str, Any]:
             "criterion": {"_name": "dual_policy"},
         },
         "args": None,
-        "model": convert_weights(state["model"], old),
+        "model": convert_weights(state["model"] if is_levt(old) else with_new_parts(state["model"], old), old),
         "last_optimizer_state": None,
     }
 
@@ -75,10 +82,11 @@ def old_options(state: dict[str, Any]) -> dict[str, Any]:
 
     options = state["args"] if state.get("args") is not None else state["cfg"]["model"]
     options = dict(vars(options) if isinstance(options, argparse.Namespace) else options)
-    name = options.get("arch") or options.get("_name")
     require(
-        str(name).startswith("levenshtein_transformer"),
-        f"import-levt takes a checkpoint of fairseq's levenshtein_transformer, but this one is of {name}",
+        is_levt(options)
+        or (name_of(options).startswith("transformer") and "encoder.embed_tokens.weight" in state["model"]),
+        "import-levt takes a checkpoint of fairseq's levenshtein_transformer or of its transformer, but this one is "
+        f"of {name_of(options)}",
     )
     for flag, harmless in (
         ("share_discriminator_maskpredictor", False),
@@ -105,6 +113,36 @@ def old_options(state: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
+def name_of(options: dict[str, Any]) -> str:
+    return str(options.get("arch") or options.get("_name"))
+
+
+def is_levt(options: dict[str, Any]) -> bool:
+    return name_of(options).startswith("levenshtein_transformer")
+
+
+def with_new_parts(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str, Tensor]:
+    """An autoregressive model's weights and those that only an editor has, drawn as a new model's are."""
+    from lev_plugins.models.levt import head_projection
+
+    table = old["decoder.embed_tokens.weight"]  # (V, C)
+    dim = table.size(1)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)  # the same file every time
+        placeholder = torch.randn(1, dim) * dim**-0.5
+        deletion_head, placeholder_head = head_projection(dim, 2), head_projection(2 * dim, MAX_INSERTIONS + 1)
+    extended = torch.cat([table, placeholder.to(table)])
+    new = {
+        **old,
+        "decoder.embed_tokens.weight": extended,
+        "decoder.embed_word_del.weight": deletion_head.weight.detach(),
+        "decoder.embed_mask_ins.weight": placeholder_head.weight.detach(),
+    }
+    if options.get("share_all_embeddings"):
+        new["encoder.embed_tokens.weight"] = extended
+    return new
+
+
 def new_options(old: dict[str, Any]) -> dict[str, Any]:
     from lev_plugins.models.levt import LevTConfig
 
@@ -123,8 +161,8 @@ def new_options(old: dict[str, Any]) -> dict[str, Any]:
         "deletion_layers": deletion,
         "placeholder_layers": placeholder,
         "share_weights": sharing,
-        "max_insertions": 255,
-        "placeholder": "unk",
+        "max_insertions": MAX_INSERTIONS,
+        "placeholder": "unk" if is_levt(old) else "plh",
     }
 
 
@@ -134,7 +172,8 @@ def exits(old: dict[str, Any]) -> tuple[int, ...]:
     >>> exits({"early_exit": "6,3,6", "decoder_layers": 4})  # 6,6,6 is fairseq's default, however deep the decoder
     (4, 3, 4)
     """
-    return tuple(min(int(block), old["decoder_layers"]) for block in str(old["early_exit"]).split(","))
+    last = int(old["decoder_layers"])
+    return tuple(min(int(block), last) for block in str(old.get("early_exit", f"{last},{last},{last}")).split(","))
 
 
 def convert_weights(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import Any
 
 import pytest
@@ -9,12 +10,14 @@ import torch
 from fairseq import options as fairseq_options
 from fairseq.criterions.nat_loss import LabelSmoothedDualImitationCriterion
 from fairseq.iterative_refinement_generator import IterativeRefinementGenerator
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from fairseq.tasks.translation_lev import TranslationLevenshteinConfig, TranslationLevenshteinTask
 from torch import Tensor, nn
 
 from lev_plugins.cli.import_levt import convert
 from lev_plugins.data.editing import RollIn
 from lev_plugins.edits import align
+from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions
 from lev_plugins.models.levt import LevT, LevTConfig
 from tests.helpers import (
@@ -272,3 +275,33 @@ def test_sources_padded_on_the_right_are_decoded_to_the_same(pair: Pair) -> None
     expected, found = decode_both(pair, source_batch(16, left_pad=False), 0.0, True)
     for theirs, ours in zip(expected, found, strict=True):
         assert_same(theirs, ours)
+
+
+@pytest.mark.parametrize("flags", [["--share-all-embeddings"], ["--share-decoder-input-output-embed", *PRE_NORM], []])
+def test_a_levt_begun_from_a_transformer_has_its_weights(flags: list[str]) -> None:
+    """With one decoder block, the last position of a left-to-right decoder sees what that of a LevT sees."""
+    torch.manual_seed(1)
+    target = toy_dictionary(20)
+    source = target if "--share-all-embeddings" in flags else toy_dictionary(26)
+    parser = fairseq_options.get_training_parser(default_task="translation")
+    arguments = [".", "--task=translation", "--arch=transformer", *SIZES, "--decoder-layers=1", *flags]
+    args = fairseq_options.parse_args_and_arch(parser, arguments)
+    theirs = TranslationTask(TranslationConfig(data="."), source, target).build_model(args).eval()
+    state = convert({"args": args, "cfg": None, "model": theirs.state_dict()})
+    assert state["cfg"]["model"]["placeholder"] == "plh"
+    again = convert({"args": args, "cfg": None, "model": theirs.state_dict()})
+    assert all(value.equal(again["model"][key]) for key, value in state["model"].items())
+    cfg = LevTConfig(**{key: value for key, value in state["cfg"]["model"].items() if key != "_name"})
+    ours = LevT.build_model(cfg, toy_task(source, target)).eval()
+    ours.load_state_dict(state["model"])
+    tokens = torch.tensor([[EOS, 5, 9, 7]])
+    logits = theirs(source_batch(1), source_batch(1).ne(PAD).sum(1), tokens)[0][0, -1]
+    states = ours.decoder.states("token", tokens, ours.encode(source_batch(1)))
+    assert ours.decoder.token_logits(states, torch.tensor([3]))[0].allclose(logits, atol=1e-5)
+
+
+def test_a_language_model_cannot_be_imported() -> None:
+    with pytest.raises(
+        UserError, match="levenshtein_transformer or of its transformer, but this one is of transformer_lm"
+    ):
+        convert({"args": argparse.Namespace(arch="transformer_lm"), "cfg": None, "model": {}})
