@@ -19,13 +19,27 @@ WORDS = [
 ]  # fmt: skip
 LONG = 17  # number of the one training sentence that the teacher skips
 STAGES = [
-    "pieces", "binarise", "teacher", "average", "distil", "binarise_distilled", "levt", "levt_oracle",
+    "pieces", "binarise", "teacher", "average", "distil", "binarise_distilled", "levt_start", "levt",
+    "levt_oracle",
     "test_greedy", "test_beam", "test_levt", "test_levt_oracle", "report",
 ]  # fmt: skip
 SMALL = [
     *("--vocab", "70", "--longest", "30", "--tokens", "400", "--layers", "1", "--width", "16", "--ffn", "32"),
     *("--heads", "2", "--teacher-updates", "30", "--teacher-warmup", "5", "--teacher-flags", "--num-workers 0"),
-    *("--average", "2", "--beam", "2", "--shards", "2", "--levt-updates", "8", "--levt-warmup", "4"),
+    *(
+        "--average",
+        "2",
+        "--beam",
+        "2",
+        "--shards",
+        "2",
+        "--levt-updates",
+        "8",
+        "--levt-warmup",
+        "4",
+        "--levt-tokens",
+        "400",
+    ),
     *("--levt-flags", "--num-workers 0 --log-interval 4", "--valid-every", "4", "--max-iter", "3", "--gamma", "1"),
     *("--gpus", "0", "--threads", "1", "--also-oracle"),
 ]

@@ -382,10 +382,11 @@ def test_a_dry_run_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_fewer_gpus_take_more_batches_an_update() -> None:
-    flags = ["--text", "t", "--out", "o", "--dry-run", "--tokens", 1000, "--step-tokens", 8000, "--shards", 3]
+    flags = ["--text", "t", "--out", "o", "--dry-run", "--tokens", 1000, "--levt-tokens", 500]
+    flags += ["--step-tokens", 8000, "--shards", 3]
     done = run_sh(*flags, "--gpus", 2)
-    for words in printed(done, "fairseq-train"):
-        assert words[words.index("--update-freq") + 1] == "4"
+    for words, batches in zip(printed(done, "fairseq-train"), ("4", "8"), strict=True):
+        assert words[words.index("--update-freq") + 1] == batches
         assert words[words.index("--distributed-world-size") + 1] == "2"
     assert [f"CUDA_VISIBLE_DEVICES={i % 2} fairseq-generate" in done.stdout for i in range(3)] == [True] * 3
     done = run_sh(*flags, "--gpus", 3)

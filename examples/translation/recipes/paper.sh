@@ -9,7 +9,8 @@ paper=(
     --width 512 --ffn 2048 --heads 8 --layers 6 --dropout 0.3 --label-smoothing 0.1
     --tokens 8192 --step-tokens 65536
     --teacher-updates 300000 --teacher-lr 0.0005 --teacher-warmup 10000
-    --levt-updates 300000 --levt-lr 0.0005 --levt-warmup 10000
+    --levt-start scratch --levt-tokens 8192 --levt-dropout 0.3 --levt-clip 0
+    --levt-updates 300000 --levt-lr 0.0005 --levt-warmup 10000 --levt-schedule inverse_sqrt
     --average 0 --shards 64 --valid-every 5000
 )
 

@@ -1,0 +1,197 @@
+# Sourced by the run.sh of an example: flags, and stages that are done once and can be stopped at any time.
+#
+# The script sets `synopsis` (its usual flags) and `out` (where everything goes), and defines flags() (a line each: name, default,
+# meaning; the default `no` marks a flag without a value, `-` stands for nothing), do_NAME for every stage, texts_of_NAME
+# for one that reads files no stage has made (they are its standard output), and calls `stage NAME STAGE...` for each.
+# shellcheck shell=bash
+set -euo pipefail
+shopt -s inherit_errexit
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+[[ -d $root/.venv/bin ]] && PATH="$root/.venv/bin:$PATH"
+export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}" PYTHONWARNINGS=ignore
+current="" listing=""
+
+# ---- flags -------------------------------------------------------------------------------------------------------
+
+declare -A opt=()
+declare -A switch=()
+
+usage() {
+    echo "usage: bash run.sh $synopsis [flags]"
+    while read -r name default meaning; do
+        printf '  --%-16s %s (default: %s)\n' "$name" "$meaning" "$default"
+    done < <(flags)
+}
+
+die() {
+    echo "run.sh: error: $*" >&2
+    exit 2
+}
+
+read_flags() {
+    local name default _
+    while read -r name default _; do
+        [[ $default == - ]] && default=""
+        [[ $default == no ]] && switch[$name]=1 && default=""
+        opt[$name]=$default
+    done < <(flags)
+    while (($#)); do
+        name=${1#--}
+        [[ $1 == --help ]] && usage && exit 0
+        [[ $1 == --* && -v opt[$name] ]] || die "there is no flag $1: see --help"
+        if [[ -v switch[$name] ]]; then
+            opt[$name]=yes
+        else
+            (($# > 1)) || die "$1 needs a value"
+            opt[$name]=$2
+            shift
+        fi
+        shift
+    done
+}
+
+need_folders() { # NAME...
+    local name
+    for name in "$@"; do
+        [[ ${opt[$name]} ]] || die "--$name is missing: give a folder"
+    done
+}
+
+need_numbers() { # LEAST NAME...: whole numbers
+    local name least=$1
+    shift
+    for name in "$@"; do
+        if ((least)); then
+            [[ ${opt[$name]} =~ ^[1-9][0-9]*$ ]] || die "--$name must be a whole number above 0, but is '${opt[$name]}'"
+        else
+            [[ ${opt[$name]} =~ ^[0-9]+$ ]] || die "--$name must be a whole number, 0 or above, but is '${opt[$name]}'"
+        fi
+    done
+}
+
+one_of() { # NAME CHOICE...
+    local name=$1 choice choices
+    shift
+    choices="$*"
+    for choice in "$@"; do
+        [[ ${opt[$name]} == "$choice" ]] && return
+    done
+    die "--$name must be ${choices// / or }, but is '${opt[$name]}'"
+}
+
+need_gpus() {
+    [[ ${opt[gpus]} == auto || ${opt[gpus]} =~ ^[0-9]+$ ]] ||
+        die "--gpus must be auto or a number, but is '${opt[gpus]}'"
+}
+
+need_fairseq() {
+    command -v fairseq-train >/dev/null ||
+        die "fairseq-train is not on the PATH: run make setup, or activate the environment"
+}
+
+count_gpus() { # torch is only asked where there is a driver: importing it takes seconds
+    if [[ ${opt[gpus]} != auto ]]; then
+        echo "${opt[gpus]}"
+    elif [[ -z ${opt[dry-run]} ]] && command -v nvidia-smi >/dev/null; then
+        python -c 'import torch; print(torch.cuda.device_count())'
+    else
+        echo 0
+    fi
+}
+
+# ---- running commands --------------------------------------------------------------------------------------------
+
+attended() { # COMMAND...: what stops this shell stops the command too, and at once
+    "$@" &
+    local child=$!
+    trap "kill $child 2>/dev/null; exit 143" TERM INT HUP
+    wait "$child"
+    trap 'exit 143' TERM INT HUP
+}
+
+logged() { # COMMAND...: its output goes to the end of the stage's log
+    if [[ $listing ]]; then show "$@" && echo; else attended "$@" >>"$log" 2>&1; fi
+}
+
+captured() { # FILE COMMAND...: its standard output becomes FILE once it has succeeded
+    local file=$1
+    shift
+    if [[ $listing ]]; then show "$@" && printf '> %q\n' "$file" && return; fi
+    attended "$@" >"$file.part" 2>>"$log"
+    mv "$file.part" "$file"
+}
+
+show() {
+    printf '%q ' "$@"
+}
+
+commands_of() { # NAME: what a stage runs, whatever the machine and the place of the folders
+    local listing=yes text
+    text=$("do_$1")
+    text=${text//"$out"/OUT}
+    text=${text//"$root"/ROOT}
+    sed -E 's/ --cpu//; s/ --distributed-world-size [0-9]+//' <<<"$text" |
+        sed -E 's/env (CUDA_VISIBLE_DEVICES|OMP_NUM_THREADS)=[0-9]+ //'
+}
+
+input_of() { # NAME STAGE...: a line for each thing the stage starts from, which changes when that is made anew
+    local name=$1 before
+    shift
+    if declare -F "texts_of_$name" >/dev/null; then "texts_of_$name" | cksum | sed 's/^/# text: /'; fi
+    for before in "$@"; do
+        sed -n "s/^# made/# from $before/p" "$out/$before/.done"
+    done
+}
+
+updates_aside() {
+    sed -E 's/ --max-update [0-9]+//'
+}
+
+stage() { # NAME STAGE...: run do_NAME in a folder of its own, once; it reads from the stages named after it
+    local name=$1 started=$SECONDS wanted
+    shift
+    if [[ ${opt[dry-run]} ]]; then
+        listing=yes
+        echo "# $name"
+        "do_$name"
+        return
+    fi
+    printf '%-20s' "$name"
+    wanted=$(commands_of "$name"; input_of "$name" "$@")
+    local folder=$out/$name
+    if [[ -e $folder/.done ]]; then
+        [[ $(grep -v '^# made' "$folder/.done") == "$wanted" ]] ||
+            die "$folder was made with other flags or from other files: remove it to make it anew (or, to train on" \
+                "with more updates and nothing else changed, remove $folder/.done), or take another --out"
+        echo "already done"
+        return
+    fi
+    if [[ -e $folder/.started ]]; then
+        [[ $(updates_aside <"$folder/.started") == "$(updates_aside <<<"$wanted")" ]] ||
+            die "$folder was begun with other flags or from other files: remove it to begin anew, or take another --out"
+    fi
+    mkdir -p "$folder"
+    echo "$wanted" >"$folder/.started"
+    current=$name log=$folder/log listing=""
+    "do_$name"
+    current=""
+    printf '%s\n# made %s\n' "$wanted" "$(date +%s.%N)" >"$folder/.done.part"
+    mv "$folder/.done.part" "$folder/.done"
+    echo "done in $((SECONDS - started)) s"
+}
+
+at_exit() {
+    local status=$?
+    [[ -z $(jobs -p) ]] || kill $(jobs -p) 2>/dev/null || true
+    if [[ $current ]] && ((status == 143)); then
+        echo "stopped"
+    elif [[ $current ]]; then
+        echo "failed"
+        {
+            echo "run.sh: error: stage $current failed; the end of $log:"
+            tail -n 20 "$log" 2>/dev/null | cut -c -600
+        } >&2
+    fi
+    exit "$status"
+}
