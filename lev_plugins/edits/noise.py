@@ -9,13 +9,14 @@ from torch import Tensor
 def random_deletions(length: int, generator: torch.Generator | None = None) -> Tensor:
     """Mark a random part of a target of ``length`` tokens, boundaries included, for deletion.
 
-    How many inner tokens stay is uniform in 0 .. length - 3 (so at least one goes), which ones is uniform too.
+    How many inner tokens stay is uniform in 0 .. length - 2, which ones is uniform too. Sometimes nothing goes: that is
+    how the placeholder policy learns that a sentence is complete, the state in which every decoding ends.
 
     >>> random_deletions(6, torch.Generator().manual_seed(1)).int()
     tensor([0, 1, 0, 0, 0, 0], dtype=torch.int32)
     """
     inner = max(length - 2, 0)
-    stay = int(inner * torch.rand((), generator=generator))
+    stay = int((inner + 1) * torch.rand((), generator=generator))
     deleted = torch.zeros(length, dtype=torch.bool)
     deleted[1 + torch.randperm(inner, generator=generator)[stay:]] = True
     return deleted
