@@ -11,6 +11,7 @@ import torch
 from fairseq.data import BaseWrapperDataset, FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
+from lev_plugins.data.leaving import not_while_leaving
 from lev_plugins.edits import align, insertion_labels, random_deletions
 from lev_plugins.errors import require
 
@@ -73,6 +74,7 @@ class TextEditingDataset(BaseWrapperDataset):
         left = indices[sum(len(batch) for batch in batches) :]
         return [*batches, left] if len(left) else batches
 
+    @not_while_leaving
     def __getitem__(self, index: int) -> dict[str, Any]:
         pair: LanguagePairDataset = self.dataset
         target = pair.tgt[index] if pair.tgt is not None else None
@@ -88,6 +90,7 @@ class TextEditingDataset(BaseWrapperDataset):
             example["missing"] = random_deletions(target.numel(), generator)
         return example
 
+    @not_while_leaving
     def collater(self, examples: list[dict[str, Any]], pad_to_length: Any = None) -> dict[str, Any]:
         if not examples:
             return {}

@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -99,3 +100,25 @@ def test_generation_in_half_precision_agrees(toy: Path, trained: Path) -> None:
     full = hypotheses(succeed(*generate(toy, checkpoint)).out)
     half = hypotheses(succeed(*generate(toy, checkpoint, "--fp16")).out)
     assert sum(full[n][1] == half[n][1] for n in full) >= 0.9 * len(full)
+
+
+ENDS_WHILE_BATCHES_ARE_MADE = """
+import threading, time
+from tests.helpers import RollIn, random_rows, toy_dataset
+rows = random_rows(200, 1, shortest=5, longest=40)
+dataset = toy_dataset(rows, rows, rows, RollIn(1, 0.5, 0.5))
+started = threading.Event()
+
+def read_ahead():
+    while True:
+        dataset.collater([dataset[i] for i in range(len(rows))])
+        started.set()
+
+threading.Thread(target=read_ahead, daemon=True).start()
+started.wait()
+time.sleep(0.1)
+"""
+
+
+def test_a_command_that_succeeded_does_not_abort_while_batches_are_read_ahead() -> None:
+    succeed(sys.executable, "-c", ENDS_WHILE_BATCHES_ARE_MADE)
