@@ -29,7 +29,7 @@ copy_sources() {
 
 # only fairseq without build isolation: editdistance, which has no wheel for 3.13, needs build tools of its own
 install_package() { # VENV
-    "$1/bin/python" -m pip install --quiet "$torch" 'setuptools<81' wheel cython numpy &&
+    "$1/bin/python" -m pip install --quiet "$torch" 'setuptools<81' wheel cython numpy packaging &&
         "$1/bin/python" -m pip install --quiet --no-build-isolation fairseq-fixed &&
         "$1/bin/python" -m pip install --quiet "$scratch/sources"
 }

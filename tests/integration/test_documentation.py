@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -53,3 +54,26 @@ def test_every_registered_name_is_on_the_page() -> None:
     ]
     assert {"text_editing", "levt", "levt_tiny", "dual_policy"} <= set(ours)
     assert [name for name in ours if f"`{name}`" not in page] == []
+
+
+def readme_lines(command: str) -> list[str]:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.findall(rf"^({re.escape(command)} .*?)(?:\s*#.*)?$", text, re.MULTILINE)
+
+
+def test_every_make_target_of_the_readme_exists() -> None:
+    """A dry run: `make setup` and `make demo` take minutes, and CI begins with the first."""
+    targets = {line.split()[1] for line in readme_lines("make")}
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    targets |= set(re.findall(r"`make ([a-z-]+)`", text))
+    assert {"setup", "demo", "test", "lint", "check-pythons"} <= targets
+    for target in targets:
+        assert succeed("make", "-n", target).out
+
+
+def test_the_readme_installs_what_check_pythons_installs() -> None:
+    script = (ROOT / "scripts" / "check_pythons.sh").read_text(encoding="utf-8")
+    first, second, third = (shlex.split(line)[2:] for line in readme_lines("pip install"))
+    assert first[0] == "torch" and f'"$torch" {" ".join(map(shlex.quote, first[1:]))} &&' in script
+    assert f"pip install --quiet {' '.join(second)} &&" in script
+    assert third == ["."]
