@@ -6,7 +6,7 @@ from typing import Any, Optional
 
 import torch
 from fairseq import utils
-from fairseq.data import LanguagePairDataset, PrependTokenDataset, data_utils
+from fairseq.data import LanguagePairDataset, PrependTokenDataset
 from fairseq.dataclass import ChoiceEnum
 from fairseq.logging import metrics
 from fairseq.tasks import register_task
@@ -16,6 +16,7 @@ from omegaconf import II
 from lev_plugins.data import drafts, marks
 from lev_plugins.data.dictionary import EditingDictionary
 from lev_plugins.data.editing import RollIn, TextEditingDataset
+from lev_plugins.data.loading import load_drafts
 from lev_plugins.errors import UserError, require
 from lev_plugins.generators import ORACLES, RefinementGenerator, RefinementOptions
 
@@ -110,7 +111,7 @@ class TextEditingTask(TranslationTask):
             self.tgt_dict,
             combine=combine,
             dataset_impl=cfg.dataset_impl,
-            upsample_primary=cfg.upsample_primary,
+            upsample_primary=max(1, cfg.upsample_primary),  # fairseq's default is -1, with which it cannot join parts
             left_pad_source=cfg.left_pad_source,
             left_pad_target=False,
             max_source_positions=cfg.max_source_positions,
@@ -121,17 +122,15 @@ class TextEditingTask(TranslationTask):
         )
         rollin = RollIn(cfg.seed, cfg.rollin_alpha, cfg.rollin_beta, every_epoch=training)
         self.datasets[split] = TextEditingDataset(
-            pair, self._load_drafts(path, split), rollin, cfg.required_seq_len_multiple
+            pair, self._load_drafts(pair, path, split), rollin, cfg.required_seq_len_multiple
         )
 
-    def _load_drafts(self, path: str, split: str) -> PrependTokenDataset | None:
+    def _load_drafts(self, pair: LanguagePairDataset, path: str, split: str) -> PrependTokenDataset | None:
         cfg = self.cfg
         if cfg.draft_lang is None:
             return None
-        prefix = os.path.join(path, f"{split}.{cfg.source_lang}-{cfg.target_lang}.{cfg.draft_lang}")
-        found = data_utils.load_indexed_dataset(prefix, self.tgt_dict, cfg.dataset_impl)
-        require(found is not None, f"--draft-lang {cfg.draft_lang}: there are no drafts {prefix}.bin")
-        return PrependTokenDataset(found, self.tgt_dict.bos())
+        sides = (cfg.source_lang, cfg.target_lang, cfg.draft_lang)
+        return load_drafts(pair, path, split, sides, self.tgt_dict, cfg.dataset_impl)
 
     def build_generator(
         self, models: list[Any], args: Any, seq_gen_cls: Any = None, extra_gen_cls_kwargs: Any = None, **unused: Any
@@ -233,6 +232,10 @@ def check_config(cfg: TextEditingConfig) -> None:
     for name in ("rollin_alpha", "rollin_beta"):
         value = getattr(cfg, name)
         require(0 <= value <= 1, f"--{name.replace('_', '-')} must be between 0 and 1, but is {value}")
+    require(
+        cfg.upsample_primary == -1 or cfg.upsample_primary >= 1,
+        f"--upsample-primary must be at least 1, but is {cfg.upsample_primary}",
+    )
     for name, harmless in (("left_pad_target", False), ("load_alignments", False), ("num_batch_buckets", 0)):
         require(
             getattr(cfg, name) == harmless,
