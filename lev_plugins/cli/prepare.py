@@ -1,0 +1,336 @@
+"""``lev-plugins prepare``: text files become binarised triples or pairs, in the form ``--task text_editing`` loads."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairseq.data import Dictionary
+
+from lev_plugins.data.binarise import Facts, binarise, learn_dictionary, load_dictionary
+from lev_plugins.data.pieces import (
+    add_bpe_arguments,
+    bpe_options,
+    cutting,
+    flag_name,
+    learn_sentencepiece,
+    write_tokens,
+)
+from lev_plugins.data.texts import Part, read_part
+from lev_plugins.errors import require
+from lev_plugins.folders import all_or_nothing_folder, require_free
+
+NAME = "prepare"
+HELP = "binarise texts: a file of sources, one of targets and one of drafts for every split"
+
+MODEL = "sentencepiece.model"  # its name in the folder that is made
+UPSAMPLE = 10  # how often the paper repeats its real triples among the synthetic ones
+USER_DIR = '"$(lev-plugins path)"'
+MARKS = {"sentencepiece": "sentencepiece", "subword_nmt": "subword_nmt", "fastbpe": "subword_nmt"}  # of --remove-bpe
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("-s", "--source-lang", metavar="SUFFIX", required=True, help="suffix of the sources, as in PREFIX.SUFFIX")
+    add("-t", "--target-lang", metavar="SUFFIX", required=True, help="suffix of the targets")
+    add("-d", "--draft-lang", metavar="SUFFIX", help="suffix of the drafts; without it: pairs without drafts")
+    add("--train-prefix", metavar="PREFIX", type=Path, help="training text, from which everything is learned")
+    for split, meaning in (
+        ("extra-train", "more training text: train1, ...; --upsample-primary of fairseq-train repeats the first"),
+        ("valid", "validation text; several become valid, valid1, ..."),
+        ("test", "test text; several become test, test1, ..."),
+    ):
+        flag = f"--{split}-prefix"
+        add(flag, metavar="PREFIX", type=Path, nargs="+", action="extend", default=[], help=meaning)
+    add("--dest", metavar="DIR", type=Path, required=True, help="the folder to make")
+    add("--allow-missing-drafts", action="store_true", help="where there is no file of drafts, all drafts are empty")
+    add("--learn-sentencepiece", metavar="N", type=int, help="learn N pieces from all training texts, and use them")
+    add("--sentencepiece-type", choices=["unigram", "bpe"], help="kind of the learned pieces (default: unigram)")
+    add("--sentencepiece-coverage", metavar="X", type=float, help="share of the characters learned (default: 1)")
+    add("--joined-dictionary", action="store_true", help="one dictionary for source and target")
+    for side, name in (("src", "source"), ("tgt", "target")):
+        add(f"--{side}dict", metavar="FILE", type=Path, help=f"take this {name} dictionary, learn none")
+        add(f"--threshold{side}", metavar="N", type=int, default=0, help=f"{name} words that are rarer are unknown")
+        add(f"--nwords{side}", metavar="N", type=int, default=-1, help=f"size of the {name} dictionary (-1: any)")
+    add("--workers", metavar="N", type=int, default=1, help="processes that cut and binarise")
+    add_bpe_arguments(parser)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What there is to say of the folder in the end."""
+
+    source: Dictionary
+    target: Dictionary
+    bpe: argparse.Namespace | None  # fairseq's flags of what cut the texts
+    facts: dict[tuple[str, str], Facts]  # of part and side
+
+
+def run(args: argparse.Namespace) -> int:
+    check_arguments(args)
+    require_free(args.dest, "--dest")
+    texts = texts_of(args)
+    parts = [read_part(name, files, tabs={args.target_lang}) for name, files in texts.items()]
+    with all_or_nothing_folder(args.dest) as folder:
+        prepared = build(args, parts, folder)
+    warn_of_empty_lines(parts, args.draft_lang)
+    sys.stdout.write(report(args, parts, prepared))
+    return 0
+
+
+def check_arguments(args: argparse.Namespace) -> None:
+    sides = sides_of(args)
+    require(
+        len(set(sides)) == len(sides),
+        f"source, draft and target need a suffix each, but they are {', '.join(sides)}; where the source itself is "
+        "what is to be edited, copy its files under another suffix",
+    )
+    require(bool(args.train_prefix or args.valid_prefix or args.test_prefix), "no text is given: --train-prefix")
+    require(
+        bool(args.train_prefix) or not args.extra_train_prefix,
+        "--extra-train-prefix goes with --train-prefix, the part that --upsample-primary repeats",
+    )
+    require(bool(args.draft_lang) or not args.allow_missing_drafts, "--allow-missing-drafts goes with --draft-lang")
+    require(args.workers >= 1, f"--workers must be at least 1, but is {args.workers}")
+    check_sentencepiece(args)
+    check_dictionaries(args)
+
+
+def check_sentencepiece(args: argparse.Namespace) -> None:
+    if args.learn_sentencepiece is None:
+        for name in ("sentencepiece_type", "sentencepiece_coverage"):
+            require(getattr(args, name) is None, f"{flag_name(name)} goes with --learn-sentencepiece")
+        return
+    require(
+        args.learn_sentencepiece >= 1, f"--learn-sentencepiece must be at least 1, but is {args.learn_sentencepiece}"
+    )
+    require(bool(args.train_prefix), "--learn-sentencepiece learns from --train-prefix, but there is none")
+    require(args.sentencepiece_model is None, "--learn-sentencepiece learns a model, --sentencepiece-model takes one")
+    require(args.bpe in (None, "sentencepiece"), f"--learn-sentencepiece does not go with --bpe {args.bpe}")
+    require(
+        args.sentencepiece_coverage is None or 0 < args.sentencepiece_coverage <= 1,
+        f"--sentencepiece-coverage must be above 0 and at most 1, but is {args.sentencepiece_coverage}",
+    )
+
+
+def check_dictionaries(args: argparse.Namespace) -> None:
+    joined = args.joined_dictionary
+    require(
+        not (joined and args.srcdict and args.tgtdict),
+        "--joined-dictionary is one dictionary: give it as --srcdict or --tgtdict, not as both",
+    )
+    given = {"src": args.srcdict or (joined and args.tgtdict), "tgt": args.tgtdict or (joined and args.srcdict)}
+    for side, file in given.items():
+        require(
+            bool(file or args.train_prefix),
+            f"a dictionary is learned from --train-prefix, but there is none: give one with --{side}dict",
+        )
+        for flag, nothing in (("threshold", 0), ("nwords", -1)):
+            number = getattr(args, f"{flag}{side}")
+            learned = not file and not (joined and side == "tgt")
+            require(
+                number == nothing or learned,
+                f"--{flag}{side} is for a dictionary that is learned, and "
+                + ("that of the source has the say in a joined one" if not file else f"{file} is given"),
+            )
+
+
+def sides_of(args: argparse.Namespace) -> list[str]:
+    return [side for side in (args.source_lang, args.draft_lang, args.target_lang) if side is not None]
+
+
+def texts_of(args: argparse.Namespace) -> dict[str, dict[str, Path]]:
+    """The files of each part: those of --train-prefix a --extra-train-prefix b are the parts train and train1."""
+    train = [args.train_prefix] if args.train_prefix else []
+    splits = {"train": train + args.extra_train_prefix, "valid": args.valid_prefix, "test": args.test_prefix}
+    return {
+        f"{split}{number or ''}": files_of(prefix, args)
+        for split, prefixes in splits.items()
+        for number, prefix in enumerate(prefixes)
+    }
+
+
+def files_of(prefix: Path, args: argparse.Namespace) -> dict[str, Path]:
+    files = {side: Path(f"{prefix}.{side}") for side in sides_of(args)}
+    if args.draft_lang and not files[args.draft_lang].is_file():
+        missing = files.pop(args.draft_lang)
+        require(
+            args.allow_missing_drafts,
+            f"there are no drafts {missing}: it takes a line for each source, empty where there is nothing to start "
+            "from; with --allow-missing-drafts all of them are",
+        )
+    for path in files.values():
+        require(path.is_file(), f"there is no file {path}: prefix and suffix of a text make up its name")
+    return files
+
+
+# ---- the folder --------------------------------------------------------------------------------------------------
+
+
+def build(args: argparse.Namespace, parts: list[Part], folder: Path) -> Prepared:
+    scratch = folder / "tokens"
+    scratch.mkdir()
+    train = [part for part in parts if part.name.startswith("train")]
+    bpe = cut_texts(args, parts, train, folder, scratch)
+    source, target = dictionaries(args, train, scratch)
+    source.save(str(folder / f"dict.{args.source_lang}.txt"))
+    target.save(str(folder / f"dict.{args.target_lang}.txt"))
+    facts = {}
+    for part in parts:
+        for side in sides_of(args):
+            prefix = folder / f"{part.name}.{args.source_lang}-{args.target_lang}.{side}"
+            dictionary = source if side == args.source_lang else target
+            found = binarise(tokens_of(scratch, part, side), prefix, dictionary, args.workers)
+            require(found.lines == part.lines, f"fairseq made {found.lines:,} lines of {part.lines:,} of {prefix.name}")
+            facts[part.name, side] = found
+    shutil.rmtree(scratch)
+    return Prepared(source, target, bpe, facts)
+
+
+def tokens_of(scratch: Path, part: Part, side: str) -> Path:
+    return scratch / f"{part.name}.{side}"
+
+
+def cut_texts(
+    args: argparse.Namespace, parts: list[Part], train: list[Part], folder: Path, scratch: Path
+) -> argparse.Namespace | None:
+    """All texts in tokens; returns fairseq's flags of what cut them."""
+    if args.learn_sentencepiece:
+        texts = [path for part in train for path in part.texts.values()]
+        kind, coverage = args.sentencepiece_type or "unigram", args.sentencepiece_coverage or 1.0
+        learn_sentencepiece(texts, folder / MODEL, args.learn_sentencepiece, kind, coverage)
+        args.sentencepiece_model = str(folder / MODEL)
+    options = bpe_options(args)
+    with cutting(options, args.workers) as cut:
+        for part in parts:
+            for side, text in part.texts.items():
+                write_tokens(text, cut, tokens_of(scratch, part, side))
+            if args.draft_lang and args.draft_lang not in part.texts:
+                tokens_of(scratch, part, args.draft_lang).write_text("\n" * part.lines)
+    if options and options.bpe == "sentencepiece":
+        if not args.learn_sentencepiece:
+            shutil.copyfile(options.sentencepiece_model, folder / MODEL)
+        options.sentencepiece_model = str(args.dest / MODEL)
+    return options
+
+
+def dictionaries(args: argparse.Namespace, train: list[Part], scratch: Path) -> tuple[Dictionary, Dictionary]:
+    """Of source and target; a draft is in the words of the target, which therefore are learned from drafts, too."""
+
+    def dictionary(flag: str, file: Path | None, sides: list[str]) -> Dictionary:
+        if file:
+            return load_dictionary(file)
+        tokens = [tokens_of(scratch, part, side) for part in train for side in sides]
+        return learn_dictionary(tokens, getattr(args, f"threshold{flag}"), getattr(args, f"nwords{flag}"), args.workers)
+
+    source, *others = sides_of(args)
+    if args.joined_dictionary:
+        joined = dictionary("src", args.srcdict or args.tgtdict, [source, *others])
+        return joined, joined
+    return dictionary("src", args.srcdict, [source]), dictionary("tgt", args.tgtdict, others)
+
+
+# ---- what is said in the end -------------------------------------------------------------------------------------
+
+
+def warn_of_empty_lines(parts: list[Part], draft: str | None) -> None:
+    """fairseq trains on an empty source or target as on any other; an empty draft is how to start from nothing."""
+    for part in parts:
+        for side, survey in part.surveys.items():
+            if survey.empty and side != draft:
+                sys.stderr.write(
+                    f"lev-plugins: warning: {part.texts[side]} has {survey.empty:,} empty of {survey.lines:,} lines, "
+                    f"line {survey.first_empty} first: they are kept, to be learned from and decoded like any other\n"
+                )
+
+
+def report(args: argparse.Namespace, parts: list[Part], prepared: Prepared) -> str:
+    rows = [["part", "side", "lines", "tokens", "unknown", "empty", "longest"]]
+    for part in parts:
+        for side in sides_of(args):
+            facts = prepared.facts[part.name, side]
+            empty = part.surveys[side].empty if side in part.surveys else part.lines
+            counts = [f"{part.lines:,}", f"{facts.tokens:,}", f"{facts.unknown / facts.tokens:.2%}", f"{empty:,}"]
+            rows.append([part.name, side, *counts, f"{facts.longest:,} (line {facts.longest_line:,})"])
+    lines = [f"{args.dest}, in tokens, of which the end of a line is one:", *table(rows), "", words(args, prepared), ""]
+    if args.train_prefix:
+        lines += ["Train with", "", for_a_shell(train_command(args, parts, prepared)), ""]
+    if args.test_prefix:
+        lines += ["Decode with", "", for_a_shell(generate_command(args, prepared)), ""]
+    return "\n".join(lines)
+
+
+def table(rows: list[list[str]]) -> list[str]:
+    """
+    >>> table([["part", "lines", "longest"], ["train", "1,000", "9 (line 3)"]])
+    ['part   lines  longest', 'train  1,000  9 (line 3)']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    texts = {0, 1, len(widths) - 1}  # columns that begin at the left
+    return [
+        "  ".join(
+            cell.ljust(width) if i in texts else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def words(args: argparse.Namespace, prepared: Prepared) -> str:
+    if args.joined_dictionary:
+        return f"One dictionary for all: {len(prepared.source):,} words"
+    others = " and ".join(sides_of(args)[1:])
+    return f"Dictionaries: {args.source_lang} {len(prepared.source):,} words, {others} {len(prepared.target):,}"
+
+
+def common_flags(args: argparse.Namespace) -> list[str]:
+    flags = [str(args.dest), "--user-dir", USER_DIR, "--task", "text_editing"]
+    flags += ["--source-lang", args.source_lang, "--target-lang", args.target_lang]
+    return flags + (["--draft-lang", args.draft_lang] if args.draft_lang else [])
+
+
+def train_command(args: argparse.Namespace, parts: list[Part], prepared: Prepared) -> list[str]:
+    """The paper's settings; beside extra text, the first is repeated as often as the paper's real triples."""
+    valid = [part.name for part in parts if part.name.startswith("valid")]
+    sharing = "--share-all-embeddings" if prepared.source == prepared.target else "--share-decoder-input-output-embed"
+    command = ["fairseq-train", *common_flags(args), "--arch", "levt", sharing, "--criterion", "dual_policy"]
+    if args.extra_train_prefix:
+        command += ["--upsample-primary", str(UPSAMPLE)]
+    command += ["--dropout", "0.3", "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.0005"]
+    command += ["--lr-scheduler", "inverse_sqrt", "--warmup-updates", "10000", "--max-update", "300000"]
+    command += ["--max-tokens", "8192", "--save-dir", "checkpoints"]
+    if not valid:
+        return [*command, "--disable-validation"]
+    if len(valid) > 1:
+        command += ["--valid-subset", ",".join(valid)]
+    command += ["--eval-bleu", "--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"]
+    mark = MARKS.get(prepared.bpe.bpe) if prepared.bpe else None
+    return command + (["--eval-bleu-remove-bpe", mark] if mark else [])
+
+
+def generate_command(args: argparse.Namespace, prepared: Prepared) -> list[str]:
+    checkpoint = "checkpoint_best.pt" if args.valid_prefix else "checkpoint_last.pt"
+    command = ["fairseq-generate", *common_flags(args), "--path", f"checkpoints/{checkpoint}"]
+    for name, value in sorted(vars(prepared.bpe).items()) if prepared.bpe else ():
+        command += [flag_name(name)] if value is True else [flag_name(name), str(value)]
+    return command
+
+
+def for_a_shell(command: list[str], width: int = 110) -> str:
+    """Over several lines, broken between flags.
+
+    >>> print(for_a_shell(["fairseq-train", "data", "--lr", "1", "--betas", "(1, 2)"], width=20))
+      fairseq-train data --lr 1 \\
+        --betas '(1, 2)'
+    """
+    lines = [" "]
+    for word in command:
+        quoted = word if word == USER_DIR else shlex.quote(word)
+        if word.startswith("--") and len(lines[-1]) > width:
+            lines.append("   ")
+        lines[-1] += f" {quoted}"
+    return " \\\n".join(lines)

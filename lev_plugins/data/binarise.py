@@ -1,0 +1,54 @@
+"""Dictionaries and binarised parts, as ``fairseq-preprocess`` makes them, by the same functions of fairseq."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairseq.binarizer import FileBinarizer, VocabularyDatasetBinarizer
+from fairseq.data import Dictionary
+from fairseq.data.indexed_dataset import MMapIndexedDataset
+from fairseq.tasks.translation import TranslationTask
+
+from lev_plugins.errors import UserError, require
+
+
+def learn_dictionary(tokens: list[Path], threshold: int, words: int, workers: int) -> Dictionary:
+    """The ``words`` most frequent ones (-1: all) that occur ``threshold`` times or more."""
+    files = [str(path) for path in tokens]
+    return TranslationTask.build_dictionary(files, workers=workers, threshold=threshold, nwords=words, padding_factor=8)
+
+
+def load_dictionary(path: Path) -> Dictionary:
+    require(path.is_file(), f"there is no dictionary {path}")
+    try:
+        return Dictionary.load(str(path))
+    except Exception as error:  # fairseq raises plain ones, too
+        raise UserError(f"{path} is no dictionary of fairseq: {error}") from error
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a binarised file holds; fairseq counts the end of a line as a token."""
+
+    lines: int
+    tokens: int
+    unknown: int
+    longest: int
+    longest_line: int  # from 1
+
+
+def binarise(tokens: Path, prefix: Path, dictionary: Dictionary, workers: int) -> Facts:
+    """Writes PREFIX.bin and PREFIX.idx."""
+    done = FileBinarizer.multiprocess_dataset(
+        str(tokens),
+        "mmap",
+        VocabularyDatasetBinarizer(dictionary),
+        str(prefix),
+        vocab_size=len(dictionary),
+        num_workers=workers,
+    )
+    written = MMapIndexedDataset(str(prefix))
+    sizes = written.sizes.copy()  # what it gives is memory that goes with it
+    longest = int(sizes.argmax())
+    return Facts(len(sizes), done.num_tok, done.num_replaced, int(sizes[longest]), longest + 1)

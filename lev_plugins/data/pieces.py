@@ -1,0 +1,131 @@
+"""Lines cut into the tokens that fairseq binarises: by sentencepiece, another of fairseq's BPEs, or at the blanks."""
+
+from __future__ import annotations
+
+import multiprocessing
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+from fairseq.data.encoders import BPE_REGISTRY, build_bpe
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.registry import REGISTRIES
+
+from lev_plugins.data.texts import read_lines
+from lev_plugins.errors import UserError, require
+
+RESERVED = {"<s>", "<pad>", "</s>"}  # words that fairseq's dictionaries take for boundaries and padding
+BLOCK = 100_000  # lines on their way through the workers at a time
+CONFIGS: dict[str, Any] = REGISTRIES["bpe"]["dataclass_registry"]
+
+
+def learn_sentencepiece(texts: list[Path], model: Path, size: int, kind: str, coverage: float) -> None:
+    try:
+        sentencepiece.SentencePieceTrainer.Train(
+            input=[str(path) for path in texts],
+            model_prefix=str(model.with_suffix("")),
+            model_type=kind,
+            vocab_size=size,
+            character_coverage=coverage,
+            num_threads=1,  # the same model every time
+            minloglevel=2,
+        )
+    except RuntimeError as error:  # its message begins with a place in its source code
+        raise UserError(f"--learn-sentencepiece {size}: {str(error).rpartition('] ')[2].strip()}") from error
+    model.with_suffix(".vocab").unlink()
+
+
+def add_bpe_arguments(parser: ArgumentParser) -> None:
+    """``--bpe`` and the flags of all of fairseq's BPEs, some of which share a flag."""
+    group = parser.add_argument_group("any other of fairseq's BPEs, with its flags")
+    group.add_argument("--bpe", choices=sorted(BPE_REGISTRY), help="fairseq's name of it")
+    for config in CONFIGS.values():
+        gen_parser_from_dataclass(group, config(), delete_default=True)
+
+
+def bpe_options(args: Namespace) -> Namespace | None:
+    """What fairseq builds a BPE from; None where the text stays as it is."""
+    names = {config: {field.name for field in fields(cls)} - {"_name"} for config, cls in CONFIGS.items()}
+    values = {name: getattr(args, name) for name in set().union(*names.values())}
+    given = {name: value for name, value in values.items() if value not in (None, False)}
+    bpe = args.bpe or ("sentencepiece" if "sentencepiece_model" in given else None)
+    for name in sorted(given):
+        owners = sorted(owner for owner in names if name in names[owner])
+        require(
+            bpe in owners,
+            f"{flag_name(name)} belongs to --bpe {' or '.join(owners)}, but --bpe is {bpe or 'not given'}",
+        )
+    if bpe is None:
+        return None
+    for field in fields(CONFIGS[bpe]) if bpe in CONFIGS else ():
+        require(field.default != "???" or field.name in given, f"--bpe {bpe} needs {flag_name(field.name)}")
+    return Namespace(bpe=bpe, **given)
+
+
+def flag_name(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+class Cutter:
+    """Cuts a line as ``fairseq-interactive`` does.
+
+    >>> Cutter(None)(" ein  Haus "), Cutter(Namespace(bpe="characters"))("ein Haus")
+    ('ein Haus', 'e i n ▁ H a u s')
+    """
+
+    def __init__(self, options: Namespace | None):
+        try:
+            self.bpe = build_bpe(options) if options else None
+        except (ImportError, OSError, RuntimeError) as error:
+            raise UserError(f"--bpe {options.bpe if options else None}: {error}") from error
+
+    def __call__(self, line: str) -> str:
+        line = line.strip()
+        return " ".join((self.bpe.encode(line) if self.bpe and line else line).split())
+
+
+Cut = Callable[[Iterable[str]], Iterator[str]]
+worker: Cutter  # of a process of the pool
+
+
+def begin(options: Namespace) -> None:
+    global worker
+    worker = Cutter(options)
+
+
+def cut_line(line: str) -> str:
+    return worker(line)
+
+
+@contextmanager
+def cutting(options: Namespace | None, workers: int) -> Iterator[Cut]:
+    """What cuts lines, in their order, in as many processes as said."""
+    cutter = Cutter(options)
+    if options is None or workers == 1:
+        yield lambda lines: map(cutter, lines)
+        return
+    with multiprocessing.Pool(workers, begin, [options]) as pool:
+
+        def in_blocks(lines: Iterable[str]) -> Iterator[str]:
+            lines = iter(lines)
+            while block := list(islice(lines, BLOCK)):
+                yield from pool.map(cut_line, block, chunksize=1000)
+
+        yield in_blocks
+
+
+def write_tokens(text: Path, cut: Cut, path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for number, tokens in enumerate(cut(read_lines(text)), 1):
+            reserved = RESERVED.intersection(tokens.split())
+            require(
+                not reserved,
+                f"{text}, line {number} holds {' and '.join(sorted(reserved))}, which to fairseq is the boundary of a "
+                "sentence or padding: write it otherwise",
+            )
+            file.write(f"{tokens}\n")

@@ -1,0 +1,70 @@
+"""Text files, a sentence a line, and what can be wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tqdm import tqdm
+
+from lev_plugins.errors import UserError, require
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """Lines end at a line feed and nowhere else, whatever odd separators the text holds."""
+    size = path.stat().st_size
+    # disable=None: shown on a terminal only
+    with path.open("rb") as file, tqdm(total=size, desc=path.name, unit="B", disable=None, leave=False) as progress:
+        for number, line in enumerate(file, 1):
+            progress.update(len(line))
+            try:
+                yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise UserError(
+                    f"{path}, line {number} is not UTF-8 ({error.reason}): convert it, for example with iconv -t utf-8"
+                ) from error
+
+
+@dataclass(frozen=True)
+class Survey:
+    lines: int
+    empty: int
+    first_empty: int  # its number, from 1; 0 where there is none
+
+
+def survey(path: Path, tabs: bool) -> Survey:
+    """Read the text once; without ``tabs``, a TAB in it is an error."""
+    number = empty = first_empty = 0
+    for number, line in enumerate(read_lines(path), 1):
+        require(
+            tabs or "\t" not in line,
+            f"{path}, line {number} holds a TAB, which in fairseq-interactive stands between a source and its draft: "
+            "replace it by a blank",
+        )
+        if not line.split():
+            empty, first_empty = empty + 1, first_empty or number
+    require(number > 0, f"{path} is empty")
+    return Survey(number, empty, first_empty)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the data, under fairseq's name for it: train, train1, ..., valid, test."""
+
+    name: str
+    texts: dict[str, Path]  # by suffix
+    surveys: dict[str, Survey]
+    lines: int
+
+
+def read_part(name: str, texts: dict[str, Path], tabs: set[str]) -> Part:
+    """The texts must be parallel, and only those in ``tabs`` may hold a TAB."""
+    surveys = {side: survey(path, side in tabs) for side, path in texts.items()}
+    counts = {side: found.lines for side, found in surveys.items()}
+    require(
+        len(set(counts.values())) == 1,
+        "line by line the texts belong together, but "
+        + " and ".join(f"{texts[side]} has {lines:,} lines" for side, lines in counts.items()),
+    )
+    return Part(name, texts, surveys, next(iter(counts.values())))

@@ -1,0 +1,422 @@
+"""``lev-plugins prepare`` in this process: what it makes, what it says, what it refuses."""
+
+from __future__ import annotations
+
+import doctest
+import random
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fairseq import options
+from fairseq.data import Dictionary, data_utils
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+from lev_plugins import folders
+from lev_plugins.cli import prepare
+from lev_plugins.cli.main import main
+from lev_plugins.data import pieces
+from lev_plugins.data.texts import read_lines
+from lev_plugins.errors import UserError
+from tests.helpers import toy_task
+
+WORDS = ["ein", "kleiner", "hund", "läuft", "über", "die", "grüne", "wiese", "und", "schaut", "漢字", "نص"]
+SIDES = ("en", "mt", "de")
+
+
+def write_text(folder: Path, part: str, lines: int, seed: int = 1, sides: tuple[str, ...] = SIDES) -> None:
+    draw = random.Random(f"{seed} {part}")
+    folder.mkdir(exist_ok=True)
+    text = [draw.choices(WORDS, k=draw.randint(2, 6)) for _ in range(lines)]
+    versions = {"en": text, "mt": [words[1:] for words in text], "de": [words[::-1] for words in text]}
+    for side in sides:
+        (folder / f"{part}.{side}").write_text("".join(f"{' '.join(words)}\n" for words in versions[side]), "utf-8")
+
+
+@pytest.fixture()
+def text(tmp_path: Path) -> Path:
+    folder = tmp_path / "text"
+    for part, lines in (("train", 40), ("more", 25), ("valid", 4), ("test", 3)):
+        write_text(folder, part, lines)
+    return folder
+
+
+def run(text: Path, *flags: object, train: bool = True, drafts: bool = True) -> int:
+    words = ["prepare", "-s", "en", "-t", "de", "--dest", text.parent / "data"]
+    words += ["-d", "mt"] if drafts else []
+    words += ["--train-prefix", text / "train"] if train else []
+    return main([str(word) for word in [*words, *flags]])
+
+
+def made(text: Path) -> list[str]:
+    folder = text.parent / "data"
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
+def lines_of(text: Path, part: str, side: str) -> list[str]:
+    """What the binarised file says, in tokens."""
+    folder = text.parent / "data"
+    dictionary = Dictionary.load(str(folder / f"dict.{'en' if side == 'en' else 'de'}.txt"))
+    found = data_utils.load_indexed_dataset(f"{folder}/{part}.en-de.{side}", dictionary)
+    return [dictionary.string(found[i]) for i in range(len(found))]
+
+
+def table(out: str) -> dict[tuple[str, str], list[str]]:
+    """Lines, tokens, unknown, empty and longest of each part and side, as reported."""
+    rows = [line.split(maxsplit=6) for line in out.split("\n\n")[0].splitlines()[2:]]
+    return {(row[0], row[1]): row[2:] for row in rows}
+
+
+@pytest.mark.parametrize("module", [prepare, pieces], ids=lambda module: module.__name__)
+def test_worked_examples(module: object) -> None:
+    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
+
+
+# ---- what is made ----------------------------------------------------------------------------------------------------
+
+
+def test_triples_are_two_pairs_in_one_folder(text: Path) -> None:
+    splits = ["--valid-prefix", text / "valid", text / "more", "--test-prefix", text / "test"]
+    assert run(text, *splits, "--extra-train-prefix", text / "more") == 0
+    parts = {"train": "train", "train1": "more", "valid": "valid", "valid1": "more", "test": "test"}
+    files = [f"{part}.en-de.{side}.{end}" for part in parts for side in SIDES for end in ("bin", "idx")]
+    assert made(text) == sorted([*files, "dict.en.txt", "dict.de.txt"])
+    for part, name in parts.items():
+        for side in SIDES:
+            assert lines_of(text, part, side) == list(read_lines(text / f"{name}.{side}"))
+    assert sorted(path.name for path in text.parent.iterdir()) == ["data", "text"]
+
+
+def test_the_task_loads_what_was_made(text: Path) -> None:
+    assert run(text, "--extra-train-prefix", text / "more", "--joined-dictionary") == 0
+    dictionary = Dictionary.load(str(text.parent / "data" / "dict.de.txt"))
+    task = toy_task(dictionary, dictionary, data=str(text.parent / "data"), draft_lang="mt", upsample_primary=10)
+    task.cfg.source_lang, task.cfg.target_lang, task.cfg.train_subset = "en", "de", "train"
+    task.cfg.dataset_impl, task.cfg.required_seq_len_multiple = None, 1
+    task.load_dataset("train", combine=True)
+    dataset = task.datasets["train"]
+    assert len(dataset) == 10 * 40 + 25
+    for example in (dataset[i] for i in range(len(dataset))):
+        source, draft, target = (dictionary.string(example[side]).split() for side in ("source", "draft", "target"))
+        assert draft == source[1:] and target == source[::-1]
+
+
+def test_pairs_without_drafts(text: Path) -> None:
+    assert run(text, drafts=False) == 0
+    assert [name for name in made(text) if "mt" in name] == []
+    assert lines_of(text, "train", "de") == list(read_lines(text / "train.de"))
+
+
+def test_words_of_drafts_alone_are_known(text: Path) -> None:
+    path = text / "train.mt"
+    path.write_text(path.read_text("utf-8").replace("hund", "hnud"), "utf-8")
+    assert run(text) == 0
+    dictionaries = {side: Dictionary.load(str(text.parent / "data" / f"dict.{side}.txt")) for side in ("en", "de")}
+    assert "hnud" in dictionaries["de"] and "hnud" not in dictionaries["en"]
+    assert lines_of(text, "train", "mt") == list(read_lines(path))
+
+
+def test_given_dictionaries_stay_as_they_are(text: Path, capsys: pytest.CaptureFixture) -> None:
+    own = Dictionary()
+    for word in WORDS[:6]:
+        own.add_symbol(word, 7)
+    given = text.parent / "given.txt"
+    own.save(str(given))
+    splits = ["--test-prefix", text / "test"]
+    assert run(text, *splits, "--srcdict", given, "--tgtdict", given, train=False) == 0
+    data = text.parent / "data"
+    assert (data / "dict.en.txt").read_bytes() == (data / "dict.de.txt").read_bytes() == given.read_bytes()
+    lines = [line.split() for line in read_lines(text / "test.mt")]
+    known = [[word if word in WORDS[:6] else "<unk>" for word in line] for line in lines]
+    assert lines_of(text, "test", "mt") == [" ".join(words) for words in known]
+    tokens, unknown = sum(len(words) + 1 for words in known), sum(words.count("<unk>") for words in known)
+    assert table(capsys.readouterr().out)["test", "mt"][:3] == ["3", str(tokens), f"{unknown / tokens:.2%}"]
+
+
+@pytest.mark.parametrize("flag", ["--srcdict", "--tgtdict"])
+def test_a_joined_dictionary_may_be_given_as_either(text: Path, flag: str) -> None:
+    own = Dictionary()
+    own.add_symbol("hund", 7)
+    own.save(str(text.parent / "given.txt"))
+    assert run(text, "--joined-dictionary", flag, text.parent / "given.txt") == 0
+    for side in ("en", "de"):
+        assert (text.parent / "data" / f"dict.{side}.txt").read_text() == "hund 7\n"
+
+
+def test_an_empty_draft_is_no_mistake_and_other_empty_lines_are_told(text: Path, capsys: pytest.CaptureFixture) -> None:
+    for side, number in (("mt", 3), ("de", 5), ("de", 9)):
+        lines = list(read_lines(text / f"train.{side}"))
+        lines[number - 1] = " \u2003"
+        (text / f"train.{side}").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    assert run(text) == 0
+    said = capsys.readouterr()
+    assert said.err.count("warning") == 1
+    assert f"{text}/train.de has 2 empty of 40 lines, line 5 first: they are kept" in said.err
+    assert [table(said.out)["train", side][3] for side in SIDES] == ["0", "1", "2"]
+    assert lines_of(text, "train", "mt")[2] == lines_of(text, "train", "de")[4] == ""
+
+
+def test_a_split_without_drafts_is_asked_for(text: Path, capsys: pytest.CaptureFixture) -> None:
+    (text / "valid.mt").unlink()
+    assert run(text, "--valid-prefix", text / "valid") == 2
+    assert f"there are no drafts {text}/valid.mt: it takes a line for each source" in capsys.readouterr().err
+    assert run(text, "--valid-prefix", text / "valid", "--allow-missing-drafts") == 0
+    assert lines_of(text, "valid", "mt") == [""] * 4
+    assert table(capsys.readouterr().out)["valid", "mt"] == ["4", "4", "0.00%", "4", "1 (line 1)"]
+
+
+def test_lines_end_at_a_line_feed_only(text: Path) -> None:
+    """A lone carriage return would be the end of a line to fairseq, and from there on all drafts would be wrong."""
+    for side in SIDES:
+        lines = ["hund\rund die", "wiese\u2028hund", "hund\x85", " ein  hund ", "die"]
+        (text / f"train.{side}").write_bytes("\r\n".join(lines).encode())
+    assert run(text) == 0
+    for side in SIDES:
+        assert lines_of(text, "train", side) == ["hund und die", "wiese hund", "hund", "ein hund", "die"]
+
+
+# ---- pieces ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "size"), [("unigram", 38), ("bpe", 60)])
+def test_learned_pieces_are_the_text_again(text: Path, kind: str, size: int, capsys: pytest.CaptureFixture) -> None:
+    learned = ["--learn-sentencepiece", size, "--sentencepiece-type", kind, "--joined-dictionary"]
+    assert run(text, "--test-prefix", text / "test", *learned) == 0
+    assert " 0.00% " in capsys.readouterr().out
+    data = text.parent / "data"
+    assert "sentencepiece.model" in made(text) and "sentencepiece.vocab" not in made(text)
+    for part in ("train", "test"):
+        for side in SIDES:
+            said = [line.replace(" ", "").replace("▁", " ").strip() for line in lines_of(text, part, side)]
+            assert said == list(read_lines(text / f"{part}.{side}"))
+    first = {name: (data / name).read_bytes() for name in made(text)}
+    model = data.rename(text.parent / "first") / "sentencepiece.model"
+    given = ["--sentencepiece-model", model, "--joined-dictionary", "--workers", 3]
+    assert run(text, "--test-prefix", text / "test", *given) == 0
+    assert {name: (data / name).read_bytes() for name in made(text)} == first
+
+
+def test_pieces_are_learned_from_every_training_text(text: Path) -> None:
+    (text / "more.mt").write_text("☃ " + (text / "more.mt").read_text("utf-8"), "utf-8")
+    assert run(text, "--extra-train-prefix", text / "more", "--learn-sentencepiece", 40) == 0
+    assert "☃" in lines_of(text, "train1", "mt")[0]
+
+
+def test_coverage_leaves_rare_characters_out(text: Path) -> None:
+    (text / "train.en").write_text((text / "train.en").read_text("utf-8").replace("漢", "語", 1), "utf-8")
+    assert run(text, "--learn-sentencepiece", 36, "--sentencepiece-coverage", 0.98) == 0
+    import sentencepiece
+
+    model = sentencepiece.SentencePieceProcessor(model_file=str(text.parent / "data" / "sentencepiece.model"))
+    assert "語" not in {model.id_to_piece(i) for i in range(len(model))}
+
+
+def test_any_bpe_of_fairseq(text: Path, capsys: pytest.CaptureFixture) -> None:
+    assert run(text, "--bpe", "characters", "--workers", 2, "--test-prefix", text / "test") == 0
+    expected = [" ".join(line.replace(" ", "▁")) for line in read_lines(text / "train.de")]
+    assert lines_of(text, "train", "de") == expected
+    assert "--bpe characters" in capsys.readouterr().out
+
+
+def test_flags_of_a_bpe_are_those_of_fairseq() -> None:
+    def given(**options: object) -> Namespace | None:
+        names = {field for config in pieces.CONFIGS.values() for field in vars(config()) if field != "_name"}
+        return pieces.bpe_options(Namespace(**{"bpe": None, **dict.fromkeys(names), **options}))
+
+    assert given() is None
+    assert given(sentencepiece_model="m") == Namespace(bpe="sentencepiece", sentencepiece_model="m")
+    shared = given(bpe="subword_nmt", bpe_codes="c", bpe_separator="~")
+    assert shared == Namespace(bpe="subword_nmt", bpe_codes="c", bpe_separator="~")
+    assert given(bpe="gpt2") == Namespace(bpe="gpt2")
+
+
+# ---- what is said ----------------------------------------------------------------------------------------------------
+
+
+def printed_commands(out: str) -> list[list[str]]:
+    blocks = [block for block in out.split("\n\n") if block.startswith("  fairseq-")]
+    return [shlex.split(block.replace("$(lev-plugins path)", "lev_plugins").replace("\\\n", "")) for block in blocks]
+
+
+@pytest.mark.parametrize("drafts", [True, False])
+def test_the_commands_to_go_on_with_are_those_of_fairseq(
+    text: Path, drafts: bool, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    splits = ["--extra-train-prefix", text / "more", "--valid-prefix", text / "valid", text / "more"]
+    more = [*splits, "--test-prefix", text / "test", "--learn-sentencepiece", 38, "--joined-dictionary"]
+    assert run(text, *more, drafts=drafts) == 0
+    train, generate = printed_commands(capsys.readouterr().out)
+    monkeypatch.setattr(sys, "argv", ["fairseq"])  # where fairseq looks for --user-dir
+    assert train.pop(0) == "fairseq-train" and generate.pop(0) == "fairseq-generate"
+    cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(options.get_training_parser(), train))
+    assert (cfg.model._name, cfg.criterion._name) == ("levt", "dual_policy")
+    assert cfg.model.share_all_embeddings and cfg.task.draft_lang == ("mt" if drafts else None)
+    assert cfg.task.upsample_primary == 10 and cfg.dataset.valid_subset == "valid,valid1"
+    assert cfg.task.eval_bleu_remove_bpe == "sentencepiece"
+    parser = options.get_generation_parser()
+    parser.add_argument("--arch", default="wav2vec2")  # as fairseq_cli.generate does
+    cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, generate))
+    assert cfg.bpe.sentencepiece_model == str(text.parent / "data" / "sentencepiece.model")
+    assert cfg.common_eval.path == "checkpoints/checkpoint_best.pt"
+
+
+def test_what_is_not_there_is_not_in_the_commands(text: Path, capsys: pytest.CaptureFixture) -> None:
+    assert run(text, "--test-prefix", text / "test") == 0
+    said = capsys.readouterr().out
+    train, generate = printed_commands(said)
+    assert "--disable-validation" in train and "--eval-bleu" not in train and "--upsample-primary" not in train
+    assert "--share-decoder-input-output-embed" in train
+    assert "checkpoints/checkpoint_last.pt" in generate and "--bpe" not in generate
+    assert "Dictionaries: en 16 words, mt and de 16" in said
+
+
+def test_the_longest_line_is_named(text: Path, capsys: pytest.CaptureFixture) -> None:
+    lines = list(read_lines(text / "train.mt"))
+    lines[6] = "hund " * 30
+    (text / "train.mt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    assert run(text) == 0
+    assert table(capsys.readouterr().out)["train", "mt"][4] == "31 (line 7)"
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+
+
+def cut_last_line(path: Path) -> None:
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+
+
+SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "fewer drafts": (
+        lambda text: cut_last_line(text / "train.mt"),
+        "belong together, but {text}/train.en has 40 lines and {text}/train.mt has 39 lines and {text}/train.de has 40",
+    ),
+    "no target": (lambda text: (text / "train.de").unlink(), "there is no file {text}/train.de: prefix and suffix"),
+    "no line": (lambda text: (text / "train.de").write_text(""), "{text}/train.de is empty"),
+    "latin-1": (
+        lambda text: (text / "train.mt").write_bytes("ein\nläuft\n".encode("latin-1")),
+        "{text}/train.mt, line 2 is not UTF-8 (invalid continuation byte): convert it, for example with iconv",
+    ),
+    "tab in a source": (
+        lambda text: (text / "train.en").write_text("ein\nein\thund\n"),
+        "{text}/train.en, line 2 holds a TAB, which in fairseq-interactive stands between a source and its draft",
+    ),
+    "boundary": (
+        lambda text: [(text / f"train.{side}").write_text("ein\nein </s> hund\n") for side in SIDES],
+        "{text}/train.en, line 2 holds </s>, which to fairseq is the boundary of a sentence or padding",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_spoiled_texts_are_refused_and_nothing_is_left(text: Path, name: str, capsys: pytest.CaptureFixture) -> None:
+    spoil, message = SPOILED[name]
+    spoil(text)
+    assert run(text) == 2
+    assert message.format(text=text) in capsys.readouterr().err
+    assert [path.name for path in text.parent.iterdir()] == ["text"]
+
+
+def test_a_tab_in_a_target_is_a_blank(text: Path) -> None:
+    (text / "train.de").write_text((text / "train.de").read_text("utf-8").replace(" ", "\t", 1), "utf-8")
+    assert run(text) == 0
+    assert lines_of(text, "train", "de")[0] == " ".join(next(read_lines(text / "train.de")).split())
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["-d", "en"], "source, draft and target need a suffix each, but they are en, en, de"),
+        (["--workers", 0], "--workers must be at least 1, but is 0"),
+        (["--learn-sentencepiece", 0], "--learn-sentencepiece must be at least 1, but is 0"),
+        (["--learn-sentencepiece", 9999], "--learn-sentencepiece 9999: Vocabulary size too high (9999)."),
+        (["--learn-sentencepiece", 9, "--bpe", "bytes"], "--learn-sentencepiece does not go with --bpe bytes"),
+        (["--learn-sentencepiece", 9, "--sentencepiece-model", "m"], "learns a model, --sentencepiece-model takes one"),
+        (["--learn-sentencepiece", 9, "--sentencepiece-coverage", 0], "must be above 0 and at most 1, but is 0.0"),
+        (["--sentencepiece-type", "bpe"], "--sentencepiece-type goes with --learn-sentencepiece"),
+        (["--sentencepiece-coverage", 0.9], "--sentencepiece-coverage goes with --learn-sentencepiece"),
+        (["--bpe", "bytes", "--bpe-codes", "c"], "belongs to --bpe fastbpe or subword_nmt, but --bpe is bytes"),
+        (["--bpe-cased"], "--bpe-cased belongs to --bpe bert, but --bpe is not given"),
+        (["--bpe", "subword_nmt"], "--bpe subword_nmt needs --bpe-codes"),
+        (["--sentencepiece-model", "no such"], "--bpe sentencepiece: file no such not found"),
+        (["--srcdict", "a", "--tgtdict", "b", "--joined-dictionary"], "--joined-dictionary is one dictionary: give"),
+        (["--srcdict", "no such"], "there is no dictionary no such"),
+        (["--srcdict", "a", "--nwordssrc", 9], "--nwordssrc is for a dictionary that is learned, and a is given"),
+        (["--joined-dictionary", "--thresholdtgt", 9], "dictionary that is learned, and that of the source"),
+        (["--joined-dictionary", "--tgtdict", "a", "--thresholdsrc", 9], "--thresholdsrc is for a dictionary that"),
+    ],
+)  # fmt: skip
+def test_flags_that_cannot_work(text: Path, flags: list, message: str, capsys: pytest.CaptureFixture) -> None:
+    assert run(text, *flags) == 2
+    assert message in capsys.readouterr().err
+    assert [path.name for path in text.parent.iterdir()] == ["text"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ([], "no text is given: --train-prefix"),
+        (["--extra-train-prefix", "a"], "no text is given"),
+        (["--test-prefix", "a", "--extra-train-prefix", "b"], "--extra-train-prefix goes with --train-prefix"),
+        (["--test-prefix", "a"], "learned from --train-prefix, but there is none: give one with --srcdict"),
+        (["--test-prefix", "a", "--srcdict", "b"], "but there is none: give one with --tgtdict"),
+        (["--test-prefix", "a", "--learn-sentencepiece", 9], "--learn-sentencepiece learns from --train-prefix"),
+        (["--test-prefix", "a", "--allow-missing-drafts"], "--allow-missing-drafts goes with --draft-lang"),
+    ],
+)  # fmt: skip
+def test_without_training_text(text: Path, flags: list, message: str, capsys: pytest.CaptureFixture) -> None:
+    assert run(text, *flags, train=False, drafts=False) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_dictionary_that_is_none(text: Path, capsys: pytest.CaptureFixture) -> None:
+    assert run(text, "--srcdict", text / "train.en") == 2
+    assert f"{text}/train.en is no dictionary of fairseq: Incorrect dictionary format" in capsys.readouterr().err
+
+
+def test_a_folder_that_is_not_empty_stays_as_it_is(text: Path, capsys: pytest.CaptureFixture) -> None:
+    data = text.parent / "data"
+    data.mkdir()
+    assert run(text) == 0
+    before = made(text)
+    assert run(text) == 2
+    assert f"--dest {data} is not empty, it holds " in capsys.readouterr().err
+    assert made(text) == before
+    data.rename(text.parent / "aside")
+    data.write_text("a file")
+    assert run(text) == 2
+    assert f"--dest {data} is there and is no folder" in capsys.readouterr().err
+    assert run(text, "--dest", data / "below") == 2
+    assert f"{data}" in capsys.readouterr().err
+
+
+def test_a_stop_in_the_middle_leaves_nothing(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*args: object) -> None:
+        assert [path.name for path in text.parent.iterdir() if path.name.startswith(".data.")]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(prepare, "binarise", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        run(text)
+    assert [path.name for path in text.parent.iterdir()] == ["text"]
+
+
+def test_a_line_that_fairseq_loses_is_missed(
+    text: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    whole = prepare.binarise
+    monkeypatch.setattr(prepare, "binarise", lambda tokens, *rest: (cut_last_line(tokens), whole(tokens, *rest))[1])
+    assert run(text) == 2
+    assert "fairseq made 39 lines of 40 of train.en-de.en" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**options: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(folders.tempfile, "mkdtemp", refuse)
+    making = folders.all_or_nothing_folder(tmp_path / "new")
+    with pytest.raises(UserError, match=f"{tmp_path}/new cannot be made: Permission denied"), making:
+        pass
