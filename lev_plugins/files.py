@@ -1,15 +1,16 @@
-"""Files that are complete or not there."""
+"""Files, and folders of them, that are complete or not there."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from lev_plugins.errors import require
+from lev_plugins.errors import UserError, require
 
 
 @contextmanager
@@ -33,3 +34,41 @@ def all_or_nothing(path: str | Path) -> Iterator[BinaryIO]:
     except BaseException:
         os.unlink(scratch)
         raise
+
+
+def require_free(path: Path, flag: str) -> None:
+    """A folder that is to be made may be there, but empty."""
+    if path.is_dir():
+        found = next(path.iterdir(), None)
+        require(found is None, f"{flag} {path} is not empty, it holds {found and found.name}: name another folder")
+    else:
+        require(not os.path.lexists(path), f"{flag} {path} is there and is no folder: name another one")
+
+
+@contextmanager
+def all_or_nothing_folder(path: Path) -> Iterator[Path]:
+    """A hidden folder beside ``path``, which gets that name once it is complete and on the disk."""
+    path = Path(os.path.abspath(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        scratch = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+    except OSError as error:
+        raise UserError(f"{path} cannot be made: {error.strerror}") from error
+    try:
+        yield scratch
+        for file in scratch.rglob("*"):
+            if file.is_file():
+                to_disk(file)
+        scratch.chmod(0o755)
+        scratch.replace(path)
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+
+
+def to_disk(file: Path) -> None:
+    handle = os.open(file, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -22,7 +22,7 @@ from lev_plugins.data.pieces import (
 )
 from lev_plugins.data.texts import Part, read_part
 from lev_plugins.errors import require
-from lev_plugins.folders import all_or_nothing_folder, require_free
+from lev_plugins.files import all_or_nothing_folder, require_free
 
 NAME = "prepare"
 HELP = "binarise texts: a file of sources, one of targets and one of drafts for every split"

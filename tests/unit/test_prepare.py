@@ -15,7 +15,7 @@ from fairseq import options
 from fairseq.data import Dictionary, data_utils
 from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
-from lev_plugins import folders
+from lev_plugins import files
 from lev_plugins.cli import prepare
 from lev_plugins.cli.main import main
 from lev_plugins.data import pieces
@@ -416,7 +416,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pyte
     def refuse(**options: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(folders.tempfile, "mkdtemp", refuse)
-    making = folders.all_or_nothing_folder(tmp_path / "new")
+    monkeypatch.setattr(files.tempfile, "mkdtemp", refuse)
+    making = files.all_or_nothing_folder(tmp_path / "new")
     with pytest.raises(UserError, match=f"{tmp_path}/new cannot be made: Permission denied"), making:
         pass
