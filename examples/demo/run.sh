@@ -108,9 +108,6 @@ binarise() {
     fairseq-preprocess -s noisy -t clean "${texts[@]}" --joined-dictionary --destdir "$out/data" --workers "$threads"
     fairseq-preprocess -s draft -t clean --only-source --srcdict "$out/data/dict.clean.txt" "${texts[@]}" \
         --destdir "$out/data" --workers "$threads"
-    for file in "$out"/data/*.draft-clean.draft.*; do # the task looks for drafts under the name of the pair
-        mv "$file" "${file/draft-clean/noisy-clean}"
-    done
 }
 
 # passes a training log on, line by line as it comes, and shows what validation says

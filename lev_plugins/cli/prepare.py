@@ -139,6 +139,11 @@ def check_dictionaries(args: argparse.Namespace) -> None:
             )
 
 
+def pair_of(args: argparse.Namespace, side: str) -> str:
+    """The languages in a file's name: drafts and targets are a pair of their own."""
+    return f"{args.draft_lang if side == args.draft_lang else args.source_lang}-{args.target_lang}"
+
+
 def sides_of(args: argparse.Namespace) -> list[str]:
     return [side for side in (args.source_lang, args.draft_lang, args.target_lang) if side is not None]
 
@@ -182,7 +187,7 @@ def build(args: argparse.Namespace, parts: list[Part], folder: Path) -> Prepared
     facts = {}
     for part in parts:
         for side in sides_of(args):
-            prefix = folder / f"{part.name}.{args.source_lang}-{args.target_lang}.{side}"
+            prefix = folder / f"{part.name}.{pair_of(args, side)}.{side}"
             dictionary = source if side == args.source_lang else target
             found = binarise(tokens_of(scratch, part, side), prefix, dictionary, args.workers)
             require(found.lines == part.lines, f"fairseq made {found.lines:,} lines of {part.lines:,} of {prefix.name}")

@@ -60,11 +60,16 @@ class TextEditingDataset(BaseWrapperDataset):
                 pair.tgt_sizes = np.maximum(pair.tgt_sizes, drafts.sizes)
                 pair.sizes = np.vstack((pair.src_sizes, pair.tgt_sizes)).T
         self.drafts, self.rollin, self.pad_to_multiple = drafts, rollin, pad_to_multiple
-        self.epoch = 1
+        # fairseq keeps its worker processes from epoch to epoch: they would never hear of a plain attribute
+        self.shared_epoch = torch.ones((), dtype=torch.long).share_memory_()
+
+    @property
+    def epoch(self) -> int:
+        return int(self.shared_epoch)
 
     def set_epoch(self, epoch: int) -> None:
         super().set_epoch(epoch)
-        self.epoch = epoch
+        self.shared_epoch.fill_(epoch)
 
     def batch_by_size(self, indices: Any, *args: Any, **kwargs: Any) -> list[Any]:
         """fairseq drops a last batch that is no multiple of --required-batch-size-multiple (8): here it stays."""

@@ -37,7 +37,7 @@ def load_drafts(
     names = [f"{split}{number or ''}" for number in range(len(parts))]
     check_dictionary(folder, sides, target)
     found = [load_part(folder, name, sides, target, impl) for name in names]
-    expected = os.path.join(folder, f"{split}.{sides[0]}-{sides[1]}.{sides[2]}.bin")
+    expected = os.path.join(folder, f"{split}.{sides[2]}-{sides[1]}.{sides[2]}.bin")
     require(any(drafts is not None for drafts in found), f"--draft-lang {sides[2]}: there are no drafts {expected}")
     fitted = [
         fitting(name, drafts, len(part), target.eos()) for name, drafts, part in zip(names, found, parts, strict=True)
@@ -46,13 +46,9 @@ def load_drafts(
 
 
 def load_part(folder: str, name: str, sides: Sides, target: Dictionary, impl: str | None) -> FairseqDataset | None:
-    """fairseq finds a pair under either order of its languages."""
-    source, other, draft = sides
-    for languages in (f"{source}-{other}", f"{other}-{source}"):
-        found = data_utils.load_indexed_dataset(os.path.join(folder, f"{name}.{languages}.{draft}"), target, impl)
-        if found is not None:
-            return found
-    return None
+    """Under the name that ``fairseq-preprocess -s DRAFT -t TARGET --only-source`` gives them."""
+    _, other, draft = sides
+    return data_utils.load_indexed_dataset(os.path.join(folder, f"{name}.{draft}-{other}.{draft}"), target, impl)
 
 
 def fitting(name: str, drafts: FairseqDataset | None, lines: int, eos: int) -> FairseqDataset:

@@ -28,7 +28,7 @@ CRITERIONS = {"LevT": ["dual_policy"]}
 class TextEditingConfig(TranslationConfig):
     draft_lang: Optional[str] = field(
         default=None,
-        metadata={"help": "suffix of the binarised drafts, as in train.SOURCE-TARGET.DRAFT; without it: from scratch"},
+        metadata={"help": "suffix of the binarised drafts, as in train.DRAFT-TARGET.DRAFT; without it: from scratch"},
     )
     rollin_alpha: float = field(
         default=0.5, metadata={"help": "share of drafted examples that learn deletions from their draft (Eq. 6)"}

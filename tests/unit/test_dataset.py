@@ -10,7 +10,7 @@ import torch
 from lev_plugins.data.editing import RollIn, TextEditingDataset
 from lev_plugins.edits import apply_placeholders
 from lev_plugins.errors import UserError
-from tests.helpers import BOS, EOS, PAD, random_rows, slow_alignment, tensor_to_rows, toy_dataset
+from tests.helpers import BOS, EOS, PAD, random_rows, slow_alignment, tensor_to_rows, toy_dataset, toy_task
 
 COUNT = 12
 
@@ -83,6 +83,25 @@ def test_an_epoch_that_comes_again_is_the_same() -> None:
     dataset.set_epoch(4)
     dataset.set_epoch(3)
     assert all_missing(dataset) == first
+
+
+def epochs_of_a_training(workers: int) -> list[dict[int, list[int]]]:
+    """The states of three epochs, by sentence, as fairseq's loader hands them to a trainer."""
+    dataset, epochs = training_set(), []
+    batches = toy_task().get_batch_iterator(dataset, max_tokens=60, seed=1, num_workers=workers)
+    for _ in range(3):
+        states = {}
+        for batch in batches.next_epoch_itr(shuffle=True):
+            states |= dict(zip(batch["id"].tolist(), tensor_to_rows(batch["net_input"]["kept_tokens"]), strict=True))
+        epochs.append(states)
+    return epochs
+
+
+def test_worker_processes_hear_of_a_new_epoch() -> None:
+    """fairseq keeps them from epoch to epoch; without care they repeat the roll-ins of the first for ever."""
+    alone = epochs_of_a_training(workers=0)
+    assert alone[0] != alone[1] != alone[2] != alone[0]
+    assert epochs_of_a_training(workers=2) == alone
 
 
 def test_validation_is_the_same_in_every_epoch() -> None:

@@ -29,7 +29,7 @@ def write_part(folder: Path, part: str, numbers: range, drafts: bool = True, **o
     write(folder, part, "source", [[n] for n in numbers], **options)
     write(folder, part, "target", [[n + 50] for n in numbers], **options)
     if drafts:
-        write(folder, part, "mt", [[n + 100] * (n % 10) for n in numbers], **options)
+        write(folder, part, "mt", [[n + 100] * (n % 10) for n in numbers], "mt-target")
 
 
 def load(folder: Path, combine: bool = True, upsample: int = 3, split: str = "train") -> TextEditingDataset:
@@ -91,7 +91,7 @@ def test_a_pair_may_lie_under_the_other_order_of_its_languages(tmp_path: Path) -
 def test_drafts_that_are_nowhere_are_missed(tmp_path: Path) -> None:
     write_part(tmp_path, "train", range(3), drafts=False)
     write_part(tmp_path, "train1", range(3), drafts=False)
-    with pytest.raises(UserError, match=r"--draft-lang mt: there are no drafts .*/train\.source-target\.mt\.bin"):
+    with pytest.raises(UserError, match=r"--draft-lang mt: there are no drafts .*/train\.mt-target\.mt\.bin"):
         load(tmp_path)
 
 
@@ -99,7 +99,7 @@ def test_each_part_has_as_many_drafts_as_sources(tmp_path: Path) -> None:
     """The sums agree, and everything after the first part would be off by one."""
     for part, drafts in (("train", 4), ("train1", 2)):
         write_part(tmp_path, part, range(3), drafts=False)
-        write(tmp_path, part, "mt", [[1]] * drafts)
+        write(tmp_path, part, "mt", [[1]] * drafts, "mt-target")
     with pytest.raises(UserError, match="but train has 3 source lines and 4 drafts"):
         load(tmp_path)
 

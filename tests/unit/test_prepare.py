@@ -60,7 +60,8 @@ def lines_of(text: Path, part: str, side: str) -> list[str]:
     """What the binarised file says, in tokens."""
     folder = text.parent / "data"
     dictionary = Dictionary.load(str(folder / f"dict.{'en' if side == 'en' else 'de'}.txt"))
-    found = data_utils.load_indexed_dataset(f"{folder}/{part}.en-de.{side}", dictionary)
+    pair = "mt-de" if side == "mt" else "en-de"
+    found = data_utils.load_indexed_dataset(f"{folder}/{part}.{pair}.{side}", dictionary)
     return [dictionary.string(found[i]) for i in range(len(found))]
 
 
@@ -82,7 +83,8 @@ def test_triples_are_two_pairs_in_one_folder(text: Path) -> None:
     splits = ["--valid-prefix", text / "valid", text / "more", "--test-prefix", text / "test"]
     assert run(text, *splits, "--extra-train-prefix", text / "more") == 0
     parts = {"train": "train", "train1": "more", "valid": "valid", "valid1": "more", "test": "test"}
-    files = [f"{part}.en-de.{side}.{end}" for part in parts for side in SIDES for end in ("bin", "idx")]
+    pairs = ("en-de.en", "en-de.de", "mt-de.mt")
+    files = [f"{part}.{pair}.{end}" for part in parts for pair in pairs for end in ("bin", "idx")]
     assert made(text) == sorted([*files, "dict.en.txt", "dict.de.txt"])
     for part, name in parts.items():
         for side in SIDES:
