@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import numpy as np
 import torch
 
 from lev_plugins.errors import UserError, explain, require
+from lev_plugins.files import all_or_nothing
 
 
 def allow_list() -> None:
@@ -48,16 +48,5 @@ def load(path: str | Path) -> dict[str, Any]:
 
 def save(state: dict[str, Any], path: str | Path) -> None:
     """All or nothing: what stood at ``path`` survives until the new file is complete."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            torch.save(state, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(scratch, 0o644)
-        os.replace(scratch, path)
-    except BaseException:
-        os.unlink(scratch)
-        raise
+    with all_or_nothing(path) as file:
+        torch.save(state, file)
