@@ -15,6 +15,8 @@ from typing import Any
 
 from fairseq.tasks.translation import TranslationConfig
 
+from lev_plugins.cli import trace
+from lev_plugins.cli.main import Command
 from lev_plugins.criterions.dual_policy import DualPolicyConfig
 from lev_plugins.models.levt import LevTConfig
 from lev_plugins.tasks.text_editing import TextEditingConfig
@@ -26,6 +28,7 @@ TABLES: dict[str, tuple[type, set[str]]] = {
     "dual_policy": (DualPolicyConfig, set()),
     "text_editing": (TextEditingConfig, INHERITED),
 }
+COMMANDS: dict[str, Command] = {"lev-plugins trace": trace}
 
 
 def default_of(field: Any) -> str:
@@ -56,10 +59,24 @@ def table(config: type, skipped: set[str]) -> str:
     return "\n".join(rows)
 
 
+def command_table(command: Command) -> str:
+    parser = argparse.ArgumentParser(add_help=False)
+    command.add_arguments(parser)
+    rows = ["| argument | default | meaning |", "|---|---|---|"]
+    for action in parser._actions:
+        value = "" if action.nargs == 0 else action.metavar or ("" if action.choices else action.dest.upper())
+        name = " ".join(filter(None, ["/".join(action.option_strings), str(value or "")]))
+        default = "none" if action.default is None else "off" if action.default is False else f"`{action.default}`"
+        choices = " (" + ", ".join(f"`{choice}`" for choice in action.choices) + ")" if action.choices else ""
+        rows.append(f"| `{name}` | {default} | {action.help}{choices} |")
+    return "\n".join(rows)
+
+
 def filled(page: str) -> str:
-    for name, (config, skipped) in TABLES.items():
+    texts = {name: table(*config) for name, config in TABLES.items()}
+    texts |= {name: command_table(command) for name, command in COMMANDS.items()}
+    for name, text in texts.items():
         pattern = rf"(<!-- flags: {name} -->\n).*?(<!-- end -->)"
-        text = table(config, skipped)
         page, found = re.subn(pattern, lambda m, text=text: f"{m[1]}{text}\n{m[2]}", page, flags=re.DOTALL)
         if not found:
             raise SystemExit(f"{PAGE.name} has no place for the flags of {name}: <!-- flags: {name} --><!-- end -->")

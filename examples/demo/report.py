@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Container
-from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from lev_plugins.errors import require
 from lev_plugins.scoring import recognised_words
+from lev_plugins.traces import terminal
+from lev_plugins.traces.log import Sentence, read_log
+from lev_plugins.traces.rows import SPELLINGS, layout
 
 TRACES = 3
 TRACE_WORDS = range(6, 15)  # sentences that fit into a line
-SPACE = "\u2581"  # how sentencepiece writes the space before a word
-HOLE = "<plh>"
 
 
 class Word(NamedTuple):
@@ -29,11 +29,6 @@ class Word(NamedTuple):
     before: bool
     after: bool
     known: bool  # misspelt in a way that the training had
-
-
-class Generated(NamedTuple):
-    text: str
-    states: list[list[str]]  # pieces: the draft, then per iteration after deleting, with holes, and filled
 
 
 def outcome(clean: str, noisy: str, edited: str, known: Container[str] = ()) -> list[Word]:
@@ -88,84 +83,27 @@ def percent(part: int, whole: int) -> str:
     return f"{100 * part / max(whole, 1):6.1f} %"
 
 
-def show(pieces: list[str], chosen: list[bool], marks: tuple[str, str]) -> str:
-    """Pieces as text, runs of chosen ones between marks, the space before them outside.
-
-    >>> show([SPACE + "so", "rt", SPACE + "it"], [False, True, True], ("[-", "-]"))
-    'so[-rt it-]'
-    """
-    text = ""
-    for inside, run in groupby(zip(pieces, chosen, strict=True), key=lambda pair: pair[1]):
-        words = "".join(piece for piece, _ in run).replace(SPACE, " ")
-        bare = words.lstrip()
-        text += words[: len(words) - len(bare)] + marks[0] + bare + marks[1] if inside else words
-    return text.strip()
-
-
-def lost(before: list[str], after: list[str]) -> list[bool]:
-    """Which pieces of ``before`` are not in ``after``, which is ``before`` without them.
-
-    >>> lost(["a", "b", "c"], ["a", "c"])
-    [False, True, False]
-    """
-    left = list(reversed(after))
-    return [not (left and left[-1] == piece and left.pop()) for piece in before]
-
-
-def iterations(states: list[list[str]]) -> list[str]:
-    """Per iteration that changed something, two lines: its deletions, its insertions.
-
-    >>> a, b, c = SPACE + "srot", SPACE + "it", SPACE + "sort"
-    >>> iterations([[a, b], [b], [HOLE, b], [c, b], [c, b], [c, b], [c, b]])
-    ['[-srot-] it', '{+sort+} it']
-    """
-    lines = []
-    for i in range(0, len(states) - 3, 3):
-        given, left, opened, filled = states[i : i + 4]
-        if filled != given:
-            lines.append(show(given, lost(given, left), ("[-", "-]")))
-            lines.append(show(filled, [piece == HOLE for piece in opened], ("{+", "+}")))
-    return lines
-
-
-def trace(clean: str, noisy: str, generated: Generated) -> str:
-    lines = iterations(generated.states)
-    steps = [f"{kind} {i}" for i in range(1, len(lines) // 2 + 1) for kind in ("delete", "insert")]
-    rows = [("draft", noisy), *zip(steps, lines, strict=True), ("result", generated.text), ("clean", clean)]
-    return "\n".join(f"  {name:>8}  {line}" for name, line in rows)
-
-
-def read_generated(path: Path) -> list[Generated]:
-    """What fairseq-generate printed, in the order of its input: D- lines are results, E- lines the states."""
-    found: dict[int, Generated] = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        name, *fields = line.split("\t")
-        kind, _, number = name.partition("-")
-        if kind == "S":
-            found[int(number)] = Generated("", [])
-        elif kind == "D":
-            found[int(number)] = found[int(number)]._replace(text=fields[-1])
-        elif kind == "E":
-            found[int(number.partition("_")[0])].states.append(fields[-1].split())
-    return [found[i] for i in sorted(found)]
-
-
-def report(clean: list[str], noisy: list[str], generated: list[Generated], known: Container[str] = ()) -> str:
+def report(clean: list[str], noisy: list[str], generated: list[Sentence], known: Container[str] = ()) -> str:
     require(
         len(clean) == len(noisy) == len(generated),
         f"CLEAN, NOISY and GENERATED must have the same sentences, but have {len(clean)}, {len(noisy)} and "
         f"{len(generated)}",
     )
     triples = list(zip(clean, noisy, generated, strict=True))
-    outcomes = [outcome(c, n, g.text, known) for c, n, g in triples]
+    outcomes = [outcome(right, wrong, sentence.hypotheses[0].text, known) for right, wrong, sentence in triples]
     shown = [
-        triple
-        for triple, words in zip(triples, outcomes, strict=True)
+        sentence
+        for sentence, words in zip(generated, outcomes, strict=True)
         if len(words) in TRACE_WORDS and sum(not word.before for word in words) > 1
     ]
-    parts = [table(len(clean), [word for words in outcomes for word in words])]
-    parts.append(f"The first {TRACES} of these with several typos: an iteration deletes [-so-], then inserts {{+so+}}.")
-    return "\n\n".join(parts + [trace(*triple) for triple in shown[:TRACES]])
+    blocks = [block for sentence in shown[:TRACES] for block in layout(sentence, SPELLINGS["sentencepiece"])]
+    parts = [
+        table(len(clean), [word for words in outcomes for word in words]),
+        f"The first {TRACES} of these with several typos: an iteration deletes [-so-], opens holes {{ }} and fills "
+        "them {+so+}.",
+        "\n".join(terminal.lines(blocks, terminal.PLAIN)),
+    ]
+    return "\n\n".join(parts)
 
 
 def main() -> None:
@@ -175,7 +113,7 @@ def main() -> None:
     args = parser.parse_args()
     clean, noisy = (path.read_text(encoding="utf-8").splitlines() for path in (args.clean, args.noisy))
     known = set(args.training.read_text(encoding="utf-8").split())
-    print(report(clean, noisy, read_generated(args.generated), known))
+    print(report(clean, noisy, read_log(args.generated), known))
 
 
 if __name__ == "__main__":

@@ -147,6 +147,10 @@ decode() {
 how_to_go_on() {
     cat <<EOF
 
+All edits on one page:
+
+  lev-plugins trace $shown/log/decode.log --remove-bpe sentencepiece --html $shown/trace.html
+
 Your own sentence (a line is: source TAB draft):
 
   text='Retrun the vlaues of the functoin.'

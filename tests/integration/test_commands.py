@@ -14,6 +14,7 @@ from tests.integration.commands import (
     hypotheses,
     interactive,
     lines,
+    run,
     same_hypotheses,
     succeed,
 )
@@ -81,6 +82,33 @@ def test_history_shows_placeholders(toy: Path, trained: Path) -> None:
     assert (len(states) - 1) % 3 == 0
     assert states[0][1] == "" and set(states[2][1].split()) == {"<plh>"}
     assert states[-1][1] == hypotheses(log)[7][1]
+
+
+def test_trace_of_a_log(toy: Path, trained: Path, tmp_path: Path) -> None:
+    """Every sentence, its iterations and its result; carrying out the edits that are marked leads to it."""
+    log = succeed(*generate(toy, trained / "checkpoint_best.pt", "--retain-iter-history", "--print-step")).out
+    (tmp_path / "log").write_text(log, encoding="utf-8")
+    found, steps = hypotheses(log), lines(log, "I")
+    blocks = succeed("lev-plugins", "trace", tmp_path / "log").out.split("\n\n")
+    assert [block.splitlines()[0] for block in blocks] == [f"sentence {n}" for n in range(len(found))]
+    for n, block in enumerate(blocks):
+        rows = re.findall(r"^ *(delete|open|fill|undo|keep) (\d+)  (.*)$", block, re.MULTILINE)
+        assert sorted({int(number) for _, number, _ in rows}) == list(range(1, int(steps[n]) + 2))
+        canvas: list[str] = []
+        for action, _, text in rows:
+            if action == "keep":
+                continue
+            given = text.replace("{ }", "") if action == "open" else text.replace("[-", "").replace("-]", "")
+            assert without_insertions(given, holes=action == "fill") == canvas
+            canvas = re.sub(r"\[-.*?-\]", "", text).replace("{+", "").replace("+}", "").replace("{ }", "{}").split()
+        assert " ".join(canvas) == found[n][1] and f"\n   result  {found[n][1] or '(nothing)'}\n" in block
+    piped = run("bash", "-c", "set -o pipefail; cat log log log log | lev-plugins trace | head -n 1", cwd=tmp_path)
+    assert (piped.code, piped.out) == (0, "sentence 0\n") and "BrokenPipe" not in piped.err
+
+
+def without_insertions(text: str, holes: bool) -> list[str]:
+    """The canvas before the insertions that are marked, or with holes in their places."""
+    return re.sub(r"\{\+(.*?)\+\}", lambda found: "{} " * len(found[1].split()) if holes else "", text).split()
 
 
 def test_average_and_ensemble(toy: Path, trained: Path) -> None:

@@ -101,10 +101,22 @@ def test_every_sentence_is_edited_from_its_own_draft(demo: str, out: Path) -> No
     assert [starts[str(i)] for i in range(len(drafts))] == drafts
 
 
-def test_three_traces(demo: str) -> None:
-    assert (
-        len(re.findall(r"^ +draft  .*\n(?: +(?:delete|insert) \d+  .*\n)* +result  .*\n +clean  .*", demo, re.M)) == 3
-    )
+def test_three_traces(demo: str, out: Path) -> None:
+    shown = demo.partition("fills them {+so+}.\n\n")[2].partition("\n\nAll edits")[0]
+    numbers = re.findall(r"^sentence (\d+)$", shown, re.MULTILINE)
+    assert len(numbers) == 3
+    command = f"lev-plugins trace {out}/log/decode.log --remove-bpe sentencepiece --select {','.join(numbers)}"
+    assert shell(command).stdout.strip() == shown.strip()
+    assert command.partition(" --select")[0] in demo
+
+
+def test_all_edits_on_one_page(demo: str, out: Path) -> None:
+    command = commands(out)[1]
+    assert command.strip() in demo
+    run = shell(command)
+    assert run.returncode == 0, run.stderr
+    page = (out / "trace.html").read_text(encoding="utf-8")
+    assert page.count("<h2>sentence ") == number(demo, "held-out sentences")
 
 
 def test_the_loss_falls(demo: str) -> None:
@@ -113,7 +125,7 @@ def test_the_loss_falls(demo: str) -> None:
 
 
 def test_your_own_sentence(demo: str, out: Path) -> None:
-    (command,) = commands(out)[1:]
+    command = commands(out)[2]
     printed = demo.partition("Your own sentence")[2].partition("\n\n")[2]
     assert printed.replace("\\\n", " ").split() == command.replace("\\\n", " ").split()
     run = shell(command)

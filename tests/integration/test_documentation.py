@@ -40,6 +40,7 @@ def test_user_dir_commands_run_as_printed(checkout: Path) -> None:
     for made in ("toy/levt/checkpoint_best.pt", "toy/levt/average.pt", "toy/imported.pt", "toy/two/checkpoint_last.pt"):
         assert (checkout / made).is_file(), made
     assert (checkout / "toy/hydra/checkpoint_last.pt").is_file()
+    assert "100 of 100 sentences" in (checkout / "toy/trace.html").read_text(encoding="utf-8")
 
 
 def test_flag_tables_are_up_to_date() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
+from lev_plugins.traces.log import read_log
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
 
@@ -128,36 +129,26 @@ E-1_0\t▁teh ▁end
 E-1_1\t▁end
 E-1_2\t<plh> ▁end
 E-1_3\t▁the ▁end
-S-0\t▁srot ▁it ▁nwo
-D-0\t-0.1\tsort it now
-E-0_0\t▁srot ▁it ▁nwo
-E-0_1\t▁it
-E-0_2\t<plh> ▁it <plh> <plh>
-E-0_3\t▁sort ▁it ▁no w
+S-0\t▁srot ▁it ▁nwo ▁and ▁then ▁stop
+H-0\t-0.1\t▁sort ▁it ▁now ▁and ▁then ▁stop
+D-0\t-0.1\tsort it now and then stop
+E-0_0\t▁srot ▁it ▁nwo ▁and ▁then ▁stop
+E-0_1\t▁it ▁and ▁then ▁stop
+E-0_2\t<plh> ▁it <plh> ▁and ▁then ▁stop
+E-0_3\t▁sort ▁it ▁now ▁and ▁then ▁stop
 Generate test with beam=5: BLEU4 = 1
 """
 
 
 def test_report_puts_sentences_back_into_their_order(tmp_path: Path) -> None:
     (tmp_path / "out").write_text(OUTPUT)
-    found = report.read_generated(tmp_path / "out")
-    assert [one.text for one in found] == ["sort it now", "the end"]
-    assert report.iterations(found[0].states) == ["[-srot-] it [-nwo-]", "{+sort+} it {+now+}"]
-    text = report.report(["sort it now", "the end"], ["srot it nwo", "teh end"], found)
-    assert "word recognition before     40.0 %" in text and "word recognition after     100.0 %" in text
-
-
-def test_a_trace_shows_every_iteration_that_changed_something() -> None:
-    a, b, c = "▁so", "▁it", "rt"
-    states = [[a, b], [a, b], [a, "<plh>", b], [a, c, b], [a, c, b], [a, c, b], [a, c, b]]
-    text = report.trace("sort it", "so it", report.Generated("sort it", states))
-    assert [line.split() for line in text.splitlines()] == [
-        ["draft", "so", "it"],
-        ["delete", "1", "so", "it"],
-        ["insert", "1", "so{+rt+}", "it"],
-        ["result", "sort", "it"],
-        ["clean", "sort", "it"],
-    ]
+    clean, noisy = ["sort it now and then stop", "the end"], ["srot it nwo and then stop", "teh end"]
+    text = report.report(clean, noisy, read_log(tmp_path / "out"))
+    assert "word recognition before     62.5 %" in text and "word recognition after     100.0 %" in text
+    shown = text.splitlines()
+    assert " delete 1  [-srot-] it [-nwo-] and then stop" in shown
+    assert "   fill 1  {+sort+} it {+now+} and then stop" in shown
+    assert text.count("sentence ") == 1  # the other is too short to be worth showing
 
 
 def test_report_refuses_texts_that_do_not_belong_together() -> None:

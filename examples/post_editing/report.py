@@ -1,0 +1,156 @@
+"""The numbers of one run of run.sh, as a page (OUT/report.md) and for programs (OUT/report.json).
+
+    python report.py OUT --draft OUT/drafts/test.draft --reference OUT/drafts/test.de
+
+BLEU and case-sensitive TER are sacrebleu's, on words put together from their pieces. "Do nothing" is the draft itself:
+a system that is below it does harm. A system whose files are not there is marked as not yet run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import sys
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from sacrebleu.metrics import BLEU, TER
+
+NOT_RUN = "not yet run"
+STAMP = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \| INFO \| ")
+# the folder of the test and its title, in the order of the page; as Table 3 and Figure 5 of the paper have them
+SYSTEMS = {
+    "test_autoregressive": "autoregressive post-editor",
+    "test_scratch": "LevT, from scratch",
+    "test_zero_shot": "LevT, zero-shot (a translator given drafts)",
+    "test_finetuned": "LevT, fine-tuned (the translator, then triples)",
+}
+WHEEL = {
+    "test_translator": "translator, from nothing",
+    "test_translator_delete": "... oracle deletes",
+    "test_translator_both": "... oracle deletes and counts",
+    "test_finetuned": "fine-tuned, from the draft",
+    "test_finetuned_delete": "... oracle deletes",
+    "test_finetuned_both": "... oracle deletes and counts",
+}
+TRAININGS = ("weak", "autoregressive", "scratch", "translator", "finetuned")
+
+
+class ReportError(ValueError):
+    """The run cannot be reported; the message says why and what to do."""
+
+
+def read_lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+def scores(hypotheses: list[str], references: list[str]) -> dict[str, float]:
+    """
+    >>> scores(["a b c d e"], ["a b c d e"])
+    {'BLEU': 100.0, 'TER': 0.0}
+    """
+    bleu = BLEU(tokenize="none", force=True).corpus_score(hypotheses, [references]).score
+    ter = TER(case_sensitive=True).corpus_score(hypotheses, [references]).score
+    return {"BLEU": round(bleu, 2), "TER": round(ter, 2)}
+
+
+def numbered(lines: list[str], kind: str) -> dict[int, str]:
+    """
+    >>> numbered(["H-1\\t-0.1\\tb", "I-1\\t2", "H-0\\t-0.2\\ta"], "H")
+    {1: 'b', 0: 'a'}
+    """
+    found = {}
+    for line in lines:
+        if match := re.match(rf"{kind}-(\d+)\t(.*)", line):
+            found[int(match[1])] = match[2].split("\t")[-1]
+    return found
+
+
+def system(folder: Path, references: list[str]) -> dict[str, Any] | None:
+    log = folder / "test.out"
+    if not log.is_file():
+        return None
+    lines = read_lines(log)
+    found = numbered(lines, "H")
+    if sorted(found) != list(range(len(references))):
+        raise ReportError(f"{log} has {len(found):,} hypotheses for {len(references):,} references: remove {folder}")
+    hypotheses = [found[i] for i in range(len(references))]
+    result: dict[str, Any] = {"scores": scores(hypotheses, references)}
+    if steps := numbered(lines, "I"):
+        result["iterations"] = round(sum(map(int, steps.values())) / len(steps), 2)
+    return result
+
+
+def minutes(log: Path) -> float | None:
+    if not log.is_file():
+        return None
+    stamps = [datetime.fromisoformat(match[1]) for line in read_lines(log) if (match := STAMP.match(line))]
+    return round((stamps[-1] - stamps[0]).total_seconds() / 60, 1) if stamps else None
+
+
+def row(title: str, found: dict[str, Any] | None) -> str:
+    if found is None:
+        return f"| {title} | {NOT_RUN} | | |"
+    iterations = f"{found['iterations']:.2f}" if "iterations" in found else ""
+    return f"| {title} | {found['scores']['BLEU']:.2f} | {found['scores']['TER']:.2f} | {iterations} |"
+
+
+def table(titles: dict[str, str], systems: dict[str, Any]) -> list[str]:
+    head = ["| | BLEU | TER | iterations |", "|---|---|---|---|"]
+    return [*head, row("do nothing", systems["do_nothing"]), *(row(t, systems[name]) for name, t in titles.items())]
+
+
+def page(found: dict[str, Any]) -> str:
+    took = ", ".join(f"{name} {'not yet run' if m is None else f'{m:g}'}" for name, m in found["minutes"].items())
+    lines = [
+        *table(SYSTEMS, found["systems"]),
+        "",
+        "With an oracle's hand on the wheel (Figure 5 of the paper):",
+        "",
+        *table(WHEEL, found["systems"]),
+        "",
+        f"Minutes of training, validation included: {took}. {found['machine']}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def machine() -> str:
+    details = Path("/proc/cpuinfo")
+    named = re.search(r"^model name\s*:\s*(.+)$", details.read_text(), re.M) if details.is_file() else None
+    processor = named[1] if named else platform.machine()
+    return f"Machine: {processor}, {os.cpu_count()} cores; torch {metadata.version('torch')}"
+
+
+def run(args: argparse.Namespace) -> None:
+    references, drafts = read_lines(args.reference), read_lines(args.draft)
+    systems: dict[str, Any] = {"do_nothing": {"scores": scores(drafts, references)}}
+    systems |= {name: system(args.out / name, references) for name in {**SYSTEMS, **WHEEL}}
+    found = {
+        "systems": systems,
+        "minutes": {name: minutes(args.out / name / "log") for name in TRAININGS if (args.out / name).is_dir()},
+        "machine": machine(),
+    }
+    (args.out / "report.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (args.out / "report.md").write_text(page(found), encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("out", type=Path, help="the folder --out of run.sh")
+    parser.add_argument("--draft", type=Path, required=True, help="the drafts of the test")
+    parser.add_argument("--reference", type=Path, required=True, help="the targets of the test")
+    try:
+        run(parser.parse_args())
+    except (ReportError, OSError) as error:
+        sys.stderr.write(f"report.py: error: {error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,226 @@
+#!/usr/bin/env bash
+# Post-editing as in section 4.2 of the LevT paper: who repairs a draft best, an editor or a model that writes anew?
+# `run.sh --help` lists the flags, README.md tells what comes out.
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source "$here/../stages.sh"
+synopsis="--text DIR --source en --target de [--draft mt] --out DIR"
+
+flags() {
+    cat <<'END'
+text             -       folder of the text: train, valid and test, each with .SOURCE, .TARGET (and .DRAFT), a sentence a line
+test             test    name of the test files in that folder
+source           en      suffix of the source files
+target           de      suffix of the target files
+draft            -       suffix of the drafts; without it a weak system, trained on half of the text, drafts the other half
+out              -       folder for everything that is made; run again with the same one to go on after a stop
+vocab            6000    sentencepiece: number of pieces
+tokens           2048    tokens in a batch
+layers           2       blocks of every encoder and decoder
+width            128     model width
+ffn              256     feed-forward width
+heads            4       attention heads
+dropout          0.1     dropout
+lr               0.003   peak learning rate; it falls to zero in a straight line
+warmup           300     updates until then
+updates          4000    updates of each system that is trained from scratch
+finetune-updates 2000    updates of the fine-tuning
+finetune-lr      0.001   its peak learning rate
+alpha            0.5     --rollin-alpha
+beta             0.5     --rollin-beta
+valid-every      500     updates from one scoring of the validation set (and checkpoint) to the next
+weak-epochs      6       the weak system: epochs
+weak-width       256     ... width of its one LSTM layer
+beam             4       beam of the autoregressive post-editor
+max-iter         9       the most iterations of an editor's decoding after the first
+seed             1       random seed
+gpus             auto    GPUs to use; 0 = CPU
+threads          2       CPU: threads of a training
+dry-run          no      print the commands and do nothing
+END
+}
+
+check_flags() {
+    need_folders text out
+    need_numbers 1 tokens layers updates finetune-updates valid-every weak-epochs threads beam
+    need_numbers 0 max-iter warmup
+    need_gpus
+    [[ ${opt[dry-run]} ]] && return
+    [[ -d ${opt[text]} ]] || die "--text ${opt[text]}: there is no such folder"
+    need_fairseq
+}
+
+# ---- text and drafts ---------------------------------------------------------------------------------------------
+
+texts_of_texts() {
+    local split suffix
+    for split in train valid "${opt[test]}"; do
+        for suffix in "$source" "$target" ${opt[draft]}; do cat "${opt[text]}/$split.$suffix"; done
+    done
+}
+
+do_texts() { # train, valid, test; without drafts, the first half of train is `weak`, the second `train`
+    local halve=()
+    [[ ${opt[draft]} ]] || halve=(--halve)
+    logged python "$here/texts.py" --text "${opt[text]}" --test "${opt[test]}" --output "$out/texts" "${halve[@]}" \
+        --suffixes "$source" "$target" ${opt[draft]}
+}
+
+plugins() {
+    logged python -m lev_plugins "$@"
+}
+
+do_weak_data() {
+    plugins prepare -s "$source" -t "$target" --train-prefix "$out/texts/weak" --valid-prefix "$out/texts/valid" \
+        --test-prefix "$out/texts/train" "$out/texts/valid" "$out/texts/test" --learn-sentencepiece "${opt[vocab]}" \
+        --joined-dictionary --dest "$out/weak_data/data"
+}
+
+train() { # DATA FOLDER LR FLAGS...
+    local data=$1 folder=$2 lr=$3
+    shift 3
+    logged "${with_threads[@]}" fairseq-train "$data" --user-dir "$root/lev_plugins" -s "$source" -t "$target" \
+        "${device[@]}" --optimizer adam --adam-betas '(0.9,0.98)' --lr "$lr" --clip-norm 1 \
+        --label-smoothing 0.1 --max-tokens "${opt[tokens]}" --required-batch-size-multiple 1 --save-dir "$folder" \
+        --no-progress-bar --log-format simple --log-interval 50 --seed "${opt[seed]}" "$@"
+}
+
+do_weak() { # one LSTM layer
+    local sizes=() side
+    for side in encoder decoder; do
+        sizes+=("--$side-layers" 1 "--$side-embed-dim" "${opt[weak-width]}" "--$side-hidden-size" "${opt[weak-width]}")
+    done
+    train "$out/weak_data/data" "$out/weak" 0.002 --task translation --arch lstm "${sizes[@]}" --dropout 0.3 \
+        --decoder-out-embed-dim "${opt[weak-width]}" --share-all-embeddings --criterion label_smoothed_cross_entropy \
+        --lr-scheduler inverse_sqrt --warmup-updates 200 --max-epoch "${opt[weak-epochs]}" --no-epoch-checkpoints
+}
+
+do_drafts() { # what the weak system makes of the other half, of valid and of test
+    local splits=(test test1 test2) names=(train valid test) i
+    for i in 0 1 2; do
+        plugins distill "$out/weak_data/data" --path "$out/weak/checkpoint_best.pt" --split "${splits[i]}" --beam 1 \
+            --text "$out/drafts/${names[i]}.draft" --post-process sentencepiece --max-tokens 8000 "${device[@]}"
+        logged cp "$out/texts/${names[i]}.$source" "$out/texts/${names[i]}.$target" "$out/drafts"
+    done
+}
+
+do_triples() {
+    local from=$out/texts pieces=(--learn-sentencepiece "${opt[vocab]}")
+    [[ ${opt[draft]} ]] || {
+        from=$out/drafts
+        pieces=(--sentencepiece-model "$out/weak_data/data/sentencepiece.model"
+            --srcdict "$out/weak_data/data/dict.$source.txt")
+    }
+    plugins prepare -s "$source" -t "$target" -d "$draft" --train-prefix "$from/train" --valid-prefix "$from/valid" \
+        --test-prefix "$from/test" --joined-dictionary "${pieces[@]}" --dest "$out/triples/data"
+}
+
+# ---- the systems -------------------------------------------------------------------------------------------------
+
+train_editor() { # FOLDER UPDATES LR FLAGS...
+    local folder=$1 updates=$2 lr=$3 model=() side
+    shift 3
+    for side in encoder decoder; do
+        model+=("--$side-layers" "${opt[layers]}" "--$side-embed-dim" "${opt[width]}" "--$side-ffn-embed-dim" "${opt[ffn]}")
+        model+=("--$side-attention-heads" "${opt[heads]}" "--$side-normalize-before")
+    done
+    train "$out/triples/data" "$folder" "$lr" --task text_editing "${model[@]}" --share-all-embeddings \
+        --dropout "${opt[dropout]}" --lr-scheduler polynomial_decay --warmup-updates "${opt[warmup]}" \
+        --max-update "$updates" --total-num-update "$updates" \
+        --eval-bleu --eval-bleu-remove-bpe sentencepiece --eval-tokenized-bleu --best-checkpoint-metric bleu \
+        --maximize-best-checkpoint-metric --no-epoch-checkpoints --validate-interval 1000000 \
+        --validate-interval-updates "${opt[valid-every]}" --save-interval-updates "${opt[valid-every]}" \
+        --keep-interval-updates 1 "$@"
+}
+
+levt() {
+    echo --arch levt --criterion dual_policy --rollin-alpha "${opt[alpha]}" --rollin-beta "${opt[beta]}"
+}
+
+do_autoregressive() {
+    train_editor "$out/autoregressive" "${opt[updates]}" "${opt[lr]}" --draft-lang "$draft" \
+        --arch post_edit_transformer --criterion label_smoothed_cross_entropy --eval-bleu-args '{"beam": 1}'
+}
+
+do_scratch() {
+    train_editor "$out/scratch" "${opt[updates]}" "${opt[lr]}" --draft-lang "$draft" $(levt)
+}
+
+do_translator() { # sees no draft
+    train_editor "$out/translator" "${opt[updates]}" "${opt[lr]}" $(levt)
+}
+
+do_finetuned() {
+    train_editor "$out/finetuned" "${opt[finetune-updates]}" "${opt[finetune-lr]}" --draft-lang "$draft" $(levt) \
+        --finetune-from-model "$out/translator/checkpoint_best.pt"
+}
+
+decode() { # TEST MODEL FLAGS...
+    local test=$1 model=$2
+    shift 2
+    captured "$out/$test/test.out" "${with_threads[@]}" fairseq-generate "$out/triples/data" --user-dir "$root/lev_plugins" \
+        --task text_editing -s "$source" -t "$target" --path "$out/$model/checkpoint_best.pt" --gen-subset test \
+        --max-tokens 4000 --required-batch-size-multiple 1 --remove-bpe sentencepiece --no-progress-bar "${device[@]}" "$@"
+}
+
+refine() { # TEST MODEL FLAGS...
+    decode "$@" --print-step --iter-decode-max-iter "${opt[max-iter]}"
+}
+
+do_test_autoregressive() { decode test_autoregressive autoregressive --draft-lang "$draft" --beam "${opt[beam]}"; }
+do_test_scratch() { refine test_scratch scratch --draft-lang "$draft"; }
+do_test_zero_shot() { refine test_zero_shot translator --draft-lang "$draft"; }
+do_test_finetuned() { refine test_finetuned finetuned --draft-lang "$draft"; }
+
+# The oracle's hand on the wheel (Figure 5): the translator without drafts, the fine-tuned editor with them
+do_test_translator() { refine test_translator translator; }
+do_test_translator_delete() { refine test_translator_delete translator --oracle delete; }
+do_test_translator_both() { refine test_translator_both translator --oracle delete+placeholder; }
+do_test_finetuned_delete() { refine test_finetuned_delete finetuned --draft-lang "$draft" --oracle delete; }
+do_test_finetuned_both() { refine test_finetuned_both finetuned --draft-lang "$draft" --oracle delete+placeholder; }
+
+do_report() {
+    local texts=$out/drafts
+    [[ ${opt[draft]} ]] && texts=$out/texts
+    logged python "$here/report.py" "$out" --draft "$texts/test.$draft" --reference "$texts/test.$target"
+}
+
+run_stages() {
+    local name drafted=texts
+    stage texts
+    [[ ${opt[draft]} ]] || {
+        drafted=drafts
+        stage weak_data texts
+        stage weak weak_data
+        stage drafts weak texts
+    }
+    stage triples "$drafted"
+    for name in autoregressive scratch translator; do stage "$name" triples; done
+    stage finetuned translator
+    for name in autoregressive scratch translator finetuned; do stage "test_$name" "$name"; done
+    stage test_zero_shot translator
+    for name in translator finetuned; do
+        stage "test_${name}_delete" "$name"
+        stage "test_${name}_both" "$name"
+    done
+    [[ ${opt[dry-run]} ]] || rm -rf "$out/report" # seconds of work: always made from all that is there
+    stage report
+}
+
+prepare() {
+    source=${opt[source]} target=${opt[target]} draft=${opt[draft]:-draft} out=${opt[out]%/}
+    gpus=$(count_gpus)
+    device=(--cpu) with_threads=(env "OMP_NUM_THREADS=${opt[threads]}")
+    if ((gpus)); then device=() with_threads=(); fi
+}
+
+main() {
+    read_flags "$@"
+    check_flags
+    prepare
+    trap at_exit EXIT
+    trap 'exit 143' TERM INT HUP
+    run_stages
+    [[ ${opt[dry-run]} ]] || cat "$out/report.md"
+}
+
+main "$@"; exit # on one line: bash reads on after a command, and this file may have changed by then

@@ -1,0 +1,151 @@
+"""``lev-plugins trace LOG``: how sentences were edited, iteration by iteration, on the terminal or as an HTML page."""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import io
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import BinaryIO
+
+from lev_plugins.errors import UserError, require
+from lev_plugins.files import all_or_nothing
+from lev_plugins.traces import page, terminal
+from lev_plugins.traces.log import STEPS, Log, Sentence
+from lev_plugins.traces.rows import SPELLINGS, layout
+
+NAME = "trace"
+HELP = "show the deletions and insertions of every iteration, from a log of fairseq-generate"
+
+COLOURS = ["auto", "always", "never"]
+NAMED = 5  # sentences left out that are called by their numbers
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("log", metavar="LOG", nargs="?", default="-", help="the log (default: standard input)")
+    parser.add_argument("--html", metavar="OUT.html", type=Path, help="write a self-contained page instead of text")
+    parser.add_argument(
+        "--select", metavar="ID,...", action="append", help="only the sentences with these numbers, as in S-NUMBER"
+    )
+    parser.add_argument("--first", metavar="N", type=int, help="only the first N of them, in the order of the input")
+    parser.add_argument(
+        "--changed",
+        action="store_true",
+        help="only those in which an iteration changed words that were there: a draft's, or an earlier iteration's",
+    )
+    parser.add_argument(
+        "--remove-bpe", choices=list(SPELLINGS), default="none", help="how pieces are joined into words"
+    )
+    parser.add_argument("--color", choices=COLOURS, help="default auto: on a terminal, unless NO_COLOR is set")
+
+
+def run(args: argparse.Namespace) -> int:
+    wanted = sentence_numbers(args.select) if args.select else None
+    require(args.first is None or args.first >= 1, f"--first must be at least 1, but is {args.first}")
+    require(args.html is None or args.color is None, "--color is for text: leave it out with --html")
+    log = Log("standard input" if args.log == "-" else args.log)
+    with opened(args) as file:
+        sentences = choose(log.read(file, wanted), args)
+    log.check()
+    check_wanted(log, wanted or set())
+    report_left_out(log)
+    if not sentences:
+        warn("nothing to show: in no sentence did an iteration change words that were there (--changed)")
+    spelling = SPELLINGS[args.remove_bpe]
+    blocks = (block for sentence in sentences for block in layout(sentence, spelling))
+    if args.html is None:
+        write_text(terminal.lines(blocks, terminal.COLOUR if in_colour(args.color) else terminal.PLAIN))
+        return 0
+    summary = f"{len(sentences):,} of {log.sentences:,} sentences"
+    with all_or_nothing(args.html) as out:
+        out.writelines(part.encode() for part in page.page(Path(log.name).name, summary, blocks))
+    sys.stdout.write(f"{args.html} shows {summary} of {log.name}\n")
+    return 0
+
+
+def sentence_numbers(lists: list[str]) -> set[int]:
+    """
+    >>> sorted(sentence_numbers(["3,1", "12"]))
+    [1, 3, 12]
+    """
+    parts = [part.strip() for text in lists for part in text.split(",")]
+    for part in parts:
+        require(part.isdecimal(), f"--select takes numbers of sentences, like 3,17, but {part!r} is none")
+    return {int(part) for part in parts}
+
+
+@contextmanager
+def opened(args: argparse.Namespace) -> Iterator[BinaryIO]:
+    if args.log == "-":
+        require(not sys.stdin.isatty(), "LOG is missing: name a file, or pipe what fairseq-generate prints into trace")
+        yield sys.stdin.buffer
+        return
+    with open(args.log, "rb") as file:
+        same = args.html is not None and args.html.exists() and args.html.samefile(args.log)
+        require(not same, f"--html {args.html} is the log itself: name another file")
+        yield file
+
+
+def choose(found: Iterable[Sentence], args: argparse.Namespace) -> list[Sentence]:
+    """In the order of the input, whatever that of the log; no more in memory than are chosen."""
+    if args.changed:
+        found = filter(changed, found)
+    if args.first is not None:
+        return heapq.nsmallest(args.first, found, key=lambda sentence: sentence.number)
+    return sorted(found, key=lambda sentence: sentence.number)
+
+
+def changed(sentence: Sentence) -> bool:
+    """Whether words that were there were edited, were it only by inserting others between them.
+
+    >>> from lev_plugins.traces.log import Hypothesis
+    >>> from_nothing = [[], [], ["<plh>"], ["a"]]
+    >>> once_more = [*from_nothing, ["a"], ["a", "<plh>"], ["a", "b"]]
+    >>> [changed(Sentence(0, "x", None, [Hypothesis(0.0, "", states)])) for states in (from_nothing, once_more)]
+    [False, True]
+    """
+    starts = [hypothesis.states[::STEPS] for hypothesis in sentence.hypotheses]
+    return any(given and given != left for states in starts for given, left in pairwise(states))
+
+
+def check_wanted(log: Log, wanted: set[int]) -> None:
+    if log.missing:
+        raise UserError(
+            f"--select {min(log.missing)}: {log.name} has no such sentence; its numbers are {log.first} to {log.last}"
+        )
+    cut = wanted.intersection(log.incomplete)
+    if cut:
+        raise UserError(f"--select {min(cut)}: the history of this sentence is not complete in {log.name}")
+
+
+def report_left_out(log: Log) -> None:
+    if log.incomplete:
+        names = ", ".join([*map(str, log.incomplete[:NAMED]), *(["..."] if log.incomplete[NAMED:] else [])])
+        number = f"{len(log.incomplete):,} of {log.sentences:,} sentences"
+        warn(f"{log.name}: left out, for their history is not complete: {number} ({names})")
+
+
+def warn(text: str) -> None:
+    sys.stderr.write(f"lev-plugins: {text}\n")
+
+
+def in_colour(when: str | None) -> bool:
+    """By hand, or as https://no-color.org wants it."""
+    if when in ("always", "never"):
+        return when == "always"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def write_text(lines: Iterable[str]) -> None:
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what the terminal has no letter for is written by its number
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader has seen enough, as in `lev-plugins trace LOG | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,661 @@
+"""``lev-plugins trace``: what is read from a log, which edits are found, and how they are shown."""
+
+from __future__ import annotations
+
+import base64
+import doctest
+import hashlib
+import importlib
+import io
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from fairseq.data.data_utils import post_process
+from hypothesis import given
+from hypothesis import strategies as st
+from tqdm import tqdm
+
+from lev_plugins.cli.main import main
+from lev_plugins.cli.trace import in_colour
+from lev_plugins.traces import page, terminal
+from lev_plugins.traces.log import Hypothesis, Log, Sentence, parse
+from lev_plugins.traces.rows import SPELLINGS, Row, layout, marked
+from lev_plugins.traces.script import Edit, Kind, Script, edits, iterations
+from tests.helpers import slow_alignment, thorough
+
+ROOT = Path(__file__).parents[2]
+
+# from demo-out/log/decode.log of `make demo`; the README shows its trace
+DEMO = """\
+S-2\tCopy MH-spevific state to messame insofar as possible.
+T-2\tCopy MH-specific state to message insofar as possible.
+H-2\t-0.37327539920806885\t▁Copy ▁MH - specific ▁state ▁to ▁message ▁product ▁as ▁possible .
+D-2\t-0.37327539920806885\tCopy MH-specific state to message product as possible.
+P-2\t0.0000 0.0000 0.0000 -0.2733 0.0000 0.0000 -0.0979 -4.4813 0.0000 0.0000 0.0000 0.0000
+I-2\t0
+E-2_0\t▁Copy ▁MH - spevific ▁state ▁to ▁messame ▁in s of ar ▁as ▁possible .
+E-2_1\t▁Copy ▁MH - ▁state ▁to ▁as ▁possible .
+E-2_2\t▁Copy ▁MH - <plh> ▁state ▁to <plh> <plh> ▁as ▁possible .
+E-2_3\t▁Copy ▁MH - specific ▁state ▁to ▁message ▁product ▁as ▁possible .
+"""
+# batch by batch, so in no order: from nothing in two iterations; a draft that is kept; two candidates, one in circles
+LOG = """\
+2026-01-01 00:00:00 | INFO | fairseq_cli.generate | loading model(s) from levt.pt
+S-11\tein Haus
+T-11\ta house
+H-11\t-0.5\ta house
+D-11\t-0.5\ta house
+P-11\t-0.5 -0.5
+I-11\t2
+E-11_0\t
+E-11_1\t
+E-11_2\t<plh> <plh>
+E-11_3\thouse house
+E-11_4\thouse
+E-11_5\t<plh> house
+E-11_6\ta house
+E-11_7\ta house
+E-11_8\ta house
+E-11_9\ta house
+S-3\tdie Katze
+T-3\tthe cat
+H-3\t0.0\tthe cat
+D-3\t0.0\tthe cat
+I-3\t0
+E-3_0\tthe cat
+E-3_1\tthe cat
+E-3_2\tthe cat
+E-3_3\tthe cat
+S-20\tx
+T-20\ty
+H-20\t-1.0\ty
+D-20\t-1.0\ty
+I-20\t0
+E-20_0\t
+E-20_1\t
+E-20_2\t<plh>
+E-20_3\ty
+H-20\t-2.0\ty y
+D-20\t-2.0\ty y
+I-20\t1
+E-20_0\t
+E-20_1\t
+E-20_2\t<plh> <plh>
+E-20_3\ty y
+E-20_4\ty
+E-20_5\ty
+E-20_6\ty y
+2026-01-01 00:00:00 | INFO | fairseq_cli.generate | Translated 3 sentences
+Generate test with beam=5: BLEU4 = 100.00
+"""
+PIECES = st.lists(st.sampled_from(["a", "b", "c", "<plh>"]), max_size=8)
+
+
+def read(text: str | bytes, **options: object) -> tuple[list[Sentence], Log]:
+    log = Log("the log")
+    data = text.encode() if isinstance(text, str) else text
+    return list(log.read(io.BytesIO(data), **options)), log  # type: ignore[arg-type]
+
+
+def plain(sentence: Sentence, spelling: str = "none") -> list[str]:
+    return list(terminal.lines(layout(sentence, SPELLINGS[spelling]), terminal.PLAIN))
+
+
+def traced(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main(["trace", *map(str, arguments)]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main(["trace", *map(str, arguments)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("lev-plugins: error: ") and err.count("\n") == 1
+    return err
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "generate.log"
+    path.write_text(LOG, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "name", ["cli.trace", "traces.log", "traces.script", "traces.rows", "traces.terminal", "traces.page"]
+)
+def test_worked_examples(name: str) -> None:
+    found = doctest.testmod(importlib.import_module(f"lev_plugins.{name}"))
+    assert found.attempted and not found.failed
+
+
+# edit scripts
+
+
+def before(script: Script) -> list[str]:
+    return [piece for kind, piece in script if kind in (Kind.KEPT, Kind.DELETED)]
+
+
+def after(script: Script) -> list[str]:
+    return [piece for kind, piece in script if kind is not Kind.DELETED]
+
+
+@thorough
+@given(PIECES, PIECES)
+def test_a_script_leads_from_one_state_to_the_next(one: list[str], other: list[str]) -> None:
+    script = edits(one, other)
+    assert (before(script), after(script)) == (one, other)
+
+
+@thorough
+@given(PIECES, st.integers(0, 255), st.booleans())
+def test_a_step_of_the_editor_gets_the_script_of_the_expert(longer: list[str], mask: int, insert: bool) -> None:
+    """As few edits as possible, and of several such scripts the one that the expert's rule picks."""
+    shorter = [piece for i, piece in enumerate(longer) if mask >> i & 1]
+    numbers, few = ([ord(piece[0]) for piece in pieces] for pieces in (longer, shorter))
+    kept = slow_alignment(few, numbers)[1] if insert else slow_alignment(numbers, few)[0]
+    script = edits(shorter, longer) if insert else edits(longer, shorter)
+    assert [piece for _, piece in script] == longer
+    assert [kind is Kind.KEPT for kind, _ in script] == kept
+    assert {kind for kind, _ in script} <= {Kind.KEPT, Kind.INSERTED if insert else Kind.DELETED}
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[list[str]]:
+    """A start and what some iterations of random actions make of it."""
+    states = [draw(PIECES)]
+    for _ in range(draw(st.integers(1, 3))):
+        left = [piece for piece in states[-1] if draw(st.booleans())]
+        opened = [piece for word in [*left, None] for piece in [*["<plh>"] * draw(st.integers(0, 2)), word] if piece]
+        words = [draw(st.sampled_from("abc")) if piece == "<plh>" else piece for piece in opened]
+        states += [left, opened, words]
+    return states
+
+
+@thorough
+@given(histories())
+def test_actions_lead_from_state_to_state(states: list[list[str]]) -> None:
+    for i, iteration in enumerate(iterations(states)):
+        given, left, opened, filled = states[3 * i : 3 * i + 4]
+        for script, one, other in zip(iteration, (given, left, opened), (left, opened, filled), strict=True):
+            if script is None:
+                assert one == other
+            else:
+                assert after(script) == other
+        assert iteration.deletion is None or before(iteration.deletion) == given
+        assert iteration.opening is None or before(iteration.opening) == left
+        assert iteration.idle == (given == left == opened == filled)
+
+
+def test_what_fills_a_hole_may_be_the_word_that_stands_for_holes() -> None:
+    """fairseq's own placeholder is <unk>, and <unk> may fill it."""
+    [iteration] = iterations([["a"], ["a"], ["a", "<unk>", "<unk>"], ["a", "b", "<unk>"]])
+    assert iteration.filling == [Edit(Kind.KEPT, "a"), Edit(Kind.INSERTED, "b"), Edit(Kind.INSERTED, "<unk>")]
+
+
+def test_a_history_that_no_editor_made_is_shown_as_it_is() -> None:
+    [iteration] = iterations([["a", "b"], ["c"], ["<plh>", "c"], ["d", "e"]])
+    assert iteration.deletion == [*(Edit(Kind.DELETED, piece) for piece in "ab"), Edit(Kind.INSERTED, "c")]
+    assert iteration.filling is not None and after(iteration.filling) == ["d", "e"]
+    assert before(iteration.filling) == ["<plh>", "c"]
+
+
+# reading
+
+
+def test_sentences_of_a_log() -> None:
+    (eleven, three, twenty), log = read(LOG)
+    assert (eleven.number, eleven.source, eleven.reference) == (11, "ein Haus", "a house")
+    assert len(eleven.hypotheses[0].states) == 10 and eleven.hypotheses[0].states[2] == ["<plh>", "<plh>"]
+    assert three.hypotheses == [Hypothesis(0.0, "the cat", [["the", "cat"]] * 4)]
+    assert [hypothesis.score for hypothesis in twenty.hypotheses] == [-1.0, -2.0]
+    assert (log.sentences, log.first, log.last, log.incomplete) == (3, 3, 20, [])
+
+
+def test_a_log_cut_anywhere_loses_its_last_sentence_at_most() -> None:
+    whole, data = read(LOG)[0], LOG.encode()
+    for end in range(len(data)):
+        found, log = read(data[:end])
+        assert len(found) + len(log.incomplete) == log.sentences and len(log.incomplete) <= 1
+        for one, other in zip(found, whole, strict=False):
+            assert one[:3] == other[:3] and one.hypotheses
+            assert one.hypotheses == other.hypotheses[: len(one.hypotheses)]  # some candidates may be cut off
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("E-11_4\thouse\n", ""),  # a state is missing
+        ("E-11_4", "E-11_5"),
+        ("I-11\t2", "I-11\t3"),
+        ("D-11\t-0.5\ta house", "D-11\ta house"),
+        ("D-11\t-0.5", "D-11\tfive"),
+        ("H-11\t-0.5\ta house\n", ""),
+    ],
+)
+def test_a_damaged_sentence_is_left_out(old: str, new: str) -> None:
+    assert old in LOG
+    found, log = read(LOG.replace(old, new))
+    assert [sentence.number for sentence in found] == [3, 20] and log.incomplete == [11]
+
+
+def test_without_print_step_the_history_alone_counts() -> None:
+    short = re.sub(r"^I-.*\n", "", LOG, flags=re.MULTILINE)
+    assert read(short)[0] == read(LOG)[0]
+
+
+def test_a_source_begins_a_sentence_even_if_its_number_was_there() -> None:
+    """Two logs one after the other."""
+    found, _ = read(DEMO + DEMO)
+    assert [len(sentence.hypotheses) for sentence in found] == [1, 1]
+
+
+def test_windows_ends_of_lines() -> None:
+    assert read(LOG.replace("\n", "\r\n"))[0] == read(LOG)[0]
+
+
+def test_white_space_other_than_a_space_is_part_of_a_piece() -> None:
+    odd = LOG.replace("house house", "house\u00a0\u3000\u2028 house\x0b\x1c\x85")
+    assert read(odd)[0][0].hypotheses[0].states[3] == ["house\u00a0\u3000\u2028", "house\x0b\x1c\x85"]
+
+
+def test_a_progress_bar_in_the_log_is_no_part_of_it() -> None:
+    """What tqdm draws as fairseq has it draw, between lines and in the middle of one."""
+    screen = io.StringIO()
+    with tqdm(total=3, file=screen, leave=False, mininterval=0, ascii=False) as bar:
+        bar.update()
+        bar.set_postfix({"wps": "120"})
+    drawn = screen.getvalue().encode()
+    assert drawn.count(b"\r") > 2 and b"wps=120]" in drawn
+    data = LOG.encode()
+    for at in (data.index(b"S-11"), data.index(b"E-11_4"), data.index(b"E-11_6") + 9, data.index(b"S-3") + 6):
+        assert read(data[:at] + drawn + data[at:])[0] == read(LOG)[0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"P-1\t0.1", b"A-1\t0-0", b"S-\t", b"S-1 w1", b" S-1\tw1", b"XS-1\tw1", b"\r" * 5000, b"\r" + b"1" * 100_000],
+)
+def test_lines_that_belong_to_nobody(line: bytes) -> None:
+    assert parse(line + b"\n") is None
+
+
+# the rows
+
+
+def test_from_nothing_in_two_iterations() -> None:
+    assert plain(read(LOG)[0][0]) == [
+        "sentence 11",
+        "   source  ein Haus",
+        "reference  a house",
+        "    start  (nothing)",
+        "   open 1  { } { }",
+        "   fill 1  {+house house+}",
+        " delete 2  house [-house-]",
+        "   open 2  { } house",
+        "   fill 2  {+a+} house",
+        "   keep 3  (nothing to delete, nothing to insert)",
+        "   result  a house",
+        "    score  -0.5000",
+    ]
+
+
+def test_a_draft_that_is_kept() -> None:
+    assert [line[11:] for line in plain(read(LOG)[0][1])[3:]] == [
+        "the cat",
+        "(nothing to delete, nothing to insert)",
+        "the cat",
+        "0.0000",
+    ]
+
+
+def test_candidates_have_a_history_each_and_one_source() -> None:
+    shown = plain(read(LOG)[0][2])
+    assert [line for line in shown if line.startswith("sentence")] == [
+        "sentence 20, candidate 1 of 2",
+        "sentence 20, candidate 2 of 2",
+    ]
+    assert [line.split()[0] for line in shown if line].count("source") == 1
+    assert shown[-4:-2] == [" delete 2  y [-y-]", "   undo 2  y {+y+}"]
+
+
+def test_a_log_without_sources_and_references() -> None:
+    short = re.sub(r"^[ST]-.*\n", "", LOG, flags=re.MULTILINE)
+    assert [line.split()[0] for line in plain(read(short)[0][1])] == ["sentence", "draft", "keep", "result", "score"]
+
+
+def test_an_empty_result() -> None:
+    empty = "S-1\tw5\nH-1\t0.0\t\nD-1\t0.0\t\nI-1\t0\nE-1_0\t\nE-1_1\t\nE-1_2\t\nE-1_3\t\n"
+    assert plain(read(empty)[0][0], "sentencepiece")[1:] == [
+        "   source  w5",
+        "    start  (nothing)",
+        "   keep 1  (nothing to delete, nothing to insert)",
+        "   result  (nothing)",
+        "    score  0.0000",
+    ]
+
+
+@pytest.mark.parametrize("symbol", [symbol for symbol in SPELLINGS if symbol != "@@"])
+def test_pieces_are_joined_as_fairseq_does(symbol: str) -> None:
+    @thorough
+    @given(st.lists(st.text(st.sampled_from("ab@_|▁EOW"), min_size=1), min_size=1))
+    def same(pieces: list[str]) -> None:
+        assert SPELLINGS[symbol].join(pieces) == post_process(" ".join(pieces), symbol).strip(" ")
+
+    same()
+
+
+def test_the_space_of_a_mark_may_be_left_out() -> None:
+    """fairseq's own --remove-bpe '@@' takes the marks away and leaves the pieces apart."""
+    assert SPELLINGS["@@"] == SPELLINGS["@@ "]
+
+
+def script_of(text: str) -> Script:
+    """``-a`` is deleted, ``+a`` inserted, ``?`` a hole."""
+    kinds = {"-": Kind.DELETED, "+": Kind.INSERTED, "?": Kind.HOLE}
+    return [Edit(kinds.get(word[0], Kind.KEPT), word[1:] if word[0] in kinds else word) for word in text.split()]
+
+
+@pytest.mark.parametrize(
+    ("script", "spelling", "shown"),
+    [
+        ("▁so -rt -▁it", "sentencepiece", "so[-rt it-]"),
+        ("+▁so +rt ▁it", "sentencepiece", "{+sort+} it"),
+        ("▁an ? y ? ? ▁how", "sentencepiece", "an { } y { } { } how"),
+        ("▁a -▁ b", "sentencepiece", "a[-␣-]b"),
+        ("▁a -▁ -▁b c", "sentencepiece", "a [-b-]c"),
+        ("ex@@ -tra@@ +tri@@ l@@ ife", "subword_nmt", "ex[-tra-]{+tri+}life"),
+        ("ex@@ ? life -ex@@", "subword_nmt", "ex { } life [-ex-]"),
+        ("+ex@@ -tra", "none", "{+ex@@+} [-tra-]"),
+        ("_a -_b", "wordpiece", "a [-b-]"),
+        ("a| -b| c", "letter", "a [-b-] c"),
+        ("a_EOW -b_EOW", "_EOW", "a [-b-]"),
+        ("? -a", "none", "{ } [-a-]"),
+    ],
+)
+def test_marks_stay_on_the_pieces_and_spaces_out_of_them(script: str, spelling: str, shown: str) -> None:
+    row = Row("fill 1", marked(script_of(script), SPELLINGS[spelling]))
+    assert terminal.content(row, terminal.PLAIN) == shown
+
+
+def test_texts_that_fairseq_has_joined_are_left_alone() -> None:
+    [joined], _ = read(DEMO.replace("MH-spevific state", "MH-spevific▁ state", 1))
+    assert plain(joined, "sentencepiece")[1] == "   source  Copy MH-spevific▁ state to messame insofar as possible."
+
+
+def test_texts_in_pieces_are_joined_as_well() -> None:
+    raw = "S-1\t▁ein ▁Ha us\nT-1\t▁a ▁home\nH-1\t0\t▁a ▁hou se\n"
+    raw += "E-1_0\t\nE-1_1\t\nE-1_2\t<plh> <plh> <plh>\nE-1_3\t▁a ▁hou se\n"
+    shown = plain(read(raw)[0][0], "sentencepiece")
+    assert shown[1:3] + shown[-2:-1] == ["   source  ein Haus", "reference  a home", "   result  a house"]
+    words = plain(read(raw.replace("▁ein ▁Ha us", "ein Haus"))[0][0], "sentencepiece")
+    assert words[1] == "   source  ein Haus"  # the source may have no pieces
+
+
+HOSTILE = "\u202e\u2066<script>alert(1)</script>&quot;'\"\x1b]0;title\x07\x1b[2J\x00\u2028\x9b2J"
+
+
+def hostile_log() -> str:
+    text = LOG
+    for word in ("ein", "house", "cat"):
+        text = text.replace(word, word + HOSTILE.replace(" ", ""))
+    return text
+
+
+def test_no_text_reaches_beyond_its_row() -> None:
+    found, _ = read(hostile_log())
+    lines = [line for sentence in found for line in plain(sentence)]
+    assert len(lines) == sum(len(plain(sentence)) for sentence in read(LOG)[0])
+    assert not re.search("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", "".join(lines))
+    assert lines[1].startswith("   source  ein\\u202e\\u2066<script>")
+
+
+def test_colours_have_the_same_texts_as_marks() -> None:
+    for sentence in read(LOG)[0]:
+        blocks = layout(sentence, SPELLINGS["none"])
+        bare = [re.sub("\x1b\\[[0-9;]*m", "", line) for line in terminal.lines(blocks, terminal.COLOUR)]
+        marks = [re.sub(r"\[-|-\]|\{\+|\+\}", "", line) for line in terminal.lines(blocks, terminal.PLAIN)]
+        assert bare == marks
+    shown = "\n".join(terminal.lines(layout(read(LOG)[0][0], SPELLINGS["none"]), terminal.COLOUR))
+    assert "house \x1b[9;31mhouse\x1b[0m" in shown and "\x1b[1;4;32ma\x1b[0m house" in shown
+
+
+# the page
+
+VOID = ("meta",)
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, text, and whether every tag is closed."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.texts: list[str] = []
+        self.cells: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "td":
+            self.cells.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+        if "td" in self.open:
+            self.cells[-1] += data
+
+
+def page_of(text: str, title: str = "generate.log") -> str:
+    blocks = [block for sentence in read(text)[0] for block in layout(sentence, SPELLINGS["none"])]
+    return "".join(page.page(title, "3 of 3 sentences", blocks))
+
+
+def test_the_page_has_every_text_of_the_terminal() -> None:
+    rows = [line[11:] for sentence in read(LOG)[0] for line in plain(sentence) if line.startswith(" ") or "ref" in line]
+    assert [re.sub("□", "{ }", cell) for cell in Page(page_of(LOG)).cells] == [
+        re.sub(r"\[-|-\]|\{\+|\+\}", "", row) for row in rows
+    ]
+    assert '<td><bdi dir="auto" lang="">house <del>house</del></bdi></td>' in page_of(LOG)
+    assert '<bdi dir="auto" lang=""><ins>a</ins> house</bdi>' in page_of(LOG)
+    assert '<span class="hole">□</span> house' in page_of(LOG)
+
+
+def test_the_page_needs_nothing_else_and_runs_nothing() -> None:
+    found = Page(page_of(LOG))
+    assert {tag for tag, _ in found.tags} == {
+        *("html", "head", "meta", "title", "style", "body", "h1", "p", "section", "h2"),
+        *("table", "tr", "th", "td", "bdi", "del", "ins", "span", "i"),
+    }
+    assert {name for _, attributes in found.tags for name in attributes} == {
+        *("lang", "charset", "http-equiv", "content", "name", "scope", "dir", "class")
+    }
+    assert not re.search(r"url\(|@import|//", page_of(LOG))
+    [policy] = [attributes["content"] for _, attributes in found.tags if "http-equiv" in attributes]
+    assert policy is not None and policy.startswith("default-src 'none'; style-src 'sha256-")
+
+
+def test_the_policy_lets_the_style_sheet_in() -> None:
+    [style] = re.findall("<style>(.*?)</style>", page_of(LOG), re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"style-src 'sha256-{digest}';" in page_of(LOG)
+
+
+def test_hostile_text_is_text() -> None:
+    title = 'x<script>"&\u202e\x1b'
+    spoilt, clean = Page(page_of(hostile_log(), title)), Page(page_of(LOG))
+    assert spoilt.tags == clean.tags  # not one tag or attribute came from the log
+    assert len(spoilt.cells) == len(clean.cells)
+    assert spoilt.cells[0].startswith("ein\\u202e\\u2066<script>alert(1)</script>&quot;'\"\\u001b]0;title")
+    assert "Edits in " in spoilt.texts and 'x<script>"&\\u202e\\u001b' in spoilt.texts
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", "".join(spoilt.texts))
+
+
+def test_right_to_left_scripts_and_joiners_survive() -> None:
+    arabic, persian, hebrew = "البيت\u200f!", "می\u200cخواهم", "בַּיִת"  # noqa: RUF001
+    text = LOG.replace("ein Haus", persian).replace("a house", f"{arabic} {hebrew}")
+    cells = Page(page_of(text)).cells
+    assert cells[0] == persian and cells[1] == f"{arabic} {hebrew}"
+    assert page_of(text).count("<td><bdi ") == page_of(text).count('<td><bdi dir="auto" ')
+
+
+# the command
+
+
+def test_the_readme_shows_what_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "decode.log").write_text(DEMO, encoding="utf-8")
+    printed = traced(capsys, tmp_path / "decode.log", "--select", 2, "--remove-bpe", "sentencepiece")
+    assert f"```\n{printed}```\n" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def numbers(printed: str) -> list[int]:
+    return [int(number) for number in re.findall(r"^sentence (\d+)(?:$|, candidate 1)", printed, re.MULTILINE)]
+
+
+@pytest.mark.parametrize(
+    ("flags", "shown"),
+    [
+        ([], [3, 11, 20]),  # in the order of the input
+        (["--first", 2], [3, 11]),
+        (["--first", 9], [3, 11, 20]),
+        (["--select", "20,3"], [3, 20]),
+        (["--select", "20", "--select", " 11"], [11, 20]),
+        (["--select", "20,11", "--first", 1], [11]),
+        (["--changed"], [11]),
+        (["--changed", "--select", "11,3"], [11]),
+    ],
+)
+def test_what_is_shown(log: Path, capsys: pytest.CaptureFixture[str], flags: list[object], shown: list[int]) -> None:
+    assert numbers(traced(capsys, log, *flags)) == shown
+
+
+def test_changed_are_drafts_that_were_edited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "log").write_text(DEMO + LOG, encoding="utf-8")
+    assert numbers(traced(capsys, tmp_path / "log", "--changed")) == [2, 11]
+
+
+def test_nothing_was_changed(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for flags in ([], ["--html", str(tmp_path / "out.html")]):
+        assert main(["trace", str(log), "--select", "3", "--changed", *flags]) == 0
+        assert capsys.readouterr().err == (
+            "lev-plugins: nothing to show: in no sentence did an iteration change words that were there (--changed)\n"
+        )
+    assert "0 of 3 sentences" in (tmp_path / "out.html").read_text(encoding="utf-8")
+
+
+def test_an_incomplete_sentence_is_named(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log.write_text(LOG.replace("E-11_4\thouse\n", ""), encoding="utf-8")
+    assert main(["trace", str(log)]) == 0
+    out, err = capsys.readouterr()
+    assert numbers(out) == [3, 20]
+    assert err == f"lev-plugins: {log}: left out, for their history is not complete: 1 of 3 sentences (11)\n"
+    assert f"--select 11: the history of this sentence is not complete in {log}" in refusal(capsys, log, "--select", 11)
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in ([], ["-"]):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LOG.encode())))
+        assert numbers(traced(capsys, *arguments)) == [3, 11, 20]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+    assert "standard input is empty" in refusal(capsys)
+
+
+def test_a_page_is_complete_or_not_there(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "new" / "trace.html"
+    assert traced(capsys, log, "--html", out, "--first", 2) == f"{out} shows 2 of 3 sentences of {log}\n"
+    before = out.read_bytes()
+    assert before.endswith(b"</html>\n") and [path.name for path in out.parent.iterdir()] == ["trace.html"]
+    monkeypatch.setattr(page, "table_row", lambda row: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    assert "the disk is full" in refusal(capsys, log, "--html", out)
+    assert out.read_bytes() == before and [path.name for path in out.parent.iterdir()] == ["trace.html"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "{log} is empty: give what fairseq-generate printed with --retain-iter-history --print-step"),
+        (b"\x80\x00\xff\n\n" * 9, "{log} is no log of fairseq-generate: none of its 18 lines begins with S-, H- or E-"),
+        (
+            b"S-0\tw1\nH-0\t-0.1\tv1\n",
+            "{log} has no E- lines, the history of the iterations: run fairseq-generate with --retain",
+        ),
+        (b"S-0\tw1\nW-0\t0.1\tseconds\n", "{log} is of fairseq-interactive, which never prints the history"),
+        (b"S-0\tw1\nH-0\t-0.1\tv1\nE-0_0\t\n", "{log} has no sentence with a complete history"),
+        ("S-0\tfür\n".encode("latin-1") + b"H-0\t0\tv\n", "the input is not UTF-8 (byte 0xfc)"),
+    ],
+)
+def test_what_is_no_log_with_a_history(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, message: str
+) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(content)
+    assert message.format(log=path) in refusal(capsys, path)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--select", "3,4"], "--select 4: {log} has no such sentence; its numbers are 3 to 20"),
+        (["--select", "3,S-4"], "--select takes numbers of sentences, like 3,17, but 'S-4' is none"),
+        (["--select", ""], "like 3,17, but '' is none"),
+        (["--first", 0], "--first must be at least 1, but is 0"),
+        (["--html", "x.html", "--color", "never"], "--color is for text: leave it out with --html"),
+        (["--html", "{log}"], "--html {log} is the log itself"),
+        (["--html", "{log.parent}"], "{log.parent} is there and is no file"),
+    ],
+)
+def test_refusals(log: Path, capsys: pytest.CaptureFixture[str], flags: list[object], message: str) -> None:
+    flags = [str(flag).format(log=log) for flag in flags]
+    assert message.format(log=log) in refusal(capsys, log, *flags)
+    assert log.read_text(encoding="utf-8") == LOG
+
+
+def test_no_such_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refusal(capsys, tmp_path / "x") == f"lev-plugins: error: {tmp_path}/x: No such file or directory\n"
+    assert refusal(capsys, tmp_path) == f"lev-plugins: error: {tmp_path}: Is a directory\n"
+
+
+@pytest.mark.parametrize(
+    ("when", "terminal", "environment", "coloured"),
+    [
+        (None, True, {}, True),
+        ("auto", True, {}, True),
+        (None, False, {}, False),
+        (None, True, {"NO_COLOR": "1"}, False),
+        (None, True, {"NO_COLOR": ""}, True),
+        (None, True, {"TERM": "dumb"}, False),
+        ("always", False, {"NO_COLOR": "1"}, True),
+        ("never", True, {}, False),
+    ],
+)
+def test_colour(
+    when: str | None, terminal: bool, environment: dict[str, str], coloured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert in_colour(when) == coloured
+
+
+def test_a_terminal_that_lacks_a_letter(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.write_text(LOG.replace("Haus", "家"), encoding="utf-8")
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert main(["trace", str(log), "--select", "11"]) == 0
+    assert b"   source  ein \\u5bb6\n" in written.getvalue()
