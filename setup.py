@@ -29,7 +29,10 @@ setup(
     license="MIT",
     python_requires=">=3.10",
     packages=find_packages(include=["lev_plugins", "lev_plugins.*"]),
-    package_data={"lev_plugins": ["py.typed"]},
+    package_data={
+        "lev_plugins": ["py.typed"],
+        "lev_plugins.data.corruption": ["tables/*.tsv", "tables/layouts/*.txt"],
+    },
     py_modules=["lev_plugins_console"],
     entry_points={"console_scripts": ["lev-plugins = lev_plugins_console:main"]},
     install_requires=[
@@ -42,6 +45,7 @@ setup(
         "sacrebleu>=2.3",
         "sentencepiece",
         "editdistance",  # fairseq's --scoring wer
+        "regex",  # grapheme clusters
         "tqdm",
     ],
     extras_require={

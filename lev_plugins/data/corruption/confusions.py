@@ -1,0 +1,240 @@
+"""Confusions: what is taken for what, and how often. A file of them is made by hand or learned from pairs of texts.
+
+The file has tabs between three columns and names them in its first line, ``characters become rate`` or ``words become
+rate``: what is clean, what it becomes (or nothing), and in which share of the places where it stands.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate, chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lev_plugins.data.corruption.draws import Draw, by_weight
+from lev_plugins.data.corruption.kinds import Kind, has_company
+from lev_plugins.data.corruption.text import Line, Word, all_alone, clusters, is_space, like
+from lev_plugins.errors import UserError, require
+
+OCR = Path(__file__).parent / "tables" / "ocr.tsv"
+UNITS = ("character", "word")
+REMEMBERED = 50_000  # words whose confusions are kept
+
+
+class Confusion(NamedTuple):
+    clean: tuple[str, ...]  # grapheme clusters, or words
+    noisy: tuple[str, ...]
+    rate: float
+
+
+@dataclass(frozen=True)
+class Table:
+    unit: str
+    confusions: list[Confusion]
+
+
+def read_table(path: Path) -> Table:
+    try:
+        lines = path.read_text("utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8 text: `lev-plugins confusions` writes such files") from error
+    headers = {header(unit): unit for unit in UNITS}
+    require(
+        lines[0] in headers,
+        f"{path}:1: a file of confusions starts with {' or '.join(map(repr, headers))}, but this one with {lines[0]!r}",
+    )
+    unit = headers[lines[0]]
+    rows = [(number, line) for number, line in enumerate(lines[1:], 2) if line]
+    require(bool(rows), f"{path} has no confusions")
+    return Table(unit, [parse(line, unit, f"{path}:{number}") for number, line in rows])
+
+
+def header(unit: str) -> str:
+    return f"{unit}s\tbecome\trate"
+
+
+def parse(line: str, unit: str, place: str) -> Confusion:
+    """
+    >>> parse("rn\\tm\\t0.02", "character", "FILE:2")
+    Confusion(clean=('r', 'n'), noisy=('m',), rate=0.02)
+    """
+    columns = line.split("\t")
+    require(len(columns) == 3, f"{place}: a confusion has 3 columns, but {line!r} has {len(columns)}")
+    clean, noisy = (tuple(split_units(text, unit)) for text in columns[:2])
+    require(bool(clean) and clean != noisy, f"{place}: {columns[0]!r} must be something, and become something else")
+    require(
+        unit == "word" or not any(map(is_space, clean[:-1])),
+        f"{place}: characters are confused word by word, so white space may only end {columns[0]!r}",
+    )
+    try:
+        rate = float(columns[2])
+    except ValueError:
+        rate = -1
+    require(0 < rate <= 1, f"{place}: a rate must be above 0 and at most 1, but is {columns[2]}")
+    return Confusion(clean, noisy, rate)
+
+
+def split_units(text: str, unit: str) -> list[str]:
+    return clusters(text) if unit == "character" else text.split()
+
+
+def write_table(table: Table) -> Iterator[str]:
+    """The lines of a file; what has a tab or a line break in it cannot be written and is left out."""
+    yield header(table.unit) + "\n"
+    between = "" if table.unit == "character" else " "
+    for clean, noisy, rate in table.confusions:
+        columns = [between.join(clean), between.join(noisy), f"{rate:.6g}"]
+        if not any(mark in column for column in columns for mark in "\t\n\r"):
+            yield "\t".join(columns) + "\n"
+
+
+def confuser(table: Table) -> Confuse:
+    return Confuse(table) if table.unit == "character" else ConfuseWords(table)
+
+
+class Options(NamedTuple):
+    """What may happen at one place, and the sums of the rates up to each of them."""
+
+    found: list[Confusion]
+    cumulative: list[float]
+
+
+class Confuse(Kind):
+    """Takes characters for others, more often those that are confused more often."""
+
+    def __init__(self, table: Table):
+        self.alone = all(all_alone("".join(found.noisy)) for found in table.confusions)
+        self.longest = max(len(found.clean) for found in table.confusions)
+        self.starting: dict[str, list[Confusion]] = {}
+        for confusion in table.confusions:
+            self.starting.setdefault(confusion.clean[0], []).append(confusion)
+        self.words_seen: dict[str, tuple[list[int], list[float]]] = {}
+        self.places_seen: dict[tuple[str, ...], Options] = {}
+
+    def rates(self, line: Line, start: int, stop: int) -> tuple[list[int], list[float]]:
+        """Where in the words of a range something may be confused, and how often it is."""
+        places: list[int] = []
+        rates: list[float] = []
+        for word in line.words_in(start, stop):
+            inside, their_rates = self.rates_of(line.piece(word.start, word.next))
+            places += [word.start + at for at in inside]
+            rates += their_rates
+        return places, rates
+
+    def rates_of(self, word: str) -> tuple[list[int], list[float]]:
+        """The same for a word and the white space behind it; most words come again and again."""
+        if word not in self.words_seen:
+            cells = tuple(clusters(word))
+            options = [self.options(cells[at : at + self.longest]) for at in range(len(cells))]
+            places = [at for at, here in enumerate(options) if here.found]
+            make_room(self.words_seen)
+            self.words_seen[word] = places, [options[at].cumulative[-1] for at in places]
+        return self.words_seen[word]
+
+    def options(self, cells: tuple[str, ...]) -> Options:
+        """What may happen where these cells begin."""
+        if cells not in self.places_seen:
+            starting = self.starting.get(cells[0], ())
+            found = [confusion for confusion in starting if cells[: len(confusion.clean)] == confusion.clean]
+            make_room(self.places_seen)
+            self.places_seen[cells] = Options(found, list(accumulate(confusion.rate for confusion in found)))
+        return self.places_seen[cells]
+
+    def sites(self, line: Line, start: int, stop: int, draw: Draw) -> Iterator[int]:
+        return by_weight(*self.rates(line, start, stop), draw)
+
+    def edit(self, line: Line, at: int, draw: Draw) -> bool:
+        found, cumulative = self.options(tuple(line.cells[at : at + self.longest]))
+        if not found:
+            return False
+        drawn = found[bisect_right(cumulative, draw() * cumulative[-1])]
+        return confuse(line, at, drawn) or any(confuse(line, at, other) for other in found if other is not drawn)
+
+    def edit_by_rate(self, line: Line, draw: Draw) -> None:
+        """Confuse every place as often as the table says."""
+        for at, rate in zip(*self.rates(line, 0, len(line.cells)), strict=True):
+            if draw() < rate and at not in line.touched:
+                self.edit(line, at, draw)
+
+
+def make_room(seen: dict[Any, Any]) -> None:
+    if len(seen) >= REMEMBERED:
+        seen.clear()
+
+
+def confuse(line: Line, at: int, found: Confusion) -> bool:
+    """Do it if none of the cells was touched before and something of the word is left."""
+    stop = at + len(found.clean)
+    if stop > at + 1 and not line.untouched(at + 1, stop):
+        return False
+    if is_blank(found.noisy) and not is_space(line.cells[at]) and not has_company(line, at, stop):
+        return False
+    return line.put(at, stop, found.noisy)
+
+
+def is_blank(parts: tuple[str, ...]) -> bool:
+    return not parts or all(map(is_space, parts))
+
+
+class ConfuseWords(Confuse):
+    """The same for whole words: what stands between white space.
+
+    A capitalised word that the table does not know is treated as the same word in small letters.
+    """
+
+    def rates(self, line: Line, start: int, stop: int) -> tuple[list[int], list[float]]:
+        rates = {word.start: sum(found.rate for found in self.said(line, word)) for word in line.words_in(start, stop)}
+        return [at for at, rate in rates.items() if rate], [rate for rate in rates.values() if rate]
+
+    def said(self, line: Line, word: Word) -> list[Confusion]:
+        """What may happen to the words that start with this one, in its case."""
+        text = line.piece(word.start, word.end)
+        known = text in self.starting
+        return [
+            found if known else found._replace(noisy=capitalised(found.noisy, text))
+            for found in self.starting.get(text if known else uncapitalised(text), ())
+            if len(found.clean) == 1 or found.clean[1:] == self.following(line, word, len(found.clean))
+        ]
+
+    def following(self, line: Line, word: Word, count: int) -> tuple[str, ...]:
+        words = line.words()
+        first = bisect_left(words, word)
+        return tuple(line.piece(other.start, other.end) for other in words[first + 1 : first + count])
+
+    def edit(self, line: Line, at: int, draw: Draw) -> bool:
+        words = line.words()
+        first = bisect_left(words, (at,))
+        found = self.said(line, words[first])
+        order = by_weight(range(len(found)), [confusion.rate for confusion in found], draw)
+        return any(confuse_words(line, first, found[number]) for number in order)
+
+
+def confuse_words(line: Line, first: int, found: Confusion) -> bool:
+    """A word that goes takes white space along: behind it, or before it at the end of the line. The last one stays."""
+    words = line.words()
+    last = first + len(found.clean) - 1
+    start, stop = words[first].start, words[last].end
+    if not found.noisy:
+        if words[last].next > stop:
+            stop = words[last].next
+        elif first:
+            start = words[first - 1].end
+    if not line.untouched(start, stop) or (not found.noisy and not not_alone(line, start, stop)):
+        return False
+    return line.put(start, stop, clusters(" ".join(found.noisy)))
+
+
+def uncapitalised(word: str) -> str:
+    return like(word[:1], "a") + word[1:]
+
+
+def capitalised(words: tuple[str, ...], model: str) -> tuple[str, ...]:
+    return tuple(like(word[:1], model[:1]) + word[1:] if not number else word for number, word in enumerate(words))
+
+
+def not_alone(line: Line, start: int, stop: int) -> bool:
+    """Whether anything but white space would be left without these cells."""
+    outside = chain(range(start), range(stop, len(line.cells)))
+    return any(line.cells[at] and not is_space(line.cells[at]) for at in outside)

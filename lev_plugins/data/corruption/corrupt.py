@@ -1,0 +1,88 @@
+"""Lines with noise in them: how much, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lev_plugins.data.corruption.confusions import Confuse
+from lev_plugins.data.corruption.draws import Draw, binomial, level, pick, shuffled, stream
+from lev_plugins.data.corruption.kinds import Kind
+from lev_plugins.data.corruption.text import Line, Word
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """Puts noise into a text; what the rates mean is said in the package's docstring.
+
+    The same (seed, epoch, index) gives the same noise, in whatever process and order it is asked for.
+
+    >>> from lev_plugins.data.corruption import NoiseOptions, build_corruption
+    >>> corrupt = build_corruption(NoiseOptions("keyboard", word_rate=0.5, seed=1))
+    >>> [corrupt("the quick  brown fox", index) for index in range(3)]
+    ['the qu8ck  br9wn fox', 'the quick  brown foc', 'the quick  brown gox']
+    """
+
+    kinds: Sequence[Kind]
+    weights: Sequence[float]
+    word_rate: float | None
+    char_rate: float | None
+    seed: int
+
+    def __call__(self, text: str, index: int, epoch: int = 1) -> str:
+        line = Line(text, all(kind.alone for kind in self.kinds))
+        draw = stream(self.seed, epoch, index)
+        at = level(self.seed, epoch, index, draw)
+        if self.word_rate is not None:
+            self._words(line, binomial(len(line.words()), self.word_rate, at), draw)
+        elif self.char_rate is not None:
+            characters = sum(word.end - word.start for word in line.words())
+            self._edits(line, 0, len(line.cells), binomial(characters, self.char_rate, at), draw)
+        else:
+            for kind in self.kinds:
+                assert isinstance(kind, Confuse), "the other kinds have no rate of their own"
+                kind.edit_by_rate(line, draw)
+        return str(line)
+
+    def _words(self, line: Line, wanted: int, draw: Draw) -> None:
+        """Change so many words, whichever of them can be changed."""
+        words = line.words()
+        for number in shuffled(range(len(words)), draw):
+            if wanted <= 0:
+                return
+            before = len(line.log)
+            changed = self._word(line, words[number], draw)
+            if changed > wanted and draw() * changed >= wanted:  # two words for one: every other time
+                line.undo(before)
+            wanted -= changed
+
+    def _word(self, line: Line, word: Word, draw: Draw) -> int:
+        """Make as many slips in a word as its length asks for, at least one; returns how many words they changed."""
+        count = 1
+        if self.char_rate:
+            count = max(1, int(self.char_rate * (word.end - word.start) + draw()))
+        before = len(line.log)
+        changed = self._edits(line, word.start, word.next, count, draw)
+        if count > 1 and changed and line.as_before(before):  # a letter deleted here, inserted there
+            line.undo(before)
+            changed = self._edits(line, word.start, word.next, 1, draw)
+        return changed
+
+    def _edits(self, line: Line, start: int, stop: int, count: int, draw: Draw) -> int:
+        """Make so many slips in a range, as far as there is room; returns how many words one of them changed."""
+        walks: dict[int, Iterator[int]] = {}
+        possible = list(range(len(self.kinds)))
+        words = 0
+        while count and possible:
+            number = possible[0] if len(possible) == 1 else pick(possible, self.weights, draw)
+            kind = self.kinds[number]
+            if number not in walks:
+                walks[number] = kind.sites(line, start, stop, draw)
+            for at in walks[number]:
+                if at not in line.touched and kind.edit(line, at, draw):
+                    words = max(words, kind.words)
+                    count -= 1
+                    break
+            else:
+                possible.remove(number)
+        return words

@@ -1,0 +1,134 @@
+"""Randomness that depends on (seed, epoch, index) alone: the same in any process, on any machine, in any version.
+
+It is made from BLAKE2b, not from ``random``: making a ``random.Random`` for every line costs more than changing the
+line, and how ``choice`` and ``shuffle`` draw is not promised to stay.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import accumulate
+from struct import unpack
+
+Draw = Callable[[], float]  # a number in [0, 1), another one with each call
+
+WORD = 2.0**-32
+BLOCK = 64  # lines that share out the levels of noise among them
+
+
+def stream(seed: int, epoch: int, index: int, purpose: str = "") -> Draw:
+    """Numbers of one line's own; those for another purpose have nothing to do with them.
+
+    >>> draw = stream(seed=1, epoch=1, index=0)
+    >>> [round(draw(), 3) for _ in range(3)]
+    [0.383, 0.451, 0.344]
+    """
+    return _numbers(f"{seed} {epoch} {index}{purpose}").__next__
+
+
+def _numbers(key: str) -> Iterator[float]:
+    block = 0
+    while True:
+        for number in unpack("<16I", blake2b(f"{key} {block}".encode()).digest()):
+            yield number * WORD
+        block += 1
+
+
+def level(seed: int, epoch: int, index: int, draw: Draw) -> float:
+    """How noisy a line is among its like, in [0, 1): from the least to the most.
+
+    For one line this is any number. Of ``BLOCK`` lines one after the other each gets its own part of [0, 1), so that
+    the clean and the noisy ones balance, and the rate of a text of many lines comes out as asked.
+
+    >>> [round(level(1, 1, index, stream(1, 1, index)), 2) for index in range(5)]
+    [0.43, 0.26, 0.09, 0.91, 0.74]
+    """
+    block, at = divmod(index, BLOCK)
+    step, start = _order(f"{seed} {epoch} block {block}")
+    return ((step * at + start) % BLOCK + draw()) / BLOCK
+
+
+@lru_cache(maxsize=64)
+def _order(key: str) -> tuple[int, int]:
+    """An odd step and a start lead through a block of 2 ** n lines in an order of its own."""
+    step, start = blake2b(key.encode(), digest_size=2).digest()
+    return step | 1, start
+
+
+def binomial(trials: int, rate: float, at: float) -> int:
+    """How many of ``trials`` succeed, each with probability ``rate``, where a share ``at`` of all tries has fewer.
+
+    >>> [binomial(10, 0.3, at) for at in (0.01, 0.25, 0.5, 0.75, 0.99)]
+    [0, 2, 3, 4, 7]
+    """
+    if rate <= 0 or rate >= 1 or not trials:
+        return trials if rate >= 1 else 0
+    least, cumulative = _cumulative(trials, rate)
+    return min(least + bisect_right(cumulative, at), trials)
+
+
+@lru_cache(maxsize=1024)
+def _cumulative(trials: int, rate: float) -> tuple[int, list[float]]:
+    """The least count that ever happens, and the probabilities of at most that count, of at most one more, ..."""
+    reach = 10 + 9 * math.sqrt(trials * rate * (1 - rate))
+    least, most = max(0, int(trials * rate - reach)), min(trials, int(trials * rate + reach))
+    total, cumulative = 0.0, []
+    for count in range(least, most):
+        total += math.exp(
+            math.lgamma(trials + 1)
+            - math.lgamma(count + 1)
+            - math.lgamma(trials - count + 1)
+            + count * math.log(rate)
+            + (trials - count) * math.log1p(-rate)
+        )
+        cumulative.append(total)
+    return least, cumulative
+
+
+def shuffled(places: Iterable[int], draw: Draw) -> Iterator[int]:
+    """In random order, drawn one by one as they are asked for.
+
+    >>> list(shuffled(range(3, 8), stream(1, 1, 0)))
+    [4, 7, 6, 3, 5]
+    """
+    pool = list(places)
+    for left in range(len(pool), 0, -1):
+        at = int(draw() * left)
+        yield pool[at]
+        pool[at] = pool[left - 1]
+
+
+def by_weight(places: Sequence[int], weights: Sequence[float], draw: Draw) -> Iterator[int]:
+    """Some places in random order, each next one drawn in proportion to its weight as it is asked for.
+
+    >>> list(by_weight([3, 4, 5], [1.0, 2.0, 9.0], stream(1, 1, 0)))
+    [5, 4, 3]
+    """
+    left = list(weights)
+    cumulative = list(accumulate(left))
+    for _ in places:
+        at = bisect_right(cumulative, draw() * cumulative[-1])
+        if not left[at]:  # it has come before: draw from what has not
+            cumulative = list(accumulate(left))
+            at = bisect_right(cumulative, draw() * cumulative[-1])
+        yield places[at]
+        left[at] = 0.0
+
+
+def pick(choices: Sequence[int], weights: Sequence[float], draw: Draw) -> int:
+    """One of the choices, drawn in proportion to its weight: the one at its place in ``weights``.
+
+    >>> draw = stream(1, 1, 0)
+    >>> [pick([0, 2], [1.0, 5.0, 1.0], draw) for _ in range(6)]
+    [0, 0, 0, 0, 2, 0]
+    """
+    rest = draw() * sum(weights[choice] for choice in choices)
+    for choice in choices:
+        rest -= weights[choice]
+        if rest < 0:
+            return choice
+    return choices[-1]

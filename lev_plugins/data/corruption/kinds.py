@@ -1,0 +1,196 @@
+"""The kinds of noise: each knows how to make one slip at one place of a line."""
+
+from __future__ import annotations
+
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from lev_plugins.data.corruption.draws import Draw, shuffled
+from lev_plugins.data.corruption.text import Line, Word, all_alone, clusters, is_letter, is_space, like
+
+ALPHABETS = Path(__file__).parent / "tables" / "alphabets.tsv"
+
+
+class Kind:
+    """One kind of slip."""
+
+    alone = True  # whatever it writes passes ``all_alone``
+    words = 1  # that one slip changes
+
+    def sites(self, line: Line, start: int, stop: int, draw: Draw) -> Iterator[int]:
+        """The cells of a range in the order in which to try them: at random, all alike."""
+        del line
+        return shuffled(range(start, stop), draw)
+
+    def edit(self, line: Line, at: int, draw: Draw) -> bool:
+        """Make one slip at the untouched cell ``at``; False, and nothing changed, where there is none to make."""
+        raise NotImplementedError
+
+
+class Alphabets:
+    """The letters to choose from beside a given one: those of its script, or always the ones given.
+
+    >>> "".join(Alphabets().beside("é"))[:5], Alphabets().beside("7")[:3], Alphabets("aäy").beside("y")
+    ('abcde', ('0', '1', '2'), ('a', 'ä', 'y'))
+    """
+
+    def __init__(self, letters: str | None = None):
+        self.given = tuple(dict.fromkeys(clusters(letters))) if letters else None
+        self.alone = all_alone(letters or "")
+
+    def beside(self, cell: str) -> tuple[str, ...]:
+        """Nothing for what is neither letter nor digit, and for a script whose letters we do not know."""
+        return (self.given or letters_of_script(cell[0])) if is_letter(cell) else ()
+
+
+@lru_cache(maxsize=4096)
+def letters_of_script(letter: str) -> tuple[str, ...]:
+    return known_alphabets().get(unicodedata.name(letter, "").split(" ")[0], ())
+
+
+@lru_cache(maxsize=1)
+def known_alphabets() -> dict[str, tuple[str, ...]]:
+    """By the first word of a letter's Unicode name."""
+    lines = ALPHABETS.read_text("utf-8").splitlines()
+    return {name: tuple(letters) for name, letters in (line.split("\t") for line in lines)}
+
+
+@lru_cache(maxsize=4096)
+def others(letters: tuple[str, ...], letter: str) -> tuple[str, ...]:
+    """In the case of a letter, all that are not the letter itself.
+
+    >>> others(("a", "b", "c"), "B")
+    ('A', 'C')
+    """
+    return tuple(like(other, letter) for other in letters if like(other, letter) != letter)
+
+
+class Insert(Kind):
+    """A letter too many, beside one of the same script and in its case."""
+
+    def __init__(self, alphabets: Alphabets):
+        self.alphabets, self.alone = alphabets, alphabets.alone
+
+    def edit(self, line: Line, at: int, draw: Draw) -> bool:
+        cell = line.cells[at]
+        letters = self.alphabets.beside(cell)
+        if not letters:
+            return False
+        new = like(letters[int(draw() * len(letters))], cell)
+        return line.put(at, at + 1, [new, cell] if draw() < 0.5 else [cell, new])
+
+
+class Substitute(Kind):
+    """Another letter of the same script, in the same case."""
+
+    def __init__(self, alphabets: Alphabets):
+        self.alphabets, self.alone = alphabets, alphabets.alone
+
+    def edit(self, line: Line, at: int, draw: Draw) -> bool:
+        cell = line.cells[at]
+        letters = others(self.alphabets.beside(cell), cell)
+        return bool(letters) and line.put(at, at + 1, [letters[int(draw() * len(letters))]])
+
+
+class Delete(Kind):
+    """A letter or digit missing. The last character of a word stays: no word disappears."""
+
+    def edit(self, line: Line, at: int, draw: Draw) -> bool:
+        return is_letter(line.cells[at]) and has_company(line, at, at + 1) and line.put(at, at + 1, [])
+
+
+def has_company(line: Line, start: int, stop: int) -> bool:
+    """Whether the word would still have a character without these."""
+    for place, step in ((start - 1, -1), (stop, 1)):
+        while 0 <= place < len(line.cells) and not is_space(line.cells[place]):
+            if line.cells[place]:
+                return True
+            place += step
+    return False
+
+
+class OneOf(Kind):
+    """Each slip is of a kind drawn anew; where that kind can do nothing, the next one is tried."""
+
+    def __init__(self, kinds: Sequence[Kind]):
+        self.kinds, self.alone = kinds, all(kind.alone for kind in kinds)
+
+    def edit(self, line: Line, at: int, draw: Draw) -> bool:
+        first = int(draw() * len(self.kinds))
+        if self.kinds[first].edit(line, at, draw):
+            return True
+        return any(kind.edit(line, at, draw) for kind in (*self.kinds[first + 1 :], *self.kinds[:first]))
+
+
+class Keyboard(Kind):
+    """The key beside, above or below, with shift as it was held."""
+
+    def __init__(self, near: Mapping[str, Sequence[str]]):
+        self.near, self.alone = near, all(map(all_alone, near))
+
+    def edit(self, line: Line, at: int, draw: Draw) -> bool:
+        near = self.near.get(line.cells[at], ())
+        return bool(near) and line.put(at, at + 1, [near[int(draw() * len(near))]])
+
+
+class Swap(Kind):
+    """Two neighbouring letters of a word in the wrong order; capitals stay where they were: The is Hte."""
+
+    def edit(self, line: Line, at: int, draw: Draw) -> bool:
+        if at + 1 >= len(line.cells) or not line.untouched(at + 1, at + 2):
+            return False
+        one, other = line.cells[at : at + 2]
+        if not (is_letter(one) and is_letter(other)):
+            return False
+        swapped = [like(other, one), like(one, other)]
+        return swapped != [one, other] and line.put(at, at + 2, swapped)
+
+
+class SwapWords(Kind):
+    """Two words in each other's place: a word and the nearest one that no other slip has touched."""
+
+    words = 2
+
+    def sites(self, line: Line, start: int, stop: int, draw: Draw) -> Iterator[int]:
+        return shuffled([word.start for word in line.words_in(start, stop)], draw)
+
+    def edit(self, line: Line, at: int, draw: Draw) -> bool:
+        words = line.words()
+        mine = bisect_left(words, (at,))
+        for distance in range(1, len(words)):
+            for number in (mine + distance, mine - distance):
+                if 0 <= number < len(words) and exchange(line, words[min(mine, number)], words[max(mine, number)]):
+                    return True
+        return False
+
+
+def exchange(line: Line, first: Word, second: Word) -> bool:
+    """Put two words in each other's place, unless they are equal or one of them has been touched."""
+    one, other = line.cells[first.start : first.end], line.cells[second.start : second.end]
+    free = line.untouched(first.start, first.end) and line.untouched(second.start, second.end)
+    between = line.cells[first.end : second.start]
+    return free and one != other and line.put(first.start, second.end, [*other, *between, *one])
+
+
+class RunOn(Kind):
+    """A word and the next one without the white space between: is said, issaid."""
+
+    def sites(self, line: Line, start: int, stop: int, draw: Draw) -> Iterator[int]:
+        return shuffled([word.end for word in line.words_in(start, stop) if word.next > word.end], draw)
+
+    def edit(self, line: Line, at: int, draw: Draw) -> bool:
+        stop = at + 1
+        while is_space(line.cells[stop]):
+            stop += 1
+        return line.untouched(at, stop) and line.put(at, stop, [])
+
+
+class Split(Kind):
+    """A blank inside a word, between two letters or digits."""
+
+    def edit(self, line: Line, at: int, draw: Draw) -> bool:
+        inside = is_letter(line.cells[at]) and at + 1 < len(line.cells) and is_letter(line.cells[at + 1])
+        return inside and line.put(at, at + 1, [line.cells[at], " "])

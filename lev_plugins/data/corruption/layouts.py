@@ -1,0 +1,65 @@
+"""Keyboards as data: which keys lie beside a key. The pictures are in tables/layouts."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from lev_plugins.errors import UserError, require
+
+LAYOUTS = Path(__file__).parent / "tables" / "layouts"
+NO_KEY = "¤"  # a dead key, or one that is not there: it stands in the picture so that the others have their place
+Keys = dict[str, tuple[float, int]]  # where the middle of a key is: key widths from the left, rows from the top
+
+
+def known_layouts() -> list[str]:
+    return sorted(path.stem for path in LAYOUTS.glob("*.txt"))
+
+
+@lru_cache(maxsize=8)
+def neighbours(layout: str, flag: str = "--layout") -> dict[str, tuple[str, ...]]:
+    """For every character of a layout, those of the keys beside it, with or without shift as the character itself.
+
+    A layout is a name, or a file like those in tables/layouts: a line is a row of keys, from the top; where its first
+    key starts, in key widths from the left; its characters without shift; the same keys with shift.
+
+    >>> "".join(neighbours("qwerty")["g"]), "".join(neighbours("qwertz")["Z"]), "".join(neighbours("dvorak")["u"])
+    ('tyfhvb', '&/TUGH', 'pyeijk')
+    """
+    path = LAYOUTS / f"{layout}.txt" if layout in known_layouts() else Path(layout)
+    require(
+        path.is_file(), f"{flag} has no {layout}: choose from {', '.join(known_layouts())}, or name a file like theirs"
+    )
+    near: dict[str, tuple[str, ...]] = {}
+    for keys in read(path):
+        near |= {key: tuple(other for other in keys if adjacent(keys[key], keys[other])) for key in keys}
+    return near
+
+
+def read(path: Path) -> tuple[Keys, Keys]:
+    """The keys without and with shift."""
+    plain: Keys = {}
+    shifted: Keys = {}
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8 text: a layout is a file like those in {LAYOUTS}") from error
+    for row, text in enumerate(lines):
+        start, *both = text.split() or [""]
+        require(
+            is_number(start) and len(both) == 2 and len(both[0]) == len(both[1]),
+            f"{path}:{row + 1}: a row is where it starts, its characters and as many with shift, but is {text!r}",
+        )
+        for keys, characters in zip((plain, shifted), both, strict=True):
+            keys |= {key: (float(start) + at, row) for at, key in enumerate(characters) if key != NO_KEY}
+    return plain, shifted
+
+
+def is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdecimal()
+
+
+def adjacent(one: tuple[float, int], other: tuple[float, int]) -> bool:
+    """In one row the keys on both sides; in the rows above and below those that overlap."""
+    across, down = abs(one[0] - other[0]), abs(one[1] - other[1])
+    return across == 1 if down == 0 else down == 1 and across < 1

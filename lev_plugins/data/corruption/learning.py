@@ -1,0 +1,148 @@
+"""Confusions learned from pairs of a clean text and its noisy reading: align, count, divide."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from lev_plugins.data.corruption.confusions import Confusion, Table, split_units
+from lev_plugins.data.corruption.text import is_space
+from lev_plugins.errors import require
+
+Block = tuple[tuple[str, ...], tuple[str, ...]]  # clean, noisy
+LARGEST = 25_000_000  # cells of an alignment table
+
+
+class Learner:
+    """Counts confusions pair by pair, then how often what is confused occurs at all.
+
+    >>> learner = Learner("character", longest=2)
+    >>> for clean in ("modern", "corner", "morning"):
+    ...     learner.learn(clean, clean.replace("rn", "m"))
+    >>> for clean in ("modern", "corner", "morning", "rn"):
+    ...     learner.count(clean)
+    >>> learner.table(least=2).confusions
+    [Confusion(clean=('r', 'n'), noisy=('m',), rate=0.75)]
+    """
+
+    def __init__(self, unit: str, longest: int):
+        self.unit, self.longest = unit, longest
+        self.confused: Counter[Block] = Counter()
+        self.occurring: Counter[tuple[str, ...]] = Counter()
+
+    def learn(self, clean: str, noisy: str) -> None:
+        if clean != noisy:
+            found = blocks(split_units(clean, self.unit), split_units(noisy, self.unit))
+            self.confused.update(block for block in found if self._fits(*block))
+
+    def _fits(self, clean: tuple[str, ...], noisy: tuple[str, ...]) -> bool:
+        """Words are confused one by one: white space may end what is confused, not stand before other characters."""
+        one_word = self.unit == "word" or not any(map(is_space, clean[:-1]))
+        return max(len(clean), len(noisy)) <= self.longest and one_word
+
+    def count(self, clean: str) -> None:
+        """After all pairs have been learned: where else could it have happened?"""
+        units = split_units(clean, self.unit)
+        confused = {block[0] for block in self.confused}
+        for length in range(1, self.longest + 1):
+            runs = zip(*(units[start:] for start in range(length)), strict=False)
+            self.occurring.update(run for run in runs if run in confused)
+
+    def table(self, least: int) -> Table:
+        """What was confused at least so many times, the most frequent first."""
+        found = [
+            Confusion(clean, noisy, times / max(times, self.occurring[clean]))
+            for (clean, noisy), times in self.confused.items()
+            if times >= least
+        ]
+        return Table(self.unit, sorted(found, key=lambda one: (-one.rate, one.clean, one.noisy)))
+
+
+def blocks(clean: Sequence[str], noisy: Sequence[str]) -> Iterator[Block]:
+    """What stands in place of what: the runs of edits in a cheapest alignment.
+
+    A run of substitutions comes apart into single ones, but for two neighbours in the wrong order; what is inserted
+    belongs to what stands before it, or behind it at the start.
+
+    >>> [("".join(a), "".join(b)) for a, b in blocks("the corner shop is", "tke comer hsop iss")]
+    [('h', 'k'), ('rn', 'm'), ('sh', 'hs'), ('i', 'is')]
+    """
+    done_clean = done_noisy = 0
+    for i, j in [*matches(clean, noisy), (len(clean), len(noisy))]:
+        was, became = tuple(clean[done_clean:i]), tuple(noisy[done_noisy:j])
+        if not was and became:
+            yield from insertion(clean, i, became)
+        elif len(was) == len(became) and (len(was) != 2 or was != became[::-1]):
+            yield from zip(zip(was), zip(became), strict=True)
+        elif was:
+            yield was, became
+        done_clean, done_noisy = i + 1, j + 1
+
+
+def insertion(clean: Sequence[str], at: int, inserted: tuple[str, ...]) -> Iterator[Block]:
+    """
+    >>> list(insertion("ab", 1, ("x",))), list(insertion("ab", 0, ("x",))), list(insertion("", 0, ("x",)))
+    ([(('a',), ('a', 'x'))], [(('a',), ('x', 'a'))], [])
+    """
+    if at and not is_space(clean[at - 1]):
+        yield (clean[at - 1],), (clean[at - 1], *inserted)
+    elif at < len(clean):
+        yield (clean[at],), (*inserted, clean[at])
+
+
+def matches(clean: Sequence[str], noisy: Sequence[str]) -> list[tuple[int, int]]:
+    """Which units are the same in an alignment with the least substitutions, deletions and insertions.
+
+    >>> matches("corner", "comer")
+    [(0, 0), (1, 1), (4, 3), (5, 4)]
+    """
+    shorter = min(len(clean), len(noisy))
+    head = next((at for at in range(shorter) if clean[at] != noisy[at]), shorter)
+    tail = next((at for at in range(shorter - head) if clean[-1 - at] != noisy[-1 - at]), shorter - head)
+    n, m = len(clean) - tail, len(noisy) - tail
+    inner = [(head + i, head + j) for i, j in inner_matches(clean[head:n], noisy[head:m])]
+    return [*((i, i) for i in range(head)), *inner, *((n + i, m + i) for i in range(tail))]
+
+
+def inner_matches(clean: Sequence[str], noisy: Sequence[str]) -> list[tuple[int, int]]:
+    table = distances(clean, noisy)
+    i, j = len(clean), len(noisy)
+    found = []
+    while i and j:  # a pair before a deletion before an insertion
+        same = clean[i - 1] == noisy[j - 1]
+        if table[i, j] == table[i - 1, j - 1] + (not same):
+            i, j = i - 1, j - 1
+            if same:
+                found.append((i, j))
+        elif table[i, j] == table[i - 1, j] + 1:
+            i -= 1
+        else:
+            j -= 1
+    return found[::-1]
+
+
+def distances(clean: Sequence[str], noisy: Sequence[str]) -> np.ndarray:
+    """Edit distances of the first i clean units to the first j noisy ones, row by row.
+
+    >>> distances("rn", "m").tolist()
+    [[0, 1], [1, 1], [2, 2]]
+    """
+    n, m = len(clean), len(noisy)
+    require(
+        n * m <= LARGEST,
+        f"{n} and {m} units are too many to align (at most {LARGEST:,} by their product): split the lines",
+    )
+    numbers = {unit: number for number, unit in enumerate({*clean, *noisy})}
+    rows = np.array([numbers[unit] for unit in clean], dtype=np.int32)
+    columns = np.array([numbers[unit] for unit in noisy], dtype=np.int32)
+    across = np.arange(m + 1, dtype=np.int32)
+    table = np.empty((n + 1, m + 1), dtype=np.int32)
+    table[0] = across
+    for i in range(1, n + 1):
+        table[i, 0] = i
+        np.minimum(table[i - 1, :-1] + (columns != rows[i - 1]), table[i - 1, 1:] + 1, out=table[i, 1:])
+        # an insertion costs one more than what is to its left
+        table[i] = np.minimum.accumulate(table[i] - across) + across
+    return table

@@ -1,0 +1,107 @@
+"""From what a user asks for to a ``Corruption``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lev_plugins.data.corruption.confusions import OCR, confuser, read_table
+from lev_plugins.data.corruption.corrupt import Corruption
+from lev_plugins.data.corruption.kinds import (
+    Alphabets,
+    Delete,
+    Insert,
+    Keyboard,
+    Kind,
+    OneOf,
+    RunOn,
+    Split,
+    Substitute,
+    Swap,
+    SwapWords,
+)
+from lev_plugins.data.corruption.layouts import neighbours
+from lev_plugins.errors import UserError, require
+
+
+@dataclass(frozen=True)
+class NoiseOptions:
+    """The flags of ``lev-plugins noise``; ``prefix`` is what errors put before their names."""
+
+    kind: str
+    word_rate: float | None = None
+    char_rate: float | None = None
+    seed: int = 1
+    layout: str = "qwerty"
+    alphabet: str | None = None
+    confusions: str | None = None
+    prefix: str = "--"
+
+
+KINDS: dict[str, Callable[[NoiseOptions], Kind]] = {
+    "random": lambda options: OneOf([KINDS[name](options) for name in ("insert", "delete", "substitute")]),
+    "insert": lambda options: Insert(Alphabets(options.alphabet)),
+    "delete": lambda options: Delete(),
+    "substitute": lambda options: Substitute(Alphabets(options.alphabet)),
+    "keyboard": lambda options: Keyboard(neighbours(options.layout, f"{options.prefix}layout")),
+    "swap": lambda options: Swap(),
+    "swap-words": lambda options: SwapWords(),
+    "run-on": lambda options: RunOn(),
+    "split": lambda options: Split(),
+    "ocr": lambda options: confuser(read_table(OCR)),
+    "confusions": lambda options: confuser(read_table(Path(options.confusions or ""))),
+}
+WITH_RATES = ("ocr", "confusions")  # those that know how often they happen
+
+
+def build_corruption(options: NoiseOptions) -> Corruption:
+    """
+    >>> build_corruption(NoiseOptions("delete", word_rate=1.0))("The quick brown fox", index=0)
+    'Te quck brwn ox'
+    """
+    weights = parse_kinds(options.kind, options.prefix)
+    check_rates(options, list(weights))
+    flag = f"{options.prefix}confusions"
+    require(
+        ("confusions" in weights) == (options.confusions is not None),
+        f"{flag} FILE and the kind confusions go together: give both or neither",
+    )
+    require(options.alphabet != "", f"{options.prefix}alphabet must have letters, but is empty")
+    kinds = [KINDS[name](options) for name in weights]
+    return Corruption(kinds, list(weights.values()), options.word_rate, options.char_rate, options.seed)
+
+
+def parse_kinds(text: str, prefix: str = "--") -> dict[str, float]:
+    """
+    >>> parse_kinds("keyboard"), parse_kinds("keyboard:2,swap:0.5")
+    ({'keyboard': 1.0}, {'keyboard': 2.0, 'swap': 0.5})
+    """
+    weights: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, weight = part.strip().partition(":")
+        require(name in KINDS, f"{prefix}kind has no {name!r}: choose from {', '.join(KINDS)}")
+        require(name not in weights, f"{prefix}kind names {name} twice: give it one weight, as in {name}:2")
+        weights[name] = parse_weight(weight or "1", part, prefix)
+    return weights
+
+
+def parse_weight(text: str, part: str, prefix: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError as error:
+        raise UserError(f"{prefix}kind: a weight is a number, as in keyboard:2, but {part!r} has {text!r}") from error
+    require(0 < weight < math.inf, f"{prefix}kind: a weight must be above 0, but {part!r} has {text}")
+    return weight
+
+
+def check_rates(options: NoiseOptions, kinds: list[str]) -> None:
+    rates = {"word-rate": options.word_rate, "char-rate": options.char_rate}
+    for name, rate in rates.items():
+        require(rate is None or 0 <= rate <= 1, f"{options.prefix}{name} must be between 0 and 1, but is {rate}")
+    require(
+        any(rate is not None for rate in rates.values()) or (len(kinds) == 1 and kinds[0] in WITH_RATES),
+        f"{options.prefix}kind {options.kind} needs {options.prefix}word-rate, {options.prefix}char-rate or both: only "
+        f"{' or '.join(WITH_RATES)} alone has rates of its own",
+    )

@@ -1,0 +1,158 @@
+"""A text as cells: the unit that noise changes, and never breaks apart."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import regex
+
+# Runs of these need no search for clusters: none of them joins its neighbour. Latin, Greek, Cyrillic, Armenian, Hebrew
+# and Arabic letters, Georgian, punctuation, symbols, kana, Han, Hangul syllables, full-width forms
+ALONE = re.compile(
+    "[\u0000-\u02ff\u0370-\u0482\u048a-\u0590\u05d0-\u05ea\u0620-\u064a\u10a0-\u10ff\u1e00-\u200a\u2010-\u205f"
+    "\u2070-\u20cf\u2100-\u2bff\u3000-\u3029\u3030-\u3098\u309b-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
+    "\ufb00-\ufb06\uff01-\uff9d]*"
+)
+CLUSTER = regex.compile(r"\X")
+WORD = re.compile(r"\S+")
+
+
+def all_alone(text: str) -> bool:
+    """Whether every code point of the text is a grapheme cluster, and stays one in any company of its like."""
+    return text.isascii() or ALONE.fullmatch(text) is not None
+
+
+def clusters(text: str) -> list[str]:
+    """What a reader takes for one character each: a letter with its accents, a flag, a family of emoji.
+
+    >>> [len(cluster) for cluster in clusters("ae\\u0301b")]
+    [1, 2, 1]
+    """
+    return list(text) if all_alone(text) else CLUSTER.findall(text)
+
+
+class Word(NamedTuple):
+    start: int
+    end: int
+    next: int  # where the following word starts; ``end`` if there is none
+
+
+class Line:
+    """Grapheme clusters, some of which may have been changed.
+
+    A cell keeps its place: what was deleted is an empty cell, what was inserted shares one. A cell is touched only
+    once. White space has cells like everything else, so what is not touched stays as it was.
+
+    >>> line = Line("on a mat")
+    >>> line.words()
+    [Word(start=0, end=2, next=3), Word(start=3, end=4, next=5), Word(start=5, end=8, next=8)]
+    >>> line.put(3, 5, []), line.put(5, 6, ["M"]), str(line)
+    (True, True, 'on Mat')
+    """
+
+    __slots__ = ("_words", "alone", "cells", "log", "text", "touched", "was")
+
+    def __init__(self, text: str, alone: bool = True):
+        """``alone``: all that will be put into the text passes ``all_alone``."""
+        self.text = text
+        self.alone = alone and all_alone(text)
+        self.was: Sequence[str] = text if self.alone else CLUSTER.findall(text)
+        self.cells = list(self.was)
+        self.touched: set[int] = set()
+        self.log: list[tuple[int, list[str]]] = []  # where something was put, and what stood there
+        self._words: list[Word] | None = None
+
+    def __str__(self) -> str:
+        return "".join(self.cells)
+
+    def words(self) -> list[Word]:
+        """The words of the text as it was; a cluster is white space if its first character is."""
+        if self._words is None:
+            outline = self.text
+            if not self.alone:  # one character a cell
+                outline = "".join(" " if is_space(cell) else "x" for cell in self.was)
+            spans = [found.span() for found in WORD.finditer(outline)]
+            self._words = [Word(start, end, after) for (start, end), (after, _) in pairwise(spans)]
+            self._words += [Word(start, end, end) for start, end in spans[-1:]]
+        return self._words
+
+    def words_in(self, start: int, stop: int) -> list[Word]:
+        """Those that start in a range of cells."""
+        words = self.words()
+        return words[bisect_left(words, (start,)) : bisect_left(words, (stop,))]
+
+    def piece(self, start: int, stop: int) -> str:
+        """What these cells held before anything was put there."""
+        return self.text[start:stop] if self.alone else "".join(self.was[start:stop])
+
+    def put(self, start: int, stop: int, parts: Sequence[str]) -> bool:
+        """Let ``parts``, clusters all, stand for some cells; False if they would join what stands beside them."""
+        if not self.alone and not self._stay_apart(start, stop, parts):
+            return False
+        new = parts[0] if len(parts) == 1 else "".join(parts)
+        if stop == start + 1:
+            self.log.append((start, [self.cells[start]]))
+            self.cells[start] = new
+            self.touched.add(start)
+        else:
+            self.log.append((start, self.cells[start:stop]))
+            self.cells[start:stop] = [new, *[""] * (stop - start - 1)]
+            self.touched.update(range(start, stop))
+        return True
+
+    def _stay_apart(self, start: int, stop: int, parts: Sequence[str]) -> bool:
+        left = next((self.cells[at] for at in range(start - 1, -1, -1) if self.cells[at]), "")
+        right = next((self.cells[at] for at in range(stop, len(self.cells)) if self.cells[at]), "")
+        apart = [*CLUSTER.findall(left), *parts, *CLUSTER.findall(right)]
+        return CLUSTER.findall(left + "".join(parts) + right) == apart
+
+    def undo(self, length: int) -> None:
+        """Go back to when the log had that length."""
+        while len(self.log) > length:
+            start, cells = self.log.pop()
+            self.cells[start : start + len(cells)] = cells
+            self.touched.difference_update(range(start, start + len(cells)))
+
+    def as_before(self, length: int) -> bool:
+        """Whether what was put since the log had that length leaves the text as it was then.
+
+        >>> line = Line("aba")
+        >>> line.put(0, 1, []), line.as_before(0), line.put(2, 3, ["a", "b", "a"]), line.as_before(0)
+        (True, False, True, False)
+        >>> line.undo(1)
+        >>> line.put(1, 2, ["a", "b"]), line.as_before(0)
+        (True, True)
+        """
+        puts = self.log[length:]
+        start = min((start for start, _ in puts), default=0)
+        stop = max((start + len(cells) for start, cells in puts), default=0)
+        before = self.cells[start:stop]
+        for at, cells in puts:
+            before[at - start : at - start + len(cells)] = cells
+        return "".join(before) == "".join(self.cells[start:stop])
+
+    def untouched(self, start: int, stop: int) -> bool:
+        return self.touched.isdisjoint(range(start, stop))
+
+
+def is_space(cell: str) -> bool:
+    return cell[:1].isspace()
+
+
+def is_letter(cell: str) -> bool:
+    """A letter or a digit, whatever marks it carries."""
+    return cell[:1].isalnum()
+
+
+def like(letter: str, model: str) -> str:
+    """A letter in the case of another, where it has that case.
+
+    >>> like("x", "A"), like("X", "a"), like("x", "1"), like("ß", "A")
+    ('X', 'x', 'x', 'ß')
+    """
+    changed = letter.upper() if model.isupper() else letter.lower() if model.islower() else letter
+    return changed if len(changed) == len(letter) else letter

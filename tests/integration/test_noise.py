@@ -1,0 +1,58 @@
+"""The real command: the same bytes in any process, lines as they come, and readers that leave early."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import termios
+
+from lev_plugins.data.corruption import NoiseOptions, build_corruption
+from tests.integration.commands import ENVIRONMENT, ROOT, run
+
+LINES = ["The quick brown fox jumps over the lazy dog", "naïve e\u0301 corner 🇩🇪", "", "one word"] * 5
+FLAGS = ["--kind", "random:2,keyboard,swap,ocr", "--word-rate", "0.6", "--char-rate", "0.2", "--seed", "11"]
+
+
+def test_another_process_makes_the_same_bytes() -> None:
+    corrupt = build_corruption(NoiseOptions("random:2,keyboard,swap,ocr", 0.6, 0.2, seed=11))
+    expected = "".join(corrupt(line, index) + "\n" for index, line in enumerate(LINES))
+    result = run("lev-plugins", "noise", *FLAGS, stdin="\n".join(LINES) + "\n", PYTHONHASHSEED="12345", LC_ALL="C")
+    assert (result.code, result.out, result.err) == (0, expected, "")
+
+
+def test_a_line_comes_out_before_the_next_one_goes_in_and_a_terminal_sees_a_bar() -> None:
+    terminal, errors = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
+    with subprocess.Popen(
+        ["lev-plugins", "noise", *FLAGS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        cwd=ROOT,
+        env=ENVIRONMENT,
+    ) as process:
+        assert process.stdin and process.stdout
+        for word in (b"first", b"second"):
+            process.stdin.write(word + b" line\n")
+            process.stdin.flush()
+            assert process.stdout.readline().endswith(b"\n")
+        process.stdin.close()
+        assert process.stdout.read() == b""
+        assert process.wait(60) == 0
+    os.close(errors)
+    shown = b""
+    while b"2 lines" not in shown:
+        shown += os.read(terminal, 10_000)  # raises once there is no more
+    os.close(terminal)
+
+
+def test_a_reader_that_has_had_enough_is_no_error() -> None:
+    """The input never ends, so this is a test of streaming too."""
+    result = run(
+        "bash", "-c", f"yes some words | lev-plugins noise {' '.join(FLAGS)} | head -n 3; echo ${{PIPESTATUS[1]}}"
+    )
+    assert result.err == ""
+    assert len(result.out.splitlines()) == 4 and result.out.endswith("\n141\n")

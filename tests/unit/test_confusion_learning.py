@@ -1,0 +1,135 @@
+"""Confusions learned from pairs: alignment, counting, and the way back into noise."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from pathlib import Path
+
+import editdistance
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lev_plugins.data.corruption import NoiseOptions, build_corruption, learning
+from lev_plugins.data.corruption.confusions import Confusion, Table, read_table, write_table
+from lev_plugins.data.corruption.learning import Learner, blocks, distances, matches
+from lev_plugins.errors import UserError
+from tests.helpers import thorough
+
+strings = st.text(alphabet="abc ", max_size=8)
+
+
+def learned(pairs: list[tuple[str, str]], unit: str = "character", longest: int = 3, least: int = 1) -> Table:
+    learner = Learner(unit, longest)
+    for clean, noisy in pairs:
+        learner.learn(clean, noisy)
+    for clean, _ in pairs:
+        learner.count(clean)
+    return learner.table(least)
+
+
+@thorough
+@given(strings, strings)
+def test_the_last_distance_is_the_edit_distance(clean: str, noisy: str) -> None:
+    assert distances(clean, noisy)[-1, -1] == editdistance.eval(clean, noisy)
+
+
+@thorough
+@given(strings, strings)
+def test_matches_are_of_a_cheapest_alignment(clean: str, noisy: str) -> None:
+    found = matches(clean, noisy)
+    assert all(clean[i] == noisy[j] for i, j in found)
+    corners = [(-1, -1), *found, (len(clean), len(noisy))]
+    gaps = [(b[0] - a[0] - 1, b[1] - a[1] - 1) for a, b in pairwise(corners)]
+    assert all(i >= 0 and j >= 0 for i, j in gaps)
+    assert sum(max(gap) for gap in gaps) == editdistance.eval(clean, noisy)
+
+
+@pytest.mark.parametrize(
+    ("clean", "noisy", "expected"),
+    [
+        ("same", "same", []),
+        ("corner", "comer", [("rn", "m")]),
+        ("comer", "corner", [("m", "rn")]),
+        ("abcd", "axyd", [("b", "x"), ("c", "y")]),
+        ("their", "thier", [("ei", "ie")]),
+        ("word", "wrd", [("o", "")]),
+        ("word", "woord", [("o", "oo")]),
+        ("word", "sword", [("w", "sw")]),
+        ("is said", "issaid", [(" ", "")]),
+        ("issaid", "is said", [("s", "s ")]),
+        ("a b", "a xb", [("b", "xb")]),
+        ("", "x", []),
+    ],
+)
+def test_what_stands_for_what(clean: str, noisy: str, expected: list[tuple[str, str]]) -> None:
+    assert [("".join(one), "".join(other)) for one, other in blocks(clean, noisy)] == expected
+
+
+def test_rates_are_shares_of_the_places() -> None:
+    table = learned([("an arm", "an am"), ("run", "run"), ("arm", "aim"), ("red", "ned")])
+    assert table.confusions == [
+        Confusion(("r",), (), 1 / 4),
+        Confusion(("r",), ("i",), 1 / 4),
+        Confusion(("r",), ("n",), 1 / 4),
+    ]
+
+
+def test_rare_and_long_ones_are_left_out() -> None:
+    pairs = [("mole", "mode"), ("hole", "hode"), ("mile", "nile"), ("elephant", "xyzzy")]
+    assert [found.clean for found in learned(pairs, least=2).confusions] == [("l",)]
+    assert all(len(found.clean) <= 2 for found in learned(pairs, longest=2).confusions)
+
+
+def test_white_space_stands_at_the_end_or_alone() -> None:
+    table = learned([("an arm", "anarm"), ("to go", "t og"), ("of it", "olt"), ("of it", "ofl it")])
+    assert all(" " not in found.clean[:-1] for found in table.confusions)
+
+
+def test_clusters_are_learned_whole() -> None:
+    table = learned([("nai\u0308ve", "naive"), ("a👍🏽", "a!")])
+    assert {found.clean for found in table.confusions} == {("i\u0308",), ("👍🏽",)}
+
+
+def test_words_are_learned_as_words() -> None:
+    pairs = [("I go to the house", "I go to house"), ("they are here", "their are here"), ("a cat", "the big cat")]
+    assert {(found.clean, found.noisy) for found in learned(pairs, "word").confusions} == {
+        (("the",), ()),
+        (("they",), ("their",)),
+        (("a",), ("the", "big")),
+    }
+
+
+def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+    table = Table("character", [Confusion(("#",), ("\u00e4", '"'), 0.125), Confusion(("r", " "), (), 1 / 3)])
+    (tmp_path / "t.tsv").write_text("".join(write_table(table)), "utf-8")
+    again = read_table(tmp_path / "t.tsv")
+    assert again.unit == "character" and again.confusions[0] == table.confusions[0]
+    assert again.confusions[1].rate == pytest.approx(1 / 3, rel=1e-5)
+
+
+def test_what_a_file_cannot_hold_is_left_out() -> None:
+    lines = list(write_table(Table("character", [Confusion(("\t",), (" ",), 0.5), Confusion(("a",), ("b",), 0.5)])))
+    assert lines == ["characters\tbecome\trate\n", "a\tb\t0.5\n"]
+
+
+def test_noise_learned_is_noise_made(tmp_path: Path) -> None:
+    """Known rates -> noise -> learned rates -> noise: the same again."""
+    draw = random.Random(1)
+    clean = [" ".join("".join(draw.choices("abcdefghir", k=5)) for _ in range(8)) for _ in range(1500)]
+    known = [Confusion(("a",), ("x",), 0.1), Confusion(("c",), ("yz",), 0.05), Confusion(("d", "e"), ("w",), 0.2)]
+    known = [found._replace(noisy=tuple("".join(found.noisy))) for found in known] + [Confusion((" ",), (), 0.04)]
+    (tmp_path / "known.tsv").write_text("".join(write_table(Table("character", known))), "utf-8")
+    corrupt = build_corruption(NoiseOptions("confusions", confusions=str(tmp_path / "known.tsv")))
+    again = learned([(line, corrupt(line, index)) for index, line in enumerate(clean)], least=20)
+    rates = {found[:2]: found.rate for found in again.confusions}
+    for found in known:
+        assert rates[found[:2]] == pytest.approx(found.rate, rel=0.2)
+    assert sum(rates.values()) == pytest.approx(sum(found.rate for found in known), rel=0.15)
+
+
+def test_texts_too_long_to_align_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learning, "LARGEST", 10)
+    with pytest.raises(UserError, match=r"4 and 3 units are too many to align \(at most 10 by their product\)"):
+        Learner("character", 3).learn("abcd", "xyz")

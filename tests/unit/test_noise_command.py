@@ -1,0 +1,150 @@
+"""``lev-plugins noise`` and ``confusions``: lines in, lines out, and what they say to bad input."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lev_plugins.cli import streams
+from lev_plugins.cli.main import main
+from lev_plugins.data.corruption import NoiseOptions, build_corruption
+
+
+class Chunks(io.BytesIO):
+    """A pipe that has few bytes at a time."""
+
+    def read1(self, size: int | None = -1) -> bytes:
+        return super().read1(5)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, data: bytes, *arguments: str) -> tuple[int, bytes, str]:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Chunks(data)))
+    code = main(arguments)
+    out, err = capsysbinary.readouterr()
+    return code, out, err.decode()
+
+
+NOISE = ("noise", "--kind", "keyboard:2,swap:1", "--word-rate", "0.5", "--seed", "7")
+
+
+def test_one_line_out_for_each_line_in(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any) -> None:
+    lines = ["The quick  brown fox", "", "  ", "carriage return \r", "\x0b\x0c\x1c\u2028 stay", "漢字 🇩🇪", "no end"]
+    code, out, err = run(monkeypatch, capsysbinary, "\n".join(lines).encode(), *NOISE)
+    corrupt = build_corruption(NoiseOptions("keyboard:2,swap:1", 0.5, seed=7))
+    expected = [corrupt(line, index) for index, line in enumerate(lines)]
+    assert (code, out.decode().split("\n"), err) == (0, expected, "")
+    assert expected != lines
+    assert run(monkeypatch, capsysbinary, b"", *NOISE)[1] == b""
+
+
+def test_the_flags_arrive(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, tmp_path: Path) -> None:
+    line = "The quick brown fox jumps over the lazy dog"
+    table = tmp_path / "table.tsv"
+    table.write_text("characters\tbecome\trate\no\tX\t1\n", "utf-8")
+    for flags, options in (
+        (["--kind", "insert", "--char-rate", "0.2", "--alphabet", "xyz"], {"char_rate": 0.2, "alphabet": "xyz"}),
+        (["--kind", "keyboard", "--word-rate", "1", "--layout", "dvorak"], {"word_rate": 1.0, "layout": "dvorak"}),
+        (["--kind", "ocr", "--word-rate", "0.9", "--char-rate", "0.5"], {"word_rate": 0.9, "char_rate": 0.5}),
+        (["--kind", "confusions", "--confusions", str(table)], {"confusions": str(table)}),
+    ):
+        corrupt = build_corruption(NoiseOptions(flags[1], seed=3, **options))  # type: ignore[arg-type]
+        code, out, _ = run(monkeypatch, capsysbinary, line.encode(), "noise", *flags, "--seed", "3", "--epoch", "5")
+        assert (code, out.decode()) == (0, corrupt(line, 0, epoch=5))
+        assert out.decode() != line
+
+
+def test_input_that_is_not_utf8_is_named_and_what_came_before_is_there(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: Any
+) -> None:
+    code, out, err = run(monkeypatch, capsysbinary, b"good line\nb\xffd\nmore\n", *NOISE)
+    assert code == 2
+    assert out.count(b"\n") == 1
+    assert err == (
+        "lev-plugins: error: line 2 of standard input is not UTF-8 (byte 0xff after 1 others): convert it first, for "
+        "example with iconv -t utf-8\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--kind", "typo", "--word-rate", "0.1"], "--kind has no 'typo': choose from random, insert"),
+        (["--kind", "swap", "--word-rate", "2"], "--word-rate must be between 0 and 1, but is 2.0"),
+        (["--kind", "swap", "--char-rate", "-1"], "--char-rate must be between 0 and 1, but is -1.0"),
+        (["--kind", "swap"], "--kind swap needs --word-rate, --char-rate or both"),
+        (["--kind", "keyboard", "--word-rate", "1", "--layout", "abc"], "--layout has no abc: choose from azerty"),
+        (["--kind", "confusions", "--confusions", "none.tsv"], "none.tsv: No such file or directory"),
+    ],
+)
+def test_wrong_flags(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, arguments: list[str], message: str) -> None:
+    code, out, err = run(monkeypatch, capsysbinary, b"text\n", "noise", *arguments)
+    assert (code, out) == (2, b"")
+    assert err.startswith(f"lev-plugins: error: {message}")
+
+
+def files(folder: Path, noisy: str, clean: str) -> list[str]:
+    (folder / "noisy").write_bytes(noisy.encode())
+    (folder / "clean").write_bytes(clean.encode())
+    return ["confusions", str(folder / "noisy"), str(folder / "clean")]
+
+
+def test_confusions_are_learned(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, tmp_path: Path) -> None:
+    command = files(tmp_path, "comer\nmodem\ncorn\r\nhouse\n", "corner\nmodern\ncorn\r\nmouse\n")
+    code, out, err = run(monkeypatch, capsysbinary, b"", *command)
+    assert (code, out, err) == (0, b"characters\tbecome\trate\nrn\tm\t0.666667\n", "")
+    code, out, _ = run(monkeypatch, capsysbinary, b"", *command, "--min-count", "1", "--longest", "1")
+    assert (code, out) == (0, b"characters\tbecome\trate\nm\th\t0.5\n")
+    code, out, _ = run(monkeypatch, capsysbinary, b"", *command, "--min-count", "1", "--unit", "word")
+    assert out.startswith(b"words\tbecome\trate\n") and b"corner\tcomer\t1\n" in out
+
+
+def test_files_of_different_length(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, tmp_path: Path) -> None:
+    for noisy, clean, counts in (("a\nb\nc\n", "a\n", (3, 1)), ("a\n", "a\nb", (1, 2))):
+        command = files(tmp_path, noisy, clean)
+        code, out, err = run(monkeypatch, capsysbinary, b"", *command)
+        assert (code, out) == (2, b"")
+        assert f"{command[1]} has {counts[0]} lines and {command[2]} has {counts[1]}" in err
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--longest", "0"], "--longest must be at least 1, but is 0"),
+        (["--min-count", "0"], "--min-count must be at least 1, but is 0"),
+        (["--min-count", "3"], "have no confusion of at most 3 characters that happens 3 times: give more text"),
+    ],
+)
+def test_nothing_to_learn(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, tmp_path: Path, flags: list[str], message: str
+) -> None:
+    code, _, err = run(monkeypatch, capsysbinary, b"", *files(tmp_path, "ab\nab\n", "ac\nac\n"), *flags)
+    assert code == 2 and message in err
+
+
+def test_bad_pairs_are_named(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, tmp_path: Path) -> None:
+    command = files(tmp_path, "good\nbad\n", "good\nbad\n")
+    (tmp_path / "clean").write_bytes(b"good\nb\xe4d\n")
+    assert (
+        f"line 2 of {tmp_path}/clean is not UTF-8 (byte 0xe4 after 1 others)"
+        in run(monkeypatch, capsysbinary, b"", *command)[2]
+    )
+    monkeypatch.setattr("lev_plugins.data.corruption.learning.LARGEST", 3)
+    command = files(tmp_path, "good\nxyz\n", "good\nabc\n")
+    assert (
+        f"line 2 of {command[1]} and {command[2]}: 3 and 3 units are too many to align"
+        in run(monkeypatch, capsysbinary, b"", *command)[2]
+    )
+
+
+def test_a_line_is_put_together_from_pieces() -> None:
+    long = b"x" * 23
+    assert b"".join(line for lines in streams.arriving(Chunks(long + b"\n\nab")) for line in lines) == long + b"\n\nab"
+    assert [line for lines in streams.arriving(Chunks(long + b"\n\nab\n")) for line in lines] == [
+        long + b"\n",
+        b"\n",
+        b"ab\n",
+    ]
