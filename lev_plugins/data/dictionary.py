@@ -1,10 +1,12 @@
-"""A dictionary that can print one symbol more than it holds: the placeholder."""
+"""Dictionaries: one for both sides, and one that can print a symbol more than it holds, the placeholder."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from fairseq.data import Dictionary
+
+from lev_plugins.errors import require
 
 PLACEHOLDER = "<plh>"
 
@@ -28,3 +30,12 @@ class EditingDictionary(Dictionary):
 
     def __getitem__(self, index: int) -> str:
         return PLACEHOLDER if index == self.placeholder_index else super().__getitem__(index)
+
+
+def require_one_dictionary(task: Any, what: str, instead: str) -> None:
+    """``what`` needs source and target to have the same words; ``instead`` says how to do without."""
+    require(
+        task.source_dictionary == task.target_dictionary,
+        f"{what} needs one dictionary for both sides, but dict.{task.cfg.source_lang}.txt and "
+        f"dict.{task.cfg.target_lang}.txt differ: run fairseq-preprocess with --joined-dictionary, or {instead}",
+    )
