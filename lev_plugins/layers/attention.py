@@ -38,9 +38,9 @@ def attention_mask(tokens: Tensor, pad: int) -> Tensor | None:
     return real[:, None, None, :]
 
 
-def split_heads(x: Tensor, heads: int) -> Tensor:
-    """(B, T, C) -> (B, H, T, C / H)"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+def split_heads(x: Tensor, heads: int, parts: int = 1) -> tuple[Tensor, ...]:
+    """(B, T, parts * C) -> ``parts`` of (B, H, T, C / H)"""
+    return x.view(*x.shape[:2], parts, heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -50,12 +50,18 @@ def merge_heads(x: Tensor) -> Tensor:
 
 def fold_beams(x: Tensor, beams: int) -> Tensor:
     """(B * beams, H, T, ...) -> (B, H, beams * T, ...)"""
-    return x if beams == 1 else x.unflatten(0, (-1, beams)).transpose(1, 2).flatten(2, 3)
+    if beams == 1:
+        return x
+    rows, heads, length, width = x.shape
+    return x.view(rows // beams, beams, heads, length, width).transpose(1, 2).reshape(-1, heads, beams * length, width)
 
 
 def unfold_beams(x: Tensor, beams: int) -> Tensor:
     """(B, H, beams * T, ...) -> (B * beams, H, T, ...)"""
-    return x if beams == 1 else x.unflatten(2, (beams, -1)).transpose(1, 2).flatten(0, 1)
+    if beams == 1:
+        return x
+    batch, heads, lengths, width = x.shape
+    return x.view(batch, heads, beams, -1, width).transpose(1, 2).reshape(-1, heads, lengths // beams, width)
 
 
 def attend(queries: Tensor, source: KeysValues, mask: Tensor | None, dropout: float = 0.0) -> Tensor:
@@ -69,28 +75,21 @@ def attend(queries: Tensor, source: KeysValues, mask: Tensor | None, dropout: fl
     return merge_heads(unfold_beams(found, beams))
 
 
-def attend_to_both(
-    queries: Tensor,
-    own: KeysValues,
-    shared: KeysValues,
-    own_mask: Tensor | None,
-    shared_mask: Tensor,
-    dropout: float = 0.0,
-) -> Tensor:
+def attend_to_both(queries: Tensor, own: KeysValues, shared: KeysValues, mask: Tensor, dropout: float = 0.0) -> Tensor:
     """``attend`` to ``own`` joined with ``shared``, which the beams of a sentence have in common, without joining them.
 
-    Queries are (B * beams, H, T, C / H), ``own`` has as many rows, ``shared`` has B; the masks are (T, N) and
-    (B, 1, T, S). In a step of decoding, one query a row, this costs a fraction of copying ``shared`` for every beam.
+    Queries are (B * beams, H, T, C / H), ``own`` has N positions for each of their rows, ``shared`` has S for each
+    of B; the mask is (B * beams, 1, T, N + S). In a step of decoding, where T is 1, this costs a fraction of copying
+    ``shared`` for every row.
     """
     beams = queries.size(0) // shared.keys.size(0)
-    queries = queries * queries.size(-1) ** -0.5
+    queries = queries * queries.size(3) ** -0.5
     to_own = queries @ own.keys.transpose(2, 3)  # (B * beams, H, T, N)
     to_shared = unfold_beams(fold_beams(queries, beams) @ shared.keys.transpose(2, 3), beams)  # (B * beams, H, T, S)
-    if own_mask is not None:
-        to_own = to_own.masked_fill(~own_mask, -math.inf)
-    to_shared = to_shared.masked_fill(~shared_mask.repeat_interleave(beams, 0), -math.inf)
-    weights = torch.cat([to_own, to_shared], 3).softmax(3, dtype=torch.float32).type_as(queries)
-    weights = F.dropout(weights, dropout, training=dropout > 0)
+    scores = torch.cat([to_own, to_shared], 3).masked_fill_(~mask, -math.inf)
+    weights = scores.softmax(3, dtype=torch.float32).type_as(queries)
+    if dropout:
+        weights = F.dropout(weights, dropout)
     for_own, for_shared = weights.split([to_own.size(3), to_shared.size(3)], 3)
     found = for_own @ own.values + unfold_beams(fold_beams(for_shared, beams) @ shared.values, beams)
     return merge_heads(found)
@@ -114,14 +113,14 @@ class SelfAttention(nn.Module):
 
     def project(self, x: Tensor) -> tuple[Tensor, KeysValues]:
         """(B, T, C) -> queries (B, H, T, C / H), and the keys and values that go with them"""
-        queries, keys, values = (split_heads(part, self.heads) for part in self.in_proj(x).chunk(3, -1))
+        queries, keys, values = split_heads(self.in_proj(x), self.heads, parts=3)
         return queries, KeysValues(keys, values)
 
     def project_source(self, x: Tensor) -> KeysValues:
         """(B, S, C) -> keys and values of what is looked at and does not look itself"""
         dim = self.out_proj.in_features
-        keys, values = linear(x, self.in_proj.weight[dim:], self.in_proj.bias[dim:]).chunk(2, -1)
-        return KeysValues(split_heads(keys, self.heads), split_heads(values, self.heads))
+        both = linear(x, self.in_proj.weight[dim:], self.in_proj.bias[dim:])
+        return KeysValues(*split_heads(both, self.heads, parts=2))
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         queries, own = self.project(x)
@@ -143,9 +142,8 @@ class CrossAttention(nn.Module):
 
     def project(self, source: Tensor) -> KeysValues:
         """(B, S, C) -> keys and values"""
-        keys, values = self.kv_proj(source).chunk(2, -1)
-        return KeysValues(split_heads(keys, self.heads), split_heads(values, self.heads))
+        return KeysValues(*split_heads(self.kv_proj(source), self.heads, parts=2))
 
     def forward(self, x: Tensor, source: KeysValues, mask: Tensor | None) -> Tensor:
-        queries = split_heads(self.q_proj(x), self.heads)
+        (queries,) = split_heads(self.q_proj(x), self.heads)
         return self.out_proj(attend(queries, source, mask, self.dropout if self.training else 0.0))
