@@ -1,0 +1,26 @@
+"""Batches from which no sentence is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairseq.data import BaseWrapperDataset
+
+
+class EverySentence(BaseWrapperDataset):
+    """fairseq drops a last batch that is no multiple of --required-batch-size-multiple (8): here it stays."""
+
+    def batch_by_size(self, indices: Any, *args: Any, **kwargs: Any) -> list[Any]:
+        if not len(indices):
+            return []
+        batches = list(super().batch_by_size(indices, *args, **kwargs))
+        left = indices[sum(len(batch) for batch in batches) :]
+        return [*batches, left] if len(left) else batches
+
+    @property
+    def src(self) -> Any:
+        return self.dataset.src
+
+    @property
+    def tgt(self) -> Any:
+        return self.dataset.tgt
