@@ -13,6 +13,7 @@ from lev_plugins.criterions.dual_policy import DualPolicyCriterion
 from lev_plugins.data.dictionary import EditingDictionary
 from lev_plugins.data.editing import RollIn, TextEditingDataset
 from lev_plugins.models.levt import LevT, LevTConfig, LevTOutput
+from lev_plugins.models.pbd import PBD, PBDConfig
 from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
 
 BOS, PAD, EOS, UNK = 0, 1, 2, 3
@@ -89,6 +90,26 @@ def lively_model(task: TextEditingTask | None = None, seed: int = 3, **options: 
         decoder.deletion_head.weight[0] += 1.5 * direction
         decoder.placeholder_head.weight[0] += 0.3 * torch.cat([direction, direction])
     return model
+
+
+def toy_pbd(task: Any = None, seed: int = 1, **options: Any) -> PBD:
+    """16 wide, 2 + 2 blocks, no dropout, and weights large enough for outputs of its own; every test sets the rest."""
+    torch.manual_seed(seed)
+    small = {"embed_dim": 16, "ffn_embed_dim": 32, "layers": 2, "attention_heads": 2, "dropout": 0.0}
+    positions = {"max_source_positions": 64, "max_target_positions": 64}
+    model = PBD.build_model(PBDConfig(**{**small, **positions, **options}), task or toy_task()).eval()
+    head = model.decoder.token_head or model.decoder.embedding.tokens
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.endswith(("proj.weight", "segments.weight")):
+                parameter.mul_(2)
+        head.weight[EOS] *= 2  # so that outputs end somewhere
+    return model
+
+
+def left_padded(rows: list[list[int]]) -> Tensor:
+    width = max(len(row) for row in rows)
+    return torch.tensor([[PAD] * (width - len(row)) + row for row in rows])
 
 
 def random_rows(

@@ -1,4 +1,8 @@
-"""Write a toy corpus: ``python examples/toy/make.py FOLDER`` (translate word by word, leave some out)."""
+"""Write two toy corpora: ``python examples/toy/make.py FOLDER``.
+
+``*.src`` and ``*.tgt``: translate word by word, leave some out. ``*.noisy`` and ``*.clean``: small letters of which
+some became capitals, and among which some dots got.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,8 @@ from pathlib import Path
 
 SIZES = {"train": 5000, "valid": 100, "test": 100}
 WORDS = 30
+LETTERS = "abcdefghij"
+NOISE = 0.2
 
 
 def translate(words: list[int]) -> str:
@@ -18,23 +24,40 @@ def translate(words: list[int]) -> str:
     return " ".join(f"v{word}" for word in words if word % 5)
 
 
-def pairs(count: int, seed: str) -> list[tuple[str, str]]:
+def translations(draw: random.Random) -> tuple[str, str]:
     """
-    >>> pairs(1, "valid")
-    [('w3 w5 w13 w18 w24 w26', 'v3 v13 v18 v24 v26')]
+    >>> translations(random.Random("valid"))
+    ('w3 w5 w13 w18 w24 w26', 'v3 v13 v18 v24 v26')
     """
-    draw = random.Random(seed)
-    lines = [sorted(draw.sample(range(WORDS), draw.randint(2, 8))) for _ in range(count)]
-    return [(" ".join(f"w{word}" for word in line), translate(line)) for line in lines]
+    line = sorted(draw.sample(range(WORDS), draw.randint(2, 8)))
+    return " ".join(f"w{word}" for word in line), translate(line)
+
+
+def corrections(draw: random.Random) -> tuple[str, str]:
+    """
+    >>> corrections(random.Random(4))
+    ('d h E . a a f', 'd h e a a f')
+    """
+    clean = draw.choices(LETTERS, k=draw.randint(3, 10))
+    noisy = [letter.upper() if draw.random() < NOISE else letter for letter in clean]
+    for place in range(len(noisy), -1, -1):
+        if draw.random() < NOISE / 2:
+            noisy.insert(place, ".")
+    return " ".join(noisy), " ".join(clean)
+
+
+CORPORA = {("src", "tgt"): translations, ("noisy", "clean"): corrections}
 
 
 def main(folder: str) -> None:
     Path(folder).mkdir(parents=True, exist_ok=True)
     for split, size in SIZES.items():
-        both = pairs(size, split)
-        for i, side in enumerate(("src", "tgt")):
-            path = Path(folder) / f"{split}.{side}"
-            path.write_text("".join(f"{pair[i]}\n" for pair in both), encoding="utf-8")
+        for sides, make in CORPORA.items():
+            draw = random.Random(split)
+            both = [make(draw) for _ in range(size)]
+            for i, side in enumerate(sides):
+                path = Path(folder) / f"{split}.{side}"
+                path.write_text("".join(f"{pair[i]}\n" for pair in both), encoding="utf-8")
 
 
 if __name__ == "__main__":

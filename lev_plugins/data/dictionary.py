@@ -1,4 +1,4 @@
-"""A dictionary that can print more than it holds: the placeholder, and words of a draft that it does not know."""
+"""Dictionaries: one for both sides, and one that prints more than it holds: placeholders, unknown words of drafts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from lev_plugins.data.drafts import is_packed
+from lev_plugins.errors import require
 
 PLACEHOLDER = "<plh>"
 BORROWED = 2**30  # ids from here on are unknown words of drafts; fairseq prints hypotheses from 32-bit integers
@@ -73,3 +74,12 @@ class EditingDictionary(Dictionary):
     def known(self, tokens: Tensor) -> Tensor:
         """What a model may look up: <unk> in place of borrowed ids."""
         return tokens.masked_fill(tokens >= BORROWED, self.unk())
+
+
+def require_one_dictionary(task: Any, what: str, instead: str) -> None:
+    """``what`` needs source and target to have the same words; ``instead`` says how to do without."""
+    require(
+        task.source_dictionary == task.target_dictionary,
+        f"{what} needs one dictionary for both sides, but dict.{task.cfg.source_lang}.txt and "
+        f"dict.{task.cfg.target_lang}.txt differ: run fairseq-preprocess with --joined-dictionary, or {instead}",
+    )

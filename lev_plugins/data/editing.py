@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from fairseq.data import BaseWrapperDataset, FairseqDataset, LanguagePairDataset, data_utils
+from fairseq.data import FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
+from lev_plugins.data.batching import EverySentence
 from lev_plugins.data.leaving import not_while_leaving
 from lev_plugins.edits import align, insertion_labels, random_deletions
 from lev_plugins.errors import require
@@ -35,7 +36,7 @@ class RollIn:
         return torch.Generator().manual_seed(int(mixed.generate_state(1, np.uint64)[0] >> 1))
 
 
-class TextEditingDataset(BaseWrapperDataset):
+class TextEditingDataset(EverySentence):
     """Adds drafts and roll-ins to a ``LanguagePairDataset`` whose two sides both begin with <s>.
 
     Without ``rollin`` the batches hold what decoding needs and nothing more. The padding side of the source is the
@@ -70,14 +71,6 @@ class TextEditingDataset(BaseWrapperDataset):
     def set_epoch(self, epoch: int) -> None:
         super().set_epoch(epoch)
         self.shared_epoch.fill_(epoch)
-
-    def batch_by_size(self, indices: Any, *args: Any, **kwargs: Any) -> list[Any]:
-        """fairseq drops a last batch that is no multiple of --required-batch-size-multiple (8): here it stays."""
-        if not len(indices):
-            return []
-        batches = list(super().batch_by_size(indices, *args, **kwargs))
-        left = indices[sum(len(batch) for batch in batches) :]
-        return [*batches, left] if len(left) else batches
 
     @not_while_leaving
     def __getitem__(self, index: int) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class _Door:
 
     def reset(self) -> None:
         """A forked worker starts with a lock of its own: the thread that held this one is not there."""
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # one guarded function may call another
 
     def shut(self) -> None:
         self.lock.acquire(timeout=PATIENCE)

@@ -10,6 +10,7 @@ A *slot* is the gap between two neighbouring tokens: a row of N tokens has N - 1
 from lev_plugins.edits import requests
 from lev_plugins.edits.actions import apply_deletions, apply_placeholders, apply_tokens, deletable
 from lev_plugins.edits.expert import Alignment, InsertionLabels, align, insertion_labels
+from lev_plugins.edits.following import distances_after, distances_before, expected
 from lev_plugins.edits.noise import random_deletions
 
 __all__ = [
@@ -20,6 +21,9 @@ __all__ = [
     "apply_placeholders",
     "apply_tokens",
     "deletable",
+    "distances_after",
+    "distances_before",
+    "expected",
     "insertion_labels",
     "random_deletions",
     "requests",

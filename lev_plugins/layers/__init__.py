@@ -7,9 +7,17 @@ One alphabet for shapes, here and on every line that reshapes:
 Activations are batch first, (B, T, C). One polarity for attention masks: ``True`` = may be attended to.
 """
 
-from lev_plugins.layers.attention import CrossAttention, KeysValues, SelfAttention, attention_mask
-from lev_plugins.layers.embedding import TextEmbedding
-from lev_plugins.layers.linear import Linear, linear
+from lev_plugins.layers.attention import (
+    CrossAttention,
+    KeysValues,
+    SelfAttention,
+    attend,
+    attend_to_both,
+    attention_mask,
+)
+from lev_plugins.layers.embedding import TextEmbedding, token_embedding
+from lev_plugins.layers.initialisation import bert_init
+from lev_plugins.layers.linear import Linear, head_projection, linear
 from lev_plugins.layers.transformer import DecoderLayer, EncoderLayer, LayerShape
 
 __all__ = [
@@ -21,6 +29,11 @@ __all__ = [
     "Linear",
     "SelfAttention",
     "TextEmbedding",
+    "attend",
+    "attend_to_both",
     "attention_mask",
+    "bert_init",
+    "head_projection",
     "linear",
+    "token_embedding",
 ]

@@ -5,17 +5,26 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lev_plugins.layers.linear import Linear
+from lev_plugins.layers.linear import Linear, linear
 
 
 class KeysValues(NamedTuple):
-    """What cross-attention needs of a source, computed once a sentence."""
+    """What attention needs of the positions it may look at; of a source, computed once a sentence."""
 
     keys: Tensor  # (B, H, S, C / H)
     values: Tensor  # (B, H, S, C / H)
+
+    def select(self, rows: Tensor) -> KeysValues:
+        """Those of ``rows`` (n,); a row may appear more than once."""
+        return KeysValues(self.keys.index_select(0, rows), self.values.index_select(0, rows))
+
+    def joined(self, more: KeysValues) -> KeysValues:
+        """These positions, then ``more``."""
+        return KeysValues(torch.cat([self.keys, more.keys], 2), torch.cat([self.values, more.values], 2))
 
 
 def attention_mask(tokens: Tensor, pad: int) -> Tensor | None:
@@ -29,9 +38,9 @@ def attention_mask(tokens: Tensor, pad: int) -> Tensor | None:
     return real[:, None, None, :]
 
 
-def split_heads(x: Tensor, heads: int) -> Tensor:
-    """(B, T, C) -> (B, H, T, C / H)"""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+def split_heads(x: Tensor, heads: int, parts: int = 1) -> tuple[Tensor, ...]:
+    """(B, T, parts * C) -> ``parts`` of (B, H, T, C / H)"""
+    return x.view(*x.shape[:2], parts, heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
 
 
 def merge_heads(x: Tensor) -> Tensor:
@@ -39,11 +48,58 @@ def merge_heads(x: Tensor) -> Tensor:
     return x.transpose(1, 2).flatten(2)
 
 
-def _init_projection(linear: nn.Linear, parts: int, gain: float) -> None:
+def fold_beams(x: Tensor, beams: int) -> Tensor:
+    """(B * beams, H, T, ...) -> (B, H, beams * T, ...)"""
+    if beams == 1:
+        return x
+    rows, heads, length, width = x.shape
+    return x.view(rows // beams, beams, heads, length, width).transpose(1, 2).reshape(-1, heads, beams * length, width)
+
+
+def unfold_beams(x: Tensor, beams: int) -> Tensor:
+    """(B, H, beams * T, ...) -> (B * beams, H, T, ...)"""
+    if beams == 1:
+        return x
+    batch, heads, lengths, width = x.shape
+    return x.view(batch, heads, beams, -1, width).transpose(1, 2).reshape(-1, heads, lengths // beams, width)
+
+
+def attend(queries: Tensor, source: KeysValues, mask: Tensor | None, dropout: float = 0.0) -> Tensor:
+    """Queries (B, H, T, C / H) -> (B, T, C).
+
+    A row of ``source`` may serve several consecutive rows of queries, the beams of one sentence; its keys are then
+    read once, and the mask is one that all of them share, (B, 1, 1, S).
+    """
+    beams = queries.size(0) // source.keys.size(0)
+    found = F.scaled_dot_product_attention(fold_beams(queries, beams), *source, attn_mask=mask, dropout_p=dropout)
+    return merge_heads(unfold_beams(found, beams))
+
+
+def attend_to_both(queries: Tensor, own: KeysValues, shared: KeysValues, mask: Tensor, dropout: float = 0.0) -> Tensor:
+    """``attend`` to ``own`` joined with ``shared``, which the beams of a sentence have in common, without joining them.
+
+    Queries are (B * beams, H, T, C / H), ``own`` has N positions for each of their rows, ``shared`` has S for each
+    of B; the mask is (B * beams, 1, T, N + S). In a step of decoding, where T is 1, this costs a fraction of copying
+    ``shared`` for every row.
+    """
+    beams = queries.size(0) // shared.keys.size(0)
+    queries = queries * queries.size(3) ** -0.5
+    to_own = queries @ own.keys.transpose(2, 3)  # (B * beams, H, T, N)
+    to_shared = unfold_beams(fold_beams(queries, beams) @ shared.keys.transpose(2, 3), beams)  # (B * beams, H, T, S)
+    scores = torch.cat([to_own, to_shared], 3).masked_fill_(~mask, -math.inf)
+    weights = scores.softmax(3)
+    if dropout:
+        weights = F.dropout(weights, dropout)
+    for_own, for_shared = weights.split([to_own.size(3), to_shared.size(3)], 3)
+    found = for_own @ own.values + unfold_beams(fold_beams(for_shared, beams) @ shared.values, beams)
+    return merge_heads(found)
+
+
+def _init_projection(projection: nn.Linear, parts: int, gain: float) -> None:
     """Xavier for each of the ``parts`` matrices stacked in one."""
-    for part in linear.weight.chunk(parts):
+    for part in projection.weight.chunk(parts):
         nn.init.xavier_uniform_(part, gain=gain)
-    nn.init.zeros_(linear.bias)
+    nn.init.zeros_(projection.bias)
 
 
 class SelfAttention(nn.Module):
@@ -55,12 +111,20 @@ class SelfAttention(nn.Module):
         _init_projection(self.in_proj, 3, gain=1 / math.sqrt(2))
         _init_projection(self.out_proj, 1, gain=1.0)
 
+    def project(self, x: Tensor) -> tuple[Tensor, KeysValues]:
+        """(B, T, C) -> queries (B, H, T, C / H), and the keys and values that go with them"""
+        queries, keys, values = split_heads(self.in_proj(x), self.heads, parts=3)
+        return queries, KeysValues(keys, values)
+
+    def project_source(self, x: Tensor) -> KeysValues:
+        """(B, S, C) -> keys and values of what is looked at and does not look itself"""
+        dim = self.out_proj.in_features
+        both = linear(x, self.in_proj.weight[dim:], self.in_proj.bias[dim:])
+        return KeysValues(*split_heads(both, self.heads, parts=2))
+
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        queries, keys, values = (split_heads(part, self.heads) for part in self.in_proj(x).chunk(3, -1))
-        dropout = self.dropout if self.training else 0.0
-        return self.out_proj(
-            merge_heads(F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, dropout_p=dropout))
-        )
+        queries, own = self.project(x)
+        return self.out_proj(attend(queries, own, mask, self.dropout if self.training else 0.0))
 
 
 class CrossAttention(nn.Module):
@@ -78,12 +142,8 @@ class CrossAttention(nn.Module):
 
     def project(self, source: Tensor) -> KeysValues:
         """(B, S, C) -> keys and values"""
-        keys, values = self.kv_proj(source).chunk(2, -1)
-        return KeysValues(split_heads(keys, self.heads), split_heads(values, self.heads))
+        return KeysValues(*split_heads(self.kv_proj(source), self.heads, parts=2))
 
     def forward(self, x: Tensor, source: KeysValues, mask: Tensor | None) -> Tensor:
-        queries = split_heads(self.q_proj(x), self.heads)
-        dropout = self.dropout if self.training else 0.0
-        return self.out_proj(
-            merge_heads(F.scaled_dot_product_attention(queries, *source, attn_mask=mask, dropout_p=dropout))
-        )
+        (queries,) = split_heads(self.q_proj(x), self.heads)
+        return self.out_proj(attend(queries, source, mask, self.dropout if self.training else 0.0))

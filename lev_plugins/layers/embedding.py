@@ -36,10 +36,11 @@ class TextEmbedding(nn.Module):
         if not learned:
             self.register_buffer("sinusoids", sinusoid_table(rows, dim, self.pad), persistent=False)
 
-    def forward(self, tokens: Tensor) -> Tensor:
-        """(B, T) -> (B, T, C)"""
+    def forward(self, tokens: Tensor, start: int = 0) -> Tensor:
+        """(B, T) -> (B, T - start, C): the tokens from column ``start`` on, counted from the beginning"""
         real = tokens.ne(self.pad).long()
-        positions = real.cumsum(1) * real + self.pad
+        positions = (real.cumsum(1) * real + self.pad)[:, start:]
+        tokens = tokens[:, start:]
         table = self.learned.weight if self.learned is not None else self.sinusoids
         x = self.scale * self.tokens(tokens) + F.embedding(positions, table, self.pad)
         return F.dropout(x, self.dropout, self.training)

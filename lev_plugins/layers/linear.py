@@ -40,6 +40,12 @@ class Linear(nn.Linear):
         return linear(x, self.weight, self.bias)
 
 
+def head_projection(dim: int, classes: int) -> Linear:
+    head = Linear(dim, classes, bias=False)
+    nn.init.normal_(head.weight, std=dim**-0.5)
+    return head
+
+
 def _fits(x: Tensor, weight: Tensor) -> bool:
     return (
         _OPERATOR is not None

@@ -64,7 +64,22 @@ class FeedForward(nn.Module):
         return self.fc2(F.dropout(self.activation(self.fc1(x)), self.dropout, self.training))
 
 
-class EncoderLayer(nn.Module):
+class Block(nn.Module):
+    """What the blocks of encoder and decoder have in common; each makes its parts in the order in which they run."""
+
+    self_attn: SelfAttention
+    self_attn_residual: Residual
+    ffn: FeedForward
+    ffn_residual: Residual
+
+    def look_around(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        return self.self_attn_residual.leave(x, self.self_attn(self.self_attn_residual.enter(x), mask))
+
+    def feed_forward(self, x: Tensor) -> Tensor:
+        return self.ffn_residual.leave(x, self.ffn(self.ffn_residual.enter(x)))
+
+
+class EncoderLayer(Block):
     def __init__(self, shape: LayerShape):
         super().__init__()
         self.self_attn = SelfAttention(shape.dim, shape.heads, shape.attention_dropout)
@@ -73,11 +88,10 @@ class EncoderLayer(nn.Module):
         self.ffn_residual = Residual(shape)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        x = self.self_attn_residual.leave(x, self.self_attn(self.self_attn_residual.enter(x), mask))
-        return self.ffn_residual.leave(x, self.ffn(self.ffn_residual.enter(x)))
+        return self.feed_forward(self.look_around(x, mask))
 
 
-class DecoderLayer(nn.Module):
+class DecoderLayer(Block):
     """A block with cross-attention; the masks, (B, 1, 1, T) and (B, 1, 1, S), are True where attention may go."""
 
     def __init__(self, shape: LayerShape, source_dim: int):
@@ -89,8 +103,9 @@ class DecoderLayer(nn.Module):
         self.ffn = FeedForward(shape)
         self.ffn_residual = Residual(shape)
 
+    def look_at_source(self, x: Tensor, source: KeysValues, mask: Tensor | None) -> Tensor:
+        seen = self.cross_attn(self.cross_attn_residual.enter(x), source, mask)
+        return self.cross_attn_residual.leave(x, seen)
+
     def forward(self, x: Tensor, mask: Tensor | None, source: KeysValues, source_mask: Tensor | None) -> Tensor:
-        x = self.self_attn_residual.leave(x, self.self_attn(self.self_attn_residual.enter(x), mask))
-        seen = self.cross_attn(self.cross_attn_residual.enter(x), source, source_mask)
-        x = self.cross_attn_residual.leave(x, seen)
-        return self.ffn_residual.leave(x, self.ffn(self.ffn_residual.enter(x)))
+        return self.feed_forward(self.look_at_source(self.look_around(x, mask), source, source_mask))

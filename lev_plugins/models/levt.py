@@ -16,11 +16,13 @@ from typing import Any, NamedTuple, cast
 import torch
 import torch.nn.functional as F
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
-from fairseq.models import BaseFairseqModel, register_model, register_model_architecture
+from fairseq.models import BaseFairseqModel, register_model
 from fairseq.utils import get_available_activation_fns
 from omegaconf import II
 from torch import Tensor, nn
 
+from lev_plugins.checkpoints import require_same_vocabulary
+from lev_plugins.data.dictionary import require_one_dictionary
 from lev_plugins.edits import align
 from lev_plugins.errors import require
 from lev_plugins.layers import (
@@ -28,12 +30,14 @@ from lev_plugins.layers import (
     EncoderLayer,
     KeysValues,
     LayerShape,
-    Linear,
     TextEmbedding,
     attention_mask,
+    bert_init,
+    head_projection,
     linear,
+    token_embedding,
 )
-from lev_plugins.layers.embedding import token_embedding
+from lev_plugins.models.presets import register_presets
 
 IGNORE = -100  # a label that no loss looks at
 
@@ -120,8 +124,7 @@ class Memory(NamedTuple):
     def select(self, rows: Tensor) -> "Memory":
         """The sources at ``rows`` (n,); a row may appear more than once."""
         chosen = {
-            stack: [KeysValues(kv.keys[rows], kv.values[rows]) for kv in layers]
-            for stack, layers in self.keys_values.items()
+            stack: [keys_values.select(rows) for keys_values in layers] for stack, layers in self.keys_values.items()
         }
         return Memory(chosen, None if self.mask is None else self.mask[rows], self.lengths[rows])
 
@@ -213,12 +216,6 @@ class LevTDecoder(nn.Module):
         return linear(h, self.embedding.tokens.weight[: self.vocabulary])
 
 
-def head_projection(dim: int, classes: int) -> Linear:
-    head = Linear(dim, classes, bias=False)
-    nn.init.normal_(head.weight, std=dim**-0.5)
-    return head
-
-
 @register_model("levt", dataclass=LevTConfig)
 class LevT(BaseFairseqModel):
     def __init__(self, encoder: LevTEncoder, decoder: LevTDecoder, pad: int, placeholder: int):
@@ -242,12 +239,7 @@ class LevT(BaseFairseqModel):
         rows = len(target) + (1 if own_symbol else 0)
         tokens = token_embedding(rows, cfg.decoder_embed_dim, target.pad())
         if cfg.share_all_embeddings:
-            require(
-                source == target,
-                "--share-all-embeddings needs one dictionary for both sides, but dict."
-                f"{task.cfg.source_lang}.txt and dict.{task.cfg.target_lang}.txt differ: "
-                "run fairseq-preprocess with --joined-dictionary, or leave the flag out",
-            )
+            require_one_dictionary(task, "--share-all-embeddings", "leave the flag out")
             source_tokens = tokens
         else:
             source_tokens = token_embedding(len(source), cfg.encoder_embed_dim, source.pad())
@@ -283,14 +275,7 @@ class LevT(BaseFairseqModel):
         return self.encoder.embedding.max_positions, self.decoder.embedding.max_positions
 
     def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, *args: Any, **kwargs: Any) -> Any:
-        for side in ("encoder", "decoder"):
-            key = f"{side}.embedding.tokens.weight"
-            here, there = len(self.get_parameter(key)), len(state_dict.get(key, self.get_parameter(key)))
-            require(
-                here == there,
-                f"the checkpoint has a {side} table of {there} symbols, but the dictionary of the data folder makes "
-                f"one of {here}: use the dict.*.txt files that the model was trained with",
-            )
+        require_same_vocabulary(self, state_dict)
         return super().load_state_dict(state_dict, strict, *args, **kwargs)
 
     def encode(self, src_tokens: Tensor) -> Memory:
@@ -394,16 +379,6 @@ def layer_shape(cfg: LevTConfig, side: str) -> LayerShape:
     )
 
 
-def bert_init(module: nn.Module) -> None:
-    if isinstance(module, (nn.Linear, nn.Embedding)):
-        nn.init.normal_(module.weight, std=0.02)
-    if isinstance(module, nn.Linear) and module.bias is not None:
-        nn.init.zeros_(module.bias)
-    if isinstance(module, nn.Embedding) and module.padding_idx is not None:
-        with torch.no_grad():
-            module.weight[module.padding_idx].zero_()
-
-
 # What a preset changes of `levt` (the paper's base: 512 wide, 6 + 6 blocks)
 PRESETS: dict[str, dict[str, int]] = {
     "levt_tiny": {"embed_dim": 64, "ffn_embed_dim": 128, "layers": 2, "attention_heads": 2},
@@ -411,15 +386,10 @@ PRESETS: dict[str, dict[str, int]] = {
     "levt_big": {"embed_dim": 1024, "ffn_embed_dim": 4096, "layers": 6, "attention_heads": 16},
 }
 
-
-def _register_preset(name: str, changes: dict[str, int]) -> None:
-    def preset(args: Any) -> None:
-        for side in ("encoder", "decoder"):
-            for key, value in changes.items():
-                setattr(args, f"{side}_{key}", getattr(args, f"{side}_{key}", value))
-
-    register_model_architecture("levt", name)(preset)
-
-
-for _name, _changes in PRESETS.items():
-    _register_preset(_name, _changes)
+register_presets(
+    "levt",
+    {
+        name: {f"{side}_{key}": value for side in ("encoder", "decoder") for key, value in changes.items()}
+        for name, changes in PRESETS.items()
+    },
+)

@@ -1,6 +1,5 @@
 """``--task text_editing``: source, optional draft -> target, by iterative refinement."""
 
-import os
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -8,17 +7,17 @@ import torch
 from fairseq import utils
 from fairseq.data import LanguagePairDataset, PrependTokenDataset
 from fairseq.dataclass import ChoiceEnum
-from fairseq.logging import metrics
 from fairseq.tasks import register_task
-from fairseq.tasks.translation import TranslationConfig, TranslationTask, load_langpair_dataset
+from fairseq.tasks.translation import TranslationConfig, load_langpair_dataset
 from omegaconf import II
 
 from lev_plugins.data import drafts, marks
 from lev_plugins.data.dictionary import EditingDictionary
 from lev_plugins.data.editing import RollIn, TextEditingDataset
 from lev_plugins.data.loading import load_drafts
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import require
 from lev_plugins.generators import ORACLES, RefinementGenerator, RefinementOptions
+from lev_plugins.tasks.pairs import PairTask
 
 # which criterion trains which architecture of this task
 CRITERIONS = {"LevT": ["dual_policy"]}
@@ -56,24 +55,28 @@ class TextEditingConfig(TranslationConfig):
 
 
 @register_task("text_editing", dataclass=TextEditingConfig)
-class TextEditingTask(TranslationTask):
+class TextEditingTask(PairTask):
     """fairseq's translation task with drafts, roll-ins and refinement in place of left-to-right search."""
 
     cfg: TextEditingConfig
+    name = "text_editing"
+    dictionary_type = EditingDictionary
 
     @classmethod
-    def setup_task(cls, cfg: TextEditingConfig, **kwargs: Any) -> "TextEditingTask":
-        check_config(cfg)
-        return super().setup_task(cfg, **kwargs)
-
-    @classmethod
-    def load_dictionary(cls, filename: str) -> EditingDictionary:
+    def check_config(cls, cfg: TextEditingConfig) -> None:
+        super().check_config(cfg)
+        for name in ("rollin_alpha", "rollin_beta"):
+            value = getattr(cfg, name)
+            require(0 <= value <= 1, f"--{name.replace('_', '-')} must be between 0 and 1, but is {value}")
         require(
-            os.path.exists(filename),
-            f"there is no dictionary {filename}: run fairseq-preprocess into that folder, or check --source-lang "
-            "and --target-lang",
+            cfg.upsample_primary == -1 or cfg.upsample_primary >= 1,
+            f"--upsample-primary must be at least 1, but is {cfg.upsample_primary}",
         )
-        return EditingDictionary.load(filename)
+        for name, harmless in (("left_pad_target", False), ("load_alignments", False), ("num_batch_buckets", 0)):
+            require(
+                getattr(cfg, name) == harmless,
+                f"--{name.replace('_', '-')} is not supported by --task text_editing: leave it out",
+            )
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         model = super().build_model(cfg, from_checkpoint)
@@ -89,12 +92,7 @@ class TextEditingTask(TranslationTask):
         return model
 
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        name = getattr(cfg, "_name", None) or cfg.criterion
-        allowed = CRITERIONS[getattr(self, "trained", "LevT")]
-        require(
-            name in allowed,
-            f"--task text_editing with this --arch trains with --criterion {' or '.join(allowed)}, but it is {name}",
-        )
+        self.require_criterion(cfg, CRITERIONS[getattr(self, "trained", "LevT")])
         return super().build_criterion(cfg, from_checkpoint)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
@@ -176,13 +174,6 @@ class TextEditingTask(TranslationTask):
         editors, reranker = (models[:-1], models[-1]) if reranking else (models, None)
         return RefinementGenerator(editors, self.target_dictionary, options, reranker)
 
-    def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
-        super().reduce_metrics(logging_outputs, criterion)
-        # an untrained model may write nothing at all, of which fairseq reports no BLEU, and then asks for it
-        totals = [log["_bleu_totals_0"] for log in logging_outputs if "_bleu_totals_0" in log]
-        if totals and not sum(totals):
-            metrics.log_scalar("bleu", 0.0)
-
     def inference_step(self, generator: Any, models: Any, sample: dict[str, Any], **kwargs: Any) -> Any:
         net_input = sample["net_input"]
         source, draft = drafts.split(
@@ -222,22 +213,4 @@ class TextEditingTask(TranslationTask):
             self.source_dictionary,
             left_pad_source=self.cfg.left_pad_source,
             append_bos=True,
-        )
-
-
-def check_config(cfg: TextEditingConfig) -> None:
-    if not cfg.data:
-        raise UserError("--task text_editing needs the folder that fairseq-preprocess made")
-    require(os.path.isdir(utils.split_paths(cfg.data)[0]), f"there is no folder {utils.split_paths(cfg.data)[0]}")
-    for name in ("rollin_alpha", "rollin_beta"):
-        value = getattr(cfg, name)
-        require(0 <= value <= 1, f"--{name.replace('_', '-')} must be between 0 and 1, but is {value}")
-    require(
-        cfg.upsample_primary == -1 or cfg.upsample_primary >= 1,
-        f"--upsample-primary must be at least 1, but is {cfg.upsample_primary}",
-    )
-    for name, harmless in (("left_pad_target", False), ("load_alignments", False), ("num_batch_buckets", 0)):
-        require(
-            getattr(cfg, name) == harmless,
-            f"--{name.replace('_', '-')} is not supported by --task text_editing: leave it out",
         )

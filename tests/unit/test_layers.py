@@ -13,12 +13,16 @@ from lev_plugins.layers import (
     CrossAttention,
     DecoderLayer,
     EncoderLayer,
+    KeysValues,
     LayerShape,
     SelfAttention,
     TextEmbedding,
+    attend,
+    attend_to_both,
     attention_mask,
+    token_embedding,
 )
-from lev_plugins.layers.embedding import sinusoid_table, token_embedding
+from lev_plugins.layers.embedding import sinusoid_table
 from tests.helpers import BOS, EOS, PAD, random_rows, rows_to_tensor, toy_model
 
 DIM, HEADS = 8, 2
@@ -130,6 +134,38 @@ def test_a_pre_norm_block_normalises_what_enters() -> None:
     assert layer(x, None, source, None).allclose(expected, atol=1e-5)
 
 
+def some_heads(rows: int, length: int) -> Tensor:
+    return torch.randn(rows, HEADS, length, DIM // HEADS)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+def test_beams_share_their_source(beams: int) -> None:
+    queries, source = some_heads(2 * beams, 2), KeysValues(some_heads(2, 5), some_heads(2, 5))
+    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 0, 0, 0]]).bool()[:, None, None, :]
+    copies = torch.arange(2).repeat_interleave(beams)
+    assert attend(queries, source, mask).allclose(attend(queries, source.select(copies), mask[copies]), atol=1e-6)
+
+
+@pytest.mark.parametrize("beams", [1, 3])
+@pytest.mark.parametrize("length", [1, 4])
+def test_attention_to_both_is_attention_to_the_two_joined(beams: int, length: int) -> None:
+    rows = 2 * beams
+    queries = some_heads(rows, length)
+    own, shared = (KeysValues(some_heads(n, s), some_heads(n, s)) for n, s in ((rows, 3), (2, 5)))
+    mask = torch.rand(rows, 1, length, 8) < 0.5
+    mask[..., 0] = True
+    joined = own.joined(shared.select(torch.arange(2).repeat_interleave(beams)))
+    assert attend_to_both(queries, own, shared, mask).allclose(attend(queries, joined, mask), atol=1e-6)
+
+
+def test_attention_to_both_drops_weights() -> None:
+    own, shared = (KeysValues(some_heads(1, 3), torch.ones(1, HEADS, 3, DIM // HEADS)) for _ in range(2))
+    torch.manual_seed(1)
+    mask = torch.ones(1, 1, 500, 6, dtype=torch.bool)
+    found = attend_to_both(some_heads(1, 500), own, shared, mask, dropout=0.5)
+    assert found.std() > 0.1 and 0.9 < float(found.mean()) < 1.1
+
+
 @pytest.mark.parametrize("pre_norm", [True, False])
 def test_an_encoder_block_is_a_decoder_block_without_cross_attention(pre_norm: bool) -> None:
     layer = EncoderLayer(LayerShape(DIM, 16, HEADS, pre_norm=pre_norm, activation="gelu")).eval()
@@ -176,6 +212,13 @@ def test_an_embedding_is_token_plus_position(scale: bool) -> None:
     positions = SinusoidalPositionalEmbedding(DIM, PAD, init_size=50)(tokens)
     expected = (DIM**0.5 if scale else 1.0) * table(tokens) + positions
     assert embedding(tokens).allclose(expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("start", [0, 1, 3])
+def test_the_newest_tokens_alone_are_embedded_as_among_the_others(start: int) -> None:
+    embedding = TextEmbedding(token_embedding(20, DIM, PAD), 10, learned=False, scale=True, dropout=0.0)
+    tokens = torch.tensor([[BOS, 5, 6, EOS], [PAD, BOS, 7, EOS]])
+    assert embedding(tokens, start).equal(embedding(tokens)[:, start:])
 
 
 @pytest.mark.parametrize("learned", [True, False])

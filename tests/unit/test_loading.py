@@ -10,7 +10,7 @@ from fairseq.data import indexed_dataset
 
 from lev_plugins.data.editing import TextEditingDataset
 from lev_plugins.errors import UserError
-from lev_plugins.tasks.text_editing import check_config
+from lev_plugins.tasks.text_editing import TextEditingTask
 from tests.helpers import BOS, EOS, FIRST_WORD, toy_dictionary, toy_task
 
 WORDS = 200
@@ -119,4 +119,4 @@ def test_drafts_of_another_dictionary_are_refused(tmp_path: Path, words: int, fi
 def test_upsampling_by_nothing_is_refused(tmp_path: Path, value: int) -> None:
     cfg = toy_task(data=str(tmp_path), upsample_primary=value).cfg
     with pytest.raises(UserError, match=f"--upsample-primary must be at least 1, but is {value}"):
-        check_config(cfg)
+        TextEditingTask.check_config(cfg)

@@ -1,0 +1,16 @@
+#!/usr/bin/env python3
+"""``python bench/pbd_step.py``: a decoding step of ``pbd`` beside one of fairseq's Transformer; see README.md."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench.steps import main
+from lev_plugins.errors import UserError
+
+if __name__ == "__main__":
+    try:
+        main()
+    except UserError as error:
+        sys.exit(f"bench/pbd_step.py: error: {error}")

@@ -1,0 +1,36 @@
+"""Batches from which no sentence is missing, and which no ending interpreter interrupts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairseq.data import BaseWrapperDataset
+
+from lev_plugins.data.leaving import not_while_leaving
+
+
+class EverySentence(BaseWrapperDataset):
+    """fairseq drops a last batch that is no multiple of --required-batch-size-multiple (8): here it stays."""
+
+    def batch_by_size(self, indices: Any, *args: Any, **kwargs: Any) -> list[Any]:
+        if not len(indices):
+            return []
+        batches = list(super().batch_by_size(indices, *args, **kwargs))
+        left = indices[sum(len(batch) for batch in batches) :]
+        return [*batches, left] if len(left) else batches
+
+    @not_while_leaving
+    def __getitem__(self, index: int) -> Any:
+        return super().__getitem__(index)
+
+    @not_while_leaving
+    def collater(self, samples: Any) -> Any:
+        return super().collater(samples)
+
+    @property
+    def src(self) -> Any:
+        return self.dataset.src
+
+    @property
+    def tgt(self) -> Any:
+        return self.dataset.tgt

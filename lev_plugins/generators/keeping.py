@@ -1,0 +1,132 @@
+"""The dial of a corrector: leave the text alone unless the edit is sure enough.
+
+``KeepingEnsemble`` acts before search: at every step it adds to the log-odds of the tokens that come next if nothing
+more is edited. ``edit_confidences`` acts after it: how sure a model is of an edited sentence as against its source.
+Both work with any model that fairseq's left-to-right search decodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from fairseq import utils
+from fairseq.data import Dictionary
+from fairseq.data.data_utils import collate_tokens
+from fairseq.sequence_generator import EnsembleModel
+from fairseq.sequence_scorer import SequenceScorer
+from torch import Tensor, nn
+
+from lev_plugins.edits import distances_after, distances_before, expected
+
+
+class Copier:
+    """Sources in the words of the target's dictionary, <unk> where it does not have them."""
+
+    def __init__(self, source: Dictionary, target: Dictionary):
+        self.target = target
+        words = [target.index(source[index]) for index in range(len(source))]
+        self.words = None if source == target else torch.tensor(words)
+
+    def __call__(self, src_tokens: Tensor) -> Tensor:
+        """(B, S), padded on either side -> (B, S), padded on the right"""
+        tokens = utils.convert_padding_direction(src_tokens, self.target.pad(), left_to_right=True)
+        return tokens if self.words is None else self.words.to(tokens.device)[tokens]
+
+
+@dataclass
+class Followed:
+    """How far the text of each row has come in its source."""
+
+    source: Tensor  # (R, S)
+    distances: Tensor  # (R, S + 1)
+
+    def select(self, rows: Tensor) -> Followed:
+        return Followed(self.source.index_select(0, rows), self.distances.index_select(0, rows))
+
+    def after(self, token: Tensor) -> Followed:
+        return Followed(self.source, distances_after(self.distances, self.source, token))
+
+
+class KeepingEnsemble(EnsembleModel):
+    """An ensemble in which leaving the text alone has ``bias`` more log-odds, at every step.
+
+    The Levenshtein alignment of the text so far with its source says which tokens that are (``edits.expected``), so
+    they are found again after an edit. What results is a distribution: where the model is sure of keeping, the bonus
+    changes next to nothing.
+    """
+
+    def __init__(self, models: list[nn.Module], bias: float, copier: Copier):
+        super().__init__(models)
+        self.bias, self.copier = bias, copier
+
+    def forward_encoder(self, net_input: dict[str, Tensor]) -> list[Any]:
+        source = self.copier(net_input["src_tokens"])
+        return [*super().forward_encoder(net_input), Followed(source, distances_before(source))]
+
+    def reorder_encoder_out(self, encoder_outs: list[Any], new_order: Tensor) -> list[Any]:
+        return [*super().reorder_encoder_out(encoder_outs[:-1], new_order), encoder_outs[-1].select(new_order)]
+
+    def forward_decoder(
+        self, tokens: Tensor, encoder_outs: list[Any], incremental_states: list[Any], temperature: float = 1.0
+    ) -> tuple[Tensor, Tensor | None]:
+        if tokens.size(1) > 1:
+            encoder_outs[-1] = encoder_outs[-1].after(tokens[:, -1])
+        log_probs, attention = super().forward_decoder(tokens, encoder_outs, incremental_states, temperature)
+        return biased(log_probs, encoder_outs[-1], self.copier.target.pad(), self.bias), attention
+
+
+def biased(log_probs: Tensor, followed: Followed, pad: int, bias: float) -> Tensor:
+    """Log-probabilities (R, V) with ``bias`` added to those of the expected tokens, normalised again."""
+    next_tokens = expected(followed.distances, followed.source, pad)
+    kept = torch.zeros_like(log_probs).scatter_add_(1, followed.source, next_tokens.type_as(log_probs))
+    return (log_probs + bias * kept.gt(0)).log_softmax(1)
+
+
+@dataclass
+class EditConfidence:
+    """An edited sentence beside its source."""
+
+    value: float  # p(edited) / (p(edited) + p(source)); 1 where nothing was edited
+    unedited: dict[str, Any]  # the source as a hypothesis
+
+
+def edit_confidences(
+    models: list[nn.Module], sample: dict[str, Any], edited: list[Tensor], copier: Copier
+) -> list[EditConfidence]:
+    """How sure ``models`` are of ``edited``, one sentence for each source of ``sample``, as against that source.
+
+    Probabilities are those of whole sentences under the models' mean, without bias, temperature or length penalty.
+    """
+    pad = copier.target.pad()
+    sources = [row[row.ne(pad)] for row in copier(sample["net_input"]["src_tokens"])]
+    found = []
+    for unedited, other in zip(
+        scored(models, sample, sources, copier.target), scored(models, sample, edited, copier.target), strict=True
+    ):
+        same = torch.equal(unedited["tokens"], other["tokens"])
+        log_odds = other["positional_scores"].sum() - unedited["positional_scores"].sum()
+        found.append(EditConfidence(1.0 if same else float(log_odds.sigmoid()), unedited))
+    return found
+
+
+def cautious(hypotheses: list[dict[str, Any]], confidence: EditConfidence, least: float) -> list[dict[str, Any]]:
+    """As many hypotheses, best first, led by the source where the ``confidence`` in the first is below ``least``."""
+    if confidence.value < least:
+        source = confidence.unedited
+        others = [each for each in hypotheses if not torch.equal(each["tokens"], source["tokens"])]
+        hypotheses = [source, *others][: len(hypotheses)]
+    return [{**hypotheses[0], "confidence": confidence.value}, *hypotheses[1:]]
+
+
+def scored(
+    models: list[nn.Module], sample: dict[str, Any], rows: list[Tensor], dictionary: Dictionary
+) -> list[dict[str, Any]]:
+    """Sentences ``rows`` as hypotheses, scored in one pass by fairseq's own scorer."""
+    source = {name: sample["net_input"][name] for name in ("src_tokens", "src_lengths")}
+    pad, eos = dictionary.pad(), dictionary.eos()
+    previous = collate_tokens(rows, pad, eos, move_eos_to_beginning=True).to(source["src_tokens"])
+    target = collate_tokens(rows, pad).to(previous)
+    given = {"net_input": {**source, "prev_output_tokens": previous}, "target": target}
+    return [hypotheses[0] for hypotheses in SequenceScorer(dictionary).generate(models, given)]

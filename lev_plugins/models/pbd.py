@@ -1,0 +1,451 @@
+"""Pseudo-Bidirectional Decoding (Zhou, Ge and Xu, 2020, https://arxiv.org/abs/2001.11694).
+
+A Transformer for texts that change in few places. To predict the N-th output token, the self-attention of decoder
+block l looks at the tokens generated so far and, in place of the future that it does not know, at source positions
+N + 1 to the end as encoder block l has them (section 2.1 of the paper). A learned segment embedding, one pair a
+block, tells generated from copied. Encoder and decoder share all parameters but those of cross-attention (section 2.2).
+
+Which states are copied: section 2.1 takes "the representation of tokens [...] in the encoder layer to the
+corresponding decoder layer" and joins it with that of the output "to form the key and the value in the decoder
+self-attention module". Keys and values are made of what *enters* a block, so ``--future-states input``, the default,
+copies what enters encoder block l: a copied word has been through as many blocks as a generated one. The sentence can
+also be read as ``--future-states output``, what leaves block l. Either way the decoder block's own self-attention
+projects them, which is also the encoder's where parameters are shared. The segment embedding is added to what enters
+a decoder block ("to each token representation in each decoder layer"): to the states of the generated tokens, in the
+residual stream, and to the copies, not to the encoder's states themselves.
+
+Positions are fairseq's: input t of the decoder (t = 0 is </s>, which stands for the beginning) predicts output
+N = t + 1 and has position N, so the copied future, source tokens N + 1, N + 2, ..., </s>, goes on where the generated
+tokens end. On which side a source is padded makes no difference.
+
+Shapes: B batch, S source length, T target length, C channels, H heads, V vocabulary (see ``lev_plugins.layers``).
+In beam search the decoder has R = B * beams rows; what belongs to a source is kept once a sentence.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, NamedTuple, cast
+
+import torch
+from fairseq.data import Dictionary
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.models import FairseqEncoder, FairseqEncoderDecoderModel, FairseqIncrementalDecoder, register_model
+from fairseq.utils import get_available_activation_fns
+from omegaconf import II
+from torch import Tensor, nn
+
+from lev_plugins.checkpoints import require_same_vocabulary
+from lev_plugins.data.dictionary import require_one_dictionary
+from lev_plugins.errors import require
+from lev_plugins.layers import (
+    DecoderLayer,
+    EncoderLayer,
+    KeysValues,
+    LayerShape,
+    TextEmbedding,
+    attend,
+    attend_to_both,
+    attention_mask,
+    bert_init,
+    head_projection,
+    linear,
+    token_embedding,
+)
+from lev_plugins.models.presets import register_presets
+
+GENERATED, COPIED = 0, 1  # segments
+STATES = ["input", "output"]
+
+
+@dataclass
+class PBDConfig(FairseqDataclass):
+    embed_dim: int = field(default=512, metadata={"help": "width of encoder and decoder"})
+    ffn_embed_dim: int = field(default=2048, metadata={"help": "feed-forward width of encoder and decoder"})
+    layers: int = field(default=6, metadata={"help": "blocks of the encoder, and as many of the decoder"})
+    attention_heads: int = field(default=8, metadata={"help": "attention heads"})
+    normalize_before: bool = field(default=False, metadata={"help": "pre-norm"})
+    learned_pos: bool = field(default=False, metadata={"help": "learned positions"})
+    no_future: bool = field(
+        default=False, metadata={"help": "ablation: no copied future, and so no segment embeddings either"}
+    )
+    no_segments: bool = field(default=False, metadata={"help": "ablation: no segment embeddings"})
+    no_sharing: bool = field(
+        default=False, metadata={"help": "ablation: encoder and decoder have parameters of their own"}
+    )
+    future_states: ChoiceEnum(STATES) = field(  # type: ignore[valid-type]
+        default="input", metadata={"help": "what is copied of encoder block l: what enters it, or what leaves it"}
+    )
+    future_dropout: float = field(
+        default=0.0,
+        metadata={"help": "rate at which a source token is hidden from the copied future (all blocks) in training"},
+    )
+    activation_fn: ChoiceEnum(get_available_activation_fns()) = field(  # type: ignore[valid-type]
+        default="relu", metadata={"help": "activation in the feed-forward layers"}
+    )
+    dropout: float = field(default=0.1, metadata={"help": "dropout"})
+    attention_dropout: float = field(default=0.0, metadata={"help": "dropout of attention weights"})
+    activation_dropout: float = field(default=0.0, metadata={"help": "dropout after the activation"})
+    share_all_embeddings: bool = field(
+        default=False, metadata={"help": "one table for source, target and output (needs a joined dictionary)"}
+    )
+    share_decoder_input_output_embed: bool = field(
+        default=False, metadata={"help": "one table for target input and output"}
+    )
+    no_scale_embedding: bool = field(default=False, metadata={"help": "do not scale embeddings by sqrt(width)"})
+    apply_bert_init: bool = field(default=False, metadata={"help": "normal(0, 0.02) initialisation, as BERT's"})
+    max_source_positions: int = II("task.max_source_positions")
+    max_target_positions: int = II("task.max_target_positions")
+
+
+class Source(NamedTuple):
+    """What the encoder hands over; ``rows`` is all of it that beam search ever reorders."""
+
+    states: list[Tensor]  # (B, S, C) each: the embedding, then what leaves every block
+    output: Tensor  # (B, S, C): what leaves the encoder
+    tokens: Tensor  # (B, S)
+    rows: Tensor | None = None  # (R,) the sentence of each row of the decoder; None: one row a sentence
+
+
+class Memory(NamedTuple):
+    """Encoded sources as the decoder's blocks read them, once a sentence."""
+
+    source: list[KeysValues]  # a block: for cross-attention
+    future: list[KeysValues]  # a block: for self-attention; empty where nothing is copied
+    places: Tensor  # (B, S) 1, 2, ... counted over the tokens of the source, 0 on padding
+    mask: Tensor | None  # (B, 1, 1, S) True = may be attended to
+    beams: int = 1  # how many consecutive rows of the decoder belong to a sentence
+
+    def select(self, rows: Tensor) -> "Memory":
+        """For the decoder's ``rows`` (n,): those of one sentence go on sharing what they share."""
+        sentences, beams = grouped((rows // self.beams).tolist())
+        if sentences == list(range(self.places.size(0))):
+            return self._replace(beams=beams)
+        chosen = torch.tensor(sentences, device=rows.device)
+        return Memory(
+            [keys_values.select(chosen) for keys_values in self.source],
+            [keys_values.select(chosen) for keys_values in self.future],
+            self.places[chosen],
+            None if self.mask is None else self.mask[chosen],
+            beams,
+        )
+
+
+class Progress(NamedTuple):
+    """What a step of decoding leaves to the next."""
+
+    memory: Memory
+    generated: list[KeysValues]  # a block: of the tokens so far, (R, H, t, C / H)
+
+    def select(self, rows: Tensor) -> "Progress":
+        return Progress(self.memory.select(rows), [keys_values.select(rows) for keys_values in self.generated])
+
+
+class Masks(NamedTuple):
+    """Where attention may go: True = may be attended to."""
+
+    generated: Tensor | None  # (T, t) without a future, (R, 1, T, t + S) with one; None = everywhere
+    source: Tensor | None  # (B, 1, 1, S)
+    together: bool  # whether a block may join the generated and the copied, or had better attend to each apart
+
+
+def grouped(sentences: Sequence[int]) -> tuple[list[int], int]:
+    """Rows of equal sentences taken together, if each has as many consecutive rows as the next.
+
+    >>> grouped([0, 0, 0, 2, 2, 2])
+    ([0, 2], 3)
+    >>> grouped([0, 0, 2])
+    ([0, 0, 2], 1)
+    """
+    runs = [(sentence, len(list(run))) for sentence, run in groupby(sentences)]
+    if len({length for _, length in runs}) == 1:
+        return [sentence for sentence, _ in runs], runs[0][1]
+    return list(sentences), 1
+
+
+def generated_mask(start: int, stop: int, device: torch.device | None = None) -> Tensor:
+    """Decoder inputs start .. stop - 1 and the inputs they may look at, (T, stop): the causal mask from row ``start``.
+
+    >>> generated_mask(1, 3).int()
+    tensor([[1, 1, 0],
+            [1, 1, 1]], dtype=torch.int32)
+    """
+    return torch.ones(stop - start, stop, dtype=torch.bool, device=device).tril(start)
+
+
+def future_mask(places: Tensor, start: int, stop: int) -> Tensor:
+    """Decoder inputs start .. stop - 1 and the copied source tokens they may look at, (B, 1, T, S).
+
+    Input t predicts output N = t + 1, whose pseudo-future is source tokens N + 1 to the end.
+
+    >>> places = torch.tensor([[1, 2, 3, 4], [0, 0, 1, 2]])  # 0 = padding
+    >>> future_mask(places, 0, 3)[:, 0].int()
+    tensor([[[0, 1, 1, 1],
+             [0, 0, 1, 1],
+             [0, 0, 0, 1]],
+    <BLANKLINE>
+            [[0, 0, 0, 1],
+             [0, 0, 0, 0],
+             [0, 0, 0, 0]]], dtype=torch.int32)
+    """
+    outputs = torch.arange(start + 1, stop + 1, device=places.device)[:, None]  # (T, 1)
+    return places[:, None, None, :] > outputs
+
+
+def join_masks(generated: Tensor, future: Tensor) -> Tensor:
+    """The pseudo-bidirectional mask: (T, T) and (B, 1, T, S) -> (B, 1, T, T + S)."""
+    return torch.cat([generated.expand(future.size(0), 1, -1, -1), future], 3)
+
+
+class PBDEncoder(FairseqEncoder):
+    def __init__(
+        self, dictionary: Dictionary, embedding: TextEmbedding, shape: LayerShape, layers: int, max_positions: int
+    ):
+        super().__init__(dictionary)
+        self.embedding, self.positions = embedding, max_positions
+        self.layers = nn.ModuleList(EncoderLayer(shape) for _ in range(layers))
+        self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
+
+    def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None) -> Source:
+        mask = attention_mask(src_tokens, self.embedding.pad)
+        states = [self.embedding(src_tokens)]
+        for layer in self.layers:
+            states.append(layer(states[-1], mask))
+        return Source(states, self.norm(states[-1]), src_tokens)
+
+    def reorder_encoder_out(self, encoder_out: Source, new_order: Tensor) -> Source:
+        rows = new_order if encoder_out.rows is None else encoder_out.rows.index_select(0, new_order)
+        return encoder_out._replace(rows=rows)
+
+    def max_positions(self) -> int:
+        return self.positions
+
+
+class PBDLayer(DecoderLayer):
+    def __init__(self, shape: LayerShape, segments: bool):
+        super().__init__(shape, shape.dim)
+        self.segments = nn.Embedding(2, shape.dim) if segments else None
+        if self.segments is not None:
+            nn.init.normal_(self.segments.weight, std=shape.dim**-0.5)
+
+    def in_segment(self, x: Tensor, segment: int) -> Tensor:
+        return x if self.segments is None else x + self.segments.weight[segment]
+
+    def project_future(self, states: Tensor) -> KeysValues:
+        """Encoder states (B, S, C) as keys and values of this block's self-attention"""
+        return self.self_attn.project_source(self.self_attn_residual.enter(self.in_segment(states, COPIED)))
+
+    def forward(  # type: ignore[override]
+        self, x: Tensor, past: KeysValues | None, future: KeysValues | None, source: KeysValues, masks: Masks
+    ) -> tuple[Tensor, KeysValues]:
+        """(R, T, C) -> the same, and the keys and values of all tokens generated so far"""
+        x = self.in_segment(x, GENERATED)
+        queries, own = self.self_attn.project(self.self_attn_residual.enter(x))
+        own = own if past is None else past.joined(own)
+        update = self.self_attn.out_proj(self._attend(queries, own, future, masks))
+        x = self.look_at_source(self.self_attn_residual.leave(x, update), source, masks.source)
+        return self.feed_forward(x), own
+
+    def _attend(self, queries: Tensor, own: KeysValues, future: KeysValues | None, masks: Masks) -> Tensor:
+        dropout = self.self_attn.dropout if self.training else 0.0
+        if future is None or masks.generated is None:
+            return attend(queries, own, masks.generated, dropout)
+        if masks.together:
+            return attend(queries, own.joined(future), masks.generated, dropout)
+        return attend_to_both(queries, own, future, masks.generated, dropout)
+
+
+class PBDDecoder(FairseqIncrementalDecoder):
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        embedding: TextEmbedding,
+        shape: LayerShape,
+        layers: int,
+        max_positions: int,
+        future: bool,
+        segments: bool,
+        future_states: str,
+        future_dropout: float,
+        tie_output: bool,
+    ):
+        super().__init__(dictionary)
+        self.embedding, self.positions = embedding, max_positions
+        self.future, self.future_dropout = future, future_dropout
+        self.copied_from = STATES.index(future_states)  # of the states of the encoder, for the first block
+        self.layers = nn.ModuleList(PBDLayer(shape, segments) for _ in range(layers))
+        self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
+        # None = the embedding table
+        self.token_head = None if tie_output else head_projection(shape.dim, len(dictionary))
+
+    @property
+    def blocks(self) -> list[PBDLayer]:
+        return cast(list[PBDLayer], list(self.layers))
+
+    def remember(self, source: Source) -> Memory:
+        """Project the encoded sources for every block, once."""
+        real = source.tokens.ne(self.embedding.pad).long()
+        copied = source.states[self.copied_from :] if self.future else []
+        memory = Memory(
+            [layer.cross_attn.project(source.output) for layer in self.blocks],
+            [layer.project_future(states) for layer, states in zip(self.blocks, copied, strict=False)],
+            real.cumsum(1) * real,
+            attention_mask(source.tokens, self.embedding.pad),
+        )
+        return memory if source.rows is None else memory.select(source.rows)
+
+    def forward(
+        self,
+        prev_output_tokens: Tensor,  # (R, T)
+        encoder_out: Source,
+        incremental_state: dict[str, Any] | None = None,
+    ) -> tuple[Tensor, None]:
+        """Logits (R, T, V); with ``incremental_state``, of the tokens that are new since the last call."""
+        return self.output_layer(self.extract_features(prev_output_tokens, encoder_out, incremental_state)[0]), None
+
+    def extract_features(
+        self, prev_output_tokens: Tensor, encoder_out: Source, incremental_state: dict[str, Any] | None = None
+    ) -> tuple[Tensor, None]:
+        known: Progress | None = self.get_incremental_state(incremental_state, "progress")
+        memory = self.remember(encoder_out) if known is None else known.memory
+        start = 0 if known is None else known.generated[0].keys.size(2)
+        masks = self.masks(memory, start, prev_output_tokens.size(1), stepwise=incremental_state is not None)
+        x = self.embedding(prev_output_tokens, start)
+        generated = []
+        for number, layer in enumerate(self.blocks):
+            x, own = layer(
+                x,
+                None if known is None else known.generated[number],
+                memory.future[number] if memory.future else None,
+                memory.source[number],
+                masks,
+            )
+            generated.append(own)
+        self.set_incremental_state(incremental_state, "progress", Progress(memory, generated))
+        return self.norm(x), None
+
+    def masks(self, memory: Memory, start: int, stop: int, stepwise: bool) -> Masks:
+        device = memory.places.device
+        # step by step, or with several beams a sentence, it would cost most to copy the future for every row
+        together = not stepwise and memory.beams == 1
+        generated = generated_mask(start, stop, device)
+        if not memory.future:
+            return Masks(generated if stop - start > 1 else None, memory.mask, together)
+        future = future_mask(memory.places, start, stop)
+        if self.training and self.future_dropout:
+            shown = torch.rand(memory.places.shape, device=device) >= self.future_dropout
+            future = future & shown[:, None, None, :]
+        return Masks(join_masks(generated, future.repeat_interleave(memory.beams, 0)), memory.mask, together)
+
+    def output_layer(self, features: Tensor) -> Tensor:
+        """(R, T, C) -> (R, T, V)"""
+        if self.token_head is not None:
+            return self.token_head(features)
+        return linear(features, self.embedding.tokens.weight)
+
+    def reorder_incremental_state(self, incremental_state: dict[str, Any], new_order: Tensor) -> None:
+        known: Progress | None = self.get_incremental_state(incremental_state, "progress")
+        if known is not None:
+            self.set_incremental_state(incremental_state, "progress", known.select(new_order))
+
+    def max_positions(self) -> int:
+        return self.positions
+
+    def make_generation_fast_(self, need_attn: Any = False, **unused: Any) -> None:
+        require(
+            not need_attn,
+            "--print-alignment needs attention weights, which a pbd does not keep: leave it out",
+        )
+
+
+@register_model("pbd", dataclass=PBDConfig)
+class PBD(FairseqEncoderDecoderModel):
+    @classmethod
+    def build_model(cls, cfg: PBDConfig, task: Any) -> "PBD":
+        check_config(cfg, task)
+        source, target = task.source_dictionary, task.target_dictionary
+        future, sharing = not cfg.no_future, not cfg.no_sharing
+        shape = layer_shape(cfg)
+        source_table = token_embedding(len(source), cfg.embed_dim, source.pad())
+        target_table = source_table
+        if not (sharing or cfg.share_all_embeddings):
+            target_table = token_embedding(len(target), cfg.embed_dim, target.pad())
+        positions = max(cfg.max_source_positions, cfg.max_target_positions) if sharing else cfg.max_source_positions
+        embedding = text_embedding(cfg, source_table, positions)
+        encoder = PBDEncoder(source, embedding, shape, cfg.layers, cfg.max_source_positions)
+        decoder = PBDDecoder(
+            target,
+            embedding if sharing else text_embedding(cfg, target_table, cfg.max_target_positions),
+            shape,
+            cfg.layers,
+            cfg.max_target_positions,
+            future=future,
+            segments=future and not cfg.no_segments,
+            future_states=str(cfg.future_states),
+            future_dropout=cfg.future_dropout,
+            tie_output=cfg.share_all_embeddings or cfg.share_decoder_input_output_embed,
+        )
+        if sharing:
+            share(encoder, decoder)
+        model = cls(encoder, decoder)
+        if cfg.apply_bert_init:
+            model.apply(bert_init)
+        return model
+
+    def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, *args: Any, **kwargs: Any) -> Any:
+        require_same_vocabulary(self, state_dict)
+        return super().load_state_dict(state_dict, strict, *args, **kwargs)
+
+
+def share(encoder: PBDEncoder, decoder: PBDDecoder) -> None:
+    """All of section 2.2: whatever a block has in encoder and decoder becomes one; cross-attention is left."""
+    for own, other in zip(decoder.layers, encoder.layers, strict=True):
+        for name, part in other.named_children():
+            setattr(own, name, part)
+    decoder.norm = encoder.norm
+
+
+def text_embedding(cfg: PBDConfig, table: nn.Embedding, positions: int) -> TextEmbedding:
+    return TextEmbedding(table, positions, cfg.learned_pos, not cfg.no_scale_embedding, cfg.dropout)
+
+
+def layer_shape(cfg: PBDConfig) -> LayerShape:
+    return LayerShape(
+        dim=cfg.embed_dim,
+        ffn_dim=cfg.ffn_embed_dim,
+        heads=cfg.attention_heads,
+        pre_norm=cfg.normalize_before,
+        activation=str(cfg.activation_fn),
+        dropout=cfg.dropout,
+        attention_dropout=cfg.attention_dropout,
+        activation_dropout=cfg.activation_dropout,
+    )
+
+
+def check_config(cfg: PBDConfig, task: Any) -> None:
+    require(cfg.layers >= 1, f"--layers must be at least 1, but is {cfg.layers}")
+    require(0 <= cfg.future_dropout < 1, f"--future-dropout must be in [0, 1), but is {cfg.future_dropout}")
+    if cfg.no_future:
+        for flag, changed in (
+            ("--no-segments", cfg.no_segments),
+            ("--future-dropout", cfg.future_dropout > 0),
+            ("--future-states", str(cfg.future_states) != STATES[0]),
+        ):
+            require(not changed, f"{flag} does nothing beside --no-future: leave one of them out")
+    if not cfg.no_sharing:
+        require_one_dictionary(task, "an encoder that shares its embeddings with the decoder", "add --no-sharing")
+    elif cfg.share_all_embeddings:
+        require_one_dictionary(task, "--share-all-embeddings", "leave the flag out")
+    require(
+        not getattr(task.cfg, "left_pad_target", False),  # any task may come along
+        "--left-pad-target moves the outputs away from the source positions that a pbd aligns them with: leave it out",
+    )
+
+
+# What a preset changes of `pbd` (6 + 6 blocks, 512 wide); `pbd_big` is the size of the paper's Table 1
+PRESETS: dict[str, dict[str, int]] = {
+    "pbd_tiny": {"embed_dim": 64, "ffn_embed_dim": 128, "layers": 2, "attention_heads": 2},
+    "pbd_big": {"embed_dim": 1024, "ffn_embed_dim": 4096, "layers": 6, "attention_heads": 16},
+}
+
+register_presets("pbd", PRESETS)

@@ -1,0 +1,55 @@
+"""What the tasks that read binarised sentence pairs have in common."""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from fairseq import utils
+from fairseq.data import Dictionary
+from fairseq.logging import metrics
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
+
+from lev_plugins.errors import UserError, require
+
+
+class PairTask(TranslationTask):
+    """fairseq's translation task, with errors that come early and say what to do."""
+
+    name: str
+    dictionary_type: type[Dictionary] = Dictionary
+
+    @classmethod
+    def setup_task(cls, cfg: Any, **kwargs: Any) -> Any:
+        cls.check_config(cfg)
+        return super().setup_task(cfg, **kwargs)
+
+    @classmethod
+    def check_config(cls, cfg: TranslationConfig) -> None:
+        if not cfg.data:
+            raise UserError(f"--task {cls.name} needs the folder that fairseq-preprocess made")
+        folder = utils.split_paths(cfg.data)[0]
+        require(os.path.isdir(folder), f"there is no folder {folder}")
+
+    @classmethod
+    def load_dictionary(cls, filename: str) -> Dictionary:
+        require(
+            os.path.exists(filename),
+            f"there is no dictionary {filename}: run fairseq-preprocess into that folder, or check --source-lang "
+            "and --target-lang",
+        )
+        return cls.dictionary_type.load(filename)
+
+    def require_criterion(self, cfg: Any, allowed: Sequence[str]) -> None:
+        criterion = getattr(cfg, "_name", None) or cfg.criterion
+        require(
+            criterion in allowed,
+            f"--task {self.name} with this --arch trains with --criterion {' or '.join(allowed)}, but it is "
+            f"{criterion}",
+        )
+
+    def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
+        super().reduce_metrics(logging_outputs, criterion)
+        # an untrained model may write nothing at all, of which fairseq reports no BLEU, and then asks for it
+        totals = [log["_bleu_totals_0"] for log in logging_outputs if "_bleu_totals_0" in log]
+        if totals and not sum(totals):
+            metrics.log_scalar("bleu", 0.0)

@@ -1,0 +1,126 @@
+"""``pbd`` with all three of its ideas switched off is fairseq's ``transformer``: same weights, same numbers."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+from fairseq.models.transformer import TransformerModel, base_architecture
+from fairseq.sequence_generator import SequenceGenerator
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
+from torch import Tensor
+
+from lev_plugins.cli.import_levt import convert_blocks
+from lev_plugins.models.pbd import PBD
+from tests.helpers import EOS, PAD, left_padded, random_rows, rows_to_tensor, toy_dictionary, toy_pbd
+
+# ours, and what fairseq calls it where that is not the same
+VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "post-norm": ({}, {}),
+    "pre-norm": (
+        {"normalize_before": True},
+        {"encoder_normalize_before": True, "decoder_normalize_before": True},
+    ),
+    "learned-positions": ({"learned_pos": True}, {"encoder_learned_pos": True, "decoder_learned_pos": True}),
+    "one-table": ({"share_all_embeddings": True, "activation_fn": "gelu"}, {}),
+    "tied-output": ({"share_decoder_input_output_embed": True, "no_scale_embedding": True}, {}),
+}
+
+
+def task(source: Dictionary, target: Dictionary) -> TranslationTask:
+    return TranslationTask(TranslationConfig(data="", source_lang="source", target_lang="target"), source, target)
+
+
+def fairseq_transformer(made: TranslationTask, options: dict[str, Any]) -> TransformerModel:
+    torch.manual_seed(1)
+    sizes = {"embed_dim": 16, "ffn_embed_dim": 32, "layers": 3, "attention_heads": 2}
+    sides = {f"{side}_{key}": value for side in ("encoder", "decoder") for key, value in sizes.items()}
+    args = Namespace(**sides, **options, max_source_positions=64, max_target_positions=64)
+    base_architecture(args)
+    return TransformerModel.build_model(args, made).eval()
+
+
+def converted(theirs: TransformerModel, ours: PBD) -> dict[str, Tensor]:
+    old = theirs.state_dict()
+    new = {
+        **convert_blocks(old, "encoder.layers", "encoder.layers"),
+        **convert_blocks(old, "decoder.layers", "decoder.layers"),
+        **{f"{side}.embedding.tokens.weight": old[f"{side}.embed_tokens.weight"] for side in ("encoder", "decoder")},
+    }
+    for side in ("encoder", "decoder"):
+        for kind in ("weight", "bias"):
+            if f"{side}.layer_norm.{kind}" in old:
+                new[f"{side}.norm.{kind}"] = old[f"{side}.layer_norm.{kind}"]
+        if f"{side}.embed_positions.weight" in old:
+            new[f"{side}.embedding.learned.weight"] = old[f"{side}.embed_positions.weight"]
+    if ours.decoder.token_head is not None:
+        new["decoder.token_head.weight"] = old["decoder.output_projection.weight"]
+    return new
+
+
+def both(variant: str, target_words: int = 20) -> tuple[TransformerModel, PBD, TranslationTask]:
+    """The pair of models, and every parameter of ours taken from fairseq's."""
+    own, renamed = VARIANTS[variant]
+    made = task(toy_dictionary(20), toy_dictionary(target_words))
+    same = {key: value for key, value in own.items() if key not in ("normalize_before", "learned_pos")}
+    theirs = fairseq_transformer(made, {**same, **renamed})
+    ours = toy_pbd(made, layers=3, no_future=True, no_sharing=True, **own)
+    ours.load_state_dict(converted(theirs, ours))
+    return theirs, ours, made
+
+
+def batch() -> tuple[Tensor, Tensor]:
+    sources = left_padded([row[1:] for row in random_rows(5, seed=1, shortest=1)])
+    return sources, rows_to_tensor([[EOS, *row[1:-1]] for row in random_rows(5, seed=2)])
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@torch.no_grad()
+def test_logits_are_the_same(variant: str) -> None:
+    theirs, ours, _ = both(variant)
+    sources, previous = batch()
+    lengths = sources.ne(PAD).sum(1)
+    expected, found = (model(sources, lengths, previous)[0] for model in (theirs, ours))
+    real = previous.ne(PAD)
+    torch.testing.assert_close(found[real], expected[real], atol=1e-5, rtol=0)
+
+
+def test_two_dictionaries_of_different_sizes() -> None:
+    theirs, ours, _ = both("post-norm", target_words=15)
+    sources, _ = batch()
+    previous = torch.full((5, 1), EOS)
+    lengths = sources.ne(PAD).sum(1)
+    torch.testing.assert_close(
+        ours(sources, lengths, previous)[0], theirs(sources, lengths, previous)[0], atol=1e-5, rtol=0
+    )
+
+
+@pytest.mark.parametrize("beam", [1, 5])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_beam_search_finds_the_same(variant: str, beam: int) -> None:
+    theirs, ours, made = both(variant)
+    sources, _ = batch()
+    sample = {"net_input": {"src_tokens": sources, "src_lengths": sources.ne(PAD).sum(1)}}
+    results = [
+        SequenceGenerator([model], made.target_dictionary, beam_size=beam, max_len_b=12).generate([model], sample)
+        for model in (theirs, ours)
+    ]
+    for expected, found in zip(*results, strict=True):
+        assert [h["tokens"].tolist() for h in found] == [h["tokens"].tolist() for h in expected]
+        for one, other in zip(found, expected, strict=True):
+            torch.testing.assert_close(one["positional_scores"], other["positional_scores"], atol=2e-5, rtol=0)
+
+
+def test_both_make_one_ensemble() -> None:
+    """Beams are kept once a sentence in one of the models and row by row in the other."""
+    theirs, ours, made = both("post-norm")
+    sources, _ = batch()
+    sample = {"net_input": {"src_tokens": sources, "src_lengths": sources.ne(PAD).sum(1)}}
+    alone, together = (
+        SequenceGenerator(models, made.target_dictionary, beam_size=3, max_len_b=12).generate(models, sample)
+        for models in ([theirs], [theirs, ours])
+    )
+    assert [h[0]["tokens"].tolist() for h in together] == [h[0]["tokens"].tolist() for h in alone]

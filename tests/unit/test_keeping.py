@@ -1,0 +1,246 @@
+"""The dial: following the source, the bonus for leaving it alone, confidence in an edit."""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from typing import Any
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+from fairseq.models.transformer import TransformerModel, base_architecture
+from fairseq.sequence_generator import SequenceGenerator
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from lev_plugins.edits import distances_after, distances_before, expected
+from lev_plugins.generators.keeping import (
+    Copier,
+    EditConfidence,
+    Followed,
+    KeepingEnsemble,
+    biased,
+    cautious,
+    edit_confidences,
+)
+from tests.helpers import (
+    EOS,
+    PAD,
+    UNK,
+    left_padded,
+    random_rows,
+    rows_to_tensor,
+    thorough,
+    toy_dictionary,
+    toy_pbd,
+    toy_task,
+)
+
+words = st.lists(st.integers(4, 7), max_size=6)
+
+
+def slow_distance(one: list[int], other: list[int]) -> int:
+    if not one or not other:
+        return len(one) + len(other)
+    return min(
+        slow_distance(one[:-1], other) + 1,
+        slow_distance(one, other[:-1]) + 1,
+        slow_distance(one[:-1], other[:-1]) + (one[-1] != other[-1]),
+    )
+
+
+def written(source: Tensor, text: list[int]) -> Tensor:
+    distances = distances_before(source)
+    for token in text:
+        distances = distances_after(distances, source, torch.full((source.size(0),), token))
+    return distances
+
+
+@given(words, words.map(lambda text: text[:4]))
+@thorough
+def test_distances_are_those_to_every_beginning_of_the_source(source: list[int], text: list[int]) -> None:
+    found = written(torch.tensor([[*source, EOS]]), text)[0].tolist()
+    assert found == [slow_distance(text, [*source, EOS][:j]) for j in range(len(source) + 2)]
+
+
+@given(words, words, st.integers(1, 4))
+@thorough
+def test_padding_says_nothing_about_what_is_expected(source: list[int], text: list[int], padding: int) -> None:
+    row = [*source, EOS]
+    short, long = torch.tensor([row]), torch.tensor([row + [PAD] * padding])
+    alone = expected(written(short, text), short, PAD)[0].tolist()
+    assert expected(written(long, text), long, PAD)[0].tolist() == alone + [False] * padding
+
+
+@pytest.mark.parametrize(
+    ("text", "next_words"),
+    [
+        ([], [5]),
+        ([5], [6]),
+        ([5, 9], [6, 7]),  # 9 stands in the place of 6, or before it
+        ([5, 9, 7], [8]),  # the first of the two: found again after an edit
+        ([5, 6, 9, 7], [8]),
+        ([5, 7], [6, 7, 8]),  # 7 for 6, or before it, or 6 left out
+        ([5, 7, 8], [EOS]),
+        ([5, 6, 7, 8], [EOS]),
+        ([5, 6, 7, 8, 9], [EOS]),  # ... or after the end
+    ],
+)
+def test_what_is_expected_after_edits(text: list[int], next_words: list[int]) -> None:
+    source = torch.tensor([[5, 6, 7, 8, EOS]])
+    assert source[expected(written(source, text), source, PAD)].tolist() == next_words
+
+
+def test_a_bonus_is_added_to_the_log_odds() -> None:
+    log_probs = torch.tensor([[0.1, 0.2, 0.3, 0.4]]).log()
+    source = torch.tensor([[3, 3, 2]])  # the word 3 comes twice and gets its bonus once
+    followed = Followed(source, torch.tensor([[0, 0, 1, 2]]))
+    found = biased(log_probs, followed, pad=1, bias=1.5)
+    assert float(found.exp().sum()) == pytest.approx(1)
+    odds = (found[0, 3].exp() / (1 - found[0, 3].exp())).log()
+    assert float(odds) == pytest.approx(math.log(0.4 / 0.6) + 1.5, abs=1e-5)
+    assert float(found[0, 0] - found[0, 2]) == pytest.approx(math.log(0.1 / 0.3), abs=1e-5)
+
+
+def toy_transformer(task: Any) -> nn.Module:
+    torch.manual_seed(3)
+    sizes = {"embed_dim": 16, "ffn_embed_dim": 32, "layers": 2, "attention_heads": 2}
+    sides = {f"{side}_{key}": value for side in ("encoder", "decoder") for key, value in sizes.items()}
+    args = Namespace(**sides, max_source_positions=64, max_target_positions=64)
+    base_architecture(args)
+    return TransformerModel.build_model(args, task).eval()
+
+
+MODELS = {"pbd": toy_pbd, "transformer": toy_transformer}
+
+
+def sample_of(sources: Tensor) -> dict[str, Any]:
+    return {"net_input": {"src_tokens": sources, "src_lengths": sources.ne(PAD).sum(1)}}
+
+
+def decode(models: list[nn.Module], sources: Tensor, beam: int, bias: float | None, task: Any) -> list[Any]:
+    copier = Copier(task.source_dictionary, task.target_dictionary)
+    ensemble = models if bias is None else KeepingEnsemble(models, bias, copier)
+    generator = SequenceGenerator(ensemble, task.target_dictionary, beam_size=beam, max_len_b=14)
+    return generator.generate(models, sample_of(sources))
+
+
+def texts(found: list[Any]) -> list[list[int]]:
+    return [hypotheses[0]["tokens"].tolist() for hypotheses in found]
+
+
+def some_sources(count: int = 5) -> list[list[int]]:
+    return [row[1:] for row in random_rows(count, seed=1, shortest=1)]
+
+
+@pytest.mark.parametrize("beam", [1, 5])
+@pytest.mark.parametrize("model", MODELS)
+def test_without_a_bonus_nothing_changes_and_with_a_large_one_nothing_is_edited(model: str, beam: int) -> None:
+    task, rows = toy_task(), some_sources()
+    models = [MODELS[model](task)]
+    for sources in (rows_to_tensor(rows), left_padded(rows)):
+        plain = texts(decode(models, sources, beam, None, task))
+        assert texts(decode(models, sources, beam, 0.0, task)) == plain
+        assert plain != rows
+        assert texts(decode(models, sources, beam, 50.0, task)) == rows
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_bonus_between_is_the_same_in_any_batch(model: str) -> None:
+    task, rows = toy_task(), some_sources(8)
+    models = [MODELS[model](task)]
+    together = decode(models, left_padded(rows), 5, 3.0, task)
+    alone = [decode(models, torch.tensor([row]), 5, 3.0, task)[0] for row in rows]
+    assert texts(together) == texts(alone)
+    assert any(text != row for text, row in zip(texts(together), rows, strict=True))
+    for one, other in zip(together, alone, strict=True):
+        torch.testing.assert_close(one[0]["positional_scores"], other[0]["positional_scores"], atol=1e-4, rtol=0)
+
+
+def test_scores_with_a_bonus_are_those_of_its_distribution() -> None:
+    """Beam search, in which rows change places, against one hypothesis followed from the beginning."""
+    task, rows, bias = toy_task(), some_sources(), 2.0
+    model = toy_pbd(task)
+    for row, hypotheses in zip(rows, decode([model], left_padded(rows), 5, bias, task), strict=True):
+        source = torch.tensor([row])
+        for hypothesis in hypotheses:
+            tokens = hypothesis["tokens"].tolist()
+            with torch.no_grad():
+                logits = model(source, None, torch.tensor([[EOS, *tokens[:-1]]]))[0][0]
+            for n, token in enumerate(tokens):
+                followed = Followed(source, written(source, tokens[:n]))
+                scores = biased(logits[n : n + 1].log_softmax(1), followed, PAD, bias)
+                assert float(hypothesis["positional_scores"][n]) == pytest.approx(float(scores[0, token]), abs=2e-5)
+
+
+def test_an_ensemble_is_biased_once() -> None:
+    task, rows = toy_task(), some_sources()
+    model = toy_pbd(task)
+    alone, twice = (decode([model] * n, left_padded(rows), 3, 2.0, task) for n in (1, 2))
+    assert texts(alone) == texts(twice)
+
+
+def two_dictionaries() -> tuple[Dictionary, Dictionary]:
+    """The target lacks w19, and has the others in another order."""
+    target = Dictionary()
+    for number in reversed(range(19)):
+        target.add_symbol(f"w{number}")
+    return toy_dictionary(20), target
+
+
+def test_a_source_is_copied_in_the_words_of_the_target() -> None:
+    source, target = two_dictionaries()
+    rows = left_padded([[source.index("w3"), source.index("w19"), EOS], [EOS]])
+    assert Copier(source, target)(rows).tolist() == [[target.index("w3"), UNK, EOS], [EOS, PAD, PAD]]
+    assert Copier(source, source)(rows).tolist() == [[source.index("w3"), source.index("w19"), EOS], [EOS, PAD, PAD]]
+
+
+def test_a_large_bonus_copies_across_dictionaries() -> None:
+    source, target = two_dictionaries()
+    task, rows = toy_task(source, target), some_sources()
+    found = texts(decode([toy_pbd(task, no_sharing=True)], rows_to_tensor(rows), 5, 50.0, task))
+    strings = [[target[token] for token in text] for text in found]
+    assert strings == [[source[token] if source[token] in target else "<unk>" for token in row] for row in rows]
+
+
+@torch.no_grad()
+def sentence_score(models: list[nn.Module], source: list[int], text: list[int]) -> float:
+    previous = torch.tensor([[EOS, *text[:-1]]])
+    probabilities = [
+        model(torch.tensor([source]), torch.tensor([len(source)]), previous)[0][0].softmax(1) for model in models
+    ]
+    mean = torch.stack(probabilities).mean(0)
+    return float(sum(mean[n, token].log() for n, token in enumerate(text)))
+
+
+@pytest.mark.parametrize("names", [["pbd"], ["transformer"], ["pbd", "transformer"]])
+def test_confidence_is_the_edits_share_of_probability(names: list[str]) -> None:
+    task, rows = toy_task(), some_sources()
+    models = [MODELS[name](task) for name in names]
+    edited = [torch.tensor(text) for text in ([4, 5, EOS], [EOS], rows[2], [7, EOS], [6] * 9 + [EOS])]
+    copier = Copier(task.source_dictionary, task.target_dictionary)
+    for sources in (rows_to_tensor(rows), left_padded(rows)):
+        found = edit_confidences(models, sample_of(sources), edited, copier)
+        for row, text, confidence in zip(rows, edited, found, strict=True):
+            scores = [sentence_score(models, row, tokens) for tokens in (text.tolist(), row)]
+            share = 1.0 if text.tolist() == row else 1 / (1 + math.exp(scores[1] - scores[0]))
+            assert confidence.value == pytest.approx(share, rel=1e-3)
+            assert confidence.unedited["tokens"].tolist() == row
+            assert float(confidence.unedited["score"]) == pytest.approx(scores[1] / len(row), abs=1e-4)
+
+
+def hypothesis(*tokens: int) -> dict[str, Any]:
+    return {"tokens": torch.tensor(tokens)}
+
+
+def test_the_source_takes_the_place_of_a_doubtful_edit() -> None:
+    found = [hypothesis(5, EOS), hypothesis(4, EOS), hypothesis(6, EOS)]
+    confidence = EditConfidence(0.4, hypothesis(4, EOS))
+    kept, replaced = (cautious(found, confidence, least) for least in (0.4, 0.41))
+    assert texts([kept, replaced]) == [[5, EOS], [4, EOS]]
+    assert [h["tokens"].tolist() for h in replaced] == [[4, EOS], [5, EOS], [6, EOS]]
+    assert kept[0]["confidence"] == replaced[0]["confidence"] == 0.4
+    assert texts([cautious(found[:1], confidence, 0.5)]) == [[4, EOS]]
+    assert "confidence" not in found[0]

@@ -1,0 +1,491 @@
+"""The model: its mask and logits against the paper written out position by position, and one step at a time."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from fairseq.sequence_generator import SequenceGenerator
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from lev_plugins.errors import UserError
+from lev_plugins.layers.attention import CrossAttention, KeysValues, SelfAttention
+from lev_plugins.layers.transformer import EncoderLayer, Residual
+from lev_plugins.models.pbd import (
+    COPIED,
+    GENERATED,
+    PBD,
+    PRESETS,
+    PBDConfig,
+    PBDLayer,
+    future_mask,
+    generated_mask,
+    grouped,
+    join_masks,
+)
+from tests.helpers import (
+    EOS,
+    PAD,
+    left_padded,
+    random_rows,
+    rows_to_tensor,
+    thorough,
+    toy_dictionary,
+    toy_pbd,
+    toy_task,
+)
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "pre-norm": {"normalize_before": True},
+    "no-future": {"no_future": True},
+    "no-segments": {"no_segments": True},
+    "no-sharing": {"no_sharing": True},
+    "no-sharing-pre-norm": {"no_sharing": True, "normalize_before": True, "no_segments": True},
+    "nothing": {"no_future": True, "no_sharing": True},
+    "states-that-leave": {"future_states": "output"},
+    "states-that-leave-pre-norm": {"future_states": "output", "normalize_before": True},
+    "one-block": {"layers": 1, "share_all_embeddings": True},
+    "four-blocks": {"layers": 4, "activation_fn": "gelu"},
+    "learned-positions": {"learned_pos": True, "max_source_positions": 40},
+    "own-learned-positions": {"learned_pos": True, "no_sharing": True, "share_decoder_input_output_embed": True},
+    "bert": {"apply_bert_init": True, "no_scale_embedding": True},
+}
+
+
+def outputs(count: int, seed: int, shortest: int = 1, longest: int = 10) -> list[list[int]]:
+    """Sentences as fairseq has them: words and </s>, without <s>."""
+    return [row[1:] for row in random_rows(count, seed, shortest=shortest, longest=longest)]
+
+
+def shifted(rows: list[list[int]]) -> Tensor:
+    """Decoder inputs: </s> first, then all but the last token."""
+    return rows_to_tensor([[EOS, *row[:-1]] for row in rows])
+
+
+# --- the paper, one position at a time
+
+
+def slow_mask(source: list[int], length: int) -> list[list[bool]]:
+    """Row N - 1: what may be looked at to predict output N, of the decoder's inputs and of the source (section 2.1)."""
+    rows = []
+    for n in range(1, length + 1):
+        generated = [i <= n for i in range(1, length + 1)]
+        place, copied = 0, []
+        for token in source:
+            place += token != PAD
+            copied.append(token != PAD and place >= n + 1)
+        rows.append(generated + copied)
+    return rows
+
+
+def one_head(query: Tensor, keys: list[Tensor], values: list[Tensor]) -> Tensor:
+    scores = torch.stack([(query * key).sum() for key in keys]) / len(query) ** 0.5
+    weights = scores.exp() / scores.exp().sum()
+    return sum((weight * value for weight, value in zip(weights, values, strict=True)), torch.zeros(()))
+
+
+def slow_attention(heads: int, query: Tensor, keys: list[Tensor], values: list[Tensor]) -> Tensor:
+    def part(vectors: list[Tensor], head: int) -> list[Tensor]:
+        return [vector.chunk(heads)[head] for vector in vectors]
+
+    return torch.cat([one_head(part([query], h)[0], part(keys, h), part(values, h)) for h in range(heads)])
+
+
+def self_attention(layer: SelfAttention, query: Tensor, others: list[Tensor]) -> Tensor:
+    weights, biases = layer.in_proj.weight.chunk(3), layer.in_proj.bias.chunk(3)
+    keys, values = ([F.linear(x, weights[i], biases[i]) for x in others] for i in (1, 2))
+    return layer.out_proj(slow_attention(layer.heads, F.linear(query, weights[0], biases[0]), keys, values))
+
+
+def cross_attention(layer: CrossAttention, query: Tensor, source: list[Tensor]) -> Tensor:
+    keys, values = zip(*(layer.kv_proj(x).chunk(2) for x in source), strict=True)
+    return layer.out_proj(slow_attention(layer.heads, layer.q_proj(query), list(keys), list(values)))
+
+
+def enter(residual: Residual, x: Tensor) -> Tensor:
+    return residual.norm(x) if residual.pre_norm else x
+
+
+def leave(residual: Residual, x: Tensor, update: Tensor) -> Tensor:
+    return x + update if residual.pre_norm else residual.norm(x + update)
+
+
+def feed_forward(layer: EncoderLayer | PBDLayer, x: Tensor) -> Tensor:
+    inner = layer.ffn.activation(layer.ffn.fc1(enter(layer.ffn_residual, x)))
+    return leave(layer.ffn_residual, x, layer.ffn.fc2(inner))
+
+
+def slow_encoder(model: PBD, source: list[int]) -> list[list[Tensor]]:
+    """What enters each block, position by position, and last what leaves the last block."""
+    states = [list(model.encoder.embedding(torch.tensor([source]))[0])]
+    for layer in model.encoder.layers:
+        entering = [enter(layer.self_attn_residual, x) for x in states[-1]]
+        seen = [self_attention(layer.self_attn, x, entering) for x in entering]
+        left = [leave(layer.self_attn_residual, *pair) for pair in zip(states[-1], seen, strict=True)]
+        states.append([feed_forward(layer, x) for x in left])
+    return states
+
+
+def slow_logits(model: PBD, source: list[int], target: list[int], future: bool, copied_from: int) -> Tensor:
+    """For output N, block l looks at inputs 1 .. N and at encoder states of source positions N + 1 to the end."""
+    encoder = slow_encoder(model, source)
+    memory = [model.encoder.norm(x) for x in encoder[-1]]
+    inputs = [EOS, *target[:-1]]
+    states = list(model.decoder.embedding(torch.tensor([inputs]))[0])
+    for number, layer in enumerate(model.decoder.layers):
+        segments = layer.segments.weight if layer.segments is not None else torch.zeros(2, states[0].numel())
+        states = [x + segments[GENERATED] for x in states]
+        after = []
+        for n in range(1, len(inputs) + 1):
+            visible = states[:n]
+            if future:
+                visible = visible + [x + segments[COPIED] for x in encoder[number + copied_from][n:]]
+            visible = [enter(layer.self_attn_residual, x) for x in visible]
+            x = leave(layer.self_attn_residual, states[n - 1], self_attention(layer.self_attn, visible[n - 1], visible))
+            seen = cross_attention(layer.cross_attn, enter(layer.cross_attn_residual, x), memory)
+            after.append(feed_forward(layer, leave(layer.cross_attn_residual, x, seen)))
+        states = after
+    table = model.decoder.token_head.weight if model.decoder.token_head is not None else None
+    features = torch.stack([model.decoder.norm(x) for x in states])
+    return features @ (model.decoder.embedding.tokens.weight if table is None else table).T
+
+
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+@pytest.mark.parametrize(("source_length", "target_length"), [(3, 6), (5, 5), (7, 4), (1, 3)])
+def test_logits_are_those_of_the_paper_written_out(
+    options: dict[str, Any], source_length: int, target_length: int
+) -> None:
+    model = toy_pbd(**options).double()
+    source, target = ([*range(4, 3 + n), EOS] for n in (source_length, target_length))
+    with torch.no_grad():
+        found = model(torch.tensor([source]), None, shifted([target]))[0][0]
+        copied_from = int(options.get("future_states") == "output")
+        expected = slow_logits(model, source, target, not options.get("no_future"), copied_from)
+    torch.testing.assert_close(found, expected, atol=1e-9, rtol=0)
+
+
+@given(st.lists(st.lists(st.integers(4, 9), max_size=6), min_size=1, max_size=3), st.integers(1, 8), st.booleans())
+@thorough
+def test_the_mask_is_the_plain_construction(sources: list[list[int]], length: int, left: bool) -> None:
+    rows = [[*source, EOS] for source in sources]
+    tokens = left_padded(rows) if left else rows_to_tensor(rows)
+    real = tokens.ne(PAD).long()
+    mask = join_masks(generated_mask(0, length), future_mask(real.cumsum(1) * real, 0, length))
+    assert mask[:, 0].tolist() == [slow_mask(row, length) for row in tokens.tolist()]
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 5), (2, 3), (3, 5)])
+def test_masks_can_begin_anywhere(start: int, stop: int) -> None:
+    places = torch.tensor([[1, 2, 3, 4], [0, 0, 1, 2]])
+    assert generated_mask(start, stop).equal(generated_mask(0, 5)[start:stop, :stop])
+    assert future_mask(places, start, stop).equal(future_mask(places, 0, 5)[:, :, start:stop])
+
+
+# --- one step at a time
+
+
+def stepwise(model: PBD, source: Tensor, previous: Tensor, beams: int, seed: int = 1) -> None:
+    """Decode random prefixes as beam search does, and compare every step with the full forward of its prefix.
+
+    Between two steps each row goes on from a random row of its sentence; on the way a sentence is dropped.
+    """
+    random = torch.Generator().manual_seed(seed)
+    sentences, width = source.size(0), previous.size(1)
+    encoded = model.encoder(source)
+    order = torch.arange(sentences).repeat_interleave(beams)
+    encoded = model.encoder.reorder_encoder_out(encoded, order)
+    owner, prefix = order, previous[:, :1].repeat_interleave(beams, 0)
+    state: dict[str, Any] = {}
+    for step in range(1, width + 1):
+        logits = model.decoder(prefix, encoded, state)[0]
+        assert logits.size(1) == 1
+        full = model(source[owner], None, prefix)[0]
+        torch.testing.assert_close(logits[:, 0], full[:, -1], atol=1e-5, rtol=0)
+        alive = [s for s in owner.unique().tolist() if not (step == 3 and s == 1)]
+        rows = {s: (owner == s).nonzero()[:, 0] for s in alive}
+        kept = torch.cat([rows[s][torch.randint(len(rows[s]), (beams,), generator=random)] for s in alive])
+        owner, prefix = owner[kept], prefix[kept]
+        following = torch.randint(4, 24, (len(kept), 1), generator=random)
+        prefix = torch.cat([prefix, following], 1)
+        model.decoder.reorder_incremental_state_scripting(state, kept)
+        encoded = model.encoder.reorder_encoder_out(encoded, kept)
+
+
+@pytest.mark.parametrize("beams", [1, 5])
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+@torch.no_grad()
+def test_a_step_is_the_end_of_the_full_forward(options: dict[str, Any], beams: int) -> None:
+    rows = outputs(4, seed=1)
+    for source in (rows_to_tensor(rows), left_padded(rows)):
+        stepwise(toy_pbd(**options), source, shifted(outputs(4, seed=2, shortest=8)), beams)
+
+
+@pytest.mark.parametrize("beams", [1, 5])
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+def test_beam_search_scores_are_those_of_teacher_forcing(options: dict[str, Any], beams: int) -> None:
+    model, task = toy_pbd(**options), toy_task()
+    rows = outputs(5, seed=3)
+    source = left_padded(rows)
+    generator = SequenceGenerator([model], task.target_dictionary, beam_size=beams, max_len_b=14)
+    found = generator.generate([model], {"net_input": {"src_tokens": source, "src_lengths": source.ne(PAD).sum(1)}})
+    lengths = set()
+    for row, hypotheses in zip(rows, found, strict=True):
+        assert len(hypotheses) == beams
+        for hypothesis in hypotheses:
+            tokens = hypothesis["tokens"].tolist()
+            lengths.add(len(tokens))
+            with torch.no_grad():
+                scores = model(torch.tensor([row]), None, shifted([tokens]))[0].log_softmax(2)[0]
+            expected = scores.gather(1, hypothesis["tokens"][:, None])[:, 0]
+            # each of them is the difference of two sums of 32-bit numbers
+            torch.testing.assert_close(hypothesis["positional_scores"], expected, atol=2e-5, rtol=0)
+    assert options or beams == 1 or len(lengths) > 1
+
+
+@torch.no_grad()
+def test_several_new_tokens_make_one_step() -> None:
+    model, source = toy_pbd(), rows_to_tensor(outputs(3, seed=1))
+    previous = shifted(outputs(3, seed=2, shortest=6, longest=6))
+    state: dict[str, Any] = {}
+    encoded = model.encoder(source)
+    parts = [model.decoder(previous[:, :stop], encoded, state)[0] for stop in (2, 3, 6)]
+    assert [part.size(1) for part in parts] == [2, 1, 3]
+    torch.testing.assert_close(torch.cat(parts, 1), model(source, None, previous)[0][:, :6], atol=1e-5, rtol=0)
+
+
+@torch.no_grad()
+def test_any_reordering_is_followed() -> None:
+    """Not only that of beam search: sentences out of order, some of them twice."""
+    model, source = toy_pbd(), rows_to_tensor(outputs(3, seed=1))
+    previous = shifted(outputs(3, seed=2, shortest=6, longest=6))
+    order, again = torch.tensor([2, 0, 0, 1]), torch.tensor([3, 1, 0, 3, 2])
+    state: dict[str, Any] = {}
+    encoded = model.encoder.reorder_encoder_out(model.encoder(source), order)
+    model.decoder(previous[order][:, :3], encoded, state)
+    model.decoder.reorder_incremental_state(state, again)
+    rows = order[again]
+    found = model.decoder(previous[rows][:, :4], model.encoder.reorder_encoder_out(encoded, again), state)[0]
+    torch.testing.assert_close(found[:, 0], model(source, None, previous)[0][rows, 3], atol=1e-5, rtol=0)
+
+
+@torch.no_grad()
+def test_beams_are_followed_without_incremental_state() -> None:
+    model, source = toy_pbd(), rows_to_tensor(outputs(3, seed=1))
+    previous = shifted(outputs(6, seed=2))
+    rows = torch.tensor([0, 0, 1, 1, 2, 2])
+    found = model.decoder(previous, model.encoder.reorder_encoder_out(model.encoder(source), rows))[0]
+    torch.testing.assert_close(found, model(source[rows], None, previous)[0], atol=1e-5, rtol=0)
+
+
+def test_a_source_is_projected_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, task = toy_pbd(), toy_task()
+    rows: list[int] = []
+    for cls, name in ((SelfAttention, "project_source"), (CrossAttention, "project")):
+        original = getattr(cls, name)
+
+        def counted(self: nn.Module, x: Tensor, original: Any = original) -> KeysValues:
+            rows.append(x.size(0))
+            return original(self, x)
+
+        monkeypatch.setattr(cls, name, counted)
+    source = rows_to_tensor(outputs(3, seed=1))
+    generator = SequenceGenerator([model], task.target_dictionary, beam_size=5, max_len_b=10)
+    generator.generate([model], {"net_input": {"src_tokens": source, "src_lengths": source.ne(PAD).sum(1)}})
+    assert rows == [3] * 4  # two blocks, each for self-attention and for cross-attention
+
+
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+@torch.no_grad()
+def test_neither_padding_nor_the_batch_changes_a_row(options: dict[str, Any]) -> None:
+    model, rows, targets = toy_pbd(**options).double(), outputs(4, seed=5), outputs(4, seed=6)
+    previous = shifted(targets)
+    right, left = (model(source, None, previous)[0] for source in (rows_to_tensor(rows), left_padded(rows)))
+    for i, (row, target) in enumerate(zip(rows, targets, strict=True)):
+        alone = model(torch.tensor([row]), None, shifted([target]))[0][0]
+        for together in (right, left):
+            torch.testing.assert_close(together[i, : len(target)], alone, atol=1e-9, rtol=0)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=12))
+@thorough
+def test_grouped_rows_spell_out_the_same_sentences(sentences: list[int]) -> None:
+    kept, beams = grouped(sentences)
+    assert [sentence for sentence in kept for _ in range(beams)] == sentences
+
+
+# --- what each option builds
+
+
+def parameters(model: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def blocks(model: PBD) -> int:
+    """Everything but the tables of words."""
+    return parameters(model) - sum(p.numel() for p in {model.encoder.embedding.tokens.weight} | tables(model))
+
+
+def tables(model: PBD) -> set[nn.Parameter]:
+    head = model.decoder.token_head
+    return {model.decoder.embedding.tokens.weight} | ({head.weight} if head is not None else set())
+
+
+def test_shared_parameters_are_half_of_two_stacks_and_cross_attention() -> None:
+    own = toy_pbd(no_future=True, no_sharing=True)
+    shared = toy_pbd(no_future=True)
+    encoder = parameters(own.encoder.layers)
+    cross = sum(parameters(layer.cross_attn) + parameters(layer.cross_attn_residual) for layer in own.decoder.layers)
+    assert blocks(own) == 2 * encoder + cross
+    assert blocks(shared) == encoder + cross
+    assert blocks(toy_pbd()) == encoder + cross + 2 * 2 * 16  # two segments a block
+
+
+def test_sharing_is_by_identity_and_leaves_cross_attention() -> None:
+    model = toy_pbd(normalize_before=True, learned_pos=True)
+    assert model.encoder.embedding is model.decoder.embedding and model.encoder.norm is model.decoder.norm
+    for own, other in zip(model.decoder.layers, model.encoder.layers, strict=True):
+        shared = {name for name, part in own.named_children() if part is getattr(other, name, None)}
+        assert shared == {"self_attn", "self_attn_residual", "ffn", "ffn_residual"}
+        assert {name for name, _ in own.named_children()} - shared == {"cross_attn", "cross_attn_residual", "segments"}
+
+
+def test_nothing_is_shared_without_sharing() -> None:
+    model = toy_pbd(no_sharing=True, normalize_before=True)
+    assert {id(p) for p in model.encoder.parameters()}.isdisjoint(id(p) for p in model.decoder.parameters())
+
+
+def test_saved_weights_are_the_same_after_loading() -> None:
+    model, other = toy_pbd(seed=1), toy_pbd(seed=2)
+    other.load_state_dict(model.state_dict())
+    source, previous = rows_to_tensor(outputs(3, seed=1)), shifted(outputs(3, seed=2))
+    assert model(source, None, previous)[0].equal(other(source, None, previous)[0])
+    assert other.encoder.layers[0].ffn is other.decoder.layers[0].ffn
+
+
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+def test_every_parameter_learns(options: dict[str, Any]) -> None:
+    model = toy_pbd(**options).train()
+    targets = outputs(6, seed=2)
+    logits = model(rows_to_tensor(outputs(6, seed=1, shortest=5)), None, shifted(targets))[0]
+    F.cross_entropy(logits.flatten(0, 1), rows_to_tensor(targets).flatten(), ignore_index=PAD).backward()
+    assert [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()] == []
+
+
+@pytest.mark.parametrize("rate", ["dropout", "attention_dropout", "activation_dropout", "future_dropout"])
+def test_every_dropout_rate_acts_in_training_only(rate: str) -> None:
+    model = toy_pbd(**{rate: 0.5}).train()
+    source, previous = rows_to_tensor(outputs(4, seed=1, shortest=6)), shifted(outputs(4, seed=2))
+    assert not model(source, None, previous)[0].equal(model(source, None, previous)[0])
+    model.eval()
+    assert model(source, None, previous)[0].equal(model(source, None, previous)[0])
+
+
+@torch.no_grad()
+def test_future_dropout_hides_a_token_from_all_blocks_and_outputs() -> None:
+    """Where every token is hidden, the model is the one that looks at nothing that is copied."""
+    model = toy_pbd(future_dropout=0.999).train()
+    source, previous = rows_to_tensor(outputs(4, seed=1)), shifted(outputs(4, seed=2))
+    torch.manual_seed(1)
+    hidden = model(source, None, previous)[0]
+    model.decoder.future = False
+    torch.testing.assert_close(hidden, model(source, None, previous)[0], atol=1e-5, rtol=0)
+
+
+@torch.no_grad()
+def test_the_future_is_seen_and_nothing_before_it() -> None:
+    """Without cross-attention, output N depends on source position j just if j > N."""
+    model = toy_pbd(layers=1).double()
+    model.decoder.layers[0].cross_attn.out_proj.weight.zero_()
+    source = torch.tensor([[4, 5, 6, 7, EOS]])
+    previous = torch.tensor([[EOS, 8, 9, 10, 11, 12]])
+    before = model(source, None, previous)[0]
+    for j in range(5):
+        changed = source.clone()
+        changed[0, j] = 20
+        moved = (model(changed, None, previous)[0] - before).abs().amax(2)[0] > 1e-12
+        assert moved.tolist() == [n < j + 1 for n in range(1, 7)], j
+
+
+def test_half_precision_is_close() -> None:
+    model = toy_pbd()
+    source, previous = rows_to_tensor(outputs(3, seed=1)), shifted(outputs(3, seed=2))
+    with torch.no_grad():
+        full = model(source, None, previous)[0].log_softmax(2)
+        half = model.to(torch.bfloat16)
+        encoded, state = half.encoder(source), {}
+        steps = [half.decoder(previous[:, :stop], encoded, state)[0] for stop in range(1, previous.size(1) + 1)]
+        real = previous.ne(PAD)
+        found = torch.cat(steps, 1).float().log_softmax(2)
+    assert (found - full)[real].abs().max() < 0.5
+
+
+@pytest.mark.parametrize(("name", "changes"), PRESETS.items())
+def test_a_preset_changes_what_it_says_and_keeps_what_was_asked(name: str, changes: dict[str, int]) -> None:
+    from fairseq.models import ARCH_CONFIG_REGISTRY
+
+    asked = SimpleNamespace(layers=7)
+    ARCH_CONFIG_REGISTRY[name](asked)
+    assert vars(asked) == {**changes, "layers": 7}
+    assert {f.name for f in dataclasses.fields(PBDConfig)} >= set(changes)
+
+
+def test_the_tables_may_be_of_two_dictionaries_where_nothing_is_shared() -> None:
+    task = toy_task(toy_dictionary(30), toy_dictionary(20))
+    model = toy_pbd(task, no_sharing=True)
+    assert model.encoder.embedding.tokens.num_embeddings == 34
+    assert model(torch.tensor([[33, EOS]]), None, torch.tensor([[EOS, 4]]))[0].shape == (1, 2, 24)
+
+
+def test_positions_are_those_that_were_asked_for() -> None:
+    for options in ({}, {"no_sharing": True}):
+        model = toy_pbd(max_source_positions=30, max_target_positions=50, **options)
+        assert model.max_positions() == (30, 50)
+        assert model.max_decoder_positions() == 50
+
+
+REFUSED = {
+    "--layers must be at least 1, but is 0": {"layers": 0},
+    r"--future-dropout must be in \[0, 1\), but is 1.0": {"future_dropout": 1.0},
+    "--no-segments does nothing beside --no-future": {"no_future": True, "no_segments": True},
+    "--future-dropout does nothing beside --no-future": {"no_future": True, "future_dropout": 0.1},
+    "--future-states does nothing beside --no-future": {"no_future": True, "future_states": "output"},
+    "width 16 is not a multiple of 3 heads": {"attention_heads": 3},
+}
+
+
+@pytest.mark.parametrize(("message", "options"), REFUSED.items())
+def test_a_wrong_option_is_refused_by_name(message: str, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=message):
+        toy_pbd(**options)
+
+
+def test_two_dictionaries_cannot_be_shared() -> None:
+    task = toy_task(toy_dictionary(30), toy_dictionary(20))
+    with pytest.raises(UserError, match=r"shares its embeddings .* --joined-dictionary, or add --no-sharing"):
+        toy_pbd(task)
+    with pytest.raises(UserError, match="--share-all-embeddings needs one dictionary"):
+        toy_pbd(task, no_sharing=True, share_all_embeddings=True)
+
+
+def test_targets_padded_on_the_left_are_refused() -> None:
+    with pytest.raises(UserError, match="--left-pad-target moves the outputs"):
+        toy_pbd(toy_task(left_pad_target=True))
+
+
+def test_weights_of_another_dictionary_are_refused() -> None:
+    weights = toy_pbd(toy_task(toy_dictionary(30))).state_dict()
+    with pytest.raises(UserError, match=r"the checkpoint has a encoder table of 34 symbols, but .* one of 24"):
+        toy_pbd().load_state_dict(weights)
+
+
+def test_alignments_are_refused() -> None:
+    generation = SimpleNamespace(print_alignment="hard", beam=5)
+    with pytest.raises(UserError, match="--print-alignment needs attention weights"):
+        toy_pbd().prepare_for_inference_(SimpleNamespace(generation=generation))
