@@ -1,0 +1,316 @@
+"""``lev-plugins distill``: a data folder, or a text, with the targets that a teacher writes."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from fairseq.data import Dictionary
+from fairseq.dataclass.configs import GenerationConfig
+from tqdm import tqdm
+
+from lev_plugins import checkpoints
+from lev_plugins.data.binarise import load_dictionary
+from lev_plugins.data.distillation import (
+    Account,
+    Part,
+    Shard,
+    Store,
+    copy_rest,
+    cut_into_shards,
+    distilled,
+    find_parts,
+    fingerprint,
+    write_targets,
+)
+from lev_plugins.errors import explained, require
+from lev_plugins.files import all_or_nothing, all_or_nothing_folder, require_free
+from lev_plugins.generators.teacher import Teacher
+
+NAME = "distill"
+HELP = "replace the targets of a data folder by what a teacher writes; stopped and started again, it goes on"
+
+SEARCH = ["beam", "lenpen", "unkpen", "max_len_a", "max_len_b", "min_len", "no_repeat_ngram_size"]
+PIECES = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # that fairseq can put together
+RECORD = "distill.json"  # in the folder that is made; of a text FILE it is FILE.json
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("data", metavar="DATA", type=Path, help="folder of the binarised data")
+    add("--path", metavar="FILE", required=True, help="checkpoint of the teacher, or several as an ensemble: A.pt:B.pt")
+    result = parser.add_mutually_exclusive_group(required=True)
+    result.add_argument("--dest", metavar="DIR", type=Path, help="folder to make: DATA with other targets")
+    result.add_argument("--text", metavar="FILE", type=Path, help="text to write: the targets, a line for a line")
+    add("--post-process", choices=PIECES, help="with --text: put words together from their pieces")
+    add("--split", default="train", help="what to decode; train stands for train, train1, ... (default: train)")
+    add("-s", "--source-lang", metavar="SUFFIX", help="suffix of the sources (default: as the teacher was trained)")
+    add("-t", "--target-lang", metavar="SUFFIX", help="suffix of the targets (default: as the teacher was trained)")
+    for name in SEARCH:
+        field = next(field for field in fields(GenerationConfig) if field.name == name)
+        flag, meaning = f"--{name.replace('_', '-')}", field.metadata["help"]
+        add(flag, metavar="X", type=field.type, default=field.default, help=meaning)
+    add("--model-overrides", metavar="DICT", default="{}", help="settings of the teacher to change, as in fairseq")
+    add("--max-tokens", metavar="N", type=int, default=4096, help="tokens in a batch")
+    add("--shard-size", metavar="N", type=int, default=2000, help="sentences that are decoded, and kept, together")
+    add("--processes", metavar="N", type=int, help="how many decode at a time (default: one a GPU, or one)")
+    add("--cpu", action="store_true", help="use no GPU")
+    add("--fp16", action="store_true", help="decode in half precision")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a process needs to know."""
+
+    teacher: list[Path]
+    overrides: dict[str, Any]
+    search: dict[str, Any]
+    max_tokens: int
+    gpus: int
+    fp16: bool
+    store: Store
+    shards: list[Shard]
+
+
+def run(args: argparse.Namespace) -> int:
+    check_arguments(args)
+    teacher = [Path(path) for path in args.path.split(":")]
+    overrides = read_overrides(args.model_overrides)
+    source, target = languages(args, teacher[0], overrides)
+    overrides |= {"data": str(args.data), "source_lang": source, "target_lang": target}
+    dictionary = load_dictionary(args.data / f"dict.{target}.txt")
+    parts = find_parts(args.data, args.split, source, target, dictionary)
+    settings = settings_of(args, teacher, parts, overrides)
+    output = args.dest or args.text
+    store = Store(output.with_name(f"{output.name}.shards"))
+    if made_before(args, settings):
+        shutil.rmtree(store.folder, ignore_errors=True)
+        sys.stdout.write(f"{output} is complete: there is nothing to do\n")
+        return 0
+    with store.locked():
+        keep_to(store, settings)
+        shards = cut_into_shards(parts, args.shard_size)
+        gpus = 0 if args.cpu else torch.cuda.device_count()
+        search = {name: getattr(args, name) for name in SEARCH}
+        job = Job(teacher, overrides, search, args.max_tokens, gpus, args.fp16, store, shards)
+        decode(job, args.processes or max(1, gpus))
+        account = put_together(args, settings, job, parts, dictionary)
+        shutil.rmtree(store.folder)
+    sys.stdout.write(report(output, account))
+    return 0
+
+
+def check_arguments(args: argparse.Namespace) -> None:
+    require(args.data.is_dir(), f"there is no folder {args.data}")
+    for name in ("beam", "max_tokens", "shard_size", "processes"):
+        number = getattr(args, name)
+        flag = f"--{name.replace('_', '-')}"
+        require(number is None or number >= 1, f"{flag} must be at least 1, but is {number}")
+    require(args.text is not None or args.post_process is None, "--post-process goes with --text")
+
+
+def read_overrides(text: str) -> dict[str, Any]:
+    try:
+        found = ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        found = None
+    require(isinstance(found, dict), f"--model-overrides must be like {{'max_source_positions': 2000}}, but is {text}")
+    return dict(found)
+
+
+def languages(args: argparse.Namespace, teacher: Path, overrides: dict[str, Any]) -> tuple[str, str]:
+    """Suffixes of source and target: those given, or else those that the teacher was trained with."""
+    state = checkpoints.load(teacher)
+    task = state["cfg"]["task"] if state.get("cfg") else vars(state["args"])
+    found = []
+    for name in ("source_lang", "target_lang"):
+        suffix = getattr(args, name) or overrides.get(name) or task.get(name)
+        require(
+            suffix is not None,
+            f"{teacher} does not say from what to what it translates: give --source-lang and --target-lang",
+        )
+        found.append(suffix)
+    return found[0], found[1]
+
+
+# ---- what the result depends on ----------------------------------------------------------------------------------
+
+
+def settings_of(
+    args: argparse.Namespace, teacher: list[Path], parts: list[Part], overrides: dict[str, Any]
+) -> dict[str, Any]:
+    """All that decides what is written; a shard that was decoded under other settings is never used.
+
+    Not the size of batches, the number of processes and the kind of machine: they change the rounding of a score, and
+    where a sentence without end is cut off (fairseq's --max-len-a goes by the longest source of a batch), no more.
+    """
+    files = [path for part in parts for path in sorted(args.data.glob(f"{part.name}.*"))]
+    own = {name: value for name, value in overrides.items() if name != "data"}
+    return {
+        "DATA": fingerprint([*files, *sorted(args.data.glob("dict.*.txt"))]),
+        "teacher": fingerprint(teacher),
+        "--split": args.split,
+        "--shard-size": args.shard_size,
+        "--model-overrides": repr(own),
+        "--fp16": args.fp16,
+        "--post-process": args.post_process,
+        **{f"--{name.replace('_', '-')}": getattr(args, name) for name in SEARCH},
+    }
+
+
+def record_of(args: argparse.Namespace) -> Path:
+    return args.dest / RECORD if args.dest else args.text.with_name(f"{args.text.name}.json")
+
+
+def made_before(args: argparse.Namespace, settings: dict[str, Any]) -> bool:
+    output, record = args.dest or args.text, record_of(args)
+    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+        return False
+    require(
+        record.is_file() and json.loads(record.read_text("utf-8"))["settings"] == settings,
+        f"{output} is there, and was not made from this data by this teacher with these flags: name another "
+        f"{'--dest' if args.dest else '--text'}",
+    )
+    return True
+
+
+def keep_to(store: Store, settings: dict[str, Any]) -> None:
+    path = store.folder / "settings.json"
+    if path.exists():
+        before = json.loads(path.read_text("utf-8"))
+        changed = [name for name, value in settings.items() if before.get(name) != value]
+        require(
+            not changed,
+            f"{store.folder} was begun with another {' and another '.join(changed)}: remove it to begin anew",
+        )
+        return
+    with all_or_nothing(path) as file:
+        file.write(json.dumps(settings, indent=1).encode())
+
+
+# ---- decoding ----------------------------------------------------------------------------------------------------
+
+
+def decode(job: Job, processes: int) -> None:
+    missing = job.store.missing(job.shards)
+    total = sum(shard.stop - shard.start for shard in job.shards)
+    # disable=None: shown on a terminal only
+    with tqdm(total=total, unit="sentence", disable=None) as progress:
+        progress.update(total - sum(shard.stop - shard.start for shard in missing))
+        if processes == 1 or len(missing) <= 1:
+            for shard in decode_share(job, missing, 0):
+                progress.update(shard.stop - shard.start)
+        else:
+            decode_together(job, missing, min(processes, len(missing)), progress)
+
+
+def decode_share(job: Job, shards: list[Shard], rank: int) -> Iterator[Shard]:
+    """Decodes one shard after the other, on the GPU of this process."""
+    if not shards:
+        return
+    device = f"cuda:{rank % job.gpus}" if job.gpus else "cpu"
+    teacher = Teacher(job.teacher, job.overrides, job.search, device, job.fp16)
+    datasets = {part: teacher.dataset(part) for part in dict.fromkeys(shard.part for shard in shards)}
+    for shard in shards:
+        started = time.perf_counter()
+        rows = teacher.write(datasets[shard.part], range(shard.start, shard.stop), job.max_tokens)
+        job.store.write(shard, rows, time.perf_counter() - started)
+        yield shard
+
+
+def decode_together(job: Job, shards: list[Shard], processes: int, progress: tqdm) -> None:
+    context = multiprocessing.get_context("spawn")  # a forked process cannot use a GPU
+    workers = [
+        context.Process(target=worker, args=(job, shards[rank::processes], rank), daemon=True)
+        for rank in range(processes)
+    ]
+    for process in workers:
+        process.start()
+    open_shards = set(shards)
+    while open_shards and any(process.is_alive() for process in workers):
+        time.sleep(0.2)
+        for shard in open_shards - set(job.store.missing(shards)):
+            open_shards.remove(shard)
+            progress.update(shard.stop - shard.start)
+    for process in workers:
+        process.join()
+    require(
+        all(process.exitcode == 0 for process in workers),
+        "a decoding process failed, as told above; what is finished is kept: start the same command again",
+    )
+
+
+def worker(job: Job, shards: list[Shard], rank: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too
+    threading.Thread(target=die_with_parent, daemon=True).start()
+    try:
+        for _ in decode_share(job, shards, rank):
+            pass
+    except Exception as error:
+        _, hint = explained(error)
+        if hint is None:
+            raise
+        sys.stderr.write(f"lev-plugins: error: {hint}\n")
+        sys.exit(2)
+
+
+def die_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+# ---- the result --------------------------------------------------------------------------------------------------
+
+
+def put_together(
+    args: argparse.Namespace,
+    settings: dict[str, Any],
+    job: Job,
+    parts: list[Part],
+    dictionary: Dictionary,
+) -> Account:
+    account = Account(0, {}, 0.0)
+    targets = distilled(job.store, parts, job.shards, dictionary, account)
+    if args.dest:
+        require_free(args.dest, "--dest")
+        with all_or_nothing_folder(args.dest) as folder:
+            copy_rest(args.data, folder, parts)
+            for part, rows in targets:
+                write_targets(rows, folder / Path(part.target).name, len(dictionary))
+            write_record(folder / RECORD, settings, account)
+    else:
+        with all_or_nothing(args.text) as file:
+            for _, rows in targets:
+                for row in rows:
+                    file.write(f"{dictionary.string(row, args.post_process)}\n".encode())
+            write_record(record_of(args), settings, account)
+    return account
+
+
+def write_record(path: Path, settings: dict[str, Any], account: Account) -> None:
+    with all_or_nothing(path) as file:
+        file.write(json.dumps({**asdict(account), "settings": settings}, indent=1).encode() + b"\n")
+
+
+def report(output: Path, account: Account) -> str:
+    said = f"{output}: {account.lines:,} targets, {account.lines - account.kept:,} of them by the teacher in "
+    said += f"{account.seconds / 60:.1f} minutes of decoding (summed over processes)\n"
+    for part, lines in account.kept_reference.items():
+        shown = ", ".join(f"{line:,}" for line in lines[:10]) + (" ..." if len(lines) > 10 else "")
+        said += f"{len(lines):,} of {part} too long for the teacher keep their reference: line {shown}\n"
+    return said

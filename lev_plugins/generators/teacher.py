@@ -1,0 +1,75 @@
+"""A model of any task that writes new targets for a training set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq import checkpoint_utils, utils
+from fairseq.data import FairseqDataset
+from fairseq.dataclass.configs import GenerationConfig
+
+from lev_plugins.errors import UserError
+
+
+class Teacher:
+    """Checkpoints with their own task, turned to another data folder."""
+
+    def __init__(
+        self, paths: list[Path], overrides: dict[str, Any], search: dict[str, Any], device: str, fp16: bool = False
+    ):
+        # no scoring of the teacher's own training
+        overrides = {"eval_bleu": False, **overrides}
+        try:
+            self.models, _, self.task = checkpoint_utils.load_model_ensemble_and_task(
+                [str(path) for path in paths], arg_overrides=overrides
+            )
+        except RuntimeError as error:
+            if "size mismatch" not in str(error):
+                raise
+            raise UserError(
+                f"{paths[0]} does not fit the dictionaries in {overrides['data']}: a teacher writes for the dict.*.txt "
+                "files that it was trained with"
+            ) from error
+        self.device = torch.device(device)
+        options = GenerationConfig(**search)
+        for model in self.models:
+            model.eval().to(self.device, torch.half if fp16 else None)
+            model.prepare_for_inference_(SimpleNamespace(generation=options))
+        self.generator = self.task.build_generator(self.models, options)
+        self.max_positions = utils.resolve_max_positions(
+            self.task.max_positions(), *(model.max_positions() for model in self.models)
+        )
+
+    def dataset(self, split: str) -> FairseqDataset:
+        self.task.load_dataset(split)
+        return self.task.dataset(split)
+
+    def write(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> list[list[int] | None]:
+        """What it makes of each sentence, </s> included; None of one that is too long for it."""
+        found: dict[int, list[int]] = {}
+        for batch in self.batches(dataset, indices, max_tokens):
+            sample = dataset.collater([dataset[index] for index in batch])
+            sample = utils.move_to_cuda(sample, self.device)  # whatever its name says
+            hypotheses = self.task.inference_step(self.generator, self.models, sample)
+            for index, best in zip(sample["id"].tolist(), hypotheses, strict=True):
+                found[index] = self.plain(best[0]["tokens"].tolist())
+        return [found.get(index) for index in indices]
+
+    def batches(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> list[Any]:
+        """Sentences of like length together; one of more than ``max_tokens`` is a batch by itself."""
+        by_length = np.array(sorted(indices, key=dataset.num_tokens))
+        fitting, _ = dataset.filter_indices_by_size(by_length, self.max_positions)
+        alone = [dataset.num_tokens(index) > max_tokens for index in fitting]
+        together = [index for index, single in zip(fitting, alone, strict=True) if not single]
+        batches = [[index] for index, single in zip(fitting, alone, strict=True) if single]
+        if together:
+            batches += dataset.batch_by_size(np.array(together), max_tokens=max_tokens, required_batch_size_multiple=1)
+        return batches
+
+    def plain(self, tokens: list[int]) -> list[int]:
+        words = self.task.target_dictionary
+        return [token for token in tokens if token not in (words.bos(), words.pad(), words.eos())] + [words.eos()]

@@ -1,0 +1,391 @@
+"""``lev-plugins distill`` in this process: what it writes, what it keeps, what it refuses."""
+
+from __future__ import annotations
+
+import doctest
+import io
+import json
+import multiprocessing
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fairseq import options
+from fairseq.data import Dictionary, data_utils
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+from lev_plugins import checkpoints
+from lev_plugins.cli import distill
+from lev_plugins.cli.main import main
+from lev_plugins.data import distillation
+from lev_plugins.generators.teacher import Teacher
+from tests.teachers import LEVT, TRANSFORMER, write_teacher
+
+LONG = 7  # of the 30 training sentences, the line that is too long for the teacher
+WORDS = [f"w{number}" for number in range(12)]
+SHORT = ["--max-len-b", 8, "--beam", 2]
+
+
+def write_text(folder: Path) -> None:
+    draw = random.Random(1)
+    folder.mkdir()
+    for part, lines in (("real", 30), ("more", 11), ("test", 4)):
+        text = [draw.choices(WORDS, k=draw.randint(1, 9)) for _ in range(lines)]
+        if part == "real":
+            text[LONG - 1] = WORDS * 3
+        for side, change in (("en", 1), ("mt", 2), ("de", -1)):
+            (folder / f"{part}.{side}").write_text("".join(f"{' '.join(words[::change])}\n" for words in text))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two parts for training, with drafts; a dictionary for all."""
+    folder = tmp_path_factory.mktemp("distill")
+    write_text(folder / "text")
+    words = ["prepare", "-s", "en", "-d", "mt", "-t", "de", "--joined-dictionary", "--dest", folder / "data"]
+    for split, name in (("train", "real"), ("extra-train", "more"), ("test", "test")):
+        words += [f"--{split}-prefix", folder / "text" / name]
+    assert main([str(word) for word in words]) == 0
+    return folder / "data"
+
+
+@pytest.fixture(scope="module")
+def teacher(data: Path) -> Path:
+    lengths = ["--max-source-positions", 20, "--max-target-positions", 20]
+    return write_teacher(data.parent / "teacher.pt", data, *TRANSFORMER, *lengths, "-s", "en", "-t", "de")
+
+
+def run(data: Path, teacher: object, *flags: object, search: list = SHORT) -> int:
+    return main([str(word) for word in ["distill", data, "--path", teacher, "--cpu", *search, *flags]])
+
+
+def rows(folder: Path, part: str, side: str) -> list[list[int]]:
+    found = data_utils.load_indexed_dataset(f"{folder}/{part}.en-de.{side}", None)
+    return [found[i].tolist() for i in range(len(found))]
+
+
+def strings(folder: Path, part: str, side: str) -> list[str]:
+    dictionary = Dictionary.load(str(folder / "dict.de.txt"))
+    return [dictionary.string(torch.tensor(row)) for row in rows(folder, part, side)]
+
+
+def generated(data: Path, teacher: object, part: str, *flags: object) -> dict[int, str]:
+    """What fairseq-generate says of each sentence."""
+    from fairseq_cli import generate
+
+    parser = options.get_generation_parser()
+    parser.add_argument("--arch", default="wav2vec2")  # as fairseq_cli.generate does
+    words = [
+        data,
+        "--path",
+        teacher,
+        "--gen-subset",
+        part,
+        "--cpu",
+        "--required-batch-size-multiple",
+        1,
+        *SHORT,
+        *flags,
+    ]
+    cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, [str(word) for word in words]))
+    out = io.StringIO()
+    generate._main(cfg, out)
+    lines = [line.split("\t") for line in out.getvalue().splitlines() if line.startswith("H-")]
+    return {int(line[0][2:]): line[2] for line in lines}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != distill.RECORD}
+
+
+def test_worked_examples() -> None:
+    assert doctest.testmod(distillation).failed == 0
+
+
+# ---- what is written -------------------------------------------------------------------------------------------------
+
+
+def test_targets_are_what_fairseq_generate_says(
+    data: Path, teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr("sys.argv", ["fairseq"])  # where fairseq looks for --user-dir
+    assert run(data, teacher, "--dest", tmp_path / "new", "--shard-size", 8) == 0
+    task = ["--task", "translation", "-s", "en", "-t", "de", "--skip-invalid-size-inputs-valid-test"]
+    task += ["--max-source-positions", 20, "--max-target-positions", 20]
+    for part, lines in (("train", 30), ("train1", 11)):
+        expected = generated(data, teacher, part, *task)
+        found = strings(tmp_path / "new", part, "de")
+        assert len(set(expected.values())) > lines / 2  # the teacher has something to say
+        kept = {LONG - 1: strings(data, part, "de")[LONG - 1]} if part == "train" else {}
+        assert dict(enumerate(found)) == {**expected, **kept}
+        assert all(row[-1] == 2 for row in rows(tmp_path / "new", part, "de"))
+    said = capsys.readouterr().out
+    assert "new: 41 targets, 40 of them by the teacher in " in said
+    assert f"1 of train too long for the teacher keep their reference: line {LONG}\n" in said
+    account = json.loads((tmp_path / "new" / distill.RECORD).read_text())
+    assert (account["lines"], account["kept_reference"]) == (41, {"train": [LONG]})
+    assert account["seconds"] > 0
+
+
+def test_everything_but_the_targets_is_kept(data: Path, teacher: Path, tmp_path: Path) -> None:
+    assert run(data, teacher, "--dest", tmp_path / "new") == 0
+    before, after = contents(data), contents(tmp_path / "new")
+    assert before.keys() == after.keys()
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {f"{part}.en-de.de.{end}" for part in ("train", "train1") for end in ("bin", "idx")}
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_shards_batches_and_processes_decide_nothing(data: Path, teacher: Path, tmp_path: Path) -> None:
+    variants = [
+        ["--shard-size", 1000],
+        ["--shard-size", 3, "--max-tokens", 12],
+        ["--shard-size", 30, "--max-tokens", 40],
+    ]
+    made = []
+    for number, flags in enumerate(variants):
+        assert run(data, teacher, "--dest", tmp_path / str(number), *flags) == 0
+        made.append(contents(tmp_path / str(number)))
+    assert made[0] == made[1] == made[2]
+
+
+def test_a_text_in_the_order_of_the_input(data: Path, teacher: Path, tmp_path: Path) -> None:
+    text = tmp_path / "train.de"
+    assert run(data, teacher, "--dest", tmp_path / "new") == 0
+    assert run(data, teacher, "--text", text, "--shard-size", 7) == 0
+    expected = strings(tmp_path / "new", "train", "de") + strings(tmp_path / "new", "train1", "de")
+    assert text.read_text("utf-8").splitlines() == expected
+    assert json.loads((tmp_path / "train.de.json").read_text())["kept_reference"] == {"train": [LONG]}
+    joined = tmp_path / "joined"
+    assert run(data, teacher, "--dest", tmp_path / "test", "--split", "test") == 0
+    assert run(data, teacher, "--text", joined, "--split", "test", "--post-process", "letter") == 0
+    whole = [line.replace(" ", "") for line in strings(tmp_path / "test", "test", "de")]
+    assert joined.read_text("utf-8").splitlines() == whole
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "joined", "joined.json", "new", "test", "train.de", "train.de.json"
+    ]  # fmt: skip
+
+
+def test_a_teacher_that_edits_drafts_reads_them(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["fairseq"])
+    task = ["--task", "text_editing", "-s", "en", "-t", "de", "--draft-lang", "mt"]
+    editor = write_teacher(tmp_path / "editor.pt", data, *LEVT, *task, "--share-all-embeddings", seed=3)
+    assert run(data, editor, "--dest", tmp_path / "new", "--shard-size", 8, search=[]) == 0
+    found = strings(tmp_path / "new", "train1", "de")
+    assert dict(enumerate(found)) == generated(data, editor, "train1", *task)
+    assert run(data, editor, "--dest", tmp_path / "none", "--model-overrides", "{'draft_lang': None}", search=[]) == 0
+    assert strings(tmp_path / "none", "train1", "de") != found
+
+
+def test_an_ensemble(data: Path, teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["fairseq"])
+    other = write_teacher(tmp_path / "other.pt", data, *TRANSFORMER, "-s", "en", "-t", "de", seed=2)
+    both = f"{teacher}:{other}"
+    assert run(data, both, "--dest", tmp_path / "new", "--split", "test") == 0
+    found = strings(tmp_path / "new", "test", "de")
+    assert dict(enumerate(found)) == generated(data, both, "test", "--task", "translation", "-s", "en", "-t", "de")
+    assert run(data, teacher, "--dest", tmp_path / "one", "--split", "test") == 0
+    assert found != strings(tmp_path / "one", "test", "de")
+
+
+def test_other_suffixes_than_those_of_the_teachers_training(
+    data: Path, teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    renamed = tmp_path / "data"
+    renamed.mkdir()
+    for path in data.iterdir():
+        name = path.name.replace("en-de", "x-y").replace(".en.", ".x.").replace(".de.", ".y.")
+        (renamed / name).write_bytes(path.read_bytes())
+    assert run(renamed, teacher, "--dest", tmp_path / "new", "--split", "test") == 2
+    assert f"there is no dictionary {renamed}/dict.de.txt" in capsys.readouterr().err
+    flags = ["--split", "test", "-s", "x", "-t", "y"]
+    assert run(renamed, teacher, "--dest", tmp_path / "new", *flags) == 0
+    assert run(data, teacher, "--dest", tmp_path / "old", "--split", "test") == 0
+    old, new = tmp_path / "old" / "test.en-de.de.bin", tmp_path / "new" / "test.x-y.y.bin"
+    assert old.read_bytes() == new.read_bytes()
+
+
+def test_every_search_flag_reaches_the_search(data: Path, teacher: Path) -> None:
+    values = {"beam": 3, "lenpen": 0.5, "unkpen": 2.0, "max_len_a": 1.5, "max_len_b": 9, "min_len": 2}
+    values["no_repeat_ngram_size"] = 4
+    assert values.keys() == set(distill.SEARCH)
+    generator = Teacher([teacher], {"data": str(data)}, values, "cpu").generator
+    assert generator.repeat_ngram_blocker.no_repeat_ngram_size == 4
+    renamed = {"beam": "beam_size", "lenpen": "len_penalty", "unkpen": "unk_penalty"}
+    for name in values.keys() - {"no_repeat_ngram_size"}:
+        assert getattr(generator, renamed.get(name, name)) == values[name], name
+
+
+def test_half_precision(data: Path, teacher: Path, tmp_path: Path) -> None:
+    assert run(data, teacher, "--dest", tmp_path / "new", "--split", "test", "--fp16") == 0
+    half = Teacher([teacher], {"data": str(data)}, {}, "cpu", fp16=True)
+    assert {parameter.dtype for parameter in half.models[0].parameters()} == {torch.half}
+    assert len(strings(tmp_path / "new", "test", "de")) == 4
+
+
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a GPU processes may be forked, which is faster than starting them anew."""
+    context = multiprocessing.get_context("fork")
+    monkeypatch.setattr(distill.multiprocessing, "get_context", lambda kind: context)
+
+
+def test_several_processes(
+    data: Path, teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
+) -> None:
+    forked(monkeypatch)
+    flags = ["--shard-size", 5, "--dest"]
+    assert run(data, teacher, *flags, tmp_path / "alone") == 0
+    assert run(data, teacher, "--processes", 3, *flags, tmp_path / "together") == 0
+    assert contents(tmp_path / "alone") == contents(tmp_path / "together")
+    editor = write_teacher(tmp_path / "editor.pt", data, *LEVT, "-s", "en", "-t", "de", "--draft-lang", "none")
+    assert run(data, editor, "--processes", 2, *flags, tmp_path / "failed") == 2
+    said = capfd.readouterr().err.splitlines()
+    assert len(said) == 3 and all("error: --draft-lang none: there are no drafts" in line for line in said[:2])
+    assert said[2].endswith("failed, as told above; what is finished is kept: start the same command again")
+
+
+@pytest.mark.gpu
+def test_a_gpu_writes_what_a_cpu_writes(data: Path, teacher: Path, tmp_path: Path) -> None:
+    assert run(data, teacher, "--dest", tmp_path / "cpu") == 0
+    words = ["distill", data, "--path", teacher, *SHORT, "--dest", tmp_path / "gpu"]
+    assert main([str(word) for word in words]) == 0
+    assert contents(tmp_path / "cpu") == contents(tmp_path / "gpu")
+
+
+# ---- stopping and going on -------------------------------------------------------------------------------------------
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, shards: int) -> list[str]:
+    """The names of the shards that are written from here on; after so many it is as if somebody had pressed Ctrl-C."""
+    written: list[str] = []
+    write = distillation.Store.write
+
+    def counting(store: Any, shard: Any, *rest: Any) -> None:
+        if len(written) == shards:
+            raise KeyboardInterrupt
+        write(store, shard, *rest)
+        written.append(shard.file)
+
+    monkeypatch.setattr(distillation.Store, "write", counting)
+    return written
+
+
+def test_a_stop_costs_the_open_shard(
+    data: Path, teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags = ["--dest", tmp_path / "new", "--shard-size", 8]
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        stop_after(patched, 2)
+        run(data, teacher, *flags)
+    shards = tmp_path / "new.shards"
+    assert sorted(path.name for path in shards.glob("*.pt")) == ["train.0-8.pt", "train.8-16.pt"]
+    assert not (tmp_path / "new").exists()
+    written = stop_after(monkeypatch, 99)
+    assert run(data, teacher, *flags) == 0
+    assert written == ["train.16-24.pt", "train.24-30.pt", "train1.0-8.pt", "train1.8-11.pt"]
+    assert not shards.exists()
+    assert run(data, teacher, "--dest", tmp_path / "whole", "--shard-size", 8) == 0
+    assert contents(tmp_path / "new") == contents(tmp_path / "whole")
+
+
+def test_what_is_complete_is_not_made_again(
+    data: Path, teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    for flags in (["--dest", tmp_path / "new"], ["--text", tmp_path / "text"]):
+        assert run(data, teacher, *flags) == 0
+        (tmp_path / f"{flags[1].name}.shards").mkdir()  # as a stop at the very end would leave it
+        written = stop_after(monkeypatch, 0)
+        assert run(data, teacher, *flags) == 0
+        assert f"{flags[1]} is complete: there is nothing to do" in capsys.readouterr().out
+        assert written == [] and not list(tmp_path.glob("*.shards"))
+        assert run(data, teacher, *flags, "--lenpen", 2) == 2
+        said = capsys.readouterr().err
+        assert f"{flags[1]} is there, and was not made from this data by this teacher with these flags" in said
+        monkeypatch.undo()
+
+
+def test_shards_of_other_settings_are_not_used(
+    data: Path, teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    flags = ["--dest", tmp_path / "new", "--shard-size", 8]
+    with pytest.raises(KeyboardInterrupt):
+        stop_after(monkeypatch, 1)
+        run(data, teacher, *flags)
+    monkeypatch.undo()
+    other = write_teacher(tmp_path / "other.pt", data, *TRANSFORMER, "-s", "en", "-t", "de", seed=2)
+    for changed, name in (
+        ((data, teacher, *flags, "--lenpen", 2), "--lenpen"),
+        ((data, teacher, *flags, "--min-len", 2, "--unkpen", 1), "--unkpen and another --min-len"),
+        ((data, other, *flags), "teacher"),
+    ):
+        assert run(*changed) == 2
+        assert f"new.shards was begun with another {name}: remove it to begin anew" in capsys.readouterr().err
+    assert run(data, teacher, *flags, "--max-tokens", 50, "--processes", 1) == 0
+
+
+def test_one_command_at_a_time(data: Path, teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    with distillation.Store(tmp_path / "new.shards").locked():
+        assert run(data, teacher, "--dest", tmp_path / "new") == 2
+    assert f"another lev-plugins distill is at work in {tmp_path}/new.shards" in capsys.readouterr().err
+    assert run(data, teacher, "--dest", tmp_path / "new") == 0
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--beam", 0], "--beam must be at least 1, but is 0"),
+        (["--max-tokens", 0], "--max-tokens must be at least 1, but is 0"),
+        (["--shard-size", 0], "--shard-size must be at least 1, but is 0"),
+        (["--processes", 0], "--processes must be at least 1, but is 0"),
+        (["--post-process", "sentencepiece"], "--post-process goes with --text"),
+        (["--model-overrides", "[1]"], "--model-overrides must be like {'max_source_positions': 2000}, but is [1]"),
+        (["--model-overrides", "a b"], "--model-overrides must be like {'max_source_positions': 2000}, but is a b"),
+        (["--split", "valid"], "valid.en-de.de.idx: if sources and targets have other suffixes in that folder"),
+        (["--path", "no such"], "there is no checkpoint no such"),
+    ],
+)
+def test_flags_that_cannot_work(
+    data: Path, teacher: Path, tmp_path: Path, flags: list, message: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert run(data, teacher, "--dest", tmp_path / "new", *flags) == 2
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_none(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    assert run(tmp_path / "data", teacher, "--dest", tmp_path / "new") == 2
+    assert f"there is no folder {tmp_path}/data" in capsys.readouterr().err
+
+
+def test_another_dictionary(data: Path, teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    copy = tmp_path / "data"
+    copy.mkdir()
+    for path in data.iterdir():
+        (copy / path.name).write_bytes(path.read_bytes() + (b"extra 1\n" if path.suffix == ".txt" else b""))
+    assert run(copy, teacher, "--dest", tmp_path / "new") == 2
+    assert f"{teacher} does not fit the dictionaries in {copy}: a teacher writes for" in capsys.readouterr().err
+
+
+def test_a_result_that_was_not_made_here(
+    data: Path, teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    (tmp_path / "text").write_text("mine")
+    assert run(data, teacher, "--text", tmp_path / "text") == 2
+    assert f"{tmp_path}/text is there, and was not made from this data" in capsys.readouterr().err
+    assert (tmp_path / "text").read_text() == "mine"
+
+
+def test_a_teacher_that_does_not_say_what_it_translates(
+    data: Path, teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    state = checkpoints.load(teacher)
+    state["cfg"]["task"]["source_lang"] = None
+    checkpoints.save(state, tmp_path / "mute.pt")
+    assert run(data, tmp_path / "mute.pt", "--dest", tmp_path / "new") == 2
+    assert "mute.pt does not say from what to what it translates: give --source-lang" in capsys.readouterr().err
+    assert run(data, tmp_path / "mute.pt", "--dest", tmp_path / "new", "--split", "test", "-s", "en") == 0
