@@ -131,7 +131,7 @@ commands_of() { # NAME: what a stage runs, whatever the machine and the place of
     text=$("do_$1")
     text=${text//"$out"/OUT}
     text=${text//"$root"/ROOT}
-    sed -E 's/ --cpu//; s/ --distributed-world-size [0-9]+//' <<<"$text" |
+    sed -E 's/ --cpu//; s/ --(distributed-world-size|processes) [0-9]+//' <<<"$text" |
         sed -E 's/env (CUDA_VISIBLE_DEVICES|OMP_NUM_THREADS)=[0-9]+ //'
 }
 

@@ -32,7 +32,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import collect
+import logs
 
 NOT_RUN = "not yet run"
 TRANSLATED = re.compile(r"Translated ([\d,]+) sentences \([\d,]+ tokens\) in ([\d.]+)s \(([\d.]+) sentences/s")
@@ -116,7 +116,7 @@ def training(log: Path) -> dict[str, float] | None:
         return None
     seconds, updates = 0.0, 0
     first = last = None
-    for line in collect.read_text(log):
+    for line in logs.read_text(log):
         match = STAMP.match(line)
         if match is None:
             continue
@@ -145,8 +145,8 @@ def iteration_table(counts: list[int], limit: int) -> dict[str, float]:
 
 
 def read_system(folder: Path, references: list[str], args: argparse.Namespace) -> dict[str, Any]:
-    lines = collect.read_log(folder / "test.out")
-    pieces = collect.in_order(collect.hypotheses(lines), len(references))
+    lines = logs.read_log(folder / "test.out")
+    pieces = logs.in_order(logs.hypotheses(lines), len(references))
     hypotheses = segmented([join_pieces(line) for line in pieces], args.segment)
     references = segmented(references, args.segment)
     if args.metric == "rouge":
@@ -154,7 +154,7 @@ def read_system(folder: Path, references: list[str], args: argparse.Namespace) -
     else:
         scores, metric = bleu(hypotheses, references, args.bleu_tokenize)
     log = folder / "log"
-    sentences, seconds = decoding_seconds(lines + (collect.read_text(log) if log.is_file() else []))
+    sentences, seconds = decoding_seconds(lines + (logs.read_text(log) if log.is_file() else []))
     if sentences != len(references):
         raise ReportError(
             f"{folder} tells of {sentences:,} decoded sentences, but the reference has {len(references):,}: "
@@ -162,7 +162,7 @@ def read_system(folder: Path, references: list[str], args: argparse.Namespace) -
         )
     system: dict[str, Any] = {"scores": scores, "metric": metric, "sentences": sentences}
     system["ms_per_sentence"] = round(1000 * seconds / sentences, 1)
-    steps = collect.steps(lines)
+    steps = logs.steps(lines)
     if steps:
         counts = list(steps.values())
         if sorted(steps) != list(range(sentences)):
@@ -171,7 +171,7 @@ def read_system(folder: Path, references: list[str], args: argparse.Namespace) -
         system["runs"] = round(sum(counts) / sentences + 1, 3)
         system["table_of_iterations"] = iteration_table(counts, args.max_iter)
     else:  # left to right, a token is an iteration, the end of the sentence included
-        system["edits"] = system["runs"] = round(sum(map(collect.tokens, pieces)) / sentences, 3)
+        system["edits"] = system["runs"] = round(sum(map(logs.tokens, pieces)) / sentences, 3)
     return system
 
 
@@ -196,17 +196,16 @@ def hardware() -> dict[str, str]:
 
 
 def read_distillation(folder: Path) -> dict[str, Any] | None:
-    account = folder / "account.json"
-    if not account.is_file():
+    record = folder / "data" / "distill.json"
+    if not record.is_file():
         return None
-    counts = json.loads(account.read_text(encoding="utf-8"))
-    logs = [*sorted(folder.glob("shard-*.out")), *folder.glob("log")]
-    _, seconds = decoding_seconds([line for log in logs for line in collect.read_text(log)])
-    return {**counts, "decoding_minutes": round(seconds / 60, 1)}
+    account = json.loads(record.read_text(encoding="utf-8"))
+    kept = account["kept_reference"].get("train", [])
+    return {"lines": account["lines"], "kept_reference": kept, "decoding_minutes": round(account["seconds"] / 60, 1)}
 
 
 def gather(args: argparse.Namespace) -> dict[str, Any]:
-    references = collect.read_text(args.reference)
+    references = logs.read_text(args.reference)
     systems: dict[str, Any] = {}
     for name, (title, trained) in SYSTEMS.items():
         folder = args.out / name
@@ -271,11 +270,12 @@ def page(found: dict[str, Any]) -> str:
         "nothing to do. The teacher's are its output tokens. Decoding one sentence at a time, loading left out.",
     ]
     if distillation:
+        kept = len(distillation["kept_reference"])
         lines += [
             "",
-            f"Distilled: {distillation['decoded']:,} of {distillation['lines']:,} sentences in "
+            f"Distilled: {distillation['lines'] - kept:,} of {distillation['lines']:,} sentences in "
             f"{distillation['decoding_minutes']:g} minutes of decoding (summed over processes); "
-            f"{len(distillation['kept_reference']):,} too long for the teacher kept their reference.",
+            f"{kept:,} too long for the teacher kept their reference.",
         ]
     lines += ["", f"Machine: {machine['processor']}; GPUs: {machine['gpus']}; torch {machine['torch']}."]
     return "\n".join(lines) + "\n"
@@ -298,7 +298,7 @@ def main() -> int:
     parser.add_argument("--max-iter", type=int, default=10, help="--iter-decode-max-iter of the LevT tests")
     try:
         run(parser.parse_args())
-    except (ReportError, collect.LogError, OSError) as error:
+    except (ReportError, logs.LogError, OSError) as error:
         sys.stderr.write(f"report.py: error: {error}\n")
         return 2
     return 0

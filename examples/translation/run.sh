@@ -31,7 +31,7 @@ teacher-warmup   2000    ... updates until then
 teacher-flags    -       ... more flags for its fairseq-train, separated by blanks
 average          5       the teacher is the average of this many last epochs (0: the epoch of lowest valid loss)
 beam             5       beam of the distillation, and of the teacher's second test
-shards           8       pieces the distillation is cut into; one that is finished is never decoded again
+shard-size       2000    sentences that the teacher decodes together; what is finished is never decoded again
 levt-start       teacher LevT: begin with the weights of the teacher, or from scratch
 levt-updates     12000   ... updates
 levt-tokens      2048    ... tokens in a batch
@@ -58,7 +58,7 @@ END
 check_flags() {
     local name
     need_folders text out
-    need_numbers 1 shards threads tokens levt-tokens valid-every layers
+    need_numbers 1 shard-size threads tokens levt-tokens valid-every layers
     one_of levt-start teacher scratch
     one_of levt-schedule polynomial_decay inverse_sqrt
     need_numbers 0 average max-iter step-tokens
@@ -155,48 +155,10 @@ teach() { # FILE COMMAND-PREFIX... -- FLAGS...: decode with the teacher
         --no-progress-bar "$@"
 }
 
-decode_shard() { # NUMBER
-    local prefix=(env OMP_NUM_THREADS=1)
-    ((gpus)) && prefix=(env "CUDA_VISIBLE_DEVICES=$(($1 % gpus))")
-    teach "$(shard_file "$1")" "${prefix[@]}" -- --gen-subset train --beam "${opt[beam]}" \
-        --max-tokens "${opt[tokens]}" --skip-invalid-size-inputs-valid-test \
-        --distributed-world-size "${opt[shards]}" --distributed-rank "$1"
-}
-
-shard_file() {
-    echo "$out/distil/shard-$1-of-${opt[shards]}.out"
-}
-
-do_distil() {
-    local shard pid pids=() at_a_time=$((gpus ? gpus : opt[threads]))
-    for ((shard = 0; shard < opt[shards]; shard++)); do
-        [[ $listing ]] && decode_shard "$shard" && continue
-        [[ -e $(shard_file "$shard") ]] && continue
-        decode_shard "$shard" &
-        pids+=($!)
-        ((${#pids[@]} < at_a_time)) && continue
-        wait "${pids[0]}" # under `set -e` a failure ends the script here
-        pids=("${pids[@]:1}")
-    done
-    for pid in "${pids[@]}"; do wait "$pid"; done
-    collect_shards
-}
-
-collect_shards() {
-    local shard files=()
-    for ((shard = 0; shard < opt[shards]; shard++)); do files+=("$(shard_file "$shard")"); done
-    logged python "$here/collect.py" --source "$out/pieces/train.$source" --reference "$out/pieces/train.$target" \
-        --longest "${opt[longest]}" --output "$out/distil/train.$target" \
-        --account "$out/distil/account.json" "${files[@]}"
-    logged cp "$out/pieces/train.$source" "$out/distil/train.$source"
-}
-
-do_binarise_distilled() {
-    logged rm -rf "$out/binarise_distilled/data"
-    logged fairseq-preprocess --source-lang "$source" --target-lang "$target" --trainpref "$out/distil/train" \
-        --validpref "$out/pieces/valid" --testpref "$out/pieces/test" --destdir "$out/binarise_distilled/data" \
-        --srcdict "$out/binarise/data/dict.$source.txt" --tgtdict "$out/binarise/data/dict.$target.txt" \
-        --workers "${opt[threads]}"
+do_distil() { # stopped, it goes on at the shards that are open
+    logged env OMP_NUM_THREADS=1 python -m lev_plugins distill "$out/binarise/data" --path "$out/average/teacher.pt" \
+        --dest "$out/distil/data" --beam "${opt[beam]}" --max-len-a 1.2 --max-len-b 10 --max-tokens "${opt[tokens]}" \
+        --shard-size "${opt[shard-size]}" --processes $((gpus ? gpus : opt[threads])) "${device[@]}"
 }
 
 do_levt_start() {
@@ -220,7 +182,7 @@ train_levt() { # DATA FOLDER
 }
 
 do_levt() {
-    train_levt "$out/binarise_distilled/data" "$out/levt"
+    train_levt "$out/distil/data" "$out/levt"
 }
 
 do_levt_oracle() {
@@ -265,11 +227,10 @@ run_stages() {
     stage teacher binarise
     stage average teacher
     stage distil average
-    stage binarise_distilled distil
     local start=()
     [[ ${opt[levt-start]} == scratch ]] || start=(levt_start)
     [[ ${opt[levt-start]} == scratch ]] || stage levt_start average
-    stage levt binarise_distilled "${start[@]}"
+    stage levt distil "${start[@]}"
     [[ -z ${opt[also-oracle]} ]] || stage levt_oracle binarise "${start[@]}"
     stage test_greedy average
     stage test_beam average

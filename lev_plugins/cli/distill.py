@@ -206,6 +206,8 @@ def keep_to(store: Store, settings: dict[str, Any]) -> None:
 
 def decode(job: Job, processes: int) -> None:
     missing = job.store.missing(job.shards)
+    if len(missing) < len(job.shards):
+        sys.stdout.write(f"{len(job.shards) - len(missing):,} of {len(job.shards):,} shards were decoded before\n")
     total = sum(shard.stop - shard.start for shard in job.shards)
     # disable=None: shown on a terminal only
     with tqdm(total=total, unit="sentence", disable=None) as progress:

@@ -273,7 +273,7 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, shards: int) -> list[str]:
 
 
 def test_a_stop_costs_the_open_shard(
-    data: Path, teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     flags = ["--dest", tmp_path / "new", "--shard-size", 8]
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
@@ -285,6 +285,7 @@ def test_a_stop_costs_the_open_shard(
     written = stop_after(monkeypatch, 99)
     assert run(data, teacher, *flags) == 0
     assert written == ["train.16-24.pt", "train.24-30.pt", "train1.0-8.pt", "train1.8-11.pt"]
+    assert "2 of 6 shards were decoded before\n" in capsys.readouterr().out
     assert not shards.exists()
     assert run(data, teacher, "--dest", tmp_path / "whole", "--shard-size", 8) == 0
     assert contents(tmp_path / "new") == contents(tmp_path / "whole")

@@ -21,7 +21,7 @@ RECIPES = sorted(path for path in (EXAMPLE / "recipes").glob("*.sh") if path.nam
 @pytest.fixture(scope="module")
 def helpers() -> Any:
     """The scripts as modules; other examples have files of the same names."""
-    names = ("collect", "pieces", "report")
+    names = ("logs", "pieces", "report")
     before = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     sys.path.insert(0, str(EXAMPLE))
     yield types.SimpleNamespace(**{name: importlib.import_module(name) for name in names})
@@ -52,65 +52,36 @@ def log(hypotheses: dict[int, str], steps: dict[int, int] | None = None, seconds
     return "\n".join([*lines, "Generate test with beam=5: BLEU4 = 1.00, 1/1/1/1"]) + "\n"
 
 
-# ---- collect.py ----------------------------------------------------------------------------------------------------
+# ---- logs.py -------------------------------------------------------------------------------------------------------
 
 
-def distil(folder: Path, logs: list[str], source: list[str], reference: list[str], longest: int = 5) -> Any:
-    for name, lines in (("source", source), ("reference", reference)):
-        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    files = []
-    for number, text in enumerate(logs):
-        files.append(folder / f"{number}.out")
-        files[-1].write_text(text, encoding="utf-8")
-    paths = ["--source", folder / "source", "--reference", folder / "reference", "--output", folder / "distilled"]
-    return script("collect.py", *paths, "--account", folder / "account", "--longest", longest, *files)
-
-
-def test_collect_restores_the_order_over_all_shards(tmp_path: Path) -> None:
-    logs = [log({3: "▁d", 0: "▁a"}), log({2: "", 1: "▁b b\u2028"})]  # an empty output is an output
-    done = distil(tmp_path, logs, ["▁s"] * 4, ["▁r"] * 4)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "distilled").read_bytes().decode() == "▁a\n▁b b\u2028\n\n▁d\n"
-    assert json.loads((tmp_path / "account").read_text()) == {"lines": 4, "decoded": 4, "kept_reference": []}
-    assert done.stdout == "4 of 4 sentences distilled, 0 of more than 5 tokens keep their reference\n"
-
-
-def test_collect_keeps_the_reference_of_what_the_teacher_skipped(tmp_path: Path) -> None:
-    source = ["▁s", "▁s s s s s", "▁s", "▁s s s s"]
-    reference = ["▁r0", "▁r1", "▁r2 r r r r", "▁r3"]
-    done = distil(tmp_path, [log({3: "▁d", 0: "▁a"})], source, reference)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "distilled").read_text("utf-8").splitlines() == ["▁a", "▁r1", "▁r2 r r r r", "▁d"]
-    assert json.loads((tmp_path / "account").read_text())["kept_reference"] == [1, 2]
-    assert done.stdout.endswith("2 of more than 5 tokens keep their reference: 1, 2\n")
+def test_hypotheses_come_in_the_order_of_the_input(tmp_path: Path, helpers: Any) -> None:
+    path = tmp_path / "log"
+    path.write_text(log({3: "▁d", 0: "▁a", 2: "", 1: "▁b b\u2028"}), encoding="utf-8")  # an empty output is an output
+    found = helpers.logs.hypotheses(helpers.logs.read_log(path))
+    assert helpers.logs.in_order(found, 4) == ["▁a", "▁b b\u2028", "", "▁d"]
 
 
 @pytest.mark.parametrize(
-    ("logs", "message"),
+    ("text", "message"),
     [
-        ([log({0: "▁a", 2: "▁c"})], "1 of 3 sentences were not decoded: 1; decode again"),
-        ([log({0: "▁a", 1: "▁b"}), log({2: "▁c", 1: "▁b"})], "two hypotheses of sentence 1: decode with --nbest 1"),
-        ([log({0: "▁a", 1: "▁b", 2: "▁c", 7: "▁d"})], "has 3 lines, but the logs answer sentence 7"),
-        ([log({0: "▁a", 1: "▁b", 2: "▁c"}).rsplit("Generate", 1)[0]], "0.out is cut short"),
+        (log({0: "▁a", 2: "▁c"}), "1 of 3 sentences were not decoded: 1; decode again"),
+        (log({0: "▁a", 1: "▁b"}) + log({2: "▁c", 1: "▁b"}), "two hypotheses of sentence 1: decode with --nbest 1"),
+        (log({0: "▁a", 1: "▁b", 2: "▁c", 7: "▁d"}), "has 3 lines, but the log answers sentence 7"),
+        (log({0: "▁a", 1: "▁b", 2: "▁c"}).rsplit("Generate", 1)[0], "log is cut short"),
     ],
     ids=["missing", "twice", "another text", "cut short"],
 )
-def test_collect_refuses_what_does_not_add_up(tmp_path: Path, logs: list[str], message: str) -> None:
-    done = distil(tmp_path, logs, ["▁s"] * 3, ["▁r"] * 3)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert not (tmp_path / "distilled").exists()
+def test_logs_that_do_not_add_up(tmp_path: Path, helpers: Any, text: str, message: str) -> None:
+    path = tmp_path / "log"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(helpers.logs.LogError, match=message):
+        helpers.logs.in_order(helpers.logs.hypotheses(helpers.logs.read_log(path)), 3)
 
 
-def test_collect_refuses_texts_that_are_not_parallel(tmp_path: Path) -> None:
-    done = distil(tmp_path, [log({0: "▁a"})], ["▁s"], ["▁r", "▁r"])
-    assert done.returncode == 2
-    assert "--source has 1 lines and --reference 2: they must be parallel" in done.stderr
-
-
-def test_collect_names_only_some_of_many(helpers: Any) -> None:
-    with pytest.raises(helpers.collect.LogError, match=r"13 of 20 sentences.*: 7, 8, .*, 16 and 3 more; decode again"):
-        helpers.collect.in_order(dict.fromkeys(range(7), ""), 20)
+def test_only_some_of_many_are_named(helpers: Any) -> None:
+    with pytest.raises(helpers.logs.LogError, match=r"13 of 20 sentences.*: 7, 8, .*, 16 and 3 more; decode again"):
+        helpers.logs.in_order(dict.fromkeys(range(7), ""), 20)
 
 
 # ---- pieces.py -----------------------------------------------------------------------------------------------------
@@ -156,8 +127,8 @@ def test_pieces_are_the_text_again(tmp_path: Path, helpers: Any, separate: bool,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     for name in ("train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de"):
-        pieces = helpers.collect.read_text(tmp_path / "out" / name)
-        assert [helpers.report.join_pieces(line) for line in pieces] == helpers.collect.read_text(text / name)
+        pieces = helpers.logs.read_text(tmp_path / "out" / name)
+        assert [helpers.report.join_pieces(line) for line in pieces] == helpers.logs.read_text(text / name)
     assert (tmp_path / "out" / "test.reference").read_bytes() == (text / "test.de").read_bytes()
     models = {"pieces.en.model", "pieces.de.model"} if separate else {"pieces.en-de.model"}
     assert {path.name for path in (tmp_path / "out").glob("*.model")} == models
@@ -212,11 +183,11 @@ LEVT = log({0: "▁ein ▁hund ▁lä uf t ▁schnell", 1: "▁zwei ▁hunde ▁
 
 def test_report_has_every_number(tmp_path: Path) -> None:
     run = make_run(tmp_path, {"test_greedy": GREEDY, "test_levt": LEVT})
-    for name, text in (("teacher", TRAINING), ("distil", "")):
-        (run / name).mkdir()
-        (run / name / "log").write_text(text)
-    (run / "distil" / "shard-0-of-1.out").write_text(log({0: "▁a"}, seconds=90))
-    (run / "distil" / "account.json").write_text('{"lines": 3, "decoded": 1, "kept_reference": [0, 2]}')
+    (run / "teacher").mkdir()
+    (run / "teacher" / "log").write_text(TRAINING)
+    (run / "distil" / "data").mkdir(parents=True)
+    account = {"lines": 3, "kept_reference": {"train": [1, 3]}, "seconds": 90}
+    (run / "distil" / "data" / "distill.json").write_text(json.dumps(account))
     done = report(run, "--max-iter", 4, "--beam", 3)
     assert done.returncode == 0, done.stderr
     found = json.loads((run / "report.json").read_text())
@@ -228,7 +199,7 @@ def test_report_has_every_number(tmp_path: Path) -> None:
     assert levt["table_of_iterations"] == {"1": 50.0, "2": 0.0, "3": 50.0, "4": 0.0}
     assert (greedy["edits"], greedy["runs"], greedy["ms_per_sentence"]) == (5.5, 5.5, 250.0)  # 7 and 4 tokens
     assert greedy["training"] == {"updates": 1200, "minutes": 10.5}  # two sessions, the pause between them left out
-    assert found["distillation"] == {"lines": 3, "decoded": 1, "kept_reference": [0, 2], "decoding_minutes": 1.5}
+    assert found["distillation"] == {"lines": 3, "kept_reference": [1, 3], "decoding_minutes": 1.5}
     text = (run / "report.md").read_text("utf-8")
     assert "| LevT, distilled data | 100.00 | 2.00 | 3.00 | 10.0 | not yet run |" in text
     assert "| teacher, beam 3 | not yet run | not yet run | not yet run | not yet run | 10.5 (1,200 updates) |" in text
@@ -319,7 +290,7 @@ def check_with_fairseq(done: subprocess.CompletedProcess[str]) -> None:
     from fairseq import options
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
-    import lev_plugins  # noqa: F401
+    from lev_plugins.cli.main import build_parser
 
     for words in printed(done, "fairseq-train"):
         cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(options.get_training_parser(), words))
@@ -333,6 +304,8 @@ def check_with_fairseq(done: subprocess.CompletedProcess[str]) -> None:
     for words in printed(done, "fairseq-preprocess"):
         args = options.get_preprocessing_parser().parse_args(words)
         assert args.trainpref and args.validpref and args.testpref
+    for words in printed(done, "lev_plugins"):
+        assert build_parser().parse_args(words).run
 
 
 @pytest.mark.parametrize("path", [EXAMPLE / "run.sh", *(EXAMPLE / "recipes").glob("*.sh")], ids=lambda path: path.name)
@@ -346,9 +319,7 @@ PAPER = {"layers": "6", "embed-dim": "512", "ffn-embed-dim": "2048", "attention-
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
 def test_recipes_print_commands_that_fairseq_takes(recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = run_sh(
-        "--text", "text", "--out", "out", "--dry-run", "--gpus", 8, "--shards", 1, at=f"recipes/{recipe.name}"
-    )
+    done = run_sh("--text", "text", "--out", "out", "--dry-run", "--gpus", 8, at=f"recipes/{recipe.name}")
     monkeypatch.setattr(sys, "argv", ["fairseq"])  # where fairseq looks for --user-dir
     check_with_fairseq(done)
     separate = recipe.stem == "wat17-en-ja"
@@ -372,23 +343,27 @@ def test_recipes_print_commands_that_fairseq_takes(recipe: Path, monkeypatch: py
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = run_sh("--text", "no such folder", "--out", tmp_path / "out", "--dry-run", "--also-oracle", "--shards", 2)
+    done = run_sh("--text", "no such folder", "--out", tmp_path / "out", "--dry-run", "--also-oracle")
     monkeypatch.setattr(sys, "argv", ["fairseq"])
     check_with_fairseq(done)
     assert not (tmp_path / "out").exists()
     assert len(printed(done, "fairseq-train")) == 3
-    assert len(printed(done, "fairseq-generate")) == 2 + 4
-    assert all("--cpu" in words for words in printed(done, "fairseq-train") + printed(done, "fairseq-generate"))
+    assert len(printed(done, "fairseq-generate")) == 4
+    decoding = [words for words in printed(done, "lev_plugins") if words[0] == "distill"]
+    assert len(decoding) == 1
+    assert all(
+        "--cpu" in words for tool in ("train", "generate") for words in printed(done, f"fairseq-{tool}") + decoding
+    )
 
 
 def test_fewer_gpus_take_more_batches_an_update() -> None:
     flags = ["--text", "t", "--out", "o", "--dry-run", "--tokens", 1000, "--levt-tokens", 500]
-    flags += ["--step-tokens", 8000, "--shards", 3]
+    flags += ["--step-tokens", 8000]
     done = run_sh(*flags, "--gpus", 2)
     for words, batches in zip(printed(done, "fairseq-train"), ("4", "8"), strict=True):
         assert words[words.index("--update-freq") + 1] == batches
         assert words[words.index("--distributed-world-size") + 1] == "2"
-    assert [f"CUDA_VISIBLE_DEVICES={i % 2} fairseq-generate" in done.stdout for i in range(3)] == [True] * 3
+    assert "--processes 2" in done.stdout  # of the distillation, one a GPU
     done = run_sh(*flags, "--gpus", 3)
     assert done.returncode == 2
     assert "--step-tokens must be a multiple of --tokens times the number of GPUs, 3000, but is 8000" in done.stderr
@@ -401,7 +376,7 @@ def test_fewer_gpus_take_more_batches_an_update() -> None:
         (["--text", "x"], "--out is missing: give a folder"),
         (["--out", "x"], "--text is missing: give a folder"),
         (["--text"], "--text needs a value"),
-        (["--text", "x", "--out", "y", "--shards", "0"], "--shards must be a whole number above 0, but is '0'"),
+        (["--text", "x", "--out", "y", "--shard-size", "0"], "--shard-size must be a whole number above 0, but is '0'"),
         (["--text", "x", "--out", "y", "--average", "-1"], "--average must be a whole number, 0 or above, but is '-1'"),
         (["--text", "x", "--out", "y", "--gpus", "all"], "--gpus must be auto or a number, but is 'all'"),
         (["--text", "x", "--out", "y", "--metric", "ter"], "--metric must be bleu or rouge, but is 'ter'"),
@@ -418,7 +393,8 @@ def test_wrong_flags(flags: list[str], message: str) -> None:
 def test_help_lists_every_flag() -> None:
     done = run_sh("--help")
     assert done.returncode == 0
-    used = set(re.findall(r"opt\[([a-z][a-z-]+)\]", (EXAMPLE / "run.sh").read_text("utf-8")))
+    scripts = [(EXAMPLE / name).read_text("utf-8") for name in ("run.sh", "../stages.sh")]
+    used = set(re.findall(r"opt\[([a-z][a-z-]+)\]", "".join(scripts)))
     listed = set(re.findall(r"^  --([a-z-]+)", done.stdout, re.M))
     assert used == listed
 

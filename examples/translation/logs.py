@@ -1,0 +1,82 @@
+"""What fairseq-generate printed, back in the order of the input, every sentence accounted for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+HYPOTHESIS = re.compile(r"H-(\d+)\t([^\t]+)\t(.*)", re.S)
+STEPS = re.compile(r"I-(\d+)\t(\d+)\n?")
+LAST_LINE = "Generate "  # fairseq's summary, printed once everything is decoded
+SHOWN = 10  # ids named in a message
+
+
+class LogError(ValueError):
+    """The logs do not say what they should; the message says what is wrong and what to do."""
+
+
+def read_log(path: Path) -> list[str]:
+    with path.open(encoding="utf-8", newline="\n") as file:
+        lines = list(file)
+    if not any(line.startswith(LAST_LINE) for line in lines[-3:]):
+        raise LogError(f"{path} is cut short, it has no line '{LAST_LINE}...' at its end: delete it and decode again")
+    return lines
+
+
+def hypotheses(lines: Iterable[str]) -> dict[int, str]:
+    """The one hypothesis of each id.
+
+    >>> hypotheses(["S-1\\tx\\n", "H-1\\t-0.5\\t▁a b\\n", "H-0\\t-0.1\\t\\n"])
+    {1: '▁a b', 0: ''}
+    """
+    found: dict[int, str] = {}
+    for line in lines:
+        match = HYPOTHESIS.fullmatch(line.removesuffix("\n"))
+        if match is None:
+            continue
+        number = int(match[1])
+        if number in found:
+            raise LogError(f"there are two hypotheses of sentence {number}: decode with --nbest 1, each part once")
+        found[number] = match[3]
+    return found
+
+
+def steps(lines: Iterable[str]) -> dict[int, int]:
+    """
+    >>> steps(["I-1\\t2\\n", "H-0\\t-0.1\\tx\\n", "I-0\\t1\\n"])
+    {1: 2, 0: 1}
+    """
+    return {int(match[1]): int(match[2]) for line in lines if (match := STEPS.fullmatch(line))}
+
+
+def some(ids: list[int]) -> str:
+    """
+    >>> some([3, 5]), some(list(range(12)))
+    ('3, 5', '0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more')
+    """
+    rest = len(ids) - SHOWN
+    return ", ".join(map(str, ids[:SHOWN])) + (f" and {rest} more" if rest > 0 else "")
+
+
+def in_order(found: dict[int, str], lines: int) -> list[str]:
+    """All of 0 .. lines - 1, or an error."""
+    beyond = sorted(number for number in found if number >= lines)
+    if beyond:
+        raise LogError(
+            f"the text has {lines:,} lines, but the log answers sentence {some(beyond)}: it belongs to another text"
+        )
+    missing = [number for number in range(lines) if number not in found]
+    if missing:
+        raise LogError(f"{len(missing):,} of {lines:,} sentences were not decoded: {some(missing)}; decode again")
+    return [found[number] for number in range(lines)]
+
+
+def tokens(line: str) -> int:
+    """As fairseq counts them: the end of the sentence is one."""
+    return len(line.split()) + 1
+
+
+def read_text(path: Path) -> list[str]:
+    with path.open(encoding="utf-8", newline="\n") as file:
+        return [line.removesuffix("\n") for line in file]
