@@ -43,7 +43,7 @@ levt-clip        1       ... gradients are clipped to this norm (0: not)
 levt-flags       -       ... more flags for its fairseq-train, separated by blanks
 valid-every      500     ... updates from one scoring of the validation set (and checkpoint) to the next
 max-iter         10      ... the most iterations of decoding after the first
-gamma            0       ... subtracted from the log-probability of inserting nothing (section 3.3 of the paper)
+gamma            2       ... subtracted from the log-probability of inserting nothing (section 3.3 of the paper)
 also-oracle      no      train a second LevT on the original targets
 metric           bleu    what the test is scored by: bleu, or rouge (pip install rouge-score)
 bleu-tokenize    none    sacrebleu's --tokenize: none for text that is tokenized already, 13a for other text

@@ -11,7 +11,7 @@ paper=(
     --teacher-updates 300000 --teacher-lr 0.0005 --teacher-warmup 10000
     --levt-start scratch --levt-tokens 8192 --levt-dropout 0.3 --levt-clip 0
     --levt-updates 300000 --levt-lr 0.0005 --levt-warmup 10000 --levt-schedule inverse_sqrt
-    --average 0 --valid-every 5000
+    --gamma 0 --average 0 --valid-every 5000
 )
 
 reproduce() { # the set's flags, then the user's, which win
