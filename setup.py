@@ -41,11 +41,13 @@ setup(
         "fairseq-fixed>=0.12.3.1",
         "torch>=2.6",  # torch.load reads weights only; the same floor as in lev_plugins/compatibility.py
         "numpy",
+        "scipy",
         "omegaconf>=2.3",
         "sacrebleu>=2.3",
         "sentencepiece",
         "editdistance",  # fairseq's --scoring wer
         "regex",  # grapheme clusters
+        "rouge-score",
         "tqdm",
     ],
     extras_require={

@@ -4,7 +4,7 @@ from lev_plugins.compatibility import check_environment
 
 check_environment()
 
-from lev_plugins import criterions, models, tasks  # noqa: E402,F401
+from lev_plugins import criterions, models, scoring, tasks  # noqa: E402,F401
 from lev_plugins.checkpoints import allow_list  # noqa: E402
 from lev_plugins.errors import explain_at_exit  # noqa: E402
 from lev_plugins.models import levt, pbd  # noqa: E402,F401

@@ -11,7 +11,7 @@ from typing import Protocol
 from lev_plugins.errors import explained
 
 # the module lev_plugins.cli.NAME; the command has a dash for each underscore
-COMMANDS = ["path", "prepare", "distill", "average", "import_levt", "trace", "noise", "confusions"]
+COMMANDS = ["path", "prepare", "distill", "average", "import_levt", "trace", "noise", "confusions", "score"]
 
 
 class Command(Protocol):

@@ -4,14 +4,20 @@ Words are what white space separates. Reference and text are aligned at the leas
 deletions and substitutions; a reference word is recognised if the alignment pairs it with an equal word. Several
 alignments may be equally cheap and recognise different numbers of words: the one that recognises most is taken,
 and among these the one that a walk back from the end finds first (pair before insertion before deletion).
-Words that the text has too many of cost nothing (that is what the word error rate is for).
+Words that the text has too many of cost nothing (that is what the word error rate is for). Of several references, the
+one of which the largest share is recognised counts. An empty reference asks for nothing and is satisfied by any text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairseq.dataclass import FairseqDataclass
+from fairseq.scoring import register_scorer
+
 from lev_plugins.errors import require
+from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, share
+from lev_plugins.scoring.scorer import TextScorer
 
 Cell = tuple[int, int]  # edits, and minus the words recognised: the smaller, the better
 
@@ -41,23 +47,43 @@ def recognised_words(reference: Sequence[str], text: Sequence[str]) -> list[bool
     return found
 
 
-def word_recognition_rate(references: Sequence[str], texts: Sequence[str]) -> float:
+def word_recognition_rate(references: References, texts: Sequence[str]) -> float:
     """The share of all words of ``references`` that are recognised in ``texts``, between 0 and 1.
 
     >>> word_recognition_rate(["the cat sat", "on a mat"], ["the cta sat", "on a red mat"])  # 5 of 6
     0.8333333333333334
     """
-    require(
-        len(references) == len(texts),
-        f"every reference needs one text, but there are {len(references)} references and {len(texts)} texts",
-    )
-    found = [
-        word
-        for reference, text in zip(references, texts, strict=True)
-        for word in recognised_words(reference.split(), text.split())
+    found = evaluate(references, texts)
+    words = found.details["reference words"]
+    require(words > 0, f"there must be a word to recognise, but the {len(texts)} references have none")
+    return found.score
+
+
+def evaluate(references: References, texts: Sequence[str]) -> Additive:
+    chosen = alternatives(references, texts)
+    rows = [
+        max((recognition(reference, text) for reference in entry), key=lambda row: row[0] / max(row[1], 1))
+        for entry, text in zip(chosen, texts, strict=True)
     ]
-    require(bool(found), f"there must be a word to recognise, but the {len(references)} references have none")
-    return sum(found) / len(found)
+    found, words = (sum(column) for column in zip(*rows, strict=True))
+    return additive("WRR", rows, share, details={"recognised": found, "reference words": words})
+
+
+def recognition(reference: str, text: str) -> tuple[int, int]:
+    """Words recognised, and words.
+
+    >>> recognition("the cat sat", "the cta sat")
+    (2, 3)
+    """
+    words, other = reference.split(), text.split()
+    found = len(words) if words == other else sum(recognised_words(words, other))
+    return found, len(words)
+
+
+@register_scorer("wrr", dataclass=FairseqDataclass)
+class WrrScorer(TextScorer):
+    def evaluate(self, texts: list[str]) -> Additive:
+        return evaluate(self.ref, texts)
 
 
 def _paired(before: Cell, same: bool) -> Cell:

@@ -8,8 +8,9 @@ from fairseq import utils
 from fairseq.data import LanguagePairDataset, PrependTokenDataset
 from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks import register_task
-from fairseq.tasks.translation import TranslationConfig, load_langpair_dataset
+from fairseq.tasks.translation import load_langpair_dataset
 from omegaconf import II
+from torch import Tensor
 
 from lev_plugins.data import drafts, marks
 from lev_plugins.data.dictionary import EditingDictionary
@@ -17,14 +18,15 @@ from lev_plugins.data.editing import RollIn, TextEditingDataset
 from lev_plugins.data.loading import load_drafts
 from lev_plugins.errors import require
 from lev_plugins.generators import ORACLES, RefinementGenerator, RefinementOptions
-from lev_plugins.tasks.pairs import PairTask
+from lev_plugins.scoring import do_nothing
+from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
 
 # which criterion trains which architecture of this task
 CRITERIONS = {"LevT": ["dual_policy"]}
 
 
 @dataclass
-class TextEditingConfig(TranslationConfig):
+class TextEditingConfig(ScoredConfig):
     draft_lang: Optional[str] = field(
         default=None,
         metadata={"help": "suffix of the binarised drafts, as in train.DRAFT-TARGET.DRAFT; without it: from scratch"},
@@ -52,15 +54,18 @@ class TextEditingConfig(TranslationConfig):
         metadata={"help": "decoding: which actions are taken from the reference (Figure 5 of the LevT paper)"},
     )
     seed: int = II("common.seed")
+    post_process: Optional[str] = II("common_eval.post_process")
 
 
 @register_task("text_editing", dataclass=TextEditingConfig)
-class TextEditingTask(PairTask):
+class TextEditingTask(ScoredTask):
     """fairseq's translation task with drafts, roll-ins and refinement in place of left-to-right search."""
 
     cfg: TextEditingConfig
     name = "text_editing"
     dictionary_type = EditingDictionary
+    # of a decoding command: they make text of tokens, one after the other (None: there is none to undo)
+    untokenisers: list[Any] = []
 
     @classmethod
     def check_config(cls, cfg: TextEditingConfig) -> None:
@@ -174,6 +179,25 @@ class TextEditingTask(PairTask):
         editors, reranker = (models[:-1], models[-1]) if reranking else (models, None)
         return RefinementGenerator(editors, self.target_dictionary, options, reranker)
 
+    def build_tokenizer(self, args: Any) -> Any:
+        """Only decoding commands call this, and ``build_bpe`` after it."""
+        tokenizer = super().build_tokenizer(args)
+        self.untokenisers = [tokenizer]
+        return tokenizer
+
+    def build_bpe(self, args: Any) -> Any:
+        bpe = super().build_bpe(args)
+        self.untokenisers = [bpe, *self.untokenisers]
+        return bpe
+
+    def _draft_texts(self, draft: Tensor) -> list[str]:
+        """As fairseq-generate prints a hypothesis on its ``D-`` line."""
+        rows = (utils.strip_pad(row, self.tgt_dict.pad()) for row in draft)
+        texts = [self.tgt_dict.string(row, self.cfg.post_process) for row in rows]
+        for untokeniser in filter(None, self.untokenisers):
+            texts = [untokeniser.decode(text) for text in texts]
+        return texts
+
     def inference_step(self, generator: Any, models: Any, sample: dict[str, Any], **kwargs: Any) -> Any:
         net_input = sample["net_input"]
         source, draft = drafts.split(
@@ -186,6 +210,8 @@ class TextEditingTask(PairTask):
         if draft is not None:
             tokens, requests = drafts.unpack(draft)
             sample = {**sample, "net_input": {"src_tokens": source, "draft": tokens, "requests": requests}}
+        if self.untokenisers and sample.get("target") is not None and "draft" in sample["net_input"]:
+            do_nothing.remember(self._draft_texts(sample["net_input"]["draft"]))
         with torch.no_grad():
             return generator.generate(models, sample, **kwargs)
 

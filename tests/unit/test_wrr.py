@@ -79,3 +79,9 @@ def test_errors_name_what_is_wrong() -> None:
         word_recognition_rate(["a", "b"], ["a"])
     with pytest.raises(UserError, match="there must be a word to recognise, but the 1 references have none"):
         word_recognition_rate([" "], ["a"])
+
+
+def test_of_several_references_the_one_recognised_best() -> None:
+    found = wrr.evaluate([["a b c", "a b"], ["x", ""], ""], ["a b", "y", "z"])
+    assert found.details == {"recognised": 2, "reference words": 3}
+    assert found.sentences.tolist() == [1.0, 0.0, 1.0]

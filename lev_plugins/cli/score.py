@@ -1,0 +1,286 @@
+"""``lev-plugins score METRIC SYSTEM REFERENCE ...``: text files scored, with how sure the score is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from sacrebleu.metrics import BLEU
+
+from lev_plugins.data import texts
+from lev_plugins.errors import require
+from lev_plugins.scoring import bleu, errant, exact_match, gleu, m2, resampling, rouge, ter, wrr, wrr_set
+from lev_plugins.scoring.evaluation import Array, Evaluation
+
+NAME = "score"
+HELP = "score text files: m2, gleu, wrr, wrr-set, exact, ter, rouge, bleu"
+
+RESAMPLES = 1000  # of --against, where --bootstrap does not say
+SEED = 1
+DETOKENISED = re.compile(r"D-(\d+)\t\S+\t(.*)")
+
+Score = Callable[[list[str]], Evaluation]
+Prepare = Callable[[argparse.Namespace, int], Score]  # the flags, and the number of lines of SYSTEM
+
+
+@dataclass
+class Row:
+    """A text that is scored, and what to call it."""
+
+    title: str
+    file: Path
+    evaluation: Evaluation
+    resampled: Array | None = field(default=None, repr=False)
+
+
+# ---- the metrics: flags, and how the references are read -------------------------------------------------------------
+
+
+def score_m2(args: argparse.Namespace, lines: int) -> Score:
+    gold = m2.parse("\n".join(read_lines(args.gold)), str(args.gold))
+    check_counts(args.system, lines, args.gold, len(gold), "sentences")
+    if args.errant:
+        require(args.max_unchanged_words is None, "--max-unchanged-words is MaxMatch's: ERRANT has rules of its own")
+        annotator = errant.load_annotator()
+        return lambda texts: errant.evaluate(gold, texts, args.beta, annotator)
+    unchanged = m2.MAX_UNCHANGED_WORDS if args.max_unchanged_words is None else args.max_unchanged_words
+    return lambda texts: m2.evaluate(gold, texts, args.beta, unchanged)
+
+
+def score_gleu(args: argparse.Namespace, lines: int) -> Score:
+    sources, references = read_lines(args.source), read_references(args, lines)
+    check_counts(args.system, lines, args.source, len(sources))
+    return lambda texts: gleu.evaluate(sources, references, texts)
+
+
+def plain(evaluate: Callable[..., Evaluation], **flags: Callable[[argparse.Namespace], Any]) -> Prepare:
+    """For a metric that wants nothing but references; ``flags`` are its options, read off the command line."""
+
+    def prepare(args: argparse.Namespace, lines: int) -> Score:
+        return partial(evaluate, read_references(args, lines), **{name: read(args) for name, read in flags.items()})
+
+    return prepare
+
+
+METRICS: dict[str, tuple[str, Prepare]] = {
+    "m2": ("MaxMatch F0.5 of the edits, as the official M2 scorer", score_m2),
+    "gleu": ("GLEU of grammatical error correction, as the authors' script", score_gleu),
+    "wrr": ("share of reference words recognised, by word alignment", plain(wrr.evaluate)),
+    "wrr-set": ("overlap of word sets, as the released code of the gated Transformer", plain(wrr_set.evaluate)),
+    "exact": ("share of lines that are their reference", plain(exact_match.evaluate)),
+    "ter": (
+        "translation edit rate by sacrebleu, with case; lower is better",
+        plain(
+            ter.evaluate,
+            normalized=attrgetter("normalized"),
+            no_punct=attrgetter("no_punct"),
+            asian_support=attrgetter("asian_support"),
+        ),
+    ),
+    "rouge": (
+        "ROUGE F1 by rouge-score",
+        plain(
+            rouge.evaluate,
+            kind=attrgetter("kind"),
+            stem=lambda args: not args.no_stemming,
+            tokenize=attrgetter("tokenize"),
+        ),
+    ),
+    "bleu": (
+        "BLEU by sacrebleu",
+        plain(bleu.evaluate, tokenize=attrgetter("tokenize"), lowercase=attrgetter("lowercase")),
+    ),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    metrics = parser.add_subparsers(required=True, metavar="METRIC", dest="metric", title="metrics")
+    for name, (meaning, _) in METRICS.items():
+        metric = metrics.add_parser(name, help=meaning, description=f"{meaning[0].upper()}{meaning[1:]}.")
+        metric.add_argument("system", metavar="SYSTEM", type=Path, help="what is scored: a sentence a line")
+        if name == "m2":
+            metric.add_argument("gold", metavar="GOLD", type=Path, help="source and annotators' edits, in M2 format")
+        else:
+            metric.add_argument("references", metavar="REFERENCE", type=Path, nargs="+", help="what it should be")
+        add_own_flags(name, metric)
+        add_common_flags(metric)
+
+
+def add_own_flags(name: str, metric: argparse.ArgumentParser) -> None:
+    if name == "m2":
+        metric.add_argument("--beta", type=float, default=m2.BETA, help="weight of recall (default 0.5)")
+        metric.add_argument(
+            "--max-unchanged-words", type=int, metavar="N", help="an edit may reach across N kept words (default 2)"
+        )
+        metric.add_argument("--errant", action="store_true", help="take the edits that ERRANT finds (English)")
+    elif name == "gleu":
+        metric.add_argument("--source", type=Path, metavar="FILE", required=True, help="the text before correction")
+    elif name == "ter":
+        metric.add_argument("--normalized", action="store_true", help="punctuation becomes words of its own")
+        metric.add_argument("--no-punct", action="store_true", help="leave punctuation out")
+        metric.add_argument("--asian-support", action="store_true", help="with these two: Chinese and Japanese as well")
+    elif name == "rouge":
+        metric.add_argument("--kind", choices=list(rouge.KINDS), default="rougeL", help="which is the score")
+        metric.add_argument("--no-stemming", action="store_true", help="match words as they are, not their stems")
+        metric.add_argument(
+            "--tokenize", choices=rouge.TOKENIZERS, default="english", help="space: for other languages than English"
+        )
+    elif name == "bleu":
+        metric.add_argument("--tokenize", choices=list(BLEU.TOKENIZERS), default="13a", help="sacrebleu's tokenizer")
+        metric.add_argument("--lowercase", action="store_true", help="ignore case")
+
+
+def add_common_flags(metric: argparse.ArgumentParser) -> None:
+    add = metric.add_argument
+    add("--draft", type=Path, metavar="FILE", help="the text before editing: its score, that of doing nothing, as well")
+    add("--against", type=Path, metavar="FILE", help="another system: its score, and whether the difference is chance")
+    add("--bootstrap", type=int, metavar="N", help="95 %% intervals by N resamples (--against draws 1,000 anyway)")
+    add("--seed", type=int, default=SEED, help="of the resamples (default 1)")
+    add("--per-sentence", action="store_true", help="the score of each sentence as well")
+    add("--json", action="store_true", help="print JSON")
+    add(
+        "--generated",
+        action="store_true",
+        help="SYSTEM, and --against, is what fairseq-generate printed: score its D- lines, in the order of the data",
+    )
+
+
+# ---- reading -------------------------------------------------------------------------------------------------------
+
+
+def read_lines(path: Path) -> list[str]:
+    lines = list(texts.read_lines(path))
+    require(bool(lines), f"{path} is empty: there is nothing to score")
+    return lines
+
+
+def read_generated(path: Path) -> list[str]:
+    """The first ``D-`` line of each sentence.
+
+    fairseq-generate prints sentences in the order of their lengths, with their numbers.
+    """
+    found: dict[int, str] = {}
+    for line in read_lines(path):
+        match = DETOKENISED.fullmatch(line)
+        if match:
+            found.setdefault(int(match[1]), match[2])
+    require(bool(found), f"--generated: {path} has no D- lines: is it what fairseq-generate printed, without --quiet?")
+    missing = next((number for number in range(len(found)) if number not in found), None)
+    require(missing is None, f"--generated: {path} has {len(found)} sentences, but no D-{missing}: it is not complete")
+    return [found[number] for number in range(len(found))]
+
+
+def read_references(args: argparse.Namespace, lines: int) -> list[list[str]]:
+    """For each sentence its references."""
+    files = [read_lines(path) for path in args.references]
+    for path, found in zip(args.references, files, strict=True):
+        check_counts(args.system, lines, path, len(found))
+    return [list(entry) for entry in zip(*files, strict=True)]
+
+
+def check_counts(path: Path, count: int, other: Path, other_count: int, what: str = "lines") -> None:
+    require(
+        count == other_count,
+        f"every line needs a partner, but {path} has {count} lines and {other} has {other_count} {what}",
+    )
+
+
+# ---- scoring and printing --------------------------------------------------------------------------------------------
+
+
+def run(args: argparse.Namespace) -> int:
+    read = read_generated if args.generated else read_lines
+    require(args.bootstrap is None or args.bootstrap >= 2, f"--bootstrap must be at least 2, but is {args.bootstrap}")
+    lines = read(args.system)
+    score = METRICS[args.metric][1](args, len(lines))
+    rows = [Row("system", args.system, score(lines))]
+    for title, path, reader in (("do nothing", args.draft, read_lines), ("against", args.against, read)):
+        if path is not None:
+            other = reader(path)
+            check_counts(args.system, len(lines), path, len(other))
+            rows.append(Row(title, path, score(other)))
+    comparison = sample(args, rows)
+    report = as_json if args.json else as_text
+    sys.stdout.write(report(args, rows, comparison))
+    return 0
+
+
+def sample(args: argparse.Namespace, rows: Sequence[Row]) -> resampling.Comparison | None:
+    if args.bootstrap is None and args.against is None:
+        return None
+    scores = resampling.resample([row.evaluation for row in rows], resamples_of(args), args.seed)
+    if args.bootstrap is not None:
+        for row, found in zip(rows, scores, strict=True):
+            row.resampled = found
+    if args.against is None:
+        return None
+    return resampling.compare(rows[0].evaluation, rows[-1].evaluation, scores[[0, -1]])
+
+
+def resamples_of(args: argparse.Namespace) -> int:
+    return RESAMPLES if args.bootstrap is None else args.bootstrap
+
+
+def as_text(args: argparse.Namespace, rows: Sequence[Row], comparison: resampling.Comparison | None) -> str:
+    lines = sentence_lines(rows) if args.per_sentence else []
+    digits = rows[0].evaluation.digits
+    for row in rows:
+        line = f"{row.title:<10}  {row.evaluation.describe()}"
+        if row.resampled is not None:
+            low, high = resampling.interval(row.resampled)
+            line += f", 95 % between {low:.{digits}f} and {high:.{digits}f}"
+        lines.append(line)
+    if comparison is not None:
+        lines += comparison_lines(comparison, digits)
+    if rows[0].evaluation.signature:
+        lines.append(f"settings    {rows[0].evaluation.signature}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def sentence_lines(rows: Sequence[Row]) -> list[str]:
+    lines = ["\t".join(["sentence", *(row.title for row in rows)])]
+    digits = rows[0].evaluation.digits
+    for number, scores in enumerate(zip(*(row.evaluation.sentences for row in rows), strict=True), 1):
+        lines.append("\t".join([str(number), *(f"{score:.{digits}f}" for score in scores)]))
+    return lines
+
+
+def comparison_lines(found: resampling.Comparison, digits: int) -> list[str]:
+    welch = "undefined, all sentences score alike"
+    if found.welch_p is not None:
+        welch = f"p = {found.welch_p:.4f} (t = {found.welch_t:.2f})"
+    return [
+        f"better by   {found.difference:.{digits}f}, 95 % between {found.low:.{digits}f} and {found.high:.{digits}f}",
+        f"chance?     paired bootstrap p = {found.bootstrap_p:.4f}; Welch's t-test over sentence scores {welch}",
+    ]
+
+
+def as_json(args: argparse.Namespace, rows: Sequence[Row], comparison: resampling.Comparison | None) -> str:
+    first = rows[0].evaluation
+    result: dict[str, Any] = {
+        "metric": args.metric,
+        "name": first.name,
+        "higher_is_better": first.higher_is_better,
+        "settings": first.signature,
+        "sentences": len(first.sentences),
+    }
+    for row in rows:
+        entry: dict[str, Any] = {"file": str(row.file), "score": row.evaluation.score, **row.evaluation.details}
+        if row.resampled is not None:
+            entry["interval"] = resampling.interval(row.resampled)
+        if args.per_sentence:
+            entry["sentence_scores"] = row.evaluation.sentences.tolist()
+        result[row.title.replace(" ", "_")] = entry
+    if comparison is not None:
+        result["comparison"] = asdict(comparison)
+    if comparison is not None or args.bootstrap is not None:
+        result["bootstrap"] = {"resamples": resamples_of(args), "seed": args.seed}
+    return json.dumps(result, ensure_ascii=False, indent=2) + "\n"

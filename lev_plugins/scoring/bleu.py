@@ -1,0 +1,65 @@
+"""BLEU by sacrebleu, 0 to 100; fairseq has ``--scoring sacrebleu`` for it.
+
+A text all of whose sentences have less than four words has BLEU 0, even against itself: so says sacrebleu. Sentences by
+themselves are scored with effective order, as sacrebleu's ``sentence_bleu`` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from sacrebleu.metrics import BLEU
+
+from lev_plugins.errors import require
+from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives
+
+ORDER = 4
+
+
+def corpus_bleu(references: References, texts: Sequence[str], tokenize: str = "13a", lowercase: bool = False) -> float:
+    """
+    >>> round(corpus_bleu(["the cat sat on the mat"], ["the cat sat on a mat"]), 2)
+    53.73
+    """
+    return evaluate(references, texts, tokenize, lowercase).score
+
+
+def evaluate(references: References, texts: Sequence[str], tokenize: str = "13a", lowercase: bool = False) -> Additive:
+    require(tokenize in BLEU.TOKENIZERS, f"BLEU is tokenised by one of {', '.join(BLEU.TOKENIZERS)}, not {tokenize}")
+    chosen = alternatives(references, texts)
+    metric = BLEU(tokenize=tokenize, lowercase=lowercase, effective_order=True, force=True)
+    scores = [metric.sentence_score(text, entry) for entry, text in zip(chosen, texts, strict=True)]
+    rows = np.array([[*score.counts, *score.totals, score.sys_len, score.ref_len] for score in scores])
+    length, reference_length = rows.sum(0)[-2:].tolist()
+    corpus = BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
+    corpus.corpus_score(texts[:1], [[reference] for reference in chosen[0]])  # only now does it know its signature
+    return additive(
+        "BLEU",
+        rows,
+        formula,
+        sentences=[score.score for score in scores],
+        details={"words": length, "reference words": reference_length},
+        signature=f"sacrebleu {corpus.get_signature()}",
+        digits=2,
+    )
+
+
+def formula(sums: Array) -> Array:
+    """Matches and numbers of n-grams, length of text and reference, to BLEU smoothed as by sacrebleu ("exp").
+
+    The k-th order without a match counts as if it had 1 / 2^k of one.
+
+    >>> formula(np.array([5.0, 3, 2, 1, 6, 5, 4, 3, 6, 6])).round(2).tolist()
+    53.73
+    >>> formula(np.zeros((2, 10))).tolist()
+    [0.0, 0.0]
+    """
+    matches, totals, lengths = np.split(sums, [ORDER, 2 * ORDER], axis=-1)
+    scored = (matches[..., 0] > 0) & (totals > 0).all(-1)
+    missing = matches == 0
+    smoothed = np.where(missing, 0.5 ** missing.cumsum(-1), matches)
+    precisions = np.divide(smoothed, totals, out=np.ones_like(smoothed), where=totals > 0)
+    shortage = np.divide(lengths[..., 1], lengths[..., 0], out=np.ones_like(lengths[..., 0]), where=lengths[..., 0] > 0)
+    score = np.exp(np.minimum(0, 1 - shortage) + np.log(precisions).mean(-1))
+    return np.where(scored, 100 * score, 0.0)

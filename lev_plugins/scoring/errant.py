@@ -1,0 +1,61 @@
+"""F0.5 of the edits that ERRANT finds, by ``errant_compare``'s default rules; for English, where ERRANT is installed.
+
+ERRANT cuts the difference between source and text into edits by grammar, without a look at the annotator's: an edit is
+right if the annotator changes the same words into the same. Errors that an annotator marks but does not correct (UNK)
+are left out. Everything else is as in ``m2``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from lev_plugins.errors import UserError, require
+from lev_plugins.scoring.evaluation import Evaluation
+from lev_plugins.scoring.m2 import BETA, Counts, Gold, from_counts
+
+INSTALL = "pip install errant && python -m spacy download en_core_web_sm"
+UNCORRECTED = "UNK"
+
+Change = tuple[int, int, str]
+
+
+def load_annotator() -> Any:
+    try:
+        return import_module("errant").load("en")
+    except (ImportError, OSError) as error:  # spaCy raises OSError where its model is missing
+        raise UserError(f"--errant needs the package errant and spaCy's English model: {INSTALL} ({error})") from error
+
+
+def evaluate(gold: Sequence[Gold], texts: Sequence[str], beta: float = BETA, annotator: Any = None) -> Evaluation:
+    require(
+        len(gold) == len(texts),
+        f"every sentence needs one text, but there are {len(gold)} sentences and {len(texts)} texts",
+    )
+    require(len(texts) > 0, "there must be a text to score, but there is none")
+    annotator = annotator or load_annotator()
+    counts = [sentence_counts(sentence, text, annotator) for sentence, text in zip(gold, texts, strict=True)]
+    return from_counts(counts, beta, signature="edits by ERRANT")
+
+
+def sentence_counts(gold: Gold, text: str, annotator: Any) -> list[Counts]:
+    """Those of each of the people who annotated the sentence; ``annotator`` is ERRANT's."""
+    proposed = found_edits(gold.source, text.split(), annotator)
+    counts = []
+    for edits in gold.annotators:
+        wanted = {
+            (edit.start, edit.end, correction)
+            for edit in edits
+            if edit.kind != UNCORRECTED
+            for correction in edit.corrections[:1]
+        }
+        counts.append(Counts(len(proposed & wanted), len(proposed), len(wanted)))
+    return counts
+
+
+def found_edits(source: list[str], text: list[str], annotator: Any) -> set[Change]:
+    if source == text:
+        return set()
+    edits = annotator.annotate(annotator.parse(" ".join(source)), annotator.parse(" ".join(text)))
+    return {(edit.o_start, edit.o_end, " ".join(edit.c_str.split())) for edit in edits if edit.type != "noop"}

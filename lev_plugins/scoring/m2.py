@@ -1,0 +1,356 @@
+"""MaxMatch, or M2 (Dahlmeier and Ng, 2012): F0.5 of a corrector's edits against those of annotators.
+
+A corrected sentence does not say which edits made it. Of all the ways to cut the difference between source and text
+into edits, the one is taken that has most edits in common with the annotator's; among those the one with the fewest
+words touched, then the fewest edits. An edit may reach across a few words that it leaves unchanged (two, by default).
+
+The ways are the paths of a lattice of word pairs: those on a cheapest alignment, at a price of 1 or of 2 for replacing
+a word. Of several annotators of a sentence, the one counts who makes the F0.5 of the sentences so far best, so the
+score depends on the order of the sentences, a little. All of this is as in the official scorer, version 3.2. Where it
+misses a match because the same word is inserted twice at one place, or equally good paths differ in their number of
+edits, the best is taken here.
+
+Shapes: B resamples, N sentences, A annotators.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+import numpy as np
+
+from lev_plugins.errors import UserError, require
+from lev_plugins.scoring.evaluation import Array, Evaluation
+
+MAX_UNCHANGED_WORDS = 2
+BETA = 0.5
+NOTHING = "-NONE-"
+
+Node = tuple[int, int]  # so many words of the source, so many of the text
+
+
+class Edit(NamedTuple):
+    """Words ``start`` up to ``end`` of the source become one of the ``corrections``."""
+
+    start: int
+    end: int
+    corrections: tuple[str, ...]
+    kind: str = ""
+
+
+class Gold(NamedTuple):
+    """A sentence, and what each annotator (there is at least one) changes in it."""
+
+    source: list[str]
+    annotators: list[list[Edit]]
+
+
+class Arc(NamedTuple):
+    """A phrase of the source that becomes a phrase of the text."""
+
+    end: Node
+    correction: str
+    length: int  # words removed, inserted, replaced or kept
+    changes: bool  # False: one word, kept
+
+
+class Counts(NamedTuple):
+    """What a score is made of."""
+
+    correct: int
+    proposed: int
+    gold: int
+
+
+# ---- the file ------------------------------------------------------------------------------------------------------
+
+
+def parse(text: str, name: str = "the M2 file") -> list[Gold]:
+    """Sentences (``S`` lines) and their edits (``A`` lines).
+
+    >>> found = parse("S a cat sit\\nA 2 3|||SVA|||sits||sat|||REQUIRED|||-NONE-|||0\\n")[0]
+    >>> found.source, found.annotators
+    (['a', 'cat', 'sit'], [[Edit(start=2, end=3, corrections=('sits', 'sat'), kind='SVA')]])
+    """
+    sources: list[list[str]] = []
+    edits: list[dict[int, list[Edit]]] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.strip()
+        where = f"{name}, line {number}"
+        if line == "S" or line.startswith("S "):
+            sources.append(line[2:].split())
+            edits.append(defaultdict(list))
+        elif line.startswith("A "):
+            require(bool(sources), f"{where}: an edit (A) comes after its sentence (S), but there is none")
+            annotator, edit = parse_edit(line[2:], len(sources[-1]), where)
+            found = edits[-1][annotator]
+            if edit is not None:
+                found.append(edit)
+        else:
+            require(not line, f"{where}: a line begins with S or A, or is empty, but this is {line[:40]!r}")
+    return [
+        Gold(source, [sorted(group[annotator], key=lambda edit: edit[:2]) for annotator in sorted(group)] or [[]])
+        for source, group in zip(sources, edits, strict=True)
+    ]
+
+
+def parse_edit(line: str, words: int, where: str) -> tuple[int, Edit | None]:
+    """The annotator, and the edit; None for ``noop``, by which an annotator says that nothing is wrong."""
+    fields = line.split("|||")
+    require(len(fields) == 6, f"{where}: an edit has 6 fields between |||, but this has {len(fields)}: {line!r}")
+    try:
+        start, end = (int(number) for number in fields[0].split())
+        annotator = int(fields[5])
+    except ValueError:
+        raise UserError(
+            f"{where}: an edit is `A START END|||...|||ANNOTATOR`, in numbers, but this is {line!r}"
+        ) from None
+    if fields[1] == "noop" or start < 0:
+        return annotator, None
+    require(
+        start <= end <= words,
+        f"{where}: an edit lies within its sentence of {words} words, but this goes from {start} to {end}",
+    )
+    corrections = ["" if text.strip() == NOTHING else " ".join(text.split()) for text in fields[2].split("||")]
+    return annotator, Edit(start, end, tuple(corrections), fields[1])
+
+
+# ---- the lattice ---------------------------------------------------------------------------------------------------
+
+
+def lattice(source: Sequence[str], text: Sequence[str]) -> dict[Node, list[Node]]:
+    """The steps of all cheapest alignments, at both prices of replacing a word.
+
+    >>> sorted(lattice(["a"], ["b"]).items())
+    [((0, 0), [(0, 1), (1, 0), (1, 1)]), ((0, 1), [(1, 1)]), ((1, 0), [(1, 1)])]
+    """
+    steps: dict[Node, set[Node]] = defaultdict(set)
+    for price in (1, 2):
+        for before, after in cheapest_steps(source, text, price):
+            steps[before].add(after)
+    return {node: sorted(after) for node, after in steps.items()}
+
+
+def cheapest_steps(source: Sequence[str], text: Sequence[str], price: int) -> Iterator[tuple[Node, Node]]:
+    """From the end back, every step that lies on a cheapest alignment."""
+    table = cost_table(source, text, price)
+    seen = {(len(source), len(text))}
+    waiting = list(seen)
+    while waiting:
+        i, j = waiting.pop()
+        ways = [(i - 1, j, 1), (i, j - 1, 1)]
+        if i and j:
+            ways.append((i - 1, j - 1, 0 if source[i - 1] == text[j - 1] else price))
+        for k, m, cost in ways:
+            if k >= 0 and m >= 0 and table[k][m] + cost == table[i][j]:
+                yield (k, m), (i, j)
+                if (k, m) not in seen:
+                    seen.add((k, m))
+                    waiting.append((k, m))
+
+
+def cost_table(source: Sequence[str], text: Sequence[str], price: int) -> list[list[int]]:
+    """``table[i][j]``: the edits between the first i and the first j words, where replacing a word costs ``price``."""
+    table = [list(range(len(text) + 1))]
+    for i, word in enumerate(source, 1):
+        above, row = table[-1], [i]
+        for j, other in enumerate(text, 1):
+            pair = above[j - 1] + (0 if word == other else price)
+            row.append(min(pair, above[j] + 1, row[-1] + 1))
+        table.append(row)
+    return table
+
+
+def arcs_from(
+    start: Node, steps: dict[Node, list[Node]], source: Sequence[str], text: Sequence[str], max_unchanged: int
+) -> list[Arc]:
+    """What can be done next at ``start``: keep one word, or make one edit with at most so many kept words in it.
+
+    >>> source, text = "he go home".split(), "he goes home".split()
+    >>> for arc in arcs_from((1, 1), lattice(source, text), source, text, max_unchanged=1):
+    ...     print(arc)
+    Arc(end=(1, 2), correction='goes', length=1, changes=True)
+    Arc(end=(2, 1), correction='', length=1, changes=True)
+    Arc(end=(2, 2), correction='goes', length=1, changes=True)
+    Arc(end=(3, 3), correction='goes home', length=2, changes=True)
+    """
+    shortest: dict[Node, dict[int, int]] = {start: {0: 0}}  # per node: words kept on the way: fewest steps
+    waiting = [start]
+    arcs = []
+    while waiting:
+        node = heappop(waiting)  # in the order of the words, so no way to it is still to come
+        ways = shortest.pop(node)
+        old, new = source[start[0] : node[0]], text[start[1] : node[1]]
+        length = min(ways.values())
+        if length == 1 or old != new:
+            arcs.append(Arc(node, " ".join(new), length, old != new))
+        for after in steps.get(node, []):
+            kept = int(keeps(node, after, source, text))
+            for number, length in ways.items():
+                if number + kept > max_unchanged and node != start:
+                    continue
+                if after not in shortest:
+                    shortest[after] = {}
+                    heappush(waiting, after)
+                known = shortest[after]
+                known[number + kept] = min(length + 1, known.get(number + kept, length + 1))
+    return arcs
+
+
+def keeps(node: Node, after: Node, source: Sequence[str], text: Sequence[str]) -> bool:
+    return node[0] < after[0] and node[1] < after[1] and source[node[0]] == text[node[1]]
+
+
+# ---- the best path -------------------------------------------------------------------------------------------------
+
+
+class Path(NamedTuple):
+    """A way to a node. The smallest is the best, compared field by field."""
+
+    misses: int = 0  # minus the matches with the annotator's edits
+    length: int = 0  # words outside matches
+    edits: int = 0
+
+    def step(self, arc: Arc, matched: bool) -> Path:
+        return Path(self.misses - matched, self.length + (not matched) * arc.length, self.edits + arc.changes)
+
+
+def count(arcs: dict[Node, list[Arc]], end: Node, gold: Sequence[Edit]) -> Counts:
+    """Edits in common with an annotator's, and edits, on the best path from (0, 0) to ``end``.
+
+    Several insertions at one place may match several of the annotator's there, each once and in their order: a state
+    of the search is a node and how many of these are behind it.
+    """
+    insertions: dict[int, list[Edit]] = defaultdict(list)
+    changes: dict[tuple[int, int], set[str]] = defaultdict(set)
+    for edit in gold:
+        if edit.start == edit.end:
+            insertions[edit.start].append(edit)
+        else:
+            changes[edit.start, edit.end].update(edit.corrections)
+
+    def ways(arc: Arc, start: int, behind: int) -> Iterator[tuple[int, bool]]:
+        """How many insertions are behind the end of an arc, and whether it is a match."""
+        if arc.end[0] > start:
+            yield 0, arc.changes and arc.correction in changes.get((start, arc.end[0]), ())
+            return
+        yield behind, False
+        for number, edit in enumerate(insertions.get(start, [])[behind:], behind + 1):
+            if arc.correction in edit.corrections:
+                yield number, True
+
+    paths: dict[Node, dict[int, Path]] = defaultdict(dict, {(0, 0): {0: Path()}})
+    for node in sorted(arcs):
+        for behind, path in paths[node].items():
+            for arc in arcs[node]:
+                known = paths[arc.end]
+                for number, matched in ways(arc, node[0], behind):
+                    longer = path.step(arc, matched)
+                    known[number] = min(longer, known.get(number, longer))
+    best = min(paths[end].values())
+    return Counts(-best.misses, best.edits, len(gold))
+
+
+# ---- the score -----------------------------------------------------------------------------------------------------
+
+
+def max_match(
+    gold: Sequence[Gold], texts: Sequence[str], beta: float = BETA, max_unchanged_words: int = MAX_UNCHANGED_WORDS
+) -> float:
+    """
+    >>> gold = parse("S he go home\\nA 1 2|||SVA|||goes|||REQUIRED|||-NONE-|||0\\n")
+    >>> max_match(gold, ["he goes home"]), max_match(gold, ["he go home"]), round(max_match(gold, ["she goes home"]), 4)
+    (1.0, 0.0, 0.5556)
+    """
+    return evaluate(gold, texts, beta, max_unchanged_words).score
+
+
+def evaluate(
+    gold: Sequence[Gold], texts: Sequence[str], beta: float = BETA, max_unchanged_words: int = MAX_UNCHANGED_WORDS
+) -> Evaluation:
+    require(
+        len(gold) == len(texts),
+        f"every sentence needs one text, but there are {len(gold)} sentences and {len(texts)} texts",
+    )
+    require(len(texts) > 0, "there must be a text to score, but there is none")
+    require(max_unchanged_words >= 0, f"max_unchanged_words must be at least 0, but is {max_unchanged_words}")
+    counts = [sentence_counts(sentence, text, max_unchanged_words) for sentence, text in zip(gold, texts, strict=True)]
+    return from_counts(counts, beta, "" if max_unchanged_words == MAX_UNCHANGED_WORDS else f"{max_unchanged_words=}")
+
+
+def sentence_counts(gold: Gold, text: str, max_unchanged_words: int = MAX_UNCHANGED_WORDS) -> list[Counts]:
+    """Those of each annotator.
+
+    >>> edits = "A 1 2|||SVA|||goes|||REQUIRED|||-NONE-|||0\\nA -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||1"
+    >>> sentence_counts(parse(f"S he go home\\n{edits}")[0], "he goes home .")
+    [Counts(correct=1, proposed=2, gold=1), Counts(correct=0, proposed=1, gold=0)]
+    """
+    words = text.split()
+    steps = lattice(gold.source, words)
+    arcs = {node: arcs_from(node, steps, gold.source, words, max_unchanged_words) for node in steps}
+    return [count(arcs, (len(gold.source), len(words)), edits) for edits in gold.annotators]
+
+
+def from_counts(counts: Sequence[Sequence[Counts]], beta: float = BETA, signature: str = "") -> Evaluation:
+    """The score of sentences, each with the counts of each annotator; also that of ERRANT's edits."""
+    require(beta > 0, f"beta must be above 0, but is {beta}")
+    rows = [np.array(annotators, dtype=np.float64) for annotators in counts]
+    sentences = np.array([f_score(choose(row[None], beta)[0], beta) for row in rows])
+    correct, proposed, gold = (int(number) for number in total(rows, np.ones((1, len(rows))), beta)[0])
+    details = {
+        "precision": correct / proposed if proposed else 1.0,
+        "recall": correct / gold if gold else 1.0,
+        "correct": correct,
+        "proposed": proposed,
+        "gold": gold,
+    }
+    return MaxMatch(f"F{beta:g}", sentences, rows, beta, details=details, signature=signature)
+
+
+@dataclass(frozen=True, eq=False)
+class MaxMatch(Evaluation):
+    rows: list[Array]  # for each sentence (A, 3): the counts of each annotator
+    beta: float
+
+    def scores_of(self, counts: Array) -> Array:
+        return f_score(total(self.rows, counts, self.beta), self.beta)
+
+
+def total(rows: Sequence[Array], counts: Array, beta: float) -> Array:
+    """(B, 3) The counts of all sentences, each with the annotator who is best for it and those before."""
+    if all(len(row) == 1 for row in rows):
+        return counts @ np.concatenate(rows)
+    sums = np.zeros((len(counts), 3))
+    for row, times in zip(rows, counts.T, strict=True):
+        sums = choose(sums[:, None] + times[:, None, None] * row, beta)
+    return sums
+
+
+def choose(options: Array, beta: float) -> Array:
+    """(B, A, 3) to (B, 3): of each row the best F, then the most correct, then the fewest proposed and gold edits.
+
+    >>> choose(np.array([[[1.0, 2, 2], [2, 2, 4], [2, 3, 4]]]), beta=1.0)
+    array([[2., 2., 4.]])
+    """
+    best = options[:, 0]
+    for other in options.transpose(1, 0, 2)[1:]:
+        ours, theirs = f_score(best, beta), f_score(other, beta)
+        cheaper = other[:, 1] + beta**2 * other[:, 2] < best[:, 1] + beta**2 * best[:, 2]
+        more = (other[:, 0] > best[:, 0]) | ((other[:, 0] == best[:, 0]) & cheaper)
+        best = np.where(((theirs > ours) | ((theirs == ours) & more))[:, None], other, best)
+    return best
+
+
+def f_score(sums: Array, beta: float) -> Array:
+    """Correct, proposed and gold edits (..., 3) to F; 1 where nothing is proposed and nothing wanted.
+
+    >>> f_score(np.array([[4.0, 5, 5], [0, 0, 0], [0, 2, 0]]), beta=0.5).tolist()
+    [0.8, 1.0, 0.0]
+    """
+    correct, proposed, gold = sums[..., 0], sums[..., 1], sums[..., 2]
+    both = beta**2 * gold + proposed
+    return np.divide((1 + beta**2) * correct, both, out=np.ones_like(both), where=both > 0)

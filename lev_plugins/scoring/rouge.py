@@ -1,0 +1,114 @@
+"""ROUGE by the package rouge-score: the mean F1, over texts, of words, pairs of words or longest common subsequence.
+
+As there, text is lower-cased, everything but ASCII letters and digits separates words, and of several references the
+one of the best F1 counts. That suits English only: ``tokenize="space"`` takes the words as they stand. A text of one
+word has no pairs, so its ROUGE-2 is 0. An empty text for an empty reference is a match, 1; rouge-score says 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.scoring import register_scorer
+
+from lev_plugins.errors import require
+from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives
+from lev_plugins.scoring.scorer import TextScorer
+
+KINDS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
+TOKENIZERS = ["english", "space"]
+
+
+class Words:
+    """rouge-score's interface to a tokeniser."""
+
+    def tokenize(self, text: str) -> list[str]:
+        return text.split()
+
+
+def rouge_f1(
+    references: References,
+    texts: Sequence[str],
+    kind: str = "rougeL",
+    stem: bool = True,
+    tokenize: str = "english",
+) -> float:
+    """
+    >>> rouge_f1(["two cats sat down"], ["two dogs sat"])  # "two ... sat": 2 of 3 words, 2 of 4
+    0.5714285714285715
+    """
+    return evaluate(references, texts, kind, stem, tokenize).score
+
+
+def evaluate(
+    references: References,
+    texts: Sequence[str],
+    kind: str = "rougeL",
+    stem: bool = True,
+    tokenize: str = "english",
+) -> Additive:
+    require(kind in KINDS, f"the kind of ROUGE must be one of {', '.join(KINDS)}, but is {kind}")
+    require(tokenize in TOKENIZERS, f"ROUGE is tokenised as one of {', '.join(TOKENIZERS)}, but not {tokenize}")
+    chosen = alternatives(references, texts)
+    scorer = build_scorer(stem, tokenize)
+    rows = np.array([f1_of(scorer, entry, text) for entry, text in zip(chosen, texts, strict=True)])
+    means = dict(zip(KINDS, rows.mean(0).tolist(), strict=True))
+    words = "words between white space" if tokenize == "space" else f"{'with' if stem else 'without'} stemming"
+    return additive(
+        KINDS[kind],
+        np.stack([rows[:, list(KINDS).index(kind)], np.ones(len(rows))], axis=1),
+        mean,
+        details={title: means[name] for name, title in KINDS.items() if name != kind},
+        signature=f"rouge-score {version('rouge-score')}, F1, {words}",
+    )
+
+
+@cache
+def build_scorer(stem: bool, tokenize: str) -> Any:
+    from rouge_score.rouge_scorer import RougeScorer  # here, because it brings nltk: a second that others need not wait
+    from rouge_score.tokenizers import DefaultTokenizer
+
+    return RougeScorer(list(KINDS), tokenizer=Words() if tokenize == "space" else DefaultTokenizer(stem))
+
+
+def f1_of(scorer: Any, references: list[str], text: str) -> list[float]:
+    if not text.strip() and any(not reference.strip() for reference in references):
+        return [1.0] * len(KINDS)
+    found = scorer.score_multi(references, text)
+    return [found[kind].fmeasure for kind in KINDS]
+
+
+def mean(sums: Array) -> Array:
+    return sums[..., 0] / sums[..., 1]
+
+
+@dataclass
+class RougeConfig(FairseqDataclass):
+    rouge_kind: ChoiceEnum(list(KINDS)) = field(  # type: ignore[valid-type]
+        default="rougeL", metadata={"help": "which ROUGE is the score; the others are printed beside it"}
+    )
+    rouge_no_stemming: bool = field(
+        default=False, metadata={"help": "words match only as they are, not by their stems"}
+    )
+    rouge_tokenize: ChoiceEnum(TOKENIZERS) = field(  # type: ignore[valid-type]
+        default="english",
+        metadata={
+            "help": "english: lower-cased, ASCII letters and digits, as rouge-score does; space: what white space "
+            "separates, for any other language"
+        },
+    )
+
+
+@register_scorer("rouge", dataclass=RougeConfig)
+class RougeTextScorer(TextScorer):
+    cfg: RougeConfig
+
+    def evaluate(self, texts: list[str]) -> Additive:
+        cfg = self.cfg
+        return evaluate(self.ref, texts, str(cfg.rouge_kind), not cfg.rouge_no_stemming, str(cfg.rouge_tokenize))

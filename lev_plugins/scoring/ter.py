@@ -1,0 +1,86 @@
+"""Translation edit rate: edits (shifts of phrases among them) a reference word, in per cent, by sacrebleu.
+
+Case counts, unlike in sacrebleu's default. Words are what white space separates, unless a flag says otherwise.
+Of several references, the edits are those to the nearest and the length is the mean, as in sacrebleu.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from fairseq.dataclass import FairseqDataclass
+from fairseq.scoring import register_scorer
+from sacrebleu.metrics import TER
+
+from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives, whole
+from lev_plugins.scoring.scorer import TextScorer
+
+
+def translation_edit_rate(
+    references: References,
+    texts: Sequence[str],
+    normalized: bool = False,
+    no_punct: bool = False,
+    asian_support: bool = False,
+) -> float:
+    """
+    >>> translation_edit_rate(["the cat sat on the mat"], ["on the mat the cat Sat"])  # a shift and a word: 2 of 6
+    33.33333333333333
+    """
+    return evaluate(references, texts, normalized, no_punct, asian_support).score
+
+
+def evaluate(
+    references: References,
+    texts: Sequence[str],
+    normalized: bool = False,
+    no_punct: bool = False,
+    asian_support: bool = False,
+) -> Additive:
+    chosen = alternatives(references, texts)
+    metric = TER(normalized=normalized, no_punct=no_punct, asian_support=asian_support, case_sensitive=True)
+    scores = [metric.sentence_score(text, entry) for entry, text in zip(chosen, texts, strict=True)]
+    rows = [(score.num_edits, score.ref_length) for score in scores]
+    edits, words = np.sum(rows, axis=0).tolist()
+    return additive(
+        "TER",
+        rows,
+        formula,
+        details={"edits": int(edits), "reference words": whole(words)},
+        signature=f"sacrebleu {metric.get_signature()}",
+        digits=2,
+        higher_is_better=False,
+    )
+
+
+def formula(sums: Array) -> Array:
+    """Edits and reference words to per cent. Text where nothing should be is all wrong; nothing is not.
+
+    >>> formula(np.array([[2.0, 6.0], [3.0, 0.0], [0.0, 0.0]])).tolist(), float(formula(np.array([1.0, 4.0])))
+    ([33.33333333333333, 100.0, 0.0], 25.0)
+    """
+    edits, words = sums[..., 0], sums[..., 1]
+    return 100 * np.divide(edits, words, out=np.array(np.sign(edits)), where=words > 0)
+
+
+@dataclass
+class TerConfig(FairseqDataclass):
+    ter_normalized: bool = field(
+        default=False, metadata={"help": "punctuation becomes words of its own, as in Tercom's normalisation"}
+    )
+    ter_no_punct: bool = field(default=False, metadata={"help": "punctuation is left out"})
+    ter_asian_support: bool = field(
+        default=False,
+        metadata={"help": "with the two above: Chinese and Japanese characters and punctuation as well"},
+    )
+
+
+@register_scorer("ter", dataclass=TerConfig)
+class TerScorer(TextScorer):
+    cfg: TerConfig
+
+    def evaluate(self, texts: list[str]) -> Additive:
+        cfg = self.cfg
+        return evaluate(self.ref, texts, cfg.ter_normalized, cfg.ter_no_punct, cfg.ter_asian_support)

@@ -1,0 +1,65 @@
+"""fairseq's translation task, with any of our scores computed on the validation set."""
+
+import logging
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from fairseq import utils
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
+
+from lev_plugins.scoring.validation import ValidationScores, parse_names
+from lev_plugins.tasks.pairs import PairTask
+
+logger = logging.getLogger(__name__)
+
+# an unknown word is right nowhere, and no tokeniser cuts these
+UNKNOWN_IN_TEXT, UNKNOWN_IN_REFERENCE = "UNKNOWNTOKENINHYP", "UNKNOWNTOKENINREF"
+
+
+@dataclass
+class ScoredConfig(TranslationConfig):
+    eval_metrics: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "scores of the validation set beside BLEU, each good for --best-checkpoint-metric: ter, rouge1, "
+            "rouge2, rougeL, wrr, exact_match, with commas between; implies --eval-bleu, whose flags say how to decode"
+        },
+    )
+
+
+class ScoredTask(PairTask):
+    """Decodes a validation batch once for all scores."""
+
+    cfg: ScoredConfig
+
+    def __init__(self, cfg: ScoredConfig, src_dict: Any, tgt_dict: Any):
+        super().__init__(cfg, src_dict, tgt_dict)
+        names = parse_names(cfg.eval_metrics)
+        if names:
+            cfg.eval_bleu = True  # fairseq's switch for what decoding needs
+        self.scores = ValidationScores(["bleu", *names], "none" if cfg.eval_tokenized_bleu else "13a")
+
+    def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> tuple[Any, Any, dict[str, Any]]:
+        loss, size, output = super(TranslationTask, self).valid_step(sample, model, criterion)
+        if self.cfg.eval_bleu:
+            output.update(self.scores.statistics(*self._decode(sample, model)))
+        return loss, size, output
+
+    def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
+        super(TranslationTask, self).reduce_metrics(logging_outputs, criterion)
+        self.scores.log(logging_outputs)
+
+    def _decode(self, sample: dict[str, Any], model: Any) -> tuple[list[str], list[str]]:
+        """References and texts."""
+        found = self.inference_step(self.sequence_generator, [model], sample, prefix_tokens=None)
+        texts = [self._text(hypotheses[0]["tokens"], UNKNOWN_IN_TEXT) for hypotheses in found]
+        rows = (utils.strip_pad(row, self.tgt_dict.pad()) for row in sample["target"])
+        references = [self._text(row, UNKNOWN_IN_REFERENCE) for row in rows]
+        if self.cfg.eval_bleu_print_samples:
+            logger.info("example hypothesis: " + texts[0])
+            logger.info("example reference: " + references[0])
+        return references, texts
+
+    def _text(self, tokens: Any, unknown: str) -> str:
+        words = self.tgt_dict.string(tokens.int().cpu(), self.cfg.eval_bleu_remove_bpe, unk_string=unknown)
+        return self.tokenizer.decode(words) if self.tokenizer else words

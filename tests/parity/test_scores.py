@@ -1,0 +1,171 @@
+"""Our scores against sacrebleu and rouge-score, for whole texts and for resamples of them, and against plain Python."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+from sacrebleu.metrics import BLEU, TER
+
+from lev_plugins.scoring import bleu, gleu, rouge, ter, word_set_overlap
+from tests.helpers import thorough
+
+WORDS = ["The", "the", "cats", "cat", "sat", "sitting", "on", "mat", ",", ".", "Ähre", "42"]
+lines = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)
+# a text and its two references; the first is never empty, so that there is something to score
+rows = st.lists(st.tuples(lines, lines.filter(bool), lines), min_size=1, max_size=6)
+
+
+def columns(found: list[tuple[str, str, str]]) -> tuple[list[str], list[str], list[str]]:
+    texts, first, second = (list(column) for column in zip(*found, strict=True))
+    return texts, first, second
+
+
+def repeated(values: Sequence[str], counts: Sequence[int]) -> list[str]:
+    return [value for value, count in zip(values, counts, strict=True) for _ in range(count)]
+
+
+@thorough
+@given(rows, st.sampled_from(["13a", "none", "char"]), st.booleans(), st.randoms(use_true_random=False))
+def test_bleu_is_sacrebleus(
+    found: list[tuple[str, str, str]], tokenize: str, lowercase: bool, draw: random.Random
+) -> None:
+    texts, first, second = columns(found)
+    metric = BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
+    ours = bleu.evaluate(list(zip(first, second, strict=True)), texts, tokenize, lowercase)
+    assert ours.score == pytest.approx(metric.corpus_score(texts, [first, second]).score, abs=1e-9)
+    assert ours.signature == f"sacrebleu {metric.get_signature()}"
+    by_sentence = BLEU(tokenize=tokenize, lowercase=lowercase, effective_order=True)
+    for i, score in enumerate(ours.sentences):
+        assert score == pytest.approx(by_sentence.sentence_score(texts[i], [first[i], second[i]]).score)
+    counts = [draw.randint(0, 2) for _ in texts]
+    counts[0] += 1
+    again = metric.corpus_score(repeated(texts, counts), [repeated(first, counts), repeated(second, counts)])
+    assert ours.scores_of(np.array([counts]))[0] == pytest.approx(again.score, abs=1e-9)
+
+
+@thorough
+@given(rows, st.booleans(), st.booleans(), st.randoms(use_true_random=False))
+def test_ter_is_sacrebleus_with_case(
+    found: list[tuple[str, str, str]], normalized: bool, no_punct: bool, draw: random.Random
+) -> None:
+    texts, first, second = columns(found)
+    metric = TER(normalized=normalized, no_punct=no_punct, case_sensitive=True)
+    ours = ter.evaluate(list(zip(first, second, strict=True)), texts, normalized, no_punct)
+    assert ours.score == pytest.approx(metric.corpus_score(texts, [first, second]).score)
+    assert ours.signature == f"sacrebleu {metric.get_signature()}" and "case:mixed" in ours.signature
+    for i, score in enumerate(ours.sentences):
+        assert score == pytest.approx(metric.sentence_score(texts[i], [first[i], second[i]]).score)
+    counts = [draw.randint(0, 2) for _ in texts]
+    counts[0] += 1
+    again = metric.corpus_score(repeated(texts, counts), [repeated(first, counts), repeated(second, counts)])
+    assert ours.scores_of(np.array([counts]))[0] == pytest.approx(again.score)
+
+
+def test_ter_of_asian_text_goes_by_characters() -> None:
+    text, reference = "今天天气很好。", "今天天气真好。"
+    metric = TER(normalized=True, asian_support=True, case_sensitive=True)
+    score = ter.translation_edit_rate([reference], [text], normalized=True, asian_support=True)
+    assert score == pytest.approx(metric.corpus_score([text], [[reference]]).score) == pytest.approx(100 / 7)
+    assert ter.translation_edit_rate([reference], [text]) == 100.0
+
+
+@thorough
+@given(rows, st.sampled_from(list(rouge.KINDS)), st.booleans())
+def test_rouge_is_rouge_scores(found: list[tuple[str, str, str]], kind: str, stem: bool) -> None:
+    texts, first, _ = columns(found)
+    scorer = RougeScorer([kind], use_stemmer=stem)
+    ours = rouge.evaluate(first, texts, kind, stem)
+    theirs = [scorer.score(reference, text)[kind].fmeasure for reference, text in zip(first, texts, strict=True)]
+    assert ours.sentences.tolist() == pytest.approx(theirs)
+    assert ours.score == pytest.approx(sum(theirs) / len(theirs))
+    pairs = [(text, pair) for text, *pair in found if text or all(pair)]
+    if pairs:
+        both = rouge.evaluate([pair for _, pair in pairs], [text for text, _ in pairs], kind, stem)
+        best = [scorer.score_multi(pair, text)[kind].fmeasure for text, pair in pairs]
+        assert both.sentences.tolist() == pytest.approx(best)
+
+
+def test_rouge_between_white_space_knows_every_script() -> None:
+    assert rouge.rouge_f1(["ähre öl"], ["ähre Öl"], "rouge1", tokenize="space") == 0.5
+    assert rouge.rouge_f1(["犬 猫"], ["犬 猫"], "rouge2", tokenize="space") == 1.0
+    assert rouge.rouge_f1(["犬 猫"], ["犬 猫"], "rouge1") == 0.0  # as in rouge-score: nothing is left of it
+
+
+# ---- GLEU ----------------------------------------------------------------------------------------------------------
+
+
+def slow_gleu_statistics(source: list[str], reference: list[str], text: list[str]) -> list[int]:
+    """By walking over n-grams one by one and striking them off lists."""
+    row = [len(text), len(reference)]
+    for n in (1, 2, 3, 4):
+        mine, theirs, old = ([tuple(x[i : i + n]) for i in range(len(x) - n + 1)] for x in (text, reference, source))
+        left_in_reference, stale = list(theirs), [gram for gram in old if gram not in theirs]
+        good = 0
+        for gram in mine:
+            if gram in left_in_reference:
+                left_in_reference.remove(gram)
+                good += 1
+            elif gram in stale:
+                stale.remove(gram)
+                good -= 1
+        row += [max(good, 0), len(mine)]
+    return row
+
+
+def slow_gleu(rows: list[list[int]]) -> float:
+    total = [sum(column) for column in zip(*rows, strict=True)]
+    if 0 in total:
+        return 0.0
+    product = 1.0
+    for matches, ngrams in zip(total[2::2], total[3::2], strict=True):
+        product *= (matches / ngrams) ** 0.25
+    return product * min(1.0, 2.718281828459045 ** (1 - total[1] / total[0]))
+
+
+@thorough
+@given(rows)
+def test_gleu_is_what_its_definition_says(found: list[tuple[str, str, str]]) -> None:
+    texts, references, sources = columns(found)
+    slow = [slow_gleu_statistics(source.split(), reference.split(), text.split()) for text, reference, source in found]
+    ours = gleu.evaluate(sources, references, texts)
+    assert ours.score == pytest.approx(slow_gleu(slow))
+    smoothed = [slow_gleu([[value or 1 for value in row]]) for row in slow]
+    assert ours.sentences.tolist() == pytest.approx(smoothed)
+
+
+def long_lines(seed: int, count: int) -> list[str]:
+    draw = random.Random(seed)
+    return [" ".join(draw.choices(WORDS[:6], k=draw.randint(5, 12))) for _ in range(count)]
+
+
+def test_gleu_of_several_references_is_the_mean_over_draws() -> None:
+    sources, first, second, texts = (long_lines(seed, 3) for seed in (1, 2, 3, 2))
+    texts[1] = second[1]
+    both = [
+        [slow_gleu_statistics(source.split(), reference.split(), text.split()) for reference in pair]
+        for source, pair, text in zip(sources, zip(first, second, strict=True), texts, strict=True)
+    ]
+    drawn = []
+    for draw in range(500):
+        generator = random.Random(draw * 101)
+        drawn.append(slow_gleu([pair[0 if generator.random() < 0.5 else 1] for pair in both]))
+    expected = np.mean([slow_gleu([a, b, c]) for a in both[0] for b in both[1] for c in both[2]])  # all 8 choices
+    ours = gleu.gleu_score(sources, list(zip(first, second, strict=True)), texts)
+    assert ours == pytest.approx(np.mean(drawn))
+    assert ours == pytest.approx(expected, rel=0.05)
+
+
+# ---- the overlap of word sets ----------------------------------------------------------------------------------------
+
+
+def test_word_set_overlap_by_hand() -> None:
+    references = ["the cat sat on the mat", "A b", "", "x", ""]
+    texts = ["the Cat sat", "c d", "", "", "x"]
+    assert word_set_overlap(references, texts) == pytest.approx((3 / 5 + 0 + 1 + 0 + 0) / 5)
+    assert word_set_overlap([["a b", "a c d"]], ["c a"]) == pytest.approx(2 / 3)

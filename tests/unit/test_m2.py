@@ -1,0 +1,291 @@
+"""MaxMatch against every path there is, by hand, and on the official scorer's example; ERRANT's route beside it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lev_plugins.errors import UserError
+from lev_plugins.scoring import errant, m2, max_match
+from lev_plugins.scoring.m2 import Counts, Edit, Gold
+from tests.helpers import thorough
+
+OFFICIAL = Path("/work/shared/data/gec-m2-example")  # what the official scorer comes with
+
+BY_HAND = """\
+S He go to school yesterday .
+A 1 2|||Vform|||went|||REQUIRED|||-NONE-|||0
+A 1 2|||Vform|||had gone|||REQUIRED|||-NONE-|||1
+
+S She have a apples
+A 1 2|||SVA|||has|||REQUIRED|||-NONE-|||0
+A 2 3|||ArtOrDet|||-NONE-|||REQUIRED|||-NONE-|||0
+
+S It is fine .
+A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||0
+"""
+
+
+def test_by_hand() -> None:
+    gold = m2.parse(BY_HAND)
+    found = m2.evaluate(gold, ["He went to school yesterday .", "She has a apple", "It was fine ."])
+    # went: 1 right of 1 proposed and 1 wanted; has, apple: 1 of 2 and 2; was: 0 of 1 and 0
+    assert found.details == {"precision": 2 / 4, "recall": 2 / 3, "correct": 2, "proposed": 4, "gold": 3}
+    assert found.score == pytest.approx(1.25 * 2 / (0.25 * 3 + 4))
+    assert found.sentences.tolist() == pytest.approx([1, 1.25 / 2.5, 0])
+    assert found.describe() == "F0.5 = 0.5263 (precision 0.5000, recall 0.6667, correct 2, proposed 4, gold 3)"
+    assert max_match(gold, ["He had gone to school yesterday .", "She has apples", "It is fine ."]) == 1.0
+    assert max_match(gold, ["He went to school yesterday .", "She has a apple", "It was fine ."], beta=1) == (
+        pytest.approx(2 * (2 / 4) * (2 / 3) / (2 / 4 + 2 / 3))
+    )
+
+
+def test_doing_nothing_is_precise_and_recalls_nothing() -> None:
+    found = m2.evaluate(m2.parse(BY_HAND), ["He go to school yesterday .", "She have a apples", "It is fine ."])
+    assert found.score == 0.0
+    assert found.details == {"precision": 1.0, "recall": 0.0, "correct": 0, "proposed": 0, "gold": 3}
+    assert found.sentences.tolist() == [0, 0, 1]
+    assert max_match(m2.parse("S It is fine ."), ["It is fine ."]) == 1.0
+
+
+def test_an_edit_reaches_across_kept_words() -> None:
+    gold = m2.parse("S we look to a school\nA 1 4|||X|||looked to the|||REQUIRED|||-NONE-|||0")[0]
+    text = "we looked to the school"
+    assert m2.sentence_counts(gold, text, max_unchanged_words=1) == [Counts(1, 1, 1)]
+    assert m2.sentence_counts(gold, text, max_unchanged_words=0) == [Counts(0, 2, 1)]
+
+
+def test_any_of_several_corrections_is_right() -> None:
+    gold = m2.parse("S at home\nA 1 1|||Det|||the||a   nice|||REQUIRED|||-NONE-|||0")
+    for text in ("at the home", "at a nice home"):
+        assert max_match(gold, [text]) == 1.0
+    assert max_match(gold, ["at a home"]) == 0.0
+
+
+def test_insertions_at_one_place_match_one_each() -> None:
+    gold = Gold(["a"], [[Edit(1, 1, ("b",)), Edit(1, 1, ("c",))]])
+    assert m2.sentence_counts(gold, "a b c") == [Counts(2, 2, 2)]
+    assert m2.sentence_counts(gold, "a c b")[0].correct == 1
+    assert m2.sentence_counts(gold, "a b b")[0] == Counts(1, 2, 2)
+
+
+def test_the_annotator_who_is_best_for_the_score_so_far() -> None:
+    last = [Counts(1, 1, 2), Counts(2, 3, 2)]
+    alone = m2.from_counts([last])  # F0.5 = 0.83 with the first, 0.71 with the second
+    assert alone.details["proposed"] == 1
+    after = m2.from_counts([[Counts(0, 5, 5)], last])  # 0.16 with the first, 0.26 with the second
+    assert (after.details["correct"], after.details["proposed"], after.details["gold"]) == (2, 8, 7)
+
+
+@pytest.mark.skipif(not OFFICIAL.is_dir(), reason=f"the official scorer's example is not at {OFFICIAL}")
+@pytest.mark.parametrize(
+    ("system", "precision", "recall", "score"), [("system", 0.8, 0.8, 0.8), ("system2", 0.75, 0.6, 0.7143)]
+)
+def test_official_numbers(system: str, precision: float, recall: float, score: float) -> None:
+    gold = m2.parse((OFFICIAL / "source_gold").read_text("utf-8"))
+    found = m2.evaluate(gold, (OFFICIAL / system).read_text("utf-8").splitlines())
+    assert round(found.score, 4) == score
+    assert (found.details["precision"], found.details["recall"]) == (precision, recall)
+
+
+# ---- against every path ----------------------------------------------------------------------------------------------
+
+
+def alignments(source: list[str], text: list[str], i: int = 0, j: int = 0) -> Iterator[list[tuple[int, int]]]:
+    """All of them, as the nodes they pass after (i, j)."""
+    if (i, j) == (len(source), len(text)):
+        yield []
+    for k, m in ((i + 1, j), (i, j + 1), (i + 1, j + 1)):
+        if k <= len(source) and m <= len(text):
+            for rest in alignments(source, text, k, m):
+                yield [(k, m), *rest]
+
+
+def slow_paths(source: list[str], text: list[str]) -> list[list[tuple[int, int]]]:
+    """Those whose every step lies on a cheapest alignment, at one price of replacing a word or at the other."""
+    ways = [[(0, 0), *nodes] for nodes in alignments(source, text)]
+    steps = set()
+    for price in (1, 2):
+
+        def cost(way: list[tuple[int, int]], price: int = price) -> int:
+            total = 0
+            for (i, j), (k, m) in pairwise(way):
+                total += 1 if k == i or m == j else 0 if source[i] == text[j] else price
+            return total
+
+        least = min(map(cost, ways))
+        steps |= {step for way in ways if cost(way) == least for step in pairwise(way)}
+    return [way for way in ways if steps.issuperset(pairwise(way))]
+
+
+def cuts(way: list[tuple[int, int]]) -> Iterator[list[list[tuple[int, int]]]]:
+    """All ways to cut a path into pieces."""
+    if len(way) == 1:
+        yield []
+    for end in range(1, len(way)):
+        for rest in cuts(way[end:]):
+            yield [way[: end + 1], *rest]
+
+
+def cost_of(pieces: list[tuple[int, int, str, int]], gold: list[Edit]) -> tuple[int, int]:
+    """Minus the matches, and words outside them; pieces are (start, end, correction, steps)."""
+    if not pieces:
+        return 0, 0
+    (start, end, correction, steps), rest = pieces[0], pieces[1:]
+    missed, length = cost_of(rest, gold)
+    best = (missed, length + steps)
+    for number, edit in enumerate(gold):
+        if (edit.start, edit.end) == (start, end) and correction in edit.corrections:
+            missed, length = cost_of(rest, gold[number + 1 :])
+            best = min(best, (missed - 1, length))
+    return best
+
+
+def slow_counts(source: list[str], text: list[str], gold: list[Edit], max_unchanged: int) -> tuple[int, int]:
+    """Correct and proposed."""
+    best = (1, 0, 0)
+    for way in slow_paths(source, text):
+        for pieces in cuts(way):
+            found, edits, allowed = [], 0, True
+            for piece in pieces:
+                (i, j), (k, m) = piece[0], piece[-1]
+                old, new = source[i:k], text[j:m]
+                steps = pairwise(piece)
+                kept = sum(c > a and d > b and source[a] == text[b] for (a, b), (c, d) in steps)
+                allowed &= len(piece) == 2 or (kept <= max_unchanged and old != new)
+                edits += old != new
+                # a kept word matches nothing
+                found.append((i, k, " ".join(new) if old != new else "\n", len(piece) - 1))
+            if allowed:
+                best = min(best, (*cost_of(found, gold), edits))
+    return -best[0], best[2]
+
+
+few_words = st.lists(st.sampled_from("abc"), max_size=3)
+
+
+@st.composite
+def annotated(draw: st.DrawFn) -> tuple[list[str], list[str], list[Edit]]:
+    source, text = draw(few_words), draw(few_words)
+    places = draw(st.lists(st.integers(0, len(source)), max_size=6))
+    gold, at = [], 0
+    for start, end in zip(sorted(places)[::2], sorted(places)[1::2], strict=False):
+        if start >= at:
+            corrections = draw(st.lists(st.lists(st.sampled_from("abc"), max_size=2), min_size=1, max_size=2))
+            wanted = tuple(" ".join(words) for words in corrections if words != source[start:end])
+            gold.append(Edit(start, end, wanted))
+            at = end
+    return source, text, gold
+
+
+@thorough
+@given(annotated(), st.integers(0, 2))
+def test_the_best_of_all_paths(found: tuple[list[str], list[str], list[Edit]], max_unchanged: int) -> None:
+    source, text, gold = found
+    ours = m2.sentence_counts(Gold(source, [gold]), " ".join(text), max_unchanged)
+    assert ours == [Counts(*slow_counts(source, text, gold, max_unchanged), len(gold))]
+
+
+# ---- resampling ------------------------------------------------------------------------------------------------------
+
+
+def test_resamples_of_several_annotators_are_scored_as_texts() -> None:
+    gold = m2.parse(BY_HAND) * 3
+    texts = ["He go to the school yesterday .", "She has apples", "It was fine ."] * 2
+    texts += ["He had gone to school yesterday .", "She have an apples", "It is fine ."]
+    whole = m2.evaluate(gold, texts)
+    generator = np.random.default_rng(1)
+    counts = generator.integers(0, 2, (20, len(texts)))
+    counts[:, 0] = 1
+    expected = []
+    for row in counts:
+        chosen = [i for i, times in enumerate(row) if times]
+        expected.append(max_match([gold[i] for i in chosen], [texts[i] for i in chosen]))
+    assert whole.scores_of(counts.astype(float)).tolist() == pytest.approx(expected)
+    alone = [Gold(sentence.source, sentence.annotators[:1]) for sentence in gold]
+    twice = m2.evaluate([alone[0], alone[0], alone[1]], [texts[0], texts[0], texts[1]]).score
+    counts = np.array([[2.0, 1.0] + [0.0] * (len(texts) - 2)])
+    assert m2.evaluate(alone, texts).scores_of(counts)[0] == pytest.approx(twice)
+
+
+# ---- bad input -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "A 0 1|||X|||y|||REQUIRED|||-NONE-|||0",
+            "line 1: an edit .A. comes after its sentence .S., but there is none",
+        ),
+        ("S a\nB", "line 2: a line begins with S or A, or is empty, but this is 'B'"),
+        ("S a\nA 0 1|||X|||y|||0", "line 2: an edit has 6 fields between |||, but this has 4"),
+        ("S a\nA 0 one|||X|||y|||R|||-|||0", "line 2: an edit is `A START END|||...|||ANNOTATOR`, in numbers"),
+        ("S a\nA 1 0|||X|||y|||R|||-|||0", "lies within its sentence of 1 words, but this goes from 1 to 0"),
+        ("\nS a b\nA 1 3|||X|||y|||R|||-|||0", "gold.m2, line 3: .* of 2 words, but this goes from 1 to 3"),
+    ],
+)
+def test_bad_m2(text: str, message: str) -> None:
+    with pytest.raises(UserError, match=message.replace("|", r"\|").replace("...", r"\.\.\.")):
+        m2.parse(text, "gold.m2")
+
+
+def test_bad_arguments() -> None:
+    gold = m2.parse("S a")
+    with pytest.raises(UserError, match="there are 1 sentences and 2 texts"):
+        max_match(gold, ["a", "b"])
+    with pytest.raises(UserError, match="there must be a text to score"):
+        max_match([], [])
+    with pytest.raises(UserError, match="beta must be above 0, but is 0"):
+        max_match(gold, ["a"], beta=0)
+    with pytest.raises(UserError, match="max_unchanged_words must be at least 0, but is -1"):
+        max_match(gold, ["a"], max_unchanged_words=-1)
+
+
+# ---- ERRANT ----------------------------------------------------------------------------------------------------------
+
+
+class Annotator:
+    """Stands in for ERRANT: every word that differs from the one at its place is an edit."""
+
+    def parse(self, text: str) -> list[str]:
+        return text.split()
+
+    def annotate(self, source: list[str], text: list[str]) -> list[Any]:
+        edits = [
+            SimpleNamespace(o_start=i, o_end=i + 1, c_str=new, type="R:OTHER")
+            for i, (old, new) in enumerate(zip(source, text, strict=True))
+            if old != new
+        ]
+        return [*edits, SimpleNamespace(o_start=-1, o_end=-1, c_str="-NONE-", type="noop")]
+
+
+def test_errant_finds_the_edits(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("errant")
+    module.load = lambda language: Annotator() if language == "en" else None  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "errant", module)
+    gold = m2.parse(BY_HAND.replace("A 2 3|||ArtOrDet", "A 2 3|||UNK"))
+    found = errant.evaluate(gold, ["He went to school yesterday .", "She has an apples", "It is fine ."])
+    # went; has, and "an" for an error that is marked but not corrected; nothing
+    assert found.details == {"precision": 2 / 3, "recall": 1.0, "correct": 2, "proposed": 3, "gold": 2}
+    assert found.score == pytest.approx(1.25 * 2 / (0.25 * 2 + 3))
+    assert found.signature == "edits by ERRANT"
+    with pytest.raises(UserError, match="there are 3 sentences and 1 texts"):
+        errant.evaluate(gold, ["a"])
+    with pytest.raises(UserError, match="there must be a text to score"):
+        errant.evaluate([], [])
+
+
+def test_errant_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "errant", None)
+    with pytest.raises(UserError, match=r"--errant needs the package errant .*: pip install errant && python -m spacy"):
+        errant.evaluate(m2.parse("S a"), ["a"])

@@ -1,0 +1,113 @@
+"""Intervals and tests of significance, against plain Python and on texts whose answer is known."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+
+import numpy as np
+import pytest
+
+from lev_plugins import scoring
+from lev_plugins.errors import UserError
+from lev_plugins.scoring import exact_match, resampling, ter
+from lev_plugins.scoring.evaluation import Additive, additive, share
+
+
+@pytest.mark.parametrize("name", [module.name for module in pkgutil.iter_modules(scoring.__path__)])
+def test_worked_examples(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(f"lev_plugins.scoring.{name}")).failed == 0
+
+
+def system(seed: int, right: float, sentences: int = 200) -> Additive:
+    """Right in about that share of the sentences."""
+    generator = np.random.default_rng(seed)
+    rows = np.stack([generator.random(sentences) < right, np.ones(sentences)], axis=1)
+    return additive("share", rows, share)
+
+
+def test_resamples_are_drawn_with_replacement_and_by_the_seed() -> None:
+    one = system(1, 0.5, sentences=7)
+    scores = resampling.resample([one], 300, seed=3)[0]
+    assert set(np.round(scores * 7)) <= set(range(8)) and len(set(scores)) > 3
+    assert scores.tolist() == resampling.resample([one], 300, seed=3)[0].tolist()
+    assert scores.tolist() != resampling.resample([one], 300, seed=4)[0].tolist()
+
+
+def test_how_many_are_drawn_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = system(1, 0.5, sentences=7)
+    scores = resampling.resample([one], 50, seed=3)[0]
+    monkeypatch.setattr(resampling, "COUNTS_AT_ONCE", 20)
+    assert scores.tolist() == resampling.resample([one], 50, seed=3)[0].tolist()
+
+
+def test_the_interval_is_that_of_a_binomial() -> None:
+    one = system(2, 0.3)
+    low, high = resampling.interval(resampling.resample([one], 2000, seed=1)[0])
+    deviation = (one.score * (1 - one.score) / 200) ** 0.5
+    assert low == pytest.approx(one.score - 1.96 * deviation, abs=0.01)
+    assert high == pytest.approx(one.score + 1.96 * deviation, abs=0.01)
+
+
+def test_a_clear_difference_is_not_chance_and_a_system_is_no_better_than_itself() -> None:
+    good, bad = system(3, 0.7), system(4, 0.4)
+    found = resampling.compare(good, bad, resampling.resample([good, bad], 999, seed=1))
+    assert found.difference == pytest.approx(good.score - bad.score)
+    assert found.bootstrap_p == 1 / 1000 and found.welch_p is not None and found.welch_p < 0.001
+    assert 0 < found.low < found.difference < found.high
+    same = resampling.compare(good, good, resampling.resample([good, good], 99, seed=1))
+    assert (same.difference, same.low, same.high, same.bootstrap_p, same.welch_p) == (0, 0, 0, 1.0, 1.0)
+
+
+def test_p_is_the_share_of_resamples_that_stray_as_far() -> None:
+    one, other = system(5, 0.5, sentences=30), system(6, 0.55, sentences=30)
+    drawn = resampling.resample([one, other], 500, seed=2)
+    differences = [a - b for a, b in zip(*drawn.tolist(), strict=True)]
+    mean = sum(differences) / len(differences)
+    far = sum(abs(difference - mean) >= abs(one.score - other.score) for difference in differences)
+    found = resampling.compare(one, other, drawn)
+    assert found.bootstrap_p == (far + 1) / 501
+    assert 0.02 < found.bootstrap_p < 1
+
+
+def test_chance_is_called_significant_as_often_as_promised() -> None:
+    """Pairs of systems that are equally good: 5 % of the tests say p < 0.05."""
+    found = []
+    for seed in range(200):
+        one, other = system(2 * seed, 0.5, sentences=60), system(2 * seed + 1, 0.5, sentences=60)
+        found.append(resampling.compare(one, other, resampling.resample([one, other], 200, seed)))
+    for values in ([c.bootstrap_p for c in found], [c.welch_p or 1 for c in found]):
+        assert 0.01 < np.mean(np.array(values) < 0.05) < 0.12
+
+
+def test_welch_by_its_formula() -> None:
+    one, other = system(7, 0.5, sentences=40), system(8, 0.7, sentences=40)
+    found = resampling.compare(one, other, resampling.resample([one, other], 10, seed=1))
+    means = one.sentences.mean() - other.sentences.mean()
+    errors = one.sentences.var(ddof=1) / 40 + other.sentences.var(ddof=1) / 40
+    assert found.welch_t == pytest.approx(means / errors**0.5)
+
+
+def test_of_scores_that_are_all_alike_there_is_no_t_test() -> None:
+    right, wrong = exact_match.evaluate(["a"] * 5, ["a"] * 5), exact_match.evaluate(["a"] * 5, ["b"] * 5)
+    found = resampling.compare(right, right, resampling.resample([right, right], 10, seed=1))
+    assert (found.welch_t, found.welch_p) == (None, None)
+    found = resampling.compare(right, wrong, resampling.resample([right, wrong], 10, seed=1))
+    assert (found.welch_t, found.welch_p) == (None, None)
+    assert found.difference == 1.0 and found.bootstrap_p == 1 / 11
+
+
+def test_lower_is_better_for_some() -> None:
+    references = ["a b c d", "e f g h", "i j k"]
+    good, bad = ter.evaluate(references, references), ter.evaluate(references, ["a b x d", "e f", "y j k"])
+    found = resampling.compare(good, bad, resampling.resample([good, bad], 50, seed=1))
+    assert found.difference == bad.score > 0
+    assert found.welch_t is not None and found.welch_t > 0
+
+
+def test_bad_arguments() -> None:
+    with pytest.raises(UserError, match="at least 2 resamples, but is to draw 1"):
+        resampling.resample([system(1, 0.5)], 1, seed=1)
+    with pytest.raises(UserError, match=r"on the same sentences, but have \[5, 6\] of them"):
+        resampling.resample([system(1, 0.5, 5), system(1, 0.5, 6)], 10, seed=1)

@@ -1,0 +1,245 @@
+"""``lev-plugins score``: what it prints, and what it says to bad input."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lev_plugins.cli.main import main
+from lev_plugins.cli.score import METRICS
+
+Run = Callable[..., str]
+Refuse = Callable[..., str]
+
+TEXTS = {
+    "system": "a cat sat on the mat .\nthe dog .\n\n",
+    "other": "a cat sat at mat .\nthe dog\nx\n",
+    "draft": "a cat sat at mat .\nthe dogs .\n\n",
+    "reference": "the cat sat on the mat .\nthe dog .\n\n",
+    "second": "a cat sat on a mat .\na dog .\n\n",
+    "gold.m2": "S a cat sat at mat .\nA 3 5|||X|||on the mat|||REQUIRED|||-NONE-|||0\n\nS the dogs .\n"
+    "A 1 2|||X|||dog|||REQUIRED|||-NONE-|||0\n\nS \n",
+}
+
+
+@pytest.fixture()
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in TEXTS.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture()
+def score(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: object) -> str:
+        code = main(["score", *map(str, arguments)])
+        captured = capsys.readouterr()
+        assert code == 0, captured.err
+        return captured.out
+
+    return run
+
+
+@pytest.fixture()
+def refuse(folder: Path, capsys: pytest.CaptureFixture[str]) -> Refuse:
+    def run(*arguments: object) -> str:
+        assert main(["score", *map(str, arguments)]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        return captured.err.removeprefix("lev-plugins: error: ").removesuffix("\n")
+
+    return run
+
+
+# what each metric needs beside the texts, and the scores of system and draft against `reference`
+EXPECTED: dict[str, tuple[list[str], str, str]] = {
+    "m2": (["gold.m2"], "F0.5 = 1.0000 (precision 1.0000, recall 1.0000, correct 2, proposed 2, gold 2)", "0.0000"),
+    "gleu": (["reference", "--source", "draft"], "GLEU = 0.7401", "0.0000"),
+    "wrr": (["reference"], "WRR = 0.9000 (recognised 9, reference words 10)", "0.6000"),
+    "wrr-set": (["reference"], "WRR of word sets = 0.9524", "0.6667"),
+    "exact": (["reference"], "exact match = 0.6667 (matches 2, sentences 3)", "0.3333"),
+    "ter": (["reference"], "TER = 10.00 (edits 1, reference words 10)", "40.00"),
+    "rouge": (["reference"], "ROUGE-L = 0.9444 (ROUGE-1 0.9444, ROUGE-2 0.9333)", "0.8485"),
+    "bleu": (["reference"], "BLEU = 83.76 (words 10, reference words 10)", "17.86"),
+}
+
+
+def test_every_metric_is_here() -> None:
+    assert EXPECTED.keys() == METRICS.keys()
+
+
+@pytest.mark.parametrize("metric", EXPECTED)
+def test_system_and_doing_nothing(score: Run, metric: str) -> None:
+    flags, expected, draft = EXPECTED[metric]
+    lines = score(metric, "system", *flags, "--draft", "draft").splitlines()
+    assert lines[0] == f"system      {expected}"
+    assert lines[1].startswith("do nothing  ") and f" = {draft}" in lines[1]
+    assert all(line.startswith("settings    ") for line in lines[2:])
+
+
+@pytest.mark.parametrize("metric", EXPECTED)
+def test_json_says_the_same(score: Run, metric: str) -> None:
+    flags, expected, draft = EXPECTED[metric]
+    found = json.loads(
+        score(metric, "system", *flags, "--draft", "draft", "--json", "--per-sentence", "--bootstrap", 20)
+    )
+    assert found["metric"] == metric and found["sentences"] == 3
+    digits = len(draft.split(".")[1])
+    assert expected.startswith(f"{found['name']} = {found['system']['score']:.{digits}f}")
+    assert f"{found['do_nothing']['score']:.{digits}f}" == draft
+    assert len(found["system"]["sentence_scores"]) == 3
+    low, high = found["system"]["interval"]
+    assert low <= high and found["bootstrap"] == {"resamples": 20, "seed": 1}
+    assert found["higher_is_better"] == (metric != "ter")
+
+
+@pytest.mark.parametrize("metric", EXPECTED)
+def test_a_text_against_itself(score: Run, metric: str) -> None:
+    """The best score there is, empty lines included."""
+    if metric == "m2":
+        found = json.loads(score("m2", "system", "gold.m2", "--json"))
+    else:
+        flags = ["--source", "draft"] if metric == "gleu" else []
+        found = json.loads(score(metric, "reference", "reference", *flags, "--json"))
+    assert found["system"]["score"] == pytest.approx({"ter": 0, "bleu": 100}.get(metric, 1))
+
+
+def test_per_sentence_and_significance(score: Run) -> None:
+    lines = score(
+        "ter", "system", "reference", "--against", "other", "--draft", "draft", "--per-sentence", "--bootstrap", 50
+    ).splitlines()
+    assert lines[:4] == [
+        "sentence\tsystem\tdo nothing\tagainst",
+        "1\t14.29\t42.86\t42.86",
+        "2\t0.00\t33.33\t33.33",
+        "3\t0.00\t0.00\t100.00",
+    ]
+    assert lines[4].startswith("system      TER = 10.00 (edits 1, reference words 10), 95 % between 0.00 and ")
+    assert lines[6].startswith("against     TER = 50.00 (edits 5, reference words 10), 95 % between ")
+    assert lines[7].startswith("better by   40.00, 95 % between ")  # lower is better
+    assert lines[8].startswith("chance?     paired bootstrap p = ")
+    assert "Welch's t-test over sentence scores p = " in lines[8]
+
+
+def test_against_itself_is_chance(score: Run) -> None:
+    found = json.loads(score("exact", "reference", "reference", "--against", "reference", "--json"))
+    assert found["comparison"]["difference"] == 0 and found["comparison"]["bootstrap_p"] == 1
+    assert found["comparison"]["welch_p"] is None
+    assert found["bootstrap"] == {"resamples": 1000, "seed": 1}
+    text = score("exact", "reference", "reference", "--against", "reference")
+    assert "over sentence scores undefined, all sentences score alike" in text
+
+
+def test_the_seed_decides(score: Run, folder: Path) -> None:
+    draw = random.Random(1)
+    for name in ("system", "reference"):
+        (folder / name).write_text("".join(f"{' '.join(draw.choices('abc', k=5))}\n" for _ in range(40)), "utf-8")
+    flags = ["wrr", "system", "reference", "--bootstrap", 30]
+    assert score(*flags, "--seed", 7) == score(*flags, "--seed", 7) != score(*flags, "--seed", 8)
+
+
+def test_several_references(score: Run) -> None:
+    found = json.loads(score("exact", "system", "reference", "second", "--json"))
+    assert found["system"]["matches"] == 2
+    found = json.loads(score("bleu", "system", "reference", "second", "--json"))
+    assert "nrefs:2" in found["settings"] and found["system"]["score"] > 83.8
+    found = json.loads(score("gleu", "system", "reference", "second", "--source", "draft", "--json"))
+    assert 0 < found["system"]["score"] < 1
+    assert json.loads(score("wrr", "system", "reference", "second", "--json"))["system"]["recognised"] == 9
+    assert json.loads(score("ter", "system", "reference", "second", "--json"))["system"]["edits"] == 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "name", "value"),
+    [
+        (["m2", "other", "gold.m2", "--beta", 1], "name", "F1"),
+        (["m2", "other", "gold.m2", "--max-unchanged-words", 0], "settings", "max_unchanged_words=0"),
+        (["rouge", "system", "reference", "--kind", "rouge2"], "name", "ROUGE-2"),
+        (["rouge", "system", "reference", "--no-stemming"], "settings", "rouge-score 0.1.2, F1, without stemming"),
+        (["rouge", "system", "reference", "--tokenize", "space"], "settings", "words between white space"),
+        (["ter", "system", "reference", "--normalized"], "settings", "norm:yes"),
+        (["ter", "system", "reference", "--no-punct"], "settings", "punct:no"),
+        (["ter", "system", "reference", "--asian-support", "--normalized"], "settings", "asian:yes"),
+        (["bleu", "system", "reference", "--tokenize", "char"], "settings", "tok:char"),
+        (["bleu", "system", "reference", "--lowercase"], "settings", "case:lc"),
+    ],
+)
+def test_flags_of_a_metric(score: Run, flags: list[Any], name: str, value: str) -> None:
+    assert value in json.loads(score(*flags, "--json"))[name]
+
+
+def test_what_fairseq_generate_printed(score: Run, refuse: Refuse, folder: Path) -> None:
+    rest = "S-{0}\tx\nT-{0}\ty\nH-{0}\t-0.1\tz\nD-{0}\t-0.1\t{1}\nD-{0}\t-0.5\tsecond best\nP-{0}\t-0.1\n"
+    texts = TEXTS["system"].split("\n")
+    log = "".join(rest.format(number, texts[number]) for number in (2, 0, 1))
+    (folder / "log").write_text(f"INFO | fairseq\n{log}Generate test with beam=1\n", encoding="utf-8")
+    assert score("ter", "log", "reference", "--generated") == score("ter", "system", "reference")
+    found = score("ter", "log", "reference", "--generated", "--against", "log", "--draft", "draft")
+    assert "do nothing  TER = 40.00" in found and "better by   0.00" in found
+    assert refuse("ter", "draft", "reference", "--generated") == (
+        "--generated: draft has no D- lines: is it what fairseq-generate printed, without --quiet?"
+    )
+    (folder / "log").write_text(log.replace("D-1", "X-1"), encoding="utf-8")
+    assert "log has 2 sentences, but no D-1" in refuse("ter", "log", "reference", "--generated")
+
+
+def test_line_ends(score: Run, folder: Path) -> None:
+    """CRLF is no part of a text; odd separators are."""
+    reference = "one\u2028line\nand\x0cone"
+    (folder / "reference").write_text(reference, encoding="utf-8")
+    (folder / "system").write_bytes(reference.replace("\n", "\r\n").encode() + b"\r\n")
+    assert "matches 2, sentences 2" in score("exact", "system", "reference")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["exact", "short", "reference"], "short has 1 lines and reference has 3 lines"),
+        (["exact", "system", "reference", "short"], "system has 3 lines and short has 1 lines"),
+        (["gleu", "system", "reference", "--source", "short"], "system has 3 lines and short has 1 lines"),
+        (["m2", "short", "gold.m2"], "short has 1 lines and gold.m2 has 3 sentences"),
+        (["exact", "system", "reference", "--draft", "short"], "system has 3 lines and short has 1 lines"),
+        (["exact", "system", "reference", "--against", "short"], "system has 3 lines and short has 1 lines"),
+        (["exact", "nowhere", "reference"], "nowhere: No such file or directory"),
+        (["exact", "system", "."], ".: Is a directory"),
+        (["exact", "empty", "reference"], "empty is empty: there is nothing to score"),
+        (["exact", "system", "empty"], "empty is empty: there is nothing to score"),
+        (["exact", "latin", "reference"], "latin, line 2 is not UTF-8 (unexpected end of data): convert it"),
+        (["m2", "system", "reference"], "reference, line 1: a line begins with S or A, or is empty"),
+        (["exact", "system", "reference", "--bootstrap", 1], "--bootstrap must be at least 2, but is 1"),
+        (["m2", "system", "gold.m2", "--beta", 0], "beta must be above 0, but is 0"),
+        (["m2", "system", "gold.m2", "--max-unchanged-words", -1], "max_unchanged_words must be at least 0"),
+        (["m2", "system", "gold.m2", "--errant"], "--errant needs the package errant"),
+        (["m2", "system", "gold.m2", "--errant", "--max-unchanged-words", 1], "ERRANT has rules of its own"),
+    ],
+)
+def test_bad_input(
+    refuse: Refuse, folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[Any], message: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "errant", None)
+    (folder / "short").write_text("one line\n", encoding="utf-8")
+    (folder / "empty").write_text("", encoding="utf-8")
+    (folder / "latin").write_bytes("a\nä\nb\n".encode("latin-1"))
+    assert message in refuse(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["meteor", "system", "reference"], "invalid choice: 'meteor'"),
+        (["exact", "system"], "the following arguments are required: REFERENCE"),
+        (["gleu", "system", "reference"], "the following arguments are required: --source"),
+        (["exact", "system", "reference", "--beta", "1"], "unrecognized arguments: --beta 1"),
+    ],
+)
+def test_what_the_parser_refuses(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    with pytest.raises(SystemExit):
+        main(["score", *arguments])
+    assert message in capsys.readouterr().err

@@ -1,0 +1,216 @@
+"""fairseq's side of the scores: ``--scoring``, the score of doing nothing, and scores of the validation set."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from fairseq.logging import metrics
+from fairseq.scoring import build_scorer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from omegaconf import OmegaConf
+
+from lev_plugins.errors import UserError
+from lev_plugins.scoring import (
+    corpus_bleu,
+    do_nothing,
+    exact_match_rate,
+    rouge_f1,
+    translation_edit_rate,
+    word_recognition_rate,
+)
+from lev_plugins.scoring.validation import ValidationScores, parse_names
+from lev_plugins.tasks.text_editing import TextEditingTask
+from tests.helpers import BOS, EOS, FIRST_WORD, thorough, toy_dataset, toy_dictionary, toy_task
+
+REFERENCES = ["the cat sat on the mat .", "He runs", "yes"]
+TEXTS = ["the cat sat on a mat .", "he ran", "yes"]
+
+
+def scorer(name: str, **flags: Any) -> Any:
+    built = build_scorer(OmegaConf.create({"_name": name, **flags}), None)
+    for reference, text in zip(REFERENCES, TEXTS, strict=True):
+        built.add_string(reference, text)
+    return built
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "expected", "line"),
+    [
+        ("ter", {}, 30.0, "TER = 30.00 (edits 3, reference words 10)"),
+        ("ter", {"ter_no_punct": True}, 100 / 3, "TER = 33.33 (edits 3, reference words 9)"),
+        ("ter", {"ter_normalized": True, "ter_asian_support": True}, 30.0, "TER = 30.00 (edits 3, reference words 10)"),
+        ("rouge", {}, None, "ROUGE-L = 0.7778 (ROUGE-1 0.7778, ROUGE-2 0.2000)"),
+        ("rouge", {"rouge_kind": "rouge2"}, None, "ROUGE-2 = 0.2000 (ROUGE-1 0.7778, ROUGE-L 0.7778)"),
+        ("rouge", {"rouge_tokenize": "space"}, None, "ROUGE-L = 0.6190 (ROUGE-1 0.6190, ROUGE-2 0.2222)"),
+        ("wrr", {}, 0.7, "WRR = 0.7000 (recognised 7, reference words 10)"),
+        ("exact_match", {}, 1 / 3, "exact match = 0.3333 (matches 1, sentences 3)"),
+    ],
+)
+def test_what_scoring_prints(name: str, flags: dict[str, Any], expected: float | None, line: str) -> None:
+    found = scorer(name, **flags)
+    assert found.result_string() == line
+    if expected is not None:
+        assert found.score() == pytest.approx(expected)
+
+
+def test_stems_match_unless_told_otherwise() -> None:
+    for flags, expected in (({}, 1.0), ({"rouge_no_stemming": True}, 0.0)):
+        found = build_scorer(OmegaConf.create({"_name": "rouge", **flags}), None)
+        found.add_string("cats", "cat")
+        assert found.score() == expected
+
+
+def test_a_scorer_by_its_name_alone() -> None:
+    for name in ("ter", "rouge", "wrr", "exact_match"):
+        found = build_scorer(name, None)
+        found.add_string("a b", "a b")
+        assert found.score() == (0 if name == "ter" else 1)
+
+
+# ---- doing nothing ---------------------------------------------------------------------------------------------------
+
+
+def test_the_drafts_stand_beside_the_texts() -> None:
+    found = scorer("ter")
+    do_nothing.remember(["the cat sat on mat .", "He run", "yes"])
+    assert found.result_string() == (
+        "TER = 30.00 (edits 3, reference words 10) (do nothing: TER = 20.00 (edits 2, reference words 10))"
+    )
+    again = scorer("ter")  # of another run
+    assert again.result_string() == "TER = 30.00 (edits 3, reference words 10)"
+
+
+class Generator:
+    def generate(self, models: Any, sample: dict[str, Any], **kwargs: Any) -> list[Any]:
+        return [[{"tokens": row} for row in sample["target"]]] if sample.get("target") is not None else []
+
+
+def drafted_batch(with_target: bool = True) -> dict[str, Any]:
+    rows = [[BOS, FIRST_WORD, FIRST_WORD + 1, FIRST_WORD + 2, EOS], [BOS, FIRST_WORD + 3, EOS]]
+    dataset = toy_dataset(rows, rows if with_target else None, rows[::-1])
+    return dataset.collater([dataset[0], dataset[1]])
+
+
+def decoding_task(bpe: Any, tokenizer: Any, **options: Any) -> TextEditingTask:
+    dictionary = toy_dictionary(0)
+    for word in ("a@@", "b", "c", "d"):
+        dictionary.add_symbol(word)
+    dictionary.placeholder_index = len(dictionary)
+    task = toy_task(dictionary, **options)
+    task.build_tokenizer(tokenizer)
+    task.build_bpe(bpe)
+    return task
+
+
+@pytest.mark.parametrize(
+    ("post_process", "bpe", "tokenizer", "expected"),
+    [
+        (None, None, None, ["d", "a@@ b c"]),
+        ("@@ ", None, None, ["d", "ab c"]),
+        (None, "characters", None, ["d", "a@@bc"]),
+        (None, None, "nltk", ["d", "a@@ b c"]),
+    ],
+)
+def test_drafts_become_text_as_hypotheses_do(
+    post_process: str | None, bpe: str | None, tokenizer: str | None, expected: list[str]
+) -> None:
+    task = decoding_task(bpe, None, post_process=post_process)
+    if tokenizer:  # last of all, as fairseq-generate does it
+        task.untokenisers[-1] = SimpleNamespace(decode=str.strip)
+    do_nothing.forget()
+    task.inference_step(Generator(), [], drafted_batch())
+    assert do_nothing.remembered(2) == expected
+    do_nothing.forget()
+
+
+def test_only_decoding_with_a_target_remembers_drafts() -> None:
+    do_nothing.forget()
+    toy_task().inference_step(Generator(), [], drafted_batch())  # validation: no command built a tokeniser
+    decoding_task(None, None, post_process=None).inference_step(Generator(), [], drafted_batch(with_target=False))
+    assert do_nothing.remembered(0) is do_nothing.remembered(2) is None
+
+
+# ---- validation ----------------------------------------------------------------------------------------------------
+
+NAMES = ["bleu", "ter", "rouge1", "rouge2", "rougeL", "wrr", "exact_match"]
+sentences = st.lists(st.sampled_from(["a", "b", "c", "dogs", "dog"]), max_size=7).map(" ".join)
+
+
+def logged(scores: ValidationScores, batches: list[tuple[list[str], list[str]]]) -> dict[str, float]:
+    with metrics.aggregate(new_root=True) as found:
+        for references, texts in batches:  # a batch at a time, as fairseq's validation does
+            scores.log([scores.statistics(references, texts)])
+    return {name: value for name, value in found.get_smoothed_values().items() if not name.startswith("_")}
+
+
+@settings(thorough, max_examples=30)
+@given(st.lists(st.tuples(sentences, sentences.filter(bool)), min_size=2, max_size=8), st.data())
+def test_validation_scores_are_those_of_the_whole_set(pairs: list[tuple[str, str]], data: st.DataObject) -> None:
+    texts, references = ([*column] for column in zip(*pairs, strict=True))
+    cut = data.draw(st.integers(1, len(pairs) - 1))
+    batches = [(references[:cut], texts[:cut]), (references[cut:], texts[cut:])]
+    expected = {
+        "bleu": corpus_bleu(references, texts),
+        "ter": translation_edit_rate(references, texts),
+        "wrr": word_recognition_rate(references, texts),
+        "exact_match": exact_match_rate(references, texts),
+        **{kind: rouge_f1(references, texts, kind) for kind in ("rouge1", "rouge2", "rougeL")},
+    }
+    assert logged(ValidationScores(NAMES), batches) == pytest.approx(expected, abs=1e-4)
+
+
+def test_processes_add_up() -> None:
+    scores = ValidationScores(["ter"])
+    one, other = scores.statistics(["a b c d"], ["a b c x"]), scores.statistics(["a b"], ["y z"])
+    with metrics.aggregate(new_root=True) as found:
+        scores.log([one, other])
+    assert found.get_smoothed_values()["ter"] == 50.0
+    with metrics.aggregate(new_root=True) as found:
+        scores.log([{"loss": 1.0}])  # training
+    assert "ter" not in found.get_smoothed_values()
+
+
+def test_a_model_that_writes_nothing_has_scores() -> None:
+    found = logged(ValidationScores(NAMES), [(["a b", ""], ["", ""])])
+    assert found == {"bleu": 0, "ter": 100, "rouge1": 0.5, "rouge2": 0.5, "rougeL": 0.5, "wrr": 0, "exact_match": 0.5}
+
+
+def test_names_of_metrics() -> None:
+    assert parse_names("") == parse_names(None) == []
+    with pytest.raises(UserError, match=r"--eval-metrics takes bleu, ter, .* exact_match, .* but not 'rouge'"):
+        parse_names("ter,rouge")
+    with pytest.raises(UserError, match="but not ''"):
+        parse_names("ter,")
+
+
+def valid_log(task: TextEditingTask) -> dict[str, Any]:
+    """What fairseq's trainer gets of a batch whose one sentence is decoded to its first word."""
+    task.tokenizer, task.sequence_generator = None, Generator()
+    task.inference_step = lambda *args, **kwargs: [[{"tokens": torch.tensor([5, EOS])}]]  # type: ignore[method-assign]
+    dataset = toy_dataset([[BOS, 5, EOS]], [[BOS, 5, 6, EOS]])
+    loss = 1.0, 1, {"ntokens": 1}
+    return task.valid_step(dataset.collater([dataset[0]]), torch.nn.Module(), lambda model, sample: loss)[2]
+
+
+def test_validation_decodes_only_if_asked() -> None:
+    assert not [key for key in valid_log(toy_task()) if key.startswith("_")]
+    found = valid_log(toy_task(eval_bleu=True))
+    assert {key.rsplit("_", 1)[0] for key in found if key[0] == "_"} == {"_bleu"}
+    found = valid_log(toy_task(eval_metrics="ter,exact_match"))
+    assert (found["_ter_0"], found["_ter_1"], found["_exact_match_0"], found["_bleu_0"]) == (1, 2, 0, 1)
+
+
+def test_an_unknown_word_is_right_nowhere(caplog: pytest.LogCaptureFixture) -> None:
+    task = toy_task(eval_metrics="wrr", eval_bleu_print_samples=True)
+    unknown = [BOS, task.tgt_dict.unk(), EOS]
+    task.tokenizer, task.sequence_generator = SimpleNamespace(decode=str.upper), Generator()
+    dataset = toy_dataset([unknown], [unknown])
+    loss = 1.0, 1, {"ntokens": 1}
+    with caplog.at_level("INFO"):
+        found = task.valid_step(dataset.collater([dataset[0]]), torch.nn.Module(), lambda model, sample: loss)[2]
+    assert (found["_wrr_0"], found["_wrr_1"]) == (0, 1)
+    assert "example hypothesis: UNKNOWNTOKENINHYP" in caplog.text
