@@ -1,4 +1,4 @@
-"""The autoregressive post-editor: what it is made of, what its batches hold, and what it cannot be asked."""
+"""The autoregressive post-editor: what it is made of, and what it cannot be asked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from fairseq.criterions import FairseqCriterion
@@ -32,7 +31,6 @@ from tests.helpers import (
     PAD,
     UNK,
     random_rows,
-    tensor_to_rows,
     toy_config,
     toy_dataset,
     toy_dictionary,
@@ -171,53 +169,6 @@ def test_a_checkpoint_of_other_dictionaries_is_refused(side: str) -> None:
     weights = toy_post_editor(toy_task(*map(toy_dictionary, sizes))).state_dict()
     with pytest.raises(UserError, match=f"the checkpoint has a {side} table of 34 symbols, but .* one of 24"):
         toy_post_editor(toy_task(toy_dictionary(20), toy_dictionary(20))).load_state_dict(weights)
-
-
-# --- the batches
-
-
-@pytest.mark.parametrize("drafts", [None, DRAFTS])
-def test_a_batch_holds_what_teacher_forcing_needs(drafts: list[list[int]] | None) -> None:
-    dataset = toy_dataset(SOURCES, TARGETS, drafts, teacher_forcing=True)
-    batch = dataset.collater([dataset[i] for i in (3, 0, 4)])
-    net_input = batch["net_input"]
-    asked = {"src_tokens", "src_lengths", "prev_output_tokens"}
-    assert set(net_input) == (asked if drafts is None else {*asked, "draft"})
-    for place, index in enumerate(batch["id"].tolist()):
-        assert tensor_to_rows(batch["target"])[place] == TARGETS[index][1:]
-        assert tensor_to_rows(net_input["prev_output_tokens"])[place] == [EOS, *TARGETS[index][1:-1]]
-        assert tensor_to_rows(net_input["src_tokens"])[place] == SOURCES[index]
-        if drafts is not None:
-            assert tensor_to_rows(net_input["draft"])[place] == drafts[index]
-    assert batch["ntokens"] == sum(len(TARGETS[i]) - 1 for i in (3, 0, 4))
-
-
-def test_without_targets_there_is_nothing_to_force() -> None:
-    dataset = toy_dataset(SOURCES, None, DRAFTS, teacher_forcing=True)
-    batch = dataset.collater([dataset[0]])
-    assert set(batch["net_input"]) == {"src_tokens", "src_lengths", "draft"}
-    assert batch["target"] is None and batch["ntokens"] == len(SOURCES[0])
-
-
-@pytest.mark.parametrize("targets", [True, False])
-@pytest.mark.parametrize("reads_drafts", [True, False])
-def test_a_draft_is_as_long_as_the_table_it_is_looked_up_in_allows(reads_drafts: bool, targets: bool) -> None:
-    short, long = [BOS, 5, EOS], [BOS, *range(4, 12), EOS]
-    dataset = toy_dataset(
-        [short, long, short, short],
-        [short, short, long, short] if targets else None,
-        [short, short, short, long],
-        teacher_forcing=reads_drafts,
-    )
-
-    def kept(source: int, target: int) -> list[int]:
-        return dataset.filter_indices_by_size(np.arange(4), (source, target))[0].tolist()
-
-    assert kept(10, 10) == [0, 1, 2, 3]
-    assert kept(9, 10) == ([0, 2] if reads_drafts else [0, 2, 3])
-    if targets:
-        assert kept(10, 9) == ([0, 1, 3] if reads_drafts else [0, 1])
-        assert [dataset.num_tokens(i) for i in range(4)] == [3, 10, 10, 10]
 
 
 # --- the task
