@@ -48,10 +48,12 @@ def load(path: str | Path) -> dict[str, Any]:
     return state
 
 
-def require_same_vocabulary(model: nn.Module, weights: Mapping[str, Any]) -> None:
+def require_same_vocabulary(
+    model: nn.Module, weights: Mapping[str, Any], table: str = "embedding.tokens.weight"
+) -> None:
     """Whether the tables of both sides are as long in ``weights`` as in the model that the dictionaries made."""
     for side in ("encoder", "decoder"):
-        key = f"{side}.embedding.tokens.weight"
+        key = f"{side}.{table}"
         here = len(model.get_parameter(key))
         there = len(weights.get(key, model.get_parameter(key)))
         require(

@@ -7,7 +7,7 @@ check_environment()
 from lev_plugins import criterions, models, scoring, tasks  # noqa: E402,F401
 from lev_plugins.checkpoints import allow_list  # noqa: E402
 from lev_plugins.errors import explain_at_exit  # noqa: E402
-from lev_plugins.models import levt, pbd  # noqa: E402,F401
+from lev_plugins.models import levt, pbd, post_edit  # noqa: E402,F401
 from lev_plugins.tasks import text_correction, text_editing  # noqa: E402,F401
 
 allow_list()

@@ -18,6 +18,7 @@ from fairseq.tasks.translation import TranslationConfig
 from lev_plugins.cli import trace
 from lev_plugins.cli.main import Command
 from lev_plugins.criterions.dual_policy import DualPolicyConfig
+from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
 from lev_plugins.models.levt import LevTConfig
 from lev_plugins.tasks.text_editing import TextEditingConfig
 
@@ -25,6 +26,7 @@ PAGE = Path(__file__).resolve().parent.parent / "user_dir.md"
 INHERITED = {field.name for field in fields(TranslationConfig)}
 TABLES: dict[str, tuple[type, set[str]]] = {
     "levt": (LevTConfig, set()),
+    "post_edit_transformer": (EncoderDecoderConfig, set()),
     "dual_policy": (DualPolicyConfig, set()),
     "text_editing": (TextEditingConfig, INHERITED),
 }

@@ -12,8 +12,10 @@ from torch import Tensor
 from lev_plugins.criterions.dual_policy import DualPolicyCriterion
 from lev_plugins.data.dictionary import EditingDictionary
 from lev_plugins.data.editing import RollIn, TextEditingDataset
+from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
 from lev_plugins.models.levt import LevT, LevTConfig, LevTOutput
 from lev_plugins.models.pbd import PBD, PBDConfig
+from lev_plugins.models.post_edit import PostEditTransformer
 from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
 
 BOS, PAD, EOS, UNK = 0, 1, 2, 3
@@ -50,14 +52,9 @@ def toy_task(source: Dictionary | None = None, target: Dictionary | None = None,
     return TextEditingTask(cfg, source, target or source)
 
 
-def toy_config(**options: Any) -> LevTConfig:
+def toy_sizes() -> dict[str, Any]:
     """16 wide, 2 + 2 blocks, no dropout: every test changes what it is about."""
-    small: dict[str, Any] = {
-        "max_source_positions": 64,
-        "max_target_positions": 64,
-        "max_insertions": 8,
-        "dropout": 0.0,
-    }
+    small: dict[str, Any] = {"max_source_positions": 64, "max_target_positions": 64, "dropout": 0.0}
     for side in ("encoder", "decoder"):
         small |= {
             f"{side}_embed_dim": 16,
@@ -65,7 +62,17 @@ def toy_config(**options: Any) -> LevTConfig:
             f"{side}_layers": 2,
             f"{side}_attention_heads": 2,
         }
-    return LevTConfig(**{**small, **options})
+    return small
+
+
+def toy_config(**options: Any) -> LevTConfig:
+    return LevTConfig(**{**toy_sizes(), "max_insertions": 8, **options})
+
+
+def toy_post_editor(task: TextEditingTask | None = None, seed: int = 1, **options: Any) -> PostEditTransformer:
+    torch.manual_seed(seed)
+    config = EncoderDecoderConfig(**{**toy_sizes(), **options})
+    return PostEditTransformer.build_model(config, task or toy_task()).eval()
 
 
 def toy_model(task: TextEditingTask | None = None, seed: int = 1, **options: Any) -> LevT:
@@ -139,6 +146,7 @@ def toy_dataset(
     rollin: RollIn | None = None,
     left_pad_source: bool = True,
     words: int = 20,
+    teacher_forcing: bool = False,
 ) -> TextEditingDataset:
     dictionary = toy_dictionary(words)
     target = list_dataset(targets) if targets is not None else None
@@ -152,7 +160,8 @@ def toy_dataset(
         left_pad_source=left_pad_source,
         left_pad_target=False,
     )
-    return TextEditingDataset(pair, list_dataset(drafts) if drafts is not None else None, rollin)
+    draft = list_dataset(drafts) if drafts is not None else None
+    return TextEditingDataset(pair, draft, rollin, teacher_forcing=teacher_forcing)
 
 
 def toy_batch(count: int = 6, seed: int = 1, drafts: bool = False, alpha: float = 0.5, beta: float = 0.5) -> dict:

@@ -39,8 +39,9 @@ class RollIn:
 class TextEditingDataset(EverySentence):
     """Adds drafts and roll-ins to a ``LanguagePairDataset`` whose two sides both begin with <s>.
 
-    Without ``rollin`` the batches hold what decoding needs and nothing more. The padding side of the source is the
-    pair's; everything on the target side is padded on the right.
+    Without ``rollin`` the batches hold what decoding needs and nothing more; with ``teacher_forcing`` they hold what
+    an autoregressive model learns from. The padding side of the source is the pair's; everything on the target side
+    is padded on the right.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class TextEditingDataset(EverySentence):
         drafts: FairseqDataset | None = None,
         rollin: RollIn | None = None,
         pad_to_multiple: int = 1,
+        teacher_forcing: bool = False,
     ):
         super().__init__(pair)
         if drafts is not None:
@@ -57,10 +59,14 @@ class TextEditingDataset(EverySentence):
                 f"every source line needs one draft line, but there are {len(pair)} source lines and "
                 f"{len(drafts)} drafts",
             )
-            if pair.tgt_sizes is not None:  # batches are made by the longer of draft and target
+            # a draft has the length to keep to of what it is read with; batches are made by the longest of the three
+            if teacher_forcing:
+                pair.src_sizes = np.maximum(pair.src_sizes, drafts.sizes)
+            elif pair.tgt_sizes is not None:
                 pair.tgt_sizes = np.maximum(pair.tgt_sizes, drafts.sizes)
-                pair.sizes = np.vstack((pair.src_sizes, pair.tgt_sizes)).T
+            pair.sizes = pair.src_sizes if pair.tgt_sizes is None else np.vstack((pair.src_sizes, pair.tgt_sizes)).T
         self.drafts, self.rollin, self.pad_to_multiple = drafts, rollin, pad_to_multiple
+        self.teacher_forcing = teacher_forcing
         # fairseq keeps its worker processes from epoch to epoch: they would never hear of a plain attribute
         self.shared_epoch = torch.ones((), dtype=torch.long).share_memory_()
 
@@ -113,6 +119,9 @@ class TextEditingDataset(EverySentence):
             batch["target"] = self._pad([e["target"][1:] for e in examples])  # for scoring: without <s>
             if self.rollin is not None:
                 batch["net_input"].update(self._states(examples, batch["net_input"].get("draft")))
+            if self.teacher_forcing:
+                batch["ntokens"] -= len(examples)  # nobody predicts <s>
+                batch["net_input"]["prev_output_tokens"] = self._shifted(examples)
         return batch
 
     def _states(self, examples: list[dict[str, Any]], drafts: Tensor | None) -> dict[str, Tensor]:
@@ -133,6 +142,12 @@ class TextEditingDataset(EverySentence):
         states["kept_tokens"], states["missing_counts"] = labels
         states["hole_index"] = missing.flatten().nonzero()[:, 0]
         return states
+
+    def _shifted(self, examples: list[dict[str, Any]]) -> Tensor:
+        """The targets behind </s>, from which fairseq's decoders start, and without their own: (B, T - 1)."""
+        shifted = self._pad([e["target"][:-1] for e in examples])
+        shifted[:, 0] = self.dataset.tgt_dict.eos()
+        return shifted
 
     def _pad(self, rows: list[Tensor], left_pad: bool = False) -> Tensor:
         pad = self.dataset.src_dict.pad()

@@ -15,10 +15,8 @@ from typing import Any, NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.dataclass import ChoiceEnum
 from fairseq.models import BaseFairseqModel, register_model
-from fairseq.utils import get_available_activation_fns
-from omegaconf import II
 from torch import Tensor, nn
 
 from lev_plugins.checkpoints import require_same_vocabulary
@@ -37,6 +35,7 @@ from lev_plugins.layers import (
     linear,
     token_embedding,
 )
+from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, require_text_editing
 from lev_plugins.models.presets import register_presets
 
 IGNORE = -100  # a label that no loss looks at
@@ -52,19 +51,8 @@ ROLLINS = ["argmax", "sample", "dae"]
 
 
 @dataclass
-class LevTConfig(FairseqDataclass):
-    encoder_embed_dim: int = field(default=512, metadata={"help": "encoder width"})
-    encoder_ffn_embed_dim: int = field(default=2048, metadata={"help": "encoder feed-forward width"})
-    encoder_layers: int = field(default=6, metadata={"help": "encoder blocks"})
-    encoder_attention_heads: int = field(default=8, metadata={"help": "encoder attention heads"})
-    encoder_normalize_before: bool = field(default=False, metadata={"help": "pre-norm in the encoder"})
-    encoder_learned_pos: bool = field(default=False, metadata={"help": "learned positions in the encoder"})
-    decoder_embed_dim: int = field(default=512, metadata={"help": "decoder width"})
-    decoder_ffn_embed_dim: int = field(default=2048, metadata={"help": "decoder feed-forward width"})
+class LevTConfig(EncoderDecoderConfig):
     decoder_layers: int = field(default=6, metadata={"help": "decoder blocks; the token policy reads the last"})
-    decoder_attention_heads: int = field(default=8, metadata={"help": "decoder attention heads"})
-    decoder_normalize_before: bool = field(default=False, metadata={"help": "pre-norm in the decoder"})
-    decoder_learned_pos: bool = field(default=False, metadata={"help": "learned positions in the decoder"})
     deletion_layers: int = field(
         default=0, metadata={"help": "early exit: the deletion policy reads this block (0: the last)"}
     )
@@ -81,22 +69,7 @@ class LevTConfig(FairseqDataclass):
         default="plh",
         metadata={"help": "what stands in a hole: a symbol of its own, or <unk> as in fairseq's LevT"},
     )
-    activation_fn: ChoiceEnum(get_available_activation_fns()) = field(  # type: ignore[valid-type]
-        default="relu", metadata={"help": "activation in the feed-forward layers"}
-    )
-    dropout: float = field(default=0.1, metadata={"help": "dropout"})
-    attention_dropout: float = field(default=0.0, metadata={"help": "dropout of attention weights"})
-    activation_dropout: float = field(default=0.0, metadata={"help": "dropout after the activation"})
-    share_all_embeddings: bool = field(
-        default=False, metadata={"help": "one table for source, target and output (needs a joined dictionary)"}
-    )
-    share_decoder_input_output_embed: bool = field(
-        default=False, metadata={"help": "one table for target input and output"}
-    )
-    no_scale_embedding: bool = field(default=False, metadata={"help": "do not scale embeddings by sqrt(width)"})
     apply_bert_init: bool = field(default=False, metadata={"help": "normal(0, 0.02) initialisation, as BERT's"})
-    max_source_positions: int = II("task.max_source_positions")
-    max_target_positions: int = II("task.max_target_positions")
 
 
 @dataclass
@@ -225,13 +198,7 @@ class LevT(BaseFairseqModel):
 
     @classmethod
     def build_model(cls, cfg: LevTConfig, task: Any) -> "LevT":
-        from lev_plugins.tasks.text_editing import TextEditingTask
-
-        require(
-            isinstance(task, TextEditingTask),
-            f"--arch {cfg._name or 'levt'} edits sequences, which --task {getattr(task.cfg, '_name', None)} "
-            "does not prepare: use --task text_editing",
-        )
+        require_text_editing(task, cfg._name or "levt")
         check_config(cfg)
         source, target = task.source_dictionary, task.target_dictionary
         # the placeholder is no word: it has a row in the input table after the V words, and no output class
@@ -348,21 +315,13 @@ def mix_rows(first_where: Tensor, first: Tensor, second: Tensor, pad: float) -> 
 
 def check_config(cfg: LevTConfig) -> None:
     require(cfg.max_insertions >= 1, f"--max-insertions must be at least 1, but is {cfg.max_insertions}")
-    for side in ("encoder", "decoder"):
-        layers = getattr(cfg, f"{side}_layers")
-        require(layers >= 1, f"--{side}-layers must be at least 1, but is {layers}")
+    check_sizes(cfg)
     for head in ("deletion", "placeholder"):
         depth = getattr(cfg, f"{head}_layers")
         require(
             0 <= depth <= cfg.decoder_layers,
             f"--{head}-layers must be between 0 (the last block) and --decoder-layers ({cfg.decoder_layers}), "
             f"but is {depth}",
-        )
-    if cfg.share_all_embeddings:
-        require(
-            cfg.encoder_embed_dim == cfg.decoder_embed_dim,
-            "--share-all-embeddings needs --encoder-embed-dim and --decoder-embed-dim to be equal, but they are "
-            f"{cfg.encoder_embed_dim} and {cfg.decoder_embed_dim}",
         )
 
 
@@ -389,7 +348,7 @@ PRESETS: dict[str, dict[str, int]] = {
 register_presets(
     "levt",
     {
-        name: {f"{side}_{key}": value for side in ("encoder", "decoder") for key, value in changes.items()}
+        name: {f"{side}_{key}": value for side in SIDES for key, value in changes.items()}
         for name, changes in PRESETS.items()
     },
 )

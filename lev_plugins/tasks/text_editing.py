@@ -1,12 +1,14 @@
-"""``--task text_editing``: source, optional draft -> target, by iterative refinement."""
+"""``--task text_editing``: source, optional draft -> target, by iterative refinement or from left to right."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
 import torch
 from fairseq import utils
 from fairseq.data import LanguagePairDataset, PrependTokenDataset
 from fairseq.dataclass import ChoiceEnum
+from fairseq.dataclass.configs import GenerationConfig
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import load_langpair_dataset
 from omegaconf import II
@@ -18,11 +20,25 @@ from lev_plugins.data.editing import RollIn, TextEditingDataset
 from lev_plugins.data.loading import load_drafts
 from lev_plugins.errors import require
 from lev_plugins.generators import ORACLES, RefinementGenerator, RefinementOptions
+from lev_plugins.models.post_edit import PostEditTransformer
 from lev_plugins.scoring import do_nothing
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
 
 # which criterion trains which architecture of this task
-CRITERIONS = {"LevT": ["dual_policy"]}
+CRITERIONS = {
+    "LevT": ["dual_policy"],
+    "PostEditTransformer": ["label_smoothed_cross_entropy", "cross_entropy"],
+}
+# flags of fairseq that are about refinement, and do nothing to a search from left to right
+REFINEMENT = (
+    "iter_decode_max_iter",
+    "iter_decode_eos_penalty",
+    "iter_decode_force_max_iter",
+    "iter_decode_with_beam",
+    "iter_decode_with_external_reranker",
+    "retain_iter_history",
+    "print_step",
+)
 
 
 @dataclass
@@ -59,11 +75,12 @@ class TextEditingConfig(ScoredConfig):
 
 @register_task("text_editing", dataclass=TextEditingConfig)
 class TextEditingTask(ScoredTask):
-    """fairseq's translation task with drafts, roll-ins and refinement in place of left-to-right search."""
+    """fairseq's translation task with drafts, and with roll-ins and refinement for the models that edit."""
 
     cfg: TextEditingConfig
     name = "text_editing"
     dictionary_type = EditingDictionary
+    system = "LevT"  # the class of the model at hand, one of CRITERIONS
     # of a decoding command: they make text of tokens, one after the other (None: there is none to undo)
     untokenisers: list[Any] = []
 
@@ -90,14 +107,22 @@ class TextEditingTask(ScoredTask):
         if not from_checkpoint:
             require(
                 kind in CRITERIONS,
-                f"--task text_editing trains --arch levt, levt_tiny, levt_iwslt or levt_big, but --arch is "
-                f"{getattr(cfg, '_name', None) or getattr(cfg, 'arch', kind)}: use --task translation for it",
+                "--task text_editing trains --arch levt, levt_tiny, levt_iwslt, levt_big or post_edit_transformer, but "
+                f"--arch is {getattr(cfg, '_name', None) or getattr(cfg, 'arch', kind)}: use --task translation for it",
             )
-            self.trained = kind
+        if kind in CRITERIONS:
+            self.system = kind
+        if isinstance(model, PostEditTransformer):
+            check_post_editing(self.cfg, training=not from_checkpoint)
         return model
 
+    @property
+    def autoregressive(self) -> bool:
+        """Does the model at hand learn by teacher forcing, and read drafts where it reads sources?"""
+        return self.system == PostEditTransformer.__name__
+
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        self.require_criterion(cfg, CRITERIONS[getattr(self, "trained", "LevT")])
+        self.require_criterion(cfg, CRITERIONS[self.system])
         return super().build_criterion(cfg, from_checkpoint)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
@@ -125,7 +150,11 @@ class TextEditingTask(ScoredTask):
         )
         rollin = RollIn(cfg.seed, cfg.rollin_alpha, cfg.rollin_beta, every_epoch=training)
         self.datasets[split] = TextEditingDataset(
-            pair, self._load_drafts(pair, path, split), rollin, cfg.required_seq_len_multiple
+            pair,
+            self._load_drafts(pair, path, split),
+            None if self.autoregressive else rollin,
+            cfg.required_seq_len_multiple,
+            teacher_forcing=self.autoregressive,
         )
 
     def _load_drafts(self, pair: LanguagePairDataset, path: str, split: str) -> PrependTokenDataset | None:
@@ -137,7 +166,11 @@ class TextEditingTask(ScoredTask):
 
     def build_generator(
         self, models: list[Any], args: Any, seq_gen_cls: Any = None, extra_gen_cls_kwargs: Any = None, **unused: Any
-    ) -> RefinementGenerator:
+    ) -> Any:
+        if any(isinstance(model, PostEditTransformer) for model in models):
+            check_search(models, args)
+            return super().build_generator(models, args, seq_gen_cls, extra_gen_cls_kwargs, **unused)
+
         def option(name: str, default: Any) -> Any:
             """``args`` is fairseq's GenerationConfig, or a Namespace of what --eval-bleu-args names."""
             value = getattr(args, name, None)
@@ -240,3 +273,36 @@ class TextEditingTask(ScoredTask):
             left_pad_source=self.cfg.left_pad_source,
             append_bos=True,
         )
+
+
+def check_post_editing(cfg: TextEditingConfig, training: bool) -> None:
+    require(
+        cfg.draft_lang is not None or not training,
+        "--arch post_edit_transformer learns from drafts: name them with --draft-lang; without drafts it is "
+        "--task translation --arch transformer",
+    )
+    inherited = {each.name for each in fields(ScoredConfig)}
+    ours = [each.name for each in fields(TextEditingConfig) if each.name not in {*inherited, "draft_lang", "seed"}]
+    refuse(cfg, ours, TextEditingConfig, "is for a levt and does nothing for a post_edit_transformer")
+
+
+def check_search(models: list[Any], args: Any) -> None:
+    """What a post_edit_transformer can be asked when it decodes."""
+    others = sorted({type(model).__name__ for model in models if not isinstance(model, PostEditTransformer)})
+    require(
+        not others,
+        f"--path names a post_edit_transformer beside a {' and a '.join(others)}: it makes an ensemble with its own "
+        "kind alone, and is no reranker, which would have to do without the draft",
+    )
+    refuse(args, REFINEMENT, GenerationConfig, "is about refinement, and a post_edit_transformer does not refine")
+    one_sided = ("replace_unk", "print_alignment", "match_source_len")
+    refuse(args, one_sided, GenerationConfig, "looks at the source, and a post_edit_transformer reads a draft too")
+    refuse(args, ["constraints"], GenerationConfig, "takes what stands behind a TAB, and that is the draft here")
+
+
+def refuse(given: Any, names: Iterable[str], config: type, reason: str) -> None:
+    """Of ``given``, made after ``config`` or a Namespace of some of its fields, all ``names`` must be as by default."""
+    defaults = {each.name: each.default for each in fields(config)}
+    for name in names:
+        value = getattr(given, name, None)
+        require(value is None or value == defaults[name], f"--{name.replace('_', '-')} {reason}: leave it out")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 
+import numpy as np
 import pytest
 import torch
 
@@ -223,6 +224,52 @@ def test_without_targets_tokens_are_counted_in_the_source() -> None:
     assert batch["target"] is None
     assert batch["ntokens"] == sum(len(row) for row in rows)
     assert set(batch["net_input"]) == {"src_tokens", "src_lengths"}
+
+
+@pytest.mark.parametrize("drafts", [None, random_rows(5, seed=3, shortest=1)])
+def test_a_batch_holds_what_teacher_forcing_needs(drafts: list[list[int]] | None) -> None:
+    sources, targets = random_rows(5, seed=1), random_rows(5, seed=2)
+    dataset = toy_dataset(sources, targets, drafts, teacher_forcing=True)
+    batch = dataset.collater([dataset[i] for i in (3, 0, 4)])
+    net_input = batch["net_input"]
+    asked = {"src_tokens", "src_lengths", "prev_output_tokens"}
+    assert set(net_input) == (asked if drafts is None else {*asked, "draft"})
+    for place, index in enumerate(batch["id"].tolist()):
+        assert tensor_to_rows(batch["target"])[place] == targets[index][1:]
+        assert tensor_to_rows(net_input["prev_output_tokens"])[place] == [EOS, *targets[index][1:-1]]
+        assert tensor_to_rows(net_input["src_tokens"])[place] == sources[index]
+        if drafts is not None:
+            assert tensor_to_rows(net_input["draft"])[place] == drafts[index]
+    assert batch["ntokens"] == sum(len(targets[i]) - 1 for i in (3, 0, 4))
+
+
+def test_without_targets_there_is_nothing_to_force() -> None:
+    rows = random_rows(3, seed=1)
+    dataset = toy_dataset(rows, None, rows, teacher_forcing=True)
+    batch = dataset.collater([dataset[0]])
+    assert set(batch["net_input"]) == {"src_tokens", "src_lengths", "draft"}
+    assert batch["target"] is None and batch["ntokens"] == len(rows[0])
+
+
+@pytest.mark.parametrize("targets", [True, False])
+@pytest.mark.parametrize("reads_drafts", [True, False])
+def test_a_draft_is_as_long_as_the_table_it_is_looked_up_in_allows(reads_drafts: bool, targets: bool) -> None:
+    short, long = [BOS, 5, EOS], [BOS, *range(4, 12), EOS]
+    dataset = toy_dataset(
+        [short, long, short, short],
+        [short, short, long, short] if targets else None,
+        [short, short, short, long],
+        teacher_forcing=reads_drafts,
+    )
+
+    def kept(source: int, target: int) -> list[int]:
+        return dataset.filter_indices_by_size(np.arange(4), (source, target))[0].tolist()
+
+    assert kept(10, 10) == [0, 1, 2, 3]
+    assert kept(9, 10) == ([0, 2] if reads_drafts else [0, 2, 3])
+    if targets:
+        assert kept(10, 9) == ([0, 1, 3] if reads_drafts else [0, 1])
+        assert [dataset.num_tokens(i) for i in range(4)] == [3, 10, 10, 10]
 
 
 @pytest.mark.parametrize("size", [1, 5, 8, 16])

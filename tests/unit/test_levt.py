@@ -249,7 +249,9 @@ REFUSED = {
         "share_all_embeddings": True,
         "encoder_embed_dim": 24,
     },
-    "width 16 is not a multiple of 3 heads": {"decoder_attention_heads": 3},
+    "--decoder-embed-dim must be a multiple of --decoder-attention-heads, but 16 is none of 3": {
+        "decoder_attention_heads": 3
+    },
 }
 
 

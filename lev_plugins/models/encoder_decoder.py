@@ -1,0 +1,73 @@
+"""What the encoder-decoders of ``--task text_editing`` have in common: their sizes, and what is refused of them."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.utils import get_available_activation_fns
+from omegaconf import II
+
+from lev_plugins.errors import require
+
+SIDES = ("encoder", "decoder")
+
+
+@dataclass
+class EncoderDecoderConfig(FairseqDataclass):
+    encoder_embed_dim: int = field(default=512, metadata={"help": "encoder width"})
+    encoder_ffn_embed_dim: int = field(default=2048, metadata={"help": "encoder feed-forward width"})
+    encoder_layers: int = field(default=6, metadata={"help": "encoder blocks"})
+    encoder_attention_heads: int = field(default=8, metadata={"help": "encoder attention heads"})
+    encoder_normalize_before: bool = field(default=False, metadata={"help": "pre-norm in the encoder"})
+    encoder_learned_pos: bool = field(default=False, metadata={"help": "learned positions in the encoder"})
+    decoder_embed_dim: int = field(default=512, metadata={"help": "decoder width"})
+    decoder_ffn_embed_dim: int = field(default=2048, metadata={"help": "decoder feed-forward width"})
+    decoder_layers: int = field(default=6, metadata={"help": "decoder blocks"})
+    decoder_attention_heads: int = field(default=8, metadata={"help": "decoder attention heads"})
+    decoder_normalize_before: bool = field(default=False, metadata={"help": "pre-norm in the decoder"})
+    decoder_learned_pos: bool = field(default=False, metadata={"help": "learned positions in the decoder"})
+    activation_fn: ChoiceEnum(get_available_activation_fns()) = field(  # type: ignore[valid-type]
+        default="relu", metadata={"help": "activation in the feed-forward layers"}
+    )
+    dropout: float = field(default=0.1, metadata={"help": "dropout"})
+    attention_dropout: float = field(default=0.0, metadata={"help": "dropout of attention weights"})
+    activation_dropout: float = field(default=0.0, metadata={"help": "dropout after the activation"})
+    share_all_embeddings: bool = field(
+        default=False, metadata={"help": "one table for source, target and output (needs a joined dictionary)"}
+    )
+    share_decoder_input_output_embed: bool = field(
+        default=False, metadata={"help": "one table for target input and output"}
+    )
+    no_scale_embedding: bool = field(default=False, metadata={"help": "do not scale embeddings by sqrt(width)"})
+    max_source_positions: int = II("task.max_source_positions")
+    max_target_positions: int = II("task.max_target_positions")
+
+
+def require_text_editing(task: Any, arch: str) -> None:
+    from lev_plugins.tasks.text_editing import TextEditingTask
+
+    require(
+        isinstance(task, TextEditingTask),
+        f"--arch {arch} edits sequences, which --task {getattr(task.cfg, '_name', None)} does not prepare: "
+        "use --task text_editing",
+    )
+
+
+def check_sizes(cfg: EncoderDecoderConfig) -> None:
+    for side in SIDES:
+        layers, width, heads = (getattr(cfg, f"{side}_{key}") for key in ("layers", "embed_dim", "attention_heads"))
+        require(layers >= 1, f"--{side}-layers must be at least 1, but is {layers}")
+        require(
+            heads >= 1 and width % heads == 0,
+            f"--{side}-embed-dim must be a multiple of --{side}-attention-heads, but {width} is none of {heads}",
+        )
+    if cfg.share_all_embeddings:
+        require_equal_widths(cfg, "--share-all-embeddings")
+
+
+def require_equal_widths(cfg: EncoderDecoderConfig, reason: str) -> None:
+    require(
+        cfg.encoder_embed_dim == cfg.decoder_embed_dim,
+        f"{reason} needs --encoder-embed-dim and --decoder-embed-dim to be equal, but they are "
+        f"{cfg.encoder_embed_dim} and {cfg.decoder_embed_dim}",
+    )

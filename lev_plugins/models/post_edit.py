@@ -1,0 +1,143 @@
+"""The autoregressive post-editor that the LevT paper compares with (section 4.2 and appendix C.2).
+
+fairseq's Transformer, whose encoder reads source and draft as one row. Positions start anew at the draft, and an
+embedding of its language is added to each token. With real ids, <s> = 0 and </s> = 2:
+
+    source   <s> 11 12 </s>     draft   <s> 21 </s>
+    row          11 12  2                   21  2
+    position      1  2  3                    1  2
+    language      0  0  0                    1  1
+
+What fairseq's own `transformer` reads of a source has no <s>, so neither has the row; and a draft of ``<s> </s>`` is
+none: the row is then the source alone. Shapes: B batch, S source length, N draft length, T target length, C channels,
+V vocabulary. Padding may be on either side.
+"""
+
+from typing import Any
+
+import torch
+from fairseq.models import FairseqEncoderDecoderModel, register_model
+from fairseq.models.transformer import TransformerConfig, TransformerDecoderBase, TransformerEncoderBase
+from fairseq.models.transformer.transformer_config import DecoderConfig, EncDecBaseConfig, QuantNoiseConfig
+from torch import Tensor, nn
+
+from lev_plugins.checkpoints import require_same_vocabulary
+from lev_plugins.data.dictionary import require_one_dictionary
+from lev_plugins.errors import require
+from lev_plugins.layers.embedding import token_embedding
+from lev_plugins.models.encoder_decoder import (
+    EncoderDecoderConfig,
+    check_sizes,
+    require_equal_widths,
+    require_text_editing,
+)
+
+SOURCE, DRAFT = 0, 1  # the languages
+
+
+class PostEditEncoder(TransformerEncoderBase):
+    """fairseq's encoder, which finds the source's words in one table and the draft's in that of the target."""
+
+    def __init__(self, cfg: TransformerConfig, dictionary: Any, source_words: nn.Embedding, draft_words: nn.Embedding):
+        super().__init__(cfg, dictionary, source_words)
+        self.draft_words = draft_words
+        self.languages = nn.Embedding(2, source_words.embedding_dim)
+        nn.init.normal_(self.languages.weight, std=source_words.embedding_dim**-0.5)
+
+    def forward(
+        self,
+        src_tokens: Tensor,  # (B, S)
+        src_lengths: Tensor | None = None,  # (B,); part of fairseq's interface, the padding says the same
+        draft: Tensor | None = None,  # (B, N)
+        requests: Tensor | None = None,  # (B, N) what the marks on the draft ask for, see lev_plugins.edits.requests
+    ) -> dict[str, list[Tensor]]:
+        """What fairseq's decoder reads: ``encoder_out`` (S + N, B, C), ``encoder_padding_mask`` (B, S + N), ..."""
+        row = src_tokens.masked_fill(src_tokens.eq(self.dictionary.bos()), self.padding_idx)
+        x = self.embed(row, self.embed_tokens, SOURCE)
+        if draft is not None:
+            require(
+                requests is None or not bool(requests.any()),
+                "a post_edit_transformer writes its text anew and keeps to no marks: leave them out of the draft",
+            )
+            draft = self.readable(draft)
+            x = torch.cat([x, self.embed(draft, self.draft_words, DRAFT)], 1)  # (B, S + N, C)
+            row = torch.cat([row, draft], 1)
+        return self.forward_scriptable(row, token_embeddings=x)
+
+    def readable(self, draft: Tensor) -> Tensor:
+        """Without <s> and ids that are borrowed, and without anything where there is no word: (B, N) -> (B, N)
+
+        >>> encoder.readable(torch.tensor([[0, 21, 2], [0, 2, 1]]))
+        tensor([[ 1, 21,  2],
+                [ 1,  1,  1]])
+        """
+        bos, eos, pad, room = self.dictionary.bos(), self.dictionary.eos(), self.padding_idx, self.max_positions()
+        if draft.size(1) > room:
+            longest = int(draft.ne(pad).sum(1).max())
+            require(
+                longest <= room,
+                f"a draft has {longest} tokens, boundaries included, but the model has positions for {room}: "
+                "shorten it, or train with a larger --max-source-positions",
+            )
+        words = draft.ne(bos) & draft.ne(eos) & draft.ne(pad)
+        return self.dictionary.known(draft).masked_fill(draft.eq(bos) | ~words.any(1, keepdim=True), pad)
+
+    def embed(self, tokens: Tensor, table: nn.Embedding, language: int) -> Tensor:
+        """(B, S) -> (B, S, C): positions count from the first of ``tokens``; language and word are scaled alike."""
+        return super().forward_embedding(tokens, table(tokens) + self.languages.weight[language])[0]
+
+    def forward_embedding(self, src_tokens: Tensor, token_embedding: Tensor) -> tuple[Tensor, Tensor]:
+        """fairseq's encoder asks for embeddings here, where the row is one already: ``embed`` has made them."""
+        return token_embedding, token_embedding
+
+
+@register_model("post_edit_transformer", dataclass=EncoderDecoderConfig)
+class PostEditTransformer(FairseqEncoderDecoderModel):
+    @classmethod
+    def build_model(cls, cfg: EncoderDecoderConfig, task: Any) -> "PostEditTransformer":
+        require_text_editing(task, "post_edit_transformer")
+        check_sizes(cfg)
+        require_equal_widths(cfg, "--arch post_edit_transformer")  # the table of the target's words serves both sides
+        source, target = task.source_dictionary, task.target_dictionary
+        words = token_embedding(len(target), cfg.decoder_embed_dim, target.pad())
+        if cfg.share_all_embeddings:
+            require_one_dictionary(task, "--share-all-embeddings", "leave the flag out")
+            source_words = words
+        else:
+            source_words = token_embedding(len(source), cfg.encoder_embed_dim, source.pad())
+        sizes = fairseq_config(cfg)
+        return cls(PostEditEncoder(sizes, source, source_words, words), TransformerDecoderBase(sizes, target, words))
+
+    def forward(
+        self,
+        src_tokens: Tensor,  # (B, S)
+        src_lengths: Tensor,  # (B,)
+        prev_output_tokens: Tensor,  # (B, T) the target behind </s>, without its own
+        draft: Tensor | None = None,  # (B, N)
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """Teacher forcing: (B, T, V) and what else fairseq's decoder has to say."""
+        return self.decoder(prev_output_tokens, encoder_out=self.encoder(src_tokens, src_lengths, draft))
+
+    def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, *args: Any, **kwargs: Any) -> Any:
+        require_same_vocabulary(self, state_dict, "embed_tokens.weight")
+        return super().load_state_dict(state_dict, strict, *args, **kwargs)
+
+
+def fairseq_config(cfg: EncoderDecoderConfig) -> TransformerConfig:
+    def side(name: str) -> dict[str, Any]:
+        keys = ("embed_dim", "ffn_embed_dim", "layers", "attention_heads", "normalize_before", "learned_pos")
+        return {key: getattr(cfg, f"{name}_{key}") for key in keys}
+
+    return TransformerConfig(
+        encoder=EncDecBaseConfig(**side("encoder")),
+        decoder=DecoderConfig(**side("decoder")),
+        quant_noise=QuantNoiseConfig(),
+        activation_fn=str(cfg.activation_fn),
+        dropout=cfg.dropout,
+        attention_dropout=cfg.attention_dropout,
+        activation_dropout=cfg.activation_dropout,
+        share_decoder_input_output_embed=cfg.share_all_embeddings or cfg.share_decoder_input_output_embed,
+        no_scale_embedding=cfg.no_scale_embedding,
+        max_source_positions=cfg.max_source_positions,
+        max_target_positions=cfg.max_target_positions,
+    )

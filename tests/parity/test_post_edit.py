@@ -1,0 +1,292 @@
+"""The autoregressive post-editor against fairseq's own Transformer, which knows nothing of drafts."""
+
+from __future__ import annotations
+
+import math
+from argparse import Namespace
+from typing import Any
+
+import pytest
+import torch
+from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
+from fairseq.data import LanguagePairDataset
+from fairseq.models.transformer import TransformerConfig, TransformerEncoderBase, TransformerModel
+from fairseq.models.transformer.transformer_config import DecoderConfig, EncDecBaseConfig
+from fairseq.tasks.translation import TranslationTask
+from torch import Tensor
+
+from lev_plugins.models.post_edit import PostEditTransformer
+from lev_plugins.tasks.text_editing import TextEditingTask
+from tests.helpers import (
+    BOS,
+    EOS,
+    PAD,
+    list_dataset,
+    random_rows,
+    rows_to_tensor,
+    toy_dataset,
+    toy_dictionary,
+    toy_post_editor,
+    toy_sizes,
+    toy_task,
+)
+
+COUNT = 6
+VARIANTS: dict[str, dict[str, Any]] = {
+    "post-norm": {},
+    "pre-norm": {"encoder_normalize_before": True, "decoder_normalize_before": True},
+    "learned-positions": {"encoder_learned_pos": True, "decoder_learned_pos": True},
+    "unscaled": {"no_scale_embedding": True},
+    "shared": {"share_all_embeddings": True},
+    "target-embeddings": {"share_decoder_input_output_embed": True},
+    "gelu": {"activation_fn": "gelu"},
+    "sizes": {"encoder_layers": 1, "encoder_ffn_embed_dim": 24, "decoder_attention_heads": 4, "decoder_layers": 3},
+}
+variants = pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+
+
+def padded(rows: list[list[int]], left: bool) -> Tensor:
+    return rows_to_tensor([row[::-1] for row in rows]).flip(1) if left else rows_to_tensor(rows)
+
+
+# --- the encoder, from embeddings put together by hand
+
+
+def position(model: PostEditTransformer, place: int) -> list[float]:
+    """What is added for the ``place``-th word, counted from 1."""
+    table = model.encoder.embed_positions
+    if isinstance(table, torch.nn.Embedding):
+        return table.weight[PAD + place].tolist()
+    rates = [math.exp(-math.log(10000) * i / 7) for i in range(8)]
+    return [math.sin((PAD + place) * r) for r in rates] + [math.cos((PAD + place) * r) for r in rates]
+
+
+def assembled(model: PostEditTransformer, source: list[int], draft: list[int], scale: float) -> Tensor:
+    """(1, S + N, C): token by token."""
+    vectors = []
+    segments = [(model.encoder.embed_tokens, source[1:])]
+    if draft != [BOS, EOS]:
+        segments.append((model.decoder.embed_tokens, draft[1:]))
+    for language, (table, tokens) in enumerate(segments):
+        for place, token in enumerate(tokens, 1):
+            word, segment = table.weight[token].tolist(), model.encoder.languages.weight[language].tolist()
+            where = position(model, place)
+            vectors.append([scale * (w + s) + p for w, s, p in zip(word, segment, where, strict=True)])
+    return torch.tensor(vectors)[None]
+
+
+def encoder_of_embeddings(model: PostEditTransformer, options: dict[str, Any]) -> TransformerEncoderBase:
+    """fairseq's own encoder with the blocks of ``model``, adding nothing to the embeddings it is given."""
+    sizes = {**toy_sizes(), **options}
+    keys = ("embed_dim", "ffn_embed_dim", "layers", "attention_heads")
+    blocks = EncDecBaseConfig(
+        normalize_before=sizes.get("encoder_normalize_before", False), **{key: sizes[f"encoder_{key}"] for key in keys}
+    )
+    config = TransformerConfig(
+        encoder=blocks,
+        decoder=DecoderConfig(),
+        activation_fn=sizes.get("activation_fn", "relu"),
+        no_scale_embedding=True,
+        no_token_positional_embeddings=True,
+    )
+    plain = TransformerEncoderBase(config, toy_dictionary(), torch.nn.Embedding(24, 16, padding_idx=PAD))
+    weights = {name: w for name, w in model.encoder.state_dict().items() if name.startswith("layer")}
+    assert plain.load_state_dict(weights, strict=False).unexpected_keys == []
+    return plain.eval()
+
+
+@pytest.mark.parametrize("left", [True, False])
+@variants
+@torch.no_grad()
+def test_the_encoder_reads_source_and_draft_as_one_row(options: dict[str, Any], left: bool) -> None:
+    task = toy_task() if "share_all_embeddings" in options else toy_task(toy_dictionary(20), toy_dictionary(30))
+    model = toy_post_editor(task, **options)
+    sources, drafts = random_rows(COUNT, 1, shortest=1), [*random_rows(COUNT - 1, 2, 20, shortest=1), [BOS, EOS]]
+    drafts[0][1] = 23 if "share_all_embeddings" in options else 33  # no word of the source dictionary
+    encoded = model.encoder(padded(sources, left), draft=padded(drafts, left))
+    plain = encoder_of_embeddings(model, options)
+    for i, (source, draft) in enumerate(zip(sources, drafts, strict=True)):
+        x = assembled(model, source, draft, 1.0 if "no_scale_embedding" in options else 4.0)
+        expected = plain(torch.full(x.shape[:2], EOS), token_embeddings=x)["encoder_out"][0][:, 0]
+        read = ~encoded["encoder_padding_mask"][0][i]
+        torch.testing.assert_close(encoded["encoder_out"][0][read, i], expected, rtol=1e-4, atol=1e-5)
+
+
+# --- without drafts: fairseq's `transformer`
+
+
+def plain_transformer(model: PostEditTransformer, task: TextEditingTask, options: dict[str, Any]) -> TransformerModel:
+    """The same weights; our languages weigh nothing."""
+    torch.nn.init.zeros_(model.encoder.languages.weight)
+    plain = TransformerModel.build_model(Namespace(**toy_sizes() | options), task)
+    ours = {"encoder.languages.weight", "encoder.draft_words.weight"}
+    plain.load_state_dict({name: weight for name, weight in model.state_dict().items() if name not in ours})
+    return plain.eval()
+
+
+def lively(model: PostEditTransformer) -> PostEditTransformer:
+    """With weights thrice as large, the words that follow depend on the source, and some sentences end."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "layers" in name and name.endswith(("proj.weight", "fc1.weight", "fc2.weight")):
+                parameter.mul_(3)
+    return model
+
+
+SOURCES, TARGETS = random_rows(COUNT, 1, shortest=1), random_rows(COUNT, 2, shortest=1)
+
+
+def plain_batch(left: bool = True) -> dict[str, Any]:
+    """As ``--task translation`` makes it: no <s>."""
+    dictionary = toy_dictionary()
+    sources, targets = ([row[1:] for row in rows] for rows in (SOURCES, TARGETS))
+    pair = LanguagePairDataset(
+        list_dataset(sources),
+        [len(row) for row in sources],
+        dictionary,
+        list_dataset(targets),
+        [len(row) for row in targets],
+        dictionary,
+        left_pad_source=left,
+    )
+    return pair.collater([pair[i] for i in range(COUNT)])
+
+
+def batch(drafts: list[list[int]] | None, left: bool = True, rows: range = range(COUNT)) -> dict[str, Any]:
+    dataset = toy_dataset(SOURCES, TARGETS, drafts, left_pad_source=left, teacher_forcing=True)
+    return dataset.collater([dataset[i] for i in rows])
+
+
+def loss(model: Any, sample: dict[str, Any]) -> tuple[float, int, dict[str, Any]]:
+    criterion = LabelSmoothedCrossEntropyCriterion(toy_task(), sentence_avg=False, label_smoothing=0.1)
+    value, size, log = criterion(model, sample)
+    return float(value), size, log
+
+
+EMPTY = [[BOS, EOS]] * COUNT
+without_drafts = pytest.mark.parametrize("drafts", [None, EMPTY], ids=["no-drafts", "empty-drafts"])
+
+
+@without_drafts
+@variants
+@torch.no_grad()
+def test_without_drafts_the_loss_is_that_of_a_transformer(
+    options: dict[str, Any], drafts: list[list[int]] | None
+) -> None:
+    task = toy_task()
+    model = toy_post_editor(task, **options)
+    plain = plain_transformer(model, task, options)
+    found, size, log = loss(model, batch(drafts))
+    expected, plain_size, plain_log = loss(plain, plain_batch())
+    assert found == pytest.approx(expected, rel=1e-5)
+    assert size == plain_size == log["ntokens"] == plain_log["ntokens"]
+
+
+def search(task: TranslationTask, model: Any, sample: dict[str, Any], **flags: Any) -> dict[int, list[Any]]:
+    """By sentence: tokens and scores of all hypotheses."""
+    torch.manual_seed(7)  # for --sampling
+    found = task.inference_step(task.build_generator([model], Namespace(max_len_b=12, **flags)), [model], sample)
+    return {
+        int(n): [(hypo["tokens"].tolist(), float(hypo["score"]), hypo["positional_scores"].tolist()) for hypo in hypos]
+        for n, hypos in zip(sample["id"], found, strict=True)
+    }
+
+
+def same_search(one: dict[int, list[Any]], other: dict[int, list[Any]]) -> None:
+    assert one.keys() == other.keys() and one
+    for n, hypotheses in one.items():
+        assert [tokens for tokens, _, _ in hypotheses] == [tokens for tokens, _, _ in other[n]]
+        for (_, score, scores), (_, other_score, other_scores) in zip(hypotheses, other[n], strict=True):
+            assert score == pytest.approx(other_score, abs=1e-4)
+            assert scores == pytest.approx(other_scores, abs=1e-4)
+
+
+SEARCHES: dict[str, dict[str, Any]] = {
+    "greedy": {"beam": 1},
+    "beam": {"beam": 4},
+    "short": {"beam": 4, "lenpen": 0.0},
+    "long": {"beam": 3, "lenpen": 2.0, "min_len": 3},
+    "temperature": {"beam": 2, "temperature": 2.0},
+    "sampling": {"beam": 3, "sampling": True},
+    "diverse": {"beam": 4, "diverse_beam_groups": 2},
+    "repeats": {"beam": 2, "no_repeat_ngram_size": 2},
+    "unnormalized": {"beam": 2, "unnormalized": True, "unkpen": 1.0},
+}
+
+
+@without_drafts
+@pytest.mark.parametrize("flags", SEARCHES.values(), ids=SEARCHES.keys())
+def test_without_drafts_the_search_is_that_of_a_transformer(
+    flags: dict[str, Any], drafts: list[list[int]] | None
+) -> None:
+    task = toy_task()
+    model = lively(toy_post_editor(task))
+    plain = plain_transformer(model, task, {})
+    theirs = search(TranslationTask(task.cfg, task.src_dict, task.tgt_dict), plain, plain_batch(), **flags)
+    same_search(search(task, model, batch(drafts), **flags), theirs)
+    assert len({str(hypotheses) for hypotheses in theirs.values()}) == COUNT
+
+
+# --- with drafts
+
+
+DRAFTS = [*random_rows(COUNT - 1, 3, shortest=1), [BOS, EOS]]
+
+
+def test_a_draft_changes_what_is_written() -> None:
+    model = lively(toy_post_editor())
+    edited, written = (search(toy_task(), model, batch(drafts), beam=4) for drafts in (DRAFTS, EMPTY))
+    changes = [abs(edited[n][0][1] - written[n][0][1]) for n in range(COUNT)]  # of the score of the best hypothesis
+    assert min(changes[:-1]) > 1e-3 > 1e-5 > changes[-1]
+
+
+@torch.no_grad()
+def test_the_padding_side_is_moot() -> None:
+    model = lively(toy_post_editor())
+    left, right = batch(DRAFTS, left=True), batch(DRAFTS, left=False)
+    assert not left["net_input"]["src_tokens"].equal(right["net_input"]["src_tokens"])
+    assert loss(model, left)[0] == pytest.approx(loss(model, right)[0], rel=1e-5)
+    same_search(search(toy_task(), model, left, beam=4), search(toy_task(), model, right, beam=4))
+
+
+@torch.no_grad()
+def test_a_batch_is_its_sentences() -> None:
+    model = lively(toy_post_editor())
+    alone = [batch(DRAFTS, rows=range(i, i + 1)) for i in range(COUNT)]
+    assert loss(model, batch(DRAFTS))[0] == pytest.approx(sum(loss(model, one)[0] for one in alone), rel=1e-5)
+    together = search(toy_task(), model, batch(DRAFTS), beam=4)
+    for i, one in enumerate(alone):
+        same_search(search(toy_task(), model, one, beam=4), {i: together[i]})
+
+
+@torch.no_grad()
+def test_an_ensemble_of_one_model_twice_is_that_model() -> None:
+    task, model = toy_task(), lively(toy_post_editor())
+    generator = task.build_generator([model, model], Namespace(max_len_b=12, beam=4))
+    twice = task.inference_step(generator, [model, model], batch(DRAFTS))
+    once = search(task, model, batch(DRAFTS), beam=4)
+    for n, hypotheses in zip(batch(DRAFTS)["id"].tolist(), twice, strict=True):
+        assert [hypo["tokens"].tolist() for hypo in hypotheses] == [tokens for tokens, _, _ in once[n]]
+
+
+@torch.no_grad()
+def test_incremental_decoding_is_the_full_forward() -> None:
+    model = lively(toy_post_editor())
+    net_input = batch(DRAFTS)["net_input"]
+    whole = model(**net_input)[0]
+    previous = net_input["prev_output_tokens"]
+    encoded = model.encoder(net_input["src_tokens"], draft=net_input["draft"])
+    state: dict[str, Any] = {}
+    for step in range(previous.size(1)):
+        now = model.decoder(previous[:, : step + 1], encoder_out=encoded, incremental_state=state)[0][:, -1]
+        real = previous[:, step].ne(PAD)
+        torch.testing.assert_close(now[real], whole[real, step], rtol=1e-4, atol=1e-5)
+
+
+@torch.no_grad()
+def test_the_score_of_a_reference_is_its_loss() -> None:
+    task, model, sample = toy_task(), lively(toy_post_editor()), batch(DRAFTS)
+    scorer = task.build_generator([model], Namespace(score_reference=True))
+    scored = task.inference_step(scorer, [model], sample)
+    total = sum(float(hypos[0]["positional_scores"].sum()) for hypos in scored)
+    assert total == pytest.approx(-float(loss(model, sample)[2]["nll_loss"]), rel=1e-5)

@@ -1,0 +1,281 @@
+"""The autoregressive post-editor: what it is made of, and what it cannot be asked."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import fields
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from fairseq.criterions import FairseqCriterion
+from fairseq.criterions.cross_entropy import CrossEntropyCriterion, CrossEntropyCriterionConfig
+from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterionConfig
+from fairseq.dataclass.configs import GenerationConfig
+from fairseq.models.transformer import TransformerModel
+from fairseq.models.transformer.transformer_legacy import base_architecture
+from fairseq.sequence_generator import SequenceGenerator
+from omegaconf import OmegaConf
+
+from lev_plugins.criterions.dual_policy import DualPolicyConfig
+from lev_plugins.errors import UserError
+from lev_plugins.generators import RefinementGenerator
+from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
+from lev_plugins.models.levt import LevT
+from lev_plugins.models.post_edit import PostEditTransformer
+from lev_plugins.tasks.text_editing import REFINEMENT, TextEditingTask
+from tests.helpers import (
+    BOS,
+    EOS,
+    PAD,
+    UNK,
+    random_rows,
+    toy_config,
+    toy_dataset,
+    toy_dictionary,
+    toy_model,
+    toy_post_editor,
+    toy_sizes,
+    toy_task,
+)
+
+SOURCES, TARGETS, DRAFTS = (random_rows(5, seed, shortest=1) for seed in (1, 2, 3))
+
+# --- the model
+
+
+def test_the_defaults_are_those_of_the_base_transformer() -> None:
+    base = Namespace()
+    base_architecture(base)
+    config = EncoderDecoderConfig()
+    own = {"_name", "max_source_positions", "max_target_positions"}
+    assert all(getattr(config, f.name) == getattr(base, f.name) for f in fields(config) if f.name not in own)
+
+
+@pytest.mark.parametrize("options", [{}, {"share_all_embeddings": True}, {"share_decoder_input_output_embed": True}])
+def test_every_parameter_learns(options: dict[str, Any]) -> None:
+    model = toy_post_editor(**options)
+    dataset = toy_dataset(SOURCES, TARGETS, DRAFTS, teacher_forcing=True)
+    batch = dataset.collater([dataset[i] for i in range(5)])
+    CrossEntropyCriterion(toy_task(), sentence_avg=False)(model, batch)[0].backward()
+    idle = [name for name, parameter in model.named_parameters() if parameter.grad is None or not parameter.grad.any()]
+    assert idle == []
+
+
+def test_source_and_draft_have_the_tables_of_their_languages() -> None:
+    model = toy_post_editor(toy_task(toy_dictionary(20), toy_dictionary(30)))
+    assert model.encoder.embed_tokens.num_embeddings == 24
+    assert model.encoder.draft_words is model.decoder.embed_tokens
+    assert model.decoder.embed_tokens.num_embeddings == model.decoder.output_projection.out_features == 34
+
+
+def test_a_joined_dictionary_can_have_one_table() -> None:
+    model = toy_post_editor(share_all_embeddings=True)
+    assert model.encoder.embed_tokens is model.encoder.draft_words is model.decoder.embed_tokens
+    assert model.decoder.output_projection.weight is model.decoder.embed_tokens.weight
+
+
+def test_swapping_source_and_draft_is_noticed() -> None:
+    model = toy_post_editor(share_all_embeddings=True)
+    one, other = torch.tensor([[BOS, 5, 6, EOS]]), torch.tensor([[BOS, 7, EOS]])
+    here, there = (model.encoder(a, draft=b)["encoder_out"][0][:, 0] for a, b in ((one, other), (other, one)))
+    assert not here[[1, 2, 3]].allclose(there[[4, 5, 6]], atol=1e-3)
+
+
+def test_what_is_read_of_a_draft() -> None:
+    source, drafts = torch.tensor([[BOS, 5, EOS]] * 3), [[BOS, 7, EOS, PAD], [BOS, EOS, PAD, PAD], [BOS, 7, 8, EOS]]
+    masked = toy_post_editor().encoder(source, draft=torch.tensor(drafts))["encoder_padding_mask"][0]
+    assert (~masked).int().tolist() == [[0, 1, 1, 0, 1, 1, 0], [0, 1, 1, 0, 0, 0, 0], [0, 1, 1, 0, 1, 1, 1]]
+
+
+def test_an_unknown_word_of_a_draft_is_read_as_unknown() -> None:
+    model, dictionary = toy_post_editor(), toy_dictionary()
+    draft = torch.tensor([[BOS, *dictionary.ids(["w1", "Zürich"]), EOS]])
+    assert model.encoder.readable(draft).tolist() == [[PAD, 5, UNK, EOS]]
+
+
+def test_a_draft_longer_than_the_table_is_refused_and_padding_does_not_count() -> None:
+    model = toy_post_editor(encoder_learned_pos=True, max_source_positions=6)
+    source, longest = torch.tensor([[BOS, 5, EOS]]), [BOS, 5, 6, 7, 8, EOS]
+    assert model.encoder(source, draft=torch.tensor([[*longest, PAD, PAD]]))
+    with pytest.raises(UserError, match=r"a draft has 7 tokens.* positions for 6: .*--max-source-positions"):
+        model.encoder(source, draft=torch.tensor([[*longest[:-1], 9, EOS]]))
+
+
+def test_interactive_drafts_are_read_like_those_of_a_batch() -> None:
+    task, model = toy_task(), toy_post_editor()
+    generator = task.build_generator([model], Namespace(beam=2, max_len_b=8))
+    rows, lengths = task.get_interactive_tokens_and_lengths(["w1 w2\tw3 w4", "w5", "w6\t"], str.strip)
+    typed = task.build_dataset_for_inference(rows, lengths)
+    stored = toy_dataset([[BOS, 5, 6, EOS], [BOS, 9, EOS], [BOS, 10, EOS]], None, [[BOS, 7, 8, EOS], *[[BOS, EOS]] * 2])
+    found = []
+    for dataset in (typed, stored):
+        batch = dataset.collater([dataset[i] for i in range(3)])
+        hypotheses = task.inference_step(generator, [model], {"net_input": batch["net_input"]})
+        best = {int(n): hypos[0] for n, hypos in zip(batch["id"], hypotheses, strict=True)}
+        found.append([(best[i]["tokens"].tolist(), round(float(best[i]["score"]), 4)) for i in range(3)])
+    assert found[0] == found[1]
+    assert len({score for _, score in found[0]}) == 3
+
+
+def test_marks_are_refused() -> None:
+    task, model = toy_task(), toy_post_editor()
+    generator = task.build_generator([model], Namespace())
+    rows, lengths = task.get_interactive_tokens_and_lengths(["w1 w2\tw3 ⟦!w4⟧"], str.strip)
+    dataset = task.build_dataset_for_inference(rows, lengths)
+    with pytest.raises(UserError, match="keeps to no marks: leave them out"):
+        task.inference_step(generator, [model], dataset.collater([dataset[0]]))
+
+
+def test_dropout_spares_no_part_of_an_embedding() -> None:
+    model = toy_post_editor(dropout=0.999).train()
+    tokens = torch.full((50, 20), 5)
+    assert float(model.encoder.embed(tokens, model.encoder.embed_tokens, 1).eq(0).float().mean()) > 0.99
+
+
+REFUSED = {
+    "--arch post_edit_transformer needs .* to be equal, but they are 24 and 16": {"encoder_embed_dim": 24},
+    "--encoder-layers must be at least 1, but is 0": {"encoder_layers": 0},
+    "--decoder-embed-dim must be a multiple of --decoder-attention-heads, but 16 is none of 3": {
+        "decoder_attention_heads": 3
+    },
+    "--encoder-embed-dim must be a multiple of --encoder-attention-heads, but 16 is none of 0": {
+        "encoder_attention_heads": 0
+    },
+}
+
+
+@pytest.mark.parametrize(("message", "options"), REFUSED.items())
+def test_a_wrong_option_is_refused_by_name(message: str, options: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match=message):
+        toy_post_editor(**options)
+
+
+def test_one_table_for_two_dictionaries_is_refused() -> None:
+    with pytest.raises(UserError, match=r"dict\.source\.txt and dict\.target\.txt differ"):
+        toy_post_editor(toy_task(toy_dictionary(30), toy_dictionary(20)), share_all_embeddings=True)
+
+
+def test_a_task_without_drafts_is_refused() -> None:
+    other = SimpleNamespace(cfg=SimpleNamespace(_name="translation"))
+    with pytest.raises(UserError, match=r"--arch post_edit_transformer .* --task translation .* --task text_editing"):
+        PostEditTransformer.build_model(EncoderDecoderConfig(), other)
+
+
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+def test_a_checkpoint_of_other_dictionaries_is_refused(side: str) -> None:
+    sizes = {"encoder": (30, 20), "decoder": (20, 30)}[side]
+    weights = toy_post_editor(toy_task(*map(toy_dictionary, sizes))).state_dict()
+    with pytest.raises(UserError, match=f"the checkpoint has a {side} table of 34 symbols, but .* one of 24"):
+        toy_post_editor(toy_task(toy_dictionary(20), toy_dictionary(20))).load_state_dict(weights)
+
+
+# --- the task
+
+
+def built(task: TextEditingTask, arch: str, from_checkpoint: bool = False) -> Any:
+    if arch == "transformer":
+        return task.build_model(Namespace(arch=arch, **toy_sizes()), from_checkpoint)
+    config = toy_config() if arch == "levt" else EncoderDecoderConfig(**toy_sizes())
+    config._name = arch
+    return task.build_model(OmegaConf.structured(config), from_checkpoint)
+
+
+def test_the_task_trains_the_model_on_its_batches() -> None:
+    task = toy_task(draft_lang="mt")
+    assert not task.autoregressive
+    assert isinstance(built(task, "post_edit_transformer"), PostEditTransformer)
+    assert task.autoregressive
+    assert isinstance(built(task, "levt"), LevT)
+    assert not task.autoregressive
+
+
+def test_a_reranker_leaves_the_batches_as_they_were() -> None:
+    task = toy_task()
+    built(task, "levt", from_checkpoint=True)
+    assert isinstance(built(task, "transformer", from_checkpoint=True), TransformerModel)
+    assert not task.autoregressive
+
+
+def test_training_without_drafts_is_refused_and_decoding_is_not() -> None:
+    with pytest.raises(UserError, match="learns from drafts: name them with --draft-lang"):
+        built(toy_task(), "post_edit_transformer")
+    assert built(toy_task(), "post_edit_transformer", from_checkpoint=True)
+
+
+CRITERIONS = {
+    "dual_policy": DualPolicyConfig(),
+    "label_smoothed_cross_entropy": LabelSmoothedCrossEntropyCriterionConfig(sentence_avg=False),
+    "cross_entropy": CrossEntropyCriterionConfig(sentence_avg=False),
+}
+
+
+@pytest.mark.parametrize("name", CRITERIONS)
+@pytest.mark.parametrize(
+    ("arch", "right"),
+    [("levt", ["dual_policy"]), ("post_edit_transformer", ["label_smoothed_cross_entropy", "cross_entropy"])],
+)
+@pytest.mark.parametrize("from_checkpoint", [False, True])  # True: fairseq-validate
+def test_every_model_has_its_criterions(arch: str, right: list[str], name: str, from_checkpoint: bool) -> None:
+    task = toy_task(draft_lang="mt")
+    built(task, arch, from_checkpoint)
+    config = OmegaConf.structured(CRITERIONS[name])
+    config._name = name
+    if name in right:
+        assert isinstance(task.build_criterion(config), FairseqCriterion)
+    else:
+        with pytest.raises(UserError, match=f"trains with --criterion {' or '.join(right)}, but it is {name}"):
+            task.build_criterion(config)
+
+
+def test_another_architecture_is_refused() -> None:
+    with pytest.raises(UserError, match="levt_big or post_edit_transformer, but --arch is transformer"):
+        built(toy_task(draft_lang="mt"), "transformer")
+
+
+@pytest.mark.parametrize(
+    "name", ["rollin_alpha", "rollin_beta", "max_ratio", "max_ratio_floor", "min_words", "soft_protection"]
+)
+def test_flags_of_the_editor_are_refused(name: str) -> None:
+    task = toy_task(draft_lang="mt", **{name: 1})
+    with pytest.raises(UserError, match=f"--{name.replace('_', '-')} is for a levt .*: leave it out"):
+        built(task, "post_edit_transformer", from_checkpoint=True)
+    assert built(task, "levt")
+
+
+def test_the_oracle_is_refused() -> None:
+    with pytest.raises(UserError, match="--oracle is for a levt"):
+        built(toy_task(oracle="delete"), "post_edit_transformer", from_checkpoint=True)
+
+
+def test_each_model_decodes_in_its_way() -> None:
+    assert isinstance(toy_task().build_generator([toy_post_editor()], Namespace()), SequenceGenerator)
+    assert isinstance(toy_task().build_generator([toy_model()], Namespace()), RefinementGenerator)
+
+
+def test_what_fairseq_asks_for_by_itself_is_not_refused() -> None:
+    generator = toy_task().build_generator([toy_post_editor()], GenerationConfig(beam=3, lenpen=0.5))
+    assert (generator.beam_size, generator.len_penalty) == (3, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        *((name, "is about refinement, and a post_edit_transformer does not refine") for name in REFINEMENT),
+        *((name, "looks at the source") for name in ("replace_unk", "print_alignment", "match_source_len")),
+        ("constraints", "takes what stands behind a TAB, and that is the draft here"),
+    ],
+)
+def test_flags_that_do_not_go_with_drafts_are_refused(name: str, message: str) -> None:
+    with pytest.raises(UserError, match=f"--{name.replace('_', '-')} {message}"):
+        toy_task().build_generator([toy_post_editor()], GenerationConfig(**{name: 7}))
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("reranking", [True, False])
+def test_a_mixed_ensemble_is_refused(reranking: bool, first: bool) -> None:
+    models = [toy_post_editor(), toy_model()]
+    flags = Namespace(iter_decode_with_external_reranker=reranking, iter_decode_with_beam=3)
+    with pytest.raises(UserError, match="beside a LevT: it makes an ensemble with its own kind alone"):
+        toy_task().build_generator(models if first else models[::-1], flags)
