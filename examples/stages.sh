@@ -11,6 +11,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 [[ -d $root/.venv/bin ]] && PATH="$root/.venv/bin:$PATH"
 export PYTHONPATH="$root${PYTHONPATH:+:$PYTHONPATH}" PYTHONWARNINGS=ignore
 current="" listing=""
+exec 3>&1 4>&2 # the user's: a stop may come while a stage writes to its log
 
 # ---- flags -------------------------------------------------------------------------------------------------------
 
@@ -185,13 +186,13 @@ at_exit() {
     local status=$?
     [[ -z $(jobs -p) ]] || kill $(jobs -p) 2>/dev/null || true
     if [[ $current ]] && ((status == 143)); then
-        echo "stopped"
+        echo "stopped" >&3
     elif [[ $current ]]; then
-        echo "failed"
+        echo "failed" >&3
         {
             echo "run.sh: error: stage $current failed; the end of $log:"
             tail -n 20 "$log" 2>/dev/null | cut -c -600
-        } >&2
+        } >&4
     fi
     exit "$status"
 }

@@ -20,6 +20,8 @@ from lev_plugins.cli.main import Command
 from lev_plugins.criterions.dual_policy import DualPolicyConfig
 from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
 from lev_plugins.models.levt import LevTConfig
+from lev_plugins.models.pbd import PBDConfig
+from lev_plugins.tasks.text_correction import TextCorrectionConfig
 from lev_plugins.tasks.text_editing import TextEditingConfig
 
 PAGE = Path(__file__).resolve().parent.parent / "user_dir.md"
@@ -27,6 +29,8 @@ INHERITED = {field.name for field in fields(TranslationConfig)}
 TABLES: dict[str, tuple[type, set[str]]] = {
     "levt": (LevTConfig, set()),
     "post_edit_transformer": (EncoderDecoderConfig, set()),
+    "pbd": (PBDConfig, set()),
+    "text_correction": (TextCorrectionConfig, INHERITED),
     "dual_policy": (DualPolicyConfig, set()),
     "text_editing": (TextEditingConfig, INHERITED),
 }

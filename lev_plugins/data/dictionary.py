@@ -9,10 +9,10 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from lev_plugins.data.drafts import is_packed
+from lev_plugins.edits import BORROWED, known
 from lev_plugins.errors import require
 
 PLACEHOLDER = "<plh>"
-BORROWED = 2**30  # ids from here on are unknown words of drafts; fairseq prints hypotheses from 32-bit integers
 
 
 class EditingDictionary(Dictionary):
@@ -73,7 +73,7 @@ class EditingDictionary(Dictionary):
 
     def known(self, tokens: Tensor) -> Tensor:
         """What a model may look up: <unk> in place of borrowed ids."""
-        return tokens.masked_fill(tokens >= BORROWED, self.unk())
+        return known(tokens, self.unk())
 
 
 def require_one_dictionary(task: Any, what: str, instead: str) -> None:

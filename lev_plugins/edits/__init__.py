@@ -12,8 +12,10 @@ from lev_plugins.edits.actions import apply_deletions, apply_placeholders, apply
 from lev_plugins.edits.expert import Alignment, InsertionLabels, align, insertion_labels
 from lev_plugins.edits.following import distances_after, distances_before, expected
 from lev_plugins.edits.noise import random_deletions
+from lev_plugins.edits.words import BORROWED, known
 
 __all__ = [
+    "BORROWED",
     "Alignment",
     "InsertionLabels",
     "align",
@@ -25,6 +27,7 @@ __all__ = [
     "distances_before",
     "expected",
     "insertion_labels",
+    "known",
     "random_deletions",
     "requests",
 ]

@@ -26,7 +26,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lev_plugins.edits import align, apply_deletions, apply_placeholders, apply_tokens, deletable, requests
+from lev_plugins.edits import align, apply_deletions, apply_placeholders, apply_tokens, deletable, known, requests
 from lev_plugins.errors import UserError, require
 from lev_plugins.generators.ensemble import Ensemble
 from lev_plugins.generators.oracle import ORACLES, missing_counts
@@ -110,7 +110,7 @@ class RefinementGenerator:
         require(bool(editors), "decoding by refinement needs a levt checkpoint in --path")
         self.ensemble = Ensemble(editors)
         self.options, self.reranker, self.tgt_dict = options, reranker, tgt_dict
-        self.bos, self.pad, self.eos = tgt_dict.bos(), tgt_dict.pad(), tgt_dict.eos()
+        self.bos, self.pad, self.eos, self.unk = tgt_dict.bos(), tgt_dict.pad(), tgt_dict.eos(), tgt_dict.unk()
         self.placeholder = self.ensemble.placeholder
         self.own_placeholder = self.placeholder != tgt_dict.unk()
         self.random = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
@@ -227,7 +227,7 @@ class RefinementGenerator:
         return scores.argmax(-1).bool()
 
     def _known(self, canvas: Canvas) -> Tensor:
-        return self.tgt_dict.known(canvas.tokens)
+        return known(canvas.tokens, self.unk)
 
     def _loops(self, canvas: Canvas, before: list[Tensor] | None) -> Tensor:
         """(B,) True where the deletions left what they left before: the insertions would be the same as well."""

@@ -9,6 +9,8 @@ from fairseq.data import data_utils
 from fairseq.sequence_scorer import SequenceScorer
 from torch import Tensor
 
+from lev_plugins.edits import known
+
 
 def rerank(model: Any, tgt_dict: Any, src_tokens: Tensor, groups: list[list[dict[str, Any]]]) -> None:
     """Replace the score of every hypothesis by the mean log-probability that ``model`` gives each of its tokens.
@@ -19,7 +21,7 @@ def rerank(model: Any, tgt_dict: Any, src_tokens: Tensor, groups: list[list[dict
     pad, bos, eos = tgt_dict.pad(), tgt_dict.bos(), tgt_dict.eos()
     sources = [row[row.ne(pad) & row.ne(bos)] for row in src_tokens]
     hypotheses = [hypo for group in groups for hypo in group]
-    targets = [tgt_dict.known(hypo["tokens"]) for hypo in hypotheses]
+    targets = [known(hypo["tokens"], tgt_dict.unk()) for hypo in hypotheses]
     sample = {
         "id": torch.arange(len(targets)),
         "net_input": {
