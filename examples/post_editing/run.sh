@@ -28,7 +28,7 @@ finetune-lr      0.001   its peak learning rate
 alpha            0.5     --rollin-alpha
 beta             0.5     --rollin-beta
 valid-every      500     updates from one scoring of the validation set (and checkpoint) to the next
-weak-epochs      6       the weak system: epochs
+weak-epochs      10      the weak system: epochs
 weak-width       256     ... width of its one LSTM layer
 beam             4       beam of the autoregressive post-editor
 max-iter         9       the most iterations of an editor's decoding after the first
