@@ -95,12 +95,10 @@ do_weak() { # one LSTM layer
 }
 
 do_drafts() { # what the weak system makes of the other half, of valid and of test
-    local splits=(test test1 test2) names=(train valid test) i
-    for i in 0 1 2; do
-        plugins distill "$out/weak_data/data" --path "$out/weak/checkpoint_best.pt" --split "${splits[i]}" --beam 1 \
-            --text "$out/drafts/${names[i]}.draft" --post-process sentencepiece --max-tokens 8000 "${device[@]}"
-        logged cp "$out/texts/${names[i]}.$source" "$out/texts/${names[i]}.$target" "$out/drafts"
-    done
+    plugins distill "$out/weak_data/data" --path "$out/weak/checkpoint_best.pt" --split test --beam 1 \
+        --text "$out/drafts/all.draft" --post-process sentencepiece --max-tokens 8000 "${device[@]}"
+    logged python "$here/texts.py" --text "$out/texts" --suffixes "$source" "$target" --drafts "$out/drafts/all.draft" \
+        --output "$out/drafts"
 }
 
 do_triples() {

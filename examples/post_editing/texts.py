@@ -4,11 +4,16 @@
 
 copies DIR/{train,valid,test16}.{en,de} to OUT/{train,valid,test}.*. With --halve the first half of train becomes
 OUT/weak.*, from which a weak system learns, and the second half OUT/train.*, which it has not seen.
+
+    python texts.py --text OUT --suffixes en de --drafts all.draft --output DRAFTED
+
+adds drafts to such a folder: all.draft has those of train, valid and test, one after the other.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from pathlib import Path
 
@@ -51,7 +56,29 @@ def write(files: dict[str, list[str]], folder: Path, name: str) -> None:
         (folder / f"{name}.{suffix}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
+def cut(lines: list[str], sizes: list[int]) -> list[list[str]]:
+    """
+    >>> cut(["a", "b", "c"], [2, 1])
+    [['a', 'b'], ['c']]
+    """
+    if len(lines) != sum(sizes):
+        raise TextError(f"there are {len(lines):,} drafts for {sum(sizes):,} lines")
+    ends = list(itertools.accumulate(sizes))
+    return [lines[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+
+
+def add_drafts(args: argparse.Namespace) -> None:
+    names = ("train", "valid", "test")
+    splits = [split_of(args.text, name, args.suffixes) for name in names]
+    drafts = cut(read_lines(args.drafts), [len(files[args.suffixes[0]]) for files in splits])
+    for name, files, lines in zip(names, splits, drafts, strict=True):
+        write({**files, "draft": lines}, args.output, name)
+
+
 def run(args: argparse.Namespace) -> None:
+    if args.drafts:
+        add_drafts(args)
+        return
     train = split_of(args.text, "train", args.suffixes)
     if args.halve:
         weak, train = halves(train)
@@ -67,6 +94,7 @@ def main() -> int:
     parser.add_argument("--test", default="test", help="name of the test files")
     parser.add_argument("--suffixes", nargs="+", required=True, help="suffixes of the files of a split")
     parser.add_argument("--output", type=Path, required=True, help="where to write")
+    parser.add_argument("--drafts", type=Path, help="drafts of train, valid and test, to add to --text")
     parser.add_argument("--halve", action="store_true", help="keep the first half of train for a weak system")
     try:
         run(parser.parse_args())
