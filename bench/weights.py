@@ -19,7 +19,6 @@ import torch.nn.functional as F
 from fairseq.data import Dictionary, LanguagePairDataset, ListDataset
 from fairseq.data.data_utils import collate_tokens
 from fairseq.tasks.translation import load_langpair_dataset
-from omegaconf import OmegaConf
 from torch import Tensor
 from tqdm import tqdm
 
@@ -213,9 +212,11 @@ def from_checkpoint(path: Path, data: Path) -> tuple[Weights, LanguagePairDatase
     state = checkpoints.load(path)
     if state.get("args") is not None:
         options = task = vars(state["args"])
-    else:
-        cfg = OmegaConf.create(state["cfg"])
-        options, task = vars(cfg.model) if isinstance(cfg.model, Namespace) else dict(cfg.model), cfg.task
+    else:  # fairseq keeps the settings of a model that is no dataclass as a Namespace
+        options, task = (
+            vars(part) if isinstance(part, Namespace) else dict(part)
+            for part in (state["cfg"]["model"], state["cfg"]["task"])
+        )
     languages = task["source_lang"], task["target_lang"]
     source, target = (Dictionary.load(str(data / f"dict.{language}.txt")) for language in languages)
     test, train = (binarised(data, split, languages, source, target) for split in ("test", "train"))
