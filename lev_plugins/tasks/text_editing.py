@@ -281,7 +281,8 @@ def check_post_editing(cfg: TextEditingConfig, training: bool) -> None:
         "--task translation --arch transformer",
     )
     inherited = {each.name for each in fields(ScoredConfig)}
-    ours = [each.name for each in fields(TextEditingConfig) if each.name not in {*inherited, "draft_lang", "seed"}]
+    own = (each for each in fields(TextEditingConfig) if each.name not in inherited)
+    ours = [each.name for each in own if "help" in each.metadata and each.name != "draft_lang"]  # others are no flags
     refuse(cfg, ours, TextEditingConfig, "is for a levt and does nothing for a post_edit_transformer")
 
 

@@ -81,7 +81,7 @@ def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def decoded(data: Path, trained: Path) -> Result:
-    return succeed(*generate(data, trained, *DRAFTED, "--beam", 4, "--batch-size", 40))
+    return succeed(*generate(data, trained, *DRAFTED, "--beam", 4, "--batch-size", 40, "--remove-bpe"))
 
 
 def test_learns_what_only_source_and_draft_together_tell(data: Path, decoded: Result) -> None:
