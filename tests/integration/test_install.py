@@ -35,7 +35,11 @@ def console(site: Path, *arguments: str, path: Path | None = None, cwd: Path | N
 
 def test_every_file_is_installed(site: Path) -> None:
     def files(parent: Path) -> set[Path]:
-        return {file.relative_to(parent) for file in (parent / "lev_plugins").rglob("*.py")}
+        return {
+            file.relative_to(parent)
+            for kind in ("*.py", "*.tsv", "*.txt")
+            for file in (parent / "lev_plugins").rglob(kind)
+        }
 
     assert files(site) == files(ROOT)
     assert (site / "lev_plugins" / "py.typed").exists()
@@ -64,7 +68,7 @@ def test_python_m_is_the_command(site: Path, tmp_path: Path) -> None:
 def test_the_commands_are_listed(site: Path) -> None:
     result = console(site, "--help")
     assert result.code == 0
-    assert all(command in result.out for command in ("path", "average", "import-levt"))
+    assert all(command in result.out for command in ("path", "average", "import-levt", "noise", "confusions"))
 
 
 def test_a_checkout_wins_over_what_is_installed(site: Path, tmp_path: Path) -> None:

@@ -20,10 +20,10 @@ class Kind:
     alone = True  # whatever it writes passes ``all_alone``
     words = 1  # that one slip changes
 
-    def sites(self, line: Line, start: int, stop: int, draw: Draw) -> Iterator[int]:
-        """The cells of a range in the order in which to try them: at random, all alike."""
+    def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
+        """Cells of some neighbouring words in the order in which to try them: at random, all alike."""
         del line
-        return shuffled(range(start, stop), draw)
+        return shuffled(range(words[0].start, words[-1].end), draw)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         """Make one slip at the untouched cell ``at``; False, and nothing changed, where there is none to make."""
@@ -154,15 +154,16 @@ class SwapWords(Kind):
 
     words = 2
 
-    def sites(self, line: Line, start: int, stop: int, draw: Draw) -> Iterator[int]:
-        return shuffled([word.start for word in line.words_in(start, stop)], draw)
+    def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
+        del line
+        return shuffled([word.start for word in words], draw)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        words = line.words()
-        mine = bisect_left(words, (at,))
-        for distance in range(1, len(words)):
-            for number in (mine + distance, mine - distance):
-                if 0 <= number < len(words) and exchange(line, words[min(mine, number)], words[max(mine, number)]):
+        words = len(line.starts)
+        mine = bisect_left(line.starts, at)
+        for distance in range(1, words):
+            for other in (mine + distance, mine - distance):
+                if 0 <= other < words and exchange(line, line.word(min(mine, other)), line.word(max(mine, other))):
                     return True
         return False
 
@@ -178,8 +179,9 @@ def exchange(line: Line, first: Word, second: Word) -> bool:
 class RunOn(Kind):
     """A word and the next one without the white space between: is said, issaid."""
 
-    def sites(self, line: Line, start: int, stop: int, draw: Draw) -> Iterator[int]:
-        return shuffled([word.end for word in line.words_in(start, stop) if word.next > word.end], draw)
+    def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
+        del line
+        return shuffled([word.end for word in words if word.next > word.end], draw)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         stop = at + 1
