@@ -289,7 +289,7 @@ GOLDEN = {
         "Dre  Fu\xdf eds \xc4bren,\t\xe9 und 9190 \u2014 \u041f\u0440\u0438\u0432\u0435\u0442!",
     ],
     "swap-words": [
-        "The brown quick fox jumps over the dog. lazy",
+        "quick The brown fox jumps over the dog. lazy",
         "Der  Fu\xdf B\xe4ren, des\tund \xe9 1990 \u2014 \u041f\u0440\u0438\u0432\u0435\u0442!",
     ],
     "run-on": [

@@ -175,7 +175,7 @@ def confuse(line: Line, at: int, found: Confusion) -> bool:
 
 
 def is_blank(parts: tuple[str, ...]) -> bool:
-    return not "".join(parts).strip()
+    return not parts or (is_space(parts[0]) and not "".join(parts).strip())
 
 
 class ConfuseWords(Confuse):

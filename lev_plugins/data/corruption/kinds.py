@@ -155,25 +155,26 @@ class SwapWords(Kind):
     words = 2
 
     def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
-        del line
-        return shuffled([word.start for word in words], draw)
+        return shuffled([word.start for word in words if word.start not in line.touched], draw)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         words = len(line.starts)
         mine = bisect_left(line.starts, at)
-        for distance in range(1, words):
-            for other in (mine + distance, mine - distance):
-                if 0 <= other < words and exchange(line, line.word(min(mine, other)), line.word(max(mine, other))):
-                    return True
-        return False
+        nearest = (number for distance in range(1, words) for number in (mine + distance, mine - distance))
+        return any(
+            exchange(line, line.word(min(mine, other)), line.word(max(mine, other)))
+            for other in nearest
+            if 0 <= other < words and line.starts[other] not in line.touched
+        )
 
 
 def exchange(line: Line, first: Word, second: Word) -> bool:
     """Put two words in each other's place, unless they are equal or one of them has been touched."""
+    if not (line.untouched(first.start, first.end) and line.untouched(second.start, second.end)):
+        return False
     one, other = line.cells[first.start : first.end], line.cells[second.start : second.end]
-    free = line.untouched(first.start, first.end) and line.untouched(second.start, second.end)
     between = line.cells[first.end : second.start]
-    return free and one != other and line.put(first.start, second.end, [*other, *between, *one])
+    return one != other and line.put(first.start, second.end, [*other, *between, *one])
 
 
 class RunOn(Kind):

@@ -120,7 +120,7 @@ class Line:
     def _stay_apart(self, start: int, stop: int, parts: Sequence[str]) -> bool:
         left = next((self.cells[at] for at in range(start - 1, -1, -1) if self.cells[at]), "")
         right = next((self.cells[at] for at in range(stop, len(self.cells)) if self.cells[at]), "")
-        apart = [*CLUSTER.findall(left), *parts, *CLUSTER.findall(right)]
+        apart = [cluster for part in (left, *parts, right) for cluster in CLUSTER.findall(part)]
         return CLUSTER.findall(left + "".join(parts) + right) == apart
 
     def undo(self, length: int) -> None:
