@@ -65,7 +65,7 @@ def peers(rate: float) -> dict[str, Change]:
         "keyboard": characters.KeyboardAug(min_char=1, **slip),
         "swap": characters.RandomCharAug("swap", min_char=2, **slip),
         "swap-words": words.RandomWordAug("swap", aug_p=rate / 2, aug_min=0, aug_max=None),
-        "split": words.SplitAug(aug_p=rate, aug_min=0, aug_max=None, min_char=2),
+        "split": words.SplitAug(aug_p=rate, aug_min=0, aug_max=None, min_char=4),  # it fails on shorter ones
         "ocr": characters.OcrAug(min_char=1, **slip),
     }
     return {kind: lambda lines, maker=maker: [maker.augment(line) for line in lines] for kind, maker in makers.items()}
@@ -103,13 +103,26 @@ def beside(kind: str, peer: Change, plan: Plan, lines: list[str], clock: Clock, 
     mine = ours(kind, plan.peer_rate, None)
     pairs, _ = alternate(clock, [(lambda: peer(few), lambda: mine(few))], plan.peer_repetitions, kind, quiet)
     words = number_of_words(few)
+    outputs = {"nlpaug": [texts(result) for result in peer(few)], "ours": mine(few)}
     return {
         "kind": kind,
         "word_rate": plan.peer_rate,
         "nlpaug_words_per_second": spread([words / seconds for seconds in pairs.theirs]),
         "ours_words_per_second": spread([words / seconds for seconds in pairs.ours]),
         "ratio": pairs.summary()["ratio"],
+        **{f"{side}_white_space_kept": kept(few, lines) for side, lines in outputs.items()},
     }
+
+
+def texts(result: Any) -> str:
+    """nlpaug returns a list of one."""
+    return result[0] if isinstance(result, list) else result
+
+
+def kept(before: list[str], after: list[str]) -> float:
+    """Share of the lines that have as many words as before: what is not changed should stay where it is."""
+    same = [len(one.split()) == len(other.split()) for one, other in zip(before, after, strict=True)]
+    return sum(same) / len(same)
 
 
 def table(found: dict[str, Any]) -> str:
@@ -121,10 +134,19 @@ def table(found: dict[str, Any]) -> str:
         rows.append(report.row(kind, *(f"{speed / 1000:.0f}" for speed in speeds)))
     if not found["nlpaug"]:
         return "\n".join(rows) + "\n\nnlpaug is not installed: nothing to compare with\n"
-    rows += ["", report.row("kind", "nlpaug, words/s", "ours, words/s", "ratio (quartiles)"), "|---|---|---|---|"]
+    heads = (
+        "kind",
+        "nlpaug, words/s",
+        "ours, words/s",
+        "ratio (quartiles)",
+        "lines with as many words: nlpaug",
+        "ours",
+    )
+    rows += ["", report.row(*heads), "|---|---|---|---|---|---|"]
     for line in found["nlpaug"]:
         both = [f"{line[f'{side}_words_per_second']['median']:,.0f}" for side in ("nlpaug", "ours")]
-        rows.append(report.row(line["kind"], *both, report.ratio(line)))
+        shares = [f"{line[f'{side}_white_space_kept']:.0%}" for side in ("nlpaug", "ours")]
+        rows.append(report.row(line["kind"], *both, report.ratio(line), *shares))
     return "\n".join(rows) + "\n"
 
 

@@ -56,5 +56,7 @@ def test_nlpaug_takes_turns_with_ours(tmp_path: Path, monkeypatch: pytest.Monkey
     for line in found["nlpaug"]:
         for name in ("nlpaug_words_per_second", "ours_words_per_second", "ratio"):
             assert set(line[name]) == SPREAD
-    assert len(seen) == len(found["nlpaug"]) * 5 * 3  # lines, and turns: an untimed one and two timed ones
+        assert line["nlpaug_white_space_kept"] == 1.0
+        assert line["ours_white_space_kept"] == 1.0 or line["kind"] == "split"
+    assert len(seen) == len(found["nlpaug"]) * 5 * 4  # lines, and turns: one before, two timed ones, one for the result
     assert "| kind | nlpaug, words/s |" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import shlex
 import shutil
@@ -14,6 +15,10 @@ from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
 
 import lev_plugins  # noqa: F401  registers
+from lev_plugins.cli import confusions, noise
+from lev_plugins.cli.main import Command
+from lev_plugins.data.corruption import KINDS
+from lev_plugins.data.corruption.layouts import known_layouts
 from tests.integration.commands import ROOT, run, succeed
 
 
@@ -79,3 +84,17 @@ def test_the_readme_installs_what_check_pythons_installs() -> None:
     assert first[0] == "torch" and f'"$torch" {" ".join(map(shlex.quote, first[1:]))} &&' in script
     assert f"pip install --quiet {' '.join(second)} &&" in script
     assert third == ["."]
+
+
+@pytest.mark.parametrize("command", [noise, confusions])
+def test_every_flag_of_a_command_is_on_the_page(command: Command) -> None:
+    parser = argparse.ArgumentParser(add_help=False)
+    command.add_arguments(parser)
+    page = (ROOT / "user_dir.md").read_text(encoding="utf-8")
+    flags = [flag for action in parser._actions for flag in action.option_strings]
+    assert flags and [flag for flag in flags if f"| `{flag}` |" not in page] == []
+
+
+def test_every_kind_of_noise_and_every_layout_is_on_the_page() -> None:
+    page = (ROOT / "user_dir.md").read_text(encoding="utf-8")
+    assert [name for name in (*KINDS, *known_layouts()) if f"`{name}`" not in page] == []

@@ -35,7 +35,11 @@ def console(site: Path, *arguments: str, path: Path | None = None, cwd: Path | N
 
 def test_every_file_is_installed(site: Path) -> None:
     def files(parent: Path) -> set[Path]:
-        return {file.relative_to(parent) for file in (parent / "lev_plugins").rglob("*.py")}
+        return {
+            file.relative_to(parent)
+            for kind in ("*.py", "*.tsv", "*.txt")
+            for file in (parent / "lev_plugins").rglob(kind)
+        }
 
     assert files(site) == files(ROOT)
     assert (site / "lev_plugins" / "py.typed").exists()

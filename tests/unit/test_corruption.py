@@ -130,13 +130,10 @@ def test_with_char_rate_a_changed_word_has_as_many_slips_as_its_length_asks_for(
     assert made / sum(len(word) for word, _ in long) == pytest.approx(0.25, rel=0.02)
 
 
-@pytest.mark.parametrize("rate", [0.02, 0.2])
 @pytest.mark.parametrize(("kind", "slips"), SLIPS)
-def test_char_rate_alone_is_the_number_of_slips_by_characters(
-    kind: str, slips: Callable[[str, str], int], rate: float
-) -> None:
-    made = sum(slips(word, other) for word, other in pairs(noise(kind, None, rate)))
-    assert made / characters() == pytest.approx(rate, rel=0.02)
+def test_char_rate_alone_is_the_number_of_slips_by_characters(kind: str, slips: Callable[[str, str], int]) -> None:
+    made = sum(slips(word, other) for word, other in pairs(noise(kind, None, 0.04)))
+    assert made / characters() == pytest.approx(0.04, rel=0.02)
 
 
 @pytest.mark.parametrize(("kind", "sign"), [("run-on", -1), ("split", 1)])
@@ -268,31 +265,31 @@ def test_by_weight_comes_to_all_and_to_the_heavier_ones_first() -> None:
 
 GOLDEN = {
     "random": [
-        "he quiqk brown fox jumps over the lafy dog.",
-        "De  Fu\xdf es B\xe4ren,\t\xe9 und 990 \u2014 \u041f\u0440\u0438\u0446\u044b\u0432\u0435\u0442!",
+        "he quqck brown fox jumps over the lgzy dog.",
+        "Dr  Fu\xdf es B\xe4ren,\t\xe9 und 990 \u2014 \u041f\u0440\u0438\u0446\u044b\u0432\u0435\u0442!",
     ],
     "insert": [
-        "LThe quick brown fox jumps over the laxzy doog.",
+        "LThe quick brown fox jumps over the lxazy doog.",
         "Dqer  Fuo\xdf pdes B\xe4ren,\t\xe9 und 19990 \u2014 \u041f\u0440\u0438\u0432\u0435\u0442!",
     ],
     "delete": [
-        "The quck brown fox jumps over the lay og.",
-        "Der  Fu\xdf es \xe4rn,\t\xe9 und 190 \u2014 \u041f\u0432\u0435\u0442!",
+        "The quck brown fox jumps over the lzy og.",
+        "Dr  Fu\xdf es \xe4ren,\t\xe9 und 990 \u2014 \u041f\u0440\u0438\u0432\u0435\u0442!",
     ],
     "substitute": [
-        "The qeick brown nox jumps over the lawy dog.",
-        "Deo  Fu\xdf qes B\xe4ren,\t\xe9 und 6990 \u2014 \u041f\u0440\u0435\u0432\u0446\u0442!",
+        "The euick brown nox jumps over the lxzy dog.",
+        "Dpr  Fu\xdf qes B\xe4ren,\t\xe9 und 6990 \u2014 \u041f\u0440\u0435\u0432\u0446\u0442!",
     ],
     "keyboard": [
-        "The q7ick brown gox jumps over the laxy dog.",
-        "Det  Fu\xdf fes B\xe4ren,\t\xe9 und 2990 \u2014 \u041f\u0440\u0438\u0432\u0435\u0442@",
+        "The 1uick brown gox jumps over the lzzy dog.",
+        "Drr  Fu\xdf fes B\xe4ren,\t\xe9 und 2990 \u2014 \u041f\u0440\u0438\u0432\u0435\u0442@",
     ],
     "swap": [
-        "The qucik brown fox jumps over the layz odg.",
-        "Edr  Fu\xdf eds \xc4brne,\t\xe9 und 1990 \u2014 \u0420\u043f\u0432\u0438\u0435\u0442!",
+        "The qucik brown fox jumps over the lzay odg.",
+        "Dre  Fu\xdf eds \xc4bren,\t\xe9 und 9190 \u2014 \u041f\u0440\u0438\u0432\u0435\u0442!",
     ],
     "swap-words": [
-        "The brown quick fox jumps over the dog. lazy",
+        "quick The brown fox jumps over the dog. lazy",
         "Der  Fu\xdf B\xe4ren, des\tund \xe9 1990 \u2014 \u041f\u0440\u0438\u0432\u0435\u0442!",
     ],
     "run-on": [
@@ -300,16 +297,16 @@ GOLDEN = {
         "DerFu\xdf desB\xe4ren,\xe9und 1990 \u2014 \u041f\u0440\u0438\u0432\u0435\u0442!",
     ],
     "split": [
-        "The qui ck brown fox jumps over the laz y d og.",
-        "Der  Fu\xdf d es B \xe4re n,\t\xe9 und 199 0 \u2014 \u041f\u0440 \u0438 \u0432\u0435\u0442!",
+        "The qui ck brown fox jumps over the la zy d og.",
+        "De r  Fu\xdf d es B \xe4ren,\t\xe9 und 1 990 \u2014 \u041f\u0440\u0438\u0432\u0435\u0442!",
     ],
     "ocr": [
         "The qiiick brown tox jumps over the Iazy dog.",
         "Dcr  Fu\xdf cles B\xe4ren,\t\xe9 und l990 \u2014 \u041f\u0440\u0438\u0432\u0435\u0442l",
     ],
     "keyboard:2,swap:1,split": [
-        "The q7ick brown ofx jumps over the oazy dog.",
-        "D4r  Fu\xdf dew B\xe4ren,\t\xe9 und 9190 \u2014 \u041f\u0440\u0438 \u0432\u0435\u0442!",
+        "Tue quick brown fox jumps over the laz7 do g.",
+        "D4r  F\xdfu d3s B\xe4ren,\t\xe9 und 9190 \u2014 \u041f\u0440\u0438\u0432\u0435\u0442!",
     ],
 }
 

@@ -7,7 +7,7 @@ rate``: what is clean, what it becomes (or nothing), and in which share of the p
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 from pathlib import Path
@@ -113,11 +113,11 @@ class Confuse(Kind):
         self.words_seen: dict[str, tuple[list[int], list[float]]] = {}
         self.places_seen: dict[tuple[str, ...], Options] = {}
 
-    def rates(self, line: Line, start: int, stop: int) -> tuple[list[int], list[float]]:
-        """Where in the words of a range something may be confused, and how often it is."""
+    def rates(self, line: Line, words: Sequence[Word]) -> tuple[list[int], list[float]]:
+        """Where in some words something may be confused, and how often it is."""
         places: list[int] = []
         rates: list[float] = []
-        for word in line.words_in(start, stop):
+        for word in words:
             inside, their_rates = self.rates_of(line.piece(word.start, word.next))
             places += [word.start + at for at in inside]
             rates += their_rates
@@ -142,8 +142,8 @@ class Confuse(Kind):
             self.places_seen[cells] = Options(found, list(accumulate(confusion.rate for confusion in found)))
         return self.places_seen[cells]
 
-    def sites(self, line: Line, start: int, stop: int, draw: Draw) -> Iterator[int]:
-        return by_weight(*self.rates(line, start, stop), draw)
+    def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
+        return by_weight(*self.rates(line, words), draw)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         found, cumulative = self.options(tuple(line.cells[at : at + self.longest]))
@@ -154,7 +154,7 @@ class Confuse(Kind):
 
     def edit_by_rate(self, line: Line, draw: Draw) -> None:
         """Confuse every place as often as the table says."""
-        for at, rate in zip(*self.rates(line, 0, len(line.cells)), strict=True):
+        for at, rate in zip(*self.rates(line, line.words()), strict=True):
             if draw() < rate and at not in line.touched:
                 self.edit(line, at, draw)
 
@@ -175,7 +175,7 @@ def confuse(line: Line, at: int, found: Confusion) -> bool:
 
 
 def is_blank(parts: tuple[str, ...]) -> bool:
-    return not parts or all(map(is_space, parts))
+    return not parts or (is_space(parts[0]) and not "".join(parts).strip())
 
 
 class ConfuseWords(Confuse):
@@ -184,43 +184,37 @@ class ConfuseWords(Confuse):
     A capitalised word that the table does not know is treated as the same word in small letters.
     """
 
-    def rates(self, line: Line, start: int, stop: int) -> tuple[list[int], list[float]]:
-        rates = {word.start: sum(found.rate for found in self.said(line, word)) for word in line.words_in(start, stop)}
+    def rates(self, line: Line, words: Sequence[Word]) -> tuple[list[int], list[float]]:
+        rates = {word.start: sum(found.rate for found in self.said(line, word)) for word in words}
         return [at for at, rate in rates.items() if rate], [rate for rate in rates.values() if rate]
 
     def said(self, line: Line, word: Word) -> list[Confusion]:
         """What may happen to the words that start with this one, in its case."""
         text = line.piece(word.start, word.end)
         known = text in self.starting
+        following = tuple(line.piece(other.start, other.end) for other in line.words_after(word, self.longest - 1))
         return [
             found if known else found._replace(noisy=capitalised(found.noisy, text))
             for found in self.starting.get(text if known else uncapitalised(text), ())
-            if len(found.clean) == 1 or found.clean[1:] == self.following(line, word, len(found.clean))
+            if found.clean[1:] == following[: len(found.clean) - 1]
         ]
 
-    def following(self, line: Line, word: Word, count: int) -> tuple[str, ...]:
-        words = line.words()
-        first = bisect_left(words, word)
-        return tuple(line.piece(other.start, other.end) for other in words[first + 1 : first + count])
-
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        words = line.words()
-        first = bisect_left(words, (at,))
-        found = self.said(line, words[first])
+        first = bisect_left(line.starts, at)
+        found = self.said(line, line.word(first))
         order = by_weight(range(len(found)), [confusion.rate for confusion in found], draw)
         return any(confuse_words(line, first, found[number]) for number in order)
 
 
 def confuse_words(line: Line, first: int, found: Confusion) -> bool:
     """A word that goes takes white space along: behind it, or before it at the end of the line. The last one stays."""
-    words = line.words()
-    last = first + len(found.clean) - 1
-    start, stop = words[first].start, words[last].end
+    last = line.word(first + len(found.clean) - 1)
+    start, stop = line.starts[first], last.end
     if not found.noisy:
-        if words[last].next > stop:
-            stop = words[last].next
+        if last.next > last.end:
+            stop = last.next
         elif first:
-            start = words[first - 1].end
+            start = line.word(first - 1).end
     if not line.untouched(start, stop) or (not found.noisy and not not_alone(line, start, stop)):
         return False
     return line.put(start, stop, clusters(" ".join(found.noisy)))

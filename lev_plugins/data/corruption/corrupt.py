@@ -20,7 +20,7 @@ class Corruption:
     >>> from lev_plugins.data.corruption import NoiseOptions, build_corruption
     >>> corrupt = build_corruption(NoiseOptions("keyboard", word_rate=0.5, seed=1))
     >>> [corrupt("the quick  brown fox", index) for index in range(3)]
-    ['the qu8ck  br9wn fox', 'the quick  brown foc', 'the quick  brown gox']
+    ['the q7ick  b4own fox', 'the quick  brown foc', 'the quick  brown gox']
     """
 
     kinds: Sequence[Kind]
@@ -34,10 +34,9 @@ class Corruption:
         draw = stream(self.seed, epoch, index)
         at = level(self.seed, epoch, index, draw)
         if self.word_rate is not None:
-            self._words(line, binomial(len(line.words()), self.word_rate, at), draw)
+            self._words(line, binomial(len(line.starts), self.word_rate, at), draw)
         elif self.char_rate is not None:
-            characters = sum(word.end - word.start for word in line.words())
-            self._edits(line, 0, len(line.cells), binomial(characters, self.char_rate, at), draw)
+            self._edits(line, line.words(), binomial(line.characters(), self.char_rate, at), draw)
         else:
             for kind in self.kinds:
                 assert isinstance(kind, Confuse), "the other kinds have no rate of their own"
@@ -46,12 +45,11 @@ class Corruption:
 
     def _words(self, line: Line, wanted: int, draw: Draw) -> None:
         """Change so many words, whichever of them can be changed."""
-        words = line.words()
-        for number in shuffled(range(len(words)), draw):
+        for number in shuffled(range(len(line.starts)), draw):
             if wanted <= 0:
                 return
             before = len(line.log)
-            changed = self._word(line, words[number], draw)
+            changed = self._word(line, line.word(number), draw)
             if changed > wanted and draw() * changed >= wanted:  # two words for one: every other time
                 line.undo(before)
             wanted -= changed
@@ -62,14 +60,14 @@ class Corruption:
         if self.char_rate:
             count = max(1, int(self.char_rate * (word.end - word.start) + draw()))
         before = len(line.log)
-        changed = self._edits(line, word.start, word.next, count, draw)
+        changed = self._edits(line, [word], count, draw)
         if count > 1 and changed and line.as_before(before):  # a letter deleted here, inserted there
             line.undo(before)
-            changed = self._edits(line, word.start, word.next, 1, draw)
+            changed = self._edits(line, [word], 1, draw)
         return changed
 
-    def _edits(self, line: Line, start: int, stop: int, count: int, draw: Draw) -> int:
-        """Make so many slips in a range, as far as there is room; returns how many words one of them changed."""
+    def _edits(self, line: Line, among: Sequence[Word], count: int, draw: Draw) -> int:
+        """Make so many slips among some words, as far as there is room; returns how many words one of them changed."""
         walks: dict[int, Iterator[int]] = {}
         possible = list(range(len(self.kinds)))
         words = 0
@@ -77,7 +75,7 @@ class Corruption:
             number = possible[0] if len(possible) == 1 else pick(possible, self.weights, draw)
             kind = self.kinds[number]
             if number not in walks:
-                walks[number] = kind.sites(line, start, stop, draw)
+                walks[number] = kind.sites(line, among, draw)
             for at in walks[number]:
                 if at not in line.touched and kind.edit(line, at, draw):
                     words = max(words, kind.words)

@@ -20,10 +20,10 @@ class Kind:
     alone = True  # whatever it writes passes ``all_alone``
     words = 1  # that one slip changes
 
-    def sites(self, line: Line, start: int, stop: int, draw: Draw) -> Iterator[int]:
-        """The cells of a range in the order in which to try them: at random, all alike."""
+    def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
+        """Cells of some neighbouring words in the order in which to try them: at random, all alike."""
         del line
-        return shuffled(range(start, stop), draw)
+        return shuffled(range(words[0].start, words[-1].end), draw)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         """Make one slip at the untouched cell ``at``; False, and nothing changed, where there is none to make."""
@@ -154,32 +154,35 @@ class SwapWords(Kind):
 
     words = 2
 
-    def sites(self, line: Line, start: int, stop: int, draw: Draw) -> Iterator[int]:
-        return shuffled([word.start for word in line.words_in(start, stop)], draw)
+    def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
+        return shuffled([word.start for word in words if word.start not in line.touched], draw)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        words = line.words()
-        mine = bisect_left(words, (at,))
-        for distance in range(1, len(words)):
-            for number in (mine + distance, mine - distance):
-                if 0 <= number < len(words) and exchange(line, words[min(mine, number)], words[max(mine, number)]):
-                    return True
-        return False
+        words = len(line.starts)
+        mine = bisect_left(line.starts, at)
+        nearest = (number for distance in range(1, words) for number in (mine + distance, mine - distance))
+        return any(
+            exchange(line, line.word(min(mine, other)), line.word(max(mine, other)))
+            for other in nearest
+            if 0 <= other < words and line.starts[other] not in line.touched
+        )
 
 
 def exchange(line: Line, first: Word, second: Word) -> bool:
     """Put two words in each other's place, unless they are equal or one of them has been touched."""
+    if not (line.untouched(first.start, first.end) and line.untouched(second.start, second.end)):
+        return False
     one, other = line.cells[first.start : first.end], line.cells[second.start : second.end]
-    free = line.untouched(first.start, first.end) and line.untouched(second.start, second.end)
     between = line.cells[first.end : second.start]
-    return free and one != other and line.put(first.start, second.end, [*other, *between, *one])
+    return one != other and line.put(first.start, second.end, [*other, *between, *one])
 
 
 class RunOn(Kind):
     """A word and the next one without the white space between: is said, issaid."""
 
-    def sites(self, line: Line, start: int, stop: int, draw: Draw) -> Iterator[int]:
-        return shuffled([word.end for word in line.words_in(start, stop) if word.next > word.end], draw)
+    def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
+        del line
+        return shuffled([word.end for word in words if word.next > word.end], draw)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         stop = at + 1

@@ -59,7 +59,7 @@ WITH_RATES = ("ocr", "confusions")  # those that know how often they happen
 def build_corruption(options: NoiseOptions) -> Corruption:
     """
     >>> build_corruption(NoiseOptions("delete", word_rate=1.0))("The quick brown fox", index=0)
-    'Te quck brwn ox'
+    'Th qick rown fx'
     """
     weights = parse_kinds(options.kind, options.prefix)
     check_rates(options, list(weights))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
 import regex
@@ -18,7 +18,7 @@ ALONE = re.compile(
     "\ufb00-\ufb06\uff01-\uff9d]*"
 )
 CLUSTER = regex.compile(r"\X")
-WORD = re.compile(r"\S+")
+RUN = re.compile(r"\S+|\s+")
 
 
 def all_alone(text: str) -> bool:
@@ -54,7 +54,7 @@ class Line:
     (True, True, 'on Mat')
     """
 
-    __slots__ = ("_words", "alone", "cells", "log", "text", "touched", "was")
+    __slots__ = ("_ends", "_starts", "alone", "cells", "log", "text", "touched", "was")
 
     def __init__(self, text: str, alone: bool = True):
         """``alone``: all that will be put into the text passes ``all_alone``."""
@@ -64,26 +64,39 @@ class Line:
         self.cells = list(self.was)
         self.touched: set[int] = set()
         self.log: list[tuple[int, list[str]]] = []  # where something was put, and what stood there
-        self._words: list[Word] | None = None
+        self._starts: list[int] | None = None
+        self._ends: list[int] = []
 
     def __str__(self) -> str:
         return "".join(self.cells)
 
-    def words(self) -> list[Word]:
-        """The words of the text as it was; a cluster is white space if its first character is."""
-        if self._words is None:
+    @property
+    def starts(self) -> list[int]:
+        """Where the words of the text as it was start; a cluster is white space if its first character is."""
+        if self._starts is None:
             outline = self.text
             if not self.alone:  # one character a cell
                 outline = "".join(" " if is_space(cell) else "x" for cell in self.was)
-            spans = [found.span() for found in WORD.finditer(outline)]
-            self._words = [Word(start, end, after) for (start, end), (after, _) in pairwise(spans)]
-            self._words += [Word(start, end, end) for start, end in spans[-1:]]
-        return self._words
+            bounds = [0, *accumulate(map(len, RUN.findall(outline)))]
+            first, last = outline[:1].isspace(), len(bounds) - outline[-1:].isspace()
+            self._starts, self._ends = bounds[first : last - 1 : 2], bounds[first + 1 : last : 2]
+        return self._starts
 
-    def words_in(self, start: int, stop: int) -> list[Word]:
-        """Those that start in a range of cells."""
-        words = self.words()
-        return words[bisect_left(words, (start,)) : bisect_left(words, (stop,))]
+    def word(self, number: int) -> Word:
+        starts = self.starts
+        end = self._ends[number]
+        return Word(starts[number], end, starts[number + 1] if number + 1 < len(starts) else end)
+
+    def characters(self) -> int:
+        """How many there are in words."""
+        return sum(end - start for start, end in zip(self.starts, self._ends, strict=True))
+
+    def words(self) -> list[Word]:
+        return [self.word(number) for number in range(len(self.starts))]
+
+    def words_after(self, word: Word, count: int) -> list[Word]:
+        first = bisect_left(self.starts, word.start) + 1
+        return [self.word(number) for number in range(first, min(first + count, len(self.starts)))]
 
     def piece(self, start: int, stop: int) -> str:
         """What these cells held before anything was put there."""
@@ -107,7 +120,7 @@ class Line:
     def _stay_apart(self, start: int, stop: int, parts: Sequence[str]) -> bool:
         left = next((self.cells[at] for at in range(start - 1, -1, -1) if self.cells[at]), "")
         right = next((self.cells[at] for at in range(stop, len(self.cells)) if self.cells[at]), "")
-        apart = [*CLUSTER.findall(left), *parts, *CLUSTER.findall(right)]
+        apart = [cluster for part in (left, *parts, right) for cluster in CLUSTER.findall(part)]
         return CLUSTER.findall(left + "".join(parts) + right) == apart
 
     def undo(self, length: int) -> None:
