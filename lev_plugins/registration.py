@@ -6,6 +6,7 @@ check_environment()
 
 from lev_plugins import criterions, models, tasks  # noqa: E402,F401
 from lev_plugins.checkpoints import allow_list  # noqa: E402
+from lev_plugins.data import pretrained  # noqa: E402,F401
 from lev_plugins.errors import explain_at_exit  # noqa: E402
 from lev_plugins.models import gated, levt  # noqa: E402,F401
 from lev_plugins.tasks import text_editing  # noqa: E402,F401

@@ -11,7 +11,7 @@ from typing import Protocol
 from lev_plugins.errors import explained
 
 # the module lev_plugins.cli.NAME; the command has a dash for each underscore
-COMMANDS = ["path", "average", "import_levt"]
+COMMANDS = ["path", "average", "import_levt", "import_pretrained", "encode"]
 
 
 class Command(Protocol):
