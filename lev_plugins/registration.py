@@ -9,6 +9,7 @@ from lev_plugins.checkpoints import allow_list  # noqa: E402
 from lev_plugins.data import pretrained  # noqa: E402,F401
 from lev_plugins.errors import explain_at_exit  # noqa: E402
 from lev_plugins.models import gated, levt  # noqa: E402,F401
+from lev_plugins.models.backbones import bart, bert, t5  # noqa: E402,F401
 from lev_plugins.tasks import text_editing  # noqa: E402,F401
 
 allow_list()
