@@ -16,15 +16,27 @@ from typing import Any
 from fairseq.tasks.translation import TranslationConfig
 
 from lev_plugins.criterions.dual_policy import DualPolicyConfig
+from lev_plugins.models.backbones.bert import GatedBertConfig
+from lev_plugins.models.backbones.pretrained import PretrainedConfig
+from lev_plugins.models.gated import GateConfig
 from lev_plugins.models.levt import LevTConfig
 from lev_plugins.tasks.text_editing import TextEditingConfig
 
 PAGE = Path(__file__).resolve().parent.parent / "user_dir.md"
-INHERITED = {field.name for field in fields(TranslationConfig)}
+
+
+def names(config: type) -> set[str]:
+    return {field.name for field in fields(config)}
+
+
+# what is on the page -> the flags, and those that are documented elsewhere
 TABLES: dict[str, tuple[type, set[str]]] = {
     "levt": (LevTConfig, set()),
     "dual_policy": (DualPolicyConfig, set()),
-    "text_editing": (TextEditingConfig, INHERITED),
+    "text_editing": (TextEditingConfig, names(TranslationConfig)),
+    "gates": (GateConfig, set()),
+    "pretrained": (PretrainedConfig, names(GateConfig)),
+    "gated_bert": (GatedBertConfig, names(PretrainedConfig)),
 }
 
 

@@ -134,7 +134,7 @@ def bert(folder: Path, head: bool = True) -> Any:
         num_hidden_layers=2,
         num_attention_heads=2,
         intermediate_size=24,
-        max_position_embeddings=40,
+        max_position_embeddings=64,
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
     )
@@ -160,7 +160,7 @@ def imported(source: Path, out: Path) -> Path:
     return out
 
 
-def build(folder: Path, arch: str = "", **options: Any) -> Any:
+def build(folder: Path, arch: str = "", dictionary: Dictionary | None = None, **options: Any) -> Any:
     """The model of an imported folder, without gates."""
     from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 
@@ -169,7 +169,7 @@ def build(folder: Path, arch: str = "", **options: Any) -> Any:
     defaults = {"gates": "", "left_pad_target": False, "optimizer": "adam"}
     limits = {"max_source_positions": 1024, "max_target_positions": 1024}
     config = MODEL_DATACLASS_REGISTRY[name](**{"backbone": str(folder), **defaults, **limits, **options})
-    dictionary = Dictionary.load(str(folder / "dict.txt"))
+    dictionary = dictionary or Dictionary.load(str(folder / "dict.txt"))
     task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=dictionary)
     torch.manual_seed(1)
     return MODEL_REGISTRY[name].build_model(config, task).eval()

@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     scratch = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
     try:
         family = convert(source, scratch)
-        scratch.chmod(0o755)
+        open_to_all(scratch)
         os.replace(scratch, out)  # complete, or not there
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -52,6 +52,13 @@ def run(args: argparse.Namespace) -> int:
         f"pieces to data: fairseq-preprocess --joined-dictionary --srcdict {out}/dict.txt ...\n"
     )
     return 0
+
+
+def open_to_all(folder: Path) -> None:
+    """What tempfile and safetensors make can be read by its owner alone."""
+    folder.chmod(0o755)
+    for path in folder.iterdir():
+        path.chmod(0o644)
 
 
 def local(name: str) -> Path:

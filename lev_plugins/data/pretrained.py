@@ -6,15 +6,12 @@ spiece.model or tokenizer.json, or neither: the tokenizer works on bytes
 config.json, model.safetensors    the model, as ``transformers`` writes it; row i of a table is fairseq's symbol i
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Optional, Protocol
 
 from fairseq.data.encoders import register_bpe
 from fairseq.dataclass import FairseqDataclass
-from omegaconf import MISSING
 
 from lev_plugins.errors import UserError, require
 
@@ -112,32 +109,29 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     return Bytes()
 
 
-def require_folder(folder: Path, flag: str) -> None:
+def require_folder(name: str | None, flag: str) -> Path:
+    require(name is not None, f"{flag} is missing: name a folder made by lev-plugins import-pretrained")
+    folder = Path(str(name))
     require(
         (folder / SYMBOLS).is_file() and (folder / DICTIONARY).is_file(),
         f"{flag} {folder} is no folder made by lev-plugins import-pretrained: it lacks {SYMBOLS} or {DICTIONARY}",
     )
+    return folder
 
 
 @dataclass
 class PretrainedBPEConfig(FairseqDataclass):
-    pretrained_tokenizer: str = field(
-        default=MISSING, metadata={"help": "folder made by lev-plugins import-pretrained"}
+    pretrained_tokenizer: Optional[str] = field(
+        default=None, metadata={"help": "folder made by lev-plugins import-pretrained"}
     )
 
 
 @register_bpe("pretrained", dataclass=PretrainedBPEConfig)
 class PretrainedBPE:
-    """Text to the symbols of ``dict.txt`` and back.
-
-    >>> bpe = PretrainedBPE(PretrainedBPEConfig("byt5"))  # doctest: +SKIP
-    >>> bpe.encode("a b")  # doctest: +SKIP
-    'a <0x20> b'
-    """
+    """Text to the symbols of ``dict.txt`` and back: for ByT5, "a b" is ``a <0x20> b``."""
 
     def __init__(self, cfg: PretrainedBPEConfig):
-        folder = Path(cfg.pretrained_tokenizer)
-        require_folder(folder, "--pretrained-tokenizer")
+        folder = require_folder(cfg.pretrained_tokenizer, "--pretrained-tokenizer")
         self.tokenizer = load_tokenizer(folder)
         self.symbols = (folder / SYMBOLS).read_text(encoding="utf-8").split("\n")[:-1]
         self.ids = {symbol: i for i, symbol in enumerate(self.symbols)}

@@ -1,4 +1,6 @@
-"""gated-Trans (Sengupta, Kumar, Bhattacharjee and Roy, 2021): gates around an encoder-decoder that removes noise.
+"""gated-Trans (Sengupta, Kumar, Bhattacharjee and Roy, 2021, https://aclanthology.org/2021.findings-emnlp.309).
+
+Gates around an encoder-decoder that removes noise:
 
     mask       u_i = sigmoid(W h_i)             how far source position i is replaced by [MASK]    Eq. (1)
                h_i := u_i emb_mask + (1 - u_i) h_i                                                 Eq. (2)

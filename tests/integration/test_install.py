@@ -64,7 +64,7 @@ def test_python_m_is_the_command(site: Path, tmp_path: Path) -> None:
 def test_the_commands_are_listed(site: Path) -> None:
     result = console(site, "--help")
     assert result.code == 0
-    assert all(command in result.out for command in ("path", "average", "import-levt"))
+    assert all(command in result.out for command in ("path", "average", "import-levt", "import-pretrained", "encode"))
 
 
 def test_a_checkout_wins_over_what_is_installed(site: Path, tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 def need_transformers(who: str) -> None:
     require(
-        importlib.util.find_spec("transformers") is not None,
+        find_spec("transformers") is not None,
         f"{who} needs the package transformers, which is not installed: {EXTRA}",
     )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Optional
 
 from fairseq.data import Dictionary
-from omegaconf import II, MISSING
+from omegaconf import II
 from torch import nn
 
 from lev_plugins.data.pretrained import DICTIONARY, require_folder
@@ -18,7 +18,9 @@ from lev_plugins.optim import scale_learning_rate
 
 @dataclass
 class PretrainedConfig(GateConfig):
-    backbone: str = field(default=MISSING, metadata={"help": "folder made by lev-plugins import-pretrained"})
+    backbone: Optional[str] = field(
+        default=None, metadata={"help": "folder made by lev-plugins import-pretrained; it is needed to decode, too"}
+    )
     backbone_lr_factor: float = field(
         default=1.0,
         metadata={
@@ -27,7 +29,10 @@ class PretrainedConfig(GateConfig):
         },
     )
     freeze_backbone: bool = field(default=False, metadata={"help": "train only what is new"})
-    freeze_encoder: bool = field(default=False, metadata={"help": "train nothing pre-trained in the encoder"})
+    freeze_encoder: bool = field(
+        default=False,
+        metadata={"help": "train nothing pre-trained in the encoder, nor what it shares with the decoder"},
+    )
     freeze_embeddings: bool = field(default=False, metadata={"help": "do not train the tables of words and positions"})
     dropout: Optional[float] = field(
         default=None, metadata={"help": "all dropout rates of the backbone; without it: those it was pre-trained with"}
@@ -51,8 +56,7 @@ class GatedPretrained(GatedModel):
 
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> "GatedPretrained":
-        folder = Path(cfg.backbone)
-        check_config(cfg, cls.FAMILY, folder)
+        folder = check_config(cfg, cls.FAMILY)
         dictionary = check_dictionaries(task, folder)
         options = {} if cfg.dropout is None else dict.fromkeys(cls.DROPOUTS, cfg.dropout)
         stacks = cls.load_stacks(folder, options, dictionary, cfg)
@@ -76,9 +80,9 @@ def longest(asked: int, positions: int | None, extra: list[int]) -> int:
     return asked if positions is None else min(asked, positions - len(extra))
 
 
-def check_config(cfg: Any, family: str, folder: Path) -> None:
+def check_config(cfg: Any, family: str) -> Path:
     library.need_transformers(f"--arch gated_{family}")
-    require_folder(folder, "--backbone")
+    folder = require_folder(cfg.backbone, "--backbone")
     found = library.family_of(library.read_config(folder))
     require(
         found == family,
@@ -94,6 +98,7 @@ def check_config(cfg: Any, family: str, folder: Path) -> None:
         f"--backbone-lr-factor needs --optimizer scaled_adam, but it is {cfg.optimizer}, with one rate for all weights",
     )
     require(not cfg.left_pad_target, "--left-pad-target does not go with a pre-trained decoder: leave it out")
+    return folder
 
 
 def check_dictionaries(task: Any, folder: Path) -> Dictionary:
