@@ -47,7 +47,7 @@ from lev_plugins.errors import require
 OUTPUT_GATES = ["copy", "generate", "skip"]
 GATES = ["mask", *OUTPUT_GATES]
 # the symbol that stands for [MASK] is the first of these that a dictionary has, else <unk>
-MASK_SYMBOLS = ["<mask>", "[MASK]", "<extra_id_0>"]
+MASK_SYMBOLS = ["<mask>", "[MASK]", "<extra_id_0>", "▁<extra_id_0>"]  # of BART, BERT, T5 and ByT5, mT5
 NEGLIGIBLE = 1e-30  # a probability below which nothing is copied: its logarithm is finite
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from argparse import Namespace
 from itertools import combinations, product
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 
 from lev_plugins.errors import UserError
+from lev_plugins.models import gated
 from lev_plugins.models.gated import GATES, GatedModel, GatedTrans, gated_trans_tiny, mask_symbol, parse_gates
 from tests.helpers import EOS, PAD, UNK, random_rows, rows_to_tensor, toy_dictionary
 
@@ -118,6 +120,11 @@ def paper(model: GatedModel, source: list[int], read: list[int], mix: str, copy_
             scores.append(np.log((g if generate else 1) * p + c * onehot_copy + s * onehot_mask))
         gates.append(values)
     return {"mask": u, "gates": gates, "log_p": np.stack([np.log(softmax(row)) for row in scores])}
+
+
+def test_examples() -> None:
+    found = doctest.testmod(gated)
+    assert found.attempted and not found.failed
 
 
 @pytest.mark.parametrize("mix, copy_from", WAYS)
