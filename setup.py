@@ -51,7 +51,7 @@ setup(
         "tqdm",
     ],
     extras_require={
-        "pretrained": ["transformers>=4.40"],
+        "pretrained": ["transformers>=5.20"],
         "plot": ["matplotlib"],
         "dev": ["pytest", "pytest-xdist", "hypothesis", "ruff", "mypy", "pre-commit"],
     },

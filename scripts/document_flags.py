@@ -18,21 +18,33 @@ from fairseq.tasks.translation import TranslationConfig
 from lev_plugins.cli import distill, prepare, trace
 from lev_plugins.cli.main import Command
 from lev_plugins.criterions.dual_policy import DualPolicyConfig
+from lev_plugins.models.backbones.bert import GatedBertConfig
+from lev_plugins.models.backbones.pretrained import PretrainedConfig
 from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
+from lev_plugins.models.gated import GateConfig
 from lev_plugins.models.levt import LevTConfig
 from lev_plugins.models.pbd import PBDConfig
 from lev_plugins.tasks.text_correction import TextCorrectionConfig
 from lev_plugins.tasks.text_editing import TextEditingConfig
 
 PAGE = Path(__file__).resolve().parent.parent / "user_dir.md"
-INHERITED = {field.name for field in fields(TranslationConfig)}
+
+
+def names(config: type) -> set[str]:
+    return {field.name for field in fields(config)}
+
+
+# what is on the page -> the flags, and those that are documented elsewhere
 TABLES: dict[str, tuple[type, set[str]]] = {
     "levt": (LevTConfig, set()),
     "post_edit_transformer": (EncoderDecoderConfig, set()),
     "pbd": (PBDConfig, set()),
-    "text_correction": (TextCorrectionConfig, INHERITED),
+    "text_correction": (TextCorrectionConfig, names(TranslationConfig)),
     "dual_policy": (DualPolicyConfig, set()),
-    "text_editing": (TextEditingConfig, INHERITED),
+    "text_editing": (TextEditingConfig, names(TranslationConfig)),
+    "gates": (GateConfig, set()),
+    "pretrained": (PretrainedConfig, names(GateConfig)),
+    "gated_bert": (GatedBertConfig, names(PretrainedConfig)),
 }
 COMMANDS: dict[str, Command] = {
     "lev-plugins prepare": prepare,

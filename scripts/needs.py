@@ -1,4 +1,4 @@
-"""Prints what the installed lev-plugins[dev] and fairseq-fixed ask for, but for fairseq-fixed itself and torchaudio.
+"""Prints what the installed lev-plugins[dev,pretrained] and fairseq-fixed need, less fairseq-fixed and torchaudio.
 
 fairseq-fixed asks for torchaudio, which only its speech tasks import. The registry's torchaudio is built for the
 CUDA torch: beside a CPU torch it cannot even be imported, so `make setup` leaves it out. Asking the installed
@@ -24,4 +24,5 @@ def needs(distribution: str, extra: str = "") -> set[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(sorted(needs("lev-plugins", "dev") | needs("fairseq-fixed"))))
+    ours = needs("lev-plugins", "dev") | needs("lev-plugins", "pretrained")
+    print("\n".join(sorted(ours | needs("fairseq-fixed"))))

@@ -11,7 +11,13 @@ from typing import Protocol
 from lev_plugins.errors import explained
 
 # the module lev_plugins.cli.NAME; the command has a dash for each underscore
-COMMANDS = ["path", "prepare", "distill", "average", "import_levt", "trace", "noise", "confusions", "score"]
+COMMANDS = [
+    "path",
+    *("prepare", "encode", "distill"),
+    *("average", "import_levt", "import_pretrained"),
+    *("trace", "score"),
+    *("noise", "confusions"),
+]
 
 
 class Command(Protocol):

@@ -7,11 +7,14 @@ import re
 import shlex
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from fairseq.criterions import CRITERION_REGISTRY
+from fairseq.data.encoders import BPE_REGISTRY
 from fairseq.models import ARCH_MODEL_REGISTRY
+from fairseq.optim import OPTIMIZER_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
 
 import lev_plugins  # noqa: F401  registers
@@ -19,6 +22,9 @@ from lev_plugins.cli import confusions, noise
 from lev_plugins.cli.main import Command
 from lev_plugins.data.corruption import KINDS
 from lev_plugins.data.corruption.layouts import known_layouts
+
+
+from tests import pretrained
 from tests.integration.commands import ROOT, run, succeed
 
 
@@ -33,6 +39,8 @@ def checkout(tmp_path: Path) -> Path:
     """What the pages call the root of a checkout."""
     for name in ("lev_plugins", "examples"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    if find_spec("transformers") is not None:
+        pretrained.byt5(tmp_path / "byt5-small")  # a tiny one, where the page has one from huggingface.co
     return tmp_path
 
 
@@ -40,6 +48,8 @@ def test_user_dir_commands_run_as_printed(checkout: Path) -> None:
     blocks = commands("user_dir.md")
     assert len(blocks) >= 7
     for block in blocks:
+        if "import-pretrained" in block and find_spec("transformers") is None:
+            continue
         result = run("bash", "-euo", "pipefail", "-c", block, cwd=checkout, timeout=400)
         assert result.code == 0, f"{block}\n{result.both[-3000:]}"
     checkpoints = ("levt/checkpoint_best", "editor/checkpoint_best", "levt/average", "imported", "two/checkpoint_last")
@@ -55,11 +65,11 @@ def test_flag_tables_are_up_to_date() -> None:
 
 def test_every_registered_name_is_on_the_page() -> None:
     page = (ROOT / "user_dir.md").read_text(encoding="utf-8")
-    registries = (TASK_REGISTRY, ARCH_MODEL_REGISTRY, CRITERION_REGISTRY)
+    registries = (TASK_REGISTRY, ARCH_MODEL_REGISTRY, CRITERION_REGISTRY, OPTIMIZER_REGISTRY, BPE_REGISTRY)
     ours = [
         name for registry in registries for name, cls in registry.items() if cls.__module__.startswith("lev_plugins")
     ]
-    assert {"text_editing", "levt", "levt_tiny", "dual_policy"} <= set(ours)
+    assert {"text_editing", "levt", "levt_tiny", "dual_policy", "gated_t5", "scaled_adam", "pretrained"} <= set(ours)
     assert [name for name in ours if f"`{name}`" not in page] == []
 
 

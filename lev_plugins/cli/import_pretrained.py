@@ -1,0 +1,170 @@
+"""``lev-plugins import-pretrained DIR OUT``: a Hugging Face model becomes a dictionary, a tokenizer and weights.
+
+fairseq's symbols 0 to 3 are <s>, <pad>, </s> and <unk>; the other tokens follow in the order of their ids. The tables
+of the model are put in that order, so everywhere after this command an id is fairseq's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairseq.data import Dictionary
+
+    from lev_plugins.data.pretrained import Tokenizer
+
+NAME = "import-pretrained"
+HELP = "turn a folder of a Hugging Face model (T5, mT5, ByT5, BART, BERT) into a dictionary, a tokenizer and weights"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("input", metavar="DIR", help="folder with config.json, weights and tokenizer files")
+    parser.add_argument("output", metavar="OUT", type=Path, help="folder to make, for --backbone and the rest")
+    parser.add_argument("--hub", action="store_true", help="DIR is the name of a model to fetch from huggingface.co")
+
+
+def run(args: argparse.Namespace) -> int:
+    from lev_plugins.errors import require
+    from lev_plugins.models.backbones.library import need_transformers
+
+    need_transformers("import-pretrained")
+    out: Path = args.output
+    require(not out.exists() or not any(out.iterdir()), f"OUT {out} is not empty: name a new folder")
+    source = fetch(args.input) if args.hub else local(args.input)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
+    try:
+        family = convert(source, scratch)
+        open_to_all(scratch)
+        os.replace(scratch, out)  # complete, or not there
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    sys.stdout.write(
+        f"{out}: --arch gated_{family} --backbone {out}\n"
+        f"text to pieces: lev-plugins encode {out} < TEXT > PIECES; back, in fairseq's commands: "
+        f"--bpe pretrained --pretrained-tokenizer {out}\n"
+        f"pieces to data: fairseq-preprocess --joined-dictionary --srcdict {out}/dict.txt ...\n"
+    )
+    return 0
+
+
+def open_to_all(folder: Path) -> None:
+    """What tempfile and safetensors make can be read by its owner alone."""
+    folder.chmod(0o755)
+    for path in folder.iterdir():
+        path.chmod(0o644)
+
+
+def local(name: str) -> Path:
+    from lev_plugins.errors import require
+
+    folder = Path(name)
+    require(
+        folder.is_dir(),
+        f"DIR {name} is no folder; if it is the name of a model on huggingface.co, add --hub to fetch it",
+    )
+    return folder
+
+
+def fetch(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    from lev_plugins.errors import UserError
+
+    try:
+        return Path(snapshot_download(name, ignore_patterns=["*.h5", "*.msgpack", "*.onnx", "*.ot"]))
+    except Exception as error:  # no network, no such model, a gated model: the hub has a class for each
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"--hub: {name} cannot be fetched from huggingface.co: {reason}") from error
+
+
+def convert(source: Path, out: Path) -> str:
+    """Everything into ``out``; the name of the family."""
+    from lev_plugins.models.backbones import library
+
+    config = library.read_config(source)
+    tokenizer, special_ids = copy_tokenizer(source, out, config)
+    symbols = name_symbols(tokenizer.vocabulary, special_ids, sentinels(source, config, tokenizer))
+    dictionary, rows = order(symbols, special_ids)
+    dictionary.save(str(out / "dict.txt"))
+    (out / "symbols.txt").write_text("".join(f"{symbol}\n" for symbol in symbols), encoding="utf-8")
+    model, missing = library.read_model(library.class_of(config), source)
+    library.reorder_tables(model, rows)
+    library.save(model, missing, dictionary, out)
+    return library.family_of(config)
+
+
+def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dict[str, int]]:
+    """The tokenizer, written to ``out`` as well, and its ids of fairseq's <s> (if any), <pad>, </s>, <unk>."""
+    from lev_plugins.data.pretrained import BYTE_SPECIALS, SENTENCEPIECE, TOKENIZER, Bytes, load_tokenizer
+    from lev_plugins.models.backbones import library
+
+    pieces = source / SENTENCEPIECE
+    if config.model_type in ("t5", "mt5") and pieces.is_file():
+        shutil.copyfile(pieces, out / SENTENCEPIECE)
+        tokenizer = load_tokenizer(out)
+        unk = tokenizer.vocabulary.index("<unk>")
+        return tokenizer, {"<pad>": config.pad_token_id, "</s>": config.eos_token_id, "<unk>": unk}
+    theirs = library.read_tokenizer(source)
+    if type(theirs).__name__ == "ByT5Tokenizer":
+        return Bytes(), {name: i for i, name in enumerate(BYTE_SPECIALS)}
+    theirs.backend_tokenizer.save(str(out / TOKENIZER))
+    bert = config.model_type == "bert"
+    ids = {
+        "<s>": theirs.cls_token_id if bert else theirs.bos_token_id,
+        "<pad>": theirs.pad_token_id,
+        "</s>": theirs.sep_token_id if bert else theirs.eos_token_id,
+        "<unk>": theirs.unk_token_id,
+    }
+    return load_tokenizer(out), {name: i for name, i in ids.items() if i is not None}
+
+
+def sentinels(source: Path, config: Any, tokenizer: Tokenizer) -> list[str]:
+    """The names of T5's ids after those of its sentencepiece model: <extra_id_99> down to <extra_id_0>."""
+    from lev_plugins.models.backbones import library
+
+    if config.model_type != "t5" or type(tokenizer).__name__ != "SentencePieces":
+        return []
+    number = library.tokenizer_option(source, "extra_ids", 100)
+    return [f"<extra_id_{i}>" for i in reversed(range(number))]
+
+
+def name_symbols(vocabulary: list[str], special_ids: dict[str, int], more: list[str]) -> list[str]:
+    """What dict.txt calls each id: its name, unless a line of text could not hold that.
+
+    >>> name_symbols(["[PAD]", "[SEP]", "[UNK]", "a", "a b", "</s>"], {"<pad>": 0, "</s>": 1, "<unk>": 2}, ["<m>"])
+    ['<pad>', '</s>', '<unk>', 'a', '<token-4>', '<token-5>', '<m>']
+    """
+    special = {i: name for name, i in special_ids.items()}
+    taken = {"<s>", "<pad>", "</s>", "<unk>"}
+    symbols = []
+    for i, name in enumerate([*vocabulary, *more]):
+        symbol = special.get(i) or (name if is_word(name) and name not in taken else f"<token-{i}>")
+        taken.add(symbol)
+        symbols.append(symbol)
+    return symbols
+
+
+def is_word(name: str) -> bool:
+    return name != "" and name.isprintable() and " " not in name
+
+
+def order(symbols: list[str], special_ids: dict[str, int]) -> tuple[Dictionary, list[int]]:
+    """fairseq's dictionary, and for each of its symbols the model's row.
+
+    A model without <s> lends it the row of <pad>: it is never read, nor written.
+    """
+    from fairseq.data import Dictionary
+
+    dictionary = Dictionary()
+    for symbol in symbols:
+        if symbol not in special_ids:
+            dictionary.add_symbol(symbol)
+    rows = {symbol: i for i, symbol in enumerate(symbols)}
+    return dictionary, [rows.get(symbol, special_ids["<pad>"]) for symbol in dictionary.symbols]

@@ -1,0 +1,144 @@
+"""The folder that ``lev-plugins import-pretrained`` makes, and the tokenizer in it: ``--bpe pretrained``.
+
+dict.txt             fairseq's dictionary: the symbols of the pre-trained model, less the four that every one has
+symbols.txt          line i is the symbol of the tokenizer's id i
+spiece.model or tokenizer.json, or neither: the tokenizer works on bytes
+config.json, model.safetensors    the model, as ``transformers`` writes it; row i of a table is fairseq's symbol i
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Optional, Protocol
+
+from fairseq.data.encoders import register_bpe
+from fairseq.dataclass import FairseqDataclass
+
+from lev_plugins.errors import UserError, require
+
+DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER = "dict.txt", "symbols.txt", "spiece.model", "tokenizer.json"
+EXTRA = 'pip install "lev-plugins[pretrained]"'
+BYTES = 256
+BYTE_SPECIALS = ["<pad>", "</s>", "<unk>"]  # before the bytes in ByT5's vocabulary
+
+
+class Tokenizer(Protocol):
+    """Text to ids and back, by the rules of a pre-trained model."""
+
+    @property
+    def vocabulary(self) -> list[str]:
+        """The name of each id."""
+        ...
+
+    def encode(self, text: str) -> list[int]: ...
+
+    def decode(self, ids: list[int]) -> str: ...
+
+
+class SentencePieces:
+    """T5 and mT5."""
+
+    def __init__(self, path: Path):
+        import sentencepiece
+
+        self.model = sentencepiece.SentencePieceProcessor(model_file=str(path))
+
+    @property
+    def vocabulary(self) -> list[str]:
+        return [self.model.id_to_piece(i) for i in range(len(self.model))]
+
+    def encode(self, text: str) -> list[int]:
+        return self.model.encode(text)
+
+    def decode(self, ids: list[int]) -> str:
+        return self.model.decode([i for i in ids if i < len(self.model)])  # the rest are no pieces of text
+
+
+class LibraryTokenizer:
+    """BERT's WordPiece, BART's byte-level BPE, and whatever else the package ``tokenizers`` reads."""
+
+    def __init__(self, path: Path):
+        try:
+            from tokenizers import Tokenizer as Library
+        except ImportError:
+            raise UserError(f"{path} is read by the package tokenizers, which is not installed: {EXTRA}") from None
+        self.library = Library.from_file(str(path))
+        self.library.no_padding()
+        self.library.no_truncation()
+        self.library.encode_special_tokens = True  # "[SEP]" in a text is five characters
+
+    @property
+    def vocabulary(self) -> list[str]:
+        names = {i: name for name, i in self.library.get_vocab().items()}
+        return [names.get(i, "") for i in range(max(names) + 1)]
+
+    def encode(self, text: str) -> list[int]:
+        return self.library.encode(text, add_special_tokens=False).ids
+
+    def decode(self, ids: list[int]) -> str:
+        return self.library.decode(ids, skip_special_tokens=False)
+
+
+class Bytes:
+    """ByT5: byte b is id b + 3.
+
+    >>> Bytes().encode("hé")
+    [107, 198, 172]
+    >>> Bytes().decode([107, 198, 172])
+    'hé'
+    """
+
+    @property
+    def vocabulary(self) -> list[str]:
+        """Byte 255 is in no text, and ByT5 was trained with it as the first of T5's sentinels."""
+        names = [chr(b) if 32 < b < 127 else f"<0x{b:02X}>" for b in range(BYTES - 1)]
+        return [*BYTE_SPECIALS, *names, "<extra_id_0>"]
+
+    def encode(self, text: str) -> list[int]:
+        return [len(BYTE_SPECIALS) + byte for byte in text.encode()]
+
+    def decode(self, ids: list[int]) -> str:
+        known = (i - len(BYTE_SPECIALS) for i in ids)
+        return bytes(byte for byte in known if 0 <= byte < BYTES).decode(errors="replace")
+
+
+def load_tokenizer(folder: Path) -> Tokenizer:
+    if (folder / SENTENCEPIECE).is_file():
+        return SentencePieces(folder / SENTENCEPIECE)
+    if (folder / TOKENIZER).is_file():
+        return LibraryTokenizer(folder / TOKENIZER)
+    return Bytes()
+
+
+def require_folder(name: str | None, flag: str) -> Path:
+    require(name is not None, f"{flag} is missing: name a folder made by lev-plugins import-pretrained")
+    folder = Path(str(name))
+    require(
+        (folder / SYMBOLS).is_file() and (folder / DICTIONARY).is_file(),
+        f"{flag} {folder} is no folder made by lev-plugins import-pretrained: it lacks {SYMBOLS} or {DICTIONARY}",
+    )
+    return folder
+
+
+@dataclass
+class PretrainedBPEConfig(FairseqDataclass):
+    pretrained_tokenizer: Optional[str] = field(
+        default=None, metadata={"help": "folder made by lev-plugins import-pretrained"}
+    )
+
+
+@register_bpe("pretrained", dataclass=PretrainedBPEConfig)
+class PretrainedBPE:
+    """Text to the symbols of ``dict.txt`` and back: for ByT5, "a b" is ``a <0x20> b``."""
+
+    def __init__(self, cfg: PretrainedBPEConfig):
+        folder = require_folder(cfg.pretrained_tokenizer, "--pretrained-tokenizer")
+        self.tokenizer = load_tokenizer(folder)
+        self.symbols = (folder / SYMBOLS).read_text(encoding="utf-8").split("\n")[:-1]
+        self.ids = {symbol: i for i, symbol in enumerate(self.symbols)}
+        self.unk = self.ids["<unk>"]
+
+    def encode(self, text: str) -> str:
+        return " ".join(self.symbols[i] for i in self.tokenizer.encode(text))
+
+    def decode(self, symbols: str) -> str:
+        return self.tokenizer.decode([self.ids.get(symbol, self.unk) for symbol in symbols.split()])

@@ -1,0 +1,1 @@
+"""Pre-trained encoder-decoders by ``transformers`` (extra ``[pretrained]``), which only ``library.py`` imports."""

@@ -1,0 +1,120 @@
+"""The library's stacks behind fairseq's interfaces: encoder output as a dict, search step by step with a cache.
+
+Shapes: B batch, S source length, T target length, C channels, V vocabulary (see ``lev_plugins.layers``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fairseq import utils
+from fairseq.data import Dictionary
+from fairseq.models import FairseqEncoder, FairseqIncrementalDecoder
+from torch import Tensor, nn
+
+
+@dataclass
+class Stacks:
+    """A pre-trained model in parts."""
+
+    encoder: Any
+    decoder: Any
+    head: nn.Module  # decoder states (B, T, C) -> logits (B, T, V)
+    before_source: list[int]  # symbols that the encoder expects in front of what fairseq gives it
+    start: list[int]  # symbols that the decoder begins with, where fairseq begins with </s>
+    positions: int | None = None  # the longest sequence, None = any
+    new: list[nn.Parameter] = field(default_factory=list)  # weights that were not pre-trained
+
+
+class PretrainedEncoder(FairseqEncoder):
+    def __init__(self, dictionary: Dictionary, stacks: Stacks, longest: int):
+        super().__init__(dictionary)
+        self.stack, self.before = stacks.encoder, stacks.before_source
+        self.longest = longest
+        self.embed_scale = 1.0
+
+    @property
+    def embed_tokens(self) -> nn.Embedding:
+        return self.stack.get_input_embeddings()
+
+    def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: Any) -> dict[str, list[Tensor]]:
+        """(B, S), padded on either side -> states (S, B, C) of the tokens in ``src_tokens``, padded on the right."""
+        tokens = self.as_trained(src_tokens)
+        real = tokens.ne(self.dictionary.pad())  # (B, S), True = may be attended to
+        states = self.stack(input_ids=tokens, attention_mask=real.long()).last_hidden_state  # (B, S, C)
+        return {
+            "encoder_out": [states.transpose(0, 1)],
+            "encoder_padding_mask": [~real],
+            "encoder_embedding": [],
+            "encoder_states": [],
+            "src_tokens": [tokens],
+            "src_lengths": [],
+        }
+
+    def as_trained(self, tokens: Tensor) -> Tensor:
+        """Positions count from the first real token, and BERT and BART read <s> there."""
+        tokens = utils.convert_padding_direction(tokens, self.dictionary.pad(), left_to_right=True)
+        if not self.before or bool(tokens[:, 0].eq(self.before[0]).all()):
+            return tokens
+        return torch.cat([tokens.new_tensor(self.before).expand(len(tokens), -1), tokens], 1)
+
+    def reorder_encoder_out(self, encoder_out: dict[str, list[Tensor]], new_order: Tensor) -> dict[str, list[Tensor]]:
+        return {
+            name: [rows.index_select(1 if name == "encoder_out" else 0, new_order) for rows in values]
+            for name, values in encoder_out.items()
+        }
+
+    def max_positions(self) -> int:
+        return self.longest
+
+
+class PretrainedDecoder(FairseqIncrementalDecoder):
+    def __init__(self, dictionary: Dictionary, stacks: Stacks, longest: int):
+        super().__init__(dictionary)
+        self.stack, self.head, self.start = stacks.decoder, stacks.head, stacks.start
+        self.longest = longest
+        self.embed_scale = 1.0
+        self.output_embed_dim = self.embed_tokens.embedding_dim
+
+    @property
+    def embed_tokens(self) -> nn.Embedding:
+        return self.stack.get_input_embeddings()
+
+    def extract_features(
+        self,
+        prev_output_tokens: Tensor,  # (B, T), padded on the right
+        encoder_out: dict[str, list[Tensor]],
+        incremental_state: dict[str, Any] | None = None,
+        **unused: Any,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """States (B, T, C); with ``incremental_state`` those of the last token alone, (B, 1, C)."""
+        cache = self.get_incremental_state(incremental_state, "cache")
+        if cache is not None:
+            tokens = prev_output_tokens[:, -1:]
+        else:
+            start = prev_output_tokens.new_tensor(self.start).expand(len(prev_output_tokens), -1)
+            tokens = torch.cat([start, prev_output_tokens[:, 1:]], 1)
+        out = self.stack(
+            input_ids=tokens,
+            encoder_hidden_states=encoder_out["encoder_out"][0].transpose(0, 1),
+            encoder_attention_mask=(~encoder_out["encoder_padding_mask"][0]).long(),
+            past_key_values=cache,
+            use_cache=incremental_state is not None,
+        )
+        self.set_incremental_state(incremental_state, "cache", out.past_key_values)
+        states = out.last_hidden_state
+        states = states[:, -1:] if incremental_state is not None else states[:, len(self.start) - 1 :]
+        return states, {"attn": [None]}
+
+    def reorder_incremental_state(self, incremental_state: dict[str, Any], new_order: Tensor) -> None:
+        cache = self.get_incremental_state(incremental_state, "cache")
+        if cache is not None:
+            cache.reorder_cache(new_order)
+
+    def output_layer(self, features: Tensor) -> Tensor:
+        return self.head(features)
+
+    def max_positions(self) -> int:
+        return self.longest

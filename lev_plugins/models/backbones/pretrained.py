@@ -1,0 +1,139 @@
+"""What ``gated_t5``, ``gated_bart`` and ``gated_bert`` have in common: flags, checks, and how they are put together."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Optional
+
+from fairseq.data import Dictionary
+from omegaconf import II
+from torch import nn
+
+from lev_plugins.data.pretrained import DICTIONARY, require_folder
+from lev_plugins.errors import require
+from lev_plugins.models.backbones import library
+from lev_plugins.models.backbones.modules import PretrainedDecoder, PretrainedEncoder, Stacks
+from lev_plugins.models.gated import GateConfig, GatedModel
+from lev_plugins.optim import scale_learning_rate
+
+
+@dataclass
+class PretrainedConfig(GateConfig):
+    backbone: Optional[str] = field(
+        default=None, metadata={"help": "folder made by lev-plugins import-pretrained; it is needed to decode, too"}
+    )
+    backbone_lr_factor: float = field(
+        default=1.0,
+        metadata={
+            "help": "learning rate of pre-trained weights, as a part of --lr, which is that of the gates and of all "
+            "else that is new; needs --optimizer scaled_adam"
+        },
+    )
+    freeze_backbone: bool = field(default=False, metadata={"help": "train only what is new"})
+    freeze_encoder: bool = field(
+        default=False,
+        metadata={"help": "train nothing pre-trained in the encoder, nor what it shares with the decoder"},
+    )
+    freeze_embeddings: bool = field(default=False, metadata={"help": "do not train the tables of words and positions"})
+    dropout: Optional[float] = field(
+        default=None, metadata={"help": "all dropout rates of the backbone; without it: those it was pre-trained with"}
+    )
+    max_source_positions: int = II("task.max_source_positions")
+    max_target_positions: int = II("task.max_target_positions")
+    left_pad_target: bool = II("task.left_pad_target")
+    optimizer: str = II("optimizer._name")
+
+
+class GatedPretrained(GatedModel):
+    """A subclass a family: which library model, and how it is taken apart."""
+
+    FAMILY: ClassVar[str]
+    DROPOUTS: ClassVar[list[str]]  # the rates in the library's configuration
+    ENCODER: ClassVar[type[PretrainedEncoder]] = PretrainedEncoder
+
+    @classmethod
+    def load_stacks(cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: Any) -> Stacks:
+        raise NotImplementedError
+
+    @classmethod
+    def build_model(cls, cfg: Any, task: Any) -> "GatedPretrained":
+        folder = check_config(cfg, cls.FAMILY)
+        dictionary = check_dictionaries(task, folder)
+        options = {} if cfg.dropout is None else dict.fromkeys(cls.DROPOUTS, cfg.dropout)
+        stacks = cls.load_stacks(folder, options, dictionary, cfg)
+        source_length = longest(cfg.max_source_positions, stacks.positions, stacks.before_source)
+        target_length = longest(cfg.max_target_positions, stacks.positions, stacks.start[1:])
+        model = cls(
+            cls.ENCODER(dictionary, stacks, source_length),
+            PretrainedDecoder(dictionary, stacks, target_length),
+            cfg.gates,
+            str(cfg.gate_mix),
+            str(cfg.copy_from),
+            start=stacks.start[-1],
+        )
+        freeze(model, stacks, cfg)
+        pretrained = [parameter for parameter in model.parameters() if not is_new(parameter, model, stacks)]
+        scale_learning_rate(pretrained, cfg.backbone_lr_factor)
+        return model
+
+
+def longest(asked: int, positions: int | None, extra: list[int]) -> int:
+    return asked if positions is None else min(asked, positions - len(extra))
+
+
+def check_config(cfg: Any, family: str) -> Path:
+    library.need_transformers(f"--arch gated_{family}")
+    folder = require_folder(cfg.backbone, "--backbone")
+    found = library.family_of(library.read_config(folder))
+    require(
+        found == family,
+        f"--arch gated_{family} was given --backbone {folder}, which is for --arch gated_{found}",
+    )
+    require(
+        cfg.backbone_lr_factor > 0,
+        f"--backbone-lr-factor must be above 0, but is {cfg.backbone_lr_factor}; to train nothing pre-trained: "
+        "--freeze-backbone",
+    )
+    require(
+        cfg.backbone_lr_factor == 1 or cfg.optimizer in ("scaled_adam", "composite"),
+        f"--backbone-lr-factor needs --optimizer scaled_adam, but it is {cfg.optimizer}, with one rate for all weights",
+    )
+    require(not cfg.left_pad_target, "--left-pad-target does not go with a pre-trained decoder: leave it out")
+    return folder
+
+
+def check_dictionaries(task: Any, folder: Path) -> Dictionary:
+    expected = Dictionary.load(str(folder / DICTIONARY))
+    for dictionary in (task.source_dictionary, task.target_dictionary):
+        require(
+            dictionary == expected,
+            f"the data has another dictionary ({len(dictionary)} symbols) than --backbone {folder} "
+            f"({len(expected)} symbols): cut the text into pieces with lev-plugins encode {folder}, then run "
+            f"fairseq-preprocess with --joined-dictionary --srcdict {folder / DICTIONARY}",
+        )
+    return expected
+
+
+def is_new(parameter: nn.Parameter, model: GatedModel, stacks: Stacks) -> bool:
+    gates = [*parameters_of(model.encoder.gate), *parameters_of(model.decoder.gates)]
+    return any(parameter is other for other in [*gates, *stacks.new])
+
+
+def parameters_of(module: nn.Module | None) -> list[nn.Parameter]:
+    return [] if module is None else list(module.parameters())
+
+
+def freeze(model: GatedModel, stacks: Stacks, cfg: Any) -> None:
+    frozen: list[nn.Parameter] = []
+    if cfg.freeze_backbone:
+        frozen += model.parameters()
+    if cfg.freeze_encoder:
+        frozen += model.encoder.parameters()
+    if cfg.freeze_embeddings:
+        tables = [module for module in model.modules() if isinstance(module, nn.Embedding)]
+        frozen += [parameter for table in tables for parameter in table.parameters()]
+    for parameter in frozen:
+        parameter.requires_grad = is_new(parameter, model, stacks)
+    require(
+        any(parameter.requires_grad for parameter in model.parameters()),
+        "--freeze-backbone leaves nothing to train: add --gates, or leave it out",
+    )

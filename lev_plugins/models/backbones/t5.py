@@ -1,0 +1,57 @@
+"""``gated_t5``: T5, T5 1.1, mT5 and ByT5."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from fairseq.data import Dictionary
+from fairseq.models import register_model
+from torch import Tensor, nn
+
+from lev_plugins.errors import require
+from lev_plugins.models.backbones import library
+from lev_plugins.models.backbones.modules import PretrainedEncoder, Stacks
+from lev_plugins.models.backbones.pretrained import GatedPretrained, PretrainedConfig
+
+BELOW_ALL = 30.0  # how far the score of a symbol that T5 does not have is below that of any other
+
+
+class T5Head(nn.Module):
+    """The output table; T5, but not T5 1.1 and mT5, reads it with states scaled down. <s> is no word of T5."""
+
+    def __init__(self, table: nn.Linear, scale: float, absent: int):
+        super().__init__()
+        self.table, self.scale, self.absent = table, scale, absent
+
+    def forward(self, states: Tensor) -> Tensor:
+        logits = self.table(self.scale * states)
+        logits[..., self.absent] = logits.detach().amin(-1) - BELOW_ALL
+        return logits
+
+
+class T5Encoder(PretrainedEncoder):
+    """T5's states overflow in 16-bit floats, so it does not run in them."""
+
+    def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: Any) -> dict[str, list[Tensor]]:
+        device = src_tokens.device.type
+        autocast = torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16
+        require(
+            self.embed_tokens.weight.dtype != torch.float16 and not autocast,
+            "T5 overflows in 16-bit floats (--fp16, --amp): use --bf16, or neither",
+        )
+        return super().forward(src_tokens, src_lengths, **unused)
+
+
+@register_model("gated_t5", dataclass=PretrainedConfig)
+class GatedT5(GatedPretrained):
+    FAMILY = "t5"
+    DROPOUTS = ["dropout_rate"]
+    ENCODER = T5Encoder
+
+    @classmethod
+    def load_stacks(cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: Any) -> Stacks:
+        name = library.class_of(library.read_config(folder))
+        model, _ = library.read_model(name, folder, **options)
+        scaled = getattr(model.config, "scale_decoder_outputs", False)  # mT5 has no such setting
+        head = T5Head(model.lm_head, model.config.d_model**-0.5 if scaled else 1.0, dictionary.bos())
+        return Stacks(model.encoder, model.decoder, head, before_source=[], start=[dictionary.pad()])

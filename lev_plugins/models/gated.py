@@ -1,0 +1,357 @@
+"""gated-Trans (Sengupta, Kumar, Bhattacharjee and Roy, 2021, https://aclanthology.org/2021.findings-emnlp.309).
+
+Gates around an encoder-decoder that removes noise:
+
+    mask       u_i = sigmoid(W h_i)             how far source position i is replaced by [MASK]    Eq. (1)
+               h_i := u_i emb_mask + (1 - u_i) h_i                                                 Eq. (2)
+    copy       c_i                              how far output i repeats what it may copy          Eq. (3)
+    generate   g_i                              how far output i is the decoder's own word         Eq. (4)
+    skip       s_i                              how far output i is [MASK]                         Eq. (5)
+
+The last three are a softmax over the sigmoids of those that are enabled (Eq. 6): with all three, a gate lies between
+0.155 and 0.576, and one that is alone is 1. A gate that is not enabled is absent: it takes no mass, has no weights, and
+without ``generate`` the decoder's own word passes as it is. So ``--gates ''`` is exactly the backbone.
+
+How they meet (``--gate-mix``), with h' the decoder's state, z its logits and y' the copy:
+
+    hidden        logits of  g sigmoid(h') + c emb(y') + s emb_mask                  Eq. (7) and (8)
+    vocabulary    g log softmax(z) + c onehot(y') + s onehot([MASK])                 what the released code computes
+    probability   log (g softmax(z) + c onehot(y') + s onehot([MASK]))               a mixture of distributions
+
+y' (``--copy-from``) is the token that the decoder reads (the equations), or the source (the text of the paper): then
+onehot(y') is the attention of a pointer, summed by word, and emb(y') the mean embedding under that attention.
+
+Shapes: B batch, S source length, T target length, C channels, V vocabulary (see ``lev_plugins.layers``).
+"""
+
+from argparse import ArgumentParser, Namespace
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+from fairseq.data import Dictionary
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.models import (
+    FairseqEncoder,
+    FairseqEncoderDecoderModel,
+    FairseqIncrementalDecoder,
+    register_model,
+    register_model_architecture,
+)
+from fairseq.models.transformer import TransformerModel, base_architecture
+from torch import Tensor, nn
+
+from lev_plugins.errors import require
+
+OUTPUT_GATES = ["copy", "generate", "skip"]
+GATES = ["mask", *OUTPUT_GATES]
+# the symbol that stands for [MASK] is the first of these that a dictionary has, else <unk>
+MASK_SYMBOLS = ["<mask>", "[MASK]", "<extra_id_0>", "▁<extra_id_0>"]  # of BART, BERT, T5 and ByT5, mT5
+NEGLIGIBLE = 1e-30  # a probability below which nothing is copied: its logarithm is finite
+
+
+@dataclass
+class GateConfig(FairseqDataclass):
+    gates: str = field(
+        default="mask,copy,generate,skip",
+        metadata={"help": "any of mask, copy, generate, skip, separated by commas; '' is the backbone alone"},
+    )
+    gate_mix: ChoiceEnum(["hidden", "vocabulary", "probability"]) = field(  # type: ignore[valid-type]
+        default="vocabulary",
+        metadata={
+            "help": "where copy, generate and skip meet: in the last hidden state (Eq. 7), in the scores of the "
+            "vocabulary (as in the authors' code), or as a mixture of probability distributions"
+        },
+    )
+    copy_from: ChoiceEnum(["decoder-input", "source"]) = field(  # type: ignore[valid-type]
+        default="source",
+        metadata={
+            "help": "what the copy gate copies: the token the decoder reads, or what a pointer finds in the source"
+        },
+    )
+
+
+@dataclass
+class GateProbabilities:
+    """What each gate said, for inspection: None for a gate that is not there."""
+
+    source: Tensor  # (B, S) the tokens that the encoder read
+    mask: Tensor | None = None  # (B, S)
+    copy: Tensor | None = None  # (B, T)
+    generate: Tensor | None = None  # (B, T)
+    skip: Tensor | None = None  # (B, T)
+
+
+class Copied(NamedTuple):
+    """What the copy gate may copy at each output position."""
+
+    tokens: Tensor  # (B, T, N) target symbols
+    weights: Tensor  # (B, T, N) their probabilities
+
+
+def parse_gates(gates: str) -> list[str]:
+    """
+    >>> parse_gates("generate,mask")
+    ['mask', 'generate']
+    """
+    named = [name.strip() for name in gates.split(",") if name.strip()]
+    unknown = [name for name in named if name not in GATES]
+    require(not unknown, f"--gates takes any of {', '.join(GATES)}, but it has {', '.join(unknown)}")
+    return [name for name in GATES if name in named]
+
+
+def soft_mask(states: Tensor, probability: Tensor, mask_embedding: Tensor) -> Tensor:
+    """Eq. (2): (S, B, C), (S, B, 1), (C,) -> (S, B, C).
+
+    >>> soft_mask(torch.tensor([[[2.0, 4.0]]]), torch.tensor([[[0.25]]]), torch.tensor([0.0, 8.0]))
+    tensor([[[1.5000, 5.0000]]])
+    """
+    return probability * mask_embedding + (1 - probability) * states
+
+
+def gate_weights(logits: Tensor) -> Tensor:
+    """Eq. (3) to (6), in 32 bits: (..., gates) -> (..., gates), adding up to 1.
+
+    >>> gate_weights(torch.tensor([0.0, 0.0]))
+    tensor([0.5000, 0.5000])
+    """
+    return logits.float().sigmoid().softmax(-1)
+
+
+def mix_hidden(states: Tensor, weights: dict[str, Tensor], copied: Tensor, mask_embedding: Tensor) -> Tensor:
+    """Eq. (7): states (B, T, C), a weight (B, T) each gate, copied (B, T, C), (C,) -> (B, T, C)."""
+    w = {name: weight.to(states.dtype)[:, :, None] for name, weight in weights.items()}
+    mixed = w["generate"] * states.sigmoid() if "generate" in w else states
+    if "copy" in w:
+        mixed = mixed + w["copy"] * copied
+    if "skip" in w:
+        mixed = mixed + w["skip"] * mask_embedding
+    return mixed
+
+
+def not_generated(weights: dict[str, Tensor], copied: Copied, mask_symbol: int, vocabulary: int) -> Tensor:
+    """c onehot(y') + s onehot([MASK]): (B, T, V).
+
+    >>> copied = Copied(torch.tensor([[[1, 2]]]), torch.tensor([[[0.25, 0.75]]]))
+    >>> not_generated({"copy": torch.tensor([[0.4]]), "skip": torch.tensor([[0.6]])}, copied, 3, 4)
+    tensor([[[0.0000, 0.1000, 0.3000, 0.6000]]])
+    """
+    mass = copied.weights.new_zeros(*copied.tokens.shape[:2], vocabulary)
+    if "copy" in weights:
+        mass = mass.scatter_add(-1, copied.tokens, weights["copy"][:, :, None] * copied.weights)
+    if "skip" in weights:
+        at_mask = torch.full_like(copied.tokens[:, :, :1], mask_symbol)
+        mass = mass.scatter_add(-1, at_mask, weights["skip"][:, :, None])
+    return mass
+
+
+def mix_vocabulary(logits: Tensor, weights: dict[str, Tensor], rest: Tensor) -> Tensor:
+    """The released code's scores, of which the softmax is P: (B, T, V), the weights, (B, T, V) -> (B, T, V)."""
+    generated = logits.float().log_softmax(-1)
+    if "generate" in weights:
+        generated = weights["generate"][:, :, None] * generated
+    return generated + rest
+
+
+def mix_probability(logits: Tensor, weights: dict[str, Tensor], rest: Tensor) -> Tensor:
+    """Scores whose softmax is the mixture of softmax(z) and the ``rest``: (B, T, V) -> (B, T, V)."""
+    generated = logits.float().log_softmax(-1)
+    if "generate" in weights:
+        generated = weights["generate"].log()[:, :, None] + generated
+    return torch.logaddexp(generated, rest.clamp_min(NEGLIGIBLE).log())
+
+
+def mask_symbol(dictionary: Dictionary) -> int:
+    return next((dictionary.index(name) for name in MASK_SYMBOLS if name in dictionary), dictionary.unk())
+
+
+def counterparts(source: Dictionary, target: Dictionary) -> Tensor:
+    """(V_source,): the target dictionary's index of each source symbol, <unk> where it has none."""
+    shared = source == target
+    found = torch.tensor([i if shared else target.index(word) for i, word in enumerate(source.symbols)])
+    require(
+        bool(found[source.nspecial :].ne(target.unk()).any()),
+        "--copy-from source copies words from the source dictionary to the target dictionary, but no word is in both: "
+        "run fairseq-preprocess with --joined-dictionary, or use --copy-from decoder-input",
+    )
+    return found
+
+
+class GatedEncoder(FairseqEncoder):
+    """An encoder with a mask gate on its last states; it remembers the source tokens for the decoder to copy.
+
+    ``backbone`` is any encoder whose output is fairseq's usual dict, with ``embed_tokens`` and ``embed_scale``.
+    """
+
+    def __init__(self, backbone: Any, gated: bool):
+        super().__init__(backbone.dictionary)
+        self.backbone, self.dim = backbone, backbone.embed_tokens.embedding_dim
+        self.gate = nn.Linear(self.dim, 1) if gated else None
+        self.mask_symbol = mask_symbol(backbone.dictionary)
+
+    def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **options: Any) -> dict[str, Any]:
+        out = self.backbone(src_tokens, src_lengths=src_lengths, **options)
+        read = out.get("src_tokens") or [src_tokens]
+        if self.gate is None:
+            return {**out, "src_tokens": read, "mask_gate": []}
+        states = out["encoder_out"][0]  # (S, B, C)
+        probability = self.gate(states).sigmoid()  # (S, B, 1), Eq. (1)
+        states = soft_mask(states, probability, embed(self.backbone, self.mask_symbol))
+        return {**out, "encoder_out": [states], "src_tokens": read, "mask_gate": [probability[:, :, 0].t()]}
+
+    def reorder_encoder_out(self, encoder_out: dict[str, Any], new_order: Tensor) -> dict[str, Any]:
+        ours = {name: [rows[new_order] for rows in encoder_out[name]] for name in ("src_tokens", "mask_gate")}
+        return {**self.backbone.reorder_encoder_out(encoder_out, new_order), **ours}
+
+    def max_positions(self) -> int:
+        return self.backbone.max_positions()
+
+
+class OutputGates(nn.Module):
+    """Eq. (3) to (6), and the pointer of ``--copy-from source``."""
+
+    def __init__(self, names: list[str], dim: int, source_dim: int | None):
+        super().__init__()
+        self.names = names
+        self.gate = nn.Linear(dim, len(names))  # one row a gate
+        self.pointer = nn.Linear(dim, source_dim, bias=False) if source_dim is not None else None
+
+    def forward(self, states: Tensor) -> dict[str, Tensor]:
+        """(B, T, C) -> a weight (B, T) each gate"""
+        return dict(zip(self.names, gate_weights(self.gate(states)).unbind(-1), strict=True))
+
+    def point(self, states: Tensor, source: Tensor, padding: Tensor) -> Tensor:
+        """(B, T, C), (S, B, C), (B, S) True = padding -> attention over the source (B, T, S)"""
+        assert self.pointer is not None
+        queries = self.pointer(states) * source.size(-1) ** -0.5
+        scores = torch.einsum("btc,sbc->bts", queries, source).float()
+        return scores.masked_fill(padding[:, None], float("-inf")).softmax(-1)
+
+
+class GatedDecoder(FairseqIncrementalDecoder):
+    """A decoder with gates between its last states and the vocabulary.
+
+    ``backbone`` is any incremental decoder with ``embed_tokens``, ``embed_scale`` and ``output_embed_dim``. Its first
+    input, which fairseq writes as </s>, is for it the symbol ``start``.
+    """
+
+    to_target: Tensor
+
+    def __init__(self, backbone: Any, encoder: GatedEncoder, names: list[str], mix: str, copy_from: str, start: int):
+        super().__init__(backbone.dictionary)
+        self.backbone, self.mix, self.start = backbone, mix, start
+        self.mask_symbol = mask_symbol(self.dictionary)
+        self.pointing = "copy" in names and copy_from == "source"
+        source_dim = encoder.dim if self.pointing else None
+        self.gates = OutputGates(names, backbone.output_embed_dim, source_dim) if names else None
+        to_target = counterparts(encoder.dictionary, self.dictionary) if self.pointing else None
+        self.register_buffer("to_target", to_target, persistent=False)
+
+    def forward(
+        self,
+        prev_output_tokens: Tensor,  # (B, T)
+        encoder_out: dict[str, Any],
+        incremental_state: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """Scores (B, T, V), of which the log-softmax is log P; T is 1 in incremental decoding."""
+        states, extra = self.backbone.extract_features(
+            prev_output_tokens, encoder_out=encoder_out, incremental_state=incremental_state, **options
+        )
+        weights = self.gates(states) if self.gates is not None else {}
+        read = prev_output_tokens[:, -states.size(1) :]
+        read = read.masked_fill(read.eq(self.dictionary.eos()), self.start)
+        scores = self.mix_in(states, weights, read, encoder_out)
+        mask_gate = encoder_out["mask_gate"][0] if encoder_out["mask_gate"] else None
+        return scores, {**extra, "gates": GateProbabilities(encoder_out["src_tokens"][0], mask_gate, **weights)}
+
+    def mix_in(self, states: Tensor, weights: dict[str, Tensor], read: Tensor, encoder_out: dict[str, Any]) -> Tensor:
+        if not weights:
+            return self.backbone.output_layer(states)
+        copied = self.copied(states, read, encoder_out)
+        if self.mix == "hidden":
+            return self.backbone.output_layer(self.mixed_states(states, weights, copied))
+        logits = self.backbone.output_layer(states)
+        rest = not_generated(weights, copied, self.mask_symbol, logits.size(-1))
+        return (mix_vocabulary if self.mix == "vocabulary" else mix_probability)(logits, weights, rest)
+
+    def copied(self, states: Tensor, read: Tensor, encoder_out: dict[str, Any]) -> Copied:
+        if not self.pointing:
+            return Copied(read[:, :, None], torch.ones_like(read[:, :, None], dtype=torch.float))
+        assert self.gates is not None
+        source = encoder_out["src_tokens"][0]
+        attention = self.gates.point(states, encoder_out["encoder_out"][0], encoder_out["encoder_padding_mask"][0])
+        return Copied(self.to_target[source][:, None].expand_as(attention), attention)
+
+    def mixed_states(self, states: Tensor, weights: dict[str, Tensor], copied: Copied) -> Tensor:
+        tokens = copied.tokens[:, 0] if self.pointing else copied.tokens[:, :, 0]  # (B, S) or (B, T)
+        embedded = embed(self.backbone, tokens)
+        if self.pointing:
+            embedded = copied.weights.to(embedded.dtype) @ embedded  # (B, T, S) (B, S, C)
+        return mix_hidden(states, weights, embedded, embed(self.backbone, self.mask_symbol))
+
+    def max_positions(self) -> int:
+        return self.backbone.max_positions()
+
+
+def embed(backbone: Any, tokens: Tensor | int) -> Tensor:
+    """Token embeddings as the backbone reads them, without positions: (...,) -> (..., C)"""
+    table = backbone.embed_tokens
+    return backbone.embed_scale * table(torch.as_tensor(tokens, device=table.weight.device))
+
+
+class GatedModel(FairseqEncoderDecoderModel):
+    """Any encoder and decoder of fairseq's usual make, gated.
+
+    ``model(src_tokens, src_lengths, prev_output_tokens)[1]["gates"]`` are the GateProbabilities of a batch.
+    """
+
+    def __init__(self, encoder: Any, decoder: Any, gates: str, mix: str, copy_from: str, start: int | None = None):
+        names = parse_gates(gates)
+        output_gates = [name for name in names if name != "mask"]
+        check_decoder(decoder, output_gates, mix)
+        gated_encoder = GatedEncoder(encoder, "mask" in names)
+        start = decoder.dictionary.eos() if start is None else start
+        super().__init__(gated_encoder, GatedDecoder(decoder, gated_encoder, output_gates, mix, copy_from, start))
+
+
+def check_decoder(decoder: Any, names: list[str], mix: str) -> None:
+    require(
+        not names or decoder.adaptive_softmax is None,
+        "--gates copy, generate and skip need scores of all words, which --adaptive-softmax-cutoff does not give: "
+        "leave it out",
+    )
+    dims = decoder.output_embed_dim, decoder.embed_tokens.embedding_dim
+    require(
+        not names or mix != "hidden" or dims[0] == dims[1],
+        "--gate-mix hidden adds embeddings to decoder states, so --decoder-output-dim must be equal to "
+        f"--decoder-embed-dim, but they are {dims[0]} and {dims[1]}",
+    )
+
+
+@register_model("gated_trans")
+class GatedTrans(GatedModel):
+    """fairseq's ``transformer``, with all of its flags, and gates."""
+
+    @classmethod
+    def add_args(cls, parser: ArgumentParser) -> None:
+        TransformerModel.add_args(parser)
+        gen_parser_from_dataclass(parser, GateConfig())
+
+    @classmethod
+    def build_model(cls, args: Namespace, task: Any) -> "GatedTrans":
+        backbone = TransformerModel.build_model(args, task)
+        return cls(backbone.encoder, backbone.decoder, args.gates, str(args.gate_mix), str(args.copy_from))
+
+
+register_model_architecture("gated_trans", "gated_trans")(base_architecture)
+
+
+@register_model_architecture("gated_trans", "gated_trans_tiny")
+def gated_trans_tiny(args: Namespace) -> None:
+    small = {"embed_dim": 64, "ffn_embed_dim": 128, "layers": 2, "attention_heads": 2}
+    for side in ("encoder", "decoder"):
+        for name, value in small.items():
+            setattr(args, f"{side}_{name}", getattr(args, f"{side}_{name}", value))
+    base_architecture(args)

@@ -1,0 +1,56 @@
+"""``--optimizer scaled_adam``: fairseq's adam, with a part of the learning rate for weights that ask for it.
+
+A weight asks as fairseq's own ``composite`` optimizer has it: ``parameter.optim_overrides["optimizer"]["lr_scale"]``.
+That one has to be set up in hydra's files, an optimizer and a scheduler a group; here every flag of adam and any
+scheduler work as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fairseq.optim import register_optimizer
+from fairseq.optim.adam import FairseqAdam, FairseqAdamConfig
+from torch import nn
+
+from lev_plugins.errors import require
+
+
+def scale_learning_rate(parameters: Iterable[nn.Parameter], factor: float) -> None:
+    """These parameters learn with ``factor`` times the learning rate, under an optimizer that looks for it."""
+    if factor != 1:
+        for parameter in parameters:
+            parameter.param_group = "backbone"  # type: ignore[attr-defined]
+            parameter.optim_overrides = {"optimizer": {"lr_scale": factor}}  # type: ignore[attr-defined]
+
+
+def groups(parameters: Iterable[Any]) -> list[dict[str, Any]]:
+    """torch's parameter groups, one a factor."""
+    found: dict[float, list[Any]] = {}
+    for parameter in parameters:
+        overrides = getattr(parameter, "optim_overrides", {})  # set by whoever built the model, or by nobody
+        found.setdefault(overrides.get("optimizer", {}).get("lr_scale", 1.0), []).append(parameter)
+    return [{"params": members, "lr_scale": factor} for factor, members in found.items()]
+
+
+@register_optimizer("scaled_adam", dataclass=FairseqAdamConfig)
+class ScaledAdam(FairseqAdam):
+    def __init__(self, cfg: FairseqAdamConfig, params: Iterable[Any]):
+        by_factor = groups(params)
+        require(
+            len(by_factor) > 1,
+            "--optimizer scaled_adam finds the same learning rate asked for all weights: use --optimizer adam; or, if "
+            "there is a --backbone-lr-factor, --fp16 has made one vector of all weights: add --fp16-no-flatten-grads",
+        )
+        super().__init__(cfg, by_factor)
+        self.factors = [group["lr_scale"] for group in by_factor]
+        self.set_lr(self.optimizer_config["lr"])
+
+    def set_lr(self, lr: float) -> None:
+        for group, factor in zip(self.param_groups, self.factors, strict=True):
+            group["lr"] = lr * factor
+
+    def get_lr(self) -> float:
+        """What --lr and the scheduler say."""
+        return self.param_groups[0]["lr"] / self.factors[0]

@@ -1,0 +1,175 @@
+"""Folders as on huggingface.co, of tiny models with random weights and tokenizers trained on a few lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from fairseq.data import Dictionary
+
+from lev_plugins.cli.main import main
+
+LINES = [
+    "the quick brown fox jumps over the lazy dog .",
+    "a café costs 3 €, isn't it? hello world!",
+    "she sells sea shells (by the sea shore); 12 of them - or more",
+]
+
+
+def write_config(folder: Path, **options: Any) -> None:
+    (folder / "tokenizer_config.json").write_text(json.dumps(options), encoding="utf-8")
+
+
+def liven(model: Any, factor: float, eos: int) -> Any:
+    """Random models say the same whatever they read, and never end: larger weights, random biases, a louder </s>."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() == 1:
+                parameter.add_(torch.randn_like(parameter) * 0.3)
+            else:
+                parameter.mul_(factor)
+        model.get_input_embeddings().weight[eos] *= 2
+    return model
+
+
+def sentencepieces(folder: Path, size: int = 50) -> None:
+    import sentencepiece
+
+    sentencepiece.SentencePieceTrainer.Train(
+        sentence_iterator=iter(LINES * 20),
+        model_prefix=str(folder / "spiece"),
+        vocab_size=size,
+        character_coverage=1.0,
+        pad_id=0,
+        eos_id=1,
+        unk_id=2,
+        bos_id=-1,
+        num_threads=1,
+        minloglevel=2,
+    )
+
+
+def t5(folder: Path, tied: bool = True, words: int = 58) -> Any:
+    """T5; not tied: T5 1.1, with an output table of its own and gated feed-forward layers."""
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    folder.mkdir(parents=True)
+    sentencepieces(folder)
+    write_config(folder, tokenizer_class="T5Tokenizer", extra_ids=8, unk_token="<unk>")
+    return save_t5(T5ForConditionalGeneration, T5Config, folder, tied, words)
+
+
+def save_t5(model_class: Any, config_class: Any, folder: Path, tied: bool, words: int) -> Any:
+    torch.manual_seed(1)
+    sizes = {"d_model": 16, "d_ff": 24, "d_kv": 8, "num_heads": 2, "num_layers": 2}
+    kind = {} if tied else {"tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"}
+    config = config_class(vocab_size=words, decoder_start_token_id=0, dropout_rate=0.0, **sizes, **kind)
+    model = model_class(config)
+    if not tied:
+        model.lm_head.weight = torch.nn.Parameter(0.5 * torch.randn_like(model.lm_head.weight))
+    liven(model, 1.5, eos=1)
+    if not tied:
+        model.lm_head.weight.data[1] *= 3
+    model.save_pretrained(folder)
+    return model.eval()
+
+
+def mt5(folder: Path) -> Any:
+    from transformers import MT5Config, MT5ForConditionalGeneration
+
+    folder.mkdir(parents=True)
+    sentencepieces(folder)
+    write_config(folder, tokenizer_class="T5Tokenizer", extra_ids=0, unk_token="<unk>")
+    return save_t5(MT5ForConditionalGeneration, MT5Config, folder, False, 50)
+
+
+def byt5(folder: Path) -> Any:
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    folder.mkdir(parents=True)
+    write_config(folder, tokenizer_class="ByT5Tokenizer", extra_ids=125)
+    return save_t5(T5ForConditionalGeneration, T5Config, folder, False, 259)
+
+
+def bart(folder: Path) -> Any:
+    from tokenizers import ByteLevelBPETokenizer
+    from transformers import BartConfig, BartForConditionalGeneration
+
+    folder.mkdir(parents=True)
+    tokenizer = ByteLevelBPETokenizer()
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    tokenizer.train_from_iterator(LINES * 3, vocab_size=330, special_tokens=special, show_progress=False)
+    tokenizer.save_model(str(folder))
+    write_config(folder, tokenizer_class="BartTokenizer")
+    torch.manual_seed(1)
+    sizes = {"layers": 2, "ffn_dim": 24, "attention_heads": 2}
+    sides = {f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in sizes.items()}
+    words = tokenizer.get_vocab_size()
+    config = BartConfig(vocab_size=words, d_model=16, max_position_embeddings=40, dropout=0.0, **sides)
+    model = liven(BartForConditionalGeneration(config), 10, eos=2)
+    model.final_logits_bias.normal_()
+    model.final_logits_bias[:, 2] += 2
+    model.save_pretrained(folder)
+    return model.eval()
+
+
+def bert(folder: Path, head: bool = True) -> Any:
+    """With ``head``, the masked language model; without, the encoder alone."""
+    from tokenizers import BertWordPieceTokenizer
+    from transformers import BertConfig, BertForMaskedLM, BertModel
+
+    folder.mkdir(parents=True)
+    tokenizer = BertWordPieceTokenizer(lowercase=True)
+    tokenizer.train_from_iterator(LINES * 3, vocab_size=120, min_frequency=1, show_progress=False)
+    tokenizer.save_model(str(folder))
+    write_config(folder, tokenizer_class="BertTokenizer", do_lower_case=True)
+    torch.manual_seed(1)
+    config = BertConfig(
+        vocab_size=tokenizer.get_vocab_size(),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=24,
+        max_position_embeddings=64,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+    )
+    model = liven((BertForMaskedLM if head else BertModel)(config), 10, eos=3)
+    if head:
+        model.cls.predictions.bias.data[3] += 1
+    model.save_pretrained(folder)
+    return model.eval()
+
+
+MAKERS: dict[str, Callable[[Path], Any]] = {
+    "t5": t5,
+    "t5-1.1": lambda folder: t5(folder, tied=False),
+    "mt5": mt5,
+    "byt5": byt5,
+    "bart": bart,
+    "bert": bert,
+}
+
+
+def imported(source: Path, out: Path) -> Path:
+    assert main(["import-pretrained", str(source), str(out)]) == 0
+    return out
+
+
+def build(folder: Path, arch: str = "", dictionary: Dictionary | None = None, **options: Any) -> Any:
+    """The model of an imported folder, without gates."""
+    from fairseq.models import MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
+
+    kind = json.loads((folder / "config.json").read_text(encoding="utf-8"))["model_type"]
+    name = arch or {"bart": "gated_bart", "bert": "gated_bert"}.get(kind, "gated_t5")
+    defaults = {"gates": "", "left_pad_target": False, "optimizer": "adam"}
+    limits = {"max_source_positions": 1024, "max_target_positions": 1024}
+    config = MODEL_DATACLASS_REGISTRY[name](**{"backbone": str(folder), **defaults, **limits, **options})
+    dictionary = dictionary or Dictionary.load(str(folder / "dict.txt"))
+    task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=dictionary)
+    torch.manual_seed(1)
+    return MODEL_REGISTRY[name].build_model(config, task).eval()

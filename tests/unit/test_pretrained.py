@@ -1,0 +1,336 @@
+"""Imported folders: the text comes back, tables are in fairseq's order, and what cannot work is said."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import os
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fairseq.data import Dictionary
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from lev_plugins.cli import import_pretrained
+from lev_plugins.cli.main import main
+from lev_plugins.data import pretrained as tokenizers
+from lev_plugins.data.pretrained import Bytes, PretrainedBPE, PretrainedBPEConfig
+from lev_plugins.errors import UserError
+from lev_plugins.models.backbones import library
+from lev_plugins.models.gated import GATES, mask_symbol
+from tests.helpers import EOS, PAD, thorough
+
+pytest.importorskip("transformers")
+from tests import pretrained
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Each family's folder as on the hub, and beside it, called NAME.out, as imported."""
+    root = tmp_path_factory.mktemp("folders")
+    for name, make in pretrained.MAKERS.items():
+        make(root / name)
+        pretrained.imported(root / name, root / f"{name}.out")
+    pretrained.bert(root / "bert-encoder", head=False)
+    pretrained.imported(root / "bert-encoder", root / "bert-encoder.out")
+    return {path.name: path for path in root.iterdir()}
+
+
+def bpe_of(folder: Path) -> PretrainedBPE:
+    return PretrainedBPE(PretrainedBPEConfig(pretrained_tokenizer=str(folder)))
+
+
+def batch(model: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    torch.manual_seed(1)
+    words = torch.randint(4, len(model.decoder.dictionary), (2, 5))
+    end = torch.full((2, 1), EOS)
+    return torch.cat([words, end], 1), torch.tensor([6, 6]), torch.cat([end, words], 1)
+
+
+def test_examples() -> None:
+    for module in (tokenizers, import_pretrained):
+        found = doctest.testmod(module)
+        assert found.attempted and not found.failed
+
+
+@thorough
+@given(st.text(st.characters(blacklist_categories=("Cs",))))
+def test_bytes_come_back(text: str) -> None:
+    assert Bytes().decode(Bytes().encode(text)) == text
+
+
+@pytest.mark.parametrize("name", pretrained.MAKERS)
+def test_the_text_comes_back(folders: dict[str, Path], name: str) -> None:
+    bpe, dictionary = bpe_of(folders[f"{name}.out"]), Dictionary.load(str(folders[f"{name}.out"] / "dict.txt"))
+    for line in pretrained.LINES:
+        symbols = bpe.encode(line)
+        row = dictionary.encode_line(symbols, add_if_not_exist=False, append_eos=False)
+        assert not row.eq(dictionary.unk()).any()
+        assert dictionary.string(row) == symbols
+        found = bpe.decode(symbols)
+        if name == "bert":  # lower case, no accents, and its own idea of where spaces go
+            assert found.replace(" ", "") == line.lower().replace("é", "e").replace(" ", "")
+        else:
+            assert found == line
+
+
+def test_names_of_special_symbols_in_a_text_are_text(folders: dict[str, Path]) -> None:
+    text = "the [SEP] of </s> and <pad>"
+    for name in ("bart", "byt5"):
+        assert bpe_of(folders[f"{name}.out"]).decode(bpe_of(folders[f"{name}.out"]).encode(text)) == text
+    for name in ("bert", "t5"):
+        assert not {"<s>", "</s>", "<pad>"} & set(bpe_of(folders[f"{name}.out"]).encode(text).split())
+
+
+def test_what_the_model_wrote_is_decoded_whatever_it_is(folders: dict[str, Path]) -> None:
+    assert bpe_of(folders["bart.out"]).decode("the <<unk>>") == "the<unk>"
+    assert bpe_of(folders["t5.out"]).decode("▁the <extra_id_0> ▁the") == "the the"
+    assert bpe_of(folders["byt5.out"]).decode("a <s> <0xC3> b") == "a\N{REPLACEMENT CHARACTER}b"
+
+
+def test_encode_is_a_line_for_a_line(folders: dict[str, Path], monkeypatch: Any, capsys: Any, tmp_path: Path) -> None:
+    def through(text: str, *flags: str) -> str:
+        (tmp_path / "in").write_text(text, encoding="utf-8")
+        with (tmp_path / "in").open(encoding="utf-8") as file:
+            monkeypatch.setattr("sys.stdin", file)
+            assert main(["encode", str(folders["byt5.out"]), *flags]) == 0
+        return capsys.readouterr().out
+
+    assert through("a b\n\nc") == "a <0x20> b\n\nc\n"
+    assert through("a <0x20> b\n\nc\n", "--decode") == "a b\n\nc\n"
+
+
+def test_symbol_i_is_row_i(folders: dict[str, Path]) -> None:
+    """The rows of T5's specials, of a word, and of <s>, which T5 does not have."""
+    from safetensors.torch import load_file
+
+    before, after = (load_file(folders[name] / "model.safetensors")["shared.weight"] for name in ("t5", "t5.out"))
+    dictionary = Dictionary.load(str(folders["t5.out"] / "dict.txt"))
+    ids = {symbol: i for i, symbol in enumerate((folders["t5.out"] / "symbols.txt").read_text("utf-8").split("\n"))}
+    assert (ids["<pad>"], ids["</s>"], ids["<unk>"]) == (0, 1, 2)
+    for symbol in ("<pad>", "</s>", "<unk>", "▁the", "<extra_id_0>"):
+        assert torch.equal(after[dictionary.index(symbol)], before[ids[symbol]])
+    assert torch.equal(after[dictionary.bos()], before[0])
+    assert len(after) == len(dictionary) == len(before) + 1
+
+
+def test_rows_that_no_token_has_are_left_out(tmp_path: Path) -> None:
+    """As in T5 itself: 32,100 tokens, 32,128 rows."""
+    pretrained.t5(tmp_path / "wide", words=64)
+    pretrained.imported(tmp_path / "wide", tmp_path / "out")
+    assert json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))["vocab_size"] == 59
+
+
+def test_names_that_a_dictionary_cannot_hold() -> None:
+    names = ["<pad>", "x", "", "a b", "\u3000", "x", "<s>", "ok"]
+    found = import_pretrained.name_symbols(names, {"<pad>": 0}, [])
+    assert found == ["<pad>", "x", "<token-2>", "<token-3>", "<token-4>", "<token-5>", "<token-6>", "ok"]
+
+
+def test_pickled_weights_are_read_as_weights_only(folders: dict[str, Path], tmp_path: Path) -> None:
+    source = copy_without_weights(folders["bart"], tmp_path / "pickled")
+    from safetensors.torch import load_file
+
+    weights = load_file(folders["bart"] / "model.safetensors")
+    torch.save(weights, source / "pytorch_model.bin")
+    pretrained.imported(source, tmp_path / "out")
+    one, other = pretrained.build(folders["bart.out"]), pretrained.build(tmp_path / "out")
+    assert torch.equal(one(*batch(one))[0], other(*batch(one))[0])
+
+    class Malice:
+        def __reduce__(self) -> tuple:
+            return os.mkdir, (str(tmp_path / "proof"),)
+
+    torch.save({**weights, "x": Malice()}, source / "pytorch_model.bin")
+    with pytest.raises(UserError, match=r"pickled.*posix\.mkdir.*nothing in it was executed"):
+        import_pretrained.run(Namespace(input=str(source), output=tmp_path / "bad", hub=False))
+    assert not (tmp_path / "proof").exists() and not (tmp_path / "bad").exists()
+
+
+def copy_without_weights(source: Path, target: Path) -> Path:
+    target.mkdir()
+    for file in source.iterdir():
+        if file.suffix != ".safetensors":
+            (target / file.name).write_bytes(file.read_bytes())
+    return target
+
+
+def refused(source: object, out: Path, match: str, hub: bool = False) -> None:
+    with pytest.raises(UserError, match=match):
+        import_pretrained.run(Namespace(input=str(source), output=out, hub=hub))
+    assert not out.exists() or any(out.iterdir())
+    assert not [path for path in out.parent.iterdir() if path.name.startswith(".")]  # nothing half-made is left
+
+
+def test_folders_that_cannot_be_imported(folders: dict[str, Path], tmp_path: Path, monkeypatch: Any) -> None:
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    out = tmp_path / "out"
+    refused("google/t5", out, "DIR google/t5 is no folder; if it is the name of a model on huggingface.co, add --hub")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    refused(empty, out, "has no config.json: it is no folder of a Hugging Face model")
+    (empty / "config.json").write_text('{"model_type": "gpt2"}', encoding="utf-8")
+    refused(empty, out, "holds a model of type gpt2, which is not supported: the types are t5, mt5, bart, bert")
+    refused(copy_without_weights(folders["bert"], tmp_path / "light"), out, "has no weights: there must be a model.saf")
+    refused(folders["bert"], folders["t5.out"], "is not empty: name a new folder")
+    few = copy_without_weights(folders["byt5"], tmp_path / "few")
+    pretrained.save_t5(T5ForConditionalGeneration, T5Config, few, True, 40)
+    refused(few, out, "the tokenizer has 259 tokens, but the model only 40: they do not belong together")
+    (few / "model.safetensors").write_bytes(b"damaged")
+    refused(few, out, f"{few}: ")
+
+    def offline(*args: Any, **kwargs: Any) -> str:
+        raise OSError("no route to host")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
+    refused("google/t5", out, "--hub: google/t5 cannot be fetched from huggingface.co: no route to host", hub=True)
+
+
+def test_a_hub_name_is_fetched(folders: dict[str, Path], tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **_: str(folders[name]))
+    import_pretrained.run(Namespace(input="byt5", output=tmp_path / "out", hub=True))
+    assert (tmp_path / "out" / "dict.txt").read_text("utf-8") == (folders["byt5.out"] / "dict.txt").read_text("utf-8")
+
+
+def test_without_transformers_the_extra_is_named(folders: dict[str, Path], tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(library, "find_spec", lambda name: None)
+    refused(folders["t5"], tmp_path / "out", r'not installed: pip install "lev-plugins\[pretrained\]"')
+    with pytest.raises(UserError, match="--arch gated_bart needs the package transformers, which is not installed"):
+        pretrained.build(folders["bart.out"])
+
+
+def test_models_that_cannot_be_built(folders: dict[str, Path], tmp_path: Path) -> None:
+    t5, bart = folders["t5.out"], folders["bart.out"]
+
+    def bad(match: str, folder: Path = bart, arch: str = "", **options: Any) -> None:
+        with pytest.raises(UserError, match=match):
+            pretrained.build(folder, arch, **options)
+
+    bad("--arch gated_bart was given --backbone .*t5.out, which is for --arch gated_t5", t5, "gated_bart")
+    bad("--backbone-lr-factor needs --optimizer scaled_adam, but it is adam", backbone_lr_factor=0.1)
+    bad("--backbone-lr-factor must be above 0, but is 0", backbone_lr_factor=0, optimizer="scaled_adam")
+    bad("--left-pad-target does not go with a pre-trained decoder", left_pad_target=True)
+    bad("--freeze-backbone leaves nothing to train: add --gates", freeze_backbone=True)
+    bad("--backbone is missing", backbone=None)
+    bad("is no folder made by lev-plugins import-pretrained", backbone=str(folders["bart"]))
+    other = Dictionary.load(str(t5 / "dict.txt"))
+    bad("the data has another dictionary .59 symbols. than --backbone .*bart.out .330 symbols", dictionary=other)
+
+
+def trained(model: nn.Module) -> set[str]:
+    return {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+
+
+def test_what_is_frozen(folders: dict[str, Path]) -> None:
+    everything = trained(pretrained.build(folders["bert.out"], gates="mask,copy"))
+    gates = {"encoder.gate.weight", "encoder.gate.bias", "decoder.gates.gate.weight", "decoder.gates.gate.bias"}
+    gates.add("decoder.gates.pointer.weight")
+    new = {name for name in everything if "crossattention" in name} | gates
+    assert len(new) > len(gates)
+    assert trained(pretrained.build(folders["bert.out"], gates="mask,copy", freeze_backbone=True)) == new
+    encoder = trained(pretrained.build(folders["bert.out"], gates="mask,copy", freeze_encoder=True))
+    assert encoder == {name for name in everything if not name.startswith("encoder.backbone.")}
+    words = trained(pretrained.build(folders["bert.out"], gates="mask,copy", freeze_embeddings=True))
+    assert words == {name for name in everything if "_embeddings.weight" not in name}
+
+
+def test_an_output_layer_that_was_not_pretrained_is_new(folders: dict[str, Path]) -> None:
+    frozen = trained(pretrained.build(folders["bert-encoder.out"], freeze_backbone=True))
+    assert {name for name in frozen if ".head." in name} == {
+        f"decoder.backbone.head.predictions.{name}"
+        for name in ("bias", "transform.dense.weight", "transform.dense.bias", "transform.LayerNorm.weight")
+    } | {"decoder.backbone.head.predictions.transform.LayerNorm.bias"}
+
+
+def test_dropout_is_that_of_pretraining_or_as_asked(folders: dict[str, Path]) -> None:
+    for name in ("t5", "bart", "bert"):
+        rates = [
+            {module.p for module in model.modules() if isinstance(module, nn.Dropout)}
+            for model in (pretrained.build(folders[f"{name}.out"], dropout=rate) for rate in (None, 0.25))
+        ]
+        assert rates[0] <= {0.0} and rates[1] <= {0.25}
+        model = pretrained.build(folders[f"{name}.out"], dropout=0.25).train()
+        inputs = batch(model)
+        assert not torch.equal(model(*inputs)[0], model(*inputs)[0])
+
+
+def test_tied_bert_has_one_set_of_weights(folders: dict[str, Path]) -> None:
+    plain, tied = (pretrained.build(folders["bert.out"], tie_encoder_decoder=tie) for tie in (False, True))
+    size = [sum(p.numel() for p in model.parameters()) for model in (plain, tied)]
+    assert size[0] - size[1] == sum(p.numel() for p in plain.encoder.parameters())
+    assert torch.equal(plain(*batch(plain))[0], tied(*batch(tied))[0])
+    assert tied.decoder.backbone.head.predictions.decoder.weight is tied.encoder.backbone.embed_tokens.weight
+    state = {name: value + 1 for name, value in tied.state_dict().items()}
+    tied.load_state_dict(state)
+    assert all(torch.equal(value, state[name]) for name, value in tied.state_dict().items())
+
+
+@pytest.mark.parametrize("mix", ["hidden", "vocabulary", "probability"])
+@pytest.mark.parametrize("name", pretrained.MAKERS)
+def test_every_weight_learns_and_16_bits_suffice(folders: dict[str, Path], name: str, mix: str) -> None:
+    model = pretrained.build(folders[f"{name}.out"], gates=",".join(GATES), gate_mix=mix).train()
+    scores, extra = model(*batch(model))
+    model.get_normalized_probs((scores, extra), log_probs=True)[..., 5].sum().backward()
+    idle = {n for n, p in model.named_parameters() if p.grad is None or not p.grad.any()}
+    # attention over the source adds the same to all scores: the biases of its keys never matter
+    assert {n for n in idle if not n.endswith(("k_proj.bias", "key.bias"))} == set()
+    half = model.to(torch.bfloat16)
+    found = half(*batch(half))[0]
+    assert found.isfinite().all() and (found.float() - scores).abs().mean() < 0.1 * scores.std()
+
+
+def test_gates_use_the_mask_symbol_and_the_start_symbol_of_the_family(folders: dict[str, Path]) -> None:
+    for name, mask, start in (("t5", "<extra_id_0>", "<pad>"), ("bart", "<mask>", "<s>"), ("bert", "[MASK]", "<s>")):
+        model = pretrained.build(folders[f"{name}.out"], gates="copy", copy_from="decoder-input")
+        symbols = model.decoder.dictionary.symbols
+        assert symbols[mask_symbol(model.decoder.dictionary)] == mask
+        assert symbols[model.decoder.start] == start
+        read = batch(model)[2]
+        plain = pretrained.build(folders[f"{name}.out"])(*batch(model))[0].log_softmax(-1)
+        bonus = model(*batch(model))[0] - plain  # of a lone gate: 1 for what the decoder reads
+        assert torch.allclose(bonus[:, 0, model.decoder.start], torch.ones(2), atol=1e-4)
+        assert torch.allclose(bonus[:, 1:].gather(2, read[:, 1:, None]), torch.ones(2, 5, 1), atol=1e-4)
+
+
+def test_t5_never_writes_a_symbol_it_does_not_have(folders: dict[str, Path]) -> None:
+    model = pretrained.build(folders["t5-1.1.out"])
+    log_p = model.get_normalized_probs(model(*batch(model)), log_probs=True)
+    assert log_p[..., model.decoder.dictionary.bos()].max() < -30
+    assert log_p.isfinite().all()
+
+
+def test_t5_refuses_16_bit_floats(folders: dict[str, Path]) -> None:
+    model = pretrained.build(folders["t5.out"])
+    with (
+        pytest.raises(UserError, match=r"T5 overflows in 16-bit floats \(--fp16, --amp\): use --bf16, or neither"),
+        torch.autocast("cpu", dtype=torch.float16),
+    ):
+        model(*batch(model))
+    with pytest.raises(UserError, match="T5 overflows"):
+        model.half()(*batch(model))
+
+
+def test_bos_is_put_in_front_once(folders: dict[str, Path]) -> None:
+    model = pretrained.build(folders["bart.out"])
+    words, lengths, read = batch(model)
+    bos = torch.cat([torch.zeros_like(words[:, :1]), words], 1)
+    padded = torch.cat([torch.full_like(words[:, :2], PAD), bos], 1)
+    expected = model(words, lengths, read)[0]
+    for tokens in (bos, padded):
+        assert torch.allclose(model(tokens, None, read)[0], expected, atol=1e-5)
+    assert model.encoder(words)["src_tokens"][0].tolist() == bos.tolist()
+
+
+def test_limits_leave_room_for_the_symbols_put_in_front(folders: dict[str, Path]) -> None:
+    assert pretrained.build(folders["t5.out"]).max_positions() == (1024, 1024)
+    assert pretrained.build(folders["bart.out"]).max_positions() == (39, 39)
+    model = pretrained.build(folders["bert.out"])
+    assert model.max_positions() == (63, 64)
+    longest = torch.full((1, 63), 5), None, torch.full((1, 64), 5)
+    assert model(*longest)[0].shape[:2] == (1, 64)

@@ -1,0 +1,87 @@
+"""A part of the learning rate for weights that ask for it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from fairseq.optim import build_optimizer
+from fairseq.optim.adam import FairseqAdam, FairseqAdamConfig
+from fairseq.optim.fp16_optimizer import FP16Optimizer
+from omegaconf import OmegaConf
+from torch import nn
+
+from lev_plugins.errors import UserError
+from lev_plugins.optim import ScaledAdam, scale_learning_rate
+
+
+def weights(factor: float = 0.1) -> list[nn.Parameter]:
+    """Two that ask for ``factor``, one that does not, all with the same gradient."""
+    found = [nn.Parameter(torch.ones(3)) for _ in range(3)]
+    scale_learning_rate([found[0], found[2]], factor)
+    return found
+
+
+def config(**options: object) -> FairseqAdamConfig:
+    return OmegaConf.structured(FairseqAdamConfig(lr=[0.01], tpu=False, **options))
+
+
+def step(optimizer: FairseqAdam, parameters: list[nn.Parameter]) -> list[float]:
+    """How far each weight went."""
+    before = [parameter.detach().clone() for parameter in parameters]
+    for parameter in parameters:
+        parameter.grad = torch.full_like(parameter, 0.5)
+    optimizer.step()
+    return [float((old - new.detach()).mean()) for old, new in zip(before, parameters, strict=True)]
+
+
+def test_each_weight_goes_as_far_as_it_asked_for() -> None:
+    parameters = weights()
+    optimizer = ScaledAdam(config(), parameters)
+    assert step(optimizer, parameters) == pytest.approx([0.001, 0.01, 0.001], rel=1e-3)
+    optimizer.set_lr(0.02)
+    assert optimizer.get_lr() == pytest.approx(0.02)
+    assert step(optimizer, parameters) == pytest.approx([0.002, 0.02, 0.002], rel=1e-3)
+
+
+def test_weight_decay_is_scaled_with_the_rate() -> None:
+    parameters = weights()
+    optimizer = ScaledAdam(config(weight_decay=1.0), parameters)
+    assert step(optimizer, parameters) == pytest.approx([0.002, 0.02, 0.002], rel=1e-2)
+
+
+def test_without_a_factor_it_is_refused() -> None:
+    with pytest.raises(UserError, match="asked for all weights: use --optimizer adam"):
+        ScaledAdam(config(), weights(factor=1))
+
+
+def mixed(bf16: bool) -> OmegaConf:
+    common = {"fp16": not bf16, "bf16": bf16, "fp16_no_flatten_grads": True, "fp16_scale_window": 8}
+    common |= {"fp16_init_scale": 4, "fp16_scale_tolerance": 0.0, "threshold_loss_scale": None, "min_loss_scale": 1e-4}
+    optimizer = {"_name": "scaled_adam", "lr": [0.01], "adam_betas": "(0.9, 0.999)", "adam_eps": 1e-8}
+    rest = {"weight_decay": 0.0, "use_old_adam": False, "fp16_adam_stats": False, "tpu": False}
+    return OmegaConf.create({"common": common, "optimizer": {**optimizer, **rest}})
+
+
+def test_16_bits_keep_the_factor_or_say_that_they_do_not() -> None:
+    for bf16, kind in ((True, torch.bfloat16), (False, torch.float16)):
+        parameters = weights()
+        for parameter in parameters:
+            parameter.data = parameter.data.to(kind)
+        wrapped = FP16Optimizer.build_optimizer(mixed(bf16), parameters)
+        assert [group["lr"] for group in wrapped.fp32_optimizer.param_groups] == pytest.approx([0.001, 0.01])
+    flat = nn.Parameter(torch.cat([parameter.data for parameter in parameters]))  # what --fp16 makes otherwise
+    with pytest.raises(UserError, match="--fp16 has made one vector of all weights: add --fp16-no-flatten-grads"):
+        ScaledAdam(config(), [flat])
+
+
+def test_the_mark_is_the_one_of_fairseqs_composite_optimizer() -> None:
+    adam = {"_name": "adam", "lr": [0.01], "adam_betas": "(0.9, 0.999)", "adam_eps": 1e-8, "weight_decay": 0.0}
+    adam |= {"use_old_adam": False, "fp16_adam_stats": False, "tpu": False}
+    groups = {
+        name: {"optimizer": adam, "lr_scheduler": {"_name": "fixed", "lr": [0.01], "warmup_updates": 0}}
+        for name in ("default", "backbone")
+    }
+    cfg = OmegaConf.create({"_name": "composite", "dynamic_groups": True, "groups": groups})
+    parameters = weights()
+    composite = build_optimizer(cfg, parameters)
+    assert sorted(group["lr"] for group in composite.param_groups) == pytest.approx([0.001, 0.01])
