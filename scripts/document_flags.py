@@ -17,14 +17,18 @@ from fairseq.tasks.translation import TranslationConfig
 
 from lev_plugins.criterions.dual_policy import DualPolicyConfig
 from lev_plugins.models.levt import LevTConfig
+from lev_plugins.models.pbd import PBDConfig
+from lev_plugins.tasks.text_correction import TextCorrectionConfig
 from lev_plugins.tasks.text_editing import TextEditingConfig
 
 PAGE = Path(__file__).resolve().parent.parent / "user_dir.md"
 INHERITED = {field.name for field in fields(TranslationConfig)}
 TABLES: dict[str, tuple[type, set[str]]] = {
     "levt": (LevTConfig, set()),
+    "pbd": (PBDConfig, set()),
     "dual_policy": (DualPolicyConfig, set()),
     "text_editing": (TextEditingConfig, INHERITED),
+    "text_correction": (TextCorrectionConfig, INHERITED),
 }
 
 

@@ -36,9 +36,9 @@ def test_user_dir_commands_run_as_printed(checkout: Path) -> None:
     for block in blocks:
         result = run("bash", "-euo", "pipefail", "-c", block, cwd=checkout, timeout=400)
         assert result.code == 0, f"{block}\n{result.both[-3000:]}"
-    for made in ("toy/levt/checkpoint_best.pt", "toy/levt/average.pt", "toy/imported.pt", "toy/two/checkpoint_last.pt"):
-        assert (checkout / made).is_file(), made
-    assert (checkout / "toy/hydra/checkpoint_last.pt").is_file()
+    for made in ("levt/checkpoint_best", "levt/average", "imported", "two/checkpoint_last", "hydra/checkpoint_last"):
+        assert (checkout / f"toy/{made}.pt").is_file(), made
+    assert (checkout / "toy/pbd/checkpoint_best.pt").is_file()
 
 
 def test_flag_tables_are_up_to_date() -> None:
@@ -51,5 +51,5 @@ def test_every_registered_name_is_on_the_page() -> None:
     ours = [
         name for registry in registries for name, cls in registry.items() if cls.__module__.startswith("lev_plugins")
     ]
-    assert {"text_editing", "levt", "levt_tiny", "dual_policy"} <= set(ours)
+    assert {"text_editing", "text_correction", "levt", "levt_tiny", "pbd", "dual_policy"} <= set(ours)
     assert [name for name in ours if f"`{name}`" not in page] == []
