@@ -86,8 +86,7 @@ def attend_to_both(queries: Tensor, own: KeysValues, shared: KeysValues, mask: T
     queries = queries * queries.size(3) ** -0.5
     to_own = queries @ own.keys.transpose(2, 3)  # (B * beams, H, T, N)
     to_shared = unfold_beams(fold_beams(queries, beams) @ shared.keys.transpose(2, 3), beams)  # (B * beams, H, T, S)
-    scores = torch.cat([to_own, to_shared], 3).masked_fill_(~mask, -math.inf)
-    weights = scores.softmax(3)
+    weights = torch.where(mask, torch.cat([to_own, to_shared], 3), -math.inf).softmax(3)
     if dropout:
         weights = F.dropout(weights, dropout)
     for_own, for_shared = weights.split([to_own.size(3), to_shared.size(3)], 3)

@@ -11,16 +11,23 @@ from tests.integration import commands
 from tests.integration.commands import ROOT, succeed
 
 
-@pytest.fixture(scope="session")
-def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The binarised corpus of examples/toy, joined dictionary; the text lies one folder up."""
-    folder = tmp_path_factory.mktemp("toy")
+def binarised(folder: Path, source: str, target: str) -> Path:
+    """A corpus of examples/toy, joined dictionary; the text lies one folder up."""
     succeed(sys.executable, ROOT / "examples" / "toy" / "make.py", folder)
     prefixes = [part for split in ("train", "valid", "test") for part in (f"--{split}pref", folder / split)]
-    succeed(
-        "fairseq-preprocess", "-s", "src", "-t", "tgt", *prefixes, "--destdir", folder / "bin", "--joined-dictionary"
-    )
+    languages = ["-s", source, "-t", target, "--joined-dictionary"]
+    succeed("fairseq-preprocess", *languages, *prefixes, "--destdir", folder / "bin")
     return folder / "bin"
+
+
+@pytest.fixture(scope="session")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return binarised(tmp_path_factory.mktemp("toy"), "src", "tgt")
+
+
+@pytest.fixture(scope="session")
+def noisy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return binarised(tmp_path_factory.mktemp("noisy"), "noisy", "clean")
 
 
 @pytest.fixture(scope="session")

@@ -13,9 +13,9 @@ SPREAD = {"median", "lower_quartile", "upper_quartile", "measurements"}
 PAIRED = {"fairseq_seconds", "ours_seconds", "ratio"}
 
 
-def bench(*arguments: object) -> subprocess.CompletedProcess[str]:
+def bench(*arguments: object, script: str = "run.py") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, ROOT / "bench" / "run.py", *map(str, arguments)],
+        [sys.executable, ROOT / "bench" / script, *map(str, arguments)],
         capture_output=True,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
@@ -107,3 +107,15 @@ def test_says_what_is_wrong(arguments: list[str], message: str) -> None:
     ran = bench("--quick", *arguments)
     assert ran.returncode != 0
     assert "bench/run.py: error: " in ran.stderr and message in ran.stderr
+
+
+def test_a_step_of_pbd_is_measured_beside_the_transformers(folder: Path) -> None:
+    ran = bench("--size", "quick", "--out", folder / "steps.json", script="pbd_step.py")
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads((folder / "steps.json").read_text("utf-8"))
+    assert (found["format"], found["beam"], found["goal"]) == (1, 5, 1.15)
+    assert found["parameters"]["ours"] < found["parameters"]["fairseq"]
+    assert [line["source_length"] for line in found["steps"]] == [8, 16]
+    for line in found["steps"]:
+        assert all(set(line[name]) == SPREAD for name in PAIRED)
+    assert ran.stderr.count("| <= 1.15 |") == 2

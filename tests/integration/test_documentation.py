@@ -52,7 +52,7 @@ def test_user_dir_commands_run_as_printed(checkout: Path) -> None:
             continue
         result = run("bash", "-euo", "pipefail", "-c", block, cwd=checkout, timeout=400)
         assert result.code == 0, f"{block}\n{result.both[-3000:]}"
-    checkpoints = ("levt/checkpoint_best", "editor/checkpoint_best", "levt/average", "imported", "two/checkpoint_last")
+    checkpoints = ("levt/checkpoint_best", "editor/checkpoint_best", "pbd/checkpoint_best", "levt/average", "imported", "two/checkpoint_last")
     for made in (*checkpoints, "hydra/checkpoint_last"):
         assert (checkout / "toy" / f"{made}.pt").is_file(), made
     assert (checkout / "toy/distilled/distill.json").is_file()
@@ -69,7 +69,7 @@ def test_every_registered_name_is_on_the_page() -> None:
     ours = [
         name for registry in registries for name, cls in registry.items() if cls.__module__.startswith("lev_plugins")
     ]
-    assert {"text_editing", "levt", "levt_tiny", "dual_policy", "gated_t5", "scaled_adam", "pretrained"} <= set(ours)
+    assert {"text_editing", "text_correction", "levt", "levt_tiny", "pbd", "dual_policy", "gated_t5", "scaled_adam", "pretrained"} <= set(ours)
     assert [name for name in ours if f"`{name}`" not in page] == []
 
 

@@ -1,0 +1,153 @@
+"""Correct noisy text with ``pbd`` and fairseq's ``transformer``: the real command lines on a toy task."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.integration.commands import (
+    ADAM,
+    QUIET,
+    USER_DIR,
+    hypotheses,
+    lines,
+    run,
+    same_hypotheses,
+    succeed,
+)
+
+TASK = ["--user-dir", USER_DIR, "--task", "text_correction", "--cpu"]
+PBD = ["--arch", "pbd_tiny", "--share-all-embeddings", "--criterion", "label_smoothed_cross_entropy"]
+FEW = ["--max-tokens", 500, "--max-update", 2]
+WIDE = ["--beam", 5, "--batch-size", 64]
+
+
+def train(data: Path, save_dir: Path, *flags: object) -> list[object]:
+    return ["fairseq-train", data, *TASK, *ADAM, *QUIET, "--save-dir", save_dir, *flags]
+
+
+def generate(data: Path, path: object, *flags: object) -> dict[int, tuple[float, str]]:
+    return hypotheses(generated(data, path, *flags))
+
+
+def generated(data: Path, path: object, *flags: object) -> str:
+    return succeed("fairseq-generate", data, *TASK, "--path", path, "--gen-subset", "test", *flags).out
+
+
+@pytest.fixture(scope="module")
+def corrector(noisy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a `pbd_tiny`, chosen by lines without a mistake."""
+    folder = tmp_path_factory.mktemp("corrector")
+    schedule = ["--lr-scheduler", "inverse_sqrt", "--warmup-updates", 40, "--clip-norm", 1, "--max-tokens", 2000]
+    schedule += ["--max-update", 350, "--validate-interval", 8, "--save-interval", 8]
+    scores = ["--eval-exact-match", "--eval-wrr", "--eval-bleu", "--eval-bleu-args", '{"beam": 2}']
+    best = ["--best-checkpoint-metric", "exact_match", "--maximize-best-checkpoint-metric"]
+    log = succeed(*train(noisy, folder, *PBD, "--future-dropout", 0.1, *schedule, *scores, *best))
+    (folder / "log").write_text(log.both, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def corrected(noisy: Path, corrector: Path) -> str:
+    """What fairseq-generate says of the test set."""
+    return generated(noisy, corrector / "checkpoint_best.pt", *WIDE)
+
+
+def test_learns_to_correct(corrected: str) -> None:
+    """A quality threshold, on all 100 lines: 64 and 36 make no batches of multiples of 8."""
+    found, targets = hypotheses(corrected), lines(corrected, "T")
+    assert len(found) == len(targets) == 100
+    assert sum(found[n][1] == targets[n] for n in targets) >= 85
+
+
+def test_the_best_checkpoint_is_that_of_the_best_score(noisy: Path, corrector: Path) -> None:
+    log = (corrector / "log").read_text(encoding="utf-8")
+    seen = re.findall(r"valid on .* exact_match ([\d.]+) \| wrr ([\d.]+) .* bleu ([\d.]+)", log)
+    exact, wrr, _ = (float(number) for number in max(seen, key=lambda scores: float(scores[0])))
+    assert wrr > exact > 80
+    # what was logged while training is what the saved model says when it decodes
+    path = ["--path", corrector / "checkpoint_best.pt", "--gen-subset", "valid", "--beam", 2]
+    text = succeed("fairseq-generate", noisy, *TASK, *path).out
+    found, targets = hypotheses(text), lines(text, "T")
+    assert 100 * sum(found[n][1] == targets[n] for n in targets) / len(targets) == pytest.approx(exact)
+
+
+def test_interactive_is_generate_whatever_the_batch(noisy: Path, corrector: Path, corrected: str) -> None:
+    text = (noisy.parent / "test.noisy").read_text(encoding="utf-8")
+    path = ["--path", corrector / "checkpoint_best.pt", "--beam", 5]
+    for batch in (1, 25):
+        sizes = ["--buffer-size", 100, "--batch-size", batch]
+        same_hypotheses(corrected, succeed("fairseq-interactive", noisy, *TASK, *path, *sizes, stdin=text).out)
+
+
+def test_the_dial(noisy: Path, corrector: Path, corrected: str) -> None:
+    plain = {n: text for n, (_, text) in hypotheses(corrected).items()}
+    sources = lines(corrected, "S")
+    best = corrector / "checkpoint_best.pt"
+    kept = {n: text for n, (_, text) in generate(noisy, best, *WIDE, "--keep-bias", 40).items()}
+    assert kept == sources
+    sure = generate(noisy, best, *WIDE, "--keep-bias", 1, "--min-edit-confidence", 0.9)
+    edits = {n for n in plain if sure[n][1] != sources[n]}
+    assert 0 < len(edits) < sum(plain[n] != sources[n] for n in plain)
+
+
+def test_fairseqs_transformer_is_the_baseline(noisy: Path, tmp_path: Path) -> None:
+    scores = ["--eval-exact-match", "--best-checkpoint-metric", "exact_match", "--maximize-best-checkpoint-metric"]
+    small = ["--arch", "transformer_tiny", "--encoder-layers", 1, "--decoder-layers", 1, "--share-all-embeddings"]
+    log = succeed(*train(noisy, tmp_path, *small, *FEW, *scores, "--eval-bleu-args", '{"max_len_b": 12}'))
+    assert re.search(r"valid on .* exact_match [\d.]+", log.both)
+    kept = generate(noisy, tmp_path / "checkpoint_best.pt", *WIDE, "--keep-bias", 40)
+    text = (noisy.parent / "test.noisy").read_text(encoding="utf-8")
+    assert [kept[n][1] for n in range(100)] == text.splitlines()
+
+
+def test_translation_takes_a_pbd_and_r_drop_trains_it(noisy: Path, tmp_path: Path) -> None:
+    flags = ["--user-dir", USER_DIR, "--task", "translation", "--cpu"]
+    arch = ["--arch", "pbd_tiny", "--criterion", "label_smoothed_cross_entropy_with_rdrop", "--rdrop-alpha", 1]
+    succeed("fairseq-train", noisy, *flags, *arch, *ADAM, *QUIET, *FEW, "--save-dir", tmp_path, "--disable-validation")
+    path = ["--path", tmp_path / "checkpoint_last.pt", "--gen-subset", "valid", "--batch-size", 50, "--max-len-b", 9]
+    assert lines(succeed("fairseq-generate", noisy, *flags, *path).out, "H")
+
+
+def test_hydra(noisy: Path, tmp_path: Path) -> None:
+    result = succeed(
+        "fairseq-hydra-train",
+        f"common.user_dir={USER_DIR}",
+        "common.cpu=true",
+        "+task._name=text_correction",
+        f"+task.data={noisy}",
+        "+task.eval_exact_match=true",
+        "+model._name=pbd",
+        "+model.embed_dim=32",
+        "+model.layers=1",
+        "+model.future_states=output",
+        "criterion=cross_entropy",
+        "optimizer=adam",
+        "optimization.lr=[0.001]",
+        "optimization.max_update=2",
+        "dataset.max_tokens=500",
+        "checkpoint.best_checkpoint_metric=exact_match",
+        f"checkpoint.save_dir={tmp_path}",
+        f"hydra.run.dir={tmp_path}",
+        cwd=tmp_path,
+    )
+    assert re.search(r"exact_match", result.both)
+    assert generate(noisy, tmp_path / "checkpoint_best.pt", "--max-len-b", 9)
+
+
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [
+        (["--arch", "pbd_tiny", "--criterion", "dual_policy"], "but it is dual_policy"),
+        (["--arch", "levt_tiny", "--criterion", "dual_policy"], "use --task text_editing"),
+        ([*PBD, "--no-future", "--future-dropout", 0.1], "--future-dropout does nothing beside --no-future"),
+    ],
+)
+def test_what_does_not_belong_together_is_refused_at_once(
+    noisy: Path, tmp_path: Path, flags: list[object], text: str
+) -> None:
+    result = run(*train(noisy, tmp_path, *FEW, *flags))
+    assert result.code != 0
+    assert text in result.verdict

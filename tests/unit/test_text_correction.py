@@ -1,0 +1,179 @@
+"""The task: what it refuses, what it logs, and that no sentence is left out."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from fairseq.criterions.cross_entropy import CrossEntropyCriterion
+from fairseq.data import LanguagePairDataset
+from fairseq.logging import metrics
+
+from lev_plugins.data.batching import EverySentence
+from lev_plugins.errors import UserError
+from lev_plugins.models.pbd import PBDConfig
+from lev_plugins.scoring.wrr import word_recognition_rate
+from lev_plugins.tasks.text_correction import CRITERIONS, DecodedOnce, TextCorrectionConfig, TextCorrectionTask
+from tests.helpers import EOS, UNK, list_dataset, random_rows, toy_dictionary
+
+ALL_SCORES = {"eval_exact_match": True, "eval_wrr": True, "eval_bleu": True}
+TINY = {"arch": "pbd", "attention_heads": 2, "embed_dim": 16, "ffn_embed_dim": 32, "layers": 1, "dropout": 0.0}
+POSITIONS = {"max_source_positions": 64, "max_target_positions": 64}
+
+
+def correction_task(**options: Any) -> TextCorrectionTask:
+    dictionary = toy_dictionary()
+    cfg = TextCorrectionConfig(data=".", source_lang="noisy", target_lang="clean", **options)
+    return TextCorrectionTask(cfg, dictionary, dictionary)
+
+
+def build(task: TextCorrectionTask, **options: Any) -> Any:
+    torch.manual_seed(1)
+    return task.build_model(Namespace(**{**vars(PBDConfig()), **TINY, **POSITIONS, **options}))
+
+
+def pairs(sources: list[list[int]], targets: list[list[int]]) -> LanguagePairDataset:
+    dictionary = toy_dictionary()
+    sides = [(list_dataset(rows), [len(row) for row in rows], dictionary) for rows in (sources, targets)]
+    return LanguagePairDataset(*sides[0], *sides[1], left_pad_source=True, left_pad_target=False)
+
+
+def sentences(count: int, seed: int = 1) -> list[list[int]]:
+    return [row[1:] for row in random_rows(count, seed, shortest=2)]
+
+
+def test_no_sentence_is_left_out() -> None:
+    """fairseq alone makes batches of a multiple of 8 and forgets the rest."""
+    pair = pairs(sentences(13), sentences(13, seed=2))
+    limits = {"max_tokens": None, "max_sentences": 9, "required_batch_size_multiple": 8}
+    indices = pair.ordered_indices()
+    assert sum(len(batch) for batch in pair.batch_by_size(indices, **limits)) == 8
+    whole = EverySentence(pair)
+    found = [index for batch in whole.batch_by_size(indices, **limits) for index in batch]
+    assert sorted(found) == list(range(13))
+    assert whole.batch_by_size(indices[:0], **limits) == []
+    assert whole.src is pair.src and whole.tgt is pair.tgt
+
+
+def logged(task: TextCorrectionTask, model: Any, batches: list[dict[str, Any]]) -> dict[str, float]:
+    criterion = CrossEntropyCriterion(task, sentence_avg=False)
+    with metrics.aggregate(new_root=True) as found:
+        for batch in batches:
+            task.reduce_metrics([task.valid_step(batch, model, criterion)[2]], criterion)
+    return dict(found.get_smoothed_values())
+
+
+def test_the_scores_are_those_of_free_running_decoding() -> None:
+    """A model that must keep its source says just that, whatever the target is; batches of different size."""
+    task = correction_task(keep_bias=50.0, **ALL_SCORES)
+    model = build(task)
+    sources = sentences(9)
+    targets = [row if i % 3 else [row[0], 5, *row[1:]] for i, row in enumerate(sources)]
+    targets[1] = [UNK, *sources[1][1:]]  # matches nothing, not even <unk>
+    sources[1] = targets[1]
+    dataset = EverySentence(pairs(sources, targets))
+    batches = [dataset.collater([dataset[i] for i in rows]) for rows in (range(2), range(2, 9))]
+    found = logged(task, model, batches)
+    strings = [[" ".join(f"w{token - 4}" for token in row[:-1]) for row in rows] for rows in (targets, sources)]
+    strings[0][1] = strings[0][1].replace("w-1", "<<unk>>")
+    strings[1][1] = strings[1][1].replace("w-1", "<unk>")
+    assert found["exact_match"] == pytest.approx(100 * 5 / 9, abs=1e-3)
+    assert found["wrr"] == pytest.approx(100 * word_recognition_rate(*strings), abs=1e-3)
+    assert 0 < found["bleu"] < 100
+
+
+def test_only_what_was_asked_for_is_logged() -> None:
+    task = correction_task(eval_wrr=True)
+    dataset = pairs(sentences(3), sentences(3))
+    found = logged(task, build(task), [dataset.collater([dataset[i] for i in range(3)])])
+    assert "wrr" in found and not {"exact_match", "bleu"} & set(found)
+    silent = correction_task()
+    assert not {"wrr", "exact_match"} & set(logged(silent, build(silent), [dataset.collater([dataset[0]])]))
+
+
+def test_a_batch_is_decoded_once() -> None:
+    calls = []
+    generator = SimpleNamespace(generate=lambda models, sample, **options: calls.append(options) or len(calls))
+    once = DecodedOnce(generator)
+    first, second = {}, {}
+    assert [once.generate([], sample, prefix_tokens=None) for sample in (first, first, second)] == [1, 1, 2]
+    assert len(calls) == 2
+
+
+def test_the_search_of_validation_is_the_one_that_was_described() -> None:
+    task = correction_task(eval_exact_match=True, eval_bleu_args='{"beam": 3, "max_len_b": 7}')
+    build(task)
+    search = task.sequence_generator.generator
+    assert (search.beam_size, search.max_len_b) == (3, 7)
+
+
+def test_words_are_joined_before_they_are_compared() -> None:
+    task = correction_task(eval_wrr=True, eval_bleu_remove_bpe="letter")
+    build(task)
+    assert task._text(torch.tensor([4, 5, EOS])) == "w0w1"
+
+
+def decoded(task: TextCorrectionTask, model: Any, sources: list[list[int]], beam: int = 3) -> list[Any]:
+    generator = task.build_generator([model], Namespace(beam=beam, max_len_b=12))
+    dataset = pairs(sources, sources)
+    return task.inference_step(generator, [model], dataset.collater([dataset[i] for i in range(len(sources))]))
+
+
+def test_an_edit_must_be_sure_enough() -> None:
+    """One decoding with threshold 0 says what every other threshold gives."""
+    sources = sorted(sentences(6), key=len, reverse=True)  # as the batch has them
+    model = build(correction_task())
+    swept = decoded(correction_task(min_edit_confidence=0.0), model, sources)
+    plain = decoded(correction_task(), model, sources)
+    assert [h[0]["tokens"].tolist() for h in swept] == [h[0]["tokens"].tolist() for h in plain]
+    assert all("confidence" not in h[0] for h in plain)
+    confidences = sorted(h[0]["confidence"] for h in swept)
+    assert 0 < confidences[0] < confidences[-1] < 1
+    for least in (confidences[2], 1.0):
+        found = decoded(correction_task(min_edit_confidence=least), model, sources)
+        expected = [
+            hypotheses[0]["tokens"].tolist() if hypotheses[0]["confidence"] >= least else source
+            for hypotheses, source in zip(swept, sources, strict=True)
+        ]
+        assert [h[0]["tokens"].tolist() for h in found] == expected
+        assert [len(h) for h in found] == [len(h) for h in swept]
+
+
+@pytest.mark.parametrize("flag", ["print_alignment", "score_reference"])
+@pytest.mark.parametrize("dial", [{"keep_bias": 1.0}, {"min_edit_confidence": 0.0}])
+def test_what_the_dial_cannot_serve_is_refused(flag: str, dial: dict[str, float]) -> None:
+    task = correction_task(**dial)
+    with pytest.raises(UserError, match=f"--{flag.replace('_', '-')} does not go with --keep-bias or"):
+        task.build_generator([build(task)], Namespace(**{flag: True}))
+
+
+REFUSED = {
+    "--task text_correction needs the folder that fairseq-preprocess made": {"data": None},
+    "there is no folder /nowhere": {"data": "/nowhere"},
+    "--keep-bias must be a finite number, but is inf": {"keep_bias": float("inf")},
+    r"--min-edit-confidence must be between 0 and 1, but is 1\.5": {"min_edit_confidence": 1.5},
+    """--eval-bleu-args must be JSON, as in {"beam": 5}, but is beam=5""": {"eval_bleu_args": "beam=5"},
+}
+
+
+@pytest.mark.parametrize(("message", "options"), REFUSED.items())
+def test_a_wrong_option_is_refused_by_name(message: str, options: dict[str, Any], tmp_path: Path) -> None:
+    cfg = TextCorrectionConfig(**{"data": str(tmp_path), **options})
+    with pytest.raises(UserError, match=message):
+        TextCorrectionTask.setup_task(cfg)
+
+
+def test_a_model_that_does_not_write_from_left_to_right_is_refused() -> None:
+    task = correction_task()
+    with pytest.raises(UserError, match="such as --arch pbd or transformer, but --arch is transformer_lm"):
+        task.build_model(Namespace(arch="transformer_lm", decoder_layers=1, tokens_per_sample=8, **POSITIONS))
+
+
+def test_a_criterion_of_another_task_is_refused() -> None:
+    task = correction_task()
+    with pytest.raises(UserError, match=f"trains with --criterion {' or '.join(CRITERIONS)}, but it is dual_policy"):
+        task.build_criterion(Namespace(criterion="dual_policy"))
