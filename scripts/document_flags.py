@@ -15,7 +15,7 @@ from typing import Any
 
 from fairseq.tasks.translation import TranslationConfig
 
-from lev_plugins.cli import trace
+from lev_plugins.cli import distill, prepare, trace
 from lev_plugins.cli.main import Command
 from lev_plugins.criterions.dual_policy import DualPolicyConfig
 from lev_plugins.models.levt import LevTConfig
@@ -28,7 +28,11 @@ TABLES: dict[str, tuple[type, set[str]]] = {
     "dual_policy": (DualPolicyConfig, set()),
     "text_editing": (TextEditingConfig, INHERITED),
 }
-COMMANDS: dict[str, Command] = {"lev-plugins trace": trace}
+COMMANDS: dict[str, Command] = {
+    "lev-plugins prepare": prepare,
+    "lev-plugins distill": distill,
+    "lev-plugins trace": trace,
+}
 
 
 def default_of(field: Any) -> str:
@@ -63,12 +67,15 @@ def command_table(command: Command) -> str:
     parser = argparse.ArgumentParser(add_help=False)
     command.add_arguments(parser)
     rows = ["| argument | default | meaning |", "|---|---|---|"]
-    for action in parser._actions:
+    for action in parser._positionals._group_actions + parser._optionals._group_actions:  # not fairseq's, in groups
         value = "" if action.nargs == 0 else action.metavar or ("" if action.choices else action.dest.upper())
         name = " ".join(filter(None, ["/".join(action.option_strings), str(value or "")]))
-        default = "none" if action.default is None else "off" if action.default is False else f"`{action.default}`"
+        default = (
+            "none" if action.default in (None, []) else "off" if action.default is False else f"`{action.default}`"
+        )
         choices = " (" + ", ".join(f"`{choice}`" for choice in action.choices) + ")" if action.choices else ""
-        rows.append(f"| `{name}` | {default} | {action.help}{choices} |")
+        meaning = str(action.help).replace("<", "&lt;")
+        rows.append(f"| `{name}` | {default} | {meaning}{choices} |")
     return "\n".join(rows)
 
 

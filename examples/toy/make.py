@@ -1,13 +1,14 @@
 """Write two toy corpora: ``python examples/toy/make.py FOLDER``.
 
-``*.src`` and ``*.tgt``: translate word by word, leave some out. ``*.noisy`` and ``*.clean``: small letters of which
-some became capitals, and among which some dots got.
+``*.src`` and ``*.tgt``: translate word by word, leave some out; ``*.mt``: drafts of ``*.tgt``, each with one mistake.
+``*.noisy`` and ``*.clean``: small letters of which some became capitals, and among which some dots got.
 """
 
 from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 SIZES = {"train": 5000, "valid": 100, "test": 100}
@@ -33,6 +34,24 @@ def translations(draw: random.Random) -> tuple[str, str]:
     return " ".join(f"w{word}" for word in line), translate(line)
 
 
+def spoil(target: str) -> str:
+    """A word too few, or a wrong one.
+
+    >>> spoil("v7 v8 v23 v24"), spoil("v1 v12")
+    ('v7 v8 v23 v24', 'v1 v9')
+    """
+    words, draw = target.split(), random.Random(target)
+    if words:
+        place = draw.randrange(len(words))
+        words[place : place + 1] = draw.choice([[], [f"v{draw.randrange(WORDS)}"]])
+    return " ".join(words)
+
+
+def drafted(draw: random.Random) -> tuple[str, str, str]:
+    source, target = translations(draw)
+    return source, spoil(target), target
+
+
 def corrections(draw: random.Random) -> tuple[str, str]:
     """
     >>> corrections(random.Random(4))
@@ -46,7 +65,10 @@ def corrections(draw: random.Random) -> tuple[str, str]:
     return " ".join(noisy), " ".join(clean)
 
 
-CORPORA = {("src", "tgt"): translations, ("noisy", "clean"): corrections}
+CORPORA: dict[tuple[str, ...], Callable[[random.Random], tuple[str, ...]]] = {
+    ("src", "mt", "tgt"): drafted,
+    ("noisy", "clean"): corrections,
+}
 
 
 def main(folder: str) -> None:
@@ -54,10 +76,10 @@ def main(folder: str) -> None:
     for split, size in SIZES.items():
         for sides, make in CORPORA.items():
             draw = random.Random(split)
-            both = [make(draw) for _ in range(size)]
+            lines = [make(draw) for _ in range(size)]
             for i, side in enumerate(sides):
                 path = Path(folder) / f"{split}.{side}"
-                path.write_text("".join(f"{pair[i]}\n" for pair in both), encoding="utf-8")
+                path.write_text("".join(f"{line[i]}\n" for line in lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

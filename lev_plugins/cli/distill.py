@@ -36,9 +36,10 @@ from lev_plugins.data.distillation import (
     fingerprint,
     write_targets,
 )
-from lev_plugins.errors import explained, require
+from lev_plugins.errors import UserError, explained, require
 from lev_plugins.files import all_or_nothing, all_or_nothing_folder, require_free
 from lev_plugins.generators.teacher import Teacher
+from lev_plugins.tasks.pairs import whole_pair
 
 NAME = "distill"
 HELP = "replace the targets of a data folder by what a teacher writes; stopped and started again, it goes on"
@@ -57,8 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     result.add_argument("--text", metavar="FILE", type=Path, help="text to write: the targets, a line for a line")
     add("--post-process", choices=PIECES, help="with --text: put words together from their pieces")
     add("--split", default="train", help="what to decode; train stands for train, train1, ... (default: train)")
-    add("-s", "--source-lang", metavar="SUFFIX", help="suffix of the sources (default: as the teacher was trained)")
-    add("-t", "--target-lang", metavar="SUFFIX", help="suffix of the targets (default: as the teacher was trained)")
+    add("-s", "--source-lang", metavar="SUFFIX", help="suffix of the sources (default: that of the teacher's training)")
+    add("-t", "--target-lang", metavar="SUFFIX", help="suffix of the targets (default: that of the teacher's training)")
     for name in SEARCH:
         field = next(field for field in fields(GenerationConfig) if field.name == name)
         flag, meaning = f"--{name.replace('_', '-')}", field.metadata["help"]
@@ -132,18 +133,17 @@ def read_overrides(text: str) -> dict[str, Any]:
 
 
 def languages(args: argparse.Namespace, teacher: Path, overrides: dict[str, Any]) -> tuple[str, str]:
-    """Suffixes of source and target: those given, or else those that the teacher was trained with."""
+    """Suffixes of source and target: those given, or those that the teacher was trained with, or those of the folder.
+
+    fairseq keeps in a checkpoint what it was told, not what it found in the folder.
+    """
     state = checkpoints.load(teacher)
     task = state["cfg"]["task"] if state.get("cfg") else vars(state["args"])
-    found = []
-    for name in ("source_lang", "target_lang"):
-        suffix = getattr(args, name) or overrides.get(name) or task.get(name)
-        require(
-            suffix is not None,
-            f"{teacher} does not say from what to what it translates: give --source-lang and --target-lang",
-        )
-        found.append(suffix)
-    return found[0], found[1]
+    there = whole_pair(str(args.data))
+    if there is None:
+        raise UserError(f"{args.data} holds no pair of binarised texts: lev-plugins prepare makes such a folder")
+    given = [getattr(args, name) or overrides.get(name) or task.get(name) for name in ("source_lang", "target_lang")]
+    return given[0] or there[0], given[1] or there[1]
 
 
 # ---- what the result depends on ----------------------------------------------------------------------------------

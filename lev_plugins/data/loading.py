@@ -21,34 +21,33 @@ from lev_plugins.errors import require
 
 logger = logging.getLogger(__name__)
 
-Sides = tuple[str, str, str]  # suffixes of source, target and draft
-
 
 def load_drafts(
-    pair: LanguagePairDataset, folder: str, split: str, sides: Sides, target: Dictionary, impl: str | None
+    pair: LanguagePairDataset,
+    folder: str,
+    split: str,
+    draft: str,
+    target: str,
+    words: Dictionary,
+    impl: str | None,
 ) -> PrependTokenDataset:
     """One draft for each example of ``pair``, whose sides already begin with <s>.
 
     fairseq strings together the parts train, train1, train2, ... and repeats the first --upsample-primary times; the
     drafts follow it part by part. A part without drafts starts from nothing, but one of them must have some.
+    ``draft`` and ``target`` are suffixes: fairseq-preprocess -s DRAFT -t TARGET --only-source made the files.
     """
     below = pair.src.dataset  # what is under the <s>
     parts, ratios = (below.datasets, below.sample_ratios) if isinstance(below, ConcatDataset) else ([below], [1])
+    check_dictionary(folder, draft, target, words)
     names = [f"{split}{number or ''}" for number in range(len(parts))]
-    check_dictionary(folder, sides, target)
-    found = [load_part(folder, name, sides, target, impl) for name in names]
-    expected = os.path.join(folder, f"{split}.{sides[2]}-{sides[1]}.{sides[2]}.bin")
-    require(any(drafts is not None for drafts in found), f"--draft-lang {sides[2]}: there are no drafts {expected}")
+    prefixes = [os.path.join(folder, f"{name}.{draft}-{target}.{draft}") for name in names]
+    found = [data_utils.load_indexed_dataset(prefix, words, impl) for prefix in prefixes]
+    require(any(part is not None for part in found), f"--draft-lang {draft}: there are no drafts {prefixes[0]}.bin")
     fitted = [
-        fitting(name, drafts, len(part), target.eos()) for name, drafts, part in zip(names, found, parts, strict=True)
+        fitting(name, drafts, len(part), words.eos()) for name, drafts, part in zip(names, found, parts, strict=True)
     ]
-    return PrependTokenDataset(ConcatDataset(fitted, ratios) if len(fitted) > 1 else fitted[0], target.bos())
-
-
-def load_part(folder: str, name: str, sides: Sides, target: Dictionary, impl: str | None) -> FairseqDataset | None:
-    """Under the name that ``fairseq-preprocess -s DRAFT -t TARGET --only-source`` gives them."""
-    _, other, draft = sides
-    return data_utils.load_indexed_dataset(os.path.join(folder, f"{name}.{draft}-{other}.{draft}"), target, impl)
+    return PrependTokenDataset(ConcatDataset(fitted, ratios) if len(fitted) > 1 else fitted[0], words.bos())
 
 
 def fitting(name: str, drafts: FairseqDataset | None, lines: int, eos: int) -> FairseqDataset:
@@ -62,12 +61,12 @@ def fitting(name: str, drafts: FairseqDataset | None, lines: int, eos: int) -> F
     return drafts
 
 
-def check_dictionary(folder: str, sides: Sides, target: Dictionary) -> None:
+def check_dictionary(folder: str, draft: str, target: str, words: Dictionary) -> None:
     """``fairseq-preprocess`` leaves the dictionary of the drafts beside them, ``lev-plugins prepare`` has but one."""
-    path = os.path.join(folder, f"dict.{sides[2]}.txt")
+    path = os.path.join(folder, f"dict.{draft}.txt")
     if os.path.exists(path):
         require(
-            Dictionary.load(path) == target,
-            f"--draft-lang {sides[2]}: the drafts were binarised with {path}, but a draft is in the words of the "
-            f"target, dict.{sides[1]}.txt: use lev-plugins prepare, or fairseq-preprocess with that as --srcdict",
+            Dictionary.load(path) == words,
+            f"--draft-lang {draft}: the drafts were binarised with {path}, but a draft is in the words of the target, "
+            f"dict.{target}.txt: use lev-plugins prepare, or fairseq-preprocess with that as --srcdict",
         )

@@ -1,6 +1,7 @@
 """What the tasks that read binarised sentence pairs have in common."""
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,15 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from lev_plugins.errors import UserError, require
 
 
+def whole_pair(folder: str) -> tuple[str, str] | None:
+    """Source and target of a folder; fairseq takes the first pair it meets, which may be drafts without targets."""
+    for name in sorted(os.listdir(folder)):
+        match = re.fullmatch(r"[^.]+\.([^.-]+)-([^.-]+)\.\2(\.idx)?", name)
+        if match:
+            return match[1], match[2]
+    return None
+
+
 class PairTask(TranslationTask):
     """fairseq's translation task, with errors that come early and say what to do."""
 
@@ -21,6 +31,9 @@ class PairTask(TranslationTask):
     @classmethod
     def setup_task(cls, cfg: Any, **kwargs: Any) -> Any:
         cls.check_config(cfg)
+        if cfg.source_lang is None or cfg.target_lang is None:
+            found = whole_pair(utils.split_paths(cfg.data)[0])
+            cfg.source_lang, cfg.target_lang = found or (cfg.source_lang, cfg.target_lang)
         return super().setup_task(cfg, **kwargs)
 
     @classmethod

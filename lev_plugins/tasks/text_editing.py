@@ -127,8 +127,7 @@ class TextEditingTask(PairTask):
         cfg = self.cfg
         if cfg.draft_lang is None:
             return None
-        sides = (cfg.source_lang, cfg.target_lang, cfg.draft_lang)
-        return load_drafts(pair, path, split, sides, self.tgt_dict, cfg.dataset_impl)
+        return load_drafts(pair, path, split, cfg.draft_lang, cfg.target_lang, self.tgt_dict, cfg.dataset_impl)
 
     def build_generator(
         self, models: list[Any], args: Any, seq_gen_cls: Any = None, extra_gen_cls_kwargs: Any = None, **unused: Any

@@ -37,9 +37,10 @@ def test_user_dir_commands_run_as_printed(checkout: Path) -> None:
     for block in blocks:
         result = run("bash", "-euo", "pipefail", "-c", block, cwd=checkout, timeout=400)
         assert result.code == 0, f"{block}\n{result.both[-3000:]}"
-    for made in ("toy/levt/checkpoint_best.pt", "toy/levt/average.pt", "toy/imported.pt", "toy/two/checkpoint_last.pt"):
-        assert (checkout / made).is_file(), made
-    assert (checkout / "toy/hydra/checkpoint_last.pt").is_file()
+    checkpoints = ("levt/checkpoint_best", "editor/checkpoint_best", "levt/average", "imported", "two/checkpoint_last")
+    for made in (*checkpoints, "hydra/checkpoint_last"):
+        assert (checkout / "toy" / f"{made}.pt").is_file(), made
+    assert (checkout / "toy/distilled/distill.json").is_file()
     assert "100 of 100 sentences" in (checkout / "toy/trace.html").read_text(encoding="utf-8")
 
 

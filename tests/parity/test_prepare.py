@@ -63,6 +63,6 @@ def test_triples_with_given_dictionaries(text: Path, tmp_path: Path) -> None:
     preprocess(text, tmp_path / "theirs", "-s", "en", "-t", "de", *given)
     words = ["-s", "mt", "-t", "de", "--only-source", "--srcdict", tmp_path / "first" / "dict.de.txt"]
     preprocess(text, tmp_path / "drafts", *words)
-    drafts = {name.replace("mt-de", "en-de"): data for name, data in contents(tmp_path / "drafts").items()}
+    drafts = contents(tmp_path / "drafts")
     assert drafts.pop("dict.mt.txt")
     assert contents(tmp_path / "ours") == {**contents(tmp_path / "theirs"), **drafts}

@@ -381,12 +381,17 @@ def test_a_result_that_was_not_made_here(
     assert (tmp_path / "text").read_text() == "mine"
 
 
-def test_a_teacher_that_does_not_say_what_it_translates(
-    data: Path, teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+def test_a_folder_without_data(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    (tmp_path / "data").mkdir()
+    assert run(tmp_path / "data", teacher, "--dest", tmp_path / "new") == 2
+    assert f"{tmp_path}/data holds no pair of binarised texts: lev-plugins prepare makes" in capsys.readouterr().err
+
+
+def test_a_teacher_that_does_not_say_what_it_translates(data: Path, teacher: Path, tmp_path: Path) -> None:
+    """fairseq does not keep the languages that it found in the folder; drafts there are no pair of their own."""
     state = checkpoints.load(teacher)
-    state["cfg"]["task"]["source_lang"] = None
+    state["cfg"]["task"].update(source_lang=None, target_lang=None)
     checkpoints.save(state, tmp_path / "mute.pt")
-    assert run(data, tmp_path / "mute.pt", "--dest", tmp_path / "new") == 2
-    assert "mute.pt does not say from what to what it translates: give --source-lang" in capsys.readouterr().err
-    assert run(data, tmp_path / "mute.pt", "--dest", tmp_path / "new", "--split", "test", "-s", "en") == 0
+    assert run(data, tmp_path / "mute.pt", "--dest", tmp_path / "new", "--split", "test") == 0
+    assert run(data, teacher, "--dest", tmp_path / "same", "--split", "test") == 0
+    assert contents(tmp_path / "new") == contents(tmp_path / "same")

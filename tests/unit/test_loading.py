@@ -10,7 +10,7 @@ from fairseq.data import indexed_dataset
 
 from lev_plugins.data.editing import TextEditingDataset
 from lev_plugins.errors import UserError
-from lev_plugins.tasks.text_editing import TextEditingTask
+from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
 from tests.helpers import BOS, EOS, FIRST_WORD, toy_dictionary, toy_task
 
 WORDS = 200
@@ -120,3 +120,13 @@ def test_upsampling_by_nothing_is_refused(tmp_path: Path, value: int) -> None:
     cfg = toy_task(data=str(tmp_path), upsample_primary=value).cfg
     with pytest.raises(UserError, match=f"--upsample-primary must be at least 1, but is {value}"):
         TextEditingTask.check_config(cfg)
+
+
+def test_drafts_are_not_taken_for_the_source(tmp_path: Path) -> None:
+    """Left out, --source-lang and --target-lang are the pair that has both its sides."""
+    write_part(tmp_path, "train", range(3))
+    for side in ("source", "target"):
+        toy_dictionary(WORDS).save(str(tmp_path / f"dict.{side}.txt"))
+    assert sorted(path.name for path in tmp_path.glob("train*"))[0] == "train.mt-target.mt.bin"
+    task = TextEditingTask.setup_task(TextEditingConfig(data=str(tmp_path)))
+    assert (task.cfg.source_lang, task.cfg.target_lang) == ("source", "target")
