@@ -103,8 +103,10 @@ count_gpus() { # torch is only asked where there is a driver: importing it takes
 
 # ---- running commands --------------------------------------------------------------------------------------------
 
-attended() { # COMMAND...: what stops this shell stops the command too, and at once
-    "$@" &
+attended() { # OUT ERR COMMAND...: what stops this shell stops the command too, and at once
+    local out=$1 err=$2
+    shift 2
+    "$@" >>"$out" 2>>"$err" & # its output alone: what this shell says of a stop goes where it always goes
     local child=$!
     trap "kill $child 2>/dev/null; exit 143" TERM INT HUP
     wait "$child"
@@ -112,14 +114,15 @@ attended() { # COMMAND...: what stops this shell stops the command too, and at o
 }
 
 logged() { # COMMAND...: its output goes to the end of the stage's log
-    if [[ $listing ]]; then show "$@" && echo; else attended "$@" >>"$log" 2>&1; fi
+    if [[ $listing ]]; then show "$@" && echo; else attended "$log" "$log" "$@"; fi
 }
 
 captured() { # FILE COMMAND...: its standard output becomes FILE once it has succeeded
     local file=$1
     shift
     if [[ $listing ]]; then show "$@" && printf '> %q\n' "$file" && return; fi
-    attended "$@" >"$file.part" 2>>"$log"
+    rm -f "$file.part"
+    attended "$file.part" "$log" "$@"
     mv "$file.part" "$file"
 }
 

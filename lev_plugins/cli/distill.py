@@ -180,7 +180,7 @@ def made_before(args: argparse.Namespace, settings: dict[str, Any]) -> bool:
     if not output.exists() or (output.is_dir() and not any(output.iterdir())):
         return False
     require(
-        record.is_file() and json.loads(record.read_text("utf-8"))["settings"] == settings,
+        record.is_file() and json.loads(record.read_text("utf-8")).get("settings") == settings,
         f"{output} is there, and was not made from this data by this teacher with these flags: name another "
         f"{'--dest' if args.dest else '--text'}",
     )
