@@ -21,6 +21,8 @@ from lev_plugins.criterions.dual_policy import DualPolicyConfig
 from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
 from lev_plugins.models.levt import LevTConfig
 from lev_plugins.models.pbd import PBDConfig
+from lev_plugins.scoring.rouge import RougeConfig
+from lev_plugins.scoring.ter import TerConfig
 from lev_plugins.tasks.text_correction import TextCorrectionConfig
 from lev_plugins.tasks.text_editing import TextEditingConfig
 
@@ -33,6 +35,8 @@ TABLES: dict[str, tuple[type, set[str]]] = {
     "text_correction": (TextCorrectionConfig, INHERITED),
     "dual_policy": (DualPolicyConfig, set()),
     "text_editing": (TextEditingConfig, INHERITED),
+    "ter": (TerConfig, set()),
+    "rouge": (RougeConfig, set()),
 }
 COMMANDS: dict[str, Command] = {
     "lev-plugins prepare": prepare,

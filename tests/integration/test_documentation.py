@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from fairseq.criterions import CRITERION_REGISTRY
 from fairseq.models import ARCH_MODEL_REGISTRY
+from fairseq.scoring import SCORER_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
 
 import lev_plugins  # noqa: F401  registers
@@ -50,11 +51,11 @@ def test_flag_tables_are_up_to_date() -> None:
 
 def test_every_registered_name_is_on_the_page() -> None:
     page = (ROOT / "user_dir.md").read_text(encoding="utf-8")
-    registries = (TASK_REGISTRY, ARCH_MODEL_REGISTRY, CRITERION_REGISTRY)
+    registries = (TASK_REGISTRY, ARCH_MODEL_REGISTRY, CRITERION_REGISTRY, SCORER_REGISTRY)
     ours = [
         name for registry in registries for name, cls in registry.items() if cls.__module__.startswith("lev_plugins")
     ]
-    assert {"text_editing", "levt", "levt_tiny", "dual_policy"} <= set(ours)
+    assert {"text_editing", "levt", "levt_tiny", "dual_policy", "ter"} <= set(ours)
     assert [name for name in ours if f"`{name}`" not in page] == []
 
 
