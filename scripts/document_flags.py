@@ -24,6 +24,8 @@ from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
 from lev_plugins.models.gated import GateConfig
 from lev_plugins.models.levt import LevTConfig
 from lev_plugins.models.pbd import PBDConfig
+from lev_plugins.scoring.rouge import RougeConfig
+from lev_plugins.scoring.ter import TerConfig
 from lev_plugins.tasks.text_correction import TextCorrectionConfig
 from lev_plugins.tasks.text_editing import TextEditingConfig
 
@@ -45,6 +47,8 @@ TABLES: dict[str, tuple[type, set[str]]] = {
     "gates": (GateConfig, set()),
     "pretrained": (PretrainedConfig, names(GateConfig)),
     "gated_bert": (GatedBertConfig, names(PretrainedConfig)),
+    "ter": (TerConfig, set()),
+    "rouge": (RougeConfig, set()),
 }
 COMMANDS: dict[str, Command] = {
     "lev-plugins prepare": prepare,

@@ -86,15 +86,10 @@ def bleu(hypotheses: list[str], references: list[str], tokenize: str) -> tuple[d
 
 
 def rouge(hypotheses: list[str], references: list[str]) -> tuple[dict[str, float], str]:
-    try:
-        scorers = importlib.import_module("rouge_score.rouge_scorer")
-    except ImportError as error:
-        raise ReportError("--metric rouge needs the package rouge-score: pip install rouge-score") from error
-    kinds = {"ROUGE-1": "rouge1", "ROUGE-2": "rouge2", "ROUGE-L": "rougeL"}
-    scorer = scorers.RougeScorer(list(kinds.values()), use_stemmer=True)
-    pairs = [scorer.score(reference, hypothesis) for reference, hypothesis in zip(references, hypotheses, strict=True)]
-    means = {name: 100 * sum(pair[kind].fmeasure for pair in pairs) / len(pairs) for name, kind in kinds.items()}
-    return {name: round(mean, 2) for name, mean in means.items()}, "rouge-score, mean F1 over sentences, with stemming"
+    scoring = importlib.import_module("lev_plugins.scoring.rouge")
+    kinds = scoring.KINDS.items()
+    found = {title: scoring.evaluate(references, hypotheses, kind) for kind, title in kinds}
+    return {title: round(100 * one.score, 2) for title, one in found.items()}, found["ROUGE-L"].signature
 
 
 # ---- reading logs --------------------------------------------------------------------------------------------------

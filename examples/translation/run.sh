@@ -45,7 +45,7 @@ valid-every      500     ... updates from one scoring of the validation set (and
 max-iter         10      ... the most iterations of decoding after the first
 gamma            2       ... subtracted from the log-probability of inserting nothing (section 3.3 of the paper)
 also-oracle      no      train a second LevT on the original targets
-metric           bleu    what the test is scored by: bleu, or rouge (pip install rouge-score)
+metric           bleu    what the test is scored by: bleu, or rouge
 bleu-tokenize    none    sacrebleu's --tokenize: none for text that is tokenized already, 13a for other text
 segment          -       command that output and reference go through before scoring, such as 'kytea -notags'
 seed             1       random seed

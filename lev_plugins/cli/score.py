@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -61,11 +60,11 @@ def score_gleu(args: argparse.Namespace, lines: int) -> Score:
     return lambda texts: gleu.evaluate(sources, references, texts)
 
 
-def plain(evaluate: Callable[..., Evaluation], **flags: Callable[[argparse.Namespace], Any]) -> Prepare:
-    """For a metric that wants nothing but references; ``flags`` are its options, read off the command line."""
+def plain(evaluate: Callable[..., Evaluation], *options: str) -> Prepare:
+    """For a metric that wants nothing but references; its options are called as on the command line."""
 
     def prepare(args: argparse.Namespace, lines: int) -> Score:
-        return partial(evaluate, read_references(args, lines), **{name: read(args) for name, read in flags.items()})
+        return partial(evaluate, read_references(args, lines), **{name: vars(args)[name] for name in options})
 
     return prepare
 
@@ -78,26 +77,10 @@ METRICS: dict[str, tuple[str, Prepare]] = {
     "exact": ("share of lines that are their reference", plain(exact_match.evaluate)),
     "ter": (
         "translation edit rate by sacrebleu, with case; lower is better",
-        plain(
-            ter.evaluate,
-            normalized=attrgetter("normalized"),
-            no_punct=attrgetter("no_punct"),
-            asian_support=attrgetter("asian_support"),
-        ),
+        plain(ter.evaluate, "normalized", "no_punct", "asian_support"),
     ),
-    "rouge": (
-        "ROUGE F1 by rouge-score",
-        plain(
-            rouge.evaluate,
-            kind=attrgetter("kind"),
-            stem=lambda args: not args.no_stemming,
-            tokenize=attrgetter("tokenize"),
-        ),
-    ),
-    "bleu": (
-        "BLEU by sacrebleu",
-        plain(bleu.evaluate, tokenize=attrgetter("tokenize"), lowercase=attrgetter("lowercase")),
-    ),
+    "rouge": ("ROUGE F1 by rouge-score", plain(rouge.evaluate, "kind", "stem", "tokenize")),
+    "bleu": ("BLEU by sacrebleu", plain(bleu.evaluate, "tokenize", "lowercase")),
 }
 
 
@@ -129,7 +112,9 @@ def add_own_flags(name: str, metric: argparse.ArgumentParser) -> None:
         metric.add_argument("--asian-support", action="store_true", help="with these two: Chinese and Japanese as well")
     elif name == "rouge":
         metric.add_argument("--kind", choices=list(rouge.KINDS), default="rougeL", help="which is the score")
-        metric.add_argument("--no-stemming", action="store_true", help="match words as they are, not their stems")
+        metric.add_argument(
+            "--no-stemming", action="store_false", dest="stem", help="match words as they are, not their stems"
+        )
         metric.add_argument(
             "--tokenize", choices=rouge.TOKENIZERS, default="english", help="space: for other languages than English"
         )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from sacrebleu.metrics import BLEU
 
-from lev_plugins.errors import require
+from lev_plugins.errors import UserError, require
 from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives
 
 ORDER = 4
@@ -28,7 +28,10 @@ def corpus_bleu(references: References, texts: Sequence[str], tokenize: str = "1
 def evaluate(references: References, texts: Sequence[str], tokenize: str = "13a", lowercase: bool = False) -> Additive:
     require(tokenize in BLEU.TOKENIZERS, f"BLEU is tokenised by one of {', '.join(BLEU.TOKENIZERS)}, not {tokenize}")
     chosen = alternatives(references, texts)
-    metric = BLEU(tokenize=tokenize, lowercase=lowercase, effective_order=True, force=True)
+    try:
+        metric = BLEU(tokenize=tokenize, lowercase=lowercase, effective_order=True, force=True)
+    except (ImportError, RuntimeError) as error:  # some tokenisers want packages of their own, and say which
+        raise UserError(f"BLEU cannot be tokenised by {tokenize}: {error}") from error
     scores = [metric.sentence_score(text, entry) for entry, text in zip(chosen, texts, strict=True)]
     rows = np.array([[*score.counts, *score.totals, score.sys_len, score.ref_len] for score in scores])
     length, reference_length = rows.sum(0)[-2:].tolist()

@@ -5,8 +5,6 @@ one of the best F1 counts. That suits English only: ``tokenize="space"`` takes t
 word has no pairs, so its ROUGE-2 is 0. An empty text for an empty reference is a match, 1; rouge-score says 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache

@@ -4,8 +4,6 @@ Case counts, unlike in sacrebleu's default. Words are what white space separates
 Of several references, the edits are those to the nearest and the length is the mean, as in sacrebleu.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,8 @@
 """Scores of the validation set while a model is trained.
 
 A batch gives the sums of its statistics to fairseq's log, as plain numbers, which fairseq adds up over batches and
-processes; the formula is applied to the sums. So a score does not depend on how sentences are batched.
+processes; the formula is applied to the sums. So a score does not depend on how sentences are batched. A log has all of
+them in per cent, as it has BLEU.
 """
 
 from __future__ import annotations
@@ -19,14 +20,19 @@ from lev_plugins.scoring.evaluation import Additive, Formula, share
 
 Evaluate = Callable[[Sequence[str], Sequence[str]], Additive]
 
+
+def percent(formula: Formula) -> Formula:
+    return lambda sums: 100 * formula(sums)
+
+
 METRICS: dict[str, tuple[Evaluate, Formula]] = {
     "bleu": (bleu.evaluate, bleu.formula),
     "ter": (ter.evaluate, ter.formula),
-    **{kind: (partial(rouge.evaluate, kind=kind), rouge.mean) for kind in rouge.KINDS},
-    "wrr": (wrr.evaluate, share),
-    "exact_match": (exact_match.evaluate, share),
+    **{kind: (partial(rouge.evaluate, kind=kind), percent(rouge.mean)) for kind in rouge.KINDS},
+    "wrr": (wrr.evaluate, percent(share)),
+    "exact_match": (exact_match.evaluate, percent(share)),
 }
-DIGITS = 4
+DIGITS = 2
 
 
 def parse_names(text: str | None) -> list[str]:

@@ -6,6 +6,7 @@ import json
 import random
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +229,12 @@ def test_bad_input(
     (folder / "empty").write_text("", encoding="utf-8")
     (folder / "latin").write_bytes("a\nä\nb\n".encode("latin-1"))
     assert message in refuse(*arguments)
+
+
+@pytest.mark.skipif(find_spec("MeCab") is not None, reason="MeCab is installed here")
+def test_a_tokeniser_is_missing(refuse: Refuse) -> None:
+    message = refuse("bleu", "system", "reference", "--tokenize", "ja-mecab")
+    assert message.startswith("BLEU cannot be tokenised by ja-mecab: ") and "pip install" in message
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from fairseq import options
 from fairseq.logging import metrics
 from fairseq.scoring import build_scorer
 from hypothesis import given, settings
@@ -69,6 +70,24 @@ def test_a_scorer_by_its_name_alone() -> None:
         found = build_scorer(name, None)
         found.add_string("a b", "a b")
         assert found.score() == (0 if name == "ter" else 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "field", "value"),
+    [
+        ("ter", ["--ter-normalized"], "ter_normalized", True),
+        ("ter", [], "ter_no_punct", False),
+        ("rouge", ["--rouge-kind", "rouge1"], "rouge_kind", "rouge1"),
+        ("rouge", [], "rouge_tokenize", "english"),
+        ("wrr", [], "scoring", "wrr"),
+        ("exact_match", [], "scoring", "exact_match"),
+    ],
+)
+def test_flags_reach_fairseqs_command_line(name: str, flags: list[str], field: str, value: Any) -> None:
+    args = options.parse_args_and_arch(
+        options.get_generation_parser(), ["data", "--path", "x", "--task", "text_editing", "--scoring", name, *flags]
+    )
+    assert getattr(args, field) == value
 
 
 # ---- doing nothing ---------------------------------------------------------------------------------------------------
@@ -156,11 +175,11 @@ def test_validation_scores_are_those_of_the_whole_set(pairs: list[tuple[str, str
     expected = {
         "bleu": corpus_bleu(references, texts),
         "ter": translation_edit_rate(references, texts),
-        "wrr": word_recognition_rate(references, texts),
-        "exact_match": exact_match_rate(references, texts),
-        **{kind: rouge_f1(references, texts, kind) for kind in ("rouge1", "rouge2", "rougeL")},
+        "wrr": 100 * word_recognition_rate(references, texts),
+        "exact_match": 100 * exact_match_rate(references, texts),
+        **{kind: 100 * rouge_f1(references, texts, kind) for kind in ("rouge1", "rouge2", "rougeL")},
     }
-    assert logged(ValidationScores(NAMES), batches) == pytest.approx(expected, abs=1e-4)
+    assert logged(ValidationScores(NAMES), batches) == pytest.approx(expected, abs=0.0051)
 
 
 def test_processes_add_up() -> None:
@@ -176,7 +195,7 @@ def test_processes_add_up() -> None:
 
 def test_a_model_that_writes_nothing_has_scores() -> None:
     found = logged(ValidationScores(NAMES), [(["a b", ""], ["", ""])])
-    assert found == {"bleu": 0, "ter": 100, "rouge1": 0.5, "rouge2": 0.5, "rougeL": 0.5, "wrr": 0, "exact_match": 0.5}
+    assert found == {"bleu": 0, "ter": 100, "rouge1": 50, "rouge2": 50, "rougeL": 50, "wrr": 0, "exact_match": 50}
 
 
 def test_names_of_metrics() -> None:
