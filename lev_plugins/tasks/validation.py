@@ -21,9 +21,9 @@ class ScoredConfig(TranslationConfig):
     eval_metrics: Optional[str] = field(
         default=None,
         metadata={
-            "help": "scores of the validation set beside BLEU, in per cent, each good for --best-checkpoint-metric: ter, "
-            "rouge1, rouge2, rougeL, wrr, exact_match, with commas between; implies --eval-bleu, whose flags say how to "
-            "decode"
+            "help": "scores of the validation set beside BLEU, in per cent, each good for --best-checkpoint-metric: "
+            "ter, rouge1, rouge2, rougeL, wrr, exact_match, with commas between; implies --eval-bleu, whose flags "
+            "say how to decode"
         },
     )
 

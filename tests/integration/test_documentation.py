@@ -23,8 +23,6 @@ from lev_plugins.cli import confusions, noise
 from lev_plugins.cli.main import Command
 from lev_plugins.data.corruption import KINDS
 from lev_plugins.data.corruption.layouts import known_layouts
-
-
 from tests import pretrained
 from tests.integration.commands import ROOT, run, succeed
 
@@ -53,7 +51,14 @@ def test_user_dir_commands_run_as_printed(checkout: Path) -> None:
             continue
         result = run("bash", "-euo", "pipefail", "-c", block, cwd=checkout, timeout=400)
         assert result.code == 0, f"{block}\n{result.both[-3000:]}"
-    checkpoints = ("levt/checkpoint_best", "editor/checkpoint_best", "pbd/checkpoint_best", "levt/average", "imported", "two/checkpoint_last")
+    checkpoints = (
+        "levt/checkpoint_best",
+        "editor/checkpoint_best",
+        "pbd/checkpoint_best",
+        "levt/average",
+        "imported",
+        "two/checkpoint_last",
+    )
     for made in (*checkpoints, "hydra/checkpoint_last"):
         assert (checkout / "toy" / f"{made}.pt").is_file(), made
     assert (checkout / "toy/distilled/distill.json").is_file()
