@@ -302,7 +302,7 @@ def embed(backbone: Any, tokens: Tensor | int) -> Tensor:
 
 
 class GatedModel(FairseqEncoderDecoderModel):
-    """Any encoder and decoder of fairseq's usual make, gated.
+    """Any encoder and decoder of fairseq's whose last states can be had (``extract_features``), gated.
 
     ``model(src_tokens, src_lengths, prev_output_tokens)[1]["gates"]`` are the GateProbabilities of a batch.
     """
@@ -317,6 +317,10 @@ class GatedModel(FairseqEncoderDecoderModel):
 
 
 def check_decoder(decoder: Any, names: list[str], mix: str) -> None:
+    require(
+        type(decoder).extract_features is not FairseqIncrementalDecoder.extract_features,
+        f"gates work on a decoder's last states, but {type(decoder).__name__} has no extract_features",
+    )
     require(
         not names or decoder.adaptive_softmax is None,
         "--gates copy, generate and skip need scores of all words, which --adaptive-softmax-cutoff does not give: "

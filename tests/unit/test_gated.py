@@ -287,8 +287,7 @@ def test_widths_may_differ(mix: str) -> None:
     assert model(source, lengths(source), read)[0].isfinite().all()
 
 
-def test_gates_on_another_fairseq_model() -> None:
-    """Light convolutions cache other things, and forget the source tokens when put in a new order."""
+def test_a_backbone_that_keeps_its_states_to_itself_is_refused() -> None:
     torch.manual_seed(1)
     kinds = {f"{side}_conv_type": "lightweight" for side in ("encoder", "decoder")}
     args = toy_args("", encoder_conv_dim=16, decoder_conv_dim=16, weight_softmax=True, **kinds)
@@ -296,12 +295,5 @@ def test_gates_on_another_fairseq_model() -> None:
     lightconv_architecture(args)
     task = SimpleNamespace(source_dictionary=toy_dictionary(), target_dictionary=toy_dictionary())
     backbone = LightConvModel.build_model(args, task)
-    backbone.decoder.output_embed_dim = 16
-    model = GatedModel(backbone.encoder, backbone.decoder, ",".join(GATES), "probability", "source").eval()
-    source, read = source_and_target()
-    encoder_out, state = model.encoder(source, lengths(source)), {}
-    at_once = model.decoder(read, encoder_out)[0]
-    for i in range(2):
-        step = model.decoder(read[:, : i + 1], encoder_out, state)[0]
-        assert (step[:, 0] - at_once[:, i]).abs().max() < 1e-5
-    model.encoder.reorder_encoder_out(encoder_out, torch.tensor([2, 0]))
+    with pytest.raises(UserError, match="LightConvDecoder has no extract_features"):
+        GatedModel(backbone.encoder, backbone.decoder, ",".join(GATES), "probability", "source")
