@@ -12,18 +12,20 @@ test             test    name of the test files in that folder
 source           en      suffix of the source files
 target           de      suffix of the target files
 draft            -       suffix of the drafts; without it a weak system, trained on half of the text, drafts the other half
+translation      -       --out of examples/translation for these languages (joint pieces): its LevT is the translator, and none is trained
 out              -       folder for everything that is made; run again with the same one to go on after a stop
 vocab            6000    sentencepiece: number of pieces
 tokens           2048    tokens in a batch
-layers           2       blocks of every encoder and decoder
+layers           4       blocks of every encoder and decoder
 width            128     model width
 ffn              256     feed-forward width
 heads            4       attention heads
-dropout          0.1     dropout
-lr               0.003   peak learning rate; it falls to zero in a straight line
+dropout          0.1     dropout of the LevTs
+ar-dropout       0.3     dropout of the autoregressive post-editor, which overfits sooner
+lr               0.002   peak learning rate; it falls to zero in a straight line
 warmup           300     updates until then
 updates          4000    updates of each system that is trained from scratch
-finetune-updates 2000    updates of the fine-tuning
+finetune-updates 3000    updates of the fine-tuning
 finetune-lr      0.001   its peak learning rate
 alpha            0.5     --rollin-alpha
 beta             0.5     --rollin-beta
@@ -46,6 +48,8 @@ check_flags() {
     need_gpus
     [[ ${opt[dry-run]} ]] && return
     [[ -d ${opt[text]} ]] || die "--text ${opt[text]}: there is no such folder"
+    [[ -z ${opt[translation]} || -f ${opt[translation]%/}/levt/.done ]] ||
+        die "--translation ${opt[translation]}: there is no finished run of examples/translation"
     need_fairseq
 }
 
@@ -56,6 +60,7 @@ texts_of_texts() {
     for split in train valid "${opt[test]}"; do
         for suffix in "$source" "$target" ${opt[draft]}; do cat "${opt[text]}/$split.$suffix"; done
     done
+    [[ -z $ready ]] || cat "$translator"
 }
 
 do_texts() { # train, valid, test; without drafts, the first half of train is `weak`, the second `train`
@@ -69,9 +74,20 @@ plugins() {
     logged python -m lev_plugins "$@"
 }
 
+pieces() { # how the first text is cut
+    if [[ $ready ]]; then
+        echo --sentencepiece-model "$ready/pieces/pieces.$source-$target.model" \
+            --srcdict "$ready/binarise/data/dict.$source.txt"
+    else
+        echo --learn-sentencepiece "${opt[vocab]}"
+    fi
+}
+
 do_weak_data() {
+    local pieces
+    read -ra pieces < <(pieces)
     plugins prepare -s "$source" -t "$target" --train-prefix "$out/texts/weak" --valid-prefix "$out/texts/valid" \
-        --test-prefix "$out/texts/train" "$out/texts/valid" "$out/texts/test" --learn-sentencepiece "${opt[vocab]}" \
+        --test-prefix "$out/texts/train" "$out/texts/valid" "$out/texts/test" "${pieces[@]}" \
         --joined-dictionary --dest "$out/weak_data/data"
 }
 
@@ -102,7 +118,8 @@ do_drafts() { # what the weak system makes of the other half, of valid and of te
 }
 
 do_triples() {
-    local from=$out/texts pieces=(--learn-sentencepiece "${opt[vocab]}")
+    local from=$out/texts pieces
+    read -ra pieces < <(pieces)
     [[ ${opt[draft]} ]] || {
         from=$out/drafts
         pieces=(--sentencepiece-model "$out/weak_data/data/sentencepiece.model"
@@ -114,15 +131,24 @@ do_triples() {
 
 # ---- the systems -------------------------------------------------------------------------------------------------
 
-train_editor() { # FOLDER UPDATES LR FLAGS...
-    local folder=$1 updates=$2 lr=$3 model=() side
-    shift 3
+shape() { # flags, a line each
+    local side
     for side in encoder decoder; do
-        model+=("--$side-layers" "${opt[layers]}" "--$side-embed-dim" "${opt[width]}" "--$side-ffn-embed-dim" "${opt[ffn]}")
-        model+=("--$side-attention-heads" "${opt[heads]}" "--$side-normalize-before")
+        echo "--$side-layers ${opt[layers]} --$side-embed-dim ${opt[width]} --$side-ffn-embed-dim ${opt[ffn]}"
+        echo "--$side-attention-heads ${opt[heads]} --$side-normalize-before"
     done
-    train "$out/triples/data" "$folder" "$lr" --task text_editing "${model[@]}" --share-all-embeddings \
-        --dropout "${opt[dropout]}" --lr-scheduler polynomial_decay --warmup-updates "${opt[warmup]}" \
+}
+
+shape_of_translator() {
+    if [[ $ready && ! ${opt[dry-run]} ]]; then python "$here/shape.py" "$translator"; else shape; fi
+}
+
+train_editor() { # FOLDER UPDATES LR SHAPE FLAGS...
+    local folder=$1 updates=$2 lr=$3 shape
+    read -ra shape -d '' <<<"$4" || true
+    shift 4
+    train "$out/triples/data" "$folder" "$lr" --task text_editing "${shape[@]}" --share-all-embeddings \
+        --lr-scheduler polynomial_decay --warmup-updates "${opt[warmup]}" \
         --max-update "$updates" --total-num-update "$updates" \
         --eval-bleu --eval-bleu-remove-bpe sentencepiece --eval-tokenized-bleu --best-checkpoint-metric bleu \
         --maximize-best-checkpoint-metric --no-epoch-checkpoints --validate-interval 1000000 \
@@ -131,50 +157,61 @@ train_editor() { # FOLDER UPDATES LR FLAGS...
 }
 
 levt() {
-    echo --arch levt --criterion dual_policy --rollin-alpha "${opt[alpha]}" --rollin-beta "${opt[beta]}"
+    echo --arch levt --criterion dual_policy --dropout "${opt[dropout]}" --rollin-alpha "${opt[alpha]}" --rollin-beta "${opt[beta]}"
 }
 
 do_autoregressive() {
-    train_editor "$out/autoregressive" "${opt[updates]}" "${opt[lr]}" --draft-lang "$draft" \
-        --arch post_edit_transformer --criterion label_smoothed_cross_entropy --eval-bleu-args '{"beam": 1}'
+    train_editor "$out/autoregressive" "${opt[updates]}" "${opt[lr]}" "$(shape)" --draft-lang "$draft" \
+        --arch post_edit_transformer --dropout "${opt[ar-dropout]}" --criterion label_smoothed_cross_entropy --eval-bleu-args '{"beam": 1}'
 }
 
 do_scratch() {
-    train_editor "$out/scratch" "${opt[updates]}" "${opt[lr]}" --draft-lang "$draft" $(levt)
+    train_editor "$out/scratch" "${opt[updates]}" "${opt[lr]}" "$(shape)" --draft-lang "$draft" $(levt)
 }
 
 do_translator() { # sees no draft
-    train_editor "$out/translator" "${opt[updates]}" "${opt[lr]}" $(levt)
+    train_editor "$out/translator" "${opt[updates]}" "${opt[lr]}" "$(shape)" $(levt)
 }
 
 do_finetuned() {
-    train_editor "$out/finetuned" "${opt[finetune-updates]}" "${opt[finetune-lr]}" --draft-lang "$draft" $(levt) \
-        --finetune-from-model "$out/translator/checkpoint_best.pt"
+    train_editor "$out/finetuned" "${opt[finetune-updates]}" "${opt[finetune-lr]}" "$(shape_of_translator)" \
+        --draft-lang "$draft" $(levt) --finetune-from-model "$translator"
 }
 
-decode() { # TEST MODEL FLAGS...
-    local test=$1 model=$2
+decode() { # TEST CHECKPOINT FLAGS...
+    local test=$1 checkpoint=$2
     shift 2
     captured "$out/$test/test.out" "${with_threads[@]}" fairseq-generate "$out/triples/data" --user-dir "$root/lev_plugins" \
-        --task text_editing -s "$source" -t "$target" --path "$out/$model/checkpoint_best.pt" --gen-subset test \
+        -s "$source" -t "$target" --path "$checkpoint" --gen-subset test \
         --max-tokens 4000 --required-batch-size-multiple 1 --remove-bpe sentencepiece --no-progress-bar "${device[@]}" "$@"
 }
 
-refine() { # TEST MODEL FLAGS...
-    decode "$@" --print-step --iter-decode-max-iter "${opt[max-iter]}"
+refine() { # TEST CHECKPOINT FLAGS...
+    decode "$@" --task text_editing --print-step --iter-decode-max-iter "${opt[max-iter]}"
 }
 
-do_test_autoregressive() { decode test_autoregressive autoregressive --draft-lang "$draft" --beam "${opt[beam]}"; }
-do_test_scratch() { refine test_scratch scratch --draft-lang "$draft"; }
-do_test_zero_shot() { refine test_zero_shot translator --draft-lang "$draft"; }
-do_test_finetuned() { refine test_finetuned finetuned --draft-lang "$draft"; }
+best() { # TRAINING
+    echo "$out/$1/checkpoint_best.pt"
+}
+
+do_test_autoregressive() {
+    decode test_autoregressive "$(best autoregressive)" --task text_editing --draft-lang "$draft" --beam "${opt[beam]}"
+}
+
+do_test_teacher() { # the autoregressive translator that the LevT of --translation learned from, which sees no draft
+    decode test_teacher "$ready/average/teacher.pt" --task translation --beam "${opt[beam]}" --max-len-a 1.2 --max-len-b 10
+}
+
+do_test_scratch() { refine test_scratch "$(best scratch)" --draft-lang "$draft"; }
+do_test_zero_shot() { refine test_zero_shot "$translator" --draft-lang "$draft"; }
+do_test_finetuned() { refine test_finetuned "$(best finetuned)" --draft-lang "$draft"; }
 
 # The oracle's hand on the wheel (Figure 5): the translator without drafts, the fine-tuned editor with them
-do_test_translator() { refine test_translator translator; }
-do_test_translator_delete() { refine test_translator_delete translator --oracle delete; }
-do_test_translator_both() { refine test_translator_both translator --oracle delete+placeholder; }
-do_test_finetuned_delete() { refine test_finetuned_delete finetuned --draft-lang "$draft" --oracle delete; }
-do_test_finetuned_both() { refine test_finetuned_both finetuned --draft-lang "$draft" --oracle delete+placeholder; }
+do_test_translator() { refine test_translator "$translator"; }
+do_test_translator_delete() { refine test_translator_delete "$translator" --oracle delete; }
+do_test_translator_both() { refine test_translator_both "$translator" --oracle delete+placeholder; }
+do_test_finetuned_delete() { refine test_finetuned_delete "$(best finetuned)" --draft-lang "$draft" --oracle delete; }
+do_test_finetuned_both() { refine test_finetuned_both "$(best finetuned)" --draft-lang "$draft" --oracle delete+placeholder; }
 
 do_report() {
     local texts=$out/drafts
@@ -192,20 +229,23 @@ run_stages() {
         stage drafts weak texts
     }
     stage triples "$drafted"
-    for name in autoregressive scratch translator; do stage "$name" triples; done
-    stage finetuned translator
-    for name in autoregressive scratch translator finetuned; do stage "test_$name" "$name"; done
-    stage test_zero_shot translator
-    for name in translator finetuned; do
-        stage "test_${name}_delete" "$name"
-        stage "test_${name}_both" "$name"
-    done
+    local made=translator
+    if [[ $ready ]]; then made=triples; else stage translator triples; fi
+    for name in autoregressive scratch; do stage "$name" triples; done
+    stage finetuned "$made"
+    for name in autoregressive scratch finetuned; do stage "test_$name" "$name"; done
+    for name in translator zero_shot translator_delete translator_both; do stage "test_$name" "$made"; done
+    for name in delete both; do stage "test_finetuned_$name" finetuned; done
+    [[ -z $ready ]] || stage test_teacher triples
     [[ ${opt[dry-run]} ]] || rm -rf "$out/report" # seconds of work: always made from all that is there
     stage report
 }
 
 prepare() {
     source=${opt[source]} target=${opt[target]} draft=${opt[draft]:-draft} out=${opt[out]%/}
+    ready=${opt[translation]%/}
+    translator=${ready:+$ready/levt}
+    translator=${translator:-$out/translator}/checkpoint_best.pt
     gpus=$(count_gpus)
     device=(--cpu) with_threads=(env "OMP_NUM_THREADS=${opt[threads]}")
     if ((gpus)); then device=() with_threads=(); fi
