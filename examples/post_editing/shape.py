@@ -1,6 +1,6 @@
 """The flags of fairseq-train that give a LevT the shape of a checkpoint's, a line each.
 
-    python shape.py OUT/levt/checkpoint_best.pt
+python shape.py OUT/levt/checkpoint_best.pt
 """
 
 from __future__ import annotations
