@@ -199,3 +199,15 @@ at_exit() {
     fi
     exit "$status"
 }
+
+# ---- all of it ---------------------------------------------------------------------------------------------------
+
+main() { # the flags of the command line; the script also defines check_flags, prepare and run_stages
+    read_flags "$@"
+    check_flags
+    prepare
+    trap at_exit EXIT
+    trap 'exit 143' TERM INT HUP
+    run_stages
+    [[ ${opt[dry-run]} ]] || cat "$out/report.md"
+}

@@ -259,14 +259,4 @@ prepare() {
     levt_lengths=(--max-source-positions $((opt[longest] + 1)) --max-target-positions $((opt[longest] + 1)))
 }
 
-main() {
-    read_flags "$@"
-    check_flags
-    prepare
-    trap at_exit EXIT
-    trap 'exit 143' TERM INT HUP
-    run_stages
-    [[ ${opt[dry-run]} ]] || cat "$out/report.md"
-}
-
 main "$@"; exit # on one line: bash reads on after a command, and this file may have changed by then

@@ -65,6 +65,14 @@ def test_user_dir_commands_run_as_printed(checkout: Path) -> None:
     assert "100 of 100 sentences" in (checkout / "toy/trace.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("page", ["user_dir.md", "README.md", "CHANGELOG.md", "bench/README.md"])
+def test_nothing_is_told_twice(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ .*", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    assert [heading for heading in headings if headings.count(heading) > 1] == []
+    assert not re.search(r"^(<{7}|>{7}|={7})", text, re.MULTILINE)
+
+
 def test_flag_tables_are_up_to_date() -> None:
     succeed(sys.executable, ROOT / "scripts" / "document_flags.py", "--check")
 
