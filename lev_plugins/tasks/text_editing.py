@@ -6,7 +6,7 @@ from typing import Any, Optional
 
 import torch
 from fairseq import utils
-from fairseq.data import LanguagePairDataset, PrependTokenDataset
+from fairseq.data import FairseqDataset, LanguagePairDataset
 from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.tasks import register_task
@@ -157,7 +157,7 @@ class TextEditingTask(ScoredTask):
             teacher_forcing=self.autoregressive,
         )
 
-    def _load_drafts(self, pair: LanguagePairDataset, path: str, split: str) -> PrependTokenDataset | None:
+    def _load_drafts(self, pair: LanguagePairDataset, path: str, split: str) -> FairseqDataset | None:
         cfg = self.cfg
         if cfg.draft_lang is None:
             return None
@@ -240,8 +240,11 @@ class TextEditingTask(ScoredTask):
             self.cfg.left_pad_source,
         )
         if draft is not None:
+            net_input = {"src_tokens": source}
+        draft = sample.get("packed_draft", draft)
+        if draft is not None:
             tokens, requests = drafts.unpack(draft)
-            sample = {**sample, "net_input": {"src_tokens": source, "draft": tokens, "requests": requests}}
+            sample = {**sample, "net_input": {**net_input, "draft": tokens, "requests": requests}}
         if self.untokenisers and sample.get("target") is not None and "draft" in sample["net_input"]:
             do_nothing.remember(self._draft_texts(sample["net_input"]["draft"]))
         with torch.no_grad():
@@ -252,16 +255,12 @@ class TextEditingTask(ScoredTask):
         rows, lengths = [], []
         for line in lines:
             source, draft = drafts.split_line(line)
-            row = self.src_dict.encode_line(encode_fn(source), add_if_not_exist=False).long()
+            row = self.src_dict.encode_line(encode_fn(source.strip()), add_if_not_exist=False).long()
             lengths.append(row.numel() + 1)  # <s>
             if draft is not None:
-                row = torch.cat([row, self.pack_draft(*marks.tokenize(draft, encode_fn))])
+                row = torch.cat([row, drafts.pack_words(self.tgt_dict, *marks.tokenize(draft, encode_fn))])
             rows.append(row)
         return rows, lengths
-
-    def pack_draft(self, words: list[str], requests: list[int]) -> torch.Tensor:
-        ids = [self.tgt_dict.bos(), *self.tgt_dict.ids(words), self.tgt_dict.eos()]
-        return drafts.pack(torch.tensor(ids), torch.tensor([*requests, 0]))
 
     def build_dataset_for_inference(self, src_tokens: Any, src_lengths: Any, constraints: Any = None) -> Any:
         require(constraints is None, "--constraints is for left-to-right search; a levt takes a draft instead")
