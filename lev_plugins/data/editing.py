@@ -71,6 +71,9 @@ class TextEditingDataset(EverySentence):
         # fairseq keeps its worker processes from epoch to epoch: they would never hear of a plain attribute
         self.shared_epoch = torch.ones((), dtype=torch.long).share_memory_()
 
+    def draft_sizes(self, indices: np.ndarray) -> np.ndarray:
+        return np.zeros(len(indices), dtype=int) if self.drafts is None else self.drafts.sizes[indices]
+
     @property
     def epoch(self) -> int:
         return int(self.shared_epoch)

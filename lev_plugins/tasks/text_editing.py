@@ -1,5 +1,6 @@
 """``--task text_editing``: source, optional draft -> target, by iterative refinement or from left to right."""
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, Optional
@@ -23,6 +24,8 @@ from lev_plugins.generators import ORACLES, RefinementGenerator, RefinementOptio
 from lev_plugins.models.post_edit import PostEditTransformer
 from lev_plugins.scoring import do_nothing
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
+
+logger = logging.getLogger(__name__)
 
 # which criterion trains which architecture of this task
 CRITERIONS = {
@@ -162,6 +165,27 @@ class TextEditingTask(ScoredTask):
         if cfg.draft_lang is None:
             return None
         return load_drafts(pair, path, split, cfg.draft_lang, cfg.target_lang, self.tgt_dict, cfg.dataset_impl)
+
+    def filter_indices_by_size(
+        self, indices: Any, dataset: Any, max_positions: Any = None, ignore_invalid_inputs: bool = False
+    ) -> Any:
+        """fairseq's, which cuts nothing: it refuses what is too long, or leaves it out; of a draft, this says so."""
+        if isinstance(dataset, TextEditingDataset) and isinstance(max_positions, tuple):
+            side, limit = ("source", max_positions[0]) if dataset.teacher_forcing else ("target", max_positions[1])
+            sizes = dataset.draft_sizes(indices)
+            long = (sizes > limit).nonzero()[0]
+            if len(long):
+                what = (
+                    f"the draft of sentence {indices[long[0]]}, counted from 0, has {sizes[long[0]]:,} tokens, "
+                    f"boundaries included, of which at most {limit:,} are possible here (--max-{side}-positions of the "
+                    "model, --max-tokens)"
+                )
+                require(
+                    ignore_invalid_inputs,
+                    f"{what}: shorten it, or leave all such sentences out with --skip-invalid-size-inputs-valid-test",
+                )
+                logger.warning(f"{what}: it is left out, and so are {len(long) - 1:,} more sentences with such drafts")
+        return super().filter_indices_by_size(indices, dataset, max_positions, ignore_invalid_inputs)
 
     def build_generator(
         self, models: list[Any], args: Any, seq_gen_cls: Any = None, extra_gen_cls_kwargs: Any = None, **unused: Any
