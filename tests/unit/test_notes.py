@@ -21,7 +21,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.tasks.text_editing import TextEditingTask
 from tests.helpers import EOS, UNK, lively_model, toy_task
 
-KNOWN = "ein hund läuft über die wiese".split()
+KNOWN = ["ein", "hund", "läuft", "über", "die", "wiese"]
 DRAFTS = [
     "ein hund läuft",
     "ein ⟦!hund läuft⟧ über",
@@ -45,7 +45,7 @@ NOTED = {
 def text(tmp_path: Path) -> Path:
     folder = tmp_path / "text"
     folder.mkdir()
-    for part, lines in (("train", KNOWN * 20), ("test", [" ".join(KNOWN)] * len(DRAFTS))):
+    for part, lines in (("train", [" ".join(KNOWN), *KNOWN] * 20), ("test", [" ".join(KNOWN)] * len(DRAFTS))):
         for side in ("en", "de", "mt"):
             (folder / f"{part}.{side}").write_text("".join(f"{line}\n" for line in lines), "utf-8")
     (folder / "test.mt").write_text("".join(f"{line}\n" for line in DRAFTS), "utf-8")
@@ -55,15 +55,14 @@ def text(tmp_path: Path) -> Path:
 CUTTING: dict[str, list[object]] = {
     "words": [],
     "characters": ["--bpe", "characters", "--workers", 2],
-    "sentencepiece": ["--learn-sentencepiece", 28],
+    "sentencepiece": ["--learn-sentencepiece", 24],
 }
 
 
 def prepare(text: Path, *flags: object) -> int:
     words = ["prepare", "-s", "en", "-t", "de", "-d", "mt", "--train-prefix", text / "train", "--joined-dictionary"]
-    return main(
-        [str(word) for word in [*words, "--test-prefix", text / "test", "--dest", text.parent / "data", *flags]]
-    )
+    words += ["--test-prefix", text / "test", "--dest", text.parent / "data", *flags]
+    return main([str(word) for word in words])
 
 
 def task_of(text: Path) -> TextEditingTask:
@@ -82,10 +81,8 @@ def loaded(task: TextEditingTask, split: str = "test") -> Any:
 
 def cutter(text: Path, cutting: str) -> Cutter:
     model = str(text.parent / "data" / "sentencepiece.model")
-    options = (
-        Namespace(bpe=cutting, sentencepiece_model=model) if cutting == "sentencepiece" else Namespace(bpe=cutting)
-    )
-    return Cutter(None if cutting == "words" else options)
+    given = {"sentencepiece_model": model} if cutting == "sentencepiece" else {}
+    return Cutter(None if cutting == "words" else Namespace(bpe=cutting, **given))
 
 
 class Recorder:
@@ -151,8 +148,8 @@ def test_marks_and_unknown_words_reach_the_hypothesis(text: Path, size: int) -> 
         [f"{' '.join(KNOWN)}\t{draft}" for draft in DRAFTS], lambda line: line
     )
     typed = task.build_dataset_for_inference(rows, lengths)
-    again = task.inference_step(generator, [model], typed.collater([typed[i] for i in range(len(DRAFTS))]))
-    for n, hypotheses in enumerate(again):
+    batch = typed.collater([typed[i] for i in range(len(DRAFTS))])
+    for n, hypotheses in zip(batch["id"].tolist(), task.inference_step(generator, [model], batch), strict=True):
         assert found[n][0] == task.tgt_dict.string(hypotheses[0]["tokens"].int())
         assert found[n][1] == pytest.approx(float(hypotheses[0]["score"]), abs=1e-5)
     assert "hund läuft" in found[1][0] and "über" not in found[8][0].split(" hund läuft")[0]
