@@ -19,7 +19,7 @@ from lev_plugins.data.pieces import Cutter
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.tasks.text_editing import TextEditingTask
-from tests.helpers import EOS, UNK, lively_model, toy_task
+from tests.helpers import EOS, UNK, list_dataset, lively_model, toy_criterion, toy_post_editor, toy_task
 
 KNOWN = ["ein", "hund", "läuft", "über", "die", "wiese"]
 DRAFTS = [
@@ -121,15 +121,9 @@ def test_what_learns_from_drafts_sees_ids_alone(text: Path) -> None:
     batch = dataset.collater([dataset[i] for i in range(len(DRAFTS))])
     assert int(batch["net_input"]["draft"].max()) < len(task.tgt_dict)
     assert "requests" not in batch["net_input"]
-    loss, _, _ = toy_loss(task, batch)
+    loss, _, _ = toy_criterion(task)(lively_model(task), batch)
     assert bool(torch.isfinite(loss))
     assert "packed_draft" not in dataset.collater([dataset[0], dataset[4]])
-
-
-def toy_loss(task: TextEditingTask, batch: dict[str, Any]) -> tuple[torch.Tensor, int, dict[str, Any]]:
-    from tests.helpers import toy_criterion
-
-    return toy_criterion(task)(lively_model(task), batch)
 
 
 @pytest.mark.parametrize("size", [1, 3, 10])
@@ -176,6 +170,21 @@ def test_an_oracle_takes_an_unknown_word_for_that_of_the_reference(text: Path) -
     assert task.tgt_dict.string(hypothesis["history"][1]["tokens"].int()) == "Zürich"
 
 
+def test_a_post_editor_reads_unknown_words_and_keeps_to_no_marks(text: Path) -> None:
+    assert prepare(text) == 0
+    task = task_of(text)
+    task.system = "PostEditTransformer"
+    model, dataset = toy_post_editor(task), loaded(task)
+    generator = task.build_generator([model], Namespace(beam=2, max_len_b=6))
+    noted, plain = dataset.collater([dataset[3], dataset[0]]), dataset.collater([dataset[3], dataset[0]])
+    assert "packed_draft" in noted and plain.pop("packed_draft") is not None
+    with_notes, without = (task.inference_step(generator, [model], batch) for batch in (noted, plain))
+    for one, other in zip(with_notes, without, strict=True):
+        assert one[0]["tokens"].tolist() == other[0]["tokens"].tolist()
+    with pytest.raises(UserError, match="a post_edit_transformer writes its text anew and keeps to no marks"):
+        task.inference_step(generator, [model], dataset.collater([dataset[1]]))
+
+
 # ---- what is refused -------------------------------------------------------------------------------------------------
 
 
@@ -207,7 +216,7 @@ def test_drafts_that_cannot_be_prepared(
 
 
 def test_brackets_of_the_text_in_a_training_draft(text: Path) -> None:
-    (text / "train.mt").write_text("\\⟦-1, 1\\⟧ ⟦0\n" * 120, "utf-8")
+    (text / "train.mt").write_text("\\⟦-1, 1\\⟧ ⟦0\n" * 140, "utf-8")
     assert prepare(text) == 0
     dictionary = Dictionary.load(str(text.parent / "data" / "dict.de.txt"))
     assert "⟦-1," in dictionary and "⟦0" in dictionary and "\\⟦-1," not in dictionary
@@ -251,8 +260,6 @@ def noted(tmp_path_factory: pytest.TempPathFactory) -> tuple[FairseqDataset, Edi
     for word in KNOWN:
         dictionary.add_symbol(word)
     rows = [[0, 4, EOS]] * 3 + [[0, UNK, EOS]] + [[0, 4, EOS]] * 6
-    from tests.helpers import list_dataset
-
     return list_dataset(rows), dictionary
 
 
