@@ -11,8 +11,10 @@ from pathlib import Path
 
 from fairseq.data import Dictionary
 
+from lev_plugins.data import marks, notes
 from lev_plugins.data.binarise import Facts, binarise, learn_dictionary, load_dictionary
 from lev_plugins.data.pieces import (
+    Cutter,
     add_bpe_arguments,
     bpe_options,
     cutting,
@@ -20,7 +22,7 @@ from lev_plugins.data.pieces import (
     learn_sentencepiece,
     write_tokens,
 )
-from lev_plugins.data.texts import Part, read_part
+from lev_plugins.data.texts import Part, read_lines, read_part
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing_folder, require_free
 
@@ -68,13 +70,14 @@ class Prepared:
     target: Dictionary
     bpe: argparse.Namespace | None  # fairseq's flags of what cut the texts
     facts: dict[tuple[str, str], Facts]  # of part and side
+    noted: dict[str, notes.Noted]  # of a part that is no training data
 
 
 def run(args: argparse.Namespace) -> int:
     check_arguments(args)
     require_free(args.dest, "--dest")
     texts = texts_of(args)
-    parts = [read_part(name, files, tabs={args.target_lang}) for name, files in texts.items()]
+    parts = [read_texts(args, name, files) for name, files in texts.items()]
     with all_or_nothing_folder(args.dest) as folder:
         prepared = build(args, parts, folder)
     warn_of_empty_lines(parts, args.draft_lang)
@@ -159,6 +162,10 @@ def texts_of(args: argparse.Namespace) -> dict[str, dict[str, Path]]:
     }
 
 
+def trains(part: str) -> bool:
+    return part.startswith("train")
+
+
 def files_of(prefix: Path, args: argparse.Namespace) -> dict[str, Path]:
     files = {side: Path(f"{prefix}.{side}") for side in sides_of(args)}
     if args.draft_lang and not files[args.draft_lang].is_file():
@@ -173,18 +180,23 @@ def files_of(prefix: Path, args: argparse.Namespace) -> dict[str, Path]:
     return files
 
 
+def read_texts(args: argparse.Namespace, name: str, files: dict[str, Path]) -> Part:
+    check_draft = notes.refuse_marks if trains(name) else marks.parse
+    return read_part(name, files, tabs={args.target_lang}, checks={args.draft_lang: check_draft})
+
+
 # ---- the folder --------------------------------------------------------------------------------------------------
 
 
 def build(args: argparse.Namespace, parts: list[Part], folder: Path) -> Prepared:
     scratch = folder / "tokens"
     scratch.mkdir()
-    train = [part for part in parts if part.name.startswith("train")]
-    bpe = cut_texts(args, parts, train, folder, scratch)
+    train = [part for part in parts if trains(part.name)]
+    bpe, asked = cut_texts(args, parts, train, folder, scratch)
     source, target = dictionaries(args, train, scratch)
     source.save(str(folder / f"dict.{args.source_lang}.txt"))
     target.save(str(folder / f"dict.{args.target_lang}.txt"))
-    facts = {}
+    facts, noted = {}, {}
     for part in parts:
         for side in sides_of(args):
             prefix = folder / f"{part.name}.{pair_of(args, side)}.{side}"
@@ -192,8 +204,11 @@ def build(args: argparse.Namespace, parts: list[Part], folder: Path) -> Prepared
             found = binarise(tokens_of(scratch, part, side), prefix, dictionary, args.workers)
             require(found.lines == part.lines, f"fairseq made {found.lines:,} lines of {part.lines:,} of {prefix.name}")
             facts[part.name, side] = found
+            if side == args.draft_lang and not trains(part.name):
+                path = prefix.with_name(prefix.name + notes.SUFFIX)
+                noted[part.name] = notes.write_notes(tokens_of(scratch, part, side), asked[part.name], target, path)
     shutil.rmtree(scratch)
-    return Prepared(source, target, bpe, facts)
+    return Prepared(source, target, bpe, facts, noted)
 
 
 def tokens_of(scratch: Path, part: Part, side: str) -> Path:
@@ -202,8 +217,8 @@ def tokens_of(scratch: Path, part: Part, side: str) -> Path:
 
 def cut_texts(
     args: argparse.Namespace, parts: list[Part], train: list[Part], folder: Path, scratch: Path
-) -> argparse.Namespace | None:
-    """All texts in tokens; returns fairseq's flags of what cut them."""
+) -> tuple[argparse.Namespace | None, dict[str, dict[int, list[int]]]]:
+    """All texts in tokens; returns fairseq's flags of what cut them, and what is asked of the drafts of each part."""
     if args.learn_sentencepiece:
         texts = [path for part in train for path in part.texts.values()]
         kind, coverage = args.sentencepiece_type or "unigram", args.sentencepiece_coverage or 1.0
@@ -213,14 +228,18 @@ def cut_texts(
     with cutting(options, args.workers) as cut:
         for part in parts:
             for side, text in part.texts.items():
-                write_tokens(text, cut, tokens_of(scratch, part, side))
+                read = notes.read_drafts if side == args.draft_lang else read_lines
+                write_tokens(text, cut, tokens_of(scratch, part, side), read)
             if args.draft_lang and args.draft_lang not in part.texts:
                 tokens_of(scratch, part, args.draft_lang).write_text("\n" * part.lines)
+    encode = Cutter(options).encode
+    drafts = {part.name: part.texts.get(args.draft_lang) for part in parts}
+    asked = {name: notes.read_requests(text, encode) if text else {} for name, text in drafts.items()}
     if options and options.bpe == "sentencepiece":
         if not args.learn_sentencepiece:
             shutil.copyfile(options.sentencepiece_model, folder / MODEL)
         options.sentencepiece_model = str(args.dest / MODEL)
-    return options
+    return options, asked
 
 
 def dictionaries(args: argparse.Namespace, train: list[Part], scratch: Path) -> tuple[Dictionary, Dictionary]:
@@ -261,7 +280,8 @@ def report(args: argparse.Namespace, parts: list[Part], prepared: Prepared) -> s
             empty = part.surveys[side].empty if side in part.surveys else part.lines
             counts = [f"{part.lines:,}", f"{facts.tokens:,}", f"{facts.unknown / facts.tokens:.2%}", f"{empty:,}"]
             rows.append([part.name, side, *counts, f"{facts.longest:,} (line {facts.longest_line:,})"])
-    lines = [f"{args.dest}, in tokens, of which the end of a line is one:", *table(rows), "", words(args, prepared), ""]
+    lines = [f"{args.dest}, in tokens, of which the end of a line is one:", *table(rows), "", words(args, prepared)]
+    lines += [*notes_on(prepared), ""]
     if args.train_prefix:
         lines += ["Train with", "", for_a_shell(train_command(args, parts, prepared)), ""]
     if args.test_prefix:
@@ -290,6 +310,14 @@ def words(args: argparse.Namespace, prepared: Prepared) -> str:
         return f"One dictionary for all: {len(prepared.source):,} words"
     others = " and ".join(sides_of(args)[1:])
     return f"Dictionaries: {args.source_lang} {len(prepared.source):,} words, {others} {len(prepared.target):,}"
+
+
+def notes_on(prepared: Prepared) -> list[str]:
+    return [
+        f"Drafts of {part}: {noted.marked:,} with marks, {noted.unknown:,} with unknown words, for fairseq-generate"
+        for part, noted in prepared.noted.items()
+        if noted.marked or noted.unknown
+    ]
 
 
 def common_flags(args: argparse.Namespace) -> list[str]:

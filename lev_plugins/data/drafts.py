@@ -2,10 +2,13 @@
 
 ``fairseq-interactive`` hands a task nothing but source tokens, so a line ``source<TAB>draft`` travels as one row,
 the source and then the draft *packed*: a whole number a token, above every id, that holds its id and its request
-(``lev_plugins.edits.requests``). ``fairseq-generate`` gets drafts packed in the same way.
+(``lev_plugins.edits.requests``). To ``fairseq-generate`` those drafts come packed on which there are notes
+(``lev_plugins.data.notes``).
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import torch
 from fairseq.data import data_utils
@@ -42,6 +45,12 @@ def pack(ids: Tensor, requests: Tensor) -> Tensor:
 
 def unpack(packed: Tensor) -> tuple[Tensor, Tensor]:
     return packed % REQUEST, (packed - PACKED) // REQUEST
+
+
+def pack_words(dictionary: Any, words: list[str], requests: list[int]) -> Tensor:
+    """A draft with both boundaries; the first of the requests is for ``<s>``, and nothing is asked of ``</s>``."""
+    ids = [dictionary.bos(), *dictionary.ids(words), dictionary.eos()]
+    return pack(torch.tensor(ids), torch.tensor([*requests, 0]))
 
 
 def is_packed(tokens: Tensor) -> Tensor:

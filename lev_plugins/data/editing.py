@@ -12,8 +12,9 @@ from fairseq.data import FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
 from lev_plugins.data.batching import EverySentence
+from lev_plugins.data.drafts import PACKED, is_packed, pack, unpack
 from lev_plugins.data.leaving import not_while_leaving
-from lev_plugins.edits import align, insertion_labels, random_deletions
+from lev_plugins.edits import align, insertion_labels, known, random_deletions
 from lev_plugins.errors import require
 
 logger = logging.getLogger(__name__)
@@ -70,6 +71,9 @@ class TextEditingDataset(EverySentence):
         # fairseq keeps its worker processes from epoch to epoch: they would never hear of a plain attribute
         self.shared_epoch = torch.ones((), dtype=torch.long).share_memory_()
 
+    def draft_sizes(self, indices: np.ndarray) -> np.ndarray:
+        return np.zeros(len(indices), dtype=int) if self.drafts is None else self.drafts.sizes[indices]
+
     @property
     def epoch(self) -> int:
         return int(self.shared_epoch)
@@ -84,7 +88,11 @@ class TextEditingDataset(EverySentence):
         target = pair.tgt[index] if pair.tgt is not None else None
         example: dict[str, Any] = {"id": index, "source": pair.src[index], "target": target}
         if self.drafts is not None:
-            example["draft"] = self.drafts[index]
+            draft = self.drafts[index]
+            if bool(is_packed(draft).any()):
+                example["packed_draft"] = draft
+                draft = known(unpack(draft)[0], pair.tgt_dict.unk())
+            example["draft"] = draft
         if self.rollin is not None and target is not None:
             generator = self.rollin.generator(self.epoch, index)
             has_draft = self.drafts is not None and example["draft"].numel() > 2
@@ -114,6 +122,8 @@ class TextEditingDataset(EverySentence):
         }
         if "draft" in examples[0]:
             batch["net_input"]["draft"] = self._pad([e["draft"] for e in examples])
+            if any("packed_draft" in e for e in examples):
+                batch["packed_draft"] = self._pad_packed(examples)
         if examples[0]["target"] is not None:
             batch["ntokens"] = sum(e["target"].numel() for e in examples)
             batch["target"] = self._pad([e["target"][1:] for e in examples])  # for scoring: without <s>
@@ -148,6 +158,13 @@ class TextEditingDataset(EverySentence):
         shifted = self._pad([e["target"][:-1] for e in examples])
         shifted[:, 0] = self.dataset.tgt_dict.eos()
         return shifted
+
+    def _pad_packed(self, examples: list[dict[str, Any]]) -> Tensor:
+        """What decoding reads in place of the drafts, where there are notes on some of them."""
+        rows = [e.get("packed_draft", pack(e["draft"], torch.zeros_like(e["draft"]))) for e in examples]
+        return data_utils.collate_tokens(
+            rows, PACKED + self.dataset.tgt_dict.pad(), pad_to_multiple=self.pad_to_multiple
+        )
 
     def _pad(self, rows: list[Tensor], left_pad: bool = False) -> Tensor:
         pad = self.dataset.src_dict.pad()

@@ -17,6 +17,8 @@ from fairseq.data import (
     data_utils,
 )
 
+from lev_plugins.data.dictionary import EditingDictionary
+from lev_plugins.data.notes import with_notes
 from lev_plugins.errors import require
 
 logger = logging.getLogger(__name__)
@@ -28,14 +30,15 @@ def load_drafts(
     split: str,
     draft: str,
     target: str,
-    words: Dictionary,
+    words: EditingDictionary,
     impl: str | None,
-) -> PrependTokenDataset:
+) -> FairseqDataset:
     """One draft for each example of ``pair``, whose sides already begin with <s>.
 
     fairseq strings together the parts train, train1, train2, ... and repeats the first --upsample-primary times; the
     drafts follow it part by part. A part without drafts starts from nothing, but one of them must have some.
-    ``draft`` and ``target`` are suffixes: fairseq-preprocess -s DRAFT -t TARGET --only-source made the files.
+    ``draft`` and ``target`` are suffixes: fairseq-preprocess -s DRAFT -t TARGET --only-source made the files, or
+    lev-plugins prepare, which may leave notes beside them.
     """
     below = pair.src.dataset  # what is under the <s>
     parts, ratios = (below.datasets, below.sample_ratios) if isinstance(below, ConcatDataset) else ([below], [1])
@@ -45,9 +48,10 @@ def load_drafts(
     found = [data_utils.load_indexed_dataset(prefix, words, impl) for prefix in prefixes]
     require(any(part is not None for part in found), f"--draft-lang {draft}: there are no drafts {prefixes[0]}.bin")
     fitted = [
-        fitting(name, drafts, len(part), words.eos()) for name, drafts, part in zip(names, found, parts, strict=True)
+        with_notes(prefix, PrependTokenDataset(fitting(name, drafts, len(part), words.eos()), words.bos()), words)
+        for name, prefix, drafts, part in zip(names, prefixes, found, parts, strict=True)
     ]
-    return PrependTokenDataset(ConcatDataset(fitted, ratios) if len(fitted) > 1 else fitted[0], words.bos())
+    return ConcatDataset(fitted, ratios) if len(fitted) > 1 else fitted[0]
 
 
 def fitting(name: str, drafts: FairseqDataset | None, lines: int, eos: int) -> FairseqDataset:

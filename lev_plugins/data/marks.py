@@ -100,7 +100,7 @@ def tokenize(line: str, encode: Callable[[str], str]) -> tuple[list[str], list[i
     >>> tokenize("I ⟦!love it⟧ ⟦-very⟧ much⟦+⟧", lambda text: text)
     (['I', 'love', 'it', 'very', 'much'], [0, 0, 17, 17, 36, 8])
     """
-    text, marks = parse(line)
+    text, marks = _stripped(*parse(line))
     tokens = encode(text).split()
     asked = [0] * (len(tokens) + 1)
     span = 0
@@ -120,6 +120,21 @@ def tokenize(line: str, encode: Callable[[str], str]) -> tuple[list[str], list[i
         if mark.kind == "+":
             _refuse_split(line, tokens, asked, _tokens_of(mark, text, tokens, encode)[0])
     return tokens, asked
+
+
+def _stripped(text: str, marks: list[Mark]) -> tuple[str, list[Mark]]:
+    """Without blanks at both ends, such as those that set ⟦+⟧ apart: to some tokenisers they are a token.
+
+    >>> _stripped(" a b ", [Mark("+", 0, 0), Mark("-", 3, 5)])
+    ('a b', [Mark(kind='+', start=0, end=0), Mark(kind='-', start=2, end=3)])
+    """
+    short = text.strip()
+    before = len(text) - len(text.lstrip())
+
+    def place(at: int) -> int:
+        return min(max(at - before, 0), len(short))
+
+    return short, [mark._replace(start=place(mark.start), end=place(mark.end)) for mark in marks]
 
 
 def _tokens_of(mark: Mark, text: str, tokens: list[str], encode: Callable[[str], str]) -> tuple[int, int]:

@@ -85,8 +85,10 @@ class Cutter:
             raise UserError(f"--bpe {options.bpe if options else None}: {error}") from error
 
     def __call__(self, line: str) -> str:
-        line = line.strip()
-        return " ".join((self.bpe.encode(line) if self.bpe and line else line).split())
+        return " ".join(self.encode(line.strip()).split())
+
+    def encode(self, text: str) -> str:
+        return self.bpe.encode(text) if self.bpe and text else text
 
 
 Cut = Callable[[Iterable[str]], Iterator[str]]
@@ -119,9 +121,9 @@ def cutting(options: Namespace | None, workers: int) -> Iterator[Cut]:
         yield in_blocks
 
 
-def write_tokens(text: Path, cut: Cut, path: Path) -> None:
+def write_tokens(text: Path, cut: Cut, path: Path, read: Callable[[Path], Iterator[str]] = read_lines) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        for number, tokens in enumerate(cut(read_lines(text)), 1):
+        for number, tokens in enumerate(cut(read(text)), 1):
             reserved = RESERVED.intersection(tokens.split())
             require(
                 not reserved,

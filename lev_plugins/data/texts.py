@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,8 +34,17 @@ class Survey:
     first_empty: int  # its number, from 1; 0 where there is none
 
 
-def survey(path: Path, tabs: bool) -> Survey:
-    """Read the text once; without ``tabs``, a TAB in it is an error."""
+@contextmanager
+def at_line(path: Path, number: int) -> Iterator[None]:
+    """Errors say where."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{path}, line {number}: {error}") from error
+
+
+def survey(path: Path, tabs: bool, check: Callable[[str], object] | None = None) -> Survey:
+    """Read the text once; without ``tabs``, a TAB in it is an error, and ``check`` raises others."""
     number = empty = first_empty = 0
     for number, line in enumerate(read_lines(path), 1):
         require(
@@ -42,6 +52,9 @@ def survey(path: Path, tabs: bool) -> Survey:
             f"{path}, line {number} holds a TAB, which in fairseq-interactive stands between a source and its draft: "
             "replace it by a blank",
         )
+        if check:
+            with at_line(path, number):
+                check(line)
         if not line.split():
             empty, first_empty = empty + 1, first_empty or number
     require(number > 0, f"{path} is empty")
@@ -58,9 +71,11 @@ class Part:
     lines: int
 
 
-def read_part(name: str, texts: dict[str, Path], tabs: set[str]) -> Part:
-    """The texts must be parallel, and only those in ``tabs`` may hold a TAB."""
-    surveys = {side: survey(path, side in tabs) for side, path in texts.items()}
+def read_part(
+    name: str, texts: dict[str, Path], tabs: set[str], checks: dict[str, Callable[[str], object]] | None = None
+) -> Part:
+    """The texts must be parallel, only those in ``tabs`` may hold a TAB, and ``checks`` raise what else is wrong."""
+    surveys = {side: survey(path, side in tabs, (checks or {}).get(side)) for side, path in texts.items()}
     counts = {side: found.lines for side, found in surveys.items()}
     require(
         len(set(counts.values())) == 1,

@@ -207,7 +207,7 @@ class RefinementGenerator:
                 passes = self.ensemble.states("deletion", self._known(canvas), memory)
                 deleted = self._unwanted(self.ensemble.deletion(passes), canvas.requests)
             else:
-                deleted = ~align(canvas.tokens, canvas.target, self.pad).kept
+                deleted = ~align(self._known(canvas), canvas.target, self.pad).kept
             if canvas.requests is not None:
                 deleted = deleted | requests.has(canvas.requests, requests.DELETE)
                 deleted = deleted & ~requests.has(canvas.requests, requests.KEEP)
@@ -254,7 +254,7 @@ class RefinementGenerator:
             rows = open_to_more.nonzero()[:, 0]
             counts = torch.zeros_like(canvas.tokens[:, 1:])
             if canvas.target is not None and self.options.oracle == "delete+placeholder":
-                counts = missing_counts(canvas.tokens, canvas.target, self.pad) * open_to_more[:, None]
+                counts = missing_counts(self._known(canvas), canvas.target, self.pad) * open_to_more[:, None]
             else:
                 counts[rows] = self._wanted(canvas, memory, passes, rows, lengths)
             counts = self._within_table(counts, lengths, canvas.tokens)

@@ -1,12 +1,13 @@
 """``--task text_editing``: source, optional draft -> target, by iterative refinement or from left to right."""
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
 import torch
 from fairseq import utils
-from fairseq.data import LanguagePairDataset, PrependTokenDataset
+from fairseq.data import FairseqDataset, LanguagePairDataset
 from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.tasks import register_task
@@ -23,6 +24,8 @@ from lev_plugins.generators import ORACLES, RefinementGenerator, RefinementOptio
 from lev_plugins.models.post_edit import PostEditTransformer
 from lev_plugins.scoring import do_nothing
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
+
+logger = logging.getLogger(__name__)
 
 # which criterion trains which architecture of this task
 CRITERIONS = {
@@ -157,11 +160,32 @@ class TextEditingTask(ScoredTask):
             teacher_forcing=self.autoregressive,
         )
 
-    def _load_drafts(self, pair: LanguagePairDataset, path: str, split: str) -> PrependTokenDataset | None:
+    def _load_drafts(self, pair: LanguagePairDataset, path: str, split: str) -> FairseqDataset | None:
         cfg = self.cfg
         if cfg.draft_lang is None:
             return None
         return load_drafts(pair, path, split, cfg.draft_lang, cfg.target_lang, self.tgt_dict, cfg.dataset_impl)
+
+    def filter_indices_by_size(
+        self, indices: Any, dataset: Any, max_positions: Any = None, ignore_invalid_inputs: bool = False
+    ) -> Any:
+        """fairseq's, which cuts nothing: it refuses what is too long, or leaves it out; of a draft, this says so."""
+        if isinstance(dataset, TextEditingDataset) and isinstance(max_positions, tuple):
+            side, limit = ("source", max_positions[0]) if dataset.teacher_forcing else ("target", max_positions[1])
+            sizes = dataset.draft_sizes(indices)
+            long = (sizes > limit).nonzero()[0]
+            if len(long):
+                what = (
+                    f"the draft of sentence {indices[long[0]]}, counted from 0, has {sizes[long[0]]:,} tokens, "
+                    f"boundaries included, of which at most {limit:,} are possible here (--max-{side}-positions of the "
+                    "model, --max-tokens)"
+                )
+                require(
+                    ignore_invalid_inputs,
+                    f"{what}: shorten it, or leave all such sentences out with --skip-invalid-size-inputs-valid-test",
+                )
+                logger.warning(f"{what}: it is left out, and so are {len(long) - 1:,} more sentences with such drafts")
+        return super().filter_indices_by_size(indices, dataset, max_positions, ignore_invalid_inputs)
 
     def build_generator(
         self, models: list[Any], args: Any, seq_gen_cls: Any = None, extra_gen_cls_kwargs: Any = None, **unused: Any
@@ -240,8 +264,11 @@ class TextEditingTask(ScoredTask):
             self.cfg.left_pad_source,
         )
         if draft is not None:
+            net_input = {"src_tokens": source}
+        draft = sample.get("packed_draft", draft)
+        if draft is not None:
             tokens, requests = drafts.unpack(draft)
-            sample = {**sample, "net_input": {"src_tokens": source, "draft": tokens, "requests": requests}}
+            sample = {**sample, "net_input": {**net_input, "draft": tokens, "requests": requests}}
         if self.untokenisers and sample.get("target") is not None and "draft" in sample["net_input"]:
             do_nothing.remember(self._draft_texts(sample["net_input"]["draft"]))
         with torch.no_grad():
@@ -252,16 +279,12 @@ class TextEditingTask(ScoredTask):
         rows, lengths = [], []
         for line in lines:
             source, draft = drafts.split_line(line)
-            row = self.src_dict.encode_line(encode_fn(source), add_if_not_exist=False).long()
+            row = self.src_dict.encode_line(encode_fn(source.strip()), add_if_not_exist=False).long()
             lengths.append(row.numel() + 1)  # <s>
             if draft is not None:
-                row = torch.cat([row, self.pack_draft(*marks.tokenize(draft, encode_fn))])
+                row = torch.cat([row, drafts.pack_words(self.tgt_dict, *marks.tokenize(draft, encode_fn))])
             rows.append(row)
         return rows, lengths
-
-    def pack_draft(self, words: list[str], requests: list[int]) -> torch.Tensor:
-        ids = [self.tgt_dict.bos(), *self.tgt_dict.ids(words), self.tgt_dict.eos()]
-        return drafts.pack(torch.tensor(ids), torch.tensor([*requests, 0]))
 
     def build_dataset_for_inference(self, src_tokens: Any, src_lengths: Any, constraints: Any = None) -> Any:
         require(constraints is None, "--constraints is for left-to-right search; a levt takes a draft instead")

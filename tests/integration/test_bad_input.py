@@ -99,12 +99,6 @@ def test_empty_and_unknown_lines_are_answered_in_order(toy: Path, trained: Path)
     assert found[0][1] == "v1 v2 v3" and found[3][1] == "v4 v6"
 
 
-def test_a_tab_too_many(toy: Path, trained: Path) -> None:
-    result = run(*interactive(toy, trained / "checkpoint_best.pt"), stdin="w1\tw2\tw3\n")
-    assert result.code != 0
-    assert "has 2 TABs" in result.verdict
-
-
 def test_input_that_is_not_utf8(toy: Path, trained: Path) -> None:
     strict = {"PYTHONIOENCODING": "utf-8:strict"}  # as in any UTF-8 locale
     result = run(*interactive(toy, trained / "checkpoint_best.pt"), stdin=b"w1 w2\nw3 \xff w4\n", **strict)

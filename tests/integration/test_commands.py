@@ -58,16 +58,6 @@ def test_interactive_is_generate(toy: Path, trained: Path) -> None:
     same_hypotheses(batched, typed)
 
 
-def test_a_perfect_draft_is_kept_in_one_iteration(toy: Path, trained: Path) -> None:
-    checkpoint = trained / "checkpoint_best.pt"
-    sources = (toy.parent / "test.src").read_text(encoding="utf-8").splitlines()
-    found = hypotheses(succeed(*generate(toy, checkpoint, "--iter-decode-max-iter", 20, "--print-step")).out)
-    drafted = "".join(f"{source}\t{found[n][1]}\n" for n, source in enumerate(sources))
-    again = hypotheses(succeed(*interactive(toy, checkpoint, "--iter-decode-max-iter", 0), stdin=drafted).out)
-    same = sum(again[n][1] == found[n][1] for n in found)
-    assert same == len(found)
-
-
 def test_a_draft_is_edited(toy: Path, trained: Path) -> None:
     typed = succeed(*interactive(toy, trained / "checkpoint_best.pt"), stdin="w1 w2 w3\nw1 w2 w3\tv1 v3\n").out
     found = hypotheses(typed)

@@ -1,0 +1,164 @@
+"""Notes on drafts: what their ids cannot hold, in a file beside the binarised ones.
+
+Ids know neither the marks that a person put on a draft nor how a word is spelt that the dictionary does not know.
+``lev-plugins prepare`` writes both to ``test.DRAFT-TARGET.DRAFT.notes.jsonl``, a line for each draft that has any, so
+that ``fairseq-generate`` does to it what ``fairseq-interactive`` does:
+
+    {"line": 7, "tokens": ["in", "Zürich"], "requests": [0, 0, 17]}
+
+The requests (``lev_plugins.edits.requests``) are one for <s> and one for each token. Nothing that the file says is
+believed before it fits the ids.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from fairseq.data import BaseWrapperDataset, Dictionary, FairseqDataset
+from torch import Tensor
+
+from lev_plugins.data import drafts, marks
+from lev_plugins.data.dictionary import EditingDictionary
+from lev_plugins.data.texts import at_line, read_lines
+from lev_plugins.edits import requests
+from lev_plugins.errors import UserError, require
+
+SUFFIX = ".notes.jsonl"
+TOKEN = re.compile(r"[^\s\ud800-\udfff]+")  # no white space, and nothing that UTF-8 cannot write
+KINDS = (0, requests.KEEP, requests.PREFER, requests.DELETE)
+
+
+# ---- from texts ------------------------------------------------------------------------------------------------------
+
+
+def refuse_marks(line: str) -> None:
+    """For drafts of a training set, from which a model could not learn what to do about marks."""
+    text, found = marks.parse(line)
+    if found:
+        mark = found[0]
+        raise UserError(
+            f"⟦{mark.kind}{text[mark.start : mark.end]}⟧ is a mark, and a model learns from drafts without marks: "
+            "take it out, or write \\⟦ and \\⟧ where the brackets belong to the text"
+        )
+
+
+def read_drafts(path: Path) -> Iterator[str]:
+    """Their text alone."""
+    return (marks.parse(line)[0] for line in read_lines(path))
+
+
+def read_requests(path: Path, encode: Callable[[str], str]) -> dict[int, list[int]]:
+    """By the number of the line, from 1, where something is asked."""
+    found = {}
+    for number, line in enumerate(read_lines(path), 1):
+        if marks.MARKED.search(line):
+            with at_line(path, number):
+                asked = marks.tokenize(line, encode)[1]
+            if any(asked):
+                found[number] = asked
+    return found
+
+
+@dataclass(frozen=True)
+class Noted:
+    """How many drafts have each kind of note."""
+
+    marked: int
+    unknown: int
+
+
+def write_notes(tokens: Path, asked: dict[int, list[int]], dictionary: Dictionary, path: Path) -> Noted:
+    """Of drafts that were cut into ``tokens``; no file where there is nothing to note."""
+    notes, unknown = [], 0
+    for number, line in enumerate(read_lines(tokens), 1):
+        words = line.split()
+        strange = any(dictionary.index(word) < dictionary.nspecial for word in words)
+        unknown += strange
+        if strange or number in asked:
+            note = {"line": number, "tokens": words, "requests": asked.get(number, [0] * (len(words) + 1))}
+            notes.append(json.dumps(note, ensure_ascii=False))
+    if notes:
+        path.write_text("".join(f"{note}\n" for note in notes), "utf-8")
+    return Noted(len(asked), unknown)
+
+
+# ---- to drafts -------------------------------------------------------------------------------------------------------
+
+
+class NotedDrafts(BaseWrapperDataset):
+    """Drafts of ids, but for those with a note, which are packed (``lev_plugins.data.drafts``)."""
+
+    def __init__(self, dataset: FairseqDataset, notes: dict[int, Tensor]):
+        super().__init__(dataset)
+        self.notes = notes
+
+    def __getitem__(self, index: int) -> Tensor:
+        return self.notes[index] if index in self.notes else self.dataset[index]
+
+
+def with_notes(prefix: str, dataset: FairseqDataset, dictionary: EditingDictionary) -> FairseqDataset:
+    """``dataset`` has <s> already; ``prefix`` says where it lies."""
+    path = Path(prefix + SUFFIX)
+    return NotedDrafts(dataset, read_notes(path, dataset, dictionary)) if path.exists() else dataset
+
+
+def read_notes(path: Path, dataset: FairseqDataset, dictionary: EditingDictionary) -> dict[int, Tensor]:
+    """By the index of the draft."""
+    found: dict[int, Tensor] = {}
+    for number, text in enumerate(read_lines(path), 1):
+        with at_line(path, number):
+            line, tokens, asked = parse_note(text)
+            require(line <= len(dataset), f"it is about draft {line:,}, but there are {len(dataset):,}")
+            require(line - 1 not in found, f"draft {line:,} has a note already")
+            packed = drafts.pack_words(dictionary, tokens, asked)
+            require(
+                torch.equal(dictionary.known(drafts.unpack(packed)[0]), dataset[line - 1].long()),
+                f"draft {line:,} of {path.name.removesuffix(SUFFIX)}.bin has other tokens: make both files anew with "
+                "lev-plugins prepare, or delete this one to decode without marks and with <unk> for unknown words",
+            )
+            found[line - 1] = packed
+    return found
+
+
+def parse_note(text: str) -> tuple[int, list[str], list[int]]:
+    """
+    >>> parse_note('{"line": 7, "tokens": ["in", "Zürich"], "requests": [0, 0, 17]}')
+    (7, ['in', 'Zürich'], [0, 0, 17])
+    """
+    try:
+        note = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UserError("it is no JSON") from error
+    keys = {"line", "tokens", "requests"}
+    require(isinstance(note, dict) and note.keys() == keys, "a note has a line, tokens and requests, and nothing else")
+    line, tokens, asked = note["line"], note["tokens"], note["requests"]
+    require(type(line) is int and line >= 1, "its line must be a number from 1")
+    require(
+        isinstance(tokens, list) and all(isinstance(token, str) and TOKEN.fullmatch(token) for token in tokens),
+        "its tokens must be texts without white space",
+    )
+    require(
+        isinstance(asked, list) and len(asked) == len(tokens) + 1,
+        f"it needs {len(tokens) + 1} requests, one for <s> and one for each token",
+    )
+    for place, request in enumerate(asked):
+        require(is_request(request, place, len(tokens)), f"request {place + 1} cannot be")
+    return line, tokens, asked
+
+
+def is_request(value: Any, place: int, tokens: int) -> bool:
+    """Nothing but an insertion is asked of <s>, at ``place`` 0, and there are at most as many spans as tokens.
+
+    >>> is_request(17, 1, tokens=1), is_request(17, 0, tokens=1), is_request(33, 1, tokens=1)
+    (True, False, False)
+    """
+    if type(value) is not int or not 0 <= value < (tokens + 1) * requests.SPAN:
+        return False
+    kind = value % requests.SPAN & ~requests.INSERT
+    return kind in KINDS if place else value in (0, requests.INSERT)

@@ -1,0 +1,187 @@
+"""Drafts from files and at the prompt: the same result, and a clear word where a draft cannot be edited."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.integration.commands import (
+    Result,
+    generate,
+    here,
+    hypotheses,
+    interactive,
+    lines,
+    same_hypotheses,
+    succeed,
+    train,
+)
+
+LANGUAGES = ["-s", "src", "-t", "tgt"]
+DRAFTED = [*LANGUAGES, "--draft-lang", "mt"]
+FEW = ["--max-tokens", 4000, "--max-update", 1, "--disable-validation"]
+
+
+def done(result: Result) -> Result:
+    assert result.code == 0, result.both[-3000:]
+    return result
+
+
+def texts(toy: Path, side: str) -> list[str]:
+    return (toy.parent / f"test.{side}").read_text(encoding="utf-8").splitlines()
+
+
+def marked(number: int, draft: str) -> str:
+    """Every kind of mark and unknown words, in turn; some drafts stay as they are."""
+    return [
+        draft,
+        f"⟦!{draft} Zürich⟧",
+        f"⟦~Zürich⟧ {draft}",
+        f"{draft} ⟦-v1 Bern v2⟧",
+        f"⟦+⟧ {draft}",
+        f"Zürich {draft} Bern",
+        "",
+        f"\\⟦Bern\\⟧ ⟦!Bern⟧ {draft} ⟦+⟧",
+    ][number % 8]
+
+
+def prepared(toy: Path, folder: Path, drafts: list[str], *flags: object) -> Path:
+    """The toy's test set with these drafts, in the words of its dictionaries."""
+    folder.mkdir()
+    for side in ("src", "tgt"):
+        shutil.copyfile(toy.parent / f"test.{side}", folder / f"test.{side}")
+    (folder / "test.mt").write_text("".join(f"{draft}\n" for draft in drafts), encoding="utf-8")
+    dictionary = ["--joined-dictionary", "--srcdict", toy / "dict.src.txt"]
+    words = [*LANGUAGES, "-d", "mt", "--test-prefix", folder / "test", *dictionary, "--dest", folder / "bin"]
+    done(here("lev-plugins", "prepare", *words, *flags))
+    return folder / "bin"
+
+
+# ---- the same result ---------------------------------------------------------------------------------------------
+
+
+def same_positional_scores(one: str, other: str) -> None:
+    first, second = lines(one, "P"), lines(other, "P")
+    assert first.keys() == second.keys() and first
+    for n, row in first.items():
+        assert list(map(float, row.split())) == pytest.approx(list(map(float, second[n].split())), abs=2e-4), n
+
+
+def test_a_file_of_drafts_is_edited_as_at_the_prompt(toy: Path, trained: Path, tmp_path: Path) -> None:
+    checkpoint = trained / "checkpoint_best.pt"
+    drafts = [marked(number, draft) for number, draft in enumerate(texts(toy, "mt"))]
+    data = prepared(toy, tmp_path / "marked", drafts)
+    from_file = done(here(*generate(data, checkpoint, *DRAFTED, "--batch-size", 30))).out
+    typed = "".join(f"{source}\t{draft}\n" for source, draft in zip(texts(toy, "src"), drafts, strict=True))
+    at_prompt = succeed(*interactive(data, checkpoint, *LANGUAGES, "--buffer-size", 50), stdin=typed).out
+    same_hypotheses(from_file, at_prompt)
+    assert len(hypotheses(from_file)) == 100
+    same_positional_scores(from_file, at_prompt)
+    found = {n: words for n, (_, words) in hypotheses(from_file).items()}
+    assert all(f"{texts(toy, 'mt')[n]} Zürich" in found[n] for n in range(1, 100, 8))
+    assert not any("Bern" in found[n] for n in range(3, 100, 8))
+    assert all("Bern" in found[n].split() for n in range(7, 100, 8))
+    # a folder in which there is no such file is decoded as it always was
+    (data / "test.mt-tgt.mt.notes.jsonl").unlink()
+    plain = hypotheses(done(here(*generate(data, checkpoint, *DRAFTED))).out)
+    assert not any(re.search("Zürich|Bern", words) for _, words in plain.values())
+    assert all(plain[n][1] == found[n] for n in range(0, 100, 8))
+
+
+def test_what_the_model_would_write_ends_after_one_iteration(toy: Path, trained: Path, tmp_path: Path) -> None:
+    checkpoint = trained / "checkpoint_best.pt"
+    written = hypotheses(done(here(*generate(toy, checkpoint, "--iter-decode-max-iter", 20))).out)
+    data = prepared(toy, tmp_path / "own", [written[n][1] for n in range(100)])
+    again = done(here(*generate(data, checkpoint, *DRAFTED, "--print-step"))).out
+    assert {n: words for n, (_, words) in hypotheses(again).items()} == {n: words for n, (_, words) in written.items()}
+    assert list(lines(again, "I").values()) == ["0"] * 100  # the number of the iteration that changed nothing
+
+
+# ---- what cannot be edited -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture()
+def data(toy: Path, tmp_path: Path) -> Path:
+    """Binarised drafts of training and test set, to spoil."""
+    folder = Path(shutil.copytree(toy, tmp_path / "data"))
+    for split in ("train", "test"):
+        preprocess(folder, split, toy.parent / split, toy / "dict.tgt.txt")
+    return folder
+
+
+def preprocess(data: Path, split: str, prefix: Path, dictionary: Path) -> None:
+    pair = ["-s", "mt", "-t", "tgt", "--only-source", "--srcdict", dictionary, "--destdir", data]
+    done(here("fairseq-preprocess", *pair, f"--{split}pref", prefix))
+
+
+def spoil(data: Path, split: str, prefix: Path, change: dict[int, str | None]) -> None:
+    """Binarise the drafts of a split once more, some of them changed (None: left out)."""
+    text = Path(f"{prefix}.mt").read_text(encoding="utf-8").splitlines()
+    kept = [change.get(number, line) for number, line in enumerate(text)]
+    spoiled = data / f"spoiled-{split}"
+    Path(f"{spoiled}.mt").write_text("".join(f"{line}\n" for line in kept if line is not None), encoding="utf-8")
+    preprocess(data, split, spoiled, data / "dict.tgt.txt")
+
+
+def refused(result: Result) -> str:
+    assert result.code != 0
+    return result.verdict
+
+
+def test_a_file_of_drafts_with_another_number_of_lines(data: Path, toy: Path, trained: Path, tmp_path: Path) -> None:
+    for split in ("train", "test"):
+        spoil(data, split, toy.parent / split, {3: None})
+    says = "every source line needs one draft line, but {} has {} source lines and {} drafts"
+    generating = here(*generate(data, trained / "checkpoint_best.pt", *DRAFTED))
+    assert says.format("test", "100", "99") in refused(generating)
+    training = here(*train(data, tmp_path / "out", *DRAFTED, *FEW))
+    assert says.format("train", "5,000", "4,999") in refused(training)
+
+
+def test_drafts_in_another_dictionary(data: Path, toy: Path, trained: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("v1 1\nv2 1\n", encoding="utf-8")
+    preprocess(data, "test", toy.parent / "test", other)
+    for command in (generate(data, trained / "checkpoint_best.pt", *DRAFTED), train(data, tmp_path, *DRAFTED, *FEW)):
+        verdict = refused(here(*command))
+        assert f"--draft-lang mt: the drafts were binarised with {data}/dict.mt.txt" in verdict
+        assert "use lev-plugins prepare, or fairseq-preprocess with that as --srcdict" in verdict
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("w1\tv1\tv2", "an input line is `source` or `source<TAB>draft`, but this one has 2 TABs: 'w1\\tv1\\tv2'"),
+        ("w1\t⟦!v1", "the mark at character 1 of the draft '⟦!v1' is never closed: put ⟧ where it ends"),
+        ("w1\t⟦-v1⟧ v2⟧", "character 9 of the draft '⟦-v1⟧ v2⟧' closes nothing"),
+        ("w1\t" + "v1 " * 1100, "a draft has 1102 tokens, boundaries included, but the model has positions for 1024"),
+    ],
+    ids=["a TAB too many", "not closed", "not opened", "too long"],
+)  # fmt: skip
+def test_lines_that_cannot_be_edited_at_the_prompt(
+    toy: Path, trained: Path, tmp_path: Path, line: str, says: str
+) -> None:
+    (tmp_path / "typed").write_text(f"{line}\n", encoding="utf-8")
+    result = here(*interactive(toy, trained / "checkpoint_best.pt", "--input", tmp_path / "typed"))
+    assert says in refused(result)
+    assert not hypotheses(result.out)
+
+
+def test_a_draft_too_long_is_never_cut(data: Path, toy: Path, trained: Path, tmp_path: Path) -> None:
+    checkpoint = trained / "checkpoint_best.pt"
+    spoil(data, "test", toy.parent / "test", {5: "v1 " * 1100})
+    spoil(data, "train", toy.parent / "train", {7: "v1 " * 1100, 9: "v1 " * 1200})
+    says = "the draft of sentence {}, counted from 0, has 1,102 tokens, boundaries included, of which at most 1,024 are"
+    verdict = refused(here(*generate(data, checkpoint, *DRAFTED)))
+    assert says.format(5) in verdict and "leave all such sentences out with --skip-invalid-size-inputs" in verdict
+    skipped = done(here(*generate(data, checkpoint, *DRAFTED, "--skip-invalid-size-inputs-valid-test")))
+    assert set(range(100)) - hypotheses(skipped.out).keys() == {5}
+    assert says.format(5) in skipped.both and "it is left out, and so are 0 more sentences" in skipped.both
+    training = done(here(*train(data, tmp_path / "out", *DRAFTED, *FEW)))
+    assert re.search(r"the draft of sentence [79], .*: it is left out, and so are 1 more sentences", training.both)
+    # in training data a long sentence is left out, as in all of fairseq; validation data are decoded
+    validating = [*DRAFTED, "--max-tokens", 4000, "--max-update", 1, "--valid-subset", "test"]
+    assert says.format(5) in refused(here(*train(data, tmp_path / "other", *validating)))

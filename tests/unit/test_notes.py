@@ -1,0 +1,287 @@
+"""Notes beside binarised drafts: all of what ``fairseq-interactive`` makes of the same lines, and nothing unseen."""
+
+from __future__ import annotations
+
+import doctest
+import json
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fairseq.data import Dictionary, FairseqDataset
+
+from lev_plugins.cli.main import main
+from lev_plugins.data import drafts, marks, notes
+from lev_plugins.data.dictionary import EditingDictionary
+from lev_plugins.data.pieces import Cutter
+from lev_plugins.edits.requests import DELETE, INSERT, KEEP, SPAN
+from lev_plugins.errors import UserError
+from lev_plugins.tasks.text_editing import TextEditingTask
+from tests.helpers import EOS, UNK, list_dataset, lively_model, toy_criterion, toy_post_editor, toy_task
+
+KNOWN = ["ein", "hund", "läuft", "über", "die", "wiese"]
+DRAFTS = [
+    "ein hund läuft",
+    "ein ⟦!hund läuft⟧ über",
+    "  ⟦+⟧ ein Zürich hund ⟦+⟧ ",
+    "Zürich",
+    "",
+    "⟦+⟧",
+    "⟦~die wi⟧ese ⟦-über⟧ <unk> hund⟦+⟧",
+    "\\⟦ein\\⟧ \\⟦!hund\\⟧ läuft",
+    "ein⟦! hund läuft ⟧⟦-über⟧",
+    "[0, n⟧ ist kein ⟦ Zeichen",
+]
+NOTED = {
+    "words": {1, 2, 3, 5, 6, 7, 8, 9},
+    "characters": {1, 2, 3, 5, 6, 7, 8, 9},
+    "sentencepiece": {1, 2, 3, 5, 6, 7, 8, 9},
+}
+
+
+@pytest.fixture()
+def text(tmp_path: Path) -> Path:
+    folder = tmp_path / "text"
+    folder.mkdir()
+    for part, lines in (("train", [" ".join(KNOWN), *KNOWN] * 20), ("test", [" ".join(KNOWN)] * len(DRAFTS))):
+        for side in ("en", "de", "mt"):
+            (folder / f"{part}.{side}").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    (folder / "test.mt").write_text("".join(f"{line}\n" for line in DRAFTS), "utf-8")
+    return folder
+
+
+CUTTING: dict[str, list[object]] = {
+    "words": [],
+    "characters": ["--bpe", "characters", "--workers", 2],
+    "sentencepiece": ["--learn-sentencepiece", 24],
+}
+
+
+def prepare(text: Path, *flags: object) -> int:
+    words = ["prepare", "-s", "en", "-t", "de", "-d", "mt", "--train-prefix", text / "train", "--joined-dictionary"]
+    words += ["--test-prefix", text / "test", "--dest", text.parent / "data", *flags]
+    return main([str(word) for word in words])
+
+
+def task_of(text: Path) -> TextEditingTask:
+    data = text.parent / "data"
+    source, target = (EditingDictionary.load(str(data / f"dict.{side}.txt")) for side in ("en", "de"))
+    task = toy_task(source, target, data=str(data), draft_lang="mt")
+    task.cfg.source_lang, task.cfg.target_lang, task.cfg.train_subset = "en", "de", "train"
+    task.cfg.dataset_impl, task.cfg.required_seq_len_multiple = None, 1
+    return task
+
+
+def loaded(task: TextEditingTask, split: str = "test") -> Any:
+    task.load_dataset(split)
+    return task.datasets[split]
+
+
+def cutter(text: Path, cutting: str) -> Cutter:
+    model = str(text.parent / "data" / "sentencepiece.model")
+    given = {"sentencepiece_model": model} if cutting == "sentencepiece" else {}
+    return Cutter(None if cutting == "words" else Namespace(bpe=cutting, **given))
+
+
+class Recorder:
+    def generate(self, models: object, sample: dict[str, Any], **kwargs: object) -> list:
+        self.sample = sample
+        return []
+
+
+@pytest.mark.parametrize("cutting", CUTTING)
+def test_a_file_is_read_as_at_the_prompt(text: Path, cutting: str) -> None:
+    assert prepare(text, *CUTTING[cutting]) == 0
+    task = task_of(text)
+    dataset = loaded(task)
+    lines = [f"{' '.join(KNOWN)}\t{draft}".strip() for draft in DRAFTS]  # fairseq-interactive strips what it reads
+    rows, lengths = task.get_interactive_tokens_and_lengths(lines, cutter(text, cutting).encode)
+    typed = task.build_dataset_for_inference(rows, lengths)
+    found = []
+    for each, order in ((dataset, range(len(DRAFTS))), (typed, range(len(DRAFTS)))):
+        recorder = Recorder()
+        task.inference_step(recorder, [], each.collater([each[i] for i in order]))
+        net_input = recorder.sample["net_input"]
+        ids = recorder.sample.get("id", torch.arange(len(DRAFTS)))
+        found.append({name: net_input[name][ids.argsort()].tolist() for name in ("src_tokens", "draft", "requests")})
+    assert found[0] == found[1]
+    noted = [i for i in range(len(DRAFTS)) if "packed_draft" in dataset[i]]
+    assert set(noted) == NOTED[cutting]
+    printed = [task.tgt_dict.string(torch.tensor(row)) for row in found[0]["draft"]]
+    plain = [" ".join(cutter(text, cutting).encode(marks.parse(draft)[0].strip()).split()) for draft in DRAFTS]
+    assert [line.replace("<pad>", "").strip() for line in printed] == plain
+
+
+def test_what_learns_from_drafts_sees_ids_alone(text: Path) -> None:
+    assert prepare(text) == 0
+    task = task_of(text)
+    dataset = loaded(task)
+    batch = dataset.collater([dataset[i] for i in range(len(DRAFTS))])
+    assert int(batch["net_input"]["draft"].max()) < len(task.tgt_dict)
+    assert "requests" not in batch["net_input"]
+    loss, _, _ = toy_criterion(task)(lively_model(task), batch)
+    assert bool(torch.isfinite(loss))
+    assert "packed_draft" not in dataset.collater([dataset[0], dataset[4]])
+
+
+@pytest.mark.parametrize("size", [1, 3, 10])
+def test_marks_and_unknown_words_reach_the_hypothesis(text: Path, size: int) -> None:
+    """With random weights, in batches of any size, as from lines that are typed."""
+    assert prepare(text) == 0
+    task = task_of(text)
+    model, dataset = lively_model(task), loaded(task)
+    generator = task.build_generator([model], Namespace(iter_decode_max_iter=4))
+    found: dict[int, tuple[str, float]] = {}
+    for start in range(0, len(DRAFTS), size):
+        batch = dataset.collater([dataset[i] for i in range(start, min(start + size, len(DRAFTS)))])
+        for n, hypotheses in zip(batch["id"].tolist(), task.inference_step(generator, [model], batch), strict=True):
+            found[n] = task.tgt_dict.string(hypotheses[0]["tokens"].int()), float(hypotheses[0]["score"])
+    rows, lengths = task.get_interactive_tokens_and_lengths(
+        [f"{' '.join(KNOWN)}\t{draft}" for draft in DRAFTS], lambda line: line
+    )
+    typed = task.build_dataset_for_inference(rows, lengths)
+    batch = typed.collater([typed[i] for i in range(len(DRAFTS))])
+    for n, hypotheses in zip(batch["id"].tolist(), task.inference_step(generator, [model], batch), strict=True):
+        assert found[n][0] == task.tgt_dict.string(hypotheses[0]["tokens"].int())
+        assert found[n][1] == pytest.approx(float(hypotheses[0]["score"]), abs=1e-5)
+    assert "hund läuft" in found[1][0] and "über" not in found[8][0].split(" hund läuft")[0]
+
+
+def test_no_file_where_there_is_nothing_to_note(text: Path, capsys: pytest.CaptureFixture) -> None:
+    assert prepare(text, "--valid-prefix", text / "train") == 0
+    made = {path.name for path in (text.parent / "data").iterdir() if path.suffix not in (".bin", ".idx", ".txt")}
+    assert made == {"test.mt-de.mt.notes.jsonl"}
+    said = capsys.readouterr().out
+    assert "Drafts of test: 5 with marks, 5 with unknown words, for fairseq-generate" in said
+    assert "Drafts of valid" not in said
+
+
+def test_an_oracle_takes_an_unknown_word_for_that_of_the_reference(text: Path) -> None:
+    """Their spelling is no id of the model's, and a reference has none but <unk>."""
+    (text / "test.de").write_text("Zürich\n" * len(DRAFTS), "utf-8")
+    assert prepare(text) == 0
+    task = task_of(text)
+    task.cfg.oracle = "delete"
+    model, dataset = lively_model(task), loaded(task)
+    generator = task.build_generator([model], Namespace(iter_decode_max_iter=0, retain_iter_history=True))
+    hypothesis = task.inference_step(generator, [model], dataset.collater([dataset[3]]))[0][0]
+    assert task.tgt_dict.string(hypothesis["history"][1]["tokens"].int()) == "Zürich"
+
+
+def test_a_post_editor_reads_unknown_words_and_keeps_to_no_marks(text: Path) -> None:
+    assert prepare(text) == 0
+    task = task_of(text)
+    task.system = "PostEditTransformer"
+    model, dataset = toy_post_editor(task), loaded(task)
+    generator = task.build_generator([model], Namespace(beam=2, max_len_b=6))
+    noted, plain = dataset.collater([dataset[3], dataset[0]]), dataset.collater([dataset[3], dataset[0]])
+    assert "packed_draft" in noted and plain.pop("packed_draft") is not None
+    with_notes, without = (task.inference_step(generator, [model], batch) for batch in (noted, plain))
+    for one, other in zip(with_notes, without, strict=True):
+        assert one[0]["tokens"].tolist() == other[0]["tokens"].tolist()
+    with pytest.raises(UserError, match="a post_edit_transformer writes its text anew and keeps to no marks"):
+        task.inference_step(generator, [model], dataset.collater([dataset[1]]))
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("part", "line", "message"),
+    [
+        (
+            "test",
+            "ein ⟦!hund",
+            "the mark at character 5 of the draft 'ein ⟦!hund' is never closed: put ⟧ where it ends",
+        ),
+        ("test", "⟦+⟧ hund⟧", "closes nothing"),
+        ("test", "h⟦!un⟧⟦-d⟧", "two marks of the draft 'h⟦!un⟧⟦-d⟧' touch the same token 'hund'"),
+        ("test", "ein\thund", "holds a TAB"),
+        ("train", "ein ⟦!hund⟧", "⟦!hund⟧ is a mark, and a model learns from drafts without marks: take it out"),
+        ("train", "ein ⟦!hund", "is never closed"),
+    ],
+)
+def test_drafts_that_cannot_be_prepared(
+    text: Path, part: str, line: str, message: str, capsys: pytest.CaptureFixture
+) -> None:
+    lines = (text / f"{part}.mt").read_text("utf-8").splitlines()
+    lines[1] = line
+    (text / f"{part}.mt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    assert prepare(text) == 2
+    error = capsys.readouterr().err
+    assert f"{text}/{part}.mt, line 2" in error and message in error
+    assert [path.name for path in text.parent.iterdir()] == ["text"]
+
+
+def test_brackets_of_the_text_in_a_training_draft(text: Path) -> None:
+    (text / "train.mt").write_text("\\⟦-1, 1\\⟧ ⟦0\n" * 140, "utf-8")
+    assert prepare(text) == 0
+    dictionary = Dictionary.load(str(text.parent / "data" / "dict.de.txt"))
+    assert "⟦-1," in dictionary and "⟦0" in dictionary and "\\⟦-1," not in dictionary
+
+
+NOTE = {"line": 4, "tokens": ["Zürich"], "requests": [INSERT, KEEP + SPAN]}
+SPOILED: dict[str, tuple[str, str]] = {
+    "no JSON": ("{", "it is no JSON"),
+    "deep": ("[" * 100_000, "it is no JSON"),
+    "a list": ("[]", "a note has a line, tokens and requests, and nothing else"),
+    "a key more": (json.dumps({**NOTE, "x": 1}), "and nothing else"),
+    "no line": (json.dumps({**NOTE, "line": True}), "its line must be a number from 1"),
+    "line 0": (json.dumps({**NOTE, "line": 0}), "its line must be a number from 1"),
+    "line 11": (json.dumps({**NOTE, "line": 11}), "it is about draft 11, but there are 10"),
+    "twice": (f"{json.dumps(NOTE)}\n{json.dumps(NOTE)}", "line 2: draft 4 has a note already"),
+    "another draft": (
+        json.dumps({**NOTE, "line": 1}),
+        "draft 1 of test.mt-de.mt.bin has other tokens: make both files",
+    ),
+    "a token more": (json.dumps({**NOTE, "tokens": ["a", "b"], "requests": [0] * 3}), "has other tokens"),
+    "a known word": (json.dumps({**NOTE, "tokens": ["hund"]}), "has other tokens"),
+    "a line feed": (json.dumps({**NOTE, "tokens": ["a\nH-0"]}), "its tokens must be texts without white space"),
+    "no text": (json.dumps({**NOTE, "tokens": [""]}), "its tokens must be texts"),
+    "half a character": (json.dumps({**NOTE, "tokens": ["\ud800"]}), "its tokens must be texts"),
+    "a number": (json.dumps({**NOTE, "tokens": [3]}), "its tokens must be texts"),
+    "a request less": (
+        json.dumps({**NOTE, "requests": [0]}),
+        "it needs 2 requests, one for <s> and one for each token",
+    ),
+    "huge": (json.dumps({**NOTE, "requests": [0, 2**62]}), "request 2 cannot be"),
+    "negative": (json.dumps({**NOTE, "requests": [0, -1]}), "request 2 cannot be"),
+    "both": (json.dumps({**NOTE, "requests": [0, KEEP + DELETE + SPAN]}), "request 2 cannot be"),
+    "a share": (json.dumps({**NOTE, "requests": [0, 1.5]}), "request 2 cannot be"),
+    "protects <s>": (json.dumps({**NOTE, "requests": [KEEP, 0]}), "request 1 cannot be"),
+}
+
+
+@pytest.fixture(scope="module")
+def noted(tmp_path_factory: pytest.TempPathFactory) -> tuple[FairseqDataset, EditingDictionary]:
+    dictionary = EditingDictionary()
+    for word in KNOWN:
+        dictionary.add_symbol(word)
+    rows = [[0, 4, EOS]] * 3 + [[0, UNK, EOS]] + [[0, 4, EOS]] * 6
+    return list_dataset(rows), dictionary
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_a_spoiled_file_is_refused(noted: tuple[FairseqDataset, EditingDictionary], tmp_path: Path, name: str) -> None:
+    content, message = SPOILED[name]
+    path = tmp_path / "test.mt-de.mt.notes.jsonl"
+    path.write_text(f"{content}\n", "utf-8")
+    with pytest.raises(UserError) as refused:
+        notes.read_notes(path, *noted)
+    assert f"{path}, line {len(content.splitlines())}: " in str(refused.value) and message in str(refused.value)
+
+
+def test_a_sound_file_is_read(noted: tuple[FairseqDataset, EditingDictionary], tmp_path: Path) -> None:
+    path = tmp_path / "test.mt-de.mt.notes.jsonl"
+    path.write_text(f"{json.dumps(NOTE)}\n", "utf-8")
+    dataset = notes.with_notes(str(tmp_path / "test.mt-de.mt"), *noted)
+    tokens, asked = drafts.unpack(dataset[3])
+    assert noted[1].string(tokens) == "Zürich" and asked.tolist() == [INSERT, KEEP + SPAN, 0]
+    assert dataset[2].tolist() == [0, 4, EOS]
+
+
+def test_worked_examples() -> None:
+    for module in (notes, marks, drafts):
+        assert doctest.testmod(module).failed == 0
