@@ -12,6 +12,7 @@ from fairseq import checkpoint_utils, utils
 from fairseq.data import FairseqDataset
 from fairseq.dataclass.configs import GenerationConfig
 
+from lev_plugins.data.noise_flags import WITHOUT_NOISE
 from lev_plugins.errors import UserError
 
 
@@ -21,8 +22,8 @@ class Teacher:
     def __init__(
         self, paths: list[Path], overrides: dict[str, Any], search: dict[str, Any], device: str, fp16: bool = False
     ):
-        # no scoring of the teacher's own training
-        overrides = {"eval_bleu": False, **overrides}
+        # no scoring of the teacher's own training, and no noise
+        overrides = {"eval_bleu": False, **WITHOUT_NOISE, **overrides}
         try:
             self.models, _, self.task = checkpoint_utils.load_model_ensemble_and_task(
                 [str(path) for path in paths], arg_overrides=overrides

@@ -10,6 +10,7 @@ from fairseq.models import FairseqEncoderDecoderModel
 from fairseq.tasks import register_task
 
 from lev_plugins.data.batching import EverySentence
+from lev_plugins.data.noise_flags import NoiseConfig, check_noise, with_noise
 from lev_plugins.errors import require
 from lev_plugins.generators.keeping import Copier, KeepingEnsemble, cautious, edit_confidences
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
@@ -18,7 +19,7 @@ CRITERIONS = ["label_smoothed_cross_entropy", "cross_entropy", "label_smoothed_c
 
 
 @dataclass
-class TextCorrectionConfig(ScoredConfig):
+class TextCorrectionConfig(NoiseConfig, ScoredConfig):
     eval_exact_match: bool = field(
         default=False,
         metadata={"help": "validation: decode and log `exact_match`, the per cent of lines without error"},
@@ -62,6 +63,7 @@ class TextCorrectionTask(ScoredTask):
             least is None or 0 <= least <= 1,
             f"--min-edit-confidence must be between 0 and 1, but is {least}",
         )
+        check_noise(cfg)
 
     def score_names(self) -> list[str]:
         asked = {"exact_match": self.cfg.eval_exact_match, "wrr": self.cfg.eval_wrr}
@@ -86,7 +88,10 @@ class TextCorrectionTask(ScoredTask):
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         super().load_dataset(split, epoch, combine, **kwargs)
-        self.datasets[split] = EverySentence(self.datasets[split])
+        pair = self.datasets[split]
+        if self.cfg.noise_kind is not None and split == self.cfg.train_subset:
+            pair = with_noise(pair, self.cfg, self.source_dictionary, self.target_dictionary)
+        self.datasets[split] = EverySentence(pair)
 
     def build_generator(self, models: list[Any], args: Any, *options: Any, **named: Any) -> Any:
         cautious = self.cfg.keep_bias or self.cfg.min_edit_confidence is not None

@@ -103,6 +103,20 @@ def test_fairseqs_transformer_is_the_baseline(noisy: Path, tmp_path: Path) -> No
     assert [kept[n][1] for n in range(100)] == text.splitlines()
 
 
+def test_noise_on_the_fly(noisy: Path, tmp_path: Path) -> None:
+    """Other noise in every epoch; the same in every process. A teacher's noise is not asked for when it decodes."""
+    noise = ["--noise-kind", "random", "--noise-word-rate", 0.5, "--noise-char-rate", 0.3, "--bpe", "chars"]
+    losses = {}
+    for name, flags in {"once": [], "again": ["--num-workers", 2], "other": ["--noise-seed", 2]}.items():
+        steps = ["--max-tokens", 8000, "--max-epoch", 2, "--disable-validation", "--lr", 1e-9, "--dropout", 0]
+        log = succeed(*train(noisy, tmp_path / name, *PBD, *steps, *noise, *flags))
+        losses[name] = re.findall(r"\| train \| epoch \S+ \| loss (\S+)", log.both)
+    assert losses["once"] == losses["again"] and len(losses["once"]) == 2
+    assert losses["once"][0] != losses["once"][1] != losses["other"][1]
+    path = ["--path", tmp_path / "once" / "checkpoint_last.pt", "--text", tmp_path / "text", "--split", "valid"]
+    succeed("lev-plugins", "distill", noisy, *path, "--beam", 1, "--max-len-b", 8, "--cpu")
+
+
 def test_translation_takes_a_pbd_and_r_drop_trains_it(noisy: Path, tmp_path: Path) -> None:
     flags = ["--user-dir", USER_DIR, "--task", "translation", "--cpu"]
     arch = ["--arch", "pbd_tiny", "--criterion", "label_smoothed_cross_entropy_with_rdrop", "--rdrop-alpha", 1]
@@ -142,6 +156,7 @@ def test_hydra(noisy: Path, tmp_path: Path) -> None:
     [
         (["--arch", "pbd_tiny", "--criterion", "dual_policy"], "but it is dual_policy"),
         (["--arch", "levt_tiny", "--criterion", "dual_policy"], "use --task text_editing"),
+        ([*PBD, "--noise-kind", "keyboard"], "--noise-kind keyboard needs --noise-word-rate"),
         ([*PBD, "--no-future", "--future-dropout", 0.1], "--future-dropout does nothing beside --no-future"),
     ],
 )
