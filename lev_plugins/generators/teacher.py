@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -51,14 +52,18 @@ class Teacher:
 
     def write(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> list[list[int] | None]:
         """What it makes of each sentence, </s> included; None of one that is too long for it."""
-        found: dict[int, list[int]] = {}
+        best = self.best(dataset, indices, max_tokens)
+        found = {index: self.plain(hypothesis["tokens"].tolist()) for index, hypothesis in best}
+        return [found.get(index) for index in indices]
+
+    def best(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The best hypothesis of each sentence that is not too long, in any order."""
         for batch in self.batches(dataset, indices, max_tokens):
             sample = dataset.collater([dataset[index] for index in batch])
             sample = utils.move_to_cuda(sample, self.device)  # whatever its name says
             hypotheses = self.task.inference_step(self.generator, self.models, sample)
-            for index, best in zip(sample["id"].tolist(), hypotheses, strict=True):
-                found[index] = self.plain(best[0]["tokens"].tolist())
-        return [found.get(index) for index in indices]
+            for index, found in zip(sample["id"].tolist(), hypotheses, strict=True):
+                yield index, found[0]
 
     def batches(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> list[Any]:
         """Sentences of like length together; one of more than ``max_tokens`` is a batch by itself."""

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from fairseq.data import Dictionary, LanguagePairDataset
 
+from lev_plugins.data.batching import EverySentence
 from lev_plugins.data.chars import Chars
 from lev_plugins.data.corruption import NoiseOptions, build_corruption
 from lev_plugins.data.noise_flags import with_noise
-from lev_plugins.data.noisy import TextCodec
+from lev_plugins.data.noisy import UNKNOWN, TextCodec
 from lev_plugins.errors import UserError
 from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
 from tests.helpers import list_dataset
@@ -50,6 +51,26 @@ def test_sources_are_the_noise_of_the_command() -> None:
     found = noisy(noise_kind="swap", noise_seed=7)
     assert found == [(corrupt(text, index, epoch=4), text) for index, text in enumerate(TEXTS)]
     assert all(source != target for source, target in found)
+
+
+def test_epochs_of_a_training_have_other_noise() -> None:
+    """The batches stay, what is in them does not."""
+    codec = TextCodec(alphabet(), Chars())
+    task = TextCorrectionTask(config(**PLAIN), codec.dictionary, codec.dictionary)
+    dataset = EverySentence(with_noise(pair(TEXTS, codec), task.cfg, codec.dictionary, codec.dictionary))
+    sources = {}
+    for epoch in (1, 2):
+        batches = task.get_batch_iterator(dataset, max_sentences=4, seed=1, epoch=epoch)
+        rows = {}
+        for batch in batches.next_epoch_itr(shuffle=False):
+            for index, row in zip(batch["id"].tolist(), batch["net_input"]["src_tokens"], strict=True):
+                rows[index] = codec.decode(row[row != codec.dictionary.pad()])
+        sources[epoch] = [rows[index] for index in range(len(TEXTS))]
+    corrupt = build_corruption(NoiseOptions(PLAIN["noise_kind"], word_rate=0.5))
+    for epoch, rows in sources.items():
+        known = set("abcdefghijklmnopqrstuvwxyz ")
+        noise = [corrupt(text, index, epoch) for index, text in enumerate(TEXTS)]
+        assert rows == ["".join(letter if letter in known else UNKNOWN for letter in text) for text in noise]
 
 
 def test_a_share_keeps_its_sources() -> None:
