@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -163,6 +164,7 @@ def require_pyplot(path: Path) -> Any:
         raise UserError("--plot needs matplotlib: pip install 'lev-plugins[plot]'") from error
     kinds = (".png", ".svg", ".pdf")
     require(path.suffix in kinds, f"--plot FILE must end in {', '.join(kinds)}, but is {path}")
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
