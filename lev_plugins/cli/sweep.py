@@ -158,13 +158,13 @@ def as_json(args: argparse.Namespace, curves: Sequence[Curve]) -> str:
 
 
 def require_pyplot(path: Path) -> Any:
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it tells of its font cache
     try:
         import matplotlib
     except ImportError as error:
         raise UserError("--plot needs matplotlib: pip install 'lev-plugins[plot]'") from error
     kinds = (".png", ".svg", ".pdf")
     require(path.suffix in kinds, f"--plot FILE must end in {', '.join(kinds)}, but is {path}")
-    logging.getLogger("matplotlib").setLevel(logging.WARNING)
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
