@@ -15,7 +15,7 @@ from typing import Any
 
 from fairseq.tasks.translation import TranslationConfig
 
-from lev_plugins.cli import distill, prepare, trace
+from lev_plugins.cli import distill, prepare, sweep, trace
 from lev_plugins.cli.main import Command
 from lev_plugins.criterions.dual_policy import DualPolicyConfig
 from lev_plugins.models.backbones.bert import GatedBertConfig
@@ -54,6 +54,7 @@ COMMANDS: dict[str, Command] = {
     "lev-plugins prepare": prepare,
     "lev-plugins distill": distill,
     "lev-plugins trace": trace,
+    "lev-plugins sweep": sweep,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ from fairseq import checkpoint_utils, utils
 from fairseq.data import FairseqDataset
 from fairseq.dataclass.configs import GenerationConfig
 
+from lev_plugins.data.noise_flags import WITHOUT_NOISE
 from lev_plugins.errors import UserError
 
 
@@ -21,8 +23,8 @@ class Teacher:
     def __init__(
         self, paths: list[Path], overrides: dict[str, Any], search: dict[str, Any], device: str, fp16: bool = False
     ):
-        # no scoring of the teacher's own training
-        overrides = {"eval_bleu": False, **overrides}
+        # no scoring of the teacher's own training, and no noise
+        overrides = {"eval_bleu": False, **WITHOUT_NOISE, **overrides}
         try:
             self.models, _, self.task = checkpoint_utils.load_model_ensemble_and_task(
                 [str(path) for path in paths], arg_overrides=overrides
@@ -50,14 +52,18 @@ class Teacher:
 
     def write(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> list[list[int] | None]:
         """What it makes of each sentence, </s> included; None of one that is too long for it."""
-        found: dict[int, list[int]] = {}
+        best = self.best(dataset, indices, max_tokens)
+        found = {index: self.plain(hypothesis["tokens"].tolist()) for index, hypothesis in best}
+        return [found.get(index) for index in indices]
+
+    def best(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The best hypothesis of each sentence that is not too long, in any order."""
         for batch in self.batches(dataset, indices, max_tokens):
             sample = dataset.collater([dataset[index] for index in batch])
             sample = utils.move_to_cuda(sample, self.device)  # whatever its name says
             hypotheses = self.task.inference_step(self.generator, self.models, sample)
-            for index, best in zip(sample["id"].tolist(), hypotheses, strict=True):
-                found[index] = self.plain(best[0]["tokens"].tolist())
-        return [found.get(index) for index in indices]
+            for index, found in zip(sample["id"].tolist(), hypotheses, strict=True):
+                yield index, found[0]
 
     def batches(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> list[Any]:
         """Sentences of like length together; one of more than ``max_tokens`` is a batch by itself."""

@@ -32,7 +32,7 @@ METRICS: dict[str, tuple[Evaluate, Formula]] = {
     "wrr": (wrr.evaluate, percent(share)),
     "exact_match": (exact_match.evaluate, percent(share)),
 }
-DIGITS = 2
+DIGITS = 3  # of 3,000 lines one is 0.03 %
 
 
 def parse_names(text: str | None) -> list[str]:

@@ -7,7 +7,6 @@ from typing import Any
 
 from fairseq import utils
 from fairseq.data import Dictionary
-from fairseq.logging import metrics
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from lev_plugins.errors import UserError, require
@@ -59,10 +58,3 @@ class PairTask(TranslationTask):
             f"--task {self.name} with this --arch trains with --criterion {' or '.join(allowed)}, but it is "
             f"{criterion}",
         )
-
-    def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
-        super().reduce_metrics(logging_outputs, criterion)
-        # an untrained model may write nothing at all, of which fairseq reports no BLEU, and then asks for it
-        totals = [log["_bleu_totals_0"] for log in logging_outputs if "_bleu_totals_0" in log]
-        if totals and not sum(totals):
-            metrics.log_scalar("bleu", 0.0)

@@ -1,35 +1,25 @@
 """``--task text_correction``: noisy -> clean text, left to right."""
 
-import json
 import math
-from argparse import Namespace
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Optional
 
 import torch
-from fairseq import utils
-from fairseq.data import encoders
-from fairseq.logging import metrics
 from fairseq.models import FairseqEncoderDecoderModel
 from fairseq.tasks import register_task
-from fairseq.tasks.translation import TranslationConfig
-from torch import Tensor
 
 from lev_plugins.data.batching import EverySentence
-from lev_plugins.errors import UserError, require
+from lev_plugins.data.noise_flags import NoiseConfig, check_noise, with_noise
+from lev_plugins.errors import require
 from lev_plugins.generators.keeping import Copier, KeepingEnsemble, cautious, edit_confidences
-from lev_plugins.scoring.wrr import recognised_words
-from lev_plugins.tasks.pairs import PairTask
+from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
 
 CRITERIONS = ["label_smoothed_cross_entropy", "cross_entropy", "label_smoothed_cross_entropy_with_rdrop"]
 
 
-EXAMPLE = '{"beam": 5}'
-
-
 @dataclass
-class TextCorrectionConfig(TranslationConfig):
+class TextCorrectionConfig(NoiseConfig, ScoredConfig):
     eval_exact_match: bool = field(
         default=False,
         metadata={"help": "validation: decode and log `exact_match`, the per cent of lines without error"},
@@ -53,27 +43,12 @@ class TextCorrectionConfig(TranslationConfig):
     )
 
 
-class DecodedOnce:
-    """A generator that decodes a batch once, however many scores ask for it."""
-
-    def __init__(self, generator: Any):
-        self.generator = generator
-        self.sample: Any = None
-        self.hypotheses: Any = None
-
-    def generate(self, models: Any, sample: dict[str, Any], **options: Any) -> Any:
-        if sample is not self.sample:
-            self.hypotheses = self.generator.generate(models, sample, **options)
-            self.sample = sample
-        return self.hypotheses
-
-
 @register_task("text_correction", dataclass=TextCorrectionConfig)
-class TextCorrectionTask(PairTask):
+class TextCorrectionTask(ScoredTask):
     """fairseq's translation task from noisy to clean text.
 
     During training, validation decodes freely as ``fairseq-generate`` would: whichever of --eval-exact-match,
-    --eval-wrr and --eval-bleu are given share one pass of the search that --eval-bleu-args describes.
+    --eval-wrr, --eval-bleu and --eval-metrics are given share one pass of the search that --eval-bleu-args describes.
     """
 
     cfg: TextCorrectionConfig
@@ -88,13 +63,11 @@ class TextCorrectionTask(PairTask):
             least is None or 0 <= least <= 1,
             f"--min-edit-confidence must be between 0 and 1, but is {least}",
         )
-        for name in ("eval_bleu_args", "eval_bleu_detok_args"):
-            try:
-                json.loads(getattr(cfg, name))
-            except json.JSONDecodeError as error:
-                raise UserError(
-                    f"--{name.replace('_', '-')} must be JSON, as in {EXAMPLE}, but is {getattr(cfg, name)}"
-                ) from error
+        check_noise(cfg)
+
+    def score_names(self) -> list[str]:
+        asked = {"exact_match": self.cfg.eval_exact_match, "wrr": self.cfg.eval_wrr}
+        return [*(name for name, wanted in asked.items() if wanted), *super().score_names()]
 
     @cached_property
     def copier(self) -> Copier:
@@ -107,11 +80,6 @@ class TextCorrectionTask(PairTask):
             "--task text_correction takes an encoder-decoder that writes from left to right, such as --arch pbd or "
             f"transformer, but --arch is {getattr(cfg, '_name', None) or getattr(cfg, 'arch', type(model).__name__)}",
         )
-        if self.cfg.eval_bleu or self.cfg.eval_exact_match or self.cfg.eval_wrr:
-            detokenizer = json.loads(self.cfg.eval_bleu_detok_args)
-            self.tokenizer = encoders.build_tokenizer(Namespace(tokenizer=self.cfg.eval_bleu_detok, **detokenizer))
-            search = Namespace(**json.loads(self.cfg.eval_bleu_args))
-            self.sequence_generator = DecodedOnce(self.build_generator([model], search))
         return model
 
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
@@ -120,41 +88,10 @@ class TextCorrectionTask(PairTask):
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         super().load_dataset(split, epoch, combine, **kwargs)
-        self.datasets[split] = EverySentence(self.datasets[split])
-
-    def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> tuple[Any, Any, dict[str, Any]]:
-        loss, sample_size, log = super().valid_step(sample, model, criterion)
-        if not (self.cfg.eval_exact_match or self.cfg.eval_wrr):
-            return loss, sample_size, log
-        hypotheses = self.inference_step(self.sequence_generator, [model], sample)
-        texts = [self._text(found[0]["tokens"]) for found in hypotheses]
-        pad = self.target_dictionary.pad()
-        # an unknown word of a reference matches nothing
-        references = [self._text(utils.strip_pad(row, pad), escape_unk=True) for row in sample["target"]]
-        words = [recognised_words(one.split(), other.split()) for one, other in zip(references, texts, strict=True)]
-        counts = {
-            "_lines": len(texts),
-            "_lines_matched": sum(one == other for one, other in zip(references, texts, strict=True)),
-            "_words": sum(len(line) for line in words),
-            "_words_recognised": sum(sum(line) for line in words),
-        }
-        return loss, sample_size, {**log, **counts}
-
-    def _text(self, tokens: Tensor, escape_unk: bool = False) -> str:
-        text = self.target_dictionary.string(tokens.int().cpu(), self.cfg.eval_bleu_remove_bpe, escape_unk)
-        return self.tokenizer.decode(text) if self.tokenizer else text
-
-    def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
-        super().reduce_metrics(logging_outputs, criterion)
-        for wanted, score, part, whole in (
-            (self.cfg.eval_exact_match, "exact_match", "_lines_matched", "_lines"),
-            (self.cfg.eval_wrr, "wrr", "_words_recognised", "_words"),
-        ):
-            logs = [log for log in logging_outputs if whole in log]
-            if wanted and logs:
-                total = sum(int(log[whole]) for log in logs)
-                right = sum(int(log[part]) for log in logs)
-                metrics.log_scalar(score, 100 * right / max(total, 1), total, round=3)
+        pair = self.datasets[split]
+        if self.cfg.noise_kind is not None and split == self.cfg.train_subset:
+            pair = with_noise(pair, self.cfg, self.source_dictionary, self.target_dictionary)
+        self.datasets[split] = EverySentence(pair)
 
     def build_generator(self, models: list[Any], args: Any, *options: Any, **named: Any) -> Any:
         cautious = self.cfg.keep_bias or self.cfg.min_edit_confidence is not None

@@ -1,5 +1,6 @@
 """fairseq's translation task, with any of our scores computed on the validation set."""
 
+import json
 import logging
 from dataclasses import dataclass, field
 from typing import Any, Optional
@@ -7,6 +8,7 @@ from typing import Any, Optional
 from fairseq import utils
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
+from lev_plugins.errors import UserError
 from lev_plugins.scoring.validation import ValidationScores, parse_names
 from lev_plugins.tasks.pairs import PairTask
 
@@ -14,6 +16,7 @@ logger = logging.getLogger(__name__)
 
 # an unknown word is right nowhere, and no tokeniser cuts these
 UNKNOWN_IN_TEXT, UNKNOWN_IN_REFERENCE = "UNKNOWNTOKENINHYP", "UNKNOWNTOKENINREF"
+IN_JSON = {"eval_bleu_args": '{"beam": 5}', "eval_bleu_detok_args": '{"target_lang": "de"}'}
 
 
 @dataclass
@@ -35,10 +38,26 @@ class ScoredTask(PairTask):
 
     def __init__(self, cfg: ScoredConfig, src_dict: Any, tgt_dict: Any):
         super().__init__(cfg, src_dict, tgt_dict)
-        names = parse_names(cfg.eval_metrics)
+        names = self.score_names()
         if names:
             cfg.eval_bleu = True  # fairseq's switch for what decoding needs
-        self.scores = ValidationScores(["bleu", *names], "none" if cfg.eval_tokenized_bleu else "13a")
+        self.scores = ValidationScores(names, "none" if cfg.eval_tokenized_bleu else "13a")
+
+    @classmethod
+    def check_config(cls, cfg: Any) -> None:
+        super().check_config(cfg)
+        for name, example in IN_JSON.items():
+            try:
+                json.loads(getattr(cfg, name))
+            except json.JSONDecodeError as error:
+                raise UserError(
+                    f"--{name.replace('_', '-')} must be JSON, as in {example}, but is {getattr(cfg, name)}"
+                ) from error
+
+    def score_names(self) -> list[str]:
+        """What is scored, in the order of the log; nothing, and there is no decoding."""
+        names = parse_names(self.cfg.eval_metrics)
+        return ["bleu", *names] if names or self.cfg.eval_bleu else []
 
     def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> tuple[Any, Any, dict[str, Any]]:
         loss, size, output = super(TranslationTask, self).valid_step(sample, model, criterion)

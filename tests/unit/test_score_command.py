@@ -112,6 +112,44 @@ def test_a_text_against_itself(score: Run, metric: str) -> None:
     assert found["system"]["score"] == pytest.approx({"ter": 0, "bleu": 100}.get(metric, 1))
 
 
+def blank(folder: Path, metric: str, reference: str = "reference") -> list[str]:
+    """Arguments that score a text of empty lines; with reference="blank", against empty lines."""
+    (folder / "blank").write_text("\n\n\n", encoding="utf-8")
+    (folder / "blank.m2").write_text("S \n\nS \n\nS \n", encoding="utf-8")
+    if metric == "m2":
+        return ["m2", "blank", "blank.m2" if reference == "blank" else "gold.m2"]
+    return [metric, "blank", reference, *(["--source", "blank"] if metric == "gleu" else [])]
+
+
+# nothing, where three sentences were wanted, of which the last is empty; and nothing where nothing was wanted
+NOTHING = {
+    "m2": (0, 1),
+    "gleu": (0, 0),
+    "wrr": (0, 1),
+    "wrr-set": (1 / 3, 1),
+    "exact": (1 / 3, 1),
+    "ter": (100, 0),
+    "rouge": (1 / 3, 1),
+    "bleu": (0, 0),
+}
+
+
+@pytest.mark.parametrize("metric", EXPECTED)
+def test_a_text_of_empty_lines(score: Run, folder: Path, metric: str) -> None:
+    for reference, expected in zip(("reference", "blank"), NOTHING[metric], strict=True):
+        found = json.loads(score(*blank(folder, metric, reference), "--json", "--bootstrap", 5))
+        assert found["system"]["score"] == pytest.approx(expected), reference
+
+
+@pytest.mark.parametrize("metric", EXPECTED)
+def test_texts_of_different_length_are_refused_with_both_counts(refuse: Refuse, folder: Path, metric: str) -> None:
+    (folder / "long").write_text("one\n" * 5, encoding="utf-8")
+    flags = EXPECTED[metric][0]
+    entries = "sentences" if metric == "m2" else "lines"
+    message = f"every line needs a partner, but long has 5 lines and {flags[0]} has 3 {entries}"
+    assert message in refuse(metric, "long", *flags)
+
+
 def test_per_sentence_and_significance(score: Run) -> None:
     lines = score(
         "ter", "system", "reference", "--against", "other", "--draft", "draft", "--per-sentence", "--bootstrap", 50

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from lev_plugins.data.batching import EverySentence
 from lev_plugins.errors import UserError
 from lev_plugins.models.pbd import PBDConfig
 from lev_plugins.scoring.wrr import word_recognition_rate
-from lev_plugins.tasks.text_correction import CRITERIONS, DecodedOnce, TextCorrectionConfig, TextCorrectionTask
+from lev_plugins.tasks.text_correction import CRITERIONS, TextCorrectionConfig, TextCorrectionTask
 from tests.helpers import EOS, UNK, list_dataset, random_rows, toy_dictionary
 
 ALL_SCORES = {"eval_exact_match": True, "eval_wrr": True, "eval_bleu": True}
@@ -95,26 +94,29 @@ def test_only_what_was_asked_for_is_logged() -> None:
     assert not {"wrr", "exact_match"} & set(logged(silent, build(silent), [dataset.collater([dataset[0]])]))
 
 
-def test_a_batch_is_decoded_once() -> None:
+def test_all_scores_share_one_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = correction_task(eval_metrics="ter,rougeL", **ALL_SCORES)
+    model = build(task)
     calls = []
-    generator = SimpleNamespace(generate=lambda models, sample, **options: calls.append(options) or len(calls))
-    once = DecodedOnce(generator)
-    first, second = {}, {}
-    assert [once.generate([], sample, prefix_tokens=None) for sample in (first, first, second)] == [1, 1, 2]
-    assert len(calls) == 2
+    generate = task.sequence_generator.generate
+    monkeypatch.setattr(task.sequence_generator, "generate", lambda *args, **k: calls.append(k) or generate(*args, **k))
+    dataset = pairs(sentences(3), sentences(3))
+    found = logged(task, model, [dataset.collater([dataset[i] for i in range(3)])])
+    assert {"exact_match", "wrr", "bleu", "ter", "rougeL"} <= set(found)
+    assert len(calls) == 1
 
 
 def test_the_search_of_validation_is_the_one_that_was_described() -> None:
     task = correction_task(eval_exact_match=True, eval_bleu_args='{"beam": 3, "max_len_b": 7}')
     build(task)
-    search = task.sequence_generator.generator
+    search = task.sequence_generator
     assert (search.beam_size, search.max_len_b) == (3, 7)
 
 
 def test_words_are_joined_before_they_are_compared() -> None:
     task = correction_task(eval_wrr=True, eval_bleu_remove_bpe="letter")
     build(task)
-    assert task._text(torch.tensor([4, 5, EOS])) == "w0w1"
+    assert task._text(torch.tensor([4, 5, EOS]), "?") == "w0w1"
 
 
 def decoded(task: TextCorrectionTask, model: Any, sources: list[list[int]], beam: int = 3) -> list[Any]:

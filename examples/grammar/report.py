@@ -1,0 +1,42 @@
+"""GLEU of a run of run.sh as a table on standard output: ``python report.py OUT``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+SYSTEMS = {"plain": "corrected", "careful": "corrected, with the threshold that validation chose"}
+NOT_RUN = "not yet run"
+
+
+def row(title: str, found: dict[str, Any] | None) -> str:
+    """
+    >>> row("corrected", {"score": 0.41234, "interval": [0.4, 0.42]})
+    '| corrected | 0.4123 | 0.4000 - 0.4200 |'
+    """
+    if found is None:
+        return f"| {title} | {NOT_RUN} | |"
+    low, high = found["interval"]
+    return f"| {title} | {found['score']:.4f} | {low:.4f} - {high:.4f} |"
+
+
+def page(out: Path) -> str:
+    scores = {
+        name: json.loads(path.read_text("utf-8")) for name in SYSTEMS if (path := out / f"test/{name}.json").exists()
+    }
+    untouched = next((found["do_nothing"] for found in scores.values()), None)
+    lines = ["| | GLEU | 95 % |", "|---|---|---|", row("the source, untouched", untouched)]
+    lines += [row(title, scores[name]["system"] if name in scores else None) for name, title in SYSTEMS.items()]
+    if (path := out / "sweep/sweep.json").exists():
+        best = json.loads(path.read_text("utf-8"))["best"]["min_edit_confidence"]
+        lines += ["", f"--min-edit-confidence {best:g} had the best F0.5 on the validation set."]
+    for name in ("m2", "errant"):
+        if (path := out / f"test_m2/{name}.txt").exists():
+            lines += ["", f"{name}: {path.read_text('utf-8').splitlines()[0]}"]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page(Path(sys.argv[1])))

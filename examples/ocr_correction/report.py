@@ -1,0 +1,175 @@
+"""The numbers of one run of run.sh, as a page (OUT/report.md) and for programs (OUT/report.json).
+
+    python report.py OUT
+
+Word accuracy in per cent, mean and standard deviation over folds. Of each training there are two candidates, the best
+checkpoint and the average of the best ones: the dev words choose, and the test words are looked at by the chosen one.
+A system without files is marked as not yet run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import statistics
+import sys
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+NOT_RUN = "not yet run"
+STAMP = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \| INFO \| ")
+PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
+HYPOTHESIS = re.compile(r"H-(\d+)\t\S+\t?(.*)")
+KINDS = {
+    "transformer{}": "Transformer, {} layers",
+    "pbd{}": "PBD, {} layers",
+    "pbd{}-no-future": "... without the copied future",
+    "pbd{}-no-segments": "... without segment embeddings",
+    "pbd{}-no-sharing": "... without shared parameters",
+    "levt{}": "LevT, {} layers",
+}
+SYSTEMS = {name.format(depth): title.format(depth) for depth in (2, 4) for name, title in KINDS.items()}
+CANDIDATES = ("best", "average")
+
+
+class ReportError(ValueError):
+    """The run cannot be reported; the message says why and what to do."""
+
+
+def read_lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+def accuracy(texts: list[str], references: list[str]) -> float:
+    """
+    >>> accuracy(["a b", "c"], ["a b", "d"])
+    50.0
+    """
+    return 100 * sum(text == other for text, other in zip(texts, references, strict=True)) / len(references)
+
+
+def decoded(log: Path, references: list[str]) -> list[str]:
+    """In the order of the references."""
+    found = {int(match[1]): match[2] for line in read_lines(log) if (match := HYPOTHESIS.fullmatch(line))}
+    if sorted(found) != list(range(len(references))):
+        raise ReportError(f"{log} has {len(found):,} words for {len(references):,}: remove {log.parent} and run again")
+    return [found[number] for number in range(len(references))]
+
+
+def minutes(log: list[str]) -> float:
+    """From first to last; a training that was stopped counts its pause."""
+    stamps = [datetime.fromisoformat(match[1]) for line in log if (match := STAMP.match(line))]
+    return (stamps[-1] - stamps[0]).total_seconds() / 60 if stamps else 0.0
+
+
+def parameters(log: list[str]) -> int | None:
+    found = [match[1] for line in log if (match := PARAMETERS.search(line))]
+    return int(found[-1].replace(",", "")) if found else None
+
+
+def chosen(candidates: dict[str, dict[str, float]]) -> str:
+    """By dev alone; the average where they are equal.
+
+    >>> chosen({"best": {"valid": 80.0, "test": 79.0}, "average": {"valid": 81.0, "test": 70.0}})
+    'average'
+    """
+    return max(candidates, key=lambda name: (candidates[name]["valid"], name == "average"))
+
+
+def one_fold(out: Path, fold: str, name: str) -> dict[str, Any] | None:
+    folder = out / f"{fold}_{name}_test"
+    if not (folder / ".done").is_file():
+        return None
+    references = {split: read_lines(out / f"{fold}_texts" / f"{split}.tgt") for split in ("valid", "test")}
+    candidates = {
+        candidate: {
+            split: accuracy(decoded(folder / f"{split}.{candidate}", right), right)
+            for split, right in references.items()
+        }
+        for candidate in CANDIDATES
+    }
+    log = read_lines(out / f"{fold}_{name}" / "log")
+    took = chosen(candidates)
+    return {**candidates[took], "took": took, "minutes": minutes(log), "parameters": parameters(log), "all": candidates}
+
+
+def do_nothing(out: Path, fold: str) -> dict[str, Any]:
+    texts = out / f"{fold}_texts"
+    return {
+        split: accuracy(read_lines(texts / f"{split}.src"), read_lines(texts / f"{split}.tgt"))
+        for split in ("valid", "test")
+    }
+
+
+def spread(numbers: list[float]) -> str:
+    """
+    >>> spread([87.0, 88.0, 89.0]), spread([87.0])
+    ('88.0 ± 1.0', '87.0')
+    """
+    mean = f"{statistics.mean(numbers):.1f}"
+    return f"{mean} ± {statistics.stdev(numbers):.1f}" if len(numbers) > 1 else mean
+
+
+def row(title: str, folds: dict[str, dict[str, Any]]) -> str:
+    if not folds:
+        return f"| {title} | {NOT_RUN} | | | | |"
+    found = list(folds.values())
+    size = f"{found[0]['parameters'] / 1e6:.2f} M" if found[0].get("parameters") else ""
+    took = f"{statistics.mean(each['minutes'] for each in found):.1f}" if "minutes" in found[0] else ""
+    dev, test = (spread([each[split] for each in found]) for split in ("valid", "test"))
+    return f"| {title} | {dev} | {test} | {len(found)} | {size} | {took} |"
+
+
+def page(found: dict[str, Any]) -> str:
+    lines = [
+        "| word accuracy | dev | test | folds | parameters | minutes |",
+        "|---|---|---|---|---|---|",
+        row("do nothing", found["do_nothing"]),
+        *(row(title, found["systems"][name]) for name, title in SYSTEMS.items()),
+        "",
+        "Mean and standard deviation over folds; minutes are those of a training, with its validation. "
+        f"{found['machine']}.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def machine() -> str:
+    details = Path("/proc/cpuinfo")
+    named = re.search(r"^model name\s*:\s*(.+)$", details.read_text(), re.M) if details.is_file() else None
+    processor = named[1] if named else platform.machine()
+    return f"Machine: {processor}, {os.cpu_count()} cores; torch {metadata.version('torch')}"
+
+
+def run(out: Path) -> None:
+    folds = sorted(path.name.removesuffix("_texts") for path in out.glob("fold*_texts"))
+    if not folds:
+        raise ReportError(f"{out} has no folder fold*_texts: is it the --out of run.sh?")
+    found = {
+        "do_nothing": {fold: do_nothing(out, fold) for fold in folds},
+        "systems": {
+            name: {fold: numbers for fold in folds if (numbers := one_fold(out, fold, name))} for name in SYSTEMS
+        },
+        "machine": machine(),
+    }
+    (out / "report.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (out / "report.md").write_text(page(found), encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("out", type=Path, help="the folder --out of run.sh")
+    try:
+        run(parser.parse_args().out)
+    except (ReportError, OSError) as error:
+        sys.stderr.write(f"report.py: error: {error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,181 @@
+"""``lev-plugins sweep``: what each turn of a corrector's dial does on a validation set, to choose one."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from lev_plugins.errors import UserError, require
+from lev_plugins.scoring.dial import Judged, Point, curve, judge
+
+NAME = "sweep"
+HELP = "precision and recall of a corrector's edits by --min-edit-confidence and --keep-bias, to choose these"
+
+THRESHOLDS = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95,0.99"
+PIECES = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # that fairseq can put together
+UNKNOWN_IN_TARGET = "<<unk>>"  # which is right nowhere
+
+Curve = tuple[float, list[Point]]  # of a --keep-bias
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("data", metavar="DATA", type=Path, help="folder of the binarised data")
+    add("--path", metavar="FILE", required=True, help="checkpoint of --task text_correction, or an ensemble: A.pt:B.pt")
+    add("--split", default="valid", help="what to decode; not the test set (default: valid)")
+    add("--min-edit-confidence", metavar="P,...", default=THRESHOLDS, help="thresholds; they cost no time")
+    add("--keep-bias", metavar="B,...", default="0", help="each is a decoding of its own (default: 0)")
+    add("--post-process", choices=PIECES, help="put words together from their pieces; edits are then those of words")
+    add("--beam", metavar="N", type=int, default=5, help="beam size (default: 5)")
+    add("--lenpen", metavar="X", type=float, default=1.0, help="length penalty (default: 1)")
+    add("--max-tokens", metavar="N", type=int, default=4096, help="tokens in a batch")
+    add("--cpu", action="store_true", help="use no GPU")
+    add("--json", action="store_true", help="print JSON")
+    add("--plot", metavar="FILE", type=Path, help="draw the curve: .png, .svg or .pdf (extra [plot])")
+
+
+def run(args: argparse.Namespace) -> int:
+    thresholds = numbers(args.min_edit_confidence, "--min-edit-confidence", 0, 1)
+    biases = numbers(args.keep_bias, "--keep-bias", -math.inf, math.inf)
+    require(args.data.is_dir(), f"there is no folder {args.data}")
+    for name in ("beam", "max_tokens"):
+        number = getattr(args, name)
+        require(number >= 1, f"--{name.replace('_', '-')} must be at least 1, but is {number}")
+    if args.plot is not None:
+        require_pyplot(args.plot)
+    curves = [(bias, curve(list(judged(args, bias)), thresholds)) for bias in biases]
+    if args.plot is not None:
+        draw(curves, args.plot)
+    sys.stdout.write(as_json(args, curves) if args.json else as_text(curves))
+    return 0
+
+
+def numbers(text: str, flag: str, least: float, most: float) -> list[float]:
+    """
+    >>> numbers("0.5, 0.1,0.5", "--min-edit-confidence", 0, 1)
+    [0.1, 0.5]
+    """
+    try:
+        found = sorted({float(part) for part in text.split(",")})
+    except ValueError as error:
+        raise UserError(f"{flag} takes numbers with commas between, such as 0,0.5, but is {text!r}") from error
+    for number in found:
+        bounds = "be a finite number" if math.isinf(most) else f"be between {least:g} and {most:g}"
+        require(math.isfinite(number) and least <= number <= most, f"{flag} must {bounds}, but is {number:g}")
+    return found
+
+
+# ---- decoding ----------------------------------------------------------------------------------------------------
+
+
+def judged(args: argparse.Namespace, bias: float) -> Iterator[Judged]:
+    """Every sentence of the split, decoded once with this bias and no threshold."""
+    import torch
+
+    from lev_plugins.generators.teacher import Teacher
+    from lev_plugins.tasks.text_correction import TextCorrectionTask
+
+    overrides = {"data": str(args.data), "keep_bias": bias, "min_edit_confidence": 0.0}
+    overrides |= {"eval_metrics": None, "eval_exact_match": False, "eval_wrr": False}
+    device = "cuda" if torch.cuda.is_available() and not args.cpu else "cpu"
+    search = {"beam": args.beam, "lenpen": args.lenpen}
+    corrector = Teacher([Path(path) for path in args.path.split(":")], overrides, search, device)
+    require(
+        isinstance(corrector.task, TextCorrectionTask),
+        f"--path {args.path} was trained with another task than text_correction, and has no such dial",
+    )
+    dataset = corrector.dataset(args.split)
+    require(dataset[0].get("target") is not None, f"{args.split} of {args.data} has no targets to compare with")
+    words = Words(corrector.task, args.post_process)
+    found = corrector.best(dataset, range(len(dataset)), args.max_tokens)
+    for index, best in tqdm(found, total=len(dataset), unit="sentence", disable=None):
+        example = dataset[index]
+        yield judge(
+            words.of_source(example["source"]),
+            words.of_text(best["tokens"]),
+            words.of_target(example["target"]),
+            best["confidence"],
+        )
+
+
+class Words:
+    """Texts as words, or as pieces where nothing puts these together."""
+
+    def __init__(self, task: Any, post_process: str | None):
+        self.source, self.target, self.post_process = task.source_dictionary, task.target_dictionary, post_process
+
+    def of_source(self, tokens: Any) -> list[str]:
+        return self.source.string(tokens, self.post_process).split()
+
+    def of_text(self, tokens: Any) -> list[str]:
+        return self.target.string(tokens.int().cpu(), self.post_process).split()
+
+    def of_target(self, tokens: Any) -> list[str]:
+        return self.target.string(tokens, self.post_process, unk_string=UNKNOWN_IN_TARGET).split()
+
+
+# ---- what is printed ---------------------------------------------------------------------------------------------
+
+
+def best_of(curves: Sequence[Curve]) -> tuple[float, Point]:
+    """The highest F0.5; of several, the one that changes least."""
+    points = [(bias, point) for bias, found in curves for point in found]
+    return max(points, key=lambda one: (one[1].f_score, -one[1].lines_changed))
+
+
+def as_text(curves: Sequence[Curve]) -> str:
+    """
+    >>> print(as_text([(0.0, [Point(0.5, 0.75, 0.6, 0.7143, 0.2, 0.9, 3, 4, 5)])]), end="")
+    keep-bias  min-edit-confidence  precision  recall    F0.5  lines changed  lines right
+            0                  0.5     0.7500  0.6000  0.7143         20.0 %       90.0 %
+    best F0.5: --keep-bias 0 --min-edit-confidence 0.5
+    """
+    lines = ["keep-bias  min-edit-confidence  precision  recall    F0.5  lines changed  lines right"]
+    for bias, points in curves:
+        for at in points:
+            line = f"{bias:>9g}  {at.min_edit_confidence:>19g}  {at.precision:>9.4f}  {at.recall:.4f}  {at.f_score:.4f}"
+            lines.append(f"{line}  {100 * at.lines_changed:>11.1f} %  {100 * at.lines_right:>9.1f} %")
+    bias, point = best_of(curves)
+    lines.append(f"best F0.5: --keep-bias {bias:g} --min-edit-confidence {point.min_edit_confidence:g}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def as_json(args: argparse.Namespace, curves: Sequence[Curve]) -> str:
+    rows = [{"keep_bias": bias, **asdict(point)} for bias, points in curves for point in points]
+    bias, point = best_of(curves)
+    best = {"keep_bias": bias, "min_edit_confidence": point.min_edit_confidence}
+    settings = {"path": args.path, "split": args.split, "beam": args.beam, "lenpen": args.lenpen}
+    return json.dumps({**settings, "post_process": args.post_process, "points": rows, "best": best}, indent=2) + "\n"
+
+
+def require_pyplot(path: Path) -> Any:
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it tells of its font cache
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise UserError("--plot needs matplotlib: pip install 'lev-plugins[plot]'") from error
+    kinds = (".png", ".svg", ".pdf")
+    require(path.suffix in kinds, f"--plot FILE must end in {', '.join(kinds)}, but is {path}")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def draw(curves: Sequence[Curve], path: Path) -> None:
+    figure, axes = require_pyplot(path).subplots(figsize=(6, 4.5), layout="constrained")
+    for (bias, points), marker in zip(curves, "os^Dv*Px" * len(curves), strict=False):
+        axes.plot([at.recall for at in points], [at.precision for at in points], marker + "-", label=f"{bias:g}")
+    axes.set(xlabel="recall of edits", ylabel="precision of edits")
+    axes.legend(title="--keep-bias")
+    axes.grid(alpha=0.3)
+    figure.savefig(path)

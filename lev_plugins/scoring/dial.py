@@ -1,0 +1,119 @@
+"""What a corrector's dial does: precision, recall and F0.5 of its edits, at every threshold of its confidence.
+
+An edit is a run of words that were changed. Those wanted lie between source and target, on a cheapest alignment; those
+made, between source and text, are cut so that most of them match (``lev_plugins.scoring.m2``). A text whose confidence
+is below the threshold is not used: the source is left as it is. So all thresholds are known from one decoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lev_plugins.scoring import m2
+from lev_plugins.scoring.evaluation import share
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A sentence and what a corrector makes of it."""
+
+    confidence: float
+    edits: m2.Counts
+    changed: bool
+    right: bool  # the text is the target
+    was_right: bool  # the source is
+
+
+@dataclass(frozen=True)
+class Point:
+    """A turn of the dial; all shares between 0 and 1."""
+
+    min_edit_confidence: float
+    precision: float
+    recall: float
+    f_score: float
+    lines_changed: float
+    lines_right: float
+    correct: int
+    proposed: int
+    gold: int
+
+
+def judge(source: Sequence[str], text: Sequence[str], target: Sequence[str], confidence: float) -> Judged:
+    """
+    >>> judge("he go home .".split(), "he goes house .".split(), "he goes home .".split(), 0.7).edits
+    Counts(correct=1, proposed=2, gold=1)
+    """
+    source, text, target = list(source), list(text), list(target)
+    gold = edits_between(source, target)
+    if text == source:
+        counts = m2.Counts(0, 0, len(gold))
+    elif text == target:
+        counts = m2.Counts(len(gold), len(gold), len(gold))
+    else:
+        counts = m2.sentence_counts(m2.Gold(source, [gold]), " ".join(text), max_unchanged_words=0)[0]
+    return Judged(confidence, counts, text != source, text == target, source == target)
+
+
+def edits_between(source: Sequence[str], text: Sequence[str]) -> list[m2.Edit]:
+    """The runs of changes on a cheapest alignment.
+
+    >>> edits_between("he go home".split(), "he goes home .".split())
+    [Edit(start=1, end=2, corrections=('goes',), kind=''), Edit(start=3, end=3, corrections=('.',), kind='')]
+    """
+    table = m2.cost_table(source, text, 1)
+    i, j = len(source), len(text)
+    edits = []
+    end = (i, j)  # of the run that is open
+    while i or j:
+        if i and j and source[i - 1] == text[j - 1] and table[i][j] == table[i - 1][j - 1]:
+            edits += run(i, j, end, text)
+            i, j = i - 1, j - 1
+            end = (i, j)
+        elif i and j and table[i][j] == table[i - 1][j - 1] + 1:
+            i, j = i - 1, j - 1
+        elif i and table[i][j] == table[i - 1][j] + 1:
+            i -= 1
+        else:
+            j -= 1
+    return [*edits, *run(0, 0, end, text)][::-1]
+
+
+def run(i: int, j: int, end: tuple[int, int], text: Sequence[str]) -> list[m2.Edit]:
+    return [m2.Edit(i, end[0], (" ".join(text[j : end[1]]),))] if (i, j) != end else []
+
+
+def curve(sentences: Sequence[Judged], thresholds: Sequence[float], beta: float = m2.BETA) -> list[Point]:
+    """
+    >>> sure = Judged(0.9, m2.Counts(1, 1, 1), True, True, False)
+    >>> unsure = Judged(0.6, m2.Counts(0, 1, 0), True, False, True)
+    >>> for point in curve([sure, unsure], [0.5, 0.7]):
+    ...     print(point.precision, point.recall, point.lines_changed, point.lines_right)
+    0.5 1.0 1.0 0.5
+    1.0 1.0 0.5 1.0
+    """
+    confidence = np.array([each.confidence for each in sentences])
+    edits = np.array([each.edits for each in sentences], dtype=float)  # (N, 3)
+    changed, right, was_right = (
+        np.array([getattr(each, name) for each in sentences]) for name in ("changed", "right", "was_right")
+    )
+    points = []
+    for least in thresholds:
+        used = confidence >= least
+        correct, proposed = edits[used, :2].sum(0)
+        sums = np.array([correct, proposed, edits[:, 2].sum()])
+        points.append(
+            Point(
+                least,
+                float(share(sums[[0, 1]])),
+                float(share(sums[[0, 2]])),
+                float(m2.f_score(sums, beta)),
+                float((changed & used).mean()),
+                float(np.where(used, right, was_right).mean()),
+                *(int(number) for number in sums),
+            )
+        )
+    return points

@@ -1,0 +1,174 @@
+"""The helpers of examples/ocr_correction and examples/grammar, their commands, and the recipes."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import subprocess
+from argparse import Namespace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from lev_plugins.data.corruption import NoiseOptions, build_corruption
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+RECIPES = sorted(path for path in (EXAMPLES / "grammar" / "recipes").glob("*.sh") if path.name != "paper.sh")
+
+
+def load(example: str, name: str) -> ModuleType:
+    """Other examples have files of the same names."""
+    spec = importlib.util.spec_from_file_location(f"{example}_{name}", EXAMPLES / example / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run_sh(example: str, *args: object, at: str = "run.sh") -> subprocess.CompletedProcess[str]:
+    command = ["bash", str(EXAMPLES / example / at), *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+# ---- ocr_correction ------------------------------------------------------------------------------------------------
+
+
+def write_fold(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    for split in ("train", "dev", "test"):
+        (folder / f"{split}.src").write_text("k i f s a\nt u o\nk i f s a\n", encoding="utf-8")
+        (folder / f"{split}.tgt").write_text("k i s s a\nt u o\nk i s s a\n", encoding="utf-8")
+
+
+def test_texts_of_a_fold(tmp_path: Path) -> None:
+    texts = load("ocr_correction", "texts")
+    write_fold(tmp_path / "fold0")
+    texts.run(Namespace(fold=tmp_path / "fold0", out=tmp_path / "out", words=0, by_type=True))
+    read = {path.name: path.read_text("utf-8").splitlines() for path in (tmp_path / "out").iterdir()}
+    assert read["train.src"] == read["train.draft"] == ["k i f s a", "t u o"]
+    assert read["train.words.tgt"] == ["kissa", "tuo"]
+    assert len(read["valid.tgt"]) == len(read["test.tgt"]) == 3  # never thinned out
+    (tmp_path / "fold0" / "dev.tgt").write_text("a\n", encoding="utf-8")
+    with pytest.raises(texts.TextError, match=r"dev\.src has 3 lines and .*dev\.tgt has 1"):
+        texts.read_pairs(tmp_path / "fold0" / "dev")
+
+
+def decoded(words: list[str]) -> str:
+    return "".join(f"S-{i}\tx\nT-{i}\ty\nH-{i}\t-0.1\t{word}\n" for i, word in reversed(list(enumerate(words))))
+
+
+def write_system(out: Path, fold: str, words: dict[str, list[str]]) -> None:
+    tested = out / f"{fold}_pbd2_test"
+    tested.mkdir(parents=True)
+    for name, found in words.items():
+        (tested / name).write_text(decoded(found), encoding="utf-8")
+    (tested / ".done").touch()
+    (out / f"{fold}_pbd2").mkdir()
+    stamps = "2026-01-01 10:00:00 | INFO | a | num. shared model params: 1,500,000 (num. trained: 1,500,000)\n"
+    (out / f"{fold}_pbd2" / "log").write_text(stamps + "2026-01-01 10:03:00 | INFO | end\n", encoding="utf-8")
+
+
+def test_dev_chooses_and_the_table_has_mean_and_spread(tmp_path: Path) -> None:
+    report, texts = load("ocr_correction", "report"), load("ocr_correction", "texts")
+    right, wrong = "k i s s a", "k i f s a"
+    for fold, bad in (("fold0", wrong), ("fold1", right)):
+        write_fold(tmp_path / fold)
+        texts.run(Namespace(fold=tmp_path / fold, out=tmp_path / "out" / f"{fold}_texts", words=0, by_type=False))
+        files = {"valid.best": [right, "t u o", right], "test.best": [bad, "t u o", right]}
+        files |= {"valid.average": [wrong, "t u o", right], "test.average": [right, "t u o", right]}
+        write_system(tmp_path / "out", fold, files)
+    report.run(tmp_path / "out")
+    page = (tmp_path / "out" / "report.md").read_text("utf-8")
+    assert "| do nothing | 33.3 ± 0.0 | 33.3 ± 0.0 | 2 | | " in page.replace("|  |", "| |")
+    assert "| PBD, 2 layers | 100.0 ± 0.0 | 83.3 ± 23.6 | 2 | 1.50 M | 3.0 |" in page
+    assert "| Transformer, 4 layers | not yet run |" in page
+    found = json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))
+    assert found["systems"]["pbd2"]["fold0"]["took"] == "best"  # though the average is better on the test
+    (tmp_path / "out" / "fold0_pbd2_test" / "test.best").write_text("", encoding="utf-8")
+    with pytest.raises(report.ReportError, match="has 0 words for 3"):
+        report.run(tmp_path / "out")
+
+
+def test_systems_and_their_flags(tmp_path: Path) -> None:
+    flags = ["--data", tmp_path, "--out", tmp_path / "out", "--dry-run", "--folds", "1", "--noise-share", "0.5"]
+    done = run_sh("ocr_correction", *flags, "--future-dropout", "0.2")
+    assert done.returncode == 0, done.stderr
+    trained = dict(re.findall(r"^# fold1_(\S+)\n(.* fairseq-train .*)$", done.stdout, re.M))
+    kinds = ["transformer", "pbd", "levt"]
+    assert trained.keys() == {
+        *(f"{kind}{depth}" for kind in kinds for depth in (2, 4)),
+        *(f"pbd{depth}-no-{part}" for part in ("future", "segments", "sharing") for depth in (2, 4)),
+    }
+    assert "--arch pbd --layers 4" in trained["pbd4"] and "--future-dropout 0.2" in trained["pbd4"]
+    assert "--no-sharing" in trained["pbd2-no-sharing"] and "--no-sharing" not in trained["pbd2"]
+    assert "--future-dropout" not in trained["pbd2-no-future"]
+    assert "--decoder-layers 4" in trained["transformer4"] and "--noise-share 0.5" in trained["transformer4"]
+    assert "--draft-lang draft" in trained["levt2"] and "--noise" not in trained["levt2"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--only", "pbd3"], "--only has no pbd3: choose from transformer2 pbd2 levt2"),
+        (["--folds", "a"], "--folds must be numbers such as 0,1,2, but is 'a'"),
+        (["--epochs", "0"], "--epochs must be a whole number above 0"),
+    ],
+)
+def test_what_the_script_refuses(tmp_path: Path, flags: list[str], message: str) -> None:
+    done = run_sh("ocr_correction", "--data", tmp_path, "--out", tmp_path / "out", "--dry-run", *flags)
+    assert done.returncode == 2 and message in done.stderr
+
+
+# ---- grammar -------------------------------------------------------------------------------------------------------
+
+M2 = "S he go home\nA 1 2|||SVA|||goes|||REQUIRED|||-NONE-|||0\nA 2 2|||X|||right|||REQUIRED|||-NONE-|||0\n\n"
+
+
+def test_texts_of_the_corrector(tmp_path: Path) -> None:
+    texts = load("grammar", "texts")
+    (tmp_path / "clean").write_text("It isn't here.\n" * 199 + "Now it is.\n", encoding="utf-8")
+    texts.split(Namespace(clean=tmp_path / "clean", out=tmp_path, sentences=10))
+    assert (tmp_path / "train.noisy").read_text("utf-8") == "It is n't here .\n" * 10
+    assert (tmp_path / "valid.clean").read_text("utf-8") == "It is n't here .\nNow it is .\n"
+    (tmp_path / "a.m2").write_text(M2 * 3, encoding="utf-8")
+    texts.pairs(Namespace(files=[tmp_path / "a.m2"], out=tmp_path / "pairs"))
+    assert (tmp_path / "pairs" / "train.noisy").read_text("utf-8") == "he go home\n" * 2
+    assert (tmp_path / "pairs" / "valid.clean").read_text("utf-8") == "he goes right home\n"
+    texts.source(Namespace(gold=tmp_path / "a.m2", out=tmp_path / "gold"))
+    assert (tmp_path / "gold" / "test.clean").read_text("utf-8") == "he goes right home\n" * 3
+
+
+def test_the_table_of_confusions_is_one() -> None:
+    table = str(EXAMPLES / "grammar" / "confusions.tsv")
+    corrupt = build_corruption(NoiseOptions("confusions:3,random", word_rate=1.0, confusions=table))
+    text = "the value of the function is returned in this way"
+    assert {corrupt(text, index) for index in range(5)}.isdisjoint({text})
+
+
+def test_the_report_of_the_corrector(tmp_path: Path) -> None:
+    report = load("grammar", "report")
+    assert report.page(tmp_path).count("not yet run") == 3
+    (tmp_path / "test").mkdir()
+    score = {"score": 0.4, "interval": [0.3, 0.5]}
+    (tmp_path / "test" / "plain.json").write_text(json.dumps({"system": score, "do_nothing": score}), encoding="utf-8")
+    assert "| the source, untouched | 0.4000 | 0.3000 - 0.5000 |" in report.page(tmp_path)
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+def test_recipes_print_their_commands(tmp_path: Path, recipe: Path) -> None:
+    assert "NOT RUN" in recipe.read_text("utf-8")
+    at = f"recipes/{recipe.name}"
+    missing = run_sh("grammar", tmp_path, "--test", tmp_path, "--out", tmp_path / "out", "--dry-run", at=at)
+    assert missing.returncode == 2 and "there is no file" in missing.stderr
+    for name in re.findall(r"[\w.-]+\.m2", recipe.read_text("utf-8")):
+        (tmp_path / name).touch()
+    done = run_sh("grammar", tmp_path, "--test", tmp_path, "--out", tmp_path / "out", "--dry-run", at=at)
+    assert done.returncode == 0, done.stderr
+    assert "--embed-dim 1024" in done.stdout and "score m2" in done.stdout
+    assert "--finetune-from-model" in done.stdout
+
+
+def test_there_is_a_recipe_for_each_set_of_the_paper() -> None:
+    assert {path.stem for path in RECIPES} == {"lang8", "nucle", "fce", "wi-locness", "bea19"}

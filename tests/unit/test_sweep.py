@@ -1,0 +1,110 @@
+"""The curve of a corrector's dial: its edits, and that every threshold is what a decoding with it would score."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lev_plugins.cli import main, sweep
+from lev_plugins.errors import UserError
+from lev_plugins.scoring import m2
+from lev_plugins.scoring.dial import Point, curve, edits_between, judge
+from tests.helpers import thorough
+
+words = st.lists(st.sampled_from("abcd"), max_size=6)
+sentence = st.tuples(words, words, words, st.sampled_from([0.2, 0.5, 0.8]))
+DIAL = [0.0, 0.2, 0.5, 0.6, 1.0]
+
+
+@thorough
+@given(words, words)
+def test_edits_lead_from_one_to_the_other_at_the_least_cost(source: list[str], text: list[str]) -> None:
+    edited: list[str] = []
+    done = cost = 0
+    for edit in edits_between(source, text):
+        new = edit.corrections[0].split()
+        assert done <= edit.start and source[edit.start : edit.end] != new
+        edited += source[done : edit.start] + new
+        cost += max(edit.end - edit.start, len(new))
+        done = edit.end
+    assert edited + source[done:] == text
+    assert cost == m2.cost_table(source, text, 1)[-1][-1]
+
+
+@thorough
+@given(st.lists(sentence, min_size=1, max_size=4))
+def test_a_point_is_the_score_of_the_texts_at_its_threshold(found: list[Any]) -> None:
+    gold = [m2.Gold(source, [edits_between(source, target)]) for source, _, target, _ in found]
+    judged = [judge(*each[:3], 1.0 if each[0] == each[1] else each[3]) for each in found]
+    for least, point in zip(DIAL, curve(judged, DIAL), strict=True):
+        texts = [text if confidence >= least else source for source, text, _, confidence in found]
+        score = m2.evaluate(gold, [" ".join(text) for text in texts], max_unchanged_words=0)
+        expected = [score.details[name] for name in ("precision", "recall", "correct", "gold")]
+        assert [point.precision, point.recall, point.correct, point.gold] == pytest.approx(expected)
+        assert point.f_score == pytest.approx(score.score)
+        pairs = list(zip(texts, found, strict=True))
+        assert point.lines_changed == pytest.approx(sum(text != one[0] for text, one in pairs) / len(found))
+        assert point.lines_right == pytest.approx(sum(text == one[2] for text, one in pairs) / len(found))
+
+
+def point(least: float, score: float, changed: float) -> Point:
+    return Point(least, 0.5, 0.5, score, changed, 0.75, 1, 2, 2)
+
+
+def test_the_best_is_the_highest_and_then_the_most_careful() -> None:
+    curves = [(0.0, [point(0, 0.5, 0.4), point(0.5, 0.6, 0.3)]), (1.0, [point(0, 0.6, 0.2), point(0.5, 0.1, 0.1)])]
+    assert sweep.best_of(curves) == (1.0, curves[1][1][0])
+    assert sweep.as_text(curves).splitlines()[-1] == "best F0.5: --keep-bias 1 --min-edit-confidence 0"
+    args = Namespace(path="a.pt", split="valid", beam=5, lenpen=1.0, post_process=None)
+    found = json.loads(sweep.as_json(args, curves))
+    assert found["best"] == {"keep_bias": 1.0, "min_edit_confidence": 0}
+    assert [row["lines_changed"] for row in found["points"]] == [0.4, 0.3, 0.2, 0.1]
+
+
+def test_the_curve_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    for kind in ("png", "svg"):
+        sweep.draw([(0.0, [point(0, 0.5, 0.4), point(0.5, 0.6, 0.3)])], tmp_path / f"curve.{kind}")
+        assert (tmp_path / f"curve.{kind}").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--min-edit-confidence", "0,1.2"], "--min-edit-confidence must be between 0 and 1, but is 1.2"),
+        (["--min-edit-confidence", "all"], "takes numbers with commas between, such as 0,0.5, but is 'all'"),
+        (["--keep-bias", "0,inf"], "--keep-bias must be a finite number, but is inf"),
+        (["--beam", "0"], "--beam must be at least 1, but is 0"),
+        (["--plot", "curve.doc"], "--plot FILE must end in .png, .svg, .pdf, but is curve.doc"),
+    ],
+)
+def test_what_is_refused(flags: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if "--plot" in flags:
+        pytest.importorskip("matplotlib")
+    assert main.main(["sweep", str(tmp_path), "--path", "a.pt", *flags]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_there_must_be_data(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["sweep", "/nowhere", "--path", "a.pt"]) == 2
+    assert "there is no folder /nowhere" in capsys.readouterr().err
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = builtins.__import__
+
+    def missing(name: str, *args: Any) -> Any:
+        if name == "matplotlib":
+            raise ImportError(name)
+        return found(name, *args)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(UserError, match=r"pip install 'lev-plugins\[plot\]'"):
+        sweep.require_pyplot(Path("a.png"))
