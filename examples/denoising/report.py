@@ -215,9 +215,9 @@ def page(found: dict[str, dict[str, Row]], metrics: list[str]) -> str:
         if compared := significance(comparisons(rows, metrics)):
             lines += [*compared, ""]
     lines += [
-        "Scores: mean ± standard deviation over the seeds, of free-running decoding. p: Welch's t-test, two-sided, of the",
-        "seeds' scores, and of the sentences' scores (their means over the seeds). The teacher-forced accuracy is that of the",
-        "next piece when all before it are right, the best of the validations; minutes are those of one training.",
+        "Scores: mean ± standard deviation over the seeds, of free-running decoding. p: Welch's t-test, two-sided, of",
+        "the seeds' scores, and of the sentences' scores (their means over the seeds). The teacher-forced accuracy is",
+        "that of the next piece when all before it are right, the best of the validations; minutes: of one training.",
         "",
         machine(),
     ]

@@ -15,7 +15,7 @@ COMMANDS = [
     "path",
     *("prepare", "encode", "distill"),
     *("average", "import_levt", "import_pretrained"),
-    *("trace", "score"),
+    *("trace", "plot", "score"),
     *("noise", "confusions"),
 ]
 
