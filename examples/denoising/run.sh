@@ -32,10 +32,12 @@ ffn              384     feed-forward width
 heads            4       attention heads
 dropout          0.1     dropout
 tokens           3000    tokens in a batch
-lr               0.002   peak learning rate; it falls to zero in a straight line
+lr               0.002   peak learning rate
 warmup           200     updates until then
+schedule         falling  after that: falling to zero in a straight line, or fixed
 updates          1500    updates of each training
-valid-every      250     updates from one validation (and checkpoint) to the next
+epochs           0       stop after so many passes through the training text as well (0: never)
+valid-every      250     updates from one validation (and checkpoint) to the next (0: once an epoch)
 patience         10      stop after so many validations without a better one
 backbone         -       begin from a pre-trained model: folder made by lev-plugins import-pretrained
 lr-factor        0.1     ... learning rate of what is pre-trained, as a part of --lr
@@ -56,8 +58,9 @@ kinds=(texts noise symspell data train test)
 check_flags() {
     local name
     need_folders out
-    need_numbers 1 copies vocab layers width ffn heads tokens updates valid-every patience beam threads
-    need_numbers 0 sentences warmup longest
+    need_numbers 1 copies vocab layers width ffn heads tokens updates patience beam threads
+    need_numbers 0 sentences warmup longest epochs valid-every
+    one_of schedule falling fixed
     one_of gate-mix hidden vocabulary probability
     one_of copy-from source decoder-input
     need_gpus
@@ -193,19 +196,29 @@ print({"mt5": "t5"}.get(kind, kind))
 END
 }
 
+timing() { # flags
+    if [[ ${opt[schedule]} == falling ]]; then
+        echo "--lr-scheduler polynomial_decay --total-num-update ${opt[updates]}"
+    else
+        echo "--lr-scheduler fixed"
+    fi
+    echo "--warmup-updates ${opt[warmup]} --max-update ${opt[updates]} --max-epoch ${opt[epochs]}"
+    if ((opt[valid-every])); then
+        echo "--validate-interval 1000000 --validate-interval-updates ${opt[valid-every]}"
+        echo "--save-interval-updates ${opt[valid-every]} --keep-interval-updates 1"
+    fi
+}
+
 train() { # KIND SYSTEM SEED
     local flags=() more=()
-    read -ra flags -d '' <<<"$(architecture)" || true
+    read -ra flags -d '' <<<"$(architecture; timing)" || true
     read -ra more <<<"${opt[more]}" || true
     logged "${with_threads[@]}" fairseq-train "$out/data_$1/bin" --user-dir "$root/lev_plugins" --task text_correction \
         -s src -t tgt --gates "${gates_of[$2]}" --gate-mix "${opt[gate-mix]}" --copy-from "${opt[copy-from]}" \
         "${flags[@]}" "${device[@]}" --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --report-accuracy \
-        --eval-bleu-args '{"beam": 1}' --lr "${opt[lr]}" --lr-scheduler polynomial_decay --warmup-updates "${opt[warmup]}" \
-        --max-update "${opt[updates]}" --total-num-update "${opt[updates]}" --clip-norm 1 --weight-decay 0.001 \
+        --eval-bleu-args '{"beam": 1}' --lr "${opt[lr]}" --clip-norm 1 --weight-decay 0.001 \
         --max-tokens "${opt[tokens]}" --required-batch-size-multiple 1 --patience "${opt[patience]}" \
-        --validate-interval 1000000 --validate-interval-updates "${opt[valid-every]}" \
-        --save-interval-updates "${opt[valid-every]}" --keep-interval-updates 1 --no-epoch-checkpoints \
-        --no-progress-bar --log-format simple --log-interval 50 --seed "$3" --save-dir "$out/train_$1_$2_$3" "${more[@]}"
+        --no-epoch-checkpoints --no-progress-bar --log-format simple --log-interval 50 --seed "$3" --save-dir "$out/train_$1_$2_$3" "${more[@]}"
 }
 
 decode() { # KIND SYSTEM SEED

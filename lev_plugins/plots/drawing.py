@@ -19,6 +19,7 @@ COLUMNS = 16  # cells in a row; longer sentences go on below
 CELL, LINE = 0.62, 0.34  # inches
 TOKEN_LINES = 2.2  # lines that slanting tokens take
 LONGEST = 14  # characters of a token that are shown
+NEAR = 0.06  # two points that are nearer have their numbers on different sides
 DARK = 0.55  # above this, numbers are white
 MARKERS, DASHES = "osD^", ["-", "--", "-.", ":"]
 HATCHES = ["", "//", "..", "xx"]
@@ -138,10 +139,17 @@ def lines(
             style = {"marker": MARKERS[number], "linestyle": DASHES[number], "color": "black"}
             axes.plot(range(len(groups)), means, **style, label=gate if r is None else f"{gate} (r = {r:+.2f})")
             for place, mean in enumerate(means):
-                axes.annotate(
-                    f"{mean:.2f}", (place, mean), xytext=(0, 6), textcoords="offset points", ha="center", fontsize=7
-                )
+                above = 6 if number_goes_above(gate, gates, groups[place]) else -13
+                where = {"xytext": (0, above), "textcoords": "offset points"}
+                axes.annotate(f"{mean:.2f}", (place, mean), ha="center", fontsize=7, **where)
         finish(figure, axes, [f"{group.title}\n({len(group.sentences)})" for group in groups], axis, paths)
+
+
+def number_goes_above(gate: str, gates: Sequence[str], group: Group) -> bool:
+    """It goes below where another gate has a point close above."""
+    mean, place = group.mean(gate), gates.index(gate)
+    others = [(group.mean(other), number) for number, other in enumerate(gates) if number != place]
+    return not any(0 <= other - mean < NEAR and (other, -number) > (mean, -place) for other, number in others)
 
 
 def bars(groups: Sequence[Group], gates: Sequence[str], axis: str, paths: Sequence[Path]) -> None:
