@@ -150,19 +150,17 @@ data() { # KIND
 }
 
 pretrained_data() { # FROM TO: a tokenizer may lose case and spaces, so references go through it as well
-    local from=$1 to=$2 split side prefixes=() backbone=${opt[backbone]%/}
+    local from=$1 to=$2 split side name prefixes=() names=() backbone=${opt[backbone]%/}
     for split in train valid test; do
         prefixes+=("--${split}pref" "$to/pieces/$split")
-        for side in src tgt; do
-            plugins encode "$backbone" "$from/$split.$side" --into "$to/whole"
-            logged mkdir -p "$to/pieces"
-            captured "$to/pieces/$split.$side" cut -d ' ' -f "1-$((opt[longest] ? opt[longest] : 1000000))" \
-                "$to/whole/$split.$side"
-        done
+        for side in src tgt; do names+=("$split.$side"); done
     done
-    for side in src tgt; do
-        through "$to/pieces/test.$side" "$to/test.$side" python -m lev_plugins encode "$backbone" --decode
+    plugins encode "$backbone" "${names[@]/#/$from/}" --into "$to/whole"
+    logged mkdir -p "$to/pieces"
+    for name in "${names[@]}"; do
+        captured "$to/pieces/$name" cut -d ' ' -f "1-$((opt[longest] ? opt[longest] : 1000000))" "$to/whole/$name"
     done
+    plugins encode "$backbone" "$to/pieces/test.src" "$to/pieces/test.tgt" --decode --into "$to"
     logged rm -rf "$to/bin"
     logged fairseq-preprocess -s src -t tgt "${prefixes[@]}" --joined-dictionary --srcdict "$backbone/dict.txt" \
         --destdir "$to/bin"

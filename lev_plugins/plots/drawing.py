@@ -177,4 +177,6 @@ def finish(figure: Any, axes: Any, titles: list[str], axis: str, paths: Sequence
     )
     axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1))
     figure.set_layout_engine("constrained")
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # once: every drawing would move things a little further
     save(figure, paths)

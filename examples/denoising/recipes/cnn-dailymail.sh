@@ -7,4 +7,5 @@ set -euo pipefail
 source "$(dirname "$0")/pretrained.sh"
 read_recipe "$@"
 fetched cnn-dailymail
-reproduce --text "$out/text" --train all --noises random,keyboard,swap,delete --word-rate 0.4 --metrics bleu,rouge
+reproduce --text "$out/text" --train all --noises random,keyboard,swap,delete --word-rate 0.4 \
+    --metrics bleu,rouge --only texts,noise,data,train,test

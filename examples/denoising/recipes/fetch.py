@@ -5,7 +5,7 @@
     python fetch.py cnn-dailymail DIR            10,000 articles and their highlights
     python fetch.py icdar DIR --from FOLDER      post-OCR sets of ICDAR 2017 and 2019, downloaded and unpacked by hand
 
-The first three come from the network, or from a file that was downloaded before: --from FILE. Noise is put in afterwards.
+The first three come from the network, or from a file that was downloaded before: --from FILE. Noise comes later.
 """
 
 from __future__ import annotations
@@ -127,14 +127,15 @@ def write(pairs: Iterable[tuple[str, str]], folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     names = [folder / f"all.{side}" for side in ("src", "tgt")]
     parts = [name.with_name(f"{name.name}.part") for name in names]
-    number = 0
+    written = 0
     with parts[0].open("w", encoding="utf-8") as source, parts[1].open("w", encoding="utf-8") as target:
-        for number, pair in enumerate(pairs, 1):
+        for pair in pairs:
+            written += 1
             for file, side in zip((source, target), pair, strict=True):
                 file.write(" ".join(side.split()) + "\n")
     for part, name in zip(parts, names, strict=True):
         part.replace(name)
-    return number
+    return written
 
 
 def main() -> int:

@@ -6,5 +6,6 @@
 set -euo pipefail
 source "$(dirname "$0")/pretrained.sh"
 read_recipe "$@"
+[[ $from || -f $out/text/all.tgt ]] || { echo "icdar.sh: error: --from is missing: the folder of the sets" >&2; exit 2; }
 [[ -f $out/text/all.tgt ]] || doing python "$recipes/fetch.py" icdar "$out/text" --from "$from"
 reproduce --text "$out/text" --train all
