@@ -268,7 +268,11 @@ run_stages() {
             source=$instance
         fi
         instance symspell "$kind"
-        if [[ ${opt[dry-run]} || $speller ]]; then perhaps "$instance" "$source"; fi
+        if [[ ${opt[dry-run]} || $speller ]]; then
+            perhaps "$instance" "$source"
+        elif asked "$instance"; then
+            printf '%-20s%s\n' "$instance" "left out: pip install symspellpy"
+        fi
         instance data "$kind"
         perhaps "$instance" "$source"
         for system in ${opt[systems]//,/ }; do
