@@ -18,7 +18,7 @@ from tests.integration.commands import ROOT, run, succeed
 
 EXAMPLE = ROOT / "examples" / "denoising"
 SMALL = [
-    *("--vocab", "60", "--layers", "1", "--width", "16", "--ffn", "16", "--heads", "2", "--tokens", "400"),
+    *("--vocab", "32", "--layers", "1", "--width", "16", "--ffn", "16", "--heads", "2", "--tokens", "400"),
     *("--warmup", "1", "--updates", "4", "--valid-every", "4", "--beam", "1", "--gpus", "0", "--threads", "1"),
 ]
 CLEAN = ["the red dog runs here", "a small cat sleeps there", "old men sit", "young women eat now", "big dogs run"]
@@ -63,7 +63,8 @@ def test_pairs_of_ones_own_are_trained_and_scored(pairs: Path, tmp_path: Path) -
     command = next(command for command in readme_commands() if "--text" in command)
     command[command.index("--text") + 1], command[command.index("--out") + 1] = str(pairs), str(out)
     command[command.index("--train") + 1], command[command.index("--test") + 1] = "part.train", "part.valid"
-    done = succeed(*command, *SMALL, "--seeds", "1", "--only", "texts,data,train,test", "--systems", "none,all").out
+    command += [*SMALL, "--seeds", "1", "--only", "texts,data,train,test", "--systems", "none,all"]
+    done = succeed(*command, timeout=900).out
     stages = ["texts", "data_as-is", "train_as-is_none_1", "test_as-is_none_1", "train_as-is_all_1", "test_as-is_all_1"]
     assert [line.split()[0] for line in done.splitlines()[:7]] == [*stages, "report"]
     found = json.loads((out / "report.json").read_text(encoding="utf-8"))["as-is"]
