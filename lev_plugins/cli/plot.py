@@ -166,11 +166,14 @@ def draw(args: argparse.Namespace, found: dict[str, list[Sentence]]) -> None:
     from lev_plugins.plots import drawing, gates
 
     everything = [sentence for sentences in found.values() for sentence in sentences]
-    names = gates.names_of(everything)
-    require(bool(names), "these sentences have no gate in common, so there is nothing to draw")
     if args.by == "sentence":
         drawing.heat_maps(everything[: args.first], args.output)
-    elif args.by == "task":
+        return
+    names, left_out = gates.names_of(everything)
+    require(bool(names), "these sentences have no gate in common, so there is nothing to draw")
+    if left_out:
+        sys.stderr.write(f"lev-plugins: left out, for not all sentences have it: gate {' and '.join(left_out)}\n")
+    if args.by == "task":
         drawing.bars([gates.Group(name, part) for name, part in found.items()], names, "task", args.output)
     else:
         axis = {"noise": "words that are noise", "length": "length of the source in tokens"}[args.by]

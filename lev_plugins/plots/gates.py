@@ -6,7 +6,7 @@ A file of them has a line of JSON for each sentence.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -65,10 +65,15 @@ def noise_level(reference: str, text: str) -> float:
     return 1 - found / words if words else 0.0
 
 
-def names_of(sentences: Iterable[Sentence]) -> list[str]:
-    """The gates that all of them have, in the order of the paper."""
-    found = [set(sentence.gates) for sentence in sentences]
-    return [name for name in GATES if found and all(name in gates for gates in found)]
+def names_of(sentences: Sequence[Sentence]) -> tuple[list[str], list[str]]:
+    """The gates that all of them have, and those that only some have, in the order of the paper.
+
+    >>> names_of([Sentence(["a"], ["b"], {"copy": [0.5], "mask": [0.5]}), Sentence(["a"], ["b"], {"mask": [0.5]})])
+    (['mask'], ['copy'])
+    """
+    found = [name for name in GATES if any(name in sentence.gates for sentence in sentences)]
+    common = [name for name in found if all(name in sentence.gates for sentence in sentences)]
+    return common, [name for name in found if name not in common]
 
 
 def noise_of(sentence: Sentence) -> float:

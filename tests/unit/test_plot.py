@@ -97,7 +97,7 @@ def test_means_are_over_tokens_by_noise_and_length() -> None:
     assert (low.sentences, high.sentences) == ([SENTENCES[1]], [SENTENCES[0]])
     assert high.mean("mask") == pytest.approx(0.5) and low.mean("copy") == pytest.approx(0.5)
     assert [group.title for group in gates.by("length", SENTENCES, 3)] == ["3-15", "28-40"]
-    assert gates.names_of(SENTENCES) == ["mask", "copy", "skip"]
+    assert gates.names_of(SENTENCES) == (["mask", "copy", "skip"], [])
     values = [gates.PROPERTIES["noise"](sentence) for sentence in SENTENCES]
     assert gates.correlation(values, SENTENCES, "copy") == pytest.approx(-1)
 
@@ -143,6 +143,18 @@ def test_heat_maps_and_bars_need_no_colour(kept: Path, tmp_path: Path) -> None:
         assert main(["plot", "gates", "--saved", str(kept), "--by", by, "--output", str(svg)]) == 0
         for red, green, blue in re.findall(r"#(..)(..)(..)\b", svg.read_text(encoding="utf-8")):
             assert red == green == blue
+
+
+def test_gates_that_only_some_have_are_named(tmp_path: Path, kept: Path, capsys: Any) -> None:
+    pytest.importorskip("matplotlib")
+    other = tmp_path / "other.jsonl"
+    other.write_text(gates.as_line(Sentence(["a"], ["b"], {"mask": [0.1]})) + "\n", encoding="utf-8")
+    output = str(tmp_path / "x.svg")
+    assert main(["plot", "gates", "--saved", str(kept), str(other), "--by", "task", "--output", output]) == 0
+    assert "left out, for not all sentences have it: gate copy and skip" in capsys.readouterr().err
+    other.write_text(gates.as_line(Sentence(["a"], ["b"], {"generate": [0.1]})) + "\n", encoding="utf-8")
+    assert main(["plot", "gates", "--saved", str(kept), str(other), "--by", "task", "--output", output]) == 2
+    assert "no gate in common" in capsys.readouterr().err
 
 
 BAD = [
