@@ -202,7 +202,7 @@ timing() { # flags
     fi
     echo "--warmup-updates ${opt[warmup]} --max-update ${opt[updates]} --max-epoch ${opt[epochs]}"
     if ((opt[valid-every])); then
-        echo "--validate-interval 1000000 --validate-interval-updates ${opt[valid-every]}"
+        echo "--validate-interval 1000000 --save-interval 1000000 --validate-interval-updates ${opt[valid-every]}"
         echo "--save-interval-updates ${opt[valid-every]} --keep-interval-updates 1"
     fi
 }
