@@ -11,12 +11,12 @@ import sys
 from dataclasses import MISSING, fields
 from enum import Enum
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from fairseq.tasks.translation import TranslationConfig
 
-from lev_plugins.cli import distill, prepare, sweep, trace
-from lev_plugins.cli.main import Command
+from lev_plugins.cli import distill, plot, prepare, sweep, trace
 from lev_plugins.criterions.dual_policy import DualPolicyConfig
 from lev_plugins.models.backbones.bert import GatedBertConfig
 from lev_plugins.models.backbones.pretrained import PretrainedConfig
@@ -50,11 +50,12 @@ TABLES: dict[str, tuple[type, set[str]]] = {
     "ter": (TerConfig, set()),
     "rouge": (RougeConfig, set()),
 }
-COMMANDS: dict[str, Command] = {
+COMMANDS: dict[str, Any] = {
     "lev-plugins prepare": prepare,
     "lev-plugins distill": distill,
     "lev-plugins trace": trace,
     "lev-plugins sweep": sweep,
+    "lev-plugins plot gates": SimpleNamespace(add_arguments=plot.add_gates_arguments),
 }
 
 
@@ -86,7 +87,7 @@ def table(config: type, skipped: set[str]) -> str:
     return "\n".join(rows)
 
 
-def command_table(command: Command) -> str:
+def command_table(command: Any) -> str:
     parser = argparse.ArgumentParser(add_help=False)
     command.add_arguments(parser)
     rows = ["| argument | default | meaning |", "|---|---|---|"]

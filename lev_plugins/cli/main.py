@@ -15,7 +15,8 @@ COMMANDS = [
     "path",
     *("prepare", "encode", "distill"),
     *("average", "import_levt", "import_pretrained"),
-    *("trace", "score", "sweep"),
+    *("trace", "plot"),
+    *("score", "sweep"),
     *("noise", "confusions"),
 ]
 

@@ -1,0 +1,274 @@
+"""The numbers of one run of run.sh, as a page (OUT/report.md) and for programs (OUT/report.json).
+
+    python report.py OUT --noises "keyboard swap" --systems "none all" --seeds "1 2 3" --metrics "wrr bleu"
+
+All decoding is free-running. "Do nothing" is the noisy text itself: a system that is below it does harm. A score is the
+mean over the seeds, with the standard deviation between them. A system that was not trained is marked as not yet run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import statistics
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from lev_plugins.cli.score import read_generated
+from lev_plugins.data.texts import read_lines
+from lev_plugins.errors import UserError, require
+from lev_plugins.scoring import bleu, exact_match, rouge, wrr
+from lev_plugins.scoring.evaluation import Evaluation
+
+NOT_RUN = "not yet run"
+STAMP = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \| INFO \| ")
+ACCURACY = re.compile(r"\| valid on 'valid' subset \|.*?\| accuracy ([\d.]+)")
+METRICS: dict[str, tuple[str, Callable[[list[str], list[str]], Evaluation]]] = {
+    "wrr": ("WRR", wrr.evaluate),
+    "bleu": ("BLEU", bleu.evaluate),
+    "rouge": ("ROUGE-L", rouge.evaluate),
+    "exact": ("exact", exact_match.evaluate),
+}
+TITLES = {
+    "none": "no gates",
+    "all": "all gates",
+    "MG": "mask + generate",
+    "CG": "copy + generate",
+    "MCG": "mask + copy + generate",
+}
+
+
+@dataclass
+class Row:
+    """What several trainings of one system, or none, made of the test."""
+
+    title: str
+    runs: dict[int, dict[str, Evaluation]] = field(default_factory=dict)  # seed -> metric -> score
+    minutes: list[float] = field(default_factory=list)
+    accuracies: list[float] = field(default_factory=list)
+
+    def scores(self, metric: str) -> list[float]:
+        return [run[metric].score for run in self.runs.values()]
+
+    def sentences(self, metric: str) -> Any:
+        """(N,) The score of each sentence, its mean over the seeds."""
+        return np.mean([run[metric].sentences for run in self.runs.values()], axis=0)
+
+
+def spread(scores: list[float], digits: int) -> str:
+    """
+    >>> spread([0.5, 0.7], 3), spread([0.5], 3), spread([], 3)
+    ('0.600 ± 0.141', '0.500', 'not yet run')
+    """
+    if not scores:
+        return NOT_RUN
+    mean = f"{statistics.mean(scores):.{digits}f}"
+    return mean if len(scores) == 1 else f"{mean} ± {statistics.stdev(scores):.{digits}f}"
+
+
+def digits_of(metric: str) -> int:
+    return {"bleu": 2, "rouge": 2}.get(metric, 4)
+
+
+def welch(one: Any, other: Any) -> float | None:
+    """The p of "no difference", two-sided; None where it is not defined.
+
+    >>> round(welch([0.9, 0.92, 0.91], [0.8, 0.84, 0.79]), 4)
+    0.0137
+    >>> welch([0.9], [0.8])
+    """
+    if min(len(one), len(other)) < 2 or not (np.var(one) + np.var(other)):
+        return None
+    return float(stats.ttest_ind(one, other, equal_var=False).pvalue)
+
+
+# ---- reading -------------------------------------------------------------------------------------------------------
+
+
+def scored(texts: list[str], references: list[str], metrics: list[str]) -> dict[str, Evaluation]:
+    return {name: METRICS[name][1](references, texts) for name in metrics}
+
+
+def checked(texts: list[str], references: list[str], path: Path) -> list[str]:
+    require(
+        len(texts) == len(references),
+        f"{path} has {len(texts):,} sentences for {len(references):,} references: remove {path.parent}",
+    )
+    return texts
+
+
+def minutes(log: Path) -> float:
+    stamps = [datetime.fromisoformat(match[1]) for line in read_lines(log) if (match := STAMP.match(line))]
+    return (stamps[-1] - stamps[0]).total_seconds() / 60 if stamps else 0.0
+
+
+def accuracies(log: Path) -> list[float]:
+    return [float(match[1]) for line in read_lines(log) if (match := ACCURACY.search(line))]
+
+
+def system(out: Path, noise: str, name: str, seeds: list[int], references: list[str], metrics: list[str]) -> Row:
+    row = Row(TITLES[name])
+    for seed in seeds:
+        found = out / f"test_{noise}_{name}_{seed}" / "test.out"
+        log = out / f"train_{noise}_{name}_{seed}" / "log"
+        if not found.is_file():
+            continue
+        row.runs[seed] = scored(checked(read_generated(found), references, found), references, metrics)
+        row.minutes.append(minutes(log))
+        row.accuracies.append(max(accuracies(log), default=float("nan")))
+    return row
+
+
+def plain(title: str, path: Path, references: list[str], metrics: list[str]) -> Row:
+    """A text that no training made."""
+    if not path.is_file():
+        return Row(title)
+    return Row(title, {0: scored(checked(list(read_lines(path)), references, path), references, metrics)})
+
+
+def test_of(out: Path, noise: str) -> Path | None:
+    """Where test.src and test.tgt are: as a pre-trained tokenizer leaves them, or as they were."""
+    folders = [out / f"data_{noise}", out / f"noise_{noise}", *([out / "texts"] if noise == "as-is" else [])]
+    return next((folder for folder in folders if (folder / "test.tgt").is_file()), None)
+
+
+def rows_of(args: argparse.Namespace, noise: str) -> dict[str, Row]:
+    titles = {"do nothing": "do nothing", "symspell": "SymSpell", **{name: TITLES[name] for name in args.systems}}
+    test = test_of(args.out, noise)
+    if test is None:
+        return {name: Row(title) for name, title in titles.items()}
+    references = list(read_lines(test / "test.tgt"))
+    texts = {"do nothing": test / "test.src", "symspell": args.out / f"symspell_{noise}" / "test.out"}
+    plain_rows = {name: plain(titles[name], path, references, args.metrics) for name, path in texts.items()}
+    trained = {name: system(args.out, noise, name, args.seeds, references, args.metrics) for name in args.systems}
+    return {**plain_rows, **trained}
+
+
+# ---- printing -------------------------------------------------------------------------------------------------------
+
+
+def table(noise: str, rows: dict[str, Row], metrics: list[str]) -> list[str]:
+    titles = [METRICS[name][0] for name in metrics]
+    lines = [
+        f"| {noise} | {' | '.join(titles)} | seeds | teacher-forced accuracy (validation) | minutes |",
+        "|---|" + "---|" * (len(metrics) + 3),
+    ]
+    for name, row in rows.items():
+        cells = [spread(row.scores(metric), digits_of(metric)) for metric in metrics]
+        trained = name not in ("do nothing", "symspell") and row.runs
+        rest = [str(len(row.runs)), f"{np.mean(row.accuracies):.2f} %", f"{np.mean(row.minutes):.1f}"]
+        lines.append(f"| {row.title} | {' | '.join(cells)} | {' | '.join(rest if trained else ['', '', ''])} |")
+    return lines
+
+
+def comparisons(rows: dict[str, Row], metrics: list[str]) -> list[dict[str, Any]]:
+    """Every system with gates against the one without."""
+    base = rows.get("none")
+    if base is None or not base.runs:
+        return []
+    return [
+        {
+            "system": row.title,
+            "metric": METRICS[metric][0],
+            "difference": statistics.mean(row.scores(metric)) - statistics.mean(base.scores(metric)),
+            "digits": digits_of(metric),
+            "p_seeds": welch(row.scores(metric), base.scores(metric)),
+            "p_sentences": welch(row.sentences(metric), base.sentences(metric)),
+        }
+        for name, row in rows.items()
+        if name not in ("do nothing", "symspell", "none") and row.runs
+        for metric in metrics
+    ]
+
+
+def p_value(p: float | None) -> str:
+    """
+    >>> p_value(0.04321), p_value(1e-9), p_value(None)
+    ('0.043', '< 0.001', 'not defined')
+    """
+    if p is None:
+        return "not defined"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def significance(compared: list[dict[str, Any]]) -> list[str]:
+    lines = ["| gates against none | | difference | p, between seeds | p, between sentences |", "|---|---|---|---|---|"]
+    for entry in compared:
+        difference = f"{entry['difference']:+.{entry['digits']}f}"
+        ps = f"{p_value(entry['p_seeds'])} | {p_value(entry['p_sentences'])}"
+        lines.append(f"| {entry['system']} | {entry['metric']} | {difference} | {ps} |")
+    return lines if compared else []
+
+
+def page(found: dict[str, dict[str, Row]], metrics: list[str]) -> str:
+    lines = []
+    for noise, rows in found.items():
+        lines += [*table(noise, rows, metrics), ""]
+        if compared := significance(comparisons(rows, metrics)):
+            lines += [*compared, ""]
+    lines += [
+        "Scores: mean ± standard deviation over the seeds, of free-running decoding. p: Welch's t-test, two-sided, of",
+        "the seeds' scores, and of the sentences' scores (their means over the seeds). The teacher-forced accuracy is",
+        "that of the next piece when all before it are right, the best of the validations; minutes: of one training.",
+        "",
+        machine(),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def machine() -> str:
+    details = Path("/proc/cpuinfo")
+    named = re.search(r"^model name\s*:\s*(.+)$", details.read_text(), re.M) if details.is_file() else None
+    processor = named[1] if named else platform.machine()
+    return f"Machine: {processor}, {os.cpu_count()} cores; torch {metadata.version('torch')}."
+
+
+def as_json(rows: dict[str, Row], metrics: list[str]) -> dict[str, Any]:
+    systems = {
+        name: {
+            "scores": {metric: row.scores(metric) for metric in metrics},
+            "seeds": list(row.runs),
+            "minutes": row.minutes,
+            "teacher_forced_accuracy": row.accuracies,
+        }
+        for name, row in rows.items()
+    }
+    return {"systems": systems, "comparisons": comparisons(rows, metrics)}
+
+
+def run(args: argparse.Namespace) -> None:
+    found = {noise: rows_of(args, noise) for noise in args.noises}
+    result = {noise: as_json(rows, args.metrics) for noise, rows in found.items()}
+    (args.out / "report.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    (args.out / "report.md").write_text(page(found, args.metrics), encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("out", type=Path, help="the folder --out of run.sh")
+    for name, kind in (("noises", str), ("systems", str), ("seeds", int), ("metrics", str)):
+        parser.add_argument(f"--{name}", type=lambda text, kind=kind: [kind(part) for part in text.split()])
+    args = parser.parse_args()
+    try:
+        unknown = [name for name in args.metrics if name not in METRICS]
+        require(not unknown, f"--metrics takes {', '.join(METRICS)}, but has {', '.join(unknown)}")
+        run(args)
+    except (UserError, OSError) as error:
+        sys.stderr.write(f"report.py: error: {error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

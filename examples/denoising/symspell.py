@@ -1,0 +1,85 @@
+"""A baseline: every word that the training text does not have becomes the likeliest one near it.
+
+    python symspell.py --words train.tgt < test.src > test.out
+
+The dictionary is that of the clean training text, with its counts, so that the baseline knows what the models know.
+Needs the package symspellpy, which nothing else here needs: pip install symspellpy
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+DISTANCE = 2  # the most edits between a word and its correction, as the package has it
+WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
+
+
+def words_of(lines: Iterable[str]) -> Counter[str]:
+    """
+    >>> sorted(words_of(["The cat's mat, the hat."]).items())
+    [("cat's", 1), ('hat', 1), ('mat', 1), ('the', 2)]
+    """
+    return Counter(word.lower() for line in lines for word in WORD.findall(line))
+
+
+def in_case_of(word: str, correction: str) -> str:
+    """
+    >>> [in_case_of(word, "the") for word in ("Teh", "TEH", "teh", "tEh")]
+    ['The', 'THE', 'the', 'the']
+    """
+    if word.isupper() and len(word) > 1:
+        return correction.upper()
+    return correction[:1].upper() + correction[1:] if word[:1].isupper() else correction
+
+
+def corrected(line: str, look_up: Callable[[str], str]) -> str:
+    """What stands between the words stays, and so does a word that the dictionary has, or has nothing near.
+
+    >>> corrected("Teh cat, <b>mta</b>!", lambda word: {"teh": "the", "mta": "mat"}.get(word, word))
+    'The cat, <b>mat</b>!'
+    """
+
+    def change(match: re.Match[str]) -> str:
+        word = match[0]
+        found = look_up(word.lower())
+        return word if found == word.lower() else in_case_of(word, found)
+
+    return WORD.sub(change, line)
+
+
+def build(words: Counter[str]) -> Callable[[str], str]:
+    try:
+        from symspellpy import SymSpell, Verbosity
+    except ImportError:
+        raise SystemExit(
+            "symspell.py: error: the package symspellpy is not installed: pip install symspellpy"
+        ) from None
+    speller = SymSpell(max_dictionary_edit_distance=DISTANCE)
+    for word, count in words.items():
+        speller.create_dictionary_entry(word, count)
+
+    def look_up(word: str) -> str:
+        found = speller.lookup(word, Verbosity.TOP, max_edit_distance=DISTANCE, include_unknown=True)
+        return found[0].term
+
+    return look_up
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--words", type=Path, required=True, help="clean text to take the dictionary from")
+    args = parser.parse_args()
+    sys.stdin.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
+    sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
+    with args.words.open(encoding="utf-8", newline="\n") as file:
+        look_up = build(words_of(file))
+    sys.stdout.writelines(corrected(line, look_up) for line in sys.stdin)
+
+
+if __name__ == "__main__":
+    main()

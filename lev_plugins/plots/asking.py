@@ -1,0 +1,71 @@
+"""The gates of a model at work: it decodes freely, then reads what it wrote once more, and its gates are kept.
+
+Shapes: B batch, S source length, T target length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from fairseq import utils
+from torch import Tensor
+
+from lev_plugins.errors import UserError, require
+from lev_plugins.generators.teacher import Teacher
+from lev_plugins.models.gated import GATES, GateProbabilities
+from lev_plugins.plots.gates import Sentence
+
+
+def ask(model: Teacher, lines: list[str], encode: Callable[[str], str], max_tokens: int) -> list[Sentence | None]:
+    """For each line its gates; None of one that is too long for the model."""
+    words = model.task.source_dictionary
+    tokens = [words.encode_line(encode(line), add_if_not_exist=False).long() for line in lines]
+    dataset = model.task.build_dataset_for_inference(tokens, [len(line) for line in tokens])
+    found: dict[int, Sentence] = {}
+    for batch in model.batches(dataset, range(len(lines)), max_tokens):
+        sample = utils.move_to_cuda(dataset.collater([dataset[index] for index in batch]), model.device)
+        hypotheses = model.task.inference_step(model.generator, model.models, sample)
+        written = [best[0]["tokens"] for best in hypotheses]
+        found.update(zip(sample["id"].tolist(), gates_of(model, sample, written), strict=True))
+    return [found.get(index) for index in range(len(lines))]
+
+
+@torch.no_grad()
+def gates_of(model: Teacher, sample: dict[str, Any], written: list[Tensor]) -> Iterator[Sentence]:
+    source_words, target_words = model.task.source_dictionary, model.task.target_dictionary
+    pad, eos = target_words.pad(), target_words.eos()
+    longest = max(len(row) for row in written)
+    read = torch.full((len(written), longest), pad, device=model.device)  # (B, T)
+    for place, row in enumerate(written):  # </s> a b </s>: what is written is read one step later
+        read[place, : len(row)] = torch.cat([row.new_tensor([eos]), row[:-1]])
+    inputs = sample["net_input"]
+    _, extra = model.models[0](inputs["src_tokens"], inputs["src_lengths"], read)
+    gates = probabilities(extra)
+    for place, row in enumerate(written):
+        real = gates.source[place].ne(source_words.pad())  # (S,)
+        values = {name: getattr(gates, name) for name in GATES}
+        kept = {
+            name: (value[place, real] if name == "mask" else value[place, : len(row)]).tolist()
+            for name, value in values.items()
+            if value is not None
+        }
+        yield Sentence(
+            [source_words[token] for token in gates.source[place, real].tolist()],
+            [target_words[token] for token in row.tolist()],
+            {name: [round(number, 4) for number in numbers] for name, numbers in kept.items()},
+        )
+
+
+def probabilities(extra: Any) -> GateProbabilities:
+    found = extra.get("gates") if isinstance(extra, dict) else None
+    if not isinstance(found, GateProbabilities):
+        raise UserError(
+            "--path holds no gated model: train one with --arch gated_trans, gated_t5, gated_bart, gated_bert"
+        )
+    require(
+        any(getattr(found, name) is not None for name in GATES),
+        "the model of --path has no gates: it was trained with --gates ''",
+    )
+    return found

@@ -1,0 +1,182 @@
+"""Figures of gates that are read without colour: grey cells with numbers in them, lines by marker, bars by hatching."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from lev_plugins.errors import UserError, require
+from lev_plugins.files import all_or_nothing
+from lev_plugins.plots.gates import Group, Sentence
+
+EXTRA = 'pip install "lev-plugins[plot]"'
+FORMATS = (".png", ".svg")
+COLUMNS = 16  # cells in a row; longer sentences go on below
+CELL, LINE = 0.62, 0.34  # inches
+TOKEN_LINES = 2.2  # lines that slanting tokens take
+LONGEST = 14  # characters of a token that are shown
+NEAR = 0.06  # two points that are nearer have their numbers on different sides
+DARK = 0.55  # above this, numbers are white
+MARKERS, DASHES = "osD^", ["-", "--", "-.", ":"]
+HATCHES = ["", "//", "..", "xx"]
+GREYS = ["0.35", "1.0", "0.8", "0.95"]
+
+
+def need_matplotlib() -> None:
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # of every font it looks at it has much to tell
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise UserError(f"plot needs the package matplotlib, which is not installed: {EXTRA}") from None
+
+
+@contextmanager
+def canvas(width: float, height: float) -> Iterator[Any]:
+    """A figure that no display is needed for, the same bytes every time."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    # text stays text in an SVG: it can be searched, read aloud, and has the reader's fonts
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "lev-plugins", "text.parse_math": False}):
+        yield Figure(figsize=(width, height), dpi=150)
+
+
+def save(figure: Any, paths: Sequence[Path]) -> None:
+    for path in paths:
+        suffix = path.suffix.lower()
+        require(suffix in FORMATS, f"--output takes files that end in {' or '.join(FORMATS)}, but has {path}")
+        drawn = BytesIO()
+        dates: dict[str, Any] = {"Date": None} if suffix == ".svg" else {"Software": None}
+        figure.savefig(drawn, format=suffix[1:], metadata=dates)
+        with all_or_nothing(path) as file:
+            file.write(drawn.getvalue())
+
+
+# ---- heat maps (Figures 3 and 4) -----------------------------------------------------------------------------------
+
+
+def short(token: str) -> str:
+    """
+    >>> short("representational"), short("a b")
+    ('representatio…', 'a b')
+    """
+    return token if len(token) <= LONGEST else token[: LONGEST - 1] + "…"
+
+
+def panels(sentence: Sentence) -> list[tuple[str, list[str], dict[str, list[float]]]]:
+    """The gates on the source and those on the output: (side, tokens, gate -> probabilities)."""
+    mask = {name: values for name, values in sentence.gates.items() if name == "mask"}
+    rest = {name: values for name, values in sentence.gates.items() if name != "mask"}
+    sides = [("source", sentence.source, mask), ("output", sentence.output, rest)]
+    return [side for side in sides if side[2]]
+
+
+def heat_maps(sentences: Sequence[Sentence], paths: Sequence[Path]) -> None:
+    blocks = [
+        (side, tokens[start : start + COLUMNS], {name: row[start : start + COLUMNS] for name, row in gates.items()})
+        for sentence in sentences
+        for side, tokens, gates in panels(sentence)
+        for start in range(0, len(tokens), COLUMNS)
+    ]
+    lines = sum(TOKEN_LINES + len(gates) + 0.6 for _, _, gates in blocks) + 1.2
+    with canvas((COLUMNS + 2.6) * CELL, lines * LINE) as figure:
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set(xlim=(-2.2, COLUMNS + 0.4), ylim=(lines, 0))
+        axes.axis("off")
+        top = 0.2
+        for block in blocks:
+            top = draw_block(axes, top, *block)
+        draw_scale(axes, top + 0.2)
+        save(figure, paths)
+
+
+def draw_block(axes: Any, top: float, side: str, tokens: list[str], gates: dict[str, list[float]]) -> float:
+    """Tokens, and under each of them a cell a gate; where the next block begins."""
+    top += TOKEN_LINES
+    axes.text(-0.15, top - 0.25, side, ha="right", va="bottom", style="italic", fontsize=8)
+    for column, token in enumerate(tokens):
+        where = {"ha": "left", "va": "bottom", "rotation": 35, "rotation_mode": "anchor"}
+        axes.text(column + 0.3, top - 0.12, short(token), fontsize=8, **where)
+    for name, values in gates.items():
+        axes.text(-0.15, top + 0.5, name, ha="right", va="center", fontsize=8)
+        for column, value in enumerate(values):
+            draw_cell(axes, column, top, value)
+        top += 1
+    return top + 0.6
+
+
+def draw_cell(axes: Any, left: float, top: float, value: float) -> None:
+    """White is 0, black is 1, and the number stands in it."""
+    from matplotlib.patches import Rectangle
+
+    axes.add_patch(Rectangle((left, top), 1, 1, facecolor=str(round(1 - value, 4)), edgecolor="0.6", linewidth=0.5))
+    ink = "white" if value > DARK else "black"
+    axes.text(left + 0.5, top + 0.53, f"{value:.2f}", color=ink, ha="center", va="center", fontsize=8)
+
+
+def draw_scale(axes: Any, top: float) -> None:
+    axes.text(-0.15, top + 0.4, "scale", ha="right", va="center", fontsize=8)
+    for step in range(5):
+        draw_cell(axes, step, top - 0.1, step / 4)
+
+
+# ---- means (Figure 2) ----------------------------------------------------------------------------------------------
+
+
+def lines(
+    groups: Sequence[Group], gates: Sequence[str], axis: str, beside: dict[str, float | None], paths: Sequence[Path]
+) -> None:
+    """A line for each gate, a point for each group; ``beside``: the correlation that the legend has for a gate."""
+    with canvas(max(5.0, 0.9 * len(groups) + 3), 4) as figure:
+        axes = figure.add_subplot()
+        for number, gate in enumerate(gates):
+            means = [group.mean(gate) for group in groups]
+            r = beside.get(gate)
+            style = {"marker": MARKERS[number], "linestyle": DASHES[number], "color": "black"}
+            axes.plot(range(len(groups)), means, **style, label=gate if r is None else f"{gate} (r = {r:+.2f})")
+            for place, mean in enumerate(means):
+                above = 6 if number_goes_above(gate, gates, groups[place]) else -13
+                where = {"xytext": (0, above), "textcoords": "offset points"}
+                axes.annotate(f"{mean:.2f}", (place, mean), ha="center", fontsize=7, **where)
+        finish(figure, axes, [f"{group.title}\n({len(group.sentences)})" for group in groups], axis, paths)
+
+
+def number_goes_above(gate: str, gates: Sequence[str], group: Group) -> bool:
+    """It goes below where another gate has a point close above."""
+    mean, place = group.mean(gate), gates.index(gate)
+    others = [(group.mean(other), number) for number, other in enumerate(gates) if number != place]
+    return not any(0 <= other - mean < NEAR and (other, -number) > (mean, -place) for other, number in others)
+
+
+def bars(groups: Sequence[Group], gates: Sequence[str], axis: str, paths: Sequence[Path]) -> None:
+    """A cluster of bars for each group, in it a bar for each gate."""
+    with canvas(max(5.0, 1.4 * len(groups) + 3), 4) as figure:
+        axes = figure.add_subplot()
+        width = 0.8 / len(gates)
+        for number, gate in enumerate(gates):
+            places = [place - 0.4 + (number + 0.5) * width for place in range(len(groups))]
+            means = [group.mean(gate) for group in groups]
+            look = {"facecolor": GREYS[number], "hatch": HATCHES[number], "edgecolor": "black"}
+            axes.bar(places, means, width, label=gate, **look)
+            for place, mean in zip(places, means, strict=True):
+                axes.text(place, mean + 0.01, f"{mean:.2f}", ha="center", va="bottom", fontsize=7)
+        finish(figure, axes, [f"{group.title}\n({len(group.sentences)})" for group in groups], axis, paths)
+
+
+def finish(figure: Any, axes: Any, titles: list[str], axis: str, paths: Sequence[Path]) -> None:
+    axes.set_xticks(range(len(titles)), titles, fontsize=8)
+    axes.set(
+        xlabel=f"{axis} (number of sentences)",
+        ylabel="mean gate probability",
+        ylim=(0, 1),
+        xlim=(-0.6, len(titles) - 0.4),
+    )
+    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1))
+    figure.set_layout_engine("constrained")
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # once: every drawing would move things a little further
+    save(figure, paths)

@@ -1,0 +1,153 @@
+"""Gate probabilities of sentences: kept in a file, and averaged over groups of sentences.
+
+A file of them has a line of JSON for each sentence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from lev_plugins.errors import UserError, require
+from lev_plugins.models.gated import GATES
+from lev_plugins.scoring.wrr import recognition
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """``gates["mask"]`` has a probability for each token of the source, the other gates one for each of the output."""
+
+    source: list[str]
+    output: list[str]
+    gates: dict[str, list[float]]
+    noise: float | None = None  # share of the words of the clean text that the noisy one does not have
+
+    def __post_init__(self) -> None:
+        for name, values in self.gates.items():
+            tokens = self.source if name == "mask" else self.output
+            require(
+                name in GATES and len(values) == len(tokens),
+                f"gate {name} has {len(values)} probabilities for {len(tokens)} tokens",
+            )
+
+    def mean(self, gate: str) -> float:
+        return float(np.mean(self.gates[gate]))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Sentences that are alike in something."""
+
+    title: str
+    sentences: list[Sentence]
+
+    def mean(self, gate: str) -> float:
+        """Over all tokens.
+
+        >>> group = Group("", [Sentence(["a"], [], {"mask": [0.5]}), Sentence(["b", "c"], [], {"mask": [0.2, 0.2]})])
+        >>> round(group.mean("mask"), 3)
+        0.3
+        """
+        return float(np.mean([value for sentence in self.sentences for value in sentence.gates[gate]]))
+
+
+def noise_level(reference: str, text: str) -> float:
+    """1 - WRR, as in Table 1 of the paper.
+
+    >>> noise_level("the cat sat down", "the cta sat down")
+    0.25
+    """
+    found, words = recognition(reference, text)
+    return 1 - found / words if words else 0.0
+
+
+def names_of(sentences: Sequence[Sentence]) -> tuple[list[str], list[str]]:
+    """The gates that all of them have, and those that only some have, in the order of the paper.
+
+    >>> names_of([Sentence(["a"], ["b"], {"copy": [0.5], "mask": [0.5]}), Sentence(["a"], ["b"], {"mask": [0.5]})])
+    (['mask'], ['copy'])
+    """
+    found = [name for name in GATES if any(name in sentence.gates for sentence in sentences)]
+    common = [name for name in found if all(name in sentence.gates for sentence in sentences)]
+    return common, [name for name in found if name not in common]
+
+
+def noise_of(sentence: Sentence) -> float:
+    """In per cent."""
+    if sentence.noise is None:
+        raise UserError("the noise level of a sentence needs its clean text: --reference FILE, with --save as well")
+    return 100 * sentence.noise
+
+
+def length_of(sentence: Sentence) -> float:
+    return float(len(sentence.source))
+
+
+PROPERTIES: dict[str, Callable[[Sentence], float]] = {"noise": noise_of, "length": length_of}
+
+
+def by(name: str, sentences: Sequence[Sentence], bins: int) -> list[Group]:
+    """By noise (in per cent) or by length (of the source, in tokens)."""
+    unit = {"noise": " %", "length": ""}[name]
+    values = [PROPERTIES[name](sentence) for sentence in sentences]
+    return ranges(sentences, values, bins, lambda low, high: f"{low:.0f}-{high:.0f}{unit}")
+
+
+def ranges(
+    sentences: Sequence[Sentence], values: Sequence[float], bins: int, title: Callable[[float, float], str]
+) -> list[Group]:
+    """``bins`` ranges of equal width; those without a sentence are left out.
+
+    >>> some = [Sentence([], [str(n)], {}) for n in range(4)]
+    >>> groups = ranges(some, [0, 1, 1, 10], 5, lambda low, high: f"{low:.0f}-{high:.0f}")
+    >>> [(group.title, len(group.sentences)) for group in groups]
+    [('0-2', 3), ('8-10', 1)]
+    """
+    require(bins >= 1, f"--bins must be at least 1, but is {bins}")
+    edges = np.linspace(min(values), max(values), bins + 1)
+    place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, bins - 1)
+    return [
+        Group(
+            title(edges[number], edges[number + 1]), [s for s, at in zip(sentences, place, strict=True) if at == number]
+        )
+        for number in sorted(set(place.tolist()))
+    ]
+
+
+def correlation(values: Sequence[float], sentences: Sequence[Sentence], gate: str) -> float | None:
+    """Pearson's r of a property and the mean gate of a sentence; None where one of them is always the same.
+
+    >>> some = [Sentence(["a"], [], {"mask": [p]}) for p in (0.1, 0.2, 0.3)]
+    >>> round(correlation([1, 2, 3], some, "mask"), 6), correlation([1, 1, 1], some, "mask")
+    (1.0, None)
+    """
+    means = [sentence.mean(gate) for sentence in sentences]
+    if np.ptp(values) == 0 or np.ptp(means) == 0:
+        return None
+    return float(np.corrcoef(values, means)[0, 1])
+
+
+# ---- files --------------------------------------------------------------------------------------------------------
+
+
+def as_line(sentence: Sentence) -> str:
+    """
+    >>> as_line(Sentence(["a"], ["b"], {"mask": [0.25]}))
+    '{"source": ["a"], "output": ["b"], "gates": {"mask": [0.25]}, "noise": null}'
+    """
+    return json.dumps(asdict(sentence), ensure_ascii=False)
+
+
+def read(path: Path) -> list[Sentence]:
+    sentences = []
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            sentences.append(Sentence(**json.loads(line)))
+        except (TypeError, ValueError, AttributeError) as error:  # bad UTF-8 and JSON are ValueErrors
+            raise UserError(f"{path}, line {number} has no gates: --saved takes what --save wrote ({error})") from error
+    require(bool(sentences), f"{path} is empty: --saved takes what --save wrote")
+    return sentences

@@ -1,0 +1,168 @@
+"""examples/denoising: its scripts on tiny text, and the commands that its README and recipes print."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import io
+import json
+import re
+import sys
+import tarfile
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.integration.commands import ROOT, run, succeed
+
+EXAMPLE = ROOT / "examples" / "denoising"
+SMALL = [
+    *("--vocab", "32", "--layers", "1", "--width", "16", "--ffn", "16", "--heads", "2", "--tokens", "400"),
+    *("--warmup", "1", "--updates", "4", "--valid-every", "4", "--beam", "1", "--gpus", "0", "--threads", "1"),
+]
+CLEAN = ["the red dog runs here", "a small cat sleeps there", "old men sit", "young women eat now", "big dogs run"]
+NOISY = ["the rde dog runs here", "a small cta sleeps there", "old nem sit", "young women aet now", "big dgos run"]
+
+
+def module(path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"denoising_{Path(path).stem}", EXAMPLE / f"{path}.py")
+    assert spec and spec.loader
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = loaded  # where dataclasses look
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    folder = tmp_path / "text"
+    folder.mkdir()
+    for name, times in (("part.train", 40), ("part.valid", 2)):
+        (folder / f"{name}.src").write_text("".join(f"{line}\n" for line in NOISY * times))
+        (folder / f"{name}.tgt").write_text("".join(f"{line}\n" for line in CLEAN * times))
+    return folder
+
+
+def readme_commands() -> list[list[str]]:
+    readme = (EXAMPLE / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```bash\n(.*?)^```", readme, re.M | re.S)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [line.split() for line in lines if line.startswith("bash examples/denoising/")]
+
+
+@pytest.mark.parametrize("path", ["texts", "symspell", "report", "recipes/fetch"])
+def test_examples(path: str) -> None:
+    found = doctest.testmod(module(path))
+    assert found.attempted and not found.failed
+
+
+def test_pairs_of_ones_own_are_trained_and_scored(pairs: Path, tmp_path: Path) -> None:
+    """One system and one seed, then the other without doing anything twice; what was not asked for is not yet run."""
+    out = tmp_path / "run"
+    command = next(command for command in readme_commands() if "--text" in command)
+    command[command.index("--text") + 1], command[command.index("--out") + 1] = str(pairs), str(out)
+    command[command.index("--train") + 1], command[command.index("--test") + 1] = "part.train", "part.valid"
+    command += [*SMALL, "--seeds", "1", "--only", "texts,data,train,test", "--systems", "none,all"]
+    done = succeed(*command, timeout=900).out
+    stages = ["texts", "data_as-is", "train_as-is_none_1", "test_as-is_none_1", "train_as-is_all_1", "test_as-is_all_1"]
+    assert [line.split()[0] for line in done.splitlines()[:7]] == [*stages, "report"]
+    found = json.loads((out / "report.json").read_text(encoding="utf-8"))["as-is"]
+    assert found["systems"]["do nothing"]["scores"]["wrr"] == [pytest.approx(15 / 20)]
+    for name in ("none", "all"):
+        assert found["systems"][name]["seeds"] == [1] and len(found["systems"][name]["scores"]["bleu"]) == 1
+    assert {entry["metric"] for entry in found["comparisons"]} == {"WRR", "BLEU"}
+    page = (out / "report.md").read_text(encoding="utf-8")
+    assert done.endswith(page) and "| SymSpell | not yet run | not yet run |" in page
+    assert len((out / "texts" / "valid.src").read_text().splitlines()) == 10  # a twentieth of 200
+
+
+def test_a_stage_that_has_nothing_to_start_from_is_refused(tmp_path: Path) -> None:
+    result = run("bash", EXAMPLE / "run.sh", "--out", tmp_path / "run", "--only", "train", "--noises", "swap")
+    assert result.code == 2
+    assert "the stage train_swap_none_1 starts from data_swap, which is not there: let --only have data" in result.err
+
+
+BAD = [
+    (["--systems", "all,some"], "--systems takes none, all, MG, CG and MCG, but has 'some'"),
+    (["--only", "tests"], "--only takes texts noise symspell data train test, but has 'tests'"),
+    (["--seeds", "1,x"], "--seeds takes whole numbers, but has 'x'"),
+    (["--text", "/nowhere"], "--text /nowhere: there is no such folder"),
+    (["--backbone", "/nowhere"], "--backbone /nowhere: there is no folder made by lev-plugins import-pretrained"),
+]
+
+
+@pytest.mark.parametrize(("flags", "message"), BAD)
+def test_bad_flags(tmp_path: Path, flags: list[str], message: str) -> None:
+    result = run("bash", EXAMPLE / "run.sh", "--out", tmp_path / "run", *flags)
+    assert result.code == 2 and message in result.err
+
+
+@pytest.mark.parametrize("number", range(len(readme_commands())))
+def test_the_commands_of_the_readme_can_be_listed(tmp_path: Path, number: int) -> None:
+    """Whatever they would train: a dry run, in which every training has the gates of its system."""
+    command = [*readme_commands()[number], "--seeds", "1"]
+    if "minilm.sh" in command[1]:
+        pytest.skip("it fetches its model before anything is listed")
+    if "/recipes/" in command[1]:
+        command += ["--models", "t5"]
+    printed = succeed(*command, "--dry-run").out
+    trainings = [line for line in printed.splitlines() if " fairseq-train " in line]
+    assert any("--gates ''" in line for line in trainings)
+    assert any(r"--gates mask\,copy\,generate\,skip" in line for line in trainings)
+    assert "--only" in command or len(trainings) == printed.count("fairseq-generate ")
+
+
+def test_symspell_knows_the_words_of_the_training(pairs: Path) -> None:
+    pytest.importorskip("symspellpy")
+    command = [sys.executable, EXAMPLE / "symspell.py", "--words", pairs / "part.train.tgt"]
+    assert succeed(*command, stdin="Yuong wmoen eat, nwo!\nzzzzzz\n").out == "Young women eat, now!\nzzzzzz\n"
+
+
+def test_splits(tmp_path: Path) -> None:
+    text = tmp_path / "all.txt"
+    text.write_text("".join(f"{number}\n" for number in range(100)) + "\n")
+    succeed(sys.executable, EXAMPLE / "texts.py", "--train", text, "--copies", 2, "--output", tmp_path / "out")
+    lines = {
+        (split, side): (tmp_path / "out" / f"{split}.{side}").read_text().splitlines()
+        for split in ("train", "valid", "test")
+        for side in ("src", "tgt")
+    }
+    assert all(lines[split, "src"] == lines[split, "tgt"] for split in ("train", "valid", "test"))
+    assert [len(lines[split, "src"]) for split in ("train", "valid", "test")] == [160, 10, 10]
+    assert sorted(map(int, {line for part in lines.values() for line in part})) == list(range(100))
+    (tmp_path / "short.src").write_text("a\n")
+    (tmp_path / "short.tgt").write_text("a\nb\n")
+    short = [sys.executable, EXAMPLE / "texts.py", "--train", tmp_path / "short", "--source", "src", "--target", "tgt"]
+    assert "short.src has 1 lines and" in run(*short, "--output", tmp_path / "no").err
+
+
+def archive(path: Path, files: dict[str, str]) -> Path:
+    with tarfile.open(path, "w:gz") as out:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text.encode())
+            out.addfile(entry, io.BytesIO(text.encode()))
+    return path
+
+
+def test_sets_that_were_downloaded_before_become_pairs(tmp_path: Path) -> None:
+    def fetched(name: str, given: Path) -> list[tuple[str, str]]:
+        out = tmp_path / name
+        succeed(sys.executable, EXAMPLE / "recipes" / "fetch.py", name, out, "--from", given)
+        sides = ((out / f"all.{side}").read_text(encoding="utf-8").splitlines() for side in ("src", "tgt"))
+        return list(zip(*sides, strict=True))
+
+    reviews = {"aclImdb/train/pos/0_9.txt": "Good.<br />Very  good.", "aclImdb/train/unsup/1_0.txt": "No."}
+    assert fetched("imdb", archive(tmp_path / "a.tgz", reviews)) == [("Good. Very good.", "Good. Very good.")]
+    news = {f"training/news-commentary-v9.fr-en.{side}": f"{side} 1\n{side} 2" for side in ("en", "fr")}
+    assert fetched("wmt14-en-fr", archive(tmp_path / "b.tgz", news)) == [("en 1", "fr 1"), ("en 2", "fr 2")]
+    (tmp_path / "rows.jsonl").write_text('{"article": "Long.", "highlights": "Short.\\nIs it?"}\n')
+    assert fetched("cnn-dailymail", tmp_path / "rows.jsonl") == [("Long.", "Short. Is it?")]
+    (tmp_path / "scans").mkdir()
+    (tmp_path / "scans" / "1.txt").write_text("[OCR_toInput] Tbe\n[OCR_aligned] Tbe\n[ GS_aligned] The\n")
+    assert fetched("icdar", tmp_path / "scans") == [("Tbe", "The")]
+    refused = run(
+        sys.executable, EXAMPLE / "recipes" / "fetch.py", "imdb", tmp_path / "no", "--from", tmp_path / "rows.jsonl"
+    )
+    assert refused.code == 2 and "fetch.py: error:" in refused.err and "Traceback" not in refused.err

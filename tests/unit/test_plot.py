@@ -1,0 +1,207 @@
+"""``lev-plugins plot gates``: what is asked of the model, what is kept, averaged and drawn, and bad input."""
+
+from __future__ import annotations
+
+import builtins
+import doctest
+import io
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from fairseq.models.transformer import TransformerModel
+from fairseq.tasks.translation import TranslationConfig, TranslationTask
+
+from lev_plugins.cli.main import main
+from lev_plugins.errors import UserError
+from lev_plugins.generators.teacher import Teacher
+from lev_plugins.plots import asking, drawing, gates
+from lev_plugins.plots.gates import Sentence
+from tests.helpers import EOS, toy_dictionary
+from tests.unit.test_gated import toy_args, toy_gated
+
+SENTENCES = [
+    Sentence(
+        ["▁$a", "$b", "</s>"],
+        ["<x>&", "</s>"],
+        {"mask": [0.0, 1.0, 0.5], "copy": [0.2, 0.3], "skip": [0.8, 0.7]},
+        0.5,
+    ),
+    Sentence(["a"] * 40, ["b", "</s>"], {"mask": [0.25] * 40, "copy": [0.5, 0.5], "skip": [0.5, 0.5]}, 0.0),
+]
+
+
+def asked(model: Any) -> Teacher:
+    """A model in memory, with its task and search, as Teacher reads one from a file."""
+    words = toy_dictionary()
+    teacher = Teacher.__new__(Teacher)
+    teacher.models, teacher.device = [model], torch.device("cpu")
+    teacher.task = TranslationTask(TranslationConfig(source_lang="a", target_lang="b"), words, words)
+    search = SimpleNamespace(beam=2, max_len_b=6)
+    teacher.generator = teacher.task.build_generator(teacher.models, search)
+    teacher.max_positions = (10, 10)
+    return teacher
+
+
+@pytest.mark.parametrize("module", [gates, drawing])
+def test_examples(module: Any) -> None:
+    found = doctest.testmod(module)
+    assert found.attempted and not found.failed
+
+
+def test_the_gates_are_those_of_a_forward_pass_over_what_was_written() -> None:
+    model = toy_gated("mask,copy,skip")
+    teacher = asked(model)
+    words = teacher.task.source_dictionary
+    a, b, c = words.symbols[-3:]
+    lines = [f"{a} {b} {c} {a}", c, " ".join([a] * 11), f"{b} {a}"]
+    found = asking.ask(teacher, lines, str, 100)
+    assert [None if sentence is None else sentence.source for sentence in found] == [
+        [a, b, c, a, "</s>"],
+        [c, "</s>"],
+        None,
+        [b, a, "</s>"],
+    ]
+    for sentence in (sentence for sentence in found if sentence is not None):
+        assert set(sentence.gates) == {"mask", "copy", "skip"}
+        source = torch.tensor([[words.index(word) for word in sentence.source]])
+        written = [words.index(word) for word in sentence.output]
+        read = torch.tensor([[EOS, *written[:-1]]])
+        expected = model(source, torch.tensor([source.size(1)]), read)[1]["gates"]
+        for name, values in sentence.gates.items():
+            assert values == pytest.approx(getattr(expected, name)[0].tolist(), abs=1e-4)
+
+
+def test_a_model_without_gates_has_none_to_show() -> None:
+    with pytest.raises(UserError, match="the model of --path has no gates: it was trained with --gates ''"):
+        asking.ask(asked(toy_gated("")), ["a"], str, 100)
+    words = toy_dictionary()
+    task = SimpleNamespace(source_dictionary=words, target_dictionary=words)
+    plain = TransformerModel.build_model(toy_args(""), task).eval()
+    with pytest.raises(UserError, match="--path holds no gated model: train one with --arch gated_trans"):
+        asking.ask(asked(plain), ["a"], str, 100)
+
+
+def test_what_is_kept_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "gates.jsonl"
+    path.write_text("".join(f"{gates.as_line(sentence)}\n" for sentence in SENTENCES), encoding="utf-8")
+    assert gates.read(path) == SENTENCES
+
+
+def test_means_are_over_tokens_by_noise_and_length() -> None:
+    low, high = gates.by("noise", SENTENCES, 2)
+    assert (low.title, high.title) == ("0-25 %", "25-50 %")
+    assert (low.sentences, high.sentences) == ([SENTENCES[1]], [SENTENCES[0]])
+    assert high.mean("mask") == pytest.approx(0.5) and low.mean("copy") == pytest.approx(0.5)
+    assert [group.title for group in gates.by("length", SENTENCES, 3)] == ["3-15", "28-40"]
+    assert gates.names_of(SENTENCES) == (["mask", "copy", "skip"], [])
+    values = [gates.PROPERTIES["noise"](sentence) for sentence in SENTENCES]
+    assert gates.correlation(values, SENTENCES, "copy") == pytest.approx(-1)
+
+
+# ---- the command --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    path = tmp_path / "denoising.jsonl"
+    path.write_text("".join(f"{gates.as_line(sentence)}\n" for sentence in SENTENCES), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("by", ["sentence", "noise", "length", "task"])
+def test_figures_have_their_numbers_in_them(kept: Path, tmp_path: Path, by: str) -> None:
+    pytest.importorskip("matplotlib")
+    png, svg = tmp_path / "figure.png", tmp_path / "figure.svg"
+    command = ["plot", "gates", "--saved", str(kept), f"other={kept}", "--by", by, "--first", "2", "--output"]
+    assert main([*command, str(png), str(svg)]) == 0
+    assert png.read_bytes().startswith(b"\x89PNG")
+    drawn = svg.read_text(encoding="utf-8")
+    texts = [
+        re.sub("&lt;", "<", text).replace("&gt;", ">").replace("&amp;", "&")
+        for text in re.findall(r">([^<>]+)</t", drawn)
+    ]
+    wanted = {
+        "sentence": ["▁$a", "$b", "<x>&", "mask", "copy", "0.20", "0.80", "scale"],
+        "noise": ["0-10 %", "40-50 %", "0.50", "copy (r = -1.00)", "words that are noise (number of sentences)"],
+        "length": ["3-10", "33-40", "skip (r = -1.00)", "mean gate probability"],
+        "task": ["denoising", "other", "0.27", "skip"],
+    }
+    assert [text for text in wanted[by] if text not in texts] == []
+    again = tmp_path / "again.svg"
+    assert main([*command, str(again)]) == 0
+    assert again.read_bytes() == svg.read_bytes()
+
+
+def test_heat_maps_and_bars_need_no_colour(kept: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    for by in ("sentence", "noise", "task"):
+        svg = tmp_path / f"{by}.svg"
+        assert main(["plot", "gates", "--saved", str(kept), "--by", by, "--output", str(svg)]) == 0
+        for red, green, blue in re.findall(r"#(..)(..)(..)\b", svg.read_text(encoding="utf-8")):
+            assert red == green == blue
+
+
+def test_gates_that_only_some_have_are_named(tmp_path: Path, kept: Path, capsys: Any) -> None:
+    pytest.importorskip("matplotlib")
+    other = tmp_path / "other.jsonl"
+    other.write_text(gates.as_line(Sentence(["a"], ["b"], {"mask": [0.1]})) + "\n", encoding="utf-8")
+    output = str(tmp_path / "x.svg")
+    assert main(["plot", "gates", "--saved", str(kept), str(other), "--by", "task", "--output", output]) == 0
+    assert "left out, for not all sentences have it: gate copy and skip" in capsys.readouterr().err
+    other.write_text(gates.as_line(Sentence(["a"], ["b"], {"generate": [0.1]})) + "\n", encoding="utf-8")
+    assert main(["plot", "gates", "--saved", str(kept), str(other), "--by", "task", "--output", output]) == 2
+    assert "no gate in common" in capsys.readouterr().err
+
+
+BAD = [
+    (["--output", "x.png"], "a model is needed: DATA and --path, or gates by --saved"),
+    (["--saved", "KEPT"], "nothing is to be written: --output FILE.png, or --save FILE, or both"),
+    (["--saved", "KEPT", "--output", "x.pdf"], "--output takes files that end in .png or .svg, but has x.pdf"),
+    (["--saved", "KEPT", "--output", "x.png", "--path", "m.pt"], "leave out --path"),
+    (["--saved", "KEPT", "--output", "x.png", "--reference", "r"], "--reference goes with a model"),
+    (["--saved", "KEPT", "KEPT", "--output", "x.png"], "--saved has two files called denoising"),
+    (["--saved", "KEPT", "--output", "x.png", "--bins", "0"], "--bins must be at least 1, but is 0"),
+    (["--saved", "EMPTY", "--output", "x.png"], "is empty: --saved takes what --save wrote"),
+    (["--saved", "BAD", "--output", "x.png"], "line 1 has no gates: --saved takes what --save wrote"),
+    (["--saved", "QUIET", "--output", "x.png", "--by", "noise"], "needs its clean text: --reference FILE"),
+    (["nowhere", "--path", "m.pt", "--output", "x.png"], "there is no folder nowhere"),
+    ([".", "--path", "m.pt", "--output", "x.png", "--by", "task"], "--by task compares what --save kept"),
+    ([".", "--path", "m.pt", "--output", "x.png", "--by", "noise"], "--by noise needs the clean text: --reference"),
+    ([".", "EMPTY", "--path", "m.pt", "--output", "x.png"], "is empty: there is nothing to plot"),
+    ([".", "KEPT", "--path", "m.pt", "--output", "x.png", "--reference", "EMPTY"], "but has 0 for 2"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD)
+def test_bad_input(kept: Path, tmp_path: Path, capsys: Any, arguments: list[str], message: str) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "empty").touch()
+    (tmp_path / "bad").write_text('{"source": ["a"], "output": [], "gates": {"mask": []}}\n')
+    (tmp_path / "quiet").write_text('{"source": ["a"], "output": [], "gates": {"mask": [0.5]}}\n')
+    files = {"KEPT": kept, "EMPTY": tmp_path / "empty", "BAD": tmp_path / "bad", "QUIET": tmp_path / "quiet"}
+    assert main(["plot", "gates", *(str(files.get(argument, argument)) for argument in arguments)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_text_may_be_piped(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lev_plugins.cli.plot import read_text
+
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("a é\n\nb".encode())))
+    assert read_text(None) == ["a é", "", "b"]
+
+
+def test_without_matplotlib_the_extra_is_named(kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    there = builtins.__import__
+
+    def missing(name: str, *rest: Any, **named: Any) -> Any:
+        if name.partition(".")[0] == "matplotlib":
+            raise ImportError(name)
+        return there(name, *rest, **named)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    assert main(["plot", "gates", "--saved", str(kept), "--output", "x.png"]) == 2
+    assert 'matplotlib, which is not installed: pip install "lev-plugins[plot]"' in capsys.readouterr().err
