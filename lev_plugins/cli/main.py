@@ -13,7 +13,7 @@ from lev_plugins.errors import explained
 # the module lev_plugins.cli.NAME; the command has a dash for each underscore
 COMMANDS = [
     "path",
-    *("prepare", "encode", "distill"),
+    *("prepare", "prepare_labels", "encode", "distill"),
     *("average", "import_levt", "import_pretrained"),
     *("trace", "score"),
     *("noise", "confusions"),
