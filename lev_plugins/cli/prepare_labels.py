@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fairseq.data import Dictionary
@@ -185,7 +185,7 @@ def build(args: argparse.Namespace, folder: Path) -> Prepared:
         examples = (each for row in rows(part) for each in encoder.examples(row.texts, row.labels, row.where))
         facts[part] = write_part(examples, folder / part, dictionary, info.kind)
         require(facts[part].examples > 0, f"{parts_of(args)[part]} is empty")
-    info.save(folder)
+    replace(info, train_examples=facts["train"].examples if "train" in facts else 0).save(folder)
     dictionary.save(str(folder / WORDS))
     if labels is not None:
         labels.save(folder / LABELS)

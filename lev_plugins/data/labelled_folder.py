@@ -45,6 +45,7 @@ class Info:
     longer: str = "refuse"  # what becomes of a longer text: of one to be tagged, always several examples
     bpe: dict[str, Any] = field(default_factory=dict)  # fairseq's flags; files are relative to the folder
     files: list[str] = field(default_factory=list)  # which of these flags name a file in the folder
+    train_examples: int = 0
 
     @property
     def layout(self) -> Layout:
