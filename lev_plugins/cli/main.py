@@ -16,6 +16,7 @@ COMMANDS = [
     *("prepare", "prepare_labels", "encode", "distill"),
     *("average", "import_levt", "import_pretrained"),
     *("trace", "score"),
+    *("label", "tune_thresholds"),
     *("noise", "confusions"),
 ]
 

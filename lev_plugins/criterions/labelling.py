@@ -132,7 +132,7 @@ class LabellingCriterion(FairseqCriterion):
             "sample_size": decisions,
         }
         if not model.training:
-            log["_answers"] = [(answers(logits, self.kind).cpu().numpy(), target.cpu().numpy())]
+            log["_answers"] = [(answers(logits.detach(), self.kind).cpu().numpy(), target.cpu().numpy())]
         return loss, decisions, log
 
     def loss(self, logits: Tensor, target: Tensor) -> Tensor:

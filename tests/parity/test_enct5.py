@@ -13,6 +13,7 @@ from lev_plugins.cli.main import main
 from lev_plugins.models.enct5 import EncT5, EncT5Config, own_name
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
 from tests.pretrained import MAKERS, imported
+from tests.pretrained import build as gated
 
 transformers = pytest.importorskip("transformers")
 
@@ -97,6 +98,8 @@ def test_a_t5_that_is_an_encoder_alone(tmp_path: Path) -> None:
         assert torch.equal(weight, states[1][name]), name
     with pytest.raises(ValueError, match="is a T5 without a decoder"):
         build(one, tmp_path, decoder_init="backbone")
+    with pytest.raises(ValueError, match="is a T5 without its decoder, and --arch gated_t5 needs both"):
+        gated(one)
 
 
 def test_a_t5_without_an_encoder_is_refused(tmp_path: Path) -> None:
@@ -117,11 +120,11 @@ def test_refused_folders(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"--embed-dim 64 .* does not go with --backbone .*, where it is 16"):
         build(folder, tmp_path, embed_dim=64)
     (folder / "dict.txt").write_text("other 1\n")
-    with pytest.raises(ValueError, match="the data has another dictionary .* than --backbone"):
+    with pytest.raises(ValueError, match=r"the data has another dictionary .* than --backbone"):
         build(folder, tmp_path)
     MAKERS["bert"](tmp_path / "bert")
     bert = imported(tmp_path / "bert", tmp_path / "bert-imported")
-    with pytest.raises(ValueError, match="--arch enct5 takes a T5, but --backbone .* holds a bert"):
+    with pytest.raises(ValueError, match=r"--arch enct5 takes a T5, but --backbone .* holds a bert"):
         build(bert, tmp_path)
 
 
