@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from lev_plugins.cli.main import main
 from lev_plugins.generators.labeller import Labeller, read_thresholds
 from tests.integration.commands import QUIET, USER_DIR, Result, run, succeed
 from tests.labelling import write_text
@@ -37,12 +38,10 @@ def train(folder: Path, kind: str, *flags: object) -> Result:
 @pytest.fixture(scope="module", params=list(KINDS))
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Result]:
     kind, folder = request.param, tmp_path_factory.mktemp(request.param)
-    write_text(folder, kind, lines=400, valid=100)
-    done = lev_plugins(
-        *("prepare-labels", "--label-kind", kind, "--train", folder / "train.tsv"),
-        *("--valid", folder / "valid.tsv", "--dest", folder / "data"),
-    )
-    assert done.code == 0, done.both
+    write_text(folder, kind, lines=300, valid=100)
+    words = ["prepare-labels", "--label-kind", kind, "--train", folder / "train.tsv"]
+    words += ["--valid", folder / "valid.tsv", "--dest", folder / "data"]
+    assert main([str(word) for word in words]) == 0
     pack = ["--pack", "--pack-length", 64] if kind in ("multilabel", "tagging") else []
     done = train(folder, kind, *pack)
     assert done.code == 0, done.both[-3000:]
@@ -58,19 +57,20 @@ def test_it_learns_and_labels(trained: tuple[str, Path, Result]) -> None:
     assert best_of(log, KINDS[kind]) >= GOOD_ENOUGH[kind]
     checkpoint = folder / "checkpoints" / "checkpoint_best.pt"
     lines = (folder / "valid.tsv").read_text("utf-8").splitlines()
-    texts = "".join(f"{line.split(chr(9))[0]}\n" for line in lines)
-    done = lev_plugins("label", checkpoint, "--cpu", stdin=texts)
-    assert done.code == 0, done.both
-    answers = [json.loads(line) for line in done.out.splitlines()]
-    assert len(answers) == len(lines)
+    texts = [line.split("\t")[0] for line in lines]
+    answers = Labeller.load(checkpoint).label(texts)
     assert right(kind, answers, lines) >= 0.6
-    alone = Labeller.load(checkpoint, batch_size=1).label(texts.splitlines()[:5])
+    alone = Labeller.load(checkpoint, batch_size=1).label(texts[:5])
     assert [without_scores(answer) for answer in alone] == [without_scores(answer) for answer in answers[:5]]
-    validated = succeed(
-        *("fairseq-validate", folder / "data", *TASK, "--path", checkpoint, "--valid-subset", "valid"),
-        *("--cpu", "--max-tokens", 400, *QUIET),
-    )
-    assert best_of(validated, KINDS[kind]) == pytest.approx(best_of(log, KINDS[kind]), abs=0.011)
+    if kind == "multilabel":
+        done = lev_plugins("label", checkpoint, "--cpu", stdin="".join(f"{text}\n" for text in texts))
+        assert [json.loads(line)["labels"] for line in done.out.splitlines()] == [a["labels"] for a in answers]
+    if kind == "tagging":
+        validated = succeed(
+            *("fairseq-validate", folder / "data", *TASK, "--path", checkpoint, "--valid-subset", "valid"),
+            *("--cpu", "--max-tokens", 400, *QUIET),
+        )
+        assert best_of(validated, KINDS[kind]) == pytest.approx(best_of(log, KINDS[kind]), abs=0.011)
 
 
 def right(kind: str, answers: list[dict[str, Any]], lines: list[str]) -> float:
@@ -90,47 +90,60 @@ def without_scores(answer: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in answer.items() if "score" not in name}
 
 
-def test_thresholds_are_tuned_by_one_command(trained: tuple[str, Path, Result]) -> None:
+def test_thresholds_are_tuned_by_one_command(
+    trained: tuple[str, Path, Result], capsys: pytest.CaptureFixture[str]
+) -> None:
     kind, folder, _ = trained
     checkpoint, found = folder / "checkpoints" / "checkpoint_best.pt", folder / "thresholds.json"
-    done = lev_plugins("tune-thresholds", checkpoint, found, "--cpu")
+    code = main(["tune-thresholds", str(checkpoint), str(found), "--cpu"])
+    said = capsys.readouterr()
     if kind != "multilabel":
-        assert (done.code, "thresholds are for sets of labels" in done.verdict) == (2, True)
+        assert (code, "thresholds are for sets of labels" in said.err) == (2, True)
         return
-    assert done.code == 0, done.both
+    assert code == 0
     assert set(read_thresholds(found)) == {"s", "r", "w"}
-    micro = re.search(r"micro_f1 ([\d.]+) with 0.5, ([\d.]+) tuned", done.out)
-    macro = re.search(r"macro_f1 ([\d.]+) with 0.5, ([\d.]+) tuned", done.out)
-    assert micro and macro and float(macro[2]) >= float(macro[1])
-    found.write_text('{"s": 0, "r": 1.0, "w": 1.0}', "utf-8")
-    done = lev_plugins("label", checkpoint, "--cpu", "--thresholds", found, "--scores", stdin="fog\n")
-    answer = json.loads(done.out)
+    macro = re.search(r"macro_f1 ([\d.]+) with 0.5, ([\d.]+) tuned", said.out)
+    assert macro and float(macro[2]) >= float(macro[1])
+    answer = Labeller.load(checkpoint).label(["fog"], thresholds={"s": 0.0, "r": 1.0, "w": 1.0}, scores=True)[0]
     assert answer["labels"] == ["s"] and set(answer["all_scores"]) == {"s", "r", "w"}
 
 
-def test_labels_of_interest(trained: tuple[str, Path, Result]) -> None:
+def test_labels_of_interest(trained: tuple[str, Path, Result], caplog: pytest.LogCaptureFixture) -> None:
     kind, folder, _ = trained
-    checkpoint = folder / "checkpoints" / "checkpoint_best.pt"
-    done = lev_plugins("label", checkpoint, "--cpu", "--labels-of-interest", "w,s", "--scores", stdin="sun\nwind\n")
+    labeller = Labeller.load(folder / "checkpoints" / "checkpoint_best.pt")
     if kind != "multilabel":
-        assert (done.code, "--labels-of-interest is for multilabel" in done.verdict) == (2, True)
+        with pytest.raises(ValueError, match="--labels-of-interest is for multilabel"):
+            labeller.label(["sun"], labels_of_interest=["x"])
         return
-    assert [list(json.loads(line)["all_scores"]) for line in done.out.splitlines()] == [["w", "s"]] * 2
+    answers = labeller.label(["sun", "wind"], labels_of_interest=["w", "s"], scores=True)
+    assert [list(answer["all_scores"]) for answer in answers] == [["w", "s"]] * 2
+    assert "the scores are not those that these labels have among all labels" in caplog.text
+    with pytest.raises(ValueError, match="--labels-of-interest: there is no label 'x' in the dictionary"):
+        labeller.label(["sun"], labels_of_interest=["x"])
+
+
+def test_on_the_command_line(trained: tuple[str, Path, Result]) -> None:
+    kind, folder, _ = trained
+    if kind != "multilabel":
+        pytest.skip("one kind will do")
+    (folder / "t.json").write_text('{"s": 0, "r": 1.0, "w": 1.0}', "utf-8")
+    flags = ["--cpu", "--labels-of-interest", "w,s", "--scores", "--thresholds", folder / "t.json"]
+    done = lev_plugins("label", folder / "checkpoints" / "checkpoint_best.pt", *flags, stdin="fog\n")
+    answer = json.loads(done.out)
+    assert (answer["labels"], list(answer["all_scores"])) == (["s"], ["w", "s"])
     assert "the scores are not those that these labels have among all labels" in done.err
-    done = lev_plugins("label", checkpoint, "--cpu", "--labels-of-interest", "x", stdin="sun\n")
-    assert "--labels-of-interest: there is no label 'x' in the dictionary" in done.verdict
 
 
 def test_bad_input_to_label(trained: tuple[str, Path, Result]) -> None:
     kind, folder, _ = trained
     checkpoint = folder / "checkpoints" / "checkpoint_best.pt"
     bad = "sun\n \n" if kind == "tagging" else "sun\na\tb\n"
-    done = lev_plugins("label", checkpoint, "--cpu", stdin=bad)
+    labeller = Labeller.load(checkpoint, data=folder / "data")
     reason = (
         "line 2 has no words to tag" if kind == "tagging" else "line 2 has 2 columns, but the model was trained on 1"
     )
-    assert done.code == 2 and reason in done.verdict
-    labeller = Labeller.load(checkpoint, data=folder / "data")
+    with pytest.raises(ValueError, match=reason):
+        labeller.label(bad.splitlines())
     with pytest.raises(ValueError, match="--batch-size must be at least 1"):
         Labeller(labeller.task, labeller.model, batch_size=0)
     if kind != "multilabel":
