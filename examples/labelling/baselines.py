@@ -2,8 +2,8 @@
 
     python baselines.py TEXTS --label-kind tagging --output scores.json
 
-TEXTS has train.tsv, valid.tsv and test.tsv. Texts are bags of words and pairs of words (tf-idf); a pair of texts has the
-words in common, too. A word to be tagged is itself, its ends, and its two neighbours.
+TEXTS has train.tsv, valid.tsv and test.tsv. Texts are bags of words and pairs of words (tf-idf); a pair
+of texts has the words in common, too. A word to be tagged is itself, its ends, and its two neighbours.
 """
 
 from __future__ import annotations
