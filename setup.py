@@ -42,6 +42,7 @@ setup(
         "torch>=2.6",  # torch.load reads weights only; the same floor as in lev_plugins/compatibility.py
         "numpy",
         "scipy",
+        "scikit-learn",  # scores of labels
         "omegaconf>=2.3",
         "sacrebleu>=2.3",
         "sentencepiece",

@@ -16,11 +16,13 @@ from typing import Any
 
 from fairseq.tasks.translation import TranslationConfig
 
-from lev_plugins.cli import distill, plot, prepare, sweep, trace
+from lev_plugins.cli import distill, label, plot, prepare, prepare_labels, sweep, trace, tune_thresholds
 from lev_plugins.criterions.dual_policy import DualPolicyConfig
+from lev_plugins.criterions.labelling import LabellingConfig
 from lev_plugins.models.backbones.bert import GatedBertConfig
 from lev_plugins.models.backbones.pretrained import PretrainedConfig
 from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
+from lev_plugins.models.enct5 import EncT5Config
 from lev_plugins.models.gated import GateConfig
 from lev_plugins.models.levt import LevTConfig
 from lev_plugins.models.pbd import PBDConfig
@@ -28,6 +30,7 @@ from lev_plugins.scoring.rouge import RougeConfig
 from lev_plugins.scoring.ter import TerConfig
 from lev_plugins.tasks.text_correction import TextCorrectionConfig
 from lev_plugins.tasks.text_editing import TextEditingConfig
+from lev_plugins.tasks.text_labelling import TextLabellingConfig
 
 PAGE = Path(__file__).resolve().parent.parent / "user_dir.md"
 
@@ -44,6 +47,9 @@ TABLES: dict[str, tuple[type, set[str]]] = {
     "text_correction": (TextCorrectionConfig, names(TranslationConfig)),
     "dual_policy": (DualPolicyConfig, set()),
     "text_editing": (TextEditingConfig, names(TranslationConfig)),
+    "enct5": (EncT5Config, set()),
+    "labelling": (LabellingConfig, set()),
+    "text_labelling": (TextLabellingConfig, {"data"}),
     "gates": (GateConfig, set()),
     "pretrained": (PretrainedConfig, names(GateConfig)),
     "gated_bert": (GatedBertConfig, names(PretrainedConfig)),
@@ -56,6 +62,9 @@ COMMANDS: dict[str, Any] = {
     "lev-plugins trace": trace,
     "lev-plugins sweep": sweep,
     "lev-plugins plot gates": SimpleNamespace(add_arguments=plot.add_gates_arguments),
+    "lev-plugins prepare-labels": prepare_labels,
+    "lev-plugins label": label,
+    "lev-plugins tune-thresholds": tune_thresholds,
 }
 
 

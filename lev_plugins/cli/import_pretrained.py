@@ -45,8 +45,9 @@ def run(args: argparse.Namespace) -> int:
         os.replace(scratch, out)  # complete, or not there
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+    labelling = f", or --task text_labelling --arch enct5 --backbone {out}" if family == "t5" else ""
     sys.stdout.write(
-        f"{out}: --arch gated_{family} --backbone {out}\n"
+        f"{out}: --arch gated_{family} --backbone {out}{labelling}\n"
         f"text to pieces: lev-plugins encode {out} < TEXT > PIECES; back, in fairseq's commands: "
         f"--bpe pretrained --pretrained-tokenizer {out}\n"
         f"pieces to data: fairseq-preprocess --joined-dictionary --srcdict {out}/dict.txt ...\n"

@@ -13,10 +13,11 @@ from lev_plugins.errors import explained
 # the module lev_plugins.cli.NAME; the command has a dash for each underscore
 COMMANDS = [
     "path",
-    *("prepare", "encode", "distill"),
+    *("prepare", "prepare_labels", "encode", "distill"),
     *("average", "import_levt", "import_pretrained"),
     *("trace", "plot"),
     *("score", "sweep"),
+    *("label", "tune_thresholds"),
     *("noise", "confusions"),
 ]
 

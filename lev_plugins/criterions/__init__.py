@@ -1,3 +1,3 @@
 """What is minimised."""
 
-from lev_plugins.criterions import dual_policy  # noqa: F401  registers
+from lev_plugins.criterions import dual_policy, labelling  # noqa: F401  registers

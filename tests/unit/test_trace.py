@@ -32,14 +32,14 @@ ROOT = Path(__file__).parents[2]
 DEMO = """\
 S-2\tCopy MH-spevific state to messame insofar as possible.
 T-2\tCopy MH-specific state to message insofar as possible.
-H-2\t-0.37327539920806885\t▁Copy ▁MH - specific ▁state ▁to ▁message ▁product ▁as ▁possible .
-D-2\t-0.37327539920806885\tCopy MH-specific state to message product as possible.
-P-2\t0.0000 0.0000 0.0000 -0.2733 0.0000 0.0000 -0.0979 -4.4813 0.0000 0.0000 0.0000 0.0000
+H-2\t-0.3421\t▁Copy ▁MH - specific ▁state ▁to ▁message ▁in ▁validation ▁as ▁possible .
+D-2\t-0.3421\tCopy MH-specific state to message in validation as possible.
+P-2\t0.0000 0.0000 0.0000 -0.2733 0.0000 0.0000 -0.0979 0.0000 -3.7340 0.0000 0.0000 0.0000
 I-2\t0
 E-2_0\t▁Copy ▁MH - spevific ▁state ▁to ▁messame ▁in s of ar ▁as ▁possible .
-E-2_1\t▁Copy ▁MH - ▁state ▁to ▁as ▁possible .
-E-2_2\t▁Copy ▁MH - <plh> ▁state ▁to <plh> <plh> ▁as ▁possible .
-E-2_3\t▁Copy ▁MH - specific ▁state ▁to ▁message ▁product ▁as ▁possible .
+E-2_1\t▁Copy ▁MH - ▁state ▁to ▁in ▁as ▁possible .
+E-2_2\t▁Copy ▁MH - <plh> ▁state ▁to <plh> ▁in <plh> ▁as ▁possible .
+E-2_3\t▁Copy ▁MH - specific ▁state ▁to ▁message ▁in ▁validation ▁as ▁possible .
 """
 # batch by batch, so in no order: from nothing in two iterations; a draft that is kept; two candidates, one in circles
 LOG = """\

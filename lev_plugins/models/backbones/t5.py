@@ -51,7 +51,12 @@ class GatedT5(GatedPretrained):
     @classmethod
     def load_stacks(cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: Any) -> Stacks:
         name = library.class_of(library.read_config(folder))
-        model, _ = library.read_model(name, folder, **options)
+        model, missing = library.read_model(name, folder, **options)
+        for side in ("encoder", "decoder"):
+            require(
+                not any(weight.startswith(f"{side}.block") for weight in missing),
+                f"--backbone {folder} is a T5 without its {side}, and --arch gated_t5 needs both",
+            )
         scaled = getattr(model.config, "scale_decoder_outputs", False)  # mT5 has no such setting
         head = T5Head(model.lm_head, model.config.d_model**-0.5 if scaled else 1.0, dictionary.bos())
         return Stacks(model.encoder, model.decoder, head, before_source=[], start=[dictionary.pad()])

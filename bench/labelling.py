@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""``python bench/labelling.py``: examples a second of EncT5, packed and not; see README.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import report
+from bench.clock import CLOCKS, Clock, spread
+from bench.noise import english
+from lev_plugins.data.labelled import LabelledDataset, Question
+from lev_plugins.data.labelled_folder import Example
+from lev_plugins.errors import require
+from lev_plugins.layers.t5 import T5Shape
+from lev_plugins.models.enct5 import EncT5, LabelHead, LatentDecoder, T5LabelEncoder, Wanted
+
+FORMAT = 1  # of the JSON
+PAD, EOS, FIRST = 1, 2, 4
+LABELS = {"classification": 2, "multilabel": 28, "tagging": 17}
+
+
+@dataclass(frozen=True)
+class Plan:
+    texts: int = 512
+    repetitions: int = 5
+    words: int = 8000
+    dim: int = 256
+    ffn_dim: int = 512
+    heads: int = 4
+    layers: int = 4
+    tokens: int = 4096  # of a batch
+    rows: tuple[int, ...] = (64, 128, 512)  # widths of packed rows
+
+
+QUICK = Plan(texts=24, repetitions=2, words=60, dim=16, ffn_dim=32, heads=2, layers=1, tokens=300, rows=(64,))
+
+
+def model_of(plan: Plan, wanted: Wanted) -> EncT5:
+    torch.manual_seed(1)
+    shape = T5Shape(plan.dim, plan.ffn_dim, plan.heads, plan.dim // plan.heads, "gated-gelu")
+    encoder = T5LabelEncoder(plan.words, PAD, shape, plan.layers)
+    return EncT5(encoder, LatentDecoder(shape, 1, wanted, wanted.a_latent_each), LabelHead(shape.dim, wanted))
+
+
+def examples_of(plan: Plan, kind: str) -> list[Example]:
+    """As long as lines of English are, a piece a word: the lengths matter, the pieces do not."""
+    draw = np.random.default_rng(1)
+    found = []
+    for line in english(plan.texts):
+        length = len(line.split())
+        tokens = [*draw.integers(FIRST, plan.words, length).tolist(), EOS]
+        labels = draw.integers(0, LABELS[kind], length if kind == "tagging" else 1).tolist()
+        found.append(Example("", tokens, labels, [1] * length if kind == "tagging" else []))
+    return found
+
+
+def batches_of(plan: Plan, kind: str, examples: list[Example], sort: bool, pack: int) -> tuple[list[Any], float]:
+    """What the model reads, and the share of it that is no padding."""
+    asked = tuple(range(LABELS[kind])) if kind == "multilabel" else ()
+    dataset = LabelledDataset(examples, Question(kind, asked, bool(asked)), PAD, pack)
+    indices = dataset.ordered_indices() if sort or pack else np.arange(len(dataset))
+    batches = [
+        dataset.collater([dataset[i] for i in batch])
+        for batch in dataset.batch_by_size(indices, max_tokens=plan.tokens)
+    ]
+    cells = sum(batch["net_input"]["src_tokens"].numel() for batch in batches)
+    return batches, sum(batch["ntokens"] for batch in batches) / cells
+
+
+def work(model: EncT5, batches: list[Any], train: bool) -> Callable[[], None]:
+    def once() -> None:
+        model.train(train)
+        with torch.set_grad_enabled(train):
+            for batch in batches:
+                logits = model(**batch["net_input"]).logits
+                if train:
+                    logits.sum().backward()
+                    model.zero_grad()
+
+    return once
+
+
+def measure(plan: Plan, device: torch.device, quiet: bool) -> dict[str, Any]:
+    found = report.about(device) | {"format": FORMAT, "clock": CLOCKS[device.type], "plan": asdict(plan)}
+    clock, lines = Clock(device), []
+    ways = [("as they come", False, 0), ("by length", True, 0), *((f"packed, {n}", False, n) for n in plan.rows)]
+    for kind in LABELS:
+        examples = examples_of(plan, kind)
+        model = model_of(plan, Wanted(kind, LABELS[kind])).to(device)
+        for train in (True, False):
+            jobs = {}
+            for name, sort, pack in ways:
+                batches, real = batches_of(plan, kind, examples, sort, pack)
+                jobs[name] = (work(model, to_device(batches, device), train), real)
+            seconds = take_turns(clock, {name: job for name, (job, _) in jobs.items()}, plan.repetitions, quiet)
+            for name, (_, real) in jobs.items():
+                rates = spread([len(examples) / second for second in seconds[name]])
+                line = {"kind": kind, "what": "training" if train else "labelling", "rows": name}
+                lines.append({**line, "real_tokens": real, "examples_per_second": rates})
+    return found | {"lines": lines}
+
+
+def to_device(batches: list[Any], device: torch.device) -> list[Any]:
+    moved = []
+    for batch in batches:
+        moved.append({**batch, "net_input": {name: t.to(device) for name, t in batch["net_input"].items()}})
+    return moved
+
+
+def take_turns(
+    clock: Clock, jobs: dict[str, Callable[[], None]], repetitions: int, quiet: bool
+) -> dict[str, list[float]]:
+    seconds: dict[str, list[float]] = {name: [] for name in jobs}
+    for job in jobs.values():
+        job()  # untimed
+    for _ in tqdm(range(repetitions), disable=quiet):
+        for name, job in jobs.items():
+            seconds[name].append(clock.time(job)[0])
+    return seconds
+
+
+def table(found: dict[str, Any]) -> str:
+    rows = [report.row("labels", "what", "rows", "no padding", "examples/s (quartiles)"), "|---" * 5 + "|"]
+    for line in found["lines"]:
+        rate = line["examples_per_second"]
+        speed = f"{rate['median']:,.0f} ({rate['lower_quartile']:,.0f} to {rate['upper_quartile']:,.0f})"
+        rows.append(report.row(line["kind"], line["what"], line["rows"], f"{line['real_tokens']:.0%}", speed))
+    return "\n".join(rows) + "\n"
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="bench/labelling.py", description="Examples a second of EncT5, as JSON")
+    parser.add_argument("--out", metavar="FILE", type=Path, help="where the JSON goes (default: standard output)")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cpu means one core (default: cpu)")
+    parser.add_argument("--quick", action="store_true", help="a tiny model and few texts: does it run at all?")
+    args = parser.parse_args(arguments)
+    require(args.device == "cpu" or torch.cuda.is_available(), "--device cuda needs a GPU that torch can see: take cpu")
+    if args.device == "cpu":
+        torch.set_num_threads(1)
+    found = measure(QUICK if args.quick else Plan(), torch.device(args.device), quiet=not sys.stderr.isatty())
+    text = json.dumps(found, indent=2) + "\n"
+    if args.out is None:
+        sys.stdout.write(text)
+    else:
+        args.out.write_text(text, encoding="utf-8")
+    sys.stderr.write(table(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The numbers of one run of run.sh, as a page (OUT/report.md) and for programs (OUT/report.json).
+
+    python report.py OUT
+
+A system whose files are not there is marked as not yet run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from examples.post_editing.report import NOT_RUN, machine, minutes
+
+SETS = {
+    "sst2": ("SST-2, sentiment", ["accuracy", "f1"]),
+    "mrpc": ("MRPC, paraphrases", ["f1", "accuracy"]),
+    "goemotions": ("GoEmotions, 28 emotions", ["micro_f1", "macro_f1", "rp_at_5", "ndcg_at_5"]),
+    "pos": ("UD English EWT, universal tags", ["tag_accuracy", "macro_f1"]),
+}
+
+
+def systems(out: Path, name: str) -> dict[str, dict[str, Any] | None]:
+    baselines = read(out / f"baselines_{name}" / "scores.json") or {}
+    found: dict[str, dict[str, Any] | None] = {
+        "most frequent label": baselines.get("majority"),
+        "linear, bag of words": baselines.get("linear"),
+    }
+    variants = {"EncT5": f"{name}"}
+    if name == "goemotions":
+        variants = {"EncT5, a latent a label": name, "EncT5, one latent": f"{name}_one"}
+    for title, stage in variants.items():
+        scored = read(out / f"test_{stage}" / "scores.json")
+        found[title] = scored and {**scored, "minutes": minutes(out / f"train_{stage}" / "log")}
+    return found
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def rows(title: str, found: dict[str, Any] | None, names: list[str]) -> list[str]:
+    """
+    >>> rows("linear", {"scores": {"": {"f1": 81.234}}, "minutes": 2.5}, ["f1"])
+    ['| linear | 81.2 | 2.5 | |']
+    >>> rows("EncT5", None, ["f1"])
+    ['| EncT5 | not yet run | | |']
+    """
+    if found is None:
+        return [f"| {title} | {NOT_RUN} |" + " |" * (len(names) + 1)]
+    lines = []
+    for remark, scores in found["scores"].items():
+        cells = [f"{scores[name]:.1f}" for name in names]
+        took = "" if remark or found.get("minutes") is None else f"{found['minutes']:g}"
+        speed = f"{found['examples'] / found['seconds']:,.0f}" if not remark and "seconds" in found else ""
+        lines.append(" ".join(f"| {cell}" if cell else "|" for cell in [title, *cells, took, speed]) + " |")
+        if remark:
+            lines[-1] = lines[-1].replace(f"| {title} |", f"| ... {remark} |", 1)
+    return lines
+
+
+def page(found: dict[str, dict[str, Any]]) -> str:
+    lines = []
+    for name, each in found.items():
+        title, names = SETS[name]
+        lines += [
+            f"{title}:",
+            "",
+            f"| | {' | '.join(names)} | minutes of training | examples/s |",
+            "|---" * (len(names) + 3) + "|",
+        ]
+        for system, scored in each.items():
+            lines += rows(system, scored, names)
+        lines.append("")
+    return "\n".join([*lines, f"In per cent. {machine()}."]) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("out", type=Path, help="the folder --out of run.sh")
+    out = parser.parse_args().out
+    try:
+        found = {name: systems(out, name) for name in SETS}
+        (out / "report.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        (out / "report.md").write_text(page(found), encoding="utf-8")
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"report.py: error: {error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

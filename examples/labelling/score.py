@@ -1,0 +1,71 @@
+"""Scores of a trained EncT5 on the test part of its data, as JSON.
+
+    python score.py CHECKPOINT --output scores.json
+
+Thresholds of a set of labels are 0.5, and then those tuned on the validation part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lev_plugins.errors import UserError
+from lev_plugins.generators.labeller import Labeller
+from lev_plugins.scoring.labelling import best_thresholds, evaluate, multilabel
+
+AT = 5
+
+
+def answers(labeller: Labeller, part: str) -> tuple[Any, Any]:
+    """Truth and probabilities of all examples, or of all words."""
+    labeller.task.load_dataset(part)
+    dataset = labeller.task.datasets[part]
+    found = labeller.probabilities(dataset)
+    if labeller.kind == "tagging":
+        truth = [tag for example in dataset.examples for tag in example.labels]
+        return np.array(truth), np.concatenate(found)
+    truth = dataset.collater([dataset[i] for i in range(len(dataset))])["target"].numpy()
+    return truth, np.stack(found)
+
+
+def measure(labeller: Labeller) -> dict[str, Any]:
+    begun = time.perf_counter()
+    truth, found = answers(labeller, "test")
+    seconds = time.perf_counter() - begun
+    classes = max(len(labeller.names), 1)
+    scores = {"": evaluate(labeller.kind, truth, found, classes, classes - 1, AT)}
+    if labeller.kind == "multilabel":
+        tuned = best_thresholds(*answers(labeller, "valid"))
+        scores["thresholds tuned"] = multilabel(truth, found, AT, tuned)
+    return {
+        "scores": scores,
+        "examples": len(labeller.task.datasets["test"]),
+        "seconds": seconds,
+        "parameters": sum(p.numel() for p in labeller.model.parameters()),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("checkpoint", help="of --task text_labelling")
+    parser.add_argument("--output", type=Path, required=True, help="file to write")
+    parser.add_argument("--cpu", action="store_true", help="use no GPU")
+    args = parser.parse_args()
+    try:
+        found = measure(Labeller.load(args.checkpoint, cpu=args.cpu))
+    except (UserError, OSError) as error:
+        sys.stderr.write(f"score.py: error: {error}\n")
+        return 2
+    args.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

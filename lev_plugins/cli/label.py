@@ -1,0 +1,64 @@
+"""``lev-plugins label CHECKPOINT``: text on standard input, a line of JSON out for each line in."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lev_plugins.cli.streams import arriving, decode, write
+
+if TYPE_CHECKING:
+    from lev_plugins.generators.labeller import Labeller
+
+NAME = "label"
+HELP = "label the lines of standard input with a trained enct5: JSON, with scores"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_model_arguments(parser)
+    add = parser.add_argument
+    add("--labels-of-interest", metavar="A,B", help="multilabel: ask for these labels only")
+    add("--thresholds", metavar="FILE", type=Path, help="multilabel: made by tune-thresholds; without it: 0.5 for all")
+    add("--scores", action="store_true", help="give the probabilities of all labels, too")
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("checkpoint", metavar="CHECKPOINT", help="of --task text_labelling")
+    add("--data", metavar="DIR", help="its folder of prepare-labels, if that is no longer where it was in training")
+    add("--batch-size", metavar="N", type=int, default=32, help="texts that are read together")
+    add("--cpu", action="store_true", help="use no GPU")
+
+
+def load(args: argparse.Namespace) -> Labeller:
+    from lev_plugins.generators.labeller import Labeller
+
+    return Labeller.load(args.checkpoint, args.data, args.cpu, batch_size=args.batch_size)
+
+
+def run(args: argparse.Namespace) -> int:
+    from lev_plugins.generators.labeller import read_thresholds
+
+    options: dict[str, Any] = {"scores": args.scores}
+    if args.thresholds is not None:
+        options["thresholds"] = read_thresholds(args.thresholds)
+    labeller = load(args)
+    separator = labeller.task.info.separator
+    names = [name.strip() for name in (args.labels_of_interest or "").split(separator) if name.strip()]
+    return write(answered(labeller, {**options, "labels_of_interest": names}))
+
+
+def answered(labeller: Labeller, options: dict[str, Any]) -> Iterator[bytes]:
+    number = 1
+    for lines in arriving(sys.stdin.buffer):
+        for start in range(0, len(lines), labeller.batch_size):
+            chunk = lines[start : start + labeller.batch_size]
+            texts = [decode(line, number + i, "standard input").rstrip("\r\n") for i, line in enumerate(chunk)]
+            for answer in labeller.label(texts, first_line=number, **options):
+                yield (json.dumps(answer, ensure_ascii=False) + "\n").encode("utf-8")
+            number += len(chunk)
+        sys.stdout.flush()

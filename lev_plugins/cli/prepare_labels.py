@@ -1,0 +1,297 @@
+"""``lev-plugins prepare-labels``: TSV or CoNLL-U text becomes what ``--task text_labelling`` loads."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from fairseq.data import Dictionary
+
+from lev_plugins.cli.prepare import MODEL, for_a_shell, table
+from lev_plugins.data.binarise import load_dictionary
+from lev_plugins.data.labelled_folder import (
+    LABELS,
+    LONGER,
+    WORDS,
+    Encoder,
+    Facts,
+    Info,
+    TextCutter,
+    adopt_files,
+    symbols_of_pretrained,
+    write_part,
+)
+from lev_plugins.data.labelled_text import CONLLU_COLUMNS, KINDS, Labels, Row, read_rows
+from lev_plugins.data.pieces import add_bpe_arguments, bpe_options, learn_sentencepiece
+from lev_plugins.data.texts import read_lines
+from lev_plugins.errors import require
+from lev_plugins.files import all_or_nothing_folder, require_free
+
+NAME = "prepare-labels"
+HELP = "binarise labelled text: TSV with the labels in the last column, or CoNLL-U"
+
+USER_DIR = '"$(lev-plugins path)"'
+BEST = {"classification": "accuracy", "regression": "spearman", "multilabel": "micro_f1", "tagging": "tag_accuracy"}
+LEAST_LONGEST = 2  # tokens: a piece and </s>
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--label-kind", choices=KINDS, required=True, help="what a label is")
+    add("--train", metavar="FILE", type=Path, help="training text, from which everything is learned")
+    add("--valid", metavar="FILE", type=Path, help="validation text")
+    add("--test", metavar="FILE", type=Path, nargs="+", default=[], help="test text; several: test, test1, ...")
+    add("--dest", metavar="DIR", type=Path, required=True, help="the folder to make")
+    add("--text-columns", metavar="N", type=int, default=1, help="columns of text before the labels: 2 for pairs")
+    add("--template", metavar="TEXT", help="make one text of the columns: 'mrpc sentence1: {0} sentence2: {1}'")
+    add("--labels", metavar="FILE", type=Path, help="the labels there are, one a line; without it: those of --train")
+    add("--numbered-labels", action="store_true", help="label N in the text is line N of --labels, counted from 0")
+    add("--label-separator", metavar="C", default=",", help="what stands between the labels of a multilabel text")
+    add("--conllu-column", choices=sorted(CONLLU_COLUMNS), default="upos", help="column of the tags, in *.conllu files")
+    add("--longest", metavar="N", type=int, default=512, help="the most tokens of an example, its end included")
+    add(
+        "--longer",
+        choices=LONGER,
+        default="refuse",
+        help="what to do with longer texts; tagged ones are divided",
+    )
+    add("--learn-sentencepiece", metavar="N", type=int, help="learn N pieces from --train, and use them")
+    add("--sentencepiece-type", choices=["unigram", "bpe"], help="kind of the learned pieces (default: unigram)")
+    add("--srcdict", metavar="FILE", type=Path, help="take this dictionary of pieces, learn none")
+    add("--threshold", metavar="N", type=int, default=0, help="pieces that are rarer are unknown")
+    add("--nwords", metavar="N", type=int, default=-1, help="size of the dictionary (-1: any)")
+    add_bpe_arguments(parser)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    dictionary: Dictionary
+    labels: Labels | None
+    facts: dict[str, Facts]
+
+
+def run(args: argparse.Namespace) -> int:
+    check_arguments(args)
+    require_free(args.dest, "--dest")
+    with all_or_nothing_folder(args.dest) as folder:
+        prepared = build(args, folder)
+    sys.stdout.write(report(args, prepared))
+    return 0
+
+
+def check_arguments(args: argparse.Namespace) -> None:
+    require(bool(parts_of(args)), "no text is given: --train, --valid, --test")
+    require(args.text_columns >= 1, f"--text-columns must be at least 1, but is {args.text_columns}")
+    require(args.longest >= LEAST_LONGEST, f"--longest must be at least {LEAST_LONGEST} tokens, but is {args.longest}")
+    if args.label_kind == "tagging":
+        require(args.text_columns == 1, "--text-columns: a text to be tagged is one column of words")
+        require(args.template is None, "--template does not go with --label-kind tagging, which labels the words")
+        require(args.longer == "refuse", "--longer cut does not go with --label-kind tagging, which divides long texts")
+    check_labels(args)
+    check_pieces(args)
+    if args.template is not None:
+        require(
+            fits(args.template, args.text_columns),
+            f"--template {args.template!r}: {{0}} stands for the first "
+            f"column of text, and there are {args.text_columns} (--text-columns); a brace itself is doubled",
+        )
+
+
+def fits(template: str, columns: int) -> bool:
+    """
+    >>> fits("a {0} b {1}", 2), fits("a {0} b {1}", 1), fits("a {", 1)
+    (True, False, False)
+    """
+    try:
+        template.format(*["x"] * columns)
+    except (IndexError, KeyError, ValueError):
+        return False
+    return True
+
+
+def check_labels(args: argparse.Namespace) -> None:
+    require(args.label_kind != "regression" or args.labels is None, "--labels: a regression has numbers, no labels")
+    require(args.labels is not None or not args.numbered_labels, "--numbered-labels goes with --labels, their names")
+    require(
+        args.label_kind == "regression" or args.train is not None or args.labels is not None,
+        "the labels are learned from --train, but there is none: name them with --labels",
+    )
+    require(args.label_separator not in ("", "\t"), "--label-separator must be a character, and no TAB")
+
+
+def check_pieces(args: argparse.Namespace) -> None:
+    learned = args.learn_sentencepiece is not None
+    require(learned or args.sentencepiece_type is None, "--sentencepiece-type goes with --learn-sentencepiece")
+    require(not learned or args.learn_sentencepiece >= 1, "--learn-sentencepiece must be at least 1")
+    require(not learned or args.train is not None, "--learn-sentencepiece learns from --train, but there is none")
+    require(
+        not learned or (args.sentencepiece_model is None and args.bpe in (None, "sentencepiece")),
+        "--learn-sentencepiece learns a model: leave out --bpe and --sentencepiece-model",
+    )
+    pretrained = args.pretrained_tokenizer is not None
+    require(
+        args.train is not None or args.srcdict is not None or pretrained,
+        "the dictionary is learned from --train, but there is none: give one with --srcdict",
+    )
+    require(not (pretrained and args.srcdict), "--pretrained-tokenizer has a dictionary: leave out --srcdict")
+
+
+def parts_of(args: argparse.Namespace) -> dict[str, Path]:
+    parts = {"train": args.train, "valid": args.valid}
+    parts |= {f"test{number or ''}": path for number, path in enumerate(args.test)}
+    return {name: path for name, path in parts.items() if path is not None}
+
+
+# ---- the folder --------------------------------------------------------------------------------------------------
+
+
+def build(args: argparse.Namespace, folder: Path) -> Prepared:
+    pretrained = args.bpe == "pretrained" or args.pretrained_tokenizer is not None
+    args.bpe = "pretrained" if pretrained else args.bpe
+    layout = Info(args.label_kind, args.text_columns, args.label_separator, args.conllu_column).layout
+    rename = renaming(args)
+
+    def rows(part: str) -> Iterator[Row]:
+        return (rename(row) for row in read_rows(parts_of(args)[part], layout))
+
+    if args.learn_sentencepiece:
+        learn_pieces(args, rows("train"), folder)
+    options = bpe_options(args)
+    given = symbols_of_pretrained(options) or args.srcdict
+    bpe, files = adopt_files(options, folder) if options else ({}, [])
+    for model in folder.glob("sentencepiece.model"):  # learned here: adopted under its flag's name
+        model.unlink()
+    info = Info(
+        kind=args.label_kind,
+        columns=args.text_columns,
+        separator=args.label_separator,
+        conllu=args.conllu_column,
+        template=args.template,
+        longest=args.longest,
+        longer=args.longer,
+        bpe=bpe,
+        files=files,
+    )
+    cutter = TextCutter.of(info, folder)
+    labels = None if args.label_kind == "regression" else label_dictionary(args, rows)
+    dictionary = load_dictionary(given) if given else learn_words(args, rows("train"), cutter)
+    encoder = Encoder(info, cutter, dictionary, labels)
+    facts = {}
+    for part in parts_of(args):
+        examples = (each for row in rows(part) for each in encoder.examples(row.texts, row.labels, row.where))
+        facts[part] = write_part(examples, folder / part, dictionary, info.kind)
+        require(facts[part].examples > 0, f"{parts_of(args)[part]} is empty")
+    replace(info, train_examples=facts["train"].examples if "train" in facts else 0).save(folder)
+    dictionary.save(str(folder / WORDS))
+    if labels is not None:
+        labels.save(folder / LABELS)
+    return Prepared(dictionary, labels, facts)
+
+
+def renaming(args: argparse.Namespace) -> Callable[[Row], Row]:
+    """With --numbered-labels, rows with names in the place of numbers."""
+    if not args.numbered_labels:
+        return lambda row: row
+    names = label_names(args.labels)
+
+    def name(label: str, where: str) -> str:
+        require(
+            label.isdigit() and int(label) < len(names),
+            f"{where}: label {label!r} is no number of a line of {args.labels}, 0 to {len(names) - 1}",
+        )
+        return names[int(label)]
+
+    return lambda row: Row(row.where, row.texts, [name(label, row.where) for label in row.labels])
+
+
+def label_names(path: Path) -> list[str]:
+    require(path.is_file(), f"--labels: there is no file {path}")
+    names = [line.strip() for line in read_lines(path)]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    require(not twice, f"--labels {path} has the label {twice and twice[0]!r} twice")
+    require(bool(names) and all(names), f"--labels {path} has an empty line")
+    return names
+
+
+def label_dictionary(args: argparse.Namespace, rows: Callable[[str], Iterator[Row]]) -> Labels:
+    counts: Counter[str] = Counter()
+    known = label_names(args.labels) if args.labels else None
+    for row in rows("train") if args.train else ():
+        counts.update(row.labels)
+    names = known if known is not None else sorted(counts)
+    require(len(names) > 0, f"{args.train} has no labels at all")
+    require(
+        len(names) > 1 or args.label_kind == "multilabel",
+        f"{args.train or args.labels} has a single label, {names[0]!r}: there is nothing to choose from",
+    )
+    return Labels(names, [counts[name] for name in names])
+
+
+def learn_pieces(args: argparse.Namespace, rows: Iterator[Row], folder: Path) -> None:
+    texts = folder / "texts"
+    with texts.open("w", encoding="utf-8", newline="\n") as file:
+        for row in rows:
+            columns = [" ".join(row.texts)] if args.label_kind == "tagging" else row.texts
+            file.write("".join(f"{column}\n" for column in columns))
+    learn_sentencepiece([texts], folder / MODEL, args.learn_sentencepiece, args.sentencepiece_type or "unigram", 1.0)
+    texts.unlink()
+    args.sentencepiece_model = str(folder / MODEL)
+
+
+def learn_words(args: argparse.Namespace, rows: Iterator[Row], cutter: TextCutter) -> Dictionary:
+    dictionary = Dictionary()
+    for row in rows:
+        if args.label_kind == "tagging":
+            cut = [piece for pieces in cutter.words(row.texts) for piece in pieces]
+        else:
+            texts = [args.template.format(*row.texts)] if args.template else row.texts
+            cut = [piece for text in texts for piece in cutter.text(text)]
+        for piece in cut:
+            dictionary.add_symbol(piece)
+    dictionary.finalize(threshold=args.threshold, nwords=args.nwords, padding_factor=8)
+    return dictionary
+
+
+# ---- what is said in the end -------------------------------------------------------------------------------------
+
+
+def report(args: argparse.Namespace, prepared: Prepared) -> str:
+    rows = [["part", "examples", "tokens", "unknown", "labels", "longest"]]
+    remarks = []
+    for part, facts in prepared.facts.items():
+        share = f"{facts.unknown / facts.tokens:.2%}"
+        longest = f"{facts.longest:,} ({facts.longest_where.rpartition(', ')[2]})"
+        rows.append([part, f"{facts.examples:,}", f"{facts.tokens:,}", share, f"{facts.labels:,}", longest])
+        if facts.cut:
+            remarks.append(f"{part}: {facts.cut:,} texts were cut off at {args.longest:,} tokens (--longer cut)")
+        if facts.split:
+            remarks.append(f"{part}: {facts.split:,} examples are the rest of a text over {args.longest:,} tokens")
+    lines = [f"{args.dest}, in tokens, of which the end of a text is one:", *table(rows), *remarks, ""]
+    lines += [f"{len(prepared.dictionary):,} pieces" + described(prepared.labels), ""]
+    if args.train:
+        lines += ["Train with", "", for_a_shell(train_command(args)), ""]
+    return "\n".join(lines)
+
+
+def described(labels: Labels | None) -> str:
+    if labels is None:
+        return "; the labels are numbers"
+    never = labels.counts.count(0)
+    return f", {len(labels):,} labels" + (f", of which {never:,} are not in the training text" if never else "")
+
+
+def train_command(args: argparse.Namespace) -> list[str]:
+    """The paper's settings (section 4)."""
+    command = ["fairseq-train", str(args.dest), "--user-dir", USER_DIR, "--task", "text_labelling"]
+    command += ["--label-kind", args.label_kind, "--arch", "enct5", "--criterion", "labelling"]
+    command += ["--optimizer", "adafactor", "--scale-parameter", "--lr", "0.001", "--batch-size", "128"]
+    command += ["--max-update", "100000", "--dropout", "0.1", "--save-dir", "checkpoints"]
+    if args.pretrained_tokenizer:
+        command += ["--backbone", str(args.pretrained_tokenizer)]
+    if not args.valid:
+        return [*command, "--disable-validation"]
+    return [*command, "--best-checkpoint-metric", BEST[args.label_kind], "--maximize-best-checkpoint-metric"]

@@ -1,0 +1,46 @@
+"""``lev-plugins tune-thresholds CHECKPOINT OUT``: for each label of a set, the score from which on it is given."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from lev_plugins.cli.label import add_model_arguments, load
+
+NAME = "tune-thresholds"
+HELP = "find the threshold of each label that makes its F1 on the validation set largest, for lev-plugins label"
+
+DIGITS = 6
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_model_arguments(parser)
+    parser.add_argument("output", metavar="OUT", type=Path, help="file to write: JSON, a number for each label")
+    parser.add_argument("--split", default="valid", help="part of the data to tune on")
+
+
+def run(args: argparse.Namespace) -> int:
+    from lev_plugins.errors import require
+    from lev_plugins.files import all_or_nothing
+    from lev_plugins.scoring.labelling import best_thresholds, multilabel
+
+    labeller = load(args)
+    require(
+        labeller.kind == "multilabel",
+        f"thresholds are for sets of labels, but {args.checkpoint} is for {labeller.kind}",
+    )
+    truth, scores = labeller.of_part(args.split)
+    tuned = best_thresholds(truth, scores)
+    before, after = multilabel(truth, scores, 1), multilabel(truth, scores, 1, tuned)
+    found = {name: round(threshold, DIGITS) for name, threshold in zip(labeller.names, tuned, strict=True)}
+    with all_or_nothing(args.output) as file:
+        file.write((json.dumps(found, ensure_ascii=False, indent=1) + "\n").encode("utf-8"))
+    lines = [f"{args.output}: thresholds of {len(found):,} labels, tuned on {len(truth):,} texts of {args.split}"]
+    lines += [f"{name} {before[name]:.2f} with 0.5, {after[name]:.2f} tuned" for name in ("micro_f1", "macro_f1")]
+    never = [name for name, present in zip(labeller.names, truth.any(0), strict=True) if not present]
+    if never:
+        lines.append(f"not in {args.split}, so left at 0.5: {', '.join(never)}")
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 0

@@ -1,0 +1,180 @@
+"""``--criterion labelling``: cross-entropy, squared error, or binary cross-entropy a label; scores of validation."""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from fairseq.criterions import FairseqCriterion, register_criterion
+from fairseq.dataclass import FairseqDataclass
+from fairseq.logging import metrics
+from fairseq.logging.meters import Meter
+from torch import Tensor
+
+from lev_plugins.data.labelled_folder import Info
+from lev_plugins.data.labelled_text import Labels
+from lev_plugins.errors import UserError, require
+from lev_plugins.scoring.labelling import evaluate
+
+BALANCED = "balanced"
+DIGITS = 2
+
+
+@dataclass
+class LabellingConfig(FairseqDataclass):
+    class_weights: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "what a decision weighs in the loss: LABEL=WEIGHT with commas between, the others weigh 1; or "
+            "balanced: the rarer a label in the training text, the more. In a set: what the presence of one weighs"
+        },
+    )
+    positive_label: Optional[str] = field(
+        default=None, metadata={"help": "the class whose F1 is `f1`, where there are two (default: the last one)"}
+    )
+    score_at: int = field(default=5, metadata={"help": "multilabel: k of the scores rp_at_k and ndcg_at_k"})
+
+
+class Collected(Meter):
+    """The answers and the truth of all batches so far: a score of a whole set is no mean of those of its batches."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.parts: list[tuple[Any, Any]] = []
+        self.scored: tuple[int, dict[str, float]] = (0, {})  # of how many parts, and what they are
+
+    def update(self, parts: list[tuple[Any, Any]]) -> None:
+        self.parts += parts
+
+    def state_dict(self) -> dict[str, Any]:
+        return {}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.reset()
+
+    @property
+    def smoothed_value(self) -> float:
+        return float(len(self.parts))
+
+
+def label_weights(text: str | None, labels: Labels | None, kind: str, examples: int) -> Tensor | None:
+    """
+    >>> label_weights("b=3", Labels(["a", "b"], [6, 2]), "classification", 8)
+    tensor([1., 3.])
+    >>> label_weights("balanced", Labels(["a", "b"], [6, 2]), "classification", 8)
+    tensor([0.6667, 2.0000])
+    >>> label_weights("balanced", Labels(["a", "b"], [6, 2]), "multilabel", 8)
+    tensor([0.3333, 3.0000])
+    """
+    if text is None:
+        return None
+    if labels is None:
+        raise UserError("--class-weights: a regression has no classes to weigh")
+    if text == BALANCED:
+        counts = torch.tensor(labels.counts, dtype=torch.float)
+        require(bool(counts.sum() > 0), "--class-weights balanced: there was no training text to count in")
+        if kind == "multilabel":
+            return (examples - counts).clamp(min=1) / counts.clamp(min=1)
+        return counts.sum() / (len(labels) * counts.clamp(min=1))
+    weights = torch.ones(len(labels))
+    for part in text.split(","):
+        name, _, number = part.rpartition("=")
+        try:
+            weight = float(number)
+        except ValueError:
+            weight = math.nan
+        require(
+            bool(name) and weight >= 0 and math.isfinite(weight),
+            f"--class-weights takes LABEL=WEIGHT with commas between, or balanced, but not {part!r}",
+        )
+        weights[labels.id_of(name.strip(), "--class-weights")] = weight
+    return weights
+
+
+@register_criterion("labelling", dataclass=LabellingConfig)
+class LabellingCriterion(FairseqCriterion):
+    """Losses are summed over decisions (examples, words, pairs of example and label) and divided by their number in the
+    update, so that a batch may be split over processes and accumulation steps in any way."""
+
+    def __init__(self, task: Any, class_weights: str | None, positive_label: str | None, score_at: int):
+        super().__init__(task)
+        require(
+            hasattr(task, "info"),
+            f"--criterion labelling is for --task text_labelling, but it is {getattr(task.cfg, '_name', None)}",
+        )
+        info: Info = task.info
+        self.kind, self.labels = info.kind, task.labels
+        self.weights = label_weights(class_weights, task.labels, info.kind, info.train_examples)
+        self.classes = 1 if task.labels is None else len(task.labels)
+        self.positive = self.classes - 1
+        if positive_label is not None:
+            require(
+                self.kind == "classification" and self.classes == 2,
+                "--positive-label is for a classification with two labels: leave it out",
+            )
+            self.positive = task.labels.id_of(positive_label, "--positive-label")
+        require(score_at >= 1, f"--score-at must be at least 1, but is {score_at}")
+        self.at = score_at
+
+    def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True) -> tuple[Tensor, int, dict[str, Any]]:
+        logits = model(**sample["net_input"]).logits.float()
+        target = sample["target"]
+        loss = self.loss(logits, target)
+        decisions = target.numel()
+        log = {
+            "loss": loss.detach(),
+            "ntokens": sample["ntokens"],
+            "nsentences": sample["nsentences"],
+            "sample_size": decisions,
+        }
+        if not model.training:
+            log["_answers"] = [(answers(logits.detach(), self.kind).cpu().numpy(), target.cpu().numpy())]
+        return loss, decisions, log
+
+    def loss(self, logits: Tensor, target: Tensor) -> Tensor:
+        weights = None if self.weights is None else self.weights.to(logits)
+        if self.kind == "regression":
+            return F.mse_loss(logits, target, reduction="sum")
+        if self.kind == "multilabel":
+            return F.binary_cross_entropy_with_logits(logits, target, pos_weight=weights, reduction="sum")
+        return F.cross_entropy(logits, target, weight=weights, reduction="sum")
+
+    @staticmethod
+    def reduce_metrics(logging_outputs: list[dict[str, Any]]) -> None:
+        size = sum(int(log.get("sample_size", 0)) for log in logging_outputs)
+        total = sum(float(log.get("loss", 0)) for log in logging_outputs)
+        metrics.log_scalar("loss", total / max(size, 1), size, round=4)
+
+    def log_scores(self, logging_outputs: list[dict[str, Any]]) -> None:
+        """Of all that was validated so far; ``--best-checkpoint-metric`` takes any of them."""
+        parts = [part for log in logging_outputs for part in log.get("_answers", [])]
+        if not parts:
+            return
+        metrics.log_custom(Collected, "_answers", parts)
+        for name in self.scores(parts[:1]):
+            metrics.log_derived(name, lambda meters, name=name: round(self._scored(meters["_answers"])[name], DIGITS))
+
+    def _scored(self, collected: Collected) -> dict[str, float]:
+        """Once for all scores, not once for each."""
+        if collected.scored[0] != len(collected.parts):
+            collected.scored = (len(collected.parts), self.scores(collected.parts))
+        return collected.scored[1]
+
+    def scores(self, parts: list[tuple[Any, Any]]) -> dict[str, float]:
+        found, truth = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return evaluate(self.kind, truth, found, self.classes, self.positive, self.at)
+
+    @staticmethod
+    def logging_outputs_can_be_summed() -> bool:
+        return False  # answers are strung together
+
+
+def answers(logits: Tensor, kind: str) -> Tensor:
+    """Probabilities, or numbers of a regression."""
+    if kind == "regression":
+        return logits
+    return logits.sigmoid() if kind == "multilabel" else logits.softmax(-1)

@@ -1,0 +1,217 @@
+"""Texts and their labels as a fairseq dataset: an example a row, or several, packed.
+
+Shapes: B rows, S source length, T latents of a row; n counts examples, or words of tagging.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq.data import Dictionary, FairseqDataset, data_utils
+from torch import Tensor
+
+from lev_plugins.data.labelled_folder import Example
+from lev_plugins.data.leaving import not_while_leaving
+from lev_plugins.errors import UserError, require
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked about each example: how many latents it gets, and which."""
+
+    kind: str
+    asked: tuple[int, ...] = ()  # multilabel: ids of the labels of interest
+    a_latent_each: bool = False  # ... each with a latent of its own
+
+    def latents(self, example: Example) -> list[int]:
+        """decoder_input_tokens of the paper.
+
+        >>> Question("multilabel", (0, 2), True).latents(Example("", [5, 2], []))
+        [0, 2]
+        >>> Question("tagging").latents(Example("", [5, 6, 7, 2], [], spans=[2, 1]))
+        [0, 0]
+        """
+        if self.kind == "tagging":
+            return [0] * len(example.spans)
+        return list(self.asked) if self.a_latent_each else [0]
+
+
+def first_fit(lengths: Sequence[int], width: int) -> list[list[int]]:
+    """Which examples share a row of ``width`` tokens: the longest first, each into the first row with room for it.
+
+    >>> first_fit([3, 9, 4, 2, 1], width=8)
+    [[1], [2, 0, 4], [3]]
+    """
+    rows: list[list[int]] = []
+    room: list[int] = []
+    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        row = next((r for r, left in enumerate(room) if left >= lengths[i]), None)
+        if row is None:
+            row = len(rows)
+            rows.append([])
+            room.append(width)
+        rows[row].append(i)
+        room[row] -= lengths[i]
+    return rows
+
+
+def collate(
+    examples: list[Example], rows: list[list[int]], question: Question, pad: int, packed: bool
+) -> dict[str, Tensor]:
+    """What ``EncT5.forward`` takes; ``rows`` says which examples are in a row."""
+    asked = {i: question.latents(example) for i, example in enumerate(examples)}
+    width = max(sum(len(examples[i].tokens) for i in row) for row in rows)
+    latents_of_row = max(sum(len(asked[i]) for i in row) for row in rows)
+    tokens = np.full((len(rows), width), pad, dtype=np.int64)  # (B, S)
+    segments, spans = np.zeros_like(tokens), np.zeros_like(tokens)
+    latents = np.zeros((len(rows), latents_of_row), dtype=np.int64)  # (B, T)
+    latent_segments, latent_spans = np.zeros_like(latents), np.zeros_like(latents)
+    for r, row in enumerate(rows):
+        at = latent_at = 0
+        for number, i in enumerate(row, 1):
+            example, end, latent_end = examples[i], at + len(examples[i].tokens), latent_at + len(asked[i])
+            tokens[r, at:end] = example.tokens
+            segments[r, at:end] = number
+            latents[r, latent_at:latent_end] = asked[i]
+            latent_segments[r, latent_at:latent_end] = number
+            if question.kind == "tagging":  # words are numbered through the row; </s> is in none
+                words = np.arange(latent_at + 1, latent_end + 1)
+                spans[r, at : end - 1] = np.repeat(words, example.spans)
+                latent_spans[r, latent_at:latent_end] = words
+            at, latent_at = end, latent_end
+    batch = {"src_tokens": tokens, "latents": latents, "where": latent_segments.reshape(-1).nonzero()[0]}
+    if packed:
+        batch["encoder_segments"] = segments
+    if packed or question.kind == "tagging":
+        batch["decoder_segments"] = latent_segments
+    if question.kind == "tagging":
+        batch |= {"encdec_segments": spans, "latent_encdec_segments": latent_spans}
+    if question.asked:
+        batch["asked"] = np.array(question.asked)
+    return {name: torch.from_numpy(array) for name, array in batch.items()}
+
+
+def targets(examples: list[Example], question: Question) -> Tensor:
+    """In the order of the examples: (n,) classes, numbers or tags; (n, L) zeros and ones of the labels asked for."""
+    if question.kind != "multilabel":
+        values = [label for example in examples for label in example.labels]
+        return torch.tensor(values, dtype=torch.float if question.kind == "regression" else torch.long)
+    present = torch.zeros(len(examples), len(question.asked))
+    columns = {label: column for column, label in enumerate(question.asked)}
+    for row, example in zip(present, examples, strict=True):
+        row[[columns[int(label)] for label in example.labels if label in columns]] = 1.0
+    return present
+
+
+class LabelledDataset(FairseqDataset):
+    """``pack`` is the number of tokens of a row that several examples share; 0: an example a row."""
+
+    def __init__(self, examples: Sequence[Example], question: Question, pad: int, pack: int = 0, shuffle: bool = False):
+        self.examples, self.question, self.pad = examples, question, pad
+        self.pack, self.shuffle = pack, shuffle
+        sizes = examples.sizes if isinstance(examples, BinarisedExamples) else [len(e.tokens) for e in examples]
+        self.sizes = np.array(sizes, dtype=np.int64)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @not_while_leaving
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return {"id": index, "example": self.examples[index]}
+
+    def num_tokens(self, index: int) -> int:
+        return int(self.sizes[index])
+
+    def num_tokens_vec(self, indices: Any) -> Any:
+        return self.sizes[indices]
+
+    def size(self, index: int) -> int:
+        return int(self.sizes[index])
+
+    def ordered_indices(self) -> Any:
+        """Examples of about the same length stand together, unless they are packed."""
+        order = np.random.permutation(len(self)) if self.shuffle else np.arange(len(self))
+        return order if self.pack else order[np.argsort(self.sizes[order], kind="mergesort")]
+
+    def batch_by_size(
+        self,
+        indices: Any,
+        max_tokens: int | None = None,
+        max_sentences: int | None = None,
+        required_batch_size_multiple: int = 1,
+    ) -> list[Any]:
+        if self.pack:
+            return list(self._filled(indices, max_tokens, max_sentences))
+        if not len(indices):
+            return []
+        # fairseq drops a last batch that is no multiple: with 1 it drops none
+        return list(super().batch_by_size(indices, max_tokens, max_sentences, 1))
+
+    def _filled(self, indices: Any, max_tokens: int | None, max_sentences: int | None) -> Iterator[Any]:
+        """Batches of as many examples as there are tokens, or examples, allowed."""
+        begin = used = 0
+        for end, size in enumerate(self.sizes[indices]):
+            full = (max_tokens or 0) and used + size > (max_tokens or 0)
+            if end > begin and (full or end - begin == max_sentences):
+                yield indices[begin:end]
+                begin, used = end, 0
+            used += int(size)
+        if begin < len(indices):
+            yield indices[begin:]
+
+    @not_while_leaving
+    def collater(self, samples: list[dict[str, Any]]) -> dict[str, Any]:
+        if not samples:
+            return {}
+        examples = [sample["example"] for sample in samples]
+        lengths = [len(example.tokens) for example in examples]
+        rows = first_fit(lengths, self.pack) if self.pack else [[i] for i in range(len(examples))]
+        order = [i for row in rows for i in row]
+        net_input = collate(examples, rows, self.question, self.pad, packed=bool(self.pack))
+        ordered = [examples[i] for i in order]
+        labelled = all(example.labels for example in ordered) or self.question.kind == "multilabel"
+        return {
+            "id": torch.tensor([samples[i]["id"] for i in order]),
+            "nsentences": len(examples),
+            "ntokens": sum(lengths),
+            "words": torch.tensor([len(example.spans) or 1 for example in ordered]),
+            "target": targets(ordered, self.question) if labelled else None,
+            "net_input": net_input,
+        }
+
+
+class BinarisedExamples(Sequence[Example]):
+    """A part of a folder that ``lev-plugins prepare-labels`` made."""
+
+    def __init__(self, folder: Path, part: str, dictionary: Dictionary):
+        prefix = folder / f"{part}.text"
+        self.text = data_utils.load_indexed_dataset(str(prefix), dictionary, "mmap")
+        require(self.text is not None, f"there is no part {part} in {folder}: no {prefix}.idx")
+        path = folder / f"{part}.labels.npz"
+        try:
+            with np.load(path, allow_pickle=False) as found:
+                self.values, ends, self.spans = found["values"], found["ends"], found["spans"]
+        except (OSError, ValueError, KeyError) as error:
+            raise UserError(f"{path} cannot be read ({error}): make the folder anew") from error
+        self.begins = np.concatenate([[0], ends])
+        require(
+            len(self.text) == len(ends), f"{path} has labels of {len(ends):,} texts, but there are {len(self.text):,}"
+        )
+        self.part = part
+
+    @property
+    def sizes(self) -> Any:
+        return self.text.sizes
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    def __getitem__(self, index: Any) -> Any:
+        own = slice(self.begins[index], self.begins[index + 1])
+        spans = self.spans[own].tolist() if len(self.spans) else []
+        return Example(f"{self.part} {index}", self.text[index].tolist(), self.values[own].tolist(), spans)

@@ -1,0 +1,245 @@
+"""The folder that ``lev-plugins prepare-labels`` makes.
+
+info.json                how the text was read and cut, so that whoever labels new text does the same
+dict.txt                 fairseq's dictionary of the pieces
+labels.txt               label TAB count, a line a label, in the order of the ids (not for regression)
+PART.text.bin, .idx      the pieces of each example, and </s>
+PART.labels.npz          its labels; for tagging also how many pieces each word has
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from argparse import Namespace
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq.data import Dictionary
+from fairseq.data.encoders import build_bpe
+from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
+
+from lev_plugins.data.labelled_text import Labels, Layout, number_of
+from lev_plugins.data.pieces import RESERVED
+from lev_plugins.data.pretrained import DICTIONARY, SYMBOLS
+from lev_plugins.errors import UserError, require
+
+INFO, WORDS, LABELS = "info.json", "dict.txt", "labels.txt"
+LONGER = ["refuse", "cut"]
+
+
+@dataclass(frozen=True)
+class Info:
+    """How text becomes examples."""
+
+    kind: str
+    columns: int = 1
+    separator: str = ","
+    conllu: str = "upos"
+    template: str | None = None  # "{0}" and "{1}" stand for the columns
+    longest: int = 512  # tokens, </s> included
+    longer: str = "refuse"  # what becomes of a longer text: of one to be tagged, always several examples
+    bpe: dict[str, Any] = field(default_factory=dict)  # fairseq's flags; files are relative to the folder
+    files: list[str] = field(default_factory=list)  # which of these flags name a file in the folder
+    train_examples: int = 0
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(self.kind, self.columns, self.separator, self.conllu)
+
+    def save(self, folder: Path) -> None:
+        (folder / INFO).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> Info:
+        path = folder / INFO
+        require(path.is_file(), f"{folder} has no {INFO}: it is no folder made by lev-plugins prepare-labels")
+        try:
+            return cls(**json.loads(path.read_text(encoding="utf-8")))
+        except (TypeError, ValueError) as error:
+            raise UserError(f"{path} is damaged ({error}): make the folder anew") from error
+
+
+def adopt_files(options: Namespace, folder: Path) -> tuple[dict[str, Any], list[str]]:
+    """Copies what a BPE reads into the folder; its flags, and which of them name something there."""
+    flags, files = dict(vars(options)), []
+    for name, value in flags.items():
+        path = Path(str(value))
+        if path.is_dir():  # of import-pretrained: the tokenizer, without the weights
+            shutil.copytree(path, folder / name, ignore=lambda _, found: [f for f in found if f.startswith("model")])
+        elif path.is_file():
+            shutil.copyfile(path, folder / name)
+        else:
+            continue
+        flags[name] = name
+        files.append(name)
+    return flags, files
+
+
+def symbols_of_pretrained(options: Namespace | None) -> Path | None:
+    """The dictionary that comes with a pre-trained tokenizer."""
+    folder = getattr(options, "pretrained_tokenizer", None)
+    if folder is None:
+        return None
+    require((Path(folder) / SYMBOLS).is_file(), f"{folder} is no folder made by lev-plugins import-pretrained")
+    return Path(folder) / DICTIONARY
+
+
+class TextCutter:
+    """Texts and words in pieces, by the rules of a folder.
+
+    >>> TextCutter(None).text("a fine  film"), TextCutter(None).words(["New", "York"])
+    (['a', 'fine', 'film'], [['New'], ['York']])
+    """
+
+    def __init__(self, options: Namespace | None):
+        try:
+            self.bpe = build_bpe(options) if options else None
+        except (ImportError, OSError, RuntimeError) as error:
+            raise UserError(f"--bpe {options.bpe if options else None}: {error}") from error
+
+    @classmethod
+    def of(cls, info: Info, folder: Path) -> TextCutter:
+        if not info.bpe:
+            return cls(None)
+        flags = {name: str(folder / value) if name in info.files else value for name, value in info.bpe.items()}
+        return cls(Namespace(**flags))
+
+    def text(self, text: str) -> list[str]:
+        return self._cut(text.strip())
+
+    def words(self, words: list[str]) -> list[list[str]]:
+        """The pieces of each word; one that the tokenizer makes nothing of is an unknown piece."""
+        cut = [self._cut(f" {word}" if number else word) for number, word in enumerate(words)]
+        return [pieces or ["<unk>"] for pieces in cut]
+
+    def _cut(self, text: str) -> list[str]:
+        return (self.bpe.encode(text) if self.bpe and text.strip() else text).split()
+
+
+@dataclass
+class Example:
+    where: str
+    tokens: list[int]  # the last is </s>
+    labels: list[int] | list[float]
+    spans: list[int] = field(default_factory=list)  # tagging: the number of pieces of each word
+    cut: bool = False  # the text was longer
+
+
+def token_ids(pieces: Iterable[str], dictionary: Dictionary) -> list[int]:
+    """What is spelt like a boundary is no boundary, but unknown."""
+    return [dictionary.unk() if piece in RESERVED else dictionary.index(piece) for piece in pieces]
+
+
+class Encoder:
+    """Rows to examples: the same when a folder is made and when new text is labelled."""
+
+    def __init__(self, info: Info, cutter: TextCutter, dictionary: Dictionary, labels: Labels | None):
+        self.info, self.cutter, self.dictionary, self.labels = info, cutter, dictionary, labels
+
+    def label_ids(self, labels: list[str], where: str) -> list[int] | list[float]:
+        if self.info.kind == "regression":
+            return [number_of(label, where) for label in labels]
+        assert self.labels is not None
+        return [self.labels.id_of(label, where) for label in labels]
+
+    def examples(self, texts: list[str], labels: list[str], where: str) -> list[Example]:
+        """One; of a text to be tagged that is longer than allowed, several."""
+        ids = self.label_ids(labels, where)
+        if self.info.kind == "tagging":
+            return self._tagging(texts, ids, where)
+        tokens = self._tokens(texts)
+        longest = self.info.longest
+        if len(tokens) <= longest:
+            return [Example(where, tokens, ids)]
+        require(
+            self.info.longer == "cut",
+            f"{where} has {len(tokens):,} tokens, </s> included, but --longest is {longest:,}: shorten it, raise "
+            "--longest, or cut such texts off with --longer cut",
+        )
+        return [Example(where, [*tokens[: longest - 1], self.dictionary.eos()], ids, cut=True)]
+
+    def _tokens(self, texts: list[str]) -> list[int]:
+        if self.info.template is not None:
+            texts = [self.info.template.format(*texts)]
+        ids: list[int] = []
+        for text in texts:  # </s> ends each column
+            ids += [*token_ids(self.cutter.text(text), self.dictionary), self.dictionary.eos()]
+        return ids
+
+    def _tagging(self, words: list[str], labels: list[Any], where: str) -> list[Example]:
+        cut = self.cutter.words(words)
+        spans = [len(pieces) for pieces in cut]
+        room = self.info.longest - 1
+        too_long = next((word for word, span in zip(words, spans, strict=True) if span > room), None)
+        require(
+            too_long is None,
+            f"{where}: the word {str(too_long)[:40]!r} alone has more pieces than --longest {self.info.longest} allows",
+        )
+        return [
+            Example(
+                where,
+                [*token_ids((p for pieces in cut[a:b] for p in pieces), self.dictionary), self.dictionary.eos()],
+                labels[a:b],
+                spans[a:b],
+            )
+            for a, b in split_words(spans, room)
+        ]
+
+
+def split_words(spans: list[int], room: int) -> list[tuple[int, int]]:
+    """Runs of words whose pieces have room together; a word is never divided.
+
+    >>> split_words([2, 1, 3, 1], room=4)
+    [(0, 2), (2, 4)]
+    """
+    runs, start, used = [], 0, 0
+    for i, span in enumerate(spans):
+        if used + span > room and i > start:
+            runs.append((start, i))
+            start, used = i, 0
+        used += span
+    return [*runs, (start, len(spans))]
+
+
+# ---- parts -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Facts:
+    examples: int
+    tokens: int
+    unknown: int
+    longest: int
+    longest_where: str
+    labels: int
+    cut: int
+    split: int  # examples that are the rest of a text
+
+
+def write_part(examples: Iterable[Example], prefix: Path, dictionary: Dictionary, kind: str) -> Facts:
+    text = MMapIndexedDatasetBuilder(f"{prefix}.text.bin", dtype=np.int32)
+    values: list[float] = []
+    ends: list[int] = []
+    spans: list[int] = []
+    count = tokens = unknown = longest = cut = split = 0
+    longest_where, last = "", ""
+    for example in examples:
+        text.add_item(torch.tensor(example.tokens))
+        values += example.labels
+        spans += example.spans
+        ends.append(len(values))
+        count, tokens, cut = count + 1, tokens + len(example.tokens), cut + example.cut
+        unknown += example.tokens.count(dictionary.unk())
+        split, last = split + (example.where == last), example.where
+        if len(example.tokens) > longest:
+            longest, longest_where = len(example.tokens), example.where
+    text.finalize(f"{prefix}.text.idx")
+    kept = np.array(values, dtype=np.float64 if kind == "regression" else np.int32)
+    arrays = {"values": kept, "ends": np.array(ends, dtype=np.int64), "spans": np.array(spans, dtype=np.int32)}
+    np.savez(f"{prefix}.labels.npz", **arrays)  # type: ignore[arg-type]
+    return Facts(count, tokens, unknown, longest, longest_where, len(values), cut, split)

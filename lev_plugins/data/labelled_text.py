@@ -1,0 +1,162 @@
+"""Rows of TSV and CoNLL-U files, what is labelled and its labels; what is wrong with one is told by its line.
+
+classification   text TAB label              multilabel   text TAB label,label,...
+regression       text TAB number             tagging      word word ... TAB tag tag ..., or CoNLL-U
+
+A text may have several columns (sentence pairs).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from lev_plugins.data.texts import read_lines
+from lev_plugins.errors import UserError, require
+
+KINDS = ["classification", "regression", "multilabel", "tagging"]
+CONLLU_COLUMNS = {"upos": 3, "xpos": 4, "deprel": 7}  # where a tag may stand
+CONLLU_WIDTH = 10
+WORD_NUMBER = re.compile(r"[0-9]+$")  # neither a range (3-4: one token of several words) nor an empty node (3.1)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What a row looks like."""
+
+    kind: str
+    columns: int = 1  # of text
+    separator: str = ","  # between the labels of a multilabel row
+    conllu: str = "upos"  # the column of the tags
+
+
+@dataclass(frozen=True)
+class Row:
+    where: str  # "FILE, line N"
+    texts: list[str]  # columns; for tagging: words
+    labels: list[str]
+
+
+def read_rows(path: Path, layout: Layout) -> Iterator[Row]:
+    require(path.is_file(), f"there is no file {path}")
+    if layout.kind == "tagging" and path.suffix == ".conllu":
+        return read_conllu(path, CONLLU_COLUMNS[layout.conllu])
+    return (parse(line, f"{path}, line {number}", layout) for number, line in enumerate(read_lines(path), 1))
+
+
+def parse(line: str, where: str, layout: Layout) -> Row:
+    """
+    >>> parse("good film\\t1", "f.tsv, line 7", Layout("classification"))
+    Row(where='f.tsv, line 7', texts=['good film'], labels=['1'])
+    >>> parse("the cat\\tDET NOUN", "f.tsv, line 7", Layout("tagging"))
+    Row(where='f.tsv, line 7', texts=['the', 'cat'], labels=['DET', 'NOUN'])
+    """
+    *texts, label = columns_of(line, where, layout.columns + 1, "text and labels")
+    if layout.kind == "tagging":
+        return tagged(texts[0].split(), label.split(), where)
+    if layout.kind == "multilabel":
+        names = [name.strip() for name in label.split(layout.separator)] if label.strip() else []
+        require(all(names), f"{where}: an empty label stands among {label!r}")
+        return Row(where, texts, sorted(set(names)))
+    require(label.strip() != "", f"{where} has no label: its last column is empty")
+    if layout.kind == "regression":
+        number_of(label, where)
+    return Row(where, texts, [label.strip()])
+
+
+def columns_of(line: str, where: str, wanted: int, what: str) -> list[str]:
+    columns = line.split("\t")
+    require(
+        len(columns) == wanted,
+        f"{where} has {len(columns)} columns, but there must be {wanted} with a TAB between, {what}: {line[:60]!r}"
+        + (" (--text-columns says how many of them are text)" if wanted != len(columns) else ""),
+    )
+    return columns
+
+
+def number_of(label: str, where: str) -> float:
+    try:
+        number = float(label)
+    except ValueError:
+        number = math.nan
+    require(math.isfinite(number), f"{where}: the target of a regression must be a number, but is {label!r}")
+    return number
+
+
+def tagged(words: list[str], tags: list[str], where: str) -> Row:
+    require(len(words) > 0, f"{where} has no words to tag")
+    require(
+        len(words) == len(tags), f"{where} has {len(words)} words, but {len(tags)} tags: there must be one for each"
+    )
+    return Row(where, words, tags)
+
+
+def read_conllu(path: Path, column: int) -> Iterator[Row]:
+    words: list[str] = []
+    tags: list[str] = []
+    start = 0
+    for number, line in enumerate([*read_lines(path), ""], 1):
+        where = f"{path}, line {number}"
+        if not line.strip():
+            if words:
+                yield tagged(words, tags, f"{path}, line {start}")
+            words, tags = [], []
+            continue
+        if line.startswith("#"):
+            continue
+        cells = line.split("\t")
+        require(
+            len(cells) == CONLLU_WIDTH,
+            f"{where} has {len(cells)} columns, but CoNLL-U has {CONLLU_WIDTH} with a TAB between: {line[:60]!r}",
+        )
+        if not WORD_NUMBER.match(cells[0]):
+            continue
+        start = start if words else number
+        require(cells[column] not in ("", "_"), f"{where}: the word {cells[1]!r} has no tag")
+        words.append(cells[1])
+        tags.append(cells[column])
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The label dictionary: names in the order of their ids, and how often each is in the training text."""
+
+    names: list[str]
+    counts: list[int]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    def id_of(self, name: str, where: str) -> int:
+        found = self.ids.get(name)
+        if found is None:
+            raise UserError(f"{where}: there is no label {name!r} in the dictionary, which has {told(self.names)}")
+        return found
+
+    def save(self, path: Path) -> None:
+        lines = (f"{name}\t{count}\n" for name, count in zip(self.names, self.counts, strict=True))
+        path.write_text("".join(lines), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> Labels:
+        require(path.is_file(), f"there is no label dictionary {path}: make the folder with lev-plugins prepare-labels")
+        rows = [line.rpartition("\t") for line in read_lines(path)]
+        require(all(row[2].isdigit() for row in rows), f"{path} is no label dictionary: a line is label TAB count")
+        return cls([row[0] for row in rows], [int(row[2]) for row in rows])
+
+
+def told(names: list[str], most: int = 10) -> str:
+    """
+    >>> told(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"

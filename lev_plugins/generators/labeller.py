@@ -1,0 +1,194 @@
+"""Labels for new text, with their probabilities, by a trained EncT5.
+
+    labeller = Labeller.load("checkpoints/checkpoint_best.pt")
+    labeller.label(["a fine film"])              # [{"label": "good", "score": 0.98}]
+
+One forward pass a batch, however many labels or words there are.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq import checkpoint_utils
+from fairseq.utils import move_to_cuda
+
+from lev_plugins import checkpoints
+from lev_plugins.criterions.labelling import answers
+from lev_plugins.data.labelled import LabelledDataset
+from lev_plugins.data.labelled_folder import Encoder, Example, TextCutter
+from lev_plugins.errors import UserError, require
+from lev_plugins.models.enct5 import EncT5
+from lev_plugins.scoring.labelling import POSITIVE
+from lev_plugins.tasks.text_labelling import TextLabellingTask
+
+logger = logging.getLogger(__name__)
+
+Answer = dict[str, Any]
+BATCH = 32
+DIGITS = 4  # of a probability in an answer
+
+
+class Labeller:
+    def __init__(self, task: TextLabellingTask, model: EncT5, cuda: bool = False, batch_size: int = BATCH):
+        require(batch_size >= 1, f"--batch-size must be at least 1, but is {batch_size}")
+        self.task, self.cuda, self.batch_size = task, cuda, batch_size
+        self.model = model.cuda().eval() if cuda else model.eval()
+        self.kind, self.names = task.info.kind, [] if task.labels is None else task.labels.names
+        cutter = TextCutter.of(task.info, task.folder)
+        self.encoder = Encoder(task.info, cutter, task.dictionary, task.labels)
+
+    @classmethod
+    def load(cls, path: str | Path, data: str | Path | None = None, cpu: bool = True, **options: Any) -> Labeller:
+        """``data``: where the folder of prepare-labels is now, if not where it was when the model was trained."""
+        name = config_of(checkpoints.load(path), "task", "_name")
+        require(name == "text_labelling", f"{path} is of --task {name}: labels are given by one of text_labelling")
+        overrides = {"pack": False} | ({} if data is None else {"data": str(data)})
+        models, _, task = checkpoint_utils.load_model_ensemble_and_task([str(path)], overrides)
+        return cls(task, models[0], cuda=not cpu and torch.cuda.is_available(), **options)
+
+    # ---- probabilities -------------------------------------------------------------------------------------------
+
+    def probabilities(self, dataset: LabelledDataset) -> list[Any]:
+        """Of each example: (labels,), (words, tags), or the number of a regression."""
+        found: list[Any] = [None] * len(dataset)
+        for batch in dataset.batch_by_size(dataset.ordered_indices(), max_sentences=self.batch_size):
+            sample = dataset.collater([dataset[i] for i in batch])
+            sample = move_to_cuda(sample) if self.cuda else sample
+            with torch.no_grad():
+                scored = answers(self.model(**sample["net_input"]).logits.float(), self.kind).cpu().numpy()
+            sizes = sample["words"].tolist() if self.kind == "tagging" else [1] * len(sample["id"])
+            parts = np.split(scored, np.cumsum(sizes)[:-1])
+            for i, part in zip(sample["id"].tolist(), parts, strict=True):
+                found[i] = part if self.kind == "tagging" else part[0]
+        return found
+
+    def of_part(self, part: str) -> tuple[Any, Any]:
+        """Truth and probabilities (n, L) of a binarised part."""
+        self.task.load_dataset(part)
+        dataset = self.task.datasets[part]
+        truth = dataset.collater([dataset[i] for i in range(len(dataset))])["target"]
+        return truth.numpy(), np.stack(self.probabilities(dataset))
+
+    # ---- answers -------------------------------------------------------------------------------------------------
+
+    def label(
+        self,
+        texts: Iterable[str | Sequence[str]],
+        labels_of_interest: Sequence[str] = (),
+        thresholds: dict[str, float] | None = None,
+        scores: bool = False,
+        first_line: int = 1,
+    ) -> list[Answer]:
+        """A text is a string with TABs between its columns, or these columns; to be tagged: words, or a string of them.
+
+        ``scores``: the probabilities of all labels, too. ``first_line`` is for messages.
+        """
+        asked = self.ids_of(labels_of_interest)
+        limits = self.limits(thresholds)
+        columns = [self.columns(text, f"line {number}") for number, text in enumerate(texts, first_line)]
+        examples: list[Example] = []
+        owners: list[list[int]] = []
+        for number, text in enumerate(columns, first_line):
+            parts = self.encoder.examples(text, [], f"line {number}")
+            owners.append(list(range(len(examples), len(examples) + len(parts))))
+            examples += parts
+        found = self.probabilities(self.task.dataset_of(examples, labels=asked)) if examples else []
+        answered = []
+        for text, own in zip(columns, owners, strict=True):
+            scored = [found[i] for i in own]
+            whole = np.concatenate(scored) if self.kind == "tagging" else scored[0]
+            answer = self.answer(text, whole, asked, limits, scores)
+            answered.append({**answer, "cut": True} if any(examples[i].cut for i in own) else answer)
+        return answered
+
+    def columns(self, text: str | Sequence[str], where: str) -> list[str]:
+        if self.kind == "tagging":
+            words = text.split() if isinstance(text, str) else list(text)
+            require(len(words) > 0, f"{where} has no words to tag")
+            return words
+        columns = text.split("\t") if isinstance(text, str) else list(text)
+        wanted = self.task.info.columns
+        require(
+            len(columns) == wanted,
+            f"{where} has {len(columns)} columns, but the model was trained on {wanted}, with a TAB between",
+        )
+        return columns
+
+    def ids_of(self, names: Sequence[str]) -> tuple[int, ...]:
+        if not names:
+            return ()
+        require(self.kind == "multilabel", f"--labels-of-interest is for multilabel, but this model is for {self.kind}")
+        assert self.task.labels is not None
+        ids = tuple(self.task.labels.id_of(name, "--labels-of-interest") for name in names)
+        require(len(set(ids)) == len(ids), "--labels-of-interest names a label twice")
+        if self.model.decoder.interaction and len(ids) < len(self.names):
+            logger.warning(
+                "the scores are not those that these labels have among all labels: in this model labels look at each "
+                "other (it was trained without --no-label-interaction)"
+            )
+        return ids
+
+    def limits(self, thresholds: dict[str, float] | None) -> dict[str, float]:
+        require(not thresholds or self.kind == "multilabel", f"thresholds are for sets of labels, not for {self.kind}")
+        unknown = [name for name in thresholds or {} if name not in self.names]
+        require(not unknown, f"there is a threshold for {unknown and unknown[0]!r}, which is no label of this model")
+        return thresholds or {}
+
+    def answer(
+        self, text: list[str], found: Any, asked: tuple[int, ...], limits: dict[str, float], all_: bool
+    ) -> Answer:
+        if self.kind == "regression":
+            return {"score": rounded(found)}
+        if self.kind == "classification":
+            best = int(found.argmax())
+            return {"label": self.names[best], "score": rounded(found[best])} | self.all_scores(found, self.names, all_)
+        if self.kind == "tagging":
+            tags = [self.names[i] for i in found.argmax(1)]
+            sure = [rounded(score) for score in found.max(1)]
+            every = {"all_scores": [by_name(self.names, row) for row in found]} if all_ else {}
+            return {"words": text, "labels": tags, "scores": sure} | every
+        names = [self.names[i] for i in asked] if asked else self.names
+        given = {name: score for name, score in by_name(names, found).items() if score >= limits.get(name, POSITIVE)}
+        given = dict(sorted(given.items(), key=lambda item: -item[1]))
+        return {"labels": list(given), "scores": list(given.values())} | self.all_scores(found, names, all_)
+
+    @staticmethod
+    def all_scores(found: Any, names: list[str], wanted: bool) -> Answer:
+        return {"all_scores": by_name(names, found)} if wanted else {}
+
+
+def by_name(names: list[str], found: Any) -> dict[str, float]:
+    return {name: rounded(score) for name, score in zip(names, found, strict=True)}
+
+
+def rounded(score: Any) -> float:
+    return round(float(score), DIGITS)
+
+
+def config_of(state: dict[str, Any], *path: str) -> Any:
+    """What a checkpoint says of itself; None where it says nothing."""
+    found: Any = state.get("cfg") or {}
+    for name in path:
+        found = found.get(name) if isinstance(found, dict) else getattr(found, name, None)
+    return found
+
+
+def read_thresholds(path: Path) -> dict[str, float]:
+    """What ``lev-plugins tune-thresholds`` wrote."""
+    require(path.is_file(), f"--thresholds: there is no file {path}")
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        numbers = {str(name): float(value) for name, value in found.items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise UserError(f"--thresholds {path} must be JSON, a number for each label: {error}") from error
+    for name, value in numbers.items():
+        require(math.isfinite(value) and 0 <= value <= 1, f"--thresholds {path}: {name!r} has {value}, not in [0, 1]")
+    return numbers

@@ -1,0 +1,142 @@
+"""The blocks of T5: norms without a mean, no biases, unscaled attention, positions only as distances.
+
+Shapes: B batch, S source length, T target length, C channels, H heads (see ``lev_plugins.layers``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lev_plugins.layers.linear import Linear
+
+EPSILON = 1e-6
+FEED_FORWARDS = ["relu", "gated-gelu"]  # T5; T5 1.1, mT5 and ByT5
+
+
+@dataclass(frozen=True)
+class T5Shape:
+    dim: int
+    ffn_dim: int
+    heads: int
+    head_dim: int  # of its own: heads * head_dim need not be dim
+    feed_forward: str = "relu"
+    buckets: int = 32  # of distances
+    farthest: int = 128  # distance from which on all are one
+    dropout: float = 0.1
+
+
+class Norm(nn.Module):
+    def __init__(self, dim: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x, x.shape[-1:], self.weight, EPSILON)
+
+
+def distance_buckets(distances: Tensor, buckets: int, farthest: int) -> Tensor:
+    """Where a distance (key position - query position) is looked up: the upper half is for keys to the right.
+
+    Small distances have a bucket each, larger ones share them in steps that grow.
+
+    >>> distance_buckets(torch.tensor([-200, -9, -2, 0, 1, 2, 9, 200]), 8, 16)
+    tensor([3, 3, 2, 0, 5, 6, 7, 7])
+    """
+    half = buckets // 2
+    exact = half // 2
+    far = distances.abs()
+    steps = (far.clamp(min=1) / exact).log() / math.log(farthest / exact) * (half - exact)
+    shared = (exact + steps.long()).clamp(max=half - 1)
+    return torch.where(far < exact, far, shared) + half * distances.gt(0)
+
+
+class DistanceBias(nn.Module):
+    """What is added to attention for the distance of key and query; one table for all blocks."""
+
+    def __init__(self, shape: T5Shape):
+        super().__init__()
+        self.table = nn.Embedding(shape.buckets, shape.heads)
+        self.farthest = shape.farthest
+        nn.init.normal_(self.table.weight, std=shape.dim**-0.5)
+
+    def forward(self, length: int) -> Tensor:
+        """(1, H, S, S)"""
+        places = torch.arange(length, device=self.table.weight.device)
+        buckets = distance_buckets(places[None, :] - places[:, None], self.table.num_embeddings, self.farthest)
+        return self.table(buckets).permute(2, 0, 1)[None]
+
+
+class T5Attention(nn.Module):
+    def __init__(self, shape: T5Shape):
+        super().__init__()
+        inner = shape.heads * shape.head_dim
+        self.heads, self.dropout = shape.heads, shape.dropout
+        self.q, self.k, self.v = (Linear(shape.dim, inner, bias=False) for _ in range(3))
+        self.o = Linear(inner, shape.dim, bias=False)
+        nn.init.normal_(self.q.weight, std=(shape.dim * shape.head_dim) ** -0.5)  # in the place of a scale
+        for projection in (self.k, self.v):
+            nn.init.normal_(projection.weight, std=shape.dim**-0.5)
+        nn.init.normal_(self.o.weight, std=inner**-0.5)
+
+    def forward(self, x: Tensor, source: Tensor, mask: Tensor | None) -> Tensor:
+        """(B, T, C) looks at (B, S, C); the mask is added, or True = may be attended to: (B, H or 1, T or 1, S)."""
+        queries, keys, values = (
+            projected.unflatten(2, (self.heads, -1)).transpose(1, 2)  # (B, T or S, H * C') -> (B, H, T or S, C')
+            for projected in (self.q(x), self.k(source), self.v(source))
+        )
+        dropout = self.dropout if self.training else 0.0
+        seen = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, dropout_p=dropout, scale=1.0)
+        return self.o(seen.transpose(1, 2).flatten(2))  # (B, H, T, C') -> (B, T, C)
+
+
+class T5FeedForward(nn.Module):
+    def __init__(self, shape: T5Shape):
+        super().__init__()
+        gated = shape.feed_forward == "gated-gelu"
+        self.inner = Linear(shape.dim, shape.ffn_dim, bias=False)
+        self.linear = Linear(shape.dim, shape.ffn_dim, bias=False) if gated else None
+        self.outer = Linear(shape.ffn_dim, shape.dim, bias=False)
+        self.dropout = shape.dropout
+        for projection in (self.inner, self.linear):
+            if projection is not None:
+                nn.init.normal_(projection.weight, std=shape.dim**-0.5)
+        nn.init.normal_(self.outer.weight, std=shape.ffn_dim**-0.5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.linear is None:
+            hidden = F.relu(self.inner(x))
+        else:
+            hidden = F.gelu(self.inner(x), approximate="tanh") * self.linear(x)
+        return self.outer(F.dropout(hidden, self.dropout, self.training))
+
+
+class T5Block(nn.Module):
+    """Self-attention (or none), cross-attention (or none), feed-forward; each adds to what enters it."""
+
+    def __init__(self, shape: T5Shape, look_around: bool, look_at_source: bool):
+        super().__init__()
+        self.dropout = shape.dropout
+        self.self_attn = T5Attention(shape) if look_around else None
+        self.self_attn_norm = Norm(shape.dim) if look_around else None
+        self.cross_attn = T5Attention(shape) if look_at_source else None
+        self.cross_attn_norm = Norm(shape.dim) if look_at_source else None
+        self.ffn = T5FeedForward(shape)
+        self.ffn_norm = Norm(shape.dim)
+
+    def forward(
+        self, x: Tensor, mask: Tensor | None, source: Tensor | None = None, source_mask: Tensor | None = None
+    ) -> Tensor:
+        if self.self_attn is not None and self.self_attn_norm is not None:
+            around = self.self_attn_norm(x)
+            x = self._add(x, self.self_attn(around, around, mask))
+        if self.cross_attn is not None and self.cross_attn_norm is not None and source is not None:
+            x = self._add(x, self.cross_attn(self.cross_attn_norm(x), source, source_mask))
+        return self._add(x, self.ffn(self.ffn_norm(x)))
+
+    def _add(self, x: Tensor, update: Tensor) -> Tensor:
+        return x + F.dropout(update, self.dropout, self.training)

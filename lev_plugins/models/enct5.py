@@ -1,0 +1,436 @@
+"""EncT5 (Liu et al., 2021, https://arxiv.org/abs/2110.08426): labels from a T5 encoder, in one pass.
+
+The encoder is T5's. The decoder is new: its inputs are learned *latent vectors* instead of words, nothing in it is
+causal, and projection heads instead of the vocabulary's table read its output (Framework 1).
+
+Algorithm 1   classification, regression   one latent; no self-attention, which would be an identity
+Algorithm 2   multilabel                   a latent and a head of two classes a label; or, with --latents one, the
+                                           fallback for thousands of labels: one latent and a head for all of them
+Algorithm 3   tagging                      one and the same latent for each word, which looks at the pieces of its own
+                                           word only (``encdec_segments``), while the encoder sees the whole text
+
+Where the paper leaves something open: latents have no positions ("decoder_positions: None"), so of T5's decoder its
+table of distances is not used; heads have a bias, which starts at zero; in tagging with one decoder layer there is no
+self-attention either, because it would see copies of the same latent.
+
+Shapes: B rows, S source length, T latents of a row, C channels, H heads. A row holds one example or, packed, several;
+n counts what is asked for over the batch: examples, words of tagging.
+"""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+import torch
+import torch.nn.functional as F
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.models import BaseFairseqModel, register_model
+from torch import Tensor, nn
+
+from lev_plugins.data.pretrained import DICTIONARY, require_folder
+from lev_plugins.errors import UserError, require
+from lev_plugins.layers.t5 import FEED_FORWARDS, DistanceBias, Norm, T5Block, T5Shape
+from lev_plugins.models.backbones import library
+from lev_plugins.models.presets import register_presets
+
+LATENTS = ["label", "one"]
+HEADS = ["label", "shared"]
+INITS = ["scratch", "backbone"]
+BINARY = 2  # classes of a label that is there or not
+
+# a flag of the size -> what it is where neither --backbone nor the user says so: T5 1.1's "small"
+SIZES: dict[str, Any] = {
+    "embed_dim": 512,
+    "ffn_embed_dim": 1024,
+    "layers": 8,
+    "attention_heads": 6,
+    "head_dim": 64,
+    "feed_forward": "gated-gelu",
+    "distance_buckets": 32,
+    "farthest_distance": 128,
+}
+
+
+@dataclass
+class EncT5Config(FairseqDataclass):
+    backbone: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "folder made by lev-plugins import-pretrained of a T5, T5 1.1, mT5 or ByT5: the encoder and all "
+            "sizes are its; it is needed to begin a training, and by nothing afterwards"
+        },
+    )
+    embed_dim: Optional[int] = field(default=None, metadata={"help": "width (without --backbone: 512)"})
+    ffn_embed_dim: Optional[int] = field(default=None, metadata={"help": "feed-forward width (1024)"})
+    layers: Optional[int] = field(default=None, metadata={"help": "blocks of the encoder (8)"})
+    attention_heads: Optional[int] = field(default=None, metadata={"help": "attention heads (6)"})
+    head_dim: Optional[int] = field(default=None, metadata={"help": "width of an attention head (64)"})
+    feed_forward: Optional[str] = field(
+        default=None, metadata={"help": "relu (T5) or gated-gelu (T5 1.1, mT5, ByT5) (gated-gelu)"}
+    )
+    distance_buckets: Optional[int] = field(default=None, metadata={"help": "classes of distances of two pieces (32)"})
+    farthest_distance: Optional[int] = field(
+        default=None, metadata={"help": "distance from which on all are one class (128)"}
+    )
+    decoder_layers: int = field(default=1, metadata={"help": "blocks of the decoder (Table 4: 1d, 12d)"})
+    decoder_init: ChoiceEnum(INITS) = field(  # type: ignore[valid-type]
+        default="scratch",
+        metadata={"help": "where the blocks of the decoder come from; backbone: T5's first ones (12d-T5-init)"},
+    )
+    latents: ChoiceEnum(LATENTS) = field(  # type: ignore[valid-type]
+        default="label",
+        metadata={
+            "help": "multilabel: a latent for each label (Algorithm 2), or one with a head as wide as there are "
+            "labels, for thousands of them"
+        },
+    )
+    heads: ChoiceEnum(HEADS) = field(  # type: ignore[valid-type]
+        default="label",
+        metadata={"help": "multilabel: a projection head for each label (Algorithm 2), or one that all labels share"},
+    )
+    no_label_interaction: bool = field(
+        default=False,
+        metadata={
+            "help": "multilabel: no self-attention among the latents, so that labels do not depend on each other"
+        },
+    )
+    dropout: float = field(default=0.1, metadata={"help": "dropout"})
+
+
+@dataclass
+class EncT5Output:
+    """Logits: classification (n, classes), regression (n,), multilabel (n, labels asked for), tagging (words, tags).
+
+    They are in the order of the batch's ``where``; the logit of a label in a set is that of its being there.
+    """
+
+    logits: Tensor
+    encoder_states: Tensor  # (B, S, C)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the heads are for."""
+
+    kind: str
+    classes: int  # of a classification, tags, labels of a set; 1 for a regression
+    latents: str = "label"
+    heads: str = "label"
+
+    @property
+    def a_latent_each(self) -> bool:
+        return self.kind == "multilabel" and self.latents == "label"
+
+
+class T5LabelEncoder(nn.Module):
+    def __init__(self, words: int, pad: int, shape: T5Shape, layers: int):
+        super().__init__()
+        self.pad, self.dropout = pad, shape.dropout
+        self.tokens = nn.Embedding(words, shape.dim)
+        nn.init.normal_(self.tokens.weight)
+        self.distances = DistanceBias(shape)
+        self.layers = nn.ModuleList(T5Block(shape, look_around=True, look_at_source=False) for _ in range(layers))
+        self.norm = Norm(shape.dim)
+
+    def forward(self, tokens: Tensor, segments: Tensor | None) -> Tensor:
+        """(B, S) -> (B, S, C); ``segments`` (B, S) number the examples of a packed row, 0 = padding."""
+        # (B, 1, 1 or S, S), True = may be attended to
+        allowed = tokens.ne(self.pad)[:, None, None, :] if segments is None else same(segments, segments)
+        bias = self.distances(tokens.size(1)).masked_fill(~allowed, float("-inf"))  # (B, H, S, S)
+        x = F.dropout(self.tokens(tokens), self.dropout, self.training)
+        for layer in self.layers:
+            x = layer(x, bias)
+        return F.dropout(self.norm(x), self.dropout, self.training)
+
+
+def same(queries: Tensor, keys: Tensor) -> Tensor:
+    """(B, T), (B, S) -> (B, 1, T, S), True = may be attended to: what has the same number.
+
+    >>> same(torch.tensor([[1, 2]]), torch.tensor([[1, 1, 2, 0]]))[:, 0].int()
+    tensor([[[1, 1, 0, 0],
+             [0, 0, 1, 0]]], dtype=torch.int32)
+    """
+    return queries[:, None, :, None] == keys[:, None, None, :]
+
+
+class LatentDecoder(nn.Module):
+    def __init__(self, shape: T5Shape, layers: int, wanted: Wanted, interaction: bool):
+        super().__init__()
+        self.wanted, self.dropout = wanted, shape.dropout
+        self.latents = nn.Embedding(wanted.classes if wanted.a_latent_each else 1, shape.dim)
+        nn.init.normal_(self.latents.weight)
+        self.layers = nn.ModuleList(T5Block(shape, interaction, look_at_source=True) for _ in range(layers))
+        self.norm = Norm(shape.dim)
+        self.interaction = interaction
+
+    def forward(self, latents: Tensor, source: Tensor, around: Tensor | None, across: Tensor) -> Tensor:
+        """Ids (B, T) and encoder states (B, S, C) -> (B, T, C)."""
+        x = F.dropout(self.latents(latents), self.dropout, self.training)
+        for layer in self.layers:
+            x = layer(x, around, source, across)
+        return F.dropout(self.norm(x), self.dropout, self.training)
+
+
+class LabelHead(nn.Module):
+    """Projections that read the decoder's output; the scores of a label in a set are of its absence and presence."""
+
+    def __init__(self, dim: int, wanted: Wanted):
+        super().__init__()
+        self.wanted = wanted
+        own = wanted.a_latent_each and wanted.heads == "label"
+        classes = BINARY if wanted.a_latent_each else wanted.classes
+        number = wanted.classes if own else 1
+        self.weight = nn.Parameter(torch.randn(number, classes, dim) * dim**-0.5)
+        self.bias = nn.Parameter(torch.zeros(number, classes))
+
+    def forward(self, states: Tensor, asked: Tensor | None) -> Tensor:
+        """(n, C) -> logits; for a set with a latent each, ``n`` is examples x labels ``asked`` for."""
+        if not self.wanted.a_latent_each:
+            logits = F.linear(states, self.weight[0], self.bias[0])  # (n, classes)
+            if self.wanted.kind == "regression":
+                return logits[:, 0]
+            return logits if asked is None else logits[:, asked]
+        assert asked is not None
+        states = states.unflatten(0, (-1, asked.numel()))  # (examples, L, C)
+        rows = asked if self.weight.size(0) > 1 else torch.zeros_like(asked)
+        both = torch.einsum("nlc,lkc->nlk", states, self.weight[rows]) + self.bias[rows]  # (examples, L, 2)
+        return both[..., 1] - both[..., 0]  # of a softmax over two, the logit of the second
+
+
+@register_model("enct5", dataclass=EncT5Config)
+class EncT5(BaseFairseqModel):
+    def __init__(self, encoder: T5LabelEncoder, decoder: LatentDecoder, head: LabelHead):
+        super().__init__()
+        self.encoder, self.decoder, self.head = encoder, decoder, head
+
+    @classmethod
+    def build_model(cls, cfg: Any, task: Any) -> "EncT5":
+        wanted = check_config(cfg, task)
+        shape = shape_of(cfg)
+        encoder = T5LabelEncoder(len(task.source_dictionary), task.source_dictionary.pad(), shape, cfg.layers)
+        decoder = LatentDecoder(shape, cfg.decoder_layers, wanted, interacts(cfg, wanted))
+        model = cls(encoder, decoder, LabelHead(shape.dim, wanted))
+        if cfg.backbone is not None:
+            load_backbone(model, cfg, task)
+        return model
+
+    @property
+    def wanted(self) -> Wanted:
+        return self.head.wanted
+
+    def forward(
+        self,
+        src_tokens: Tensor,  # (B, S)
+        latents: Tensor,  # (B, T) ids
+        where: Tensor,  # (n,) which of the B * T latents are asked for, the others being padding
+        asked: Tensor | None = None,  # (L,) multilabel: the labels asked for, in this order for each example
+        encoder_segments: Tensor | None = None,  # (B, S) examples of a packed row: 1, 2, ...; 0 = padding
+        decoder_segments: Tensor | None = None,  # (B, T) the examples that the latents belong to
+        encdec_segments: Tensor | None = None,  # (B, S) words of a row: 1, 2, ...; 0 = none
+        latent_encdec_segments: Tensor | None = None,  # (B, T) the words that the latents belong to
+        **unused: Any,
+    ) -> EncT5Output:
+        self.require_range()
+        states = self.encoder(src_tokens, encoder_segments)
+        keys, queries = (encoder_segments, decoder_segments)
+        if encdec_segments is not None:
+            keys, queries = encdec_segments, latent_encdec_segments
+        if keys is None or queries is None:
+            across = src_tokens.ne(self.encoder.pad)[:, None, None, :]  # (B, 1, 1, S)
+        else:  # a latent that is padding looks anywhere: softmax over nothing is no number
+            across = same(queries, keys) | queries.eq(0)[:, None, :, None]
+        around = same(decoder_segments, decoder_segments) if decoder_segments is not None else None
+        found = self.decoder(latents, states, around, across)  # (B, T, C)
+        return EncT5Output(self.head(found.flatten(0, 1)[where], asked), states)
+
+    def require_range(self) -> None:
+        device = self.head.weight.device.type
+        autocast = torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16
+        require(
+            self.head.weight.dtype != torch.float16 and not autocast,
+            "T5 overflows in 16-bit floats (--fp16, --amp): use --bf16, or neither",
+        )
+
+    def max_positions(self) -> Any:
+        return None  # distances know no end
+
+    def load_state_dict(self, state_dict: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        for name, what, file in (
+            ("encoder.tokens.weight", "pieces", "dict.txt"),
+            ("head.bias", "labels", "labels.txt"),
+        ):
+            here, there = (tuple(weights[name].shape) for weights in (self.state_dict(), state_dict))
+            require(
+                here == there,
+                f"the checkpoint was trained with other {what} ({name} is {there}) than the data has ({here}): use the "
+                f"folder with the {file} that it was trained with",
+            )
+        return super().load_state_dict(state_dict, *args, **kwargs)
+
+
+def shape_of(cfg: Any) -> T5Shape:
+    return T5Shape(
+        dim=cfg.embed_dim,
+        ffn_dim=cfg.ffn_embed_dim,
+        heads=cfg.attention_heads,
+        head_dim=cfg.head_dim,
+        feed_forward=cfg.feed_forward,
+        buckets=cfg.distance_buckets,
+        farthest=cfg.farthest_distance,
+        dropout=cfg.dropout,
+    )
+
+
+def interacts(cfg: Any, wanted: Wanted) -> bool:
+    """Whether latents see each other: not where all are the same, which is so in the first block of tagging."""
+    if wanted.a_latent_each:
+        return not cfg.no_label_interaction
+    return wanted.kind == "tagging" and cfg.decoder_layers > 1
+
+
+def check_config(cfg: Any, task: Any) -> Wanted:
+    from lev_plugins.tasks.text_labelling import TextLabellingTask
+
+    require(
+        isinstance(task, TextLabellingTask),
+        f"--arch enct5 labels texts, which --task {getattr(task.cfg, '_name', None)} does not prepare: use --task "
+        "text_labelling",
+    )
+    for name in ("embed_dim", "ffn_embed_dim", "layers", "attention_heads", "head_dim", "decoder_layers"):
+        value = getattr(cfg, name)
+        require(value >= 1, f"--{name.replace('_', '-')} must be at least 1, but is {value}")
+    require(
+        cfg.feed_forward in FEED_FORWARDS,
+        f"--feed-forward must be {' or '.join(FEED_FORWARDS)}, but is {cfg.feed_forward}",
+    )
+    require(cfg.distance_buckets >= 4, f"--distance-buckets must be at least 4, but is {cfg.distance_buckets}")
+    require(
+        cfg.farthest_distance > cfg.distance_buckets // 4,
+        f"--farthest-distance must be above a quarter of --distance-buckets, but is {cfg.farthest_distance}",
+    )
+    kind = str(task.cfg.label_kind)
+    many = kind == "multilabel" and str(cfg.latents) == "label"
+    for flag, given in (
+        ("--latents one", str(cfg.latents) != LATENTS[0] and kind != "multilabel"),
+        ("--heads shared", str(cfg.heads) != HEADS[0] and not many),
+        ("--no-label-interaction", cfg.no_label_interaction and not many),
+    ):
+        require(not given, f"{flag} is for --label-kind multilabel with a latent for each label: leave it out")
+    require(
+        str(cfg.decoder_init) == "scratch" or cfg.backbone is not None or task.from_checkpoint,
+        "--decoder-init backbone needs --backbone",
+    )
+    classes = 1 if task.labels is None else len(task.labels)
+    return Wanted(kind, classes, str(cfg.latents), str(cfg.heads))
+
+
+# ---- sizes and weights of a pre-trained T5 -----------------------------------------------------------------------
+
+
+def fill_sizes(cfg: Any) -> None:
+    """What the user left open, from --backbone or the defaults; so a checkpoint knows its sizes."""
+    sizes, owner = SIZES, None
+    if cfg.backbone is not None:
+        owner = require_folder(cfg.backbone, "--backbone")
+        sizes = backbone_sizes(owner)
+    for name, value in sizes.items():
+        given = getattr(cfg, name)
+        require(
+            owner is None or given in (None, value),
+            f"--{name.replace('_', '-')} {given} (by itself or by --arch) does not go with --backbone {owner}, where "
+            f"it is {value}: use --arch enct5 and leave out the sizes",
+        )
+        setattr(cfg, name, value if given is None else given)
+
+
+def backbone_sizes(folder: Path) -> dict[str, Any]:
+    library.need_transformers("--backbone")
+    config = library.read_config(folder)
+    family = library.family_of(config)
+    require(family == "t5", f"--arch enct5 takes a T5, but --backbone {folder} holds a {family}")
+    require(
+        config.feed_forward_proj in FEED_FORWARDS,
+        f"--backbone {folder}: feed-forward layers of kind {config.feed_forward_proj} are not supported, those of "
+        f"{' and '.join(FEED_FORWARDS)} are",
+    )
+    return {
+        "embed_dim": config.d_model,
+        "ffn_embed_dim": config.d_ff,
+        "layers": config.num_layers,
+        "attention_heads": config.num_heads,
+        "head_dim": config.d_kv,
+        "feed_forward": config.feed_forward_proj,
+        "distance_buckets": config.relative_attention_num_buckets,
+        "farthest_distance": config.relative_attention_max_distance,
+    }
+
+
+ENCODER_PARTS = {0: "self_attn", 1: "ffn"}
+DECODER_PARTS = {0: "self_attn", 1: "cross_attn", 2: "ffn"}
+FEED_FORWARD_NAMES = {"wi": "inner", "wi_0": "inner", "wi_1": "linear", "wo": "outer"}
+BLOCK_WEIGHT = re.compile(r"(encoder|decoder)\.block\.(\d+)\.layer\.(\d)\.(?:\w+\.)?(\w+)\.weight")
+
+
+def own_name(theirs: str) -> str | None:
+    """What a weight of ``transformers``' T5 is called here; None for one that EncT5 has no use for.
+
+    >>> own_name("encoder.block.3.layer.1.DenseReluDense.wi_0.weight")
+    'encoder.layers.3.ffn.inner.weight'
+    >>> own_name("decoder.block.0.layer.1.layer_norm.weight")
+    'decoder.layers.0.cross_attn_norm.weight'
+    >>> own_name("lm_head.weight") is None
+    True
+    """
+    fixed = {
+        "shared.weight": "encoder.tokens.weight",
+        "encoder.final_layer_norm.weight": "encoder.norm.weight",
+        "decoder.final_layer_norm.weight": "decoder.norm.weight",
+        "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight": "encoder.distances.table.weight",
+    }
+    match = BLOCK_WEIGHT.fullmatch(theirs)
+    if theirs in fixed or match is None or match[4] == "relative_attention_bias":
+        return fixed.get(theirs)
+    side, block, layer, leaf = match[1], match[2], int(match[3]), match[4]
+    part = (ENCODER_PARTS if side == "encoder" else DECODER_PARTS)[layer]
+    if leaf == "layer_norm":
+        return f"{side}.layers.{block}.{part}_norm.weight"
+    return f"{side}.layers.{block}.{part}.{FEED_FORWARD_NAMES.get(leaf, leaf)}.weight"
+
+
+def load_backbone(model: EncT5, cfg: Any, task: Any) -> None:
+    """The encoder of --backbone, and with --decoder-init backbone the first blocks of its decoder."""
+    folder = Path(cfg.backbone)
+    task.require_words_of(folder / DICTIONARY)
+    theirs, missing = library.read_model(library.class_of(library.read_config(folder)), folder)
+    require_side("encoder", missing, folder)
+    sides = ["encoder"]
+    if str(cfg.decoder_init) == "backbone":
+        sides.append("decoder")
+        require_side("decoder", missing, folder)
+        there = theirs.config.num_decoder_layers
+        require(
+            cfg.decoder_layers <= there,
+            f"--decoder-init backbone: --decoder-layers is {cfg.decoder_layers}, but --backbone {folder} has {there}",
+        )
+    weights = {own_name(name): weight for name, weight in theirs.state_dict().items()}
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if name.split(".")[0] in sides and name != "decoder.latents.weight":
+                parameter.copy_(weights[name])
+
+
+def require_side(side: str, missing: set[str], folder: Path) -> None:
+    absent = sorted(name for name in missing if name.startswith(f"{side}.block"))
+    if absent:
+        raise UserError(
+            f"--backbone {folder} is a T5 without {'an' if side == 'encoder' else 'a'} {side}: it lacks {absent[0]} "
+            f"and {len(absent) - 1} more weights"
+        )
+
+
+PRESETS: dict[str, dict[str, int]] = {
+    "enct5_tiny": {"embed_dim": 64, "ffn_embed_dim": 128, "layers": 2, "attention_heads": 4, "head_dim": 16},
+}
+
+register_presets("enct5", PRESETS)

@@ -1,0 +1,127 @@
+"""``--task text_labelling``: a class, a number, a set of labels or a tag a word, for a text."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Optional
+
+from fairseq import utils
+from fairseq.data import Dictionary
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.tasks import FairseqTask, register_task
+
+from lev_plugins.data.binarise import load_dictionary
+from lev_plugins.data.labelled import BinarisedExamples, LabelledDataset, Question
+from lev_plugins.data.labelled_folder import LABELS, WORDS, Info
+from lev_plugins.data.labelled_text import KINDS, Labels
+from lev_plugins.errors import require
+from lev_plugins.models.enct5 import EncT5, fill_sizes
+
+
+@dataclass
+class TextLabellingConfig(FairseqDataclass):
+    data: Optional[str] = field(default=None, metadata={"help": "folder made by lev-plugins prepare-labels"})
+    label_kind: Optional[ChoiceEnum(KINDS)] = field(  # type: ignore[valid-type]
+        default=None, metadata={"help": "what a label is; without it: what the folder was made for"}
+    )
+    pack: bool = field(
+        default=False, metadata={"help": "several examples in a row, which do not see each other, instead of padding"}
+    )
+    pack_length: int = field(default=512, metadata={"help": "--pack: tokens of a row; a longer example has its own"})
+
+
+@register_task("text_labelling", dataclass=TextLabellingConfig)
+class TextLabellingTask(FairseqTask):
+    """Examples are texts; a forward pass answers for all of a batch, however many labels or words there are."""
+
+    cfg: TextLabellingConfig
+
+    def __init__(self, cfg: TextLabellingConfig, info: Info, dictionary: Dictionary, labels: Labels | None):
+        super().__init__(cfg)
+        self.info, self.dictionary, self.labels = info, dictionary, labels
+        self.question = Question(info.kind, self.all_labels if info.kind == "multilabel" else ())
+        self.from_checkpoint = False
+
+    @classmethod
+    def setup_task(cls, cfg: TextLabellingConfig, **kwargs: Any) -> "TextLabellingTask":
+        require(bool(cfg.data), "--task text_labelling needs the folder that lev-plugins prepare-labels made")
+        folder = Path(utils.split_paths(cfg.data)[0])
+        require(folder.is_dir(), f"there is no folder {folder}")
+        info = Info.load(folder)
+        asked = getattr(cfg.label_kind, "value", cfg.label_kind)
+        require(
+            asked in (None, info.kind),
+            f"--label-kind is {asked}, but {folder} was made for {info.kind}: leave it out, or make another folder",
+        )
+        require(cfg.pack_length >= 1, f"--pack-length must be at least 1, but is {cfg.pack_length}")
+        cfg.label_kind = info.kind
+        labels = None if info.kind == "regression" else Labels.load(folder / LABELS)
+        return cls(cfg, info, load_dictionary(folder / WORDS), labels)
+
+    @property
+    def folder(self) -> Path:
+        return Path(utils.split_paths(self.cfg.data)[0])
+
+    @property
+    def all_labels(self) -> tuple[int, ...]:
+        return tuple(range(len(self.labels or ())))
+
+    @property
+    def source_dictionary(self) -> Dictionary:
+        return self.dictionary
+
+    @property
+    def target_dictionary(self) -> None:
+        return None
+
+    def max_positions(self) -> None:
+        return None
+
+    def require_words_of(self, path: Path) -> None:
+        require(
+            self.dictionary == Dictionary.load(str(path)),
+            f"the data has another dictionary ({len(self.dictionary)} symbols) than --backbone {path.parent}: make the "
+            f"folder with lev-plugins prepare-labels --pretrained-tokenizer {path.parent}",
+        )
+
+    def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
+        examples = BinarisedExamples(self.folder, split, self.dictionary)
+        self.datasets[split] = self.dataset_of(examples, shuffle=split == "train")
+
+    def dataset_of(self, examples: Any, shuffle: bool = False, labels: tuple[int, ...] = ()) -> LabelledDataset:
+        """``labels``: the ids of the labels of interest, of a set; without them: all."""
+        pack = self.cfg.pack_length if self.cfg.pack else 0
+        question = replace(self.question, asked=labels) if labels else self.question
+        return LabelledDataset(examples, question, self.dictionary.pad(), pack, shuffle)
+
+    def get_batch_iterator(self, dataset: Any, max_tokens: Any = None, **options: Any) -> Any:
+        """fairseq would leave out, from training, what is longer than a batch."""
+        longest = int(dataset.sizes.max()) if len(dataset) else 0
+        require(
+            max_tokens is None or longest <= max_tokens,
+            f"an example has {longest:,} tokens, but a batch only {max_tokens}: raise --max-tokens, or make the folder "
+            "with a smaller --longest",
+        )
+        return super().get_batch_iterator(dataset, max_tokens=max_tokens, **options)
+
+    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
+        require(
+            str(name).startswith("enct5"), f"--task text_labelling takes --arch enct5 or enct5_tiny, but it is {name}"
+        )
+        self.from_checkpoint = from_checkpoint
+        if from_checkpoint:
+            cfg.backbone = None  # the weights are in the checkpoint
+        fill_sizes(cfg)
+        model = super().build_model(cfg, from_checkpoint)
+        assert isinstance(model, EncT5)
+        self.question = replace(self.question, a_latent_each=model.wanted.a_latent_each)
+        return model
+
+    def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        name = getattr(cfg, "_name", None) or cfg.criterion
+        require(name == "labelling", f"--task text_labelling trains with --criterion labelling, but it is {name}")
+        return super().build_criterion(cfg, from_checkpoint)
+
+    def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
+        super().reduce_metrics(logging_outputs, criterion)
+        criterion.log_scores(logging_outputs)

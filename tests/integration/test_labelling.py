@@ -1,0 +1,177 @@
+"""EncT5 on the command line: prepare, train, validate, label, tune; toy texts whose labels can be learned."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lev_plugins.cli.main import main
+from lev_plugins.generators.labeller import Labeller, read_thresholds
+from tests.integration.commands import QUIET, USER_DIR, Result, run, succeed
+from tests.labelling import write_text
+
+KINDS = {"classification": "accuracy", "regression": "spearman", "multilabel": "micro_f1", "tagging": "tag_accuracy"}
+TASK = ["--user-dir", USER_DIR, "--task", "text_labelling"]
+SCHEDULE = ["--lr-scheduler", "polynomial_decay", "--total-num-update", 120, "--max-update", 120, "--max-tokens", 400]
+ADAFACTOR = ["--optimizer", "adafactor", "--scale-parameter", "--lr", 0.01]
+GOOD_ENOUGH = {"classification": 85, "regression": 80, "multilabel": 90, "tagging": 98}
+
+
+def lev_plugins(*words: object, stdin: str = "") -> Result:
+    return run(sys.executable, "-m", "lev_plugins", *words, stdin=stdin)
+
+
+def train(folder: Path, kind: str, *flags: object) -> Result:
+    best = ["--best-checkpoint-metric", KINDS[kind], "--maximize-best-checkpoint-metric"]
+    return run(
+        *("fairseq-train", folder / "data", *TASK, "--label-kind", kind, "--arch", "enct5_tiny"),
+        *("--criterion", "labelling", "--cpu", "--save-dir", folder / "checkpoints", "--dropout", 0),
+        *(*ADAFACTOR, *SCHEDULE, *best, *QUIET, "--no-epoch-checkpoints", "--validate-interval", 5, *flags),
+    )
+
+
+@pytest.fixture(scope="module", params=list(KINDS))
+def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Result]:
+    kind, folder = request.param, tmp_path_factory.mktemp(request.param)
+    write_text(folder, kind, lines=300, valid=100)
+    words = ["prepare-labels", "--label-kind", kind, "--train", folder / "train.tsv"]
+    words += ["--valid", folder / "valid.tsv", "--dest", folder / "data"]
+    assert main([str(word) for word in words]) == 0
+    pack = ["--pack", "--pack-length", 64] if kind in ("multilabel", "tagging") else []
+    done = train(folder, kind, *pack)
+    assert done.code == 0, done.both[-3000:]
+    return kind, folder, done
+
+
+def best_of(log: Result, name: str) -> float:
+    return max(float(found) for found in re.findall(rf"\| {name} ([-\d.]+)", log.both))
+
+
+def test_it_learns_and_labels(trained: tuple[str, Path, Result]) -> None:
+    kind, folder, log = trained
+    assert best_of(log, KINDS[kind]) >= GOOD_ENOUGH[kind]
+    checkpoint = folder / "checkpoints" / "checkpoint_best.pt"
+    lines = (folder / "valid.tsv").read_text("utf-8").splitlines()
+    texts = [line.split("\t")[0] for line in lines]
+    answers = Labeller.load(checkpoint).label(texts)
+    assert right(kind, answers, lines) >= 0.6
+    alone = Labeller.load(checkpoint, batch_size=1).label(texts[:5])
+    assert [without_scores(answer) for answer in alone] == [without_scores(answer) for answer in answers[:5]]
+    if kind == "multilabel":
+        done = lev_plugins("label", checkpoint, "--cpu", stdin="".join(f"{text}\n" for text in texts))
+        assert [json.loads(line)["labels"] for line in done.out.splitlines()] == [a["labels"] for a in answers]
+    if kind == "tagging":
+        validated = succeed(
+            *("fairseq-validate", folder / "data", *TASK, "--path", checkpoint, "--valid-subset", "valid"),
+            *("--cpu", "--max-tokens", 400, *QUIET),
+        )
+        assert best_of(validated, KINDS[kind]) == pytest.approx(best_of(log, KINDS[kind]), abs=0.011)
+
+
+def right(kind: str, answers: list[dict[str, Any]], lines: list[str]) -> float:
+    gold = [line.split("\t")[1] for line in lines]
+    if kind == "regression":
+        near = [abs(answer["score"] - float(number)) < 0.3 for answer, number in zip(answers, gold, strict=True)]
+        return sum(near) / len(near)
+    said = {
+        "classification": lambda answer: answer["label"],
+        "multilabel": lambda answer: ",".join(sorted(answer["labels"])),
+        "tagging": lambda answer: " ".join(answer["labels"]),
+    }[kind]
+    return sum(said(answer) == text for answer, text in zip(answers, gold, strict=True)) / len(gold)
+
+
+def without_scores(answer: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in answer.items() if "score" not in name}
+
+
+def test_thresholds_are_tuned_by_one_command(
+    trained: tuple[str, Path, Result], capsys: pytest.CaptureFixture[str]
+) -> None:
+    kind, folder, _ = trained
+    checkpoint, found = folder / "checkpoints" / "checkpoint_best.pt", folder / "thresholds.json"
+    code = main(["tune-thresholds", str(checkpoint), str(found), "--cpu"])
+    said = capsys.readouterr()
+    if kind != "multilabel":
+        assert (code, "thresholds are for sets of labels" in said.err) == (2, True)
+        return
+    assert code == 0
+    assert set(read_thresholds(found)) == {"s", "r", "w"}
+    macro = re.search(r"macro_f1 ([\d.]+) with 0.5, ([\d.]+) tuned", said.out)
+    assert macro and float(macro[2]) >= float(macro[1])
+    answer = Labeller.load(checkpoint).label(["fog"], thresholds={"s": 0.0, "r": 1.0, "w": 1.0}, scores=True)[0]
+    assert answer["labels"] == ["s"] and set(answer["all_scores"]) == {"s", "r", "w"}
+
+
+def test_labels_of_interest(trained: tuple[str, Path, Result], caplog: pytest.LogCaptureFixture) -> None:
+    kind, folder, _ = trained
+    labeller = Labeller.load(folder / "checkpoints" / "checkpoint_best.pt")
+    if kind != "multilabel":
+        with pytest.raises(ValueError, match="--labels-of-interest is for multilabel"):
+            labeller.label(["sun"], labels_of_interest=["x"])
+        return
+    answers = labeller.label(["sun", "wind"], labels_of_interest=["w", "s"], scores=True)
+    assert [list(answer["all_scores"]) for answer in answers] == [["w", "s"]] * 2
+    assert "the scores are not those that these labels have among all labels" in caplog.text
+    with pytest.raises(ValueError, match="--labels-of-interest: there is no label 'x' in the dictionary"):
+        labeller.label(["sun"], labels_of_interest=["x"])
+
+
+def test_on_the_command_line(trained: tuple[str, Path, Result]) -> None:
+    kind, folder, _ = trained
+    if kind != "multilabel":
+        pytest.skip("one kind will do")
+    (folder / "t.json").write_text('{"s": 0, "r": 1.0, "w": 1.0}', "utf-8")
+    flags = ["--cpu", "--labels-of-interest", "w,s", "--scores", "--thresholds", folder / "t.json"]
+    done = lev_plugins("label", folder / "checkpoints" / "checkpoint_best.pt", *flags, stdin="fog\n")
+    answer = json.loads(done.out)
+    assert (answer["labels"], list(answer["all_scores"])) == (["s"], ["w", "s"])
+    assert "the scores are not those that these labels have among all labels" in done.err
+
+
+def test_bad_input_to_label(trained: tuple[str, Path, Result]) -> None:
+    kind, folder, _ = trained
+    checkpoint = folder / "checkpoints" / "checkpoint_best.pt"
+    bad = "sun\n \n" if kind == "tagging" else "sun\na\tb\n"
+    labeller = Labeller.load(checkpoint, data=folder / "data")
+    reason = (
+        "line 2 has no words to tag" if kind == "tagging" else "line 2 has 2 columns, but the model was trained on 1"
+    )
+    with pytest.raises(ValueError, match=reason):
+        labeller.label(bad.splitlines())
+    with pytest.raises(ValueError, match="--batch-size must be at least 1"):
+        Labeller(labeller.task, labeller.model, batch_size=0)
+    if kind != "multilabel":
+        with pytest.raises(ValueError, match=f"thresholds are for sets of labels, not for {kind}"):
+            labeller.label(["sun"], thresholds={"x": 0.5})
+    else:
+        with pytest.raises(ValueError, match="there is a threshold for 'x'"):
+            labeller.label(["sun"], thresholds={"x": 0.5})
+    longer = "sun " * 600
+    if kind == "tagging":
+        assert len(labeller.label([longer])[0]["labels"]) == 600  # in parts
+    else:
+        with pytest.raises(ValueError, match="line 1 has 601 tokens, </s> included, but --longest is 512"):
+            labeller.label([longer])
+
+
+def test_another_checkpoint_is_refused(trained: tuple[str, Path, Result], tmp_path: Path) -> None:
+    import torch
+
+    torch.save({"model": {}, "cfg": {"task": {"_name": "translation"}}}, tmp_path / "other.pt")
+    with pytest.raises(ValueError, match="is of --task translation: labels are given by one of text_labelling"):
+        Labeller.load(tmp_path / "other.pt")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [("[]", "must be JSON, a number for each label"), ('{"a": 2}', r"'a' has 2.0, not in \[0, 1\]")]
+)
+def test_bad_thresholds(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "t.json").write_text(text)
+    with pytest.raises(ValueError, match=reason):
+        read_thresholds(tmp_path / "t.json")

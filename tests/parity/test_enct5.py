@@ -1,0 +1,141 @@
+"""EncT5's encoder against the T5EncoderModel of ``transformers``, with the weights of an imported folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from omegaconf import OmegaConf
+
+from lev_plugins.cli.main import main
+from lev_plugins.models.enct5 import EncT5, EncT5Config, own_name
+from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
+from tests.pretrained import MAKERS, imported
+from tests.pretrained import build as gated
+
+transformers = pytest.importorskip("transformers")
+
+T5S = ["t5", "t5-1.1", "mt5", "byt5"]
+ROWS = "the quick brown fox\tquick\nhello world! it costs 3\thello\nsea shells, by the shore\tsea\n"
+
+
+@pytest.fixture(scope="module", params=T5S)
+def backbone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(request.param)
+    MAKERS[request.param](folder / "theirs")
+    return imported(folder / "theirs", folder / "ours")
+
+
+def data_for(backbone: Path, folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "train.tsv").write_text(ROWS, encoding="utf-8")
+    data = folder / "data"
+    words = ["prepare-labels", "--label-kind", "classification", "--train", folder / "train.tsv", "--dest", data]
+    if not data.exists():
+        assert main([str(word) for word in [*words, "--pretrained-tokenizer", backbone]]) == 0
+    return data
+
+
+def build(backbone: Path, folder: Path, **options: Any) -> tuple[TextLabellingTask, EncT5]:
+    task = TextLabellingTask.setup_task(TextLabellingConfig(data=str(data_for(backbone, folder))))
+    task.load_dataset("train")
+    torch.manual_seed(1)
+    config = EncT5Config(_name="enct5", backbone=str(backbone), **options)
+    return task, task.build_model(OmegaConf.structured(config)).eval()
+
+
+def test_states_are_those_of_t5(backbone: Path, tmp_path: Path) -> None:
+    task, model = build(backbone, tmp_path)
+    name = "MT5EncoderModel" if "mt5" in str(backbone) else "T5EncoderModel"
+    theirs = getattr(transformers, name).from_pretrained(backbone).eval()
+    dataset = task.datasets["train"]
+    tokens = dataset.collater([dataset[i] for i in range(3)])["net_input"]["src_tokens"]
+    long = torch.randint(4, len(task.dictionary), (2, 300), generator=torch.Generator().manual_seed(1))
+    for rows in (tokens, long):  # 300 pieces are beyond the farthest distance
+        real = rows.ne(task.dictionary.pad())
+        with torch.no_grad():
+            expected = theirs(input_ids=rows, attention_mask=real.long()).last_hidden_state
+            found = model.encoder(rows, None)
+        difference = (found - expected)[real].abs().max()
+        assert float(difference) < 1e-4
+
+
+def test_the_rest_is_new(backbone: Path, tmp_path: Path) -> None:
+    _, model = build(backbone, tmp_path)
+    theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(backbone).state_dict()
+    known = {own_name(name): weight for name, weight in theirs.items()}
+    for name, parameter in model.named_parameters():
+        if name.startswith("encoder."):
+            assert torch.equal(parameter, known[name]), name
+        elif name.startswith("decoder.layers"):
+            assert parameter.dim() == 1 or not torch.equal(parameter, known[name]), name
+
+
+def test_a_decoder_that_is_t5s(backbone: Path, tmp_path: Path) -> None:
+    _, model = build(backbone, tmp_path, decoder_init="backbone", decoder_layers=2)
+    theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(backbone).state_dict()
+    known = {own_name(name): weight for name, weight in theirs.items()}
+    for name, parameter in model.named_parameters():
+        if name.startswith(("decoder.layers", "decoder.norm")):
+            assert torch.equal(parameter, known[name]), name
+    with pytest.raises(ValueError, match=r"--decoder-layers is 3, but --backbone .* has 2"):
+        build(backbone, tmp_path, decoder_init="backbone", decoder_layers=3)
+
+
+def test_a_t5_that_is_an_encoder_alone(tmp_path: Path) -> None:
+    MAKERS["t5-1.1"](tmp_path / "whole")
+    model = transformers.T5EncoderModel.from_pretrained(tmp_path / "whole")
+    for name in ("spiece.model", "tokenizer_config.json"):
+        (tmp_path / "alone").mkdir(exist_ok=True)
+        (tmp_path / "alone" / name).write_bytes((tmp_path / "whole" / name).read_bytes())
+    model.save_pretrained(tmp_path / "alone")
+    one = imported(tmp_path / "alone", tmp_path / "imported")
+    other = imported(tmp_path / "whole", tmp_path / "imported-whole")
+    states = [build(folder, tmp_path)[1].encoder.state_dict() for folder in (one, other)]
+    for name, weight in states[0].items():
+        assert torch.equal(weight, states[1][name]), name
+    with pytest.raises(ValueError, match="is a T5 without a decoder"):
+        build(one, tmp_path, decoder_init="backbone")
+    with pytest.raises(ValueError, match="is a T5 without its decoder, and --arch gated_t5 needs both"):
+        gated(one)
+
+
+def test_a_t5_without_an_encoder_is_refused(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    MAKERS["t5"](tmp_path / "theirs")
+    folder = imported(tmp_path / "theirs", tmp_path / "ours")
+    weights = load_file(folder / "model.safetensors")
+    kept = {name: weight for name, weight in weights.items() if not name.startswith("encoder.")}
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ValueError, match=r"is a T5 without an encoder: it lacks encoder.block.0"):
+        build(folder, tmp_path)
+
+
+def test_refused_folders(tmp_path: Path) -> None:
+    MAKERS["t5"](tmp_path / "theirs")
+    folder = imported(tmp_path / "theirs", tmp_path / "ours")
+    with pytest.raises(ValueError, match=r"--embed-dim 64 .* does not go with --backbone .*, where it is 16"):
+        build(folder, tmp_path, embed_dim=64)
+    (folder / "dict.txt").write_text("other 1\n")
+    with pytest.raises(ValueError, match=r"the data has another dictionary .* than --backbone"):
+        build(folder, tmp_path)
+    MAKERS["bert"](tmp_path / "bert")
+    bert = imported(tmp_path / "bert", tmp_path / "bert-imported")
+    with pytest.raises(ValueError, match=r"--arch enct5 takes a T5, but --backbone .* holds a bert"):
+        build(bert, tmp_path)
+
+
+def test_a_checkpoint_needs_no_backbone(tmp_path: Path) -> None:
+    MAKERS["t5"](tmp_path / "theirs")
+    folder = imported(tmp_path / "theirs", tmp_path / "ours")
+    task = TextLabellingTask.setup_task(TextLabellingConfig(data=str(data_for(folder, tmp_path))))
+    config = OmegaConf.structured(EncT5Config(_name="enct5", backbone=str(folder)))
+    weights = task.build_model(config).state_dict()
+    assert config.embed_dim == 16  # the checkpoint knows its sizes
+    for path in folder.iterdir():
+        path.unlink()
+    again = task.build_model(config, from_checkpoint=True)
+    again.load_state_dict(weights)

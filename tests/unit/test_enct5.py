@@ -1,0 +1,275 @@
+"""EncT5's parts: what depends on what, what is there at the start, packed and not, labels of interest."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from lev_plugins.data import labelled
+from lev_plugins.data.labelled_text import KINDS
+from lev_plugins.layers import t5
+from lev_plugins.models import enct5
+from lev_plugins.models.enct5 import EncT5, EncT5Config, fill_sizes
+from lev_plugins.tasks.text_labelling import TextLabellingTask
+from tests.labelling import TINY, batch_of, folder_of, model_of, task_of
+
+TOLERANCE = 1e-5
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {kind: folder_of(tmp_path_factory.mktemp(kind), kind) for kind in KINDS}
+
+
+def answers(model: EncT5, batch: dict[str, Any]) -> Tensor:
+    return model(**batch["net_input"]).logits
+
+
+def in_order(found: Tensor, batch: dict[str, Any], kind: str) -> list[Tensor]:
+    """The answers a text, in the order of the texts, however they were packed."""
+    sizes = batch["words"].tolist() if kind == "tagging" else [1] * len(batch["id"])
+    parts = dict(zip(batch["id"].tolist(), found.split(sizes), strict=True))
+    return [parts[i] for i in sorted(parts)]
+
+
+@pytest.mark.parametrize("module", [labelled, t5, enct5])
+def test_docstrings(module: object) -> None:
+    found = doctest.testmod(module)  # type: ignore[arg-type]
+    assert found.attempted and not found.failed
+
+
+VARIANTS = [
+    ("classification", {}),
+    ("regression", {}),
+    ("multilabel", {}),
+    ("multilabel", {"no_label_interaction": True}),
+    ("multilabel", {"latents": "one"}),
+    ("multilabel", {"heads": "shared"}),
+    ("tagging", {}),
+    ("tagging", {"decoder_layers": 2}),
+]
+
+
+@pytest.mark.parametrize(("kind", "options"), VARIANTS)
+def test_packed_is_unpacked(folders: dict[str, Path], kind: str, options: dict[str, Any]) -> None:
+    results = []
+    for pack in (False, True):
+        task = task_of(folders[kind], pack=pack, pack_length=60)
+        model = model_of(task, **options)
+        batch = batch_of(task, number=12)
+        rows = batch["net_input"]["src_tokens"].size(0)
+        assert rows < 12 if pack else rows == 12
+        parts = in_order(answers(model, batch), batch, kind)
+        truth = in_order(batch["target"], batch, kind)
+        sum(
+            (part - wanted.unsqueeze(-1) if part.dim() > wanted.dim() else part - wanted).pow(2).sum()
+            for part, wanted in zip(parts, truth, strict=True)
+        ).backward()
+        results.append((parts, truth, {name: p.grad for name, p in model.named_parameters()}))
+    (parts, truth, gradients), (packed, packed_truth, packed_gradients) = results
+    for one, other in zip([*parts, *truth], [*packed, *packed_truth], strict=True):
+        torch.testing.assert_close(one, other, atol=TOLERANCE, rtol=TOLERANCE)
+    for name, gradient in gradients.items():
+        assert (gradient is None) == (packed_gradients[name] is None), name
+        if gradient is not None:
+            scale = max(1.0, float(gradient.abs().max()))
+            torch.testing.assert_close(gradient / scale, packed_gradients[name] / scale, atol=TOLERANCE, rtol=TOLERANCE)
+
+
+@pytest.mark.parametrize(("kind", "options"), VARIANTS)
+def test_neither_batch_nor_padding_matters(folders: dict[str, Path], kind: str, options: dict[str, Any]) -> None:
+    task = task_of(folders[kind])
+    model = model_of(task, **options)
+    together = batch_of(task)
+    whole = in_order(answers(model, together), together, kind)
+    for i, expected in enumerate(whole):
+        dataset = task.datasets["train"]
+        alone = dataset.collater([dataset[i]])
+        torch.testing.assert_close(answers(model, alone), expected, atol=TOLERANCE, rtol=TOLERANCE)
+
+
+def test_a_tag_depends_on_its_own_span_alone(folders: dict[str, Path]) -> None:
+    task = task_of(folders["tagging"], pack=True, pack_length=60)
+    model = model_of(task)
+    batch = batch_of(task)
+    net_input = batch["net_input"]
+    output = model(**net_input)
+    words = net_input["latent_encdec_segments"].flatten()[net_input["where"]]
+    rows = net_input["where"] // net_input["latents"].size(1)
+    for i in range(len(words)):
+        gradient = torch.autograd.grad(output.logits[i].sum(), output.encoder_states, retain_graph=True)[0]
+        seen = gradient.abs().sum(2) > 0  # (B, S)
+        own = net_input["encdec_segments"] == words[i]
+        own &= (torch.arange(len(own)) == rows[i])[:, None]
+        assert torch.equal(seen, own)
+
+
+def test_with_more_layers_tags_see_each_other(folders: dict[str, Path]) -> None:
+    task = task_of(folders["tagging"])
+    model = model_of(task, decoder_layers=2)
+    batch = batch_of(task, number=1)
+    output = model(**batch["net_input"])
+    gradient = torch.autograd.grad(output.logits[0].sum(), output.encoder_states)[0]
+    assert int((gradient.abs().sum(2) > 0).sum()) == batch["ntokens"] - 1  # all but </s>
+
+
+def test_the_encoder_sees_the_whole_text(folders: dict[str, Path]) -> None:
+    task = task_of(folders["tagging"])
+    model = model_of(task)
+    net_input = batch_of(task)["net_input"]
+    states = model.encoder(net_input["src_tokens"], None)
+    changed = net_input["src_tokens"].clone()
+    changed[:, 0] = 5 + (changed[:, 0] == 5).long()
+    assert not torch.allclose(model.encoder(changed, None)[:, 1], states[:, 1], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "same"), [({"no_label_interaction": True}, True), ({"latents": "one"}, True), ({}, False)]
+)
+def test_some_labels_are_scored_as_all_are(folders: dict[str, Path], options: dict[str, Any], same: bool) -> None:
+    task = task_of(folders["multilabel"])
+    model = model_of(task, **options)
+    every = answers(model, batch_of(task))
+    some = answers(model, batch_of(task, labels=(2, 0)))
+    assert some.shape == (8, 2)
+    assert torch.allclose(some, every[:, [2, 0]], atol=TOLERANCE) == same
+    assert model.decoder.interaction != same
+
+
+@pytest.mark.parametrize(("kind", "options"), VARIANTS)
+def test_parameters_are_encoder_layer_latents_heads(
+    folders: dict[str, Path], kind: str, options: dict[str, Any]
+) -> None:
+    task = task_of(folders[kind])
+    model = model_of(task, **options)
+    dim, ffn, heads, width = 16, 24, 2, 8
+    attention, feed_forward, norm = 4 * dim * heads * width, 3 * dim * ffn, dim  # gated: three matrices
+    encoder = len(task.dictionary) * dim + 32 * heads + 2 * (attention + feed_forward + 2 * norm) + norm
+    a_latent_each = kind == "multilabel" and options.get("latents") != "one"
+    labels = len(task.labels) if task.labels else 1
+    interaction = (a_latent_each and not options.get("no_label_interaction")) or "decoder_layers" in options
+    layer = attention + feed_forward + 2 * norm + (attention + norm if interaction else 0)
+    decoder = layer * options.get("decoder_layers", 1) + norm
+    latents = (labels if a_latent_each else 1) * dim
+    own_heads = a_latent_each and options.get("heads") != "shared"
+    head = (labels if own_heads else 1) * (2 if a_latent_each else labels) * (dim + 1)
+    assert sum(p.numel() for p in model.parameters()) == encoder + decoder + latents + head
+
+
+def test_what_is_new_starts_as_t5_does(folders: dict[str, Path]) -> None:
+    task = task_of(folders["multilabel"])
+    sizes = {"embed_dim": 64, "ffn_embed_dim": 96, "attention_heads": 4, "head_dim": 16}
+    model = model_of(task, **sizes)
+    spread = {name: float(p.std()) for name, p in model.named_parameters() if p.numel() > 1}
+    block = "decoder.layers.0"
+    for name, expected in {
+        "encoder.tokens.weight": 1.0,
+        f"{block}.cross_attn.q.weight": (64 * 16) ** -0.5,
+        f"{block}.cross_attn.k.weight": 64**-0.5,
+        f"{block}.cross_attn.o.weight": 64**-0.5,
+        f"{block}.ffn.outer.weight": 96**-0.5,
+        "head.weight": 64**-0.5,
+    }.items():
+        assert spread[name] == pytest.approx(expected, rel=0.15), name
+    assert spread["decoder.latents.weight"] == pytest.approx(1.0, rel=0.3)
+    for name, parameter in model.named_parameters():
+        if "norm" in name:
+            assert bool((parameter == 1).all()), name
+    assert not model.head.bias.any()
+
+
+def test_a_single_forward_pass_however_many_labels(folders: dict[str, Path]) -> None:
+    for kind in KINDS:
+        task = task_of(folders[kind])
+        model = model_of(task)
+        calls: list[str] = []
+        for part in (model.encoder, model.decoder):
+            part.register_forward_hook(lambda module, *_, calls=calls: calls.append(type(module).__name__))
+        answers(model, batch_of(task))
+        assert calls == ["T5LabelEncoder", "LatentDecoder"], kind
+
+
+def test_presets_and_defaults() -> None:
+    config = EncT5Config()
+    fill_sizes(config)
+    assert (config.embed_dim, config.layers, config.feed_forward) == (512, 8, "gated-gelu")
+    assert enct5.PRESETS["enct5_tiny"]["embed_dim"] == 64
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "reason"),
+    [
+        ("tagging", {"latents": "one"}, "--latents one is for --label-kind multilabel"),
+        ("classification", {"heads": "shared"}, "--heads shared is for --label-kind multilabel"),
+        ("regression", {"no_label_interaction": True}, "--no-label-interaction is for --label-kind multilabel"),
+        ("regression", {"decoder_layers": 0}, "--decoder-layers must be at least 1, but is 0"),
+        ("regression", {"feed_forward": "swish"}, "--feed-forward must be relu or gated-gelu, but is swish"),
+        ("regression", {"decoder_init": "backbone"}, "--decoder-init backbone needs --backbone"),
+        ("regression", {"distance_buckets": 2}, "--distance-buckets must be at least 4, but is 2"),
+        ("regression", {"farthest_distance": 8}, "--farthest-distance must be above a quarter"),
+    ],
+)
+def test_refused(folders: dict[str, Path], kind: str, options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        model_of(task_of(folders[kind]), **options)
+
+
+def test_sixteen_bits_are_refused(folders: dict[str, Path]) -> None:
+    task = task_of(folders["regression"])
+    model = model_of(task).half()
+    with pytest.raises(ValueError, match="T5 overflows in 16-bit floats"):
+        answers(model, batch_of(task))
+
+
+def test_a_checkpoint_of_other_labels_is_refused(folders: dict[str, Path]) -> None:
+    model = model_of(task_of(folders["classification"]))
+    state = model.state_dict()
+    model.load_state_dict(state)
+    with pytest.raises(ValueError, match="the checkpoint was trained with other pieces"):
+        model.load_state_dict({**state, "encoder.tokens.weight": torch.zeros(9, 16)})
+    state["head.bias"] = torch.zeros(1, 5)
+    with pytest.raises(ValueError, match=r"other labels \(head.bias is \(1, 5\)\) than the data has \(\(1, 2\)\)"):
+        model.load_state_dict(state)
+
+
+def test_another_task_is_refused(folders: dict[str, Path]) -> None:
+    from tests.helpers import toy_task
+
+    with pytest.raises(ValueError, match="use --task text_labelling"):
+        EncT5.build_model(EncT5Config(**TINY), toy_task())
+
+
+def test_another_kind_or_folder_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"--label-kind is tagging, but .* was made for regression"):
+        task_of(folders["regression"], label_kind="tagging")
+    with pytest.raises(ValueError, match="there is no folder"):
+        task_of(tmp_path / "none")
+    with pytest.raises(ValueError, match="it is no folder made by lev-plugins prepare-labels"):
+        task_of(tmp_path)
+    with pytest.raises(ValueError, match="--pack-length must be at least 1"):
+        task_of(folders["regression"], pack_length=0)
+    with pytest.raises(ValueError, match="there is no part test in"):
+        task_of(folders["regression"]).load_dataset("test")
+
+
+def test_a_batch_that_is_too_small_is_an_error(folders: dict[str, Path]) -> None:
+    task = task_of(folders["regression"])
+    with pytest.raises(ValueError, match="but a batch only 5: raise --max-tokens"):
+        task.get_batch_iterator(task.datasets["train"], max_tokens=5)
+
+
+@pytest.mark.parametrize("pack", [False, True])
+def test_every_example_is_in_one_batch(folders: dict[str, Path], pack: bool) -> None:
+    task: TextLabellingTask = task_of(folders["regression"], pack=pack, pack_length=64)
+    dataset = task.datasets["train"]
+    for limits in ({"max_tokens": 90}, {"max_sentences": 7}, {"max_tokens": 100, "max_sentences": 3}):
+        batches = dataset.batch_by_size(dataset.ordered_indices(), required_batch_size_multiple=8, **limits)
+        assert sorted(i for batch in batches for i in batch) == list(range(40))
+        for batch in batches:
+            assert len(batch) <= limits.get("max_sentences", 40)
+            assert len(batch) == 1 or sum(dataset.sizes[batch]) <= limits.get("max_tokens", 1000)

@@ -1,0 +1,194 @@
+"""``--criterion labelling`` and its scores: against plain sums, scikit-learn and SciPy."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from fairseq.logging import metrics
+
+from lev_plugins.criterions import labelling as criterion_module
+from lev_plugins.criterions.labelling import Collected, LabellingCriterion
+from lev_plugins.data.labelled_text import KINDS
+from lev_plugins.scoring import labelling as scores
+from tests.labelling import batch_of, folder_of, model_of, task_of
+
+SCORES = {
+    "classification": {"accuracy", "f1", "macro_f1", "matthews"},
+    "regression": {"pearson", "spearman", "mse"},
+    "multilabel": {"micro_f1", "macro_f1", "rp_at_2", "ndcg_at_2"},
+    "tagging": {"tag_accuracy", "macro_f1"},
+}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return {kind: folder_of(tmp_path_factory.mktemp(kind), kind) for kind in KINDS}
+
+
+def criterion_of(task: Any, **options: Any) -> LabellingCriterion:
+    return LabellingCriterion(task, **{"class_weights": None, "positive_label": None, "score_at": 2, **options})
+
+
+@pytest.mark.parametrize("module", [scores, criterion_module])
+def test_docstrings(module: object) -> None:
+    found = doctest.testmod(module)  # type: ignore[arg-type]
+    assert found.attempted and not found.failed
+
+
+def slow_loss(kind: str, logits: list, target: list, weights: list[float]) -> float:
+    total = 0.0
+    for row, wanted in zip(logits, target, strict=True):
+        if kind == "regression":
+            total += (row - wanted) ** 2
+        elif kind == "multilabel":
+            for logit, there, weight in zip(row, wanted, weights, strict=True):
+                probability = 1 / (1 + np.exp(-logit))
+                total -= weight * np.log(probability) if there else np.log(1 - probability)
+        else:
+            total -= weights[wanted] * np.log(np.exp(row[wanted]) / np.exp(row).sum())
+    return total
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_loss_is_a_sum_over_decisions(folders: dict[str, Path], kind: str) -> None:
+    task = task_of(folders[kind])
+    model, batch = model_of(task), batch_of(task)
+    first = task.labels.names[0] if task.labels else ""
+    weigh = {} if kind == "regression" else {"class_weights": f"{first}=3"}
+    weights = [3.0] + [1.0] * (len(task.labels or "") - 1)
+    loss, size, log = criterion_of(task, **weigh)(model, batch)
+    logits = model(**batch["net_input"]).logits.tolist()
+    assert float(loss) == pytest.approx(slow_loss(kind, logits, batch["target"].tolist(), weights), rel=1e-4)
+    assert size == batch["target"].numel()
+    assert log["nsentences"] == 8
+
+
+def test_a_batch_may_be_split(folders: dict[str, Path]) -> None:
+    task = task_of(folders["multilabel"])
+    model, criterion = model_of(task), criterion_of(task, class_weights="balanced")
+    dataset = task.datasets["train"]
+    whole = criterion(model, dataset.collater([dataset[i] for i in range(8)]))
+    halves = [criterion(model, dataset.collater([dataset[i] for i in part])) for part in (range(3), range(3, 8))]
+    torch.testing.assert_close(whole[0], halves[0][0] + halves[1][0])
+    assert whole[1] == halves[0][1] + halves[1][1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_validation_scores_are_those_of_the_whole_set(folders: dict[str, Path], kind: str) -> None:
+    task = task_of(folders[kind])
+    model, criterion = model_of(task), criterion_of(task)
+    dataset = task.datasets["valid"]
+    found = []
+    for batches in ([range(20)], [range(3), range(3, 15), range(15, 20)]):
+        with metrics.aggregate(new_root=True) as log:
+            for part in batches:
+                task.reduce_metrics([criterion(model, dataset.collater([dataset[i] for i in part]))[2]], criterion)
+        values = log.get_smoothed_values()
+        found.append({name: values[name] for name in SCORES[kind]})
+    assert found[0] == pytest.approx(found[1], abs=0.1)  # ranks of equal answers differ in the last digit
+
+
+def test_training_keeps_no_answers(folders: dict[str, Path]) -> None:
+    task = task_of(folders["tagging"])
+    log = criterion_of(task)(model_of(task).train(), batch_of(task))[2]
+    assert "_answers" not in log
+
+
+def test_scores_are_scikit_learns_and_scipys() -> None:
+    from scipy import stats
+    from sklearn import metrics as sklearn
+
+    draw = np.random.default_rng(1)
+    gold, found = draw.integers(0, 3, 50), draw.random((50, 3))
+    answer = scores.evaluate("classification", gold, found, 3)
+    assert answer["accuracy"] == pytest.approx(100 * sklearn.accuracy_score(gold, found.argmax(1)))
+    assert answer["matthews"] == pytest.approx(100 * sklearn.matthews_corrcoef(gold, found.argmax(1)))
+    assert "f1" not in answer
+    gold, found = draw.integers(0, 2, 50), draw.random((50, 2))
+    for positive in (0, 1):
+        expected = 100 * sklearn.f1_score(gold, found.argmax(1), pos_label=positive)
+        assert scores.evaluate("classification", gold, found, 2, positive)["f1"] == pytest.approx(expected)
+    numbers, guesses = draw.random(50), draw.random(50)
+    answer = scores.evaluate("regression", numbers, guesses, 1)
+    assert answer["spearman"] == pytest.approx(100 * stats.spearmanr(numbers, guesses)[0])
+    assert answer["pearson"] == pytest.approx(100 * stats.pearsonr(numbers, guesses)[0])
+    gold, found = draw.integers(0, 2, (50, 6)), draw.random((50, 6))
+    answer = scores.evaluate("multilabel", gold, found, 6, at=3)
+    assert answer["micro_f1"] == pytest.approx(100 * sklearn.f1_score(gold, found >= 0.5, average="micro"))
+
+
+def test_r_precision_against_a_slow_one() -> None:
+    draw = np.random.default_rng(2)
+    gold, found = draw.integers(0, 2, (30, 7)), draw.random((30, 7))
+    gold[0] = 0  # without labels: left out
+    for at in (1, 3, 9):
+        shares = []
+        for truth, row in zip(gold.tolist(), found.tolist(), strict=True):
+            best = sorted(range(7), key=lambda i, row=row: -row[i])[:at]
+            if any(truth):
+                shares.append(sum(truth[i] for i in best) / min(at, sum(truth)))
+        assert scores.r_precision(gold, found, at) == pytest.approx(np.mean(shares))
+
+
+def test_what_is_constant_has_no_correlation() -> None:
+    answer = scores.evaluate("regression", np.array([1.0, 2.0]), np.array([3.0, 3.0]), 1)
+    assert (answer["pearson"], answer["spearman"], answer["mse"]) == (0.0, 0.0, 2.5)
+    answer = scores.evaluate("multilabel", np.zeros((2, 3)), np.ones((2, 3)), 3, at=2)
+    assert (answer["micro_f1"], answer["rp_at_2"], answer["ndcg_at_2"]) == (0.0, 0.0, 0.0)
+
+
+def test_thresholds_are_the_best_there_are() -> None:
+    draw = np.random.default_rng(3)
+    gold, found = draw.integers(0, 2, 40), draw.integers(0, 12, 40) / 12  # many equal scores
+    tuned = scores.best_threshold(gold, found)
+
+    def f1(threshold: float) -> float:
+        given = found >= threshold
+        return 2 * (given & (gold == 1)).sum() / (given.sum() + gold.sum())
+
+    assert f1(tuned) == pytest.approx(max(f1(threshold) for threshold in np.linspace(0, 1.01, 500)))
+    assert scores.best_threshold(np.zeros(40), found) == 0.5
+    with pytest.raises(ValueError, match="nothing to tune thresholds on"):
+        scores.best_thresholds(np.zeros((0, 2)), np.zeros((0, 2)))
+
+
+def test_the_meter_of_answers() -> None:
+    meter = Collected()
+    meter.update([(1, 2)])
+    assert meter.smoothed_value == 1.0
+    meter.load_state_dict(meter.state_dict())
+    assert meter.parts == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "reason"),
+    [
+        ("regression", {"class_weights": "balanced"}, "a regression has no classes to weigh"),
+        ("tagging", {"class_weights": "LONG=x"}, "--class-weights takes LABEL=WEIGHT with commas between"),
+        ("tagging", {"class_weights": "NONE=1"}, "--class-weights: there is no label 'NONE' in the dictionary"),
+        ("tagging", {"positive_label": "LONG"}, "--positive-label is for a classification with two labels"),
+        ("classification", {"positive_label": "grey"}, "--positive-label: there is no label 'grey'"),
+        ("multilabel", {"score_at": 0}, "--score-at must be at least 1, but is 0"),
+    ],
+)
+def test_refused(folders: dict[str, Path], kind: str, options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        criterion_of(task_of(folders[kind]), **options)
+
+
+def test_wrong_combinations_are_refused(folders: dict[str, Path]) -> None:
+    task = task_of(folders["classification"])
+    with pytest.raises(ValueError, match="trains with --criterion labelling, but it is cross_entropy"):
+        task.build_criterion(SimpleNamespace(_name="cross_entropy"))
+    with pytest.raises(ValueError, match="takes --arch enct5 or enct5_tiny, but it is levt"):
+        task.build_model(SimpleNamespace(_name="levt"))
+    other = SimpleNamespace(cfg=SimpleNamespace(_name="text_editing"))
+    with pytest.raises(ValueError, match="--criterion labelling is for --task text_labelling, but it is text_editing"):
+        criterion_of(other)
+    assert criterion_of(task, positive_label="dry").positive == 0

@@ -1,0 +1,204 @@
+"""``lev-plugins prepare-labels`` in this process: what it makes, what it says, what it refuses."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fairseq.data import Dictionary
+from fairseq.data.indexed_dataset import MMapIndexedDataset
+
+from lev_plugins.cli import prepare_labels
+from lev_plugins.cli.main import main
+from lev_plugins.data import labelled_folder, labelled_text
+from lev_plugins.data.labelled_folder import Info
+from lev_plugins.data.labelled_text import Labels
+
+ROWS = {
+    "classification": ["a good film\tgood", "a bad film\tbad", "so good\tgood"],
+    "regression": ["a b\t1.5", "c\t-2", "d e f\t0"],
+    "multilabel": ["a b\tjoy,love", "c\t", "d e f\tjoy"],
+    "tagging": ["the cat sleeps\tDET NOUN VERB", "it rains\tPRON VERB"],
+}
+
+
+def write(folder: Path, lines: list[str], name: str = "train.tsv") -> Path:
+    path = folder / name
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def prepare(folder: Path, kind: str, lines: list[str], *flags: object, name: str = "train.tsv") -> int:
+    train = write(folder, lines, name)
+    words = ["prepare-labels", "--label-kind", kind, "--train", train, "--dest", folder / "data", *flags]
+    return main([str(word) for word in words])
+
+
+def arrays(folder: Path, part: str = "train") -> dict[str, list]:
+    with np.load(folder / "data" / f"{part}.labels.npz", allow_pickle=False) as found:
+        return {name: found[name].tolist() for name in found.files}
+
+
+def texts(folder: Path, part: str = "train") -> list[str]:
+    dictionary = Dictionary.load(str(folder / "data" / "dict.txt"))
+    found = MMapIndexedDataset(str(folder / "data" / f"{part}.text"))
+    return [" ".join(dictionary[i] for i in found[k]) for k in range(len(found))]
+
+
+def refusal(capsys: pytest.CaptureFixture[str], code: int) -> str:
+    assert code == 2
+    return capsys.readouterr().err.removeprefix("lev-plugins: error: ").strip()
+
+
+@pytest.mark.parametrize("module", [labelled_text, labelled_folder, prepare_labels])
+def test_docstrings(module: object) -> None:
+    found = doctest.testmod(module)  # type: ignore[arg-type]
+    assert found.attempted and not found.failed
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "ends"),
+    [
+        ("classification", [1, 0, 1], [1, 2, 3]),
+        ("regression", [1.5, -2.0, 0.0], [1, 2, 3]),
+        ("multilabel", [0, 1, 0], [2, 2, 3]),
+        ("tagging", [0, 1, 3, 2, 3], [3, 5]),
+    ],
+)
+def test_every_kind(tmp_path: Path, kind: str, values: list, ends: list) -> None:
+    assert prepare(tmp_path, kind, ROWS[kind]) == 0
+    found = arrays(tmp_path)
+    assert (found["values"], found["ends"]) == (values, ends)
+    assert texts(tmp_path)[0] == f"{ROWS[kind][0].partition(chr(9))[0]} </s>"
+    assert (tmp_path / "data" / "labels.txt").exists() == (kind != "regression")
+    assert Info.load(tmp_path / "data").kind == kind
+
+
+def test_labels_are_counted_and_in_order(tmp_path: Path) -> None:
+    prepare(tmp_path, "multilabel", ROWS["multilabel"])
+    assert Labels.load(tmp_path / "data" / "labels.txt") == Labels(["joy", "love"], [2, 1])
+
+
+def test_numbered_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = write(tmp_path, ["sad", "happy", "calm"], "labels.txt")
+    flags = ["--labels", names, "--numbered-labels"]
+    assert prepare(tmp_path, "multilabel", ["a\t2,0", "b\t1"], *flags) == 0
+    assert arrays(tmp_path)["values"] == [0, 2, 1]
+    (tmp_path / "other").mkdir()
+    said = refusal(capsys, prepare(tmp_path / "other", "multilabel", ["a\t2", "b\t3"], *flags))
+    assert "line 2: label '3' is no number of a line of" in said
+
+
+def test_pairs_end_each_with_their_own_end(tmp_path: Path) -> None:
+    assert prepare(tmp_path, "classification", ["a b\tc\t0", "d\te\t1"], "--text-columns", 2) == 0
+    assert texts(tmp_path) == ["a b </s> c </s>", "d </s> e </s>"]
+
+
+def test_a_template_makes_one_text_of_a_pair(tmp_path: Path) -> None:
+    template = "pair first: {0} second: {1}"
+    rows = ["a b\tc\t0", "d\te\t1"]
+    assert prepare(tmp_path, "classification", rows, "--text-columns", 2, "--template", template) == 0
+    assert texts(tmp_path)[0] == "pair first: a b second: c </s>"
+
+
+def test_words_of_several_pieces_keep_one_tag(tmp_path: Path) -> None:
+    assert prepare(tmp_path, "tagging", ["ab c\tX Y", "b\tY"], "--bpe", "characters") == 0
+    found = arrays(tmp_path)
+    assert texts(tmp_path)[0] == "a b ▁ c </s>"
+    assert (found["values"], found["spans"]) == ([0, 1, 1], [2, 2, 1])
+
+
+def test_conllu_has_words_not_ranges_nor_empty_nodes(tmp_path: Path) -> None:
+    lines = ["# text = don't go", *(conllu(n, w, t) for n, w, t in [("1-2", "don't", "_"), ("1", "do", "AUX")])]
+    lines += [conllu("2", "n't", "PART"), conllu("2.1", "x", "X"), conllu("3", "go", "VERB"), ""]
+    assert prepare(tmp_path, "tagging", lines, name="train.conllu") == 0
+    assert texts(tmp_path) == ["do n't go </s>"]
+    assert arrays(tmp_path)["values"] == [0, 1, 2]
+
+
+def conllu(number: str, word: str, tag: str) -> str:
+    return "\t".join([number, word, "_", tag, *["_"] * 6])
+
+
+def test_a_long_tagged_text_is_divided_between_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert prepare(tmp_path, "tagging", ["a b c d e\tA B C D E"], "--longest", 3) == 0
+    assert texts(tmp_path) == ["a b </s>", "c d </s>", "e </s>"]
+    assert arrays(tmp_path)["ends"] == [2, 4, 5]
+    assert "train: 2 examples are the rest of a text over 3 tokens" in capsys.readouterr().out
+
+
+def test_a_long_text_is_refused_or_cut_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = ["a b\tx", "a b c d\ty"]
+    said = refusal(capsys, prepare(tmp_path, "classification", rows, "--longest", 4))
+    assert said.startswith(f"{tmp_path}/train.tsv, line 2 has 5 tokens, </s> included, but --longest is 4: shorten it")
+    assert not (tmp_path / "data").exists()
+    assert prepare(tmp_path, "classification", rows, "--longest", 4, "--longer", "cut") == 0
+    assert texts(tmp_path)[1] == "a b c </s>"
+    assert "train: 1 texts were cut off at 4 tokens (--longer cut)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "reason"),
+    [
+        ("classification", ["a\tx", "b"], "line 2 has 1 columns, but there must be 2 with a TAB between"),
+        ("classification", ["a\tx", "b\t "], "line 2 has no label: its last column is empty"),
+        ("classification", ["a\tx", "b\tx"], "has a single label, 'x': there is nothing to choose from"),
+        ("regression", ["a\t1", "b\thigh"], "line 2: the target of a regression must be a number, but is 'high'"),
+        ("regression", ["a\t1", "b\tnan"], "line 2: the target of a regression must be a number, but is 'nan'"),
+        ("multilabel", ["a\tx,,y"], "line 1: an empty label stands among 'x,,y'"),
+        ("tagging", ["a b\tX Y", "a b\tX"], "line 2 has 2 words, but 1 tags: there must be one for each"),
+        ("tagging", ["\t"], "line 1 has no words to tag"),
+    ],
+)
+def test_bad_rows_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, rows: list[str], reason: str
+) -> None:
+    assert reason in refusal(capsys, prepare(tmp_path, kind, rows))
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_label_that_is_not_in_the_dictionary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    valid = write(tmp_path, ["a\tgood", "b\tugly"], "valid.tsv")
+    said = refusal(capsys, prepare(tmp_path, "classification", ROWS["classification"], "--valid", valid))
+    assert said == f"{valid}, line 2: there is no label 'ugly' in the dictionary, which has bad, good"
+
+
+def test_a_conllu_file_with_a_missing_column_or_tag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refusal(capsys, prepare(tmp_path, "tagging", ["1\ta\tA"], name="train.conllu"))
+    assert "line 1 has 3 columns, but CoNLL-U has 10" in said
+    said = refusal(capsys, prepare(tmp_path, "tagging", [conllu("1", "a", "_")], name="train.conllu"))
+    assert "line 1: the word 'a' has no tag" in said
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        (["--text-columns", 0], "--text-columns must be at least 1, but is 0"),
+        (["--longest", 1], "--longest must be at least 2 tokens, but is 1"),
+        (["--template", "{0} {1}"], "{0} stands for the first column of text, and there are 1"),
+        (["--numbered-labels"], "--numbered-labels goes with --labels"),
+        (["--sentencepiece-type", "bpe"], "--sentencepiece-type goes with --learn-sentencepiece"),
+        (["--learn-sentencepiece", 9, "--bpe", "characters"], "leave out --bpe and --sentencepiece-model"),
+        (["--labels", "none.txt"], "--labels: there is no file none.txt"),
+    ],
+)
+def test_bad_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list, reason: str) -> None:
+    assert reason in refusal(capsys, prepare(tmp_path, "classification", ROWS["classification"], *flags))
+
+
+def test_learned_pieces_go_into_the_folder(tmp_path: Path) -> None:
+    rows = [f"the cat number {n} sleeps\t{n % 2}" for n in range(50)]
+    assert prepare(tmp_path, "classification", rows, "--learn-sentencepiece", 30) == 0
+    info = Info.load(tmp_path / "data")
+    assert info.bpe["bpe"] == "sentencepiece"
+    assert (tmp_path / "data" / info.bpe["sentencepiece_model"]).is_file()
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ValueError, match="it is no folder made by lev-plugins prepare-labels"):
+        Info.load(tmp_path)
+    (tmp_path / "info.json").write_text("{")
+    with pytest.raises(ValueError, match="is damaged"):
+        Info.load(tmp_path)
