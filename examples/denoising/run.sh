@@ -130,9 +130,11 @@ text_of() { # KIND: its folder
     if [[ $1 == as-is ]]; then echo "$out/texts"; else echo "$out/noise_$1"; fi
 }
 
-symspell() { # KIND
-    local kind=$1
-    through "$(text_of "$kind")/test.src" "$out/symspell_$kind/test.out" \
+symspell() { # KIND: it reads what the report scores
+    local kind=$1 from
+    from=$(text_of "$kind")
+    [[ -z ${opt[backbone]} ]] || from=$out/data_$kind
+    through "$from/test.src" "$out/symspell_$kind/test.out" \
         python "$here/symspell.py" --words "$(text_of "$kind")/train.tgt"
 }
 
@@ -267,14 +269,15 @@ run_stages() {
             perhaps "$instance" texts
             source=$instance
         fi
+        instance data "$kind"
+        perhaps "$instance" "$source"
+        [[ -z ${opt[backbone]} ]] || source=$instance
         instance symspell "$kind"
         if [[ ${opt[dry-run]} || $speller ]]; then
             perhaps "$instance" "$source"
         elif asked "$instance"; then
             printf '%-20s%s\n' "$instance" "left out: pip install symspellpy"
         fi
-        instance data "$kind"
-        perhaps "$instance" "$source"
         for system in ${opt[systems]//,/ }; do
             for seed in ${opt[seeds]//,/ }; do
                 instance train "$kind" "$system" "$seed"
