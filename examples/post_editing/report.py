@@ -72,18 +72,24 @@ def numbered(lines: list[str], kind: str) -> dict[int, str]:
     return found
 
 
-def system(folder: Path, references: list[str]) -> dict[str, Any] | None:
-    log = folder / "test.out"
+def hypotheses(log: Path, references: list[str]) -> list[str]:
+    found = numbered(read_lines(log), "H")
+    if sorted(found) != list(range(len(references))):
+        raise ReportError(
+            f"{log} has {len(found):,} hypotheses for {len(references):,} references: remove {log.parent}"
+        )
+    return [found[i] for i in range(len(references))]
+
+
+def system(name: str, out: Path, references: list[str]) -> dict[str, Any] | None:
+    log = out / name / "test.out"
     if not log.is_file():
         return None
-    lines = read_lines(log)
-    found = numbered(lines, "H")
-    if sorted(found) != list(range(len(references))):
-        raise ReportError(f"{log} has {len(found):,} hypotheses for {len(references):,} references: remove {folder}")
-    hypotheses = [found[i] for i in range(len(references))]
-    result: dict[str, Any] = {"scores": scores(hypotheses, references)}
-    if steps := numbered(lines, "I"):
+    result: dict[str, Any] = {"scores": scores(hypotheses(log, references), references)}
+    if steps := numbered(read_lines(log), "I"):
         result["iterations"] = round(sum(map(int, steps.values())) / len(steps), 2)
+        chosen = out / re.sub(r"^test_(.*?)(_delete|_both)?$", r"gamma_\1", name) / "best"
+        result["gamma"] = float(chosen.read_text(encoding="utf-8"))
     return result
 
 
@@ -96,14 +102,14 @@ def minutes(log: Path) -> float | None:
 
 def row(title: str, found: dict[str, Any] | None) -> str:
     if found is None:
-        return f"| {title} | {NOT_RUN} | | |"
-    iterations = f"{found['iterations']:.2f}" if "iterations" in found else ""
+        return f"| {title} | {NOT_RUN} | | | |"
+    iterations = f"{found['iterations']:.2f} | {found['gamma']:g}" if "iterations" in found else " | "
     return f"| {title} | {found['scores']['BLEU']:.2f} | {found['scores']['TER']:.2f} | {iterations} |"
 
 
 def table(titles: dict[str, str], systems: dict[str, Any]) -> list[str]:
     titles = {name: title for name, title in titles.items() if name != "test_teacher" or systems[name]}
-    head = ["| | BLEU | TER | iterations |", "|---|---|---|---|"]
+    head = ["| | BLEU | TER | iterations | gamma |", "|---|---|---|---|---|"]
     return [*head, row("do nothing", systems["do_nothing"]), *(row(t, systems[name]) for name, t in titles.items())]
 
 
@@ -131,7 +137,7 @@ def machine() -> str:
 def run(args: argparse.Namespace) -> None:
     references, drafts = read_lines(args.reference), read_lines(args.draft)
     systems: dict[str, Any] = {"do_nothing": {"scores": scores(drafts, references)}}
-    systems |= {name: system(args.out / name, references) for name in {**SYSTEMS, **WHEEL}}
+    systems |= {name: system(name, args.out, references) for name in {**SYSTEMS, **WHEEL}}
     found = {
         "systems": systems,
         "minutes": {name: minutes(args.out / name / "log") for name in TRAININGS if (args.out / name).is_dir()},

@@ -34,6 +34,7 @@ weak-epochs      10      the weak system: epochs
 weak-width       256     ... width of its one LSTM layer
 beam             4       beam of the autoregressive post-editor
 max-iter         9       the most iterations of an editor's decoding after the first
+gammas           0,1,2   what may be subtracted from the log-probability of inserting nothing (section 3.3): each LevT takes the best on valid
 seed             1       random seed
 gpus             auto    GPUs to use; 0 = CPU
 threads          2       CPU: threads of a training
@@ -178,16 +179,12 @@ do_finetuned() {
         --draft-lang "$draft" $(levt) --finetune-from-model "$translator"
 }
 
-decode() { # TEST CHECKPOINT FLAGS...
-    local test=$1 checkpoint=$2
-    shift 2
-    captured "$out/$test/test.out" "${with_threads[@]}" fairseq-generate "$out/triples/data" --user-dir "$root/lev_plugins" \
-        -s "$source" -t "$target" --path "$checkpoint" --gen-subset test \
-        --max-tokens 4000 --required-batch-size-multiple 1 --remove-bpe sentencepiece --no-progress-bar "${device[@]}" "$@"
-}
-
-refine() { # TEST CHECKPOINT FLAGS...
-    decode "$@" --task text_editing --print-step --iter-decode-max-iter "${opt[max-iter]}"
+decode() { # FILE CHECKPOINT SPLIT FLAGS...
+    local file=$1 checkpoint=$2 split=$3
+    shift 3
+    captured "$file" "${with_threads[@]}" fairseq-generate "$out/triples/data" --user-dir "$root/lev_plugins" \
+        -s "$source" -t "$target" --path "$checkpoint" --gen-subset "$split" --max-tokens 4000 \
+        --required-batch-size-multiple 1 --remove-bpe sentencepiece --no-progress-bar "${device[@]}" "$@"
 }
 
 best() { # TRAINING
@@ -195,28 +192,63 @@ best() { # TRAINING
 }
 
 do_test_autoregressive() {
-    decode test_autoregressive "$(best autoregressive)" --task text_editing --draft-lang "$draft" --beam "${opt[beam]}"
+    decode "$out/test_autoregressive/test.out" "$(best autoregressive)" test --task text_editing --draft-lang "$draft" \
+        --beam "${opt[beam]}"
 }
 
 do_test_teacher() { # the autoregressive translator that the LevT of --translation learned from, which sees no draft
-    decode test_teacher "$ready/average/teacher.pt" --task translation --beam "${opt[beam]}" --max-len-a 1.2 --max-len-b 10
+    decode "$out/test_teacher/test.out" "$ready/average/teacher.pt" test --task translation --beam "${opt[beam]}" \
+        --max-len-a 1.2 --max-len-b 10
 }
 
-do_test_scratch() { refine test_scratch "$(best scratch)" --draft-lang "$draft"; }
-do_test_zero_shot() { refine test_zero_shot "$translator" --draft-lang "$draft"; }
-do_test_finetuned() { refine test_finetuned "$(best finetuned)" --draft-lang "$draft"; }
+refine() { # FILE SYSTEM SPLIT GAMMA FLAGS...
+    local file=$1 system=$2 split=$3 gamma=$4 checkpoint drafts=(--draft-lang "$draft")
+    shift 4
+    checkpoint=$(best "$system")
+    [[ $system != translator ]] || drafts=()
+    [[ $system != translator && $system != zero_shot ]] || checkpoint=$translator
+    decode "$file" "$checkpoint" "$split" --task text_editing "${drafts[@]}" --print-step \
+        --iter-decode-max-iter "${opt[max-iter]}" --iter-decode-eos-penalty "$gamma" "$@"
+}
+
+choose_gamma() { # SYSTEM: the one of highest BLEU on valid
+    local gamma files=()
+    for gamma in ${opt[gammas]//,/ }; do
+        refine "$out/gamma_$1/$gamma.out" "$1" valid "$gamma"
+        files+=("$out/gamma_$1/$gamma.out")
+    done
+    captured "$out/gamma_$1/best" python "$here/best.py" "${files[@]}" --reference "$(drafted)/valid.$target"
+}
+
+refine_test() { # TEST SYSTEM FLAGS...
+    local gamma=GAMMA test=$1 system=$2
+    shift 2
+    [[ ${opt[dry-run]} ]] || gamma=$(cat "$out/gamma_$system/best")
+    refine "$out/$test/test.out" "$system" test "$gamma" "$@"
+}
+
+do_gamma_translator() { choose_gamma translator; }
+do_gamma_zero_shot() { choose_gamma zero_shot; }
+do_gamma_scratch() { choose_gamma scratch; }
+do_gamma_finetuned() { choose_gamma finetuned; }
+
+do_test_scratch() { refine_test test_scratch scratch; }
+do_test_zero_shot() { refine_test test_zero_shot zero_shot; }
+do_test_finetuned() { refine_test test_finetuned finetuned; }
 
 # The oracle's hand on the wheel (Figure 5): the translator without drafts, the fine-tuned editor with them
-do_test_translator() { refine test_translator "$translator"; }
-do_test_translator_delete() { refine test_translator_delete "$translator" --oracle delete; }
-do_test_translator_both() { refine test_translator_both "$translator" --oracle delete+placeholder; }
-do_test_finetuned_delete() { refine test_finetuned_delete "$(best finetuned)" --draft-lang "$draft" --oracle delete; }
-do_test_finetuned_both() { refine test_finetuned_both "$(best finetuned)" --draft-lang "$draft" --oracle delete+placeholder; }
+do_test_translator() { refine_test test_translator translator; }
+do_test_translator_delete() { refine_test test_translator_delete translator --oracle delete; }
+do_test_translator_both() { refine_test test_translator_both translator --oracle delete+placeholder; }
+do_test_finetuned_delete() { refine_test test_finetuned_delete finetuned --oracle delete; }
+do_test_finetuned_both() { refine_test test_finetuned_both finetuned --oracle delete+placeholder; }
+
+drafted() { # the folder of the texts with drafts
+    if [[ ${opt[draft]} ]]; then echo "$out/texts"; else echo "$out/drafts"; fi
+}
 
 do_report() {
-    local texts=$out/drafts
-    [[ ${opt[draft]} ]] && texts=$out/texts
-    logged python "$here/report.py" "$out" --draft "$texts/test.$draft" --reference "$texts/test.$target"
+    logged python "$here/report.py" "$out" --draft "$(drafted)/test.$draft" --reference "$(drafted)/test.$target"
 }
 
 run_stages() {
@@ -233,9 +265,16 @@ run_stages() {
     if [[ $ready ]]; then made=triples; else stage translator triples; fi
     for name in autoregressive scratch; do stage "$name" triples; done
     stage finetuned "$made"
-    for name in autoregressive scratch finetuned; do stage "test_$name" "$name"; done
-    for name in translator zero_shot translator_delete translator_both; do stage "test_$name" "$made"; done
-    for name in delete both; do stage "test_finetuned_$name" finetuned; done
+    stage gamma_translator "$made"
+    stage gamma_zero_shot "$made"
+    stage gamma_scratch scratch
+    stage gamma_finetuned finetuned
+    stage test_autoregressive autoregressive
+    for name in scratch zero_shot finetuned translator; do stage "test_$name" "gamma_$name"; done
+    for name in translator finetuned; do
+        stage "test_${name}_delete" "gamma_$name"
+        stage "test_${name}_both" "gamma_$name"
+    done
     [[ -z $ready ]] || stage test_teacher triples
     [[ ${opt[dry-run]} ]] || rm -rf "$out/report" # seconds of work: always made from all that is there
     stage report

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib.util
 import json
 import random
 import re
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -20,7 +17,7 @@ WORDS = ["red", "blue", "old", "young", "small", "big", "dog", "cat", "man", "ru
 SMALL = [
     *("--vocab", "60", "--tokens", "400", "--layers", "1", "--width", "16", "--ffn", "32", "--heads", "2"),
     *("--warmup", "4", "--updates", "10", "--finetune-updates", "10", "--valid-every", "5", "--weak-epochs", "1"),
-    *("--weak-width", "16", "--beam", "2", "--max-iter", "2", "--gpus", "0", "--threads", "1"),
+    *("--weak-width", "16", "--beam", "2", "--max-iter", "2", "--gpus", "0", "--threads", "1", "--gammas", "0"),
 ]
 SYSTEMS = ["autoregressive", "scratch", "zero_shot", "finetuned", "translator", "translator_delete"]
 SYSTEMS += ["translator_both", "finetuned_delete", "finetuned_both"]
@@ -45,17 +42,11 @@ def readme_command(number: int, text: Path, out: Path, *more: str) -> list[str]:
     return [*words, *SMALL, *more]
 
 
-def module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"post_editing_{name}", EXAMPLE / f"{name}.py")
-    assert spec and spec.loader
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
-
-
-@pytest.mark.parametrize("name", ["texts", "report", "shape", "hter"])
+@pytest.mark.parametrize("name", ["texts", "report", "shape", "best"])
 def test_examples(name: str) -> None:
-    assert not doctest.testmod(module(name)).failed
+    """In a process of its own: other examples have files of the same names."""
+    printed = succeed(sys.executable, "-m", "doctest", "-v", EXAMPLE / f"{name}.py").out
+    assert re.search(r"[1-9]\d* passed and 0 failed", printed)
 
 
 def test_every_system_is_trained_and_scored(tmp_path: Path) -> None:

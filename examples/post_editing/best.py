@@ -1,0 +1,41 @@
+"""Which decoding of the validation set has the highest BLEU? Prints the name of its file, less the ending.
+
+python best.py OUT/gamma_scratch/0.out OUT/gamma_scratch/1.out --reference OUT/drafts/valid.de
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from report import ReportError, hypotheses, read_lines, scores
+
+
+def best(bleu: dict[str, float]) -> str:
+    """The first of equals.
+
+    >>> best({"0": 20.1, "1": 20.3, "2": 20.3})
+    '1'
+    """
+    return max(bleu, key=bleu.__getitem__)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("logs", nargs="+", type=Path)
+    parser.add_argument("--reference", type=Path, required=True, help="the targets")
+    args = parser.parse_args()
+    try:
+        references = read_lines(args.reference)
+        bleu = {log.stem: scores(hypotheses(log, references), references)["BLEU"] for log in args.logs}
+    except (ReportError, OSError) as error:
+        sys.stderr.write(f"best.py: error: {error}\n")
+        return 2
+    sys.stderr.write("".join(f"{name}: {value} BLEU\n" for name, value in bleu.items()))
+    sys.stdout.write(f"{best(bleu)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
