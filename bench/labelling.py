@@ -33,8 +33,8 @@ LABELS = {"classification": 2, "multilabel": 28, "tagging": 17}
 
 @dataclass(frozen=True)
 class Plan:
-    texts: int = 512
-    repetitions: int = 5
+    texts: int = 256
+    repetitions: int = 3
     words: int = 8000
     dim: int = 256
     ffn_dim: int = 512

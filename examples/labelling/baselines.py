@@ -65,7 +65,7 @@ def features(rows: dict[str, list[Row]], kind: str) -> dict[str, Any]:
         }
         vectors = DictVectorizer()
         vectors.fit(words["train"])
-        return {part: vectors.transform(found) for part, found in words.items()}
+        return {part: with_short_indices(vectors.transform(found)) for part, found in words.items()}
     views = [lambda row: " ".join(row.texts)]
     if len(rows["train"][0].texts) > 1:
         views.append(lambda row: common_words(row.texts))
@@ -75,7 +75,13 @@ def features(rows: dict[str, list[Row]], kind: str) -> dict[str, Any]:
         bag.fit([view(row) for row in rows["train"]])
         for part, found in rows.items():
             parts[part].append(bag.transform([view(row) for row in found]))
-    return {part: hstack(matrices).tocsr() for part, matrices in parts.items()}
+    return {part: with_short_indices(hstack(matrices).tocsr()) for part, matrices in parts.items()}
+
+
+def with_short_indices(matrix: Any) -> Any:
+    """scikit-learn's linear models take no others."""
+    matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+    return matrix
 
 
 def truth(rows: list[Row], kind: str, ids: dict[str, int]) -> Any:

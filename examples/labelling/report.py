@@ -18,7 +18,7 @@ from examples.post_editing.report import NOT_RUN, machine, minutes
 SETS = {
     "sst2": ("SST-2, sentiment", ["accuracy", "f1"]),
     "mrpc": ("MRPC, paraphrases", ["f1", "accuracy"]),
-    "goemotions": ("GoEmotions, 28 emotions", ["micro_f1", "macro_f1", "rp_at_5", "ndcg_at_5"]),
+    "emotions": ("GoEmotions, 28 emotions", ["micro_f1", "macro_f1", "rp_at_5", "ndcg_at_5"]),
     "pos": ("UD English EWT, universal tags", ["tag_accuracy", "macro_f1"]),
 }
 
@@ -30,7 +30,7 @@ def systems(out: Path, name: str) -> dict[str, dict[str, Any] | None]:
         "linear, bag of words": baselines.get("linear"),
     }
     variants = {"EncT5": f"{name}"}
-    if name == "goemotions":
+    if name == "emotions":
         variants = {"EncT5, a latent a label": name, "EncT5, one latent": f"{name}_one"}
     for title, stage in variants.items():
         scored = read(out / f"test_{stage}" / "scores.json")

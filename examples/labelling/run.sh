@@ -3,13 +3,13 @@
 # the most frequent label and a linear model on words. `run.sh --help` lists the flags, README.md tells what comes out.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 source "$here/../stages.sh"
-synopsis="--data DIR --out DIR [--sets sst2,mrpc,goemotions,pos]"
+synopsis="--data DIR --out DIR [--sets sst2,mrpc,emotions,pos]"
 
 flags() {
     cat <<'END'
 data          -                          folder with cls-sst2, pair-mrpc, multilabel-goemotions and pos-ud-ewt
 out           -                          folder for everything that is made; run again with the same one to go on after a stop
-sets          sst2,mrpc,goemotions,pos   which of them
+sets          sst2,mrpc,emotions,pos   which of them
 lines         0                          the most lines of a file that are used (0: all)
 vocab         8000                       sentencepiece: number of pieces
 width         128                        model width
@@ -38,7 +38,7 @@ check_flags() {
     need_gpus
     local set
     for set in ${opt[sets]//,/ }; do
-        [[ -v folder_of[$set] ]] || die "--sets takes sst2, mrpc, goemotions and pos, with commas between, but not '$set'"
+        [[ -v folder_of[$set] ]] || die "--sets takes sst2, mrpc, emotions and pos, with commas between, but not '$set'"
         [[ ${opt[dry-run]} || -d ${opt[data]}/${folder_of[$set]} ]] ||
             die "--data: there is no folder ${opt[data]}/${folder_of[$set]}"
     done
@@ -47,16 +47,16 @@ check_flags() {
 
 # ---- the sets ----------------------------------------------------------------------------------------------------
 
-declare -A folder_of=([sst2]=cls-sst2 [mrpc]=pair-mrpc [goemotions]=multilabel-goemotions [pos]=pos-ud-ewt)
-declare -A test_of=([sst2]=valid [mrpc]=dev [goemotions]=dev [pos]=dev) # the published validation set is our test
-declare -A kind_of=([sst2]=classification [mrpc]=classification [goemotions]=multilabel [pos]=tagging)
-declare -A best_of=([sst2]=accuracy [mrpc]=f1 [goemotions]=micro_f1 [pos]=tag_accuracy)
+declare -A folder_of=([sst2]=cls-sst2 [mrpc]=pair-mrpc [emotions]=multilabel-goemotions [pos]=pos-ud-ewt)
+declare -A test_of=([sst2]=valid [mrpc]=dev [emotions]=dev [pos]=dev) # the published validation set is our test
+declare -A kind_of=([sst2]=classification [mrpc]=classification [emotions]=multilabel [pos]=tagging)
+declare -A best_of=([sst2]=accuracy [mrpc]=f1 [emotions]=micro_f1 [pos]=tag_accuracy)
 
 layout() { # SET: flags of prepare-labels
     echo --label-kind "${kind_of[$1]}"
     case $1 in
         mrpc) echo --text-columns 2 ;;
-        goemotions) echo --labels "${opt[data]}/${folder_of[$1]}/labels.txt" --numbered-labels ;;
+        emotions) echo --labels "${opt[data]}/${folder_of[$1]}/labels.txt" --numbered-labels ;;
     esac
 }
 
@@ -108,8 +108,8 @@ for set in "${!folder_of[@]}"; do
     eval "do_train_$set() { train $set train_$set; }; do_test_$set() { score test_$set train_$set; }"
     eval "do_baselines_$set() { baselines $set; }"
 done
-do_train_goemotions_one() { train goemotions train_goemotions_one --latents one; }
-do_test_goemotions_one() { score test_goemotions_one train_goemotions_one; }
+do_train_emotions_one() { train emotions train_emotions_one --latents one; }
+do_test_emotions_one() { score test_emotions_one train_emotions_one; }
 
 do_report() {
     logged python "$here/report.py" "$out"
@@ -122,8 +122,8 @@ run_stages() {
         stage "data_$set" "texts_$set"
         stage "train_$set" "data_$set"
         stage "test_$set" "train_$set"
-        [[ $set == goemotions ]] && stage train_goemotions_one data_goemotions
-        [[ $set == goemotions ]] && stage test_goemotions_one train_goemotions_one
+        [[ $set == emotions ]] && stage train_emotions_one data_emotions
+        [[ $set == emotions ]] && stage test_emotions_one train_emotions_one
         stage "baselines_$set" "texts_$set"
     done
     [[ ${opt[dry-run]} ]] || rm -rf "$out/report" # seconds of work: always made from all that is there

@@ -72,11 +72,11 @@ def test_run_lists_its_commands(tmp_path: Path) -> None:
     command = ["bash", EXAMPLE / "run.sh", "--data", "DATA", "--out", tmp_path, "--dry-run", "--gpus", "0"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    for stage in ("data_sst2", "train_mrpc", "train_goemotions_one", "test_pos", "baselines_pos", "report"):
+    for stage in ("data_sst2", "train_mrpc", "train_emotions_one", "test_pos", "baselines_pos", "report"):
         assert f"# {stage}\n" in done.stdout
     assert done.stdout.count("fairseq-train") == 5
     done = subprocess.run([*command, "--sets", "x"], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and "--sets takes sst2, mrpc, goemotions and pos" in done.stderr
+    assert done.returncode == 2 and "--sets takes sst2, mrpc, emotions and pos" in done.stderr
 
 
 @pytest.mark.parametrize("recipe", ["glue", "eurlex57k", "udpos", "paper"])
