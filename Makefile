@@ -29,7 +29,7 @@ $(STAMP): setup.py constraints.txt scripts/setup.sh scripts/needs.py
 	@touch "$@"
 
 test: setup  ## all tests that need no GPU; TESTS=tests/unit chooses some
-	$(RUN) python -m pytest $(TESTS) -m "not gpu" -n $(JOBS) --dist loadfile
+	$(RUN) python -m pytest $(TESTS) -m "not gpu" -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 lint: setup  ## ruff and mypy
 	$(RUN) ruff check .
