@@ -41,6 +41,18 @@ E-2_1\t▁Copy ▁MH - ▁state ▁to ▁in ▁as ▁possible .
 E-2_2\t▁Copy ▁MH - <plh> ▁state ▁to <plh> ▁in <plh> ▁as ▁possible .
 E-2_3\t▁Copy ▁MH - specific ▁state ▁to ▁message ▁in ▁validation ▁as ▁possible .
 """
+README = """\
+S-84\tRetufn true if ohe objetc is a code object.
+T-84\tReturn true if the object is a code object.
+H-84\t-0.040742482990026474\t▁Return ▁true ▁if ▁the ▁object ▁is ▁a ▁code ▁object .
+D-84\t-0.040742482990026474\tReturn true if the object is a code object.
+P-84\t-0.1769 0.0000 0.0000 -0.1963 -0.1157 0.0000 0.0000 0.0000 0.0000 0.0000 0.0000
+I-84\t0
+E-84_0\t▁Retufn ▁true ▁if ▁ohe ▁objetc ▁is ▁a ▁code ▁object .
+E-84_1\t▁true ▁if ▁is ▁a ▁code ▁object .
+E-84_2\t<plh> ▁true ▁if <plh> <plh> ▁is ▁a ▁code ▁object .
+E-84_3\t▁Return ▁true ▁if ▁the ▁object ▁is ▁a ▁code ▁object .
+"""
 # batch by batch, so in no order: from nothing in two iterations; a draft that is kept; two candidates, one in circles
 LOG = """\
 2026-01-01 00:00:00 | INFO | fairseq_cli.generate | loading model(s) from levt.pt
@@ -515,8 +527,8 @@ def test_right_to_left_scripts_and_joiners_survive() -> None:
 
 
 def test_the_readme_shows_what_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "decode.log").write_text(DEMO, encoding="utf-8")
-    printed = traced(capsys, tmp_path / "decode.log", "--select", 2, "--remove-bpe", "sentencepiece")
+    (tmp_path / "decode.log").write_text(README, encoding="utf-8")
+    printed = traced(capsys, tmp_path / "decode.log", "--select", 84, "--remove-bpe", "sentencepiece")
     assert f"```\n{printed}```\n" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
