@@ -47,9 +47,9 @@ def test_learns_to_copy_and_to_leave_out(copies: Path, tmp_path: Path) -> None:
     flags = ["--arch", "gated_trans_tiny", "--share-all-embeddings", "--dropout", 0, *ADAM, "--clip-norm", 1]
     flags += ["--encoder-normalize-before", "--decoder-normalize-before", "--no-epoch-checkpoints", "--patience", 3]
     flags += ["--gate-mix", "probability", "--copy-from", "source", "--gates", "mask,copy,generate"]
-    flags += ["--lr-scheduler", "polynomial_decay", "--total-num-update", 120, "--warmup-updates", 10]
+    flags += ["--lr-scheduler", "polynomial_decay", "--total-num-update", 300, "--warmup-updates", 10]
     succeed(*train(copies, tmp_path, *flags, "--max-update", 20, "--disable-validation"))
-    log = succeed(*train(copies, tmp_path, *flags, "--max-update", 120, "--validate-interval", 10))
+    log = succeed(*train(copies, tmp_path, *flags, "--max-update", 300, "--validate-interval", 10))
     assert "Loaded checkpoint" in log.both
     command = ["fairseq-generate", copies, *COMMON, "--path", tmp_path / "checkpoint_last.pt", "--beam", 3]
     found = succeed(*command, "--gen-subset", "test", "--batch-size", 7, "--required-batch-size-multiple", 1).out
