@@ -71,9 +71,17 @@ def test_drafts_that_are_there_are_taken(tmp_path: Path) -> None:
     text = write_text(tmp_path / "text", "src", "pe", "mt")
     for split in ("train", "valid"):
         assert (text / f"{split}.mt").is_file()
-    command = readme_command(1, text, tmp_path / "run", "--dry-run")
+    command = readme_command(2, text, tmp_path / "run", "--dry-run")
     printed = succeed(*command).out
     assert "# triples\n" in printed and "# weak" not in printed and " -d mt " in printed and "--halve" not in printed
+
+
+def test_a_translator_that_is_there_is_taken(tmp_path: Path) -> None:
+    command = readme_command(1, write_text(tmp_path / "text", "en", "de"), tmp_path / "run", "--dry-run")
+    printed = succeed(*command).out
+    assert "# finetuned\n" in printed and "# test_teacher\n" in printed and "# translator\n" not in printed
+    assert "--finetune-from-model runs/multi30k/levt/checkpoint_best.pt" in printed
+    assert "--sentencepiece-model runs/multi30k/pieces/pieces.en-de.model" in printed
 
 
 def refused(*command: object) -> Result:
