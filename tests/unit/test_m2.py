@@ -89,9 +89,7 @@ def test_the_annotator_who_is_best_for_the_score_so_far() -> None:
     assert (after.details["correct"], after.details["proposed"], after.details["gold"]) == (2, 8, 7)
 
 
-@pytest.mark.skipif(
-    not OFFICIAL.is_dir(), reason="M2_SCORER_EXAMPLE is not the official example"
-)
+@pytest.mark.skipif(not OFFICIAL.is_dir(), reason="M2_SCORER_EXAMPLE is not the official example")
 @pytest.mark.parametrize(
     ("system", "precision", "recall", "score"), [("system", 0.8, 0.8, 0.8), ("system2", 0.75, 0.6, 0.7143)]
 )
