@@ -101,6 +101,12 @@ count_gpus() { # torch is only asked where there is a driver: importing it takes
     fi
 }
 
+choose_device() { # sets gpus; device, flags of fairseq's commands; with_threads, what goes before them
+    gpus=$(count_gpus)
+    device=(--cpu) with_threads=(env "OMP_NUM_THREADS=${opt[threads]}")
+    if ((gpus)); then device=() with_threads=(); fi
+}
+
 # ---- running commands --------------------------------------------------------------------------------------------
 
 attended() { # OUT ERR COMMAND...: what stops this shell stops the command too, and at once
@@ -183,6 +189,11 @@ stage() { # NAME STAGE...: run do_NAME in a folder of its own, once; it reads fr
     printf '%s\n# made %s\n' "$wanted" "$(date +%s.%N)" >"$folder/.done.part"
     mv "$folder/.done.part" "$folder/.done"
     echo "done in $((SECONDS - started)) s"
+}
+
+stage_anew() { # NAME STAGE...: seconds of work, so always done with all that is there
+    [[ ${opt[dry-run]} ]] || rm -rf "${out:?}/$1"
+    stage "$@"
 }
 
 at_exit() {

@@ -287,8 +287,7 @@ run_stages() {
             done
         done
     done
-    [[ ${opt[dry-run]} ]] || rm -rf "$out/report" # seconds of work: always made from all that is there
-    stage report
+    stage_anew report
 }
 
 prepare() {
@@ -297,19 +296,7 @@ prepare() {
     [[ $noises ]] || noises=$([[ ${opt[text]} ]] && echo as-is || echo random,keyboard,swap,delete)
     speller=""
     [[ ${opt[dry-run]} ]] || speller=$(python -c 'import symspellpy; print("yes")' 2>/dev/null) || true
-    gpus=$(count_gpus)
-    device=(--cpu) with_threads=(env "OMP_NUM_THREADS=${opt[threads]}")
-    if ((gpus)); then device=() with_threads=(); fi
-}
-
-main() {
-    read_flags "$@"
-    check_flags
-    prepare
-    trap at_exit EXIT
-    trap 'exit 143' TERM INT HUP
-    run_stages
-    [[ ${opt[dry-run]} ]] || cat "$out/report.md"
+    choose_device
 }
 
 main "$@"; exit # on one line: bash reads on after a command, and this file may have changed by then

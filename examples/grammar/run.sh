@@ -208,31 +208,17 @@ run_stages() {
     stage sweep "$last"
     stage test "$last" sweep
     [[ ! ${opt[test-m2]} ]] || stage test_m2 "$last" sweep
-    [[ ${opt[dry-run]} ]] || rm -rf "$out/report" # seconds of work: always made from all that is there
-    stage report
+    stage_anew report
 }
 
 texts_of_tune_data() { cat ${opt[tune]}; }
 texts_of_test_m2() { cat "${opt[test-m2]}"; }
 
 prepare() {
-    local gpus
     out=${opt[out]%/} table=${opt[confusions]:-$here/confusions.tsv}
     model=$out/train/average.pt valid=$out/data/data
     [[ ! ${opt[tune]} ]] || model=$out/tune/average.pt valid=$out/tune_data/data
-    gpus=$(count_gpus)
-    device=(--cpu) with_threads=(env "OMP_NUM_THREADS=${opt[threads]}")
-    if ((gpus)); then device=() with_threads=(); fi
-}
-
-main() {
-    read_flags "$@"
-    check_flags
-    prepare
-    trap at_exit EXIT
-    trap 'exit 143' TERM INT HUP
-    run_stages
-    [[ ${opt[dry-run]} ]] || cat "$out/report.md"
+    choose_device
 }
 
 main "$@"; exit # on one line: bash reads on after a command, and this file may have changed by then

@@ -126,25 +126,12 @@ run_stages() {
         [[ $set == emotions ]] && stage test_emotions_one train_emotions_one
         stage "baselines_$set" "texts_$set"
     done
-    [[ ${opt[dry-run]} ]] || rm -rf "$out/report" # seconds of work: always made from all that is there
-    stage report
+    stage_anew report
 }
 
 prepare() {
     out=${opt[out]%/}
-    gpus=$(count_gpus)
-    device=(--cpu) with_threads=(env "OMP_NUM_THREADS=${opt[threads]}")
-    if ((gpus)); then device=() with_threads=(); fi
-}
-
-main() {
-    read_flags "$@"
-    check_flags
-    prepare
-    trap at_exit EXIT
-    trap 'exit 143' TERM INT HUP
-    run_stages
-    [[ ${opt[dry-run]} ]] || cat "$out/report.md"
+    choose_device
 }
 
 main "$@"; exit # on one line: bash reads on after a command, and this file may have changed by then

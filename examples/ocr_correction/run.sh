@@ -187,26 +187,12 @@ run_stages() {
             stage "fold${fold}_${system}_test" "fold${fold}_$system"
         done
     done
-    [[ ${opt[dry-run]} ]] || rm -rf "$out/report" # seconds of work: always made from all that is there
-    stage report
+    stage_anew report
 }
 
 prepare() {
-    local gpus
     out=${opt[out]%/} chosen=${opt[only]:-$(systems | xargs)}
-    gpus=$(count_gpus)
-    device=(--cpu) with_threads=(env "OMP_NUM_THREADS=${opt[threads]}")
-    if ((gpus)); then device=() with_threads=(); fi
-}
-
-main() {
-    read_flags "$@"
-    check_flags
-    prepare
-    trap at_exit EXIT
-    trap 'exit 143' TERM INT HUP
-    run_stages
-    [[ ${opt[dry-run]} ]] || cat "$out/report.md"
+    choose_device
 }
 
 main "$@"; exit # on one line: bash reads on after a command, and this file may have changed by then

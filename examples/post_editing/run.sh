@@ -276,8 +276,7 @@ run_stages() {
         stage "test_${name}_both" "gamma_$name"
     done
     [[ -z $ready ]] || stage test_teacher triples
-    [[ ${opt[dry-run]} ]] || rm -rf "$out/report" # seconds of work: always made from all that is there
-    stage report
+    stage_anew report
 }
 
 prepare() {
@@ -285,9 +284,7 @@ prepare() {
     ready=${opt[translation]%/}
     translator=${ready:+$ready/levt}
     translator=${translator:-$out/translator}/checkpoint_best.pt
-    gpus=$(count_gpus)
-    device=(--cpu) with_threads=(env "OMP_NUM_THREADS=${opt[threads]}")
-    if ((gpus)); then device=() with_threads=(); fi
+    choose_device
 }
 
 main "$@"; exit # on one line: bash reads on after a command, and this file may have changed by then

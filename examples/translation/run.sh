@@ -236,15 +236,12 @@ run_stages() {
     stage test_beam average
     stage test_levt levt
     [[ -z ${opt[also-oracle]} ]] || stage test_levt_oracle levt_oracle
-    [[ ${opt[dry-run]} ]] || rm -rf "$out/report" # seconds of work: always made from all that is there
-    stage report
+    stage_anew report
 }
 
 prepare() {
     source=${opt[source]} target=${opt[target]} out=${opt[out]%/}
-    gpus=$(count_gpus)
-    device=(--cpu) with_threads=(env "OMP_NUM_THREADS=${opt[threads]}")
-    ((gpus)) && device=() with_threads=()
+    choose_device
     local name batch
     for name in tokens levt-tokens; do
         batch=$((opt[$name] * (gpus ? gpus : 1)))
