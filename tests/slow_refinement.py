@@ -21,6 +21,7 @@ class Word(NamedTuple):
     token: int
     score: float
     asked: int = 0
+    place: int = 0  # in the draft, from 1; 0 = not of the draft
 
 
 @dataclass
@@ -61,6 +62,8 @@ def slow_deletion(y: list[Word], chances: Tensor, options: RefinementOptions) ->
     for word, (keep, delete) in zip(y, chances.tolist(), strict=True):
         if word.asked & PREFER:
             delete *= math.exp(-options.soft_protection)
+        if word.place:
+            delete *= math.exp(-options.keep_bias)
         goes = (delete > keep or word.asked & DELETE) and not word.asked & KEEP
         if word.token in (BOS, EOS) or not goes:
             left.append(word)
@@ -79,6 +82,14 @@ def slow_heed(scores: Tensor, asked: list[int], soft_protection: float) -> Tenso
             scores[i, 0], scores[i, 1:] = 0.0, -math.inf
         if left & INSERT:
             scores[i, 0] = -math.inf
+    return scores
+
+
+def slow_keep(scores: Tensor, y: list[Word], keep_bias: float) -> Tensor:
+    scores = scores.clone()
+    for i, (left, right) in enumerate(itertools.pairwise(y)):
+        if left.place and left.place + 1 == right.place:
+            scores[i, 1:] -= keep_bias
     return scores
 
 
@@ -116,7 +127,9 @@ def slow_refine(
     draft = draft or [BOS, EOS]
     plh, table = models[0].placeholder, min(model.max_positions()[1] for model in models)
     limit = max(int(len(source) * options.max_ratio), options.max_ratio_floor, options.min_length + 2)
-    y = [Word(*word) for word in zip(draft, [0.0] * len(draft), asked or [0] * len(draft), strict=True)]
+    places = range(1, len(draft) + 1) if len(draft) > 2 else [0, 0]
+    asked = asked or [0] * len(draft)
+    y = [Word(token, 0.0, each, place) for token, each, place in zip(draft, asked, places, strict=True)]
     history = [tokens_of(y)]
     backup: list[Word] | None = None
     for step in range(options.max_iter + 1):
@@ -142,7 +155,8 @@ def slow_refine(
                 counts = gaps(left, target or [])
             else:
                 chances = probabilities(models, "placeholder", left, source)
-                scores = slow_heed(chances.log(), [word.asked for word in y], options.soft_protection)
+                scores = slow_keep(chances.log(), y, options.keep_bias)
+                scores = slow_heed(scores, [word.asked for word in y], options.soft_protection)
                 counts = slow_counts(scores, len(left), limit, options, table - len(left))
             y = y[:1] + [p for n, word in zip(counts, y[1:], strict=True) for p in [Word(plh, 0.0)] * n + [word]]
         opened = tokens_of(y)

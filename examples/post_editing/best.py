@@ -1,6 +1,6 @@
 """Which decoding of the validation set has the highest BLEU? Prints the name of its file, less the ending.
 
-python best.py OUT/gamma_scratch/0.out OUT/gamma_scratch/1.out --reference OUT/drafts/valid.de
+python best.py OUT/dials_scratch/0,0.out OUT/dials_scratch/1,0.out --reference OUT/drafts/valid.de
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from report import ReportError, hypotheses, read_lines, scores
 def best(bleu: dict[str, float]) -> str:
     """The first of equals.
 
-    >>> best({"0": 20.1, "1": 20.3, "2": 20.3})
-    '1'
+    >>> best({"0,0": 20.1, "1,0": 20.3, "2,0": 20.3})
+    '1,0'
     """
     return max(bleu, key=bleu.__getitem__)
 

@@ -88,8 +88,8 @@ def system(name: str, out: Path, references: list[str]) -> dict[str, Any] | None
     result: dict[str, Any] = {"scores": scores(hypotheses(log, references), references)}
     if steps := numbered(read_lines(log), "I"):
         result["iterations"] = round(sum(map(int, steps.values())) / len(steps), 2)
-        chosen = out / re.sub(r"^test_(.*?)(_delete|_both)?$", r"gamma_\1", name) / "best"
-        result["gamma"] = float(chosen.read_text(encoding="utf-8"))
+        chosen = out / re.sub(r"^test_(.*?)(_delete|_both)?$", r"dials_\1", name) / "best"
+        result["gamma"], result["keep_bias"] = map(float, chosen.read_text(encoding="utf-8").split(","))
     return result
 
 
@@ -102,14 +102,16 @@ def minutes(log: Path) -> float | None:
 
 def row(title: str, found: dict[str, Any] | None) -> str:
     if found is None:
-        return f"| {title} | {NOT_RUN} | | | |"
-    iterations = f"{found['iterations']:.2f} | {found['gamma']:g}" if "iterations" in found else " | "
-    return f"| {title} | {found['scores']['BLEU']:.2f} | {found['scores']['TER']:.2f} | {iterations} |"
+        return f"| {title} | {NOT_RUN} | | | | |"
+    cells = [f"{found['scores']['BLEU']:.2f}", f"{found['scores']['TER']:.2f}"]
+    if "iterations" in found:
+        cells += [f"{found['iterations']:.2f}", f"{found['gamma']:g}", f"{found['keep_bias']:g}"]
+    return f"| {' | '.join([title, *cells, *[''] * (5 - len(cells))])} |"
 
 
 def table(titles: dict[str, str], systems: dict[str, Any]) -> list[str]:
     titles = {name: title for name, title in titles.items() if name != "test_teacher" or systems[name]}
-    head = ["| | BLEU | TER | iterations | gamma |", "|---|---|---|---|---|"]
+    head = ["| | BLEU | TER | iterations | gamma | keep-bias |", "|---|---|---|---|---|---|"]
     return [*head, row("do nothing", systems["do_nothing"]), *(row(t, systems[name]) for name, t in titles.items())]
 
 

@@ -34,7 +34,8 @@ weak-epochs      10      the weak system: epochs
 weak-width       256     ... width of its one LSTM layer
 beam             4       beam of the autoregressive post-editor
 max-iter         9       the most iterations of an editor's decoding after the first
-gammas           0,1,2   what may be subtracted from the log-probability of inserting nothing (section 3.3): each LevT takes the best on valid
+gammas           0,1,2   what may be subtracted from the log-probability of inserting nothing (section 3.3)
+keep-biases      0,1,2   what a change of a draft may have to win by (--keep-bias): each LevT takes the best pair of these on valid
 seed             1       random seed
 gpus             auto    GPUs to use; 0 = CPU
 threads          2       CPU: threads of a training
@@ -201,9 +202,9 @@ do_test_teacher() { # the autoregressive translator that the LevT of --translati
         --max-len-a 1.2 --max-len-b 10
 }
 
-refine() { # FILE SYSTEM SPLIT GAMMA FLAGS...
-    local file=$1 system=$2 split=$3 gamma=$4 checkpoint drafts=(--draft-lang "$draft")
-    shift 4
+refine() { # FILE SYSTEM SPLIT GAMMA KEEP_BIAS FLAGS...
+    local file=$1 system=$2 split=$3 gamma=$4 checkpoint drafts=(--draft-lang "$draft" --keep-bias "$5")
+    shift 5
     checkpoint=$(best "$system")
     [[ $system != translator ]] || drafts=()
     [[ $system != translator && $system != zero_shot ]] || checkpoint=$translator
@@ -211,26 +212,29 @@ refine() { # FILE SYSTEM SPLIT GAMMA FLAGS...
         --iter-decode-max-iter "${opt[max-iter]}" --iter-decode-eos-penalty "$gamma" "$@"
 }
 
-choose_gamma() { # SYSTEM: the one of highest BLEU on valid
-    local gamma files=()
+choose_dials() { # SYSTEM: gamma and bias of highest BLEU on valid
+    local gamma bias biases=${opt[keep-biases]} files=()
+    [[ $1 != translator ]] || biases=0 # it has no draft to keep
     for gamma in ${opt[gammas]//,/ }; do
-        refine "$out/gamma_$1/$gamma.out" "$1" valid "$gamma"
-        files+=("$out/gamma_$1/$gamma.out")
+        for bias in ${biases//,/ }; do
+            refine "$out/dials_$1/$gamma,$bias.out" "$1" valid "$gamma" "$bias"
+            files+=("$out/dials_$1/$gamma,$bias.out")
+        done
     done
-    captured "$out/gamma_$1/best" python "$here/best.py" "${files[@]}" --reference "$(drafted)/valid.$target"
+    captured "$out/dials_$1/best" python "$here/best.py" "${files[@]}" --reference "$(drafted)/valid.$target"
 }
 
 refine_test() { # TEST SYSTEM FLAGS...
-    local gamma=GAMMA test=$1 system=$2
+    local dials=GAMMA,BIAS test=$1 system=$2
     shift 2
-    [[ ${opt[dry-run]} ]] || gamma=$(cat "$out/gamma_$system/best")
-    refine "$out/$test/test.out" "$system" test "$gamma" "$@"
+    [[ ${opt[dry-run]} ]] || dials=$(cat "$out/dials_$system/best")
+    refine "$out/$test/test.out" "$system" test "${dials%,*}" "${dials#*,}" "$@"
 }
 
-do_gamma_translator() { choose_gamma translator; }
-do_gamma_zero_shot() { choose_gamma zero_shot; }
-do_gamma_scratch() { choose_gamma scratch; }
-do_gamma_finetuned() { choose_gamma finetuned; }
+do_dials_translator() { choose_dials translator; }
+do_dials_zero_shot() { choose_dials zero_shot; }
+do_dials_scratch() { choose_dials scratch; }
+do_dials_finetuned() { choose_dials finetuned; }
 
 do_test_scratch() { refine_test test_scratch scratch; }
 do_test_zero_shot() { refine_test test_zero_shot zero_shot; }
@@ -265,15 +269,15 @@ run_stages() {
     if [[ $ready ]]; then made=triples; else stage translator triples; fi
     for name in autoregressive scratch; do stage "$name" triples; done
     stage finetuned "$made"
-    stage gamma_translator "$made"
-    stage gamma_zero_shot "$made"
-    stage gamma_scratch scratch
-    stage gamma_finetuned finetuned
+    stage dials_translator "$made"
+    stage dials_zero_shot "$made"
+    stage dials_scratch scratch
+    stage dials_finetuned finetuned
     stage test_autoregressive autoregressive
-    for name in scratch zero_shot finetuned translator; do stage "test_$name" "gamma_$name"; done
+    for name in scratch zero_shot finetuned translator; do stage "test_$name" "dials_$name"; done
     for name in translator finetuned; do
-        stage "test_${name}_delete" "gamma_$name"
-        stage "test_${name}_both" "gamma_$name"
+        stage "test_${name}_delete" "dials_$name"
+        stage "test_${name}_both" "dials_$name"
     done
     [[ -z $ready ]] || stage test_teacher triples
     stage_anew report

@@ -12,6 +12,7 @@ from lev_plugins.edits.actions import apply_deletions, apply_placeholders, apply
 from lev_plugins.edits.expert import Alignment, InsertionLabels, align, insertion_labels
 from lev_plugins.edits.following import distances_after, distances_before, expected
 from lev_plugins.edits.noise import random_deletions
+from lev_plugins.edits.origin import origin_of, unopened
 from lev_plugins.edits.words import BORROWED, known
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "expected",
     "insertion_labels",
     "known",
+    "origin_of",
     "random_deletions",
     "requests",
+    "unopened",
 ]

@@ -26,7 +26,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from lev_plugins.edits import align, apply_deletions, apply_placeholders, apply_tokens, deletable, known, requests
+from lev_plugins.edits import (
+    align,
+    apply_deletions,
+    apply_placeholders,
+    apply_tokens,
+    deletable,
+    known,
+    origin_of,
+    requests,
+    unopened,
+)
 from lev_plugins.errors import UserError, require
 from lev_plugins.generators.ensemble import Ensemble
 from lev_plugins.generators.oracle import ORACLES, missing_counts
@@ -45,6 +55,7 @@ class RefinementOptions:
     candidates: int = 1  # the greedy result and this many - 1 sampled ones
     temperature: float = 1.0  # of the sampled candidates
     soft_protection: float = 3.0  # log-odds by which a change of a softly protected span must win
+    keep_bias: float = 0.0  # log-odds by which any change of the draft must win
     oracle: str = "none"  # whose actions come from the reference, one of ORACLES
     retain_history: bool = False
 
@@ -59,6 +70,7 @@ class RefinementOptions:
         ]
         for name, value, least in rules:
             require(value >= least, f"{name} must be at least {least}, but is {value}")
+        require(math.isfinite(self.keep_bias), f"--keep-bias must be a finite number, but is {self.keep_bias}")
         require(self.temperature > 0, f"--temperature must be above 0, but is {self.temperature}")
         require(self.oracle in ORACLES, f"--oracle must be one of {', '.join(ORACLES)}, but is {self.oracle!r}")
 
@@ -73,15 +85,21 @@ class Canvas:
     limits: Tensor  # (B,) tokens from which on a sentence gets no placeholders
     sampled: Tensor  # (B,) True = a candidate drawn at random
     requests: Tensor | None = None  # (B, T) what a person asked of each token; None = nothing of any
+    origin: Tensor | None = None  # (B, T) where in the draft it stood; None = it does not matter
     target: Tensor | None = None  # (B, R) the reference, for an oracle
     states: list[list[Tensor]] = field(default_factory=list)  # per step so far, what each row looked like
 
-    def along(self) -> list[Tensor]:
+    def moving(self) -> list[str]:
         """What moves with the tokens."""
-        return [self.scores] if self.requests is None else [self.scores, self.requests]
+        return [name for name in ("scores", "requests", "origin") if getattr(self, name) is not None]
 
-    def move(self, tokens: Tensor, scores: Tensor, requests: Tensor | None = None) -> None:
-        self.tokens, self.scores, self.requests = tokens, scores, requests
+    def along(self) -> list[Tensor]:
+        return [getattr(self, name) for name in self.moving()]
+
+    def move(self, tokens: Tensor, *along: Tensor) -> None:
+        self.tokens = tokens
+        for name, value in zip(self.moving(), along, strict=True):
+            setattr(self, name, value)
 
     def select(self, keep: Tensor) -> Canvas:
         return Canvas(
@@ -91,6 +109,7 @@ class Canvas:
             self.limits[keep],
             self.sampled[keep],
             None if self.requests is None else self.requests[keep],
+            None if self.origin is None else self.origin[keep],
             None if self.target is None else self.target[keep],
             [row for row, kept in zip(self.states, keep.tolist(), strict=True) if kept] if self.states else [],
         )
@@ -191,6 +210,8 @@ class RefinementGenerator:
         canvas = Canvas(tokens, self.ensemble.zeros(tokens), rows, limits, rows % n > 0)
         if asked is not None and bool(asked.any()):
             canvas.requests = asked.repeat_interleave(n, 0)
+        if self.options.keep_bias:
+            canvas.origin = origin_of(tokens, self.bos, self.eos, self.pad)
         if target is not None:
             canvas.target = target.repeat_interleave(n, 0)
         if self.options.retain_history:
@@ -205,7 +226,7 @@ class RefinementGenerator:
         if bool(words.any()):  # else all are empty, and there is nothing to skip past
             if canvas.target is None:
                 passes = self.ensemble.states("deletion", self._known(canvas), memory)
-                deleted = self._unwanted(self.ensemble.deletion(passes), canvas.requests)
+                deleted = self._unwanted(self.ensemble.deletion(passes), canvas)
             else:
                 deleted = ~align(self._known(canvas), canvas.target, self.pad).kept
             if canvas.requests is not None:
@@ -220,10 +241,12 @@ class RefinementGenerator:
         self._remember(canvas)
         return passes
 
-    def _unwanted(self, scores: Tensor, asked: Tensor | None) -> Tensor:
+    def _unwanted(self, scores: Tensor, canvas: Canvas) -> Tensor:
         """Log-probabilities (B, T, 2) -> (B, T): the tokens that the policy deletes."""
-        if asked is not None:
-            scores[:, :, 1] -= self.options.soft_protection * requests.has(asked, requests.PREFER)
+        if canvas.requests is not None:
+            scores[:, :, 1] -= self.options.soft_protection * requests.has(canvas.requests, requests.PREFER)
+        if canvas.origin is not None:
+            scores[:, :, 1] -= self.options.keep_bias * canvas.origin.ne(0)
         return scores.argmax(-1).bool()
 
     def _known(self, canvas: Canvas) -> Tensor:
@@ -234,7 +257,8 @@ class RefinementGenerator:
         loops = ~canvas.sampled
         if before is None or not self.options.adaptive:
             return torch.zeros_like(loops)
-        for now, then, fill in zip([canvas.tokens, *canvas.along()], before, [self.pad, 0, 0], strict=False):
+        along = canvas.along()
+        for now, then, fill in zip([canvas.tokens, *along], before, [self.pad] + [0] * len(along), strict=True):
             loops = loops & same_rows(now, then, fill)
         return loops
 
@@ -266,6 +290,8 @@ class RefinementGenerator:
         scores = self.ensemble.placeholder_scores(self._known(canvas), memory, passes, rows)  # (b, T - 1, K + 1)
         if self.options.gamma > 0:
             scores[:, :, 0] -= self.options.gamma
+        if canvas.origin is not None:
+            scores[:, :, 1:] -= self.options.keep_bias * unopened(canvas.origin[rows])[:, :, None]
         if canvas.requests is not None:
             self._heed(scores, canvas.requests[rows])
         picked = self._pick(scores, canvas.sampled[rows])

@@ -68,6 +68,13 @@ class TextEditingConfig(ScoredConfig):
         default=3.0,
         metadata={"help": "decoding: log-odds by which a change of a softly protected span of the draft must win"},
     )
+    keep_bias: float = field(
+        default=0.0,
+        metadata={
+            "help": "decoding: log-odds by which a deletion from the draft, or an insertion between words that were "
+            "neighbours in it, must win (negative: edit more)"
+        },
+    )
     oracle: ChoiceEnum(ORACLES) = field(  # type: ignore[valid-type]
         default="none",
         metadata={"help": "decoding: which actions are taken from the reference (Figure 5 of the LevT paper)"},
@@ -229,6 +236,7 @@ class TextEditingTask(ScoredTask):
             candidates=candidates,
             temperature=option("temperature", 1.0),
             soft_protection=self.cfg.soft_protection,
+            keep_bias=self.cfg.keep_bias,
             oracle=str(self.cfg.oracle),
             retain_history=option("retain_iter_history", False),
         )

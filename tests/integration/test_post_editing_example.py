@@ -18,6 +18,7 @@ SMALL = [
     *("--vocab", "60", "--tokens", "400", "--layers", "1", "--width", "16", "--ffn", "32", "--heads", "2"),
     *("--warmup", "4", "--updates", "10", "--finetune-updates", "10", "--valid-every", "5", "--weak-epochs", "1"),
     *("--weak-width", "16", "--beam", "2", "--max-iter", "2", "--gpus", "0", "--threads", "1", "--gammas", "0"),
+    *("--keep-biases", "0,1"),
 ]
 SYSTEMS = ["autoregressive", "scratch", "zero_shot", "finetuned", "translator", "translator_delete"]
 SYSTEMS += ["translator_both", "finetuned_delete", "finetuned_both"]
@@ -67,11 +68,12 @@ def test_every_system_is_trained_and_scored(tmp_path: Path) -> None:
     assert "finetuned           already done" in succeed(*command, timeout=600).out
 
 
-def test_drafts_that_are_there_are_taken(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [2, 3])
+def test_drafts_that_are_there_are_taken(number: int, tmp_path: Path) -> None:
     text = write_text(tmp_path / "text", "src", "pe", "mt")
     for split in ("train", "valid"):
         assert (text / f"{split}.mt").is_file()
-    command = readme_command(2, text, tmp_path / "run", "--dry-run")
+    command = readme_command(number, text, tmp_path / "run", "--dry-run")
     printed = succeed(*command).out
     assert "# triples\n" in printed and "# weak" not in printed and " -d mt " in printed and "--halve" not in printed
 

@@ -166,6 +166,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "min-words": {"min_length": 12},
     "not-adaptive": {"adaptive": False, "max_iter": 3},
     "no-soft-protection": {"soft_protection": 0.0},
+    "keep": {"keep_bias": 1.0},
+    "dare": {"keep_bias": -1.0, "gamma": 1.0},
+    "oracle-delete-keep": {"oracle": "delete", "keep_bias": 1.0},
     "oracle-delete": {"oracle": "delete"},
     "oracle-both": {"oracle": "delete+placeholder"},
 }
@@ -227,6 +230,23 @@ def test_soft_spans_are_kept_the_more_the_softer_the_model_is_told() -> None:
     assert [r["tokens"].tolist() for r in decode(lively_model(seed=5), asked, soft_protection=0.0)] == [
         r["tokens"].tolist() for r in unmarked
     ]
+
+
+def test_a_draft_is_kept_the_more_the_higher_the_bias() -> None:
+    kept = []
+    for bias in (-2.0, 0.0, 2.0, 1000.0):
+        results = decode(lively_model(seed=5), None, keep_bias=bias)
+        kept.append(sum(result["tokens"].tolist() == row[1:] for result, row in zip(results, DRAFTS, strict=True)))
+    assert kept == sorted(kept) and kept[1] < kept[3] == len(DRAFTS)
+
+
+def test_a_bias_changes_nothing_where_there_is_no_draft() -> None:
+    def written(bias: float) -> list[list[int]]:
+        model, sample = lively_model(seed=5), {"net_input": {"src_tokens": rows_to_tensor(SOURCES)}}
+        generator = RefinementGenerator([model], toy_dictionary(), RefinementOptions(keep_bias=bias, max_iter=0))
+        return [best[0]["tokens"].tolist() for best in generator.generate([model], sample)]
+
+    assert written(1000.0) == written(0.0)
 
 
 def test_a_request_for_insertion_moves_to_what_is_left_of_it() -> None:
