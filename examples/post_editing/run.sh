@@ -35,7 +35,7 @@ weak-width       256     ... width of its one LSTM layer
 beam             4       beam of the autoregressive post-editor
 max-iter         9       the most iterations of an editor's decoding after the first
 gammas           0,1,2   what may be subtracted from the log-probability of inserting nothing (section 3.3)
-keep-biases      0,1,2   what a change of a draft may have to win by (--keep-bias): each LevT takes the best pair of these on valid
+keep-biases      0,1,2,4 what a change of a draft may have to win by (--keep-bias): each LevT takes the best pair of these on valid
 seed             1       random seed
 gpus             auto    GPUs to use; 0 = CPU
 threads          2       CPU: threads of a training
