@@ -235,7 +235,7 @@ def test_another_architecture_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["rollin_alpha", "rollin_beta", "max_ratio", "max_ratio_floor", "min_words", "soft_protection"]
+    "name", ["rollin_alpha", "rollin_beta", "max_ratio", "max_ratio_floor", "min_words", "soft_protection", "keep_bias"]
 )
 def test_flags_of_the_editor_are_refused(name: str) -> None:
     task = toy_task(draft_lang="mt", **{name: 1})
