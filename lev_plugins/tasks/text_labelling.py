@@ -6,7 +6,7 @@ from typing import Any, Optional
 
 from fairseq import utils
 from fairseq.data import Dictionary
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks import FairseqTask, register_task
 
 from lev_plugins.data.binarise import load_dictionary
@@ -15,10 +15,11 @@ from lev_plugins.data.labelled_folder import LABELS, WORDS, Info
 from lev_plugins.data.labelled_text import KINDS, Labels
 from lev_plugins.errors import require
 from lev_plugins.models.enct5 import EncT5, fill_sizes
+from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 
 
 @dataclass
-class TextLabellingConfig(FairseqDataclass):
+class TextLabellingConfig(PrecisionConfig):
     data: Optional[str] = field(default=None, metadata={"help": "folder made by lev-plugins prepare-labels"})
     label_kind: Optional[ChoiceEnum(KINDS)] = field(  # type: ignore[valid-type]
         default=None, metadata={"help": "what a label is; without it: what the folder was made for"}
@@ -30,7 +31,7 @@ class TextLabellingConfig(FairseqDataclass):
 
 
 @register_task("text_labelling", dataclass=TextLabellingConfig)
-class TextLabellingTask(FairseqTask):
+class TextLabellingTask(PrecisionTask, FairseqTask):
     """Examples are texts; a forward pass answers for all of a batch, however many labels or words there are."""
 
     cfg: TextLabellingConfig

@@ -11,6 +11,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from lev_plugins.errors import UserError
 from lev_plugins.scoring.validation import ValidationScores, parse_names
 from lev_plugins.tasks.pairs import PairTask
+from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 
 logger = logging.getLogger(__name__)
 
@@ -20,7 +21,7 @@ IN_JSON = {"eval_bleu_args": '{"beam": 5}', "eval_bleu_detok_args": '{"target_la
 
 
 @dataclass
-class ScoredConfig(TranslationConfig):
+class ScoredConfig(PrecisionConfig, TranslationConfig):
     eval_metrics: Optional[str] = field(
         default=None,
         metadata={
@@ -31,7 +32,7 @@ class ScoredConfig(TranslationConfig):
     )
 
 
-class ScoredTask(PairTask):
+class ScoredTask(PrecisionTask, PairTask):
     """Decodes a validation batch once for all scores."""
 
     cfg: ScoredConfig

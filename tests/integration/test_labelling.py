@@ -43,7 +43,7 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     words += ["--valid", folder / "valid.tsv", "--dest", folder / "data"]
     assert main([str(word) for word in words]) == 0
     pack = ["--pack", "--pack-length", 64] if kind in ("multilabel", "tagging") else []
-    done = train(folder, kind, *pack)
+    done = train(folder, kind, *pack, *(["--cpu-bf16"] if kind == "classification" else []))
     assert done.code == 0, done.both[-3000:]
     return kind, folder, done
 

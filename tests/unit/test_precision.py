@@ -1,0 +1,67 @@
+"""``--cpu-bf16``: the same training, up to the precision of bfloat16."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from lev_plugins.errors import UserError
+from lev_plugins.tasks import precision
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(1)
+        self.inner, self.outer = nn.Linear(64, 64), nn.Linear(64, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.outer(self.inner(x).relu())
+
+
+def loss_of(model: Model, sample: torch.Tensor) -> torch.Tensor:
+    return torch.log_softmax(model(sample).float(), -1)[:, 0].mean().neg()
+
+
+def test_products_are_in_bfloat16_and_gradients_in_32_bits() -> None:
+    model, seen = Model(), []
+    model.inner.register_forward_hook(lambda module, given, found: seen.append(found.dtype))
+    precision.in_bfloat16(loss_of)(model, torch.randn(5, 64)).backward()
+    assert seen == [torch.bfloat16]
+    assert {each.grad.dtype for each in model.parameters() if each.grad is not None} == {torch.float32}
+    assert not torch.is_autocast_enabled("cpu")
+
+
+def test_loss_and_gradient_are_those_of_32_bits_to_a_hundredth() -> None:
+    sample = torch.randn(5, 64)
+    found = []
+    for loss in (loss_of, precision.in_bfloat16(loss_of)):
+        model = Model()
+        value = loss(model, sample)
+        value.backward()
+        assert model.inner.weight.grad is not None
+        found.append((float(value), model.inner.weight.grad))
+    assert found[0][0] == pytest.approx(found[1][0], rel=1e-2)
+    difference = (found[0][1] - found[1][1]).norm() / found[0][1].norm()
+    assert 0 < difference < 2e-2
+
+
+def test_a_gpu_is_refused() -> None:
+    model = Model().to("meta")
+    with pytest.raises(UserError, match="--cpu-bf16 is for --cpu: on a GPU, leave it out"):
+        precision.in_bfloat16(loss_of)(model, torch.randn(5, 64))
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_processor_without_it_is_warned_of(fast: bool, monkeypatch: Any, caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
+        monkeypatch.setattr(torch.cpu, name, lambda: fast, raising=False)
+    precision.warn_of_slow_processor.cache_clear()
+    with caplog.at_level(logging.WARNING):
+        precision.warn_of_slow_processor()
+    precision.warn_of_slow_processor.cache_clear()
+    assert ("no bfloat16 products" in caplog.text) is not fast
