@@ -34,8 +34,8 @@ weak-epochs      10      the weak system: epochs
 weak-width       256     ... width of its one LSTM layer
 beam             4       beam of the autoregressive post-editor
 max-iter         9       the most iterations of an editor's decoding after the first
-gammas           0,1,2   what may be subtracted from the log-probability of inserting nothing (section 3.3)
-keep-biases      0,1,2,4 what a change of a draft may have to win by (--keep-bias): each LevT takes the best pair of these on valid
+gammas           0,1,2   what may be subtracted from the log-probability of inserting nothing (section 3.3): each LevT takes the best on valid
+keep-biases      -8,-6,-4,-2,-1,1,2,4 what a change of a draft may have to win by (--keep-bias), beside 0
 seed             1       random seed
 gpus             auto    GPUs to use; 0 = CPU
 threads          2       CPU: threads of a training
@@ -212,16 +212,25 @@ refine() { # FILE SYSTEM SPLIT GAMMA KEEP_BIAS FLAGS...
         --iter-decode-max-iter "${opt[max-iter]}" --iter-decode-eos-penalty "$gamma" "$@"
 }
 
-choose_dials() { # SYSTEM: gamma and bias of highest BLEU on valid
-    local gamma bias biases=${opt[keep-biases]} files=()
-    [[ $1 != translator ]] || biases=0 # it has no draft to keep
+choose_dials() { # SYSTEM: the gamma of highest BLEU on valid, then the bias that goes best with it
+    local gamma bias gammas=() biases=() dials=$out/dials_$1
     for gamma in ${opt[gammas]//,/ }; do
-        for bias in ${biases//,/ }; do
-            refine "$out/dials_$1/$gamma,$bias.out" "$1" valid "$gamma" "$bias"
-            files+=("$out/dials_$1/$gamma,$bias.out")
-        done
+        refine "$dials/$gamma,0.out" "$1" valid "$gamma" 0
+        gammas+=("$dials/$gamma,0.out")
     done
-    captured "$out/dials_$1/best" python "$here/best.py" "${files[@]}" --reference "$(drafted)/valid.$target"
+    best_of "$dials/gamma" "${gammas[@]}"
+    gamma=GAMMA
+    [[ ${opt[dry-run]} ]] || gamma=$(cut -d, -f1 "$dials/gamma")
+    biases=("$dials/$gamma,0.out")
+    [[ $1 == translator ]] || for bias in ${opt[keep-biases]//,/ }; do # the translator has no draft to keep
+        refine "$dials/$gamma,$bias.out" "$1" valid "$gamma" "$bias"
+        biases+=("$dials/$gamma,$bias.out")
+    done
+    best_of "$dials/best" "${biases[@]}"
+}
+
+best_of() { # FILE LOGS...
+    captured "$1" python "$here/best.py" "${@:2}" --reference "$(drafted)/valid.$target"
 }
 
 refine_test() { # TEST SYSTEM FLAGS...

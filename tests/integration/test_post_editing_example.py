@@ -18,7 +18,7 @@ SMALL = [
     *("--vocab", "60", "--tokens", "400", "--layers", "1", "--width", "16", "--ffn", "32", "--heads", "2"),
     *("--warmup", "4", "--updates", "10", "--finetune-updates", "10", "--valid-every", "5", "--weak-epochs", "1"),
     *("--weak-width", "16", "--beam", "2", "--max-iter", "2", "--gpus", "0", "--threads", "1", "--gammas", "0"),
-    *("--keep-biases", "0,1"),
+    *("--keep-biases", "-1,1"),
 ]
 SYSTEMS = ["autoregressive", "scratch", "zero_shot", "finetuned", "translator", "translator_delete"]
 SYSTEMS += ["translator_both", "finetuned_delete", "finetuned_both"]
