@@ -220,7 +220,7 @@ choose_dials() { # SYSTEM: the gamma of highest BLEU on valid, then the bias tha
     done
     best_of "$dials/gamma" "${gammas[@]}"
     gamma=GAMMA
-    [[ ${opt[dry-run]} ]] || gamma=$(cut -d, -f1 "$dials/gamma")
+    [[ $listing ]] || gamma=$(cut -d, -f1 "$dials/gamma")
     biases=("$dials/$gamma,0.out")
     [[ $1 == translator ]] || for bias in ${opt[keep-biases]//,/ }; do # the translator has no draft to keep
         refine "$dials/$gamma,$bias.out" "$1" valid "$gamma" "$bias"
