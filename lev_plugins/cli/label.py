@@ -41,6 +41,7 @@ def load(args: argparse.Namespace) -> Labeller:
 
 
 def run(args: argparse.Namespace) -> int:
+    from lev_plugins.errors import require
     from lev_plugins.generators.labeller import read_thresholds
 
     options: dict[str, Any] = {"scores": args.scores}
@@ -48,8 +49,11 @@ def run(args: argparse.Namespace) -> int:
         options["thresholds"] = read_thresholds(args.thresholds)
     labeller = load(args)
     separator = labeller.task.info.separator
-    names = [name.strip() for name in (args.labels_of_interest or "").split(separator) if name.strip()]
-    return write(answered(labeller, {**options, "labels_of_interest": names}))
+    if args.labels_of_interest is not None:
+        names = [name.strip() for name in args.labels_of_interest.split(separator)]
+        require(all(names), f"--labels-of-interest names an empty label: {args.labels_of_interest!r}")
+        options["labels_of_interest"] = names
+    return write(answered(labeller, options))
 
 
 def answered(labeller: Labeller, options: dict[str, Any]) -> Iterator[bytes]:

@@ -25,7 +25,7 @@ from lev_plugins.data.labelled_folder import (
     symbols_of_pretrained,
     write_part,
 )
-from lev_plugins.data.labelled_text import CONLLU_COLUMNS, KINDS, Labels, Row, read_rows
+from lev_plugins.data.labelled_text import CONLLU_COLUMNS, KINDS, Labels, Row, counted, read_rows
 from lev_plugins.data.pieces import add_bpe_arguments, bpe_options, learn_sentencepiece
 from lev_plugins.data.texts import read_lines
 from lev_plugins.errors import require
@@ -267,9 +267,11 @@ def report(args: argparse.Namespace, prepared: Prepared) -> str:
         longest = f"{facts.longest:,} ({facts.longest_where.rpartition(', ')[2]})"
         rows.append([part, f"{facts.examples:,}", f"{facts.tokens:,}", share, f"{facts.labels:,}", longest])
         if facts.cut:
-            remarks.append(f"{part}: {facts.cut:,} texts were cut off at {args.longest:,} tokens (--longer cut)")
+            remarks.append(f"{part}: cut off at {args.longest:,} tokens (--longer cut): {counted(facts.cut, 'text')}")
         if facts.split:
-            remarks.append(f"{part}: {facts.split:,} examples are the rest of a text over {args.longest:,} tokens")
+            remarks.append(
+                f"{part}: the rest of a text over {args.longest:,} tokens: {counted(facts.split, 'example')}"
+            )
     lines = [f"{args.dest}, in tokens, of which the end of a text is one:", *table(rows), *remarks, ""]
     lines += [f"{len(prepared.dictionary):,} pieces" + described(prepared.labels), ""]
     if args.train:

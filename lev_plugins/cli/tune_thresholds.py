@@ -12,8 +12,6 @@ from lev_plugins.cli.label import add_model_arguments, load
 NAME = "tune-thresholds"
 HELP = "find the threshold of each label that makes its F1 on the validation set largest, for lev-plugins label"
 
-DIGITS = 6
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
@@ -34,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     truth, scores = labeller.of_part(args.split)
     tuned = best_thresholds(truth, scores)
     before, after = multilabel(truth, scores, 1), multilabel(truth, scores, 1, tuned)
-    found = {name: round(threshold, DIGITS) for name, threshold in zip(labeller.names, tuned, strict=True)}
+    found = dict(zip(labeller.names, tuned, strict=True))
     with all_or_nothing(args.output) as file:
         file.write((json.dumps(found, ensure_ascii=False, indent=1) + "\n").encode("utf-8"))
     lines = [f"{args.output}: thresholds of {len(found):,} labels, tuned on {len(truth):,} texts of {args.split}"]

@@ -70,12 +70,23 @@ def parse(line: str, where: str, layout: Layout) -> Row:
 
 def columns_of(line: str, where: str, wanted: int, what: str) -> list[str]:
     columns = line.split("\t")
-    require(
-        len(columns) == wanted,
-        f"{where} has {len(columns)} columns, but there must be {wanted} with a TAB between, {what}: {line[:60]!r}"
-        + (" (--text-columns says how many of them are text)" if wanted != len(columns) else ""),
-    )
+    if len(columns) != wanted:
+        hint = "--text-columns says how many of them are text"
+        if len(columns) == CONLLU_WIDTH or line.startswith("# "):
+            hint = "CoNLL-U is read from files that are called *.conllu, for --label-kind tagging"
+        raise UserError(
+            f"{where} has {counted(len(columns), 'column')}, but there must be {wanted} with a TAB between, {what}: "
+            f"{line[:60]!r} ({hint})"
+        )
     return columns
+
+
+def counted(number: int, what: str) -> str:
+    """
+    >>> counted(1, "tag"), counted(2, "tag")
+    ('1 tag', '2 tags')
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def number_of(label: str, where: str) -> float:
@@ -90,7 +101,8 @@ def number_of(label: str, where: str) -> float:
 def tagged(words: list[str], tags: list[str], where: str) -> Row:
     require(len(words) > 0, f"{where} has no words to tag")
     require(
-        len(words) == len(tags), f"{where} has {len(words)} words, but {len(tags)} tags: there must be one for each"
+        len(words) == len(tags),
+        f"{where} has {counted(len(words), 'word')}, but {counted(len(tags), 'tag')}: there must be one for each",
     )
     return Row(where, words, tags)
 
@@ -111,7 +123,8 @@ def read_conllu(path: Path, column: int) -> Iterator[Row]:
         cells = line.split("\t")
         require(
             len(cells) == CONLLU_WIDTH,
-            f"{where} has {len(cells)} columns, but CoNLL-U has {CONLLU_WIDTH} with a TAB between: {line[:60]!r}",
+            f"{where} has {counted(len(cells), 'column')}, but CoNLL-U has {CONLLU_WIDTH} with a TAB between: "
+            f"{line[:60]!r}",
         )
         if not WORD_NUMBER.match(cells[0]):
             continue

@@ -42,6 +42,7 @@ class Labeller:
         self.task, self.cuda, self.batch_size = task, cuda, batch_size
         self.model = model.cuda().eval() if cuda else model.eval()
         self.kind, self.names = task.info.kind, [] if task.labels is None else task.labels.names
+        self.warned = False
         cutter = TextCutter.of(task.info, task.folder)
         self.encoder = Encoder(task.info, cutter, task.dictionary, task.labels)
 
@@ -129,7 +130,8 @@ class Labeller:
         assert self.task.labels is not None
         ids = tuple(self.task.labels.id_of(name, "--labels-of-interest") for name in names)
         require(len(set(ids)) == len(ids), "--labels-of-interest names a label twice")
-        if self.model.decoder.interaction and len(ids) < len(self.names):
+        if self.model.decoder.interaction and len(ids) < len(self.names) and not self.warned:
+            self.warned = True
             logger.warning(
                 "the scores are not those that these labels have among all labels: in this model labels look at each "
                 "other (it was trained without --no-label-interaction)"
@@ -156,9 +158,11 @@ class Labeller:
             every = {"all_scores": [by_name(self.names, row) for row in found]} if all_ else {}
             return {"words": text, "labels": tags, "scores": sure} | every
         names = [self.names[i] for i in asked] if asked else self.names
-        given = {name: score for name, score in by_name(names, found).items() if score >= limits.get(name, POSITIVE)}
-        given = dict(sorted(given.items(), key=lambda item: -item[1]))
-        return {"labels": list(given), "scores": list(given.values())} | self.all_scores(found, names, all_)
+        # by the score itself, not by what is printed of it: thresholds of rare labels lie close together
+        given = [i for i, name in enumerate(names) if float(found[i]) >= limits.get(name, POSITIVE)]
+        given.sort(key=lambda i: -float(found[i]))
+        answer = {"labels": [names[i] for i in given], "scores": [rounded(found[i]) for i in given]}
+        return answer | self.all_scores(found, names, all_)
 
     @staticmethod
     def all_scores(found: Any, names: list[str], wanted: bool) -> Answer:

@@ -283,9 +283,9 @@ def shape_of(cfg: Any) -> T5Shape:
 
 
 def interacts(cfg: Any, wanted: Wanted) -> bool:
-    """Whether latents see each other: not where all are the same, which is so in the first block of tagging."""
+    """Whether latents see each other: not where there is one, nor where all are the same (one block of tagging)."""
     if wanted.a_latent_each:
-        return not cfg.no_label_interaction
+        return not cfg.no_label_interaction and wanted.classes > 1
     return wanted.kind == "tagging" and cfg.decoder_layers > 1
 
 

@@ -135,4 +135,4 @@ def best_threshold(gold: Any, scores: Any) -> float:
     last_of_equals = np.append(ranked[1:] < ranked[:-1], True)
     best = int(np.where(last_of_equals, f1, -1.0).argmax())
     following = ranked[best + 1] if best + 1 < len(ranked) else 0.0
-    return float((ranked[best] + following) / 2)
+    return (float(ranked[best]) + float(following)) / 2  # of 32 bits, the middle could be one of the two

@@ -1,5 +1,6 @@
 """``--task text_labelling``: a class, a number, a set of labels or a tag a word, for a text."""
 
+import hashlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Optional
@@ -13,9 +14,17 @@ from lev_plugins.data.binarise import load_dictionary
 from lev_plugins.data.labelled import BinarisedExamples, LabelledDataset, Question
 from lev_plugins.data.labelled_folder import LABELS, WORDS, Info
 from lev_plugins.data.labelled_text import KINDS, Labels
-from lev_plugins.errors import require
+from lev_plugins.errors import UserError, require
 from lev_plugins.models.enct5 import EncT5, fill_sizes
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
+
+
+def digest(symbols: list[str]) -> str:
+    """
+    >>> digest(["a", "b"]) == digest(["b", "a"])
+    False
+    """
+    return hashlib.sha256("\n".join(symbols).encode("utf-8")).hexdigest()
 
 
 @dataclass
@@ -117,6 +126,27 @@ class TextLabellingTask(PrecisionTask, FairseqTask):
         assert isinstance(model, EncT5)
         self.question = replace(self.question, a_latent_each=model.wanted.a_latent_each)
         return model
+
+    def build_generator(self, *args: Any, **options: Any) -> Any:
+        raise UserError(
+            "--task text_labelling generates no text: lev-plugins label CHECKPOINT labels new text, and "
+            "fairseq-validate scores a labelled part of the data"
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint tells of its labels and pieces: their number alone does not say that they are the same."""
+        names = None if self.labels is None else self.labels.names
+        return {**super().state_dict(), "labels": names, "pieces": digest(self.dictionary.symbols)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        here = self.state_dict()
+        for what, file in (("labels", LABELS), ("pieces", WORDS)):
+            require(
+                state_dict.get(what, here[what]) == here[what],
+                f"the checkpoint was trained with other {what} than {self.folder / file} has, or in another order: use "
+                "the folder that it was trained with",
+            )
+        super().load_state_dict({name: value for name, value in state_dict.items() if name not in here})
 
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         name = getattr(cfg, "_name", None) or cfg.criterion

@@ -62,6 +62,24 @@ def test_states_are_those_of_t5(backbone: Path, tmp_path: Path) -> None:
         assert float(difference) < 1e-4
 
 
+def test_each_word_has_its_pieces_and_one_tag(backbone: Path, tmp_path: Path) -> None:
+    words = ["a", "café", "costs", "3", "€,", "isn't", "☃", "it?"]
+    (tmp_path / "train.tsv").write_text(f"{' '.join(words)}\tA B C D E F G H\nthe fox\tA B\n", encoding="utf-8")
+    data = tmp_path / "data"
+    command = ["prepare-labels", "--label-kind", "tagging", "--train", tmp_path / "train.tsv", "--dest", data]
+    assert main([str(word) for word in [*command, "--pretrained-tokenizer", backbone]]) == 0
+    task = TextLabellingTask.setup_task(TextLabellingConfig(data=str(data), pack=True))
+    task.load_dataset("train")
+    model = task.build_model(OmegaConf.structured(EncT5Config(_name="enct5", backbone=str(backbone)))).eval()
+    dataset = task.datasets["train"]
+    long, short = (dataset[i]["example"] for i in range(2))
+    assert len(long.spans) == len(words) and min(long.spans) >= 1
+    assert [sum(each.spans) + 1 for each in (long, short)] == [len(each.tokens) for each in (long, short)]
+    batch = dataset.collater([dataset[i] for i in range(2)])
+    assert batch["net_input"]["src_tokens"].size(0) == 1
+    assert model(**batch["net_input"]).logits.shape == (len(words) + 2, 8)
+
+
 def test_the_rest_is_new(backbone: Path, tmp_path: Path) -> None:
     _, model = build(backbone, tmp_path)
     theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(backbone).state_dict()

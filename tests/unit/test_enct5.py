@@ -10,11 +10,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from lev_plugins.cli.main import main
 from lev_plugins.data import labelled
 from lev_plugins.data.labelled_text import KINDS
 from lev_plugins.layers import t5
 from lev_plugins.models import enct5
 from lev_plugins.models.enct5 import EncT5, EncT5Config, fill_sizes
+from lev_plugins.tasks import text_labelling
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 from tests.labelling import TINY, batch_of, folder_of, model_of, task_of
 
@@ -37,7 +39,7 @@ def in_order(found: Tensor, batch: dict[str, Any], kind: str) -> list[Tensor]:
     return [parts[i] for i in sorted(parts)]
 
 
-@pytest.mark.parametrize("module", [labelled, t5, enct5])
+@pytest.mark.parametrize("module", [labelled, t5, enct5, text_labelling])
 def test_docstrings(module: object) -> None:
     found = doctest.testmod(module)  # type: ignore[arg-type]
     assert found.attempted and not found.failed
@@ -235,6 +237,35 @@ def test_a_checkpoint_of_other_labels_is_refused(folders: dict[str, Path]) -> No
     state["head.bias"] = torch.zeros(1, 5)
     with pytest.raises(ValueError, match=r"other labels \(head.bias is \(1, 5\)\) than the data has \(\(1, 2\)\)"):
         model.load_state_dict(state)
+
+
+def test_a_checkpoint_knows_its_labels_by_name(folders: dict[str, Path]) -> None:
+    task = task_of(folders["classification"])
+    state = task.state_dict()
+    task.load_state_dict(state)
+    task.load_state_dict({})  # of an older version
+    with pytest.raises(ValueError, match=r"trained with other labels than .*labels.txt has, or in another order"):
+        task.load_state_dict({**state, "labels": state["labels"][::-1]})
+    with pytest.raises(ValueError, match=r"trained with other pieces than .*dict.txt has, or in another order"):
+        task_of(folders["regression"]).load_state_dict({"pieces": "0"})
+    assert task_of(folders["regression"]).state_dict()["labels"] is None
+
+
+def test_text_is_not_generated(folders: dict[str, Path]) -> None:
+    with pytest.raises(ValueError, match="--task text_labelling generates no text: lev-plugins label CHECKPOINT"):
+        task_of(folders["tagging"]).build_generator([], None)
+
+
+def test_a_single_label_has_nothing_to_interact_with(tmp_path: Path) -> None:
+    for split in ("train", "valid"):
+        (tmp_path / f"{split}.tsv").write_text("sun\thot\nsnow\t\n", "utf-8")
+    words = ["prepare-labels", "--label-kind", "multilabel", "--train", tmp_path / "train.tsv"]
+    words += ["--valid", tmp_path / "valid.tsv", "--dest", tmp_path / "data"]
+    assert main([str(word) for word in words]) == 0
+    task = task_of(tmp_path / "data")
+    model = model_of(task)
+    assert not model.decoder.interaction and model.decoder.layers[0].self_attn is None
+    assert answers(model, batch_of(task, number=2)).shape == (2, 1)
 
 
 def test_another_task_is_refused(folders: dict[str, Path]) -> None:

@@ -126,7 +126,7 @@ def test_a_long_tagged_text_is_divided_between_words(tmp_path: Path, capsys: pyt
     assert prepare(tmp_path, "tagging", ["a b c d e\tA B C D E"], "--longest", 3) == 0
     assert texts(tmp_path) == ["a b </s>", "c d </s>", "e </s>"]
     assert arrays(tmp_path)["ends"] == [2, 4, 5]
-    assert "train: 2 examples are the rest of a text over 3 tokens" in capsys.readouterr().out
+    assert "train: the rest of a text over 3 tokens: 2 examples" in capsys.readouterr().out
 
 
 def test_a_long_text_is_refused_or_cut_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,19 +136,21 @@ def test_a_long_text_is_refused_or_cut_when_asked(tmp_path: Path, capsys: pytest
     assert not (tmp_path / "data").exists()
     assert prepare(tmp_path, "classification", rows, "--longest", 4, "--longer", "cut") == 0
     assert texts(tmp_path)[1] == "a b c </s>"
-    assert "train: 1 texts were cut off at 4 tokens (--longer cut)" in capsys.readouterr().out
+    assert "train: cut off at 4 tokens (--longer cut): 1 text\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("kind", "rows", "reason"),
     [
-        ("classification", ["a\tx", "b"], "line 2 has 1 columns, but there must be 2 with a TAB between"),
+        ("classification", ["a\tx", "b"], "line 2 has 1 column, but there must be 2 with a TAB between"),
         ("classification", ["a\tx", "b\t "], "line 2 has no label: its last column is empty"),
         ("classification", ["a\tx", "b\tx"], "has a single label, 'x': there is nothing to choose from"),
         ("regression", ["a\t1", "b\thigh"], "line 2: the target of a regression must be a number, but is 'high'"),
         ("regression", ["a\t1", "b\tnan"], "line 2: the target of a regression must be a number, but is 'nan'"),
         ("multilabel", ["a\tx,,y"], "line 1: an empty label stands among 'x,,y'"),
-        ("tagging", ["a b\tX Y", "a b\tX"], "line 2 has 2 words, but 1 tags: there must be one for each"),
+        ("tagging", ["a b\tX Y", "a b\tX"], "line 2 has 2 words, but 1 tag: there must be one for each"),
+        ("tagging", ["a\tX", "1\ta\t_\tX" + "\t_" * 6], "CoNLL-U is read from files that are called *.conllu"),
+        ("tagging", ["# text = a"], "CoNLL-U is read from files that are called *.conllu"),
         ("tagging", ["\t"], "line 1 has no words to tag"),
     ],
 )

@@ -1,18 +1,30 @@
-"""Labelled text as T5 reads and writes it: OUT.src and OUT.tgt.
+"""Labelled text as T5 reads and writes it, and the scores of what T5 wrote.
 
-    python text_to_text.py train.tsv --label-kind tagging --output OUT
+    python text_to_text.py train.tsv --label-kind tagging --output OUT                        # OUT.src and OUT.tgt
+    python text_to_text.py valid.tsv --label-kind tagging --generated FILE --output OUT       # OUT.scores.json
 
 A set of labels is written with commas between; of words to be tagged each is followed by its number, and the tags too.
+FILE is what fairseq-generate printed. What is no label is wrong; a tag must come after the number of its word.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from lev_plugins.cli.score import read_generated
 from lev_plugins.data.labelled_text import KINDS, Layout, Row, read_rows
-from lev_plugins.errors import UserError
+from lev_plugins.errors import UserError, require
+from lev_plugins.scoring.labelling import classification, multilabel, regression
+
+STEP = 0.2  # T5 writes numbers in steps
+NO_NUMBER = -1.0  # what a text that is no number counts as, as in T5's own evaluation
 
 
 def numbered(words: list[str]) -> str:
@@ -29,10 +41,74 @@ def pair(row: Row, kind: str, template: str | None) -> tuple[str, str]:
     ('cat <0> eats <1>', '<0> NOUN <1> VERB')
     >>> pair(Row("", ["a", "b"], ["1"]), "classification", "x: {0} y: {1}")
     ('x: a y: b', '1')
+    >>> pair(Row("", ["a"], ["2.57"]), "regression", None)
+    ('a', '2.6')
     """
     if kind == "tagging":
         return numbered(row.texts), " ".join(f"<{number}> {tag}" for number, tag in enumerate(row.labels))
-    return template.format(*row.texts) if template else " ".join(row.texts), ", ".join(row.labels)
+    text = template.format(*row.texts) if template else " ".join(row.texts)
+    if kind == "regression":  # as T5 did with STS-B
+        return text, f"{round(float(row.labels[0]) / STEP) * STEP:.1f}"
+    return text, ", ".join(row.labels)
+
+
+# ---- what came back ----------------------------------------------------------------------------------------------
+
+
+def tags_of(text: str, words: int) -> list[str]:
+    """The tag of each word; "" where there is none.
+
+    >>> tags_of("<0> NOUN <2> VERB <9> X", words=3)
+    ['NOUN', '', 'VERB']
+    """
+    _, *rest = re.split(r"<(\d+)>", text)
+    found = {int(number): tag.strip() for number, tag in zip(rest[::2], rest[1::2], strict=True)}
+    return [found.get(i, "") for i in range(words)]
+
+
+def number_in(text: str) -> float:
+    """
+    >>> number_in("3.8"), number_in("three")
+    (3.8, -1.0)
+    """
+    try:
+        return float(text)
+    except ValueError:
+        return NO_NUMBER
+
+
+def score(rows: list[Row], said: list[str], kind: str) -> dict[str, float]:
+    """
+    >>> rows = [Row("", ["cat", "eats"], ["NOUN", "VERB"])]
+    >>> score(rows, ["<0> NOUN <2> VERB"], "tagging")
+    {'tag_accuracy': 50.0}
+    """
+    if kind == "regression":
+        return regression(
+            np.array([float(row.labels[0]) for row in rows]), np.array([number_in(text) for text in said])
+        )
+    if kind == "tagging":
+        found = [tags_of(text, len(row.labels)) for row, text in zip(rows, said, strict=True)]
+        right = [a == b for row, tags in zip(rows, found, strict=True) for a, b in zip(row.labels, tags, strict=True)]
+        return {"tag_accuracy": 100 * float(np.mean(right))}
+    names = sorted({label for row in rows for label in row.labels})
+    if kind == "classification":
+        ids = {name: i for i, name in enumerate(names)}
+        gold = np.array([ids[row.labels[0]] for row in rows])
+        answers = np.array([ids.get(text.strip(), len(names)) for text in said])
+        return classification(gold, answers, len(names), positive=len(names) - 1)
+    sets = [{label.strip() for label in text.split(",")} - {""} for text in said]
+    names = sorted({*names, *(label for labels in sets for label in labels)})  # labels that do not exist are wrong, too
+    truth = indicators([set(row.labels) for row in rows], names)
+    return {"micro_f1": multilabel(truth, indicators(sets, names), at=1)["micro_f1"]}
+
+
+def indicators(sets: list[set[str]], names: list[str]) -> Any:
+    """
+    >>> indicators([{"b"}, set()], ["a", "b"]).tolist()
+    [[0, 1], [0, 0]]
+    """
+    return np.array([[int(name in labels) for name in names] for labels in sets])
 
 
 def main() -> int:
@@ -41,17 +117,30 @@ def main() -> int:
     parser.add_argument("--label-kind", choices=KINDS, required=True)
     parser.add_argument("--text-columns", type=int, default=1)
     parser.add_argument("--template", help="as of lev-plugins prepare-labels")
+    parser.add_argument("--generated", type=Path, help="what fairseq-generate printed for this text: score it")
     parser.add_argument("--output", type=Path, required=True, help="prefix of the files to write")
     args = parser.parse_args()
     try:
-        rows = read_rows(args.text, Layout(args.label_kind, args.text_columns))
+        rows = list(read_rows(args.text, Layout(args.label_kind, args.text_columns)))
+        if args.generated is not None:
+            said = read_generated(args.generated)
+            require(
+                len(said) == len(rows),
+                f"{args.generated} has {len(said):,} answers, but {args.text} {len(rows):,} texts",
+            )
+            write(args.output, "scores.json", [json.dumps(score(rows, said, args.label_kind))])
+            return 0
         pairs = [pair(row, args.label_kind, args.template) for row in rows]
     except (UserError, OSError) as error:
         sys.stderr.write(f"text_to_text.py: error: {error}\n")
         return 2
     for suffix, lines in zip(("src", "tgt"), zip(*pairs, strict=True), strict=True):
-        Path(f"{args.output}.{suffix}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        write(args.output, suffix, lines)
     return 0
+
+
+def write(prefix: Path, suffix: str, lines: Any) -> None:
+    Path(f"{prefix}.{suffix}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

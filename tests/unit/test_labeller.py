@@ -1,0 +1,134 @@
+"""``Labeller`` with models that nothing was trained for: which scores, which labels, how many passes."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from lev_plugins.cli import label as command
+from lev_plugins.cli.main import main
+from lev_plugins.generators.labeller import Labeller
+from lev_plugins.scoring.labelling import best_thresholds
+from tests.labelling import folder_of, model_of, task_of
+
+LABELS = [f"feeling {number}" for number in range(28)]
+ASKED = ["feeling 20", "feeling 3", "feeling 11"]
+TEXTS = ["sun rain", "snow", "fog ice hail storm wind"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A set of 28 labels."""
+    here = tmp_path_factory.mktemp("sets")
+    (here / "labels.txt").write_text("".join(f"{name}\n" for name in LABELS), "utf-8")
+    rows = [f"{text}\t{i % 28},{i * 5 % 28}" for i, text in enumerate(TEXTS * 20)]
+    (here / "train.tsv").write_text("".join(f"{row}\n" for row in rows), "utf-8")
+    words = [
+        "prepare-labels",
+        "--label-kind",
+        "multilabel",
+        "--train",
+        here / "train.tsv",
+        "--valid",
+        here / "train.tsv",
+    ]
+    words += ["--labels", here / "labels.txt", "--numbered-labels", "--dest", here / "data", "--bpe", "characters"]
+    assert main([str(word) for word in words]) == 0
+    return here / "data"
+
+
+def labeller_of(folder: Path, batch_size: int = 32, **options: Any) -> Labeller:
+    task = task_of(folder)
+    return Labeller(task, model_of(task, **options), batch_size=batch_size)
+
+
+@pytest.mark.parametrize("options", [{"no_label_interaction": True}, {"latents": "one"}])
+def test_three_of_28_labels_score_as_among_all(
+    folder: Path, options: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    labeller = labeller_of(folder, **options)
+    every = labeller.label(TEXTS, scores=True)
+    some = labeller.label(TEXTS, ASKED, scores=True)
+    for one, other in zip(every, some, strict=True):
+        assert list(one["all_scores"]) == LABELS and list(other["all_scores"]) == ASKED
+        wanted = {name: one["all_scores"][name] for name in ASKED}
+        assert other["all_scores"] == pytest.approx(wanted, abs=1.1e-4)  # of numbers with four digits
+    assert "the scores are not those" not in caplog.text
+
+
+def test_else_it_is_said_and_only_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    labeller = labeller_of(folder)
+    every = labeller.label(TEXTS, scores=True)[0]["all_scores"]
+    for _ in range(2):
+        some = labeller.label(TEXTS, ASKED, scores=True)[0]["all_scores"]
+    assert max(abs(some[name] - every[name]) for name in ASKED) > 1e-3
+    assert caplog.text.count("the scores are not those that these labels have among all labels") == 1
+    labeller.warned = False
+    labeller.label(TEXTS, LABELS)  # all of them
+    assert caplog.text.count("the scores are not those") == 1
+
+
+def test_thresholds_are_of_scores_not_of_what_is_printed_of_them(folder: Path) -> None:
+    """Of a rare label the scores that are told apart may be the same in four digits."""
+    labeller = labeller_of(folder, no_label_interaction=True)
+    found = np.full((2, 28), 0.00012, dtype=np.float32)
+    found[1] += np.float32(0.00001)
+    gold = np.stack([np.zeros(28), np.ones(28)])
+    limits = dict(zip(LABELS, best_thresholds(gold, found), strict=True))
+    low, high = (labeller.answer(["x"], row, (), json.loads(json.dumps(limits)), False) for row in found)
+    assert low["labels"] == [] and sorted(high["labels"]) == sorted(LABELS)
+    assert set(high["scores"]) == {0.0001}
+    near = labeller.answer(["x"], np.full(28, 0.49999), (), {}, False)
+    assert near["labels"] == []
+
+
+def test_neighbours_of_32_bits_are_told_apart() -> None:
+    low = np.float32(0.1)
+    high = np.nextafter(low, np.float32(1))
+    (threshold,) = best_thresholds(np.array([[0], [1]]), np.array([[low], [high]]))
+    assert low < threshold <= high
+
+
+@pytest.mark.parametrize("kind", ["multilabel", "tagging"])
+def test_a_batch_is_one_pass_however_many_labels_or_words(tmp_path: Path, kind: str) -> None:
+    labeller = labeller_of(folder_of(tmp_path, kind), batch_size=2)
+    passes: list[int] = []
+    labeller.model.register_forward_hook(lambda *_: passes.append(1))
+    answers = labeller.label(["sun", "rain snow", "fog ice hail"], scores=True)
+    assert len(passes) == 2  # three texts, two at a time
+    assert len(answers) == 3
+
+
+def test_labels_of_interest_of_the_command_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    labeller = labeller_of(folder, no_label_interaction=True)
+    monkeypatch.setattr(command, "load", lambda args: labeller)
+
+    def run(asked: str) -> int:
+        args = SimpleNamespace(scores=True, thresholds=None, labels_of_interest=asked)
+        lines = io.BytesIO("".join(f"{text}\n" for text in TEXTS).encode())
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=lines))
+        return command.run(args)  # type: ignore[arg-type]
+
+    for asked in ("", "feeling 1,", " ,feeling 1"):
+        with pytest.raises(ValueError, match="--labels-of-interest names an empty label"):
+            run(asked)
+    with pytest.raises(ValueError, match="--labels-of-interest names a label twice"):
+        run("feeling 1,feeling 1")
+    assert run(", ".join(ASKED)) == 0
+    lines = capfdbinary.readouterr().out.splitlines()
+    assert [list(json.loads(line)["all_scores"]) for line in lines] == [ASKED] * 3
+
+
+def test_probabilities_do_not_depend_on_the_batch(folder: Path) -> None:
+    found = [labeller_of(folder, batch_size=size).of_part("valid")[1] for size in (1, 7)]
+    torch.testing.assert_close(torch.tensor(found[0]), torch.tensor(found[1]), atol=1e-5, rtol=1e-5)
