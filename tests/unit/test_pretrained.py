@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 from fairseq.data import Dictionary
+from fairseq.sequence_generator import SequenceGenerator
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
@@ -333,9 +334,15 @@ def test_every_weight_learns_and_16_bits_suffice(folders: dict[str, Path], name:
     idle = {n for n, p in model.named_parameters() if p.grad is None or not p.grad.any()}
     # attention over the source adds the same to all scores: the biases of its keys never matter
     assert {n for n in idle if not n.endswith(("k_proj.bias", "key.bias"))} == set()
-    half = model.to(torch.bfloat16)
+    half = model.eval().to(torch.bfloat16)
     found = half(*batch(half))[0]
     assert found.isfinite().all() and (found.float() - scores).abs().mean() < 0.1 * scores.std()
+    generator = SequenceGenerator([half], half.decoder.dictionary, beam_size=2, max_len_b=5)
+    words, lengths, _ = batch(half)
+    for hypotheses in generator.generate([half], {"net_input": {"src_tokens": words, "src_lengths": lengths}}):
+        assert len(hypotheses) == 2 and all(
+            hypothesis["positional_scores"].isfinite().all() for hypothesis in hypotheses
+        )
 
 
 def test_gates_use_the_mask_symbol_and_the_start_symbol_of_the_family(folders: dict[str, Path]) -> None:
