@@ -32,6 +32,7 @@ ffn              384     feed-forward width
 heads            4       attention heads
 dropout          0.1     dropout
 tokens           3000    tokens in a batch
+smoothing        0.1     label smoothing
 lr               0.002   peak learning rate
 warmup           200     updates until then
 schedule         falling  after that: falling to zero in a straight line, or fixed
@@ -215,8 +216,8 @@ train() { # KIND SYSTEM SEED
     read -ra more <<<"${opt[more]}" || true
     logged "${with_threads[@]}" fairseq-train "$out/data_$1/bin" --user-dir "$root/lev_plugins" --task text_correction \
         -s src -t tgt --gates "${gates_of[$2]}" --gate-mix "${opt[gate-mix]}" --copy-from "${opt[copy-from]}" \
-        "${flags[@]}" "${device[@]}" --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --report-accuracy \
-        --eval-bleu-args '{"beam": 1}' --lr "${opt[lr]}" --clip-norm 1 --weight-decay 0.001 \
+        "${flags[@]}" "${device[@]}" --criterion label_smoothed_cross_entropy --report-accuracy \
+        --label-smoothing "${opt[smoothing]}" --eval-bleu-args '{"beam": 1}' --lr "${opt[lr]}" --clip-norm 1 --weight-decay 0.001 \
         --max-tokens "${opt[tokens]}" --required-batch-size-multiple 1 --patience "${opt[patience]}" \
         --no-epoch-checkpoints --no-progress-bar --log-format simple --log-interval 50 --seed "$3" --save-dir "$out/train_$1_$2_$3" "${more[@]}"
 }

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from lev_plugins.data.pretrained import Tokenizer
 
 NAME = "import-pretrained"
+# on huggingface.co there are often the weights for other libraries as well
+FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "pytorch_model*.bin"]
 HELP = "turn a folder of a Hugging Face model (T5, mT5, ByT5, BART, BERT) into a dictionary, a tokenizer and weights"
 
 
@@ -79,7 +81,7 @@ def fetch(name: str) -> Path:
     from lev_plugins.errors import UserError
 
     try:
-        return Path(snapshot_download(name, ignore_patterns=["*.h5", "*.msgpack", "*.onnx", "*.ot"]))
+        return Path(snapshot_download(name, allow_patterns=FILES))
     except Exception as error:  # no network, no such model, a gated model: the hub has a class for each
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"--hub: {name} cannot be fetched from huggingface.co: {reason}") from error
@@ -96,6 +98,7 @@ def convert(source: Path, out: Path) -> str:
     dictionary.save(str(out / "dict.txt"))
     (out / "symbols.txt").write_text("".join(f"{symbol}\n" for symbol in symbols), encoding="utf-8")
     model, missing = library.read_model(library.class_of(config), source)
+    library.require_pretrained(model, missing, source)
     library.reorder_tables(model, rows)
     library.save(model, missing, dictionary, out)
     return library.family_of(config)
@@ -103,13 +106,20 @@ def convert(source: Path, out: Path) -> str:
 
 def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dict[str, int]]:
     """The tokenizer, written to ``out`` as well, and its ids of fairseq's <s> (if any), <pad>, </s>, <unk>."""
-    from lev_plugins.data.pretrained import BYTE_SPECIALS, SENTENCEPIECE, TOKENIZER, Bytes, load_tokenizer
+    from lev_plugins.data.pretrained import (
+        BYTE_SPECIALS,
+        SENTENCEPIECE,
+        TOKENIZER,
+        Bytes,
+        SentencePieces,
+        load_tokenizer,
+    )
     from lev_plugins.models.backbones import library
 
     pieces = source / SENTENCEPIECE
     if config.model_type in ("t5", "mt5") and pieces.is_file():
+        tokenizer = SentencePieces(pieces)
         shutil.copyfile(pieces, out / SENTENCEPIECE)
-        tokenizer = load_tokenizer(out)
         unk = tokenizer.vocabulary.index("<unk>")
         return tokenizer, {"<pad>": config.pad_token_id, "</s>": config.eos_token_id, "<unk>": unk}
     theirs = library.read_tokenizer(source)

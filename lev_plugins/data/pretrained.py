@@ -40,7 +40,10 @@ class SentencePieces:
     def __init__(self, path: Path):
         import sentencepiece
 
-        self.model = sentencepiece.SentencePieceProcessor(model_file=str(path))
+        try:
+            self.model = sentencepiece.SentencePieceProcessor(model_file=str(path))
+        except (RuntimeError, OSError) as error:
+            raise UserError(f"{path} is no sentencepiece model, or a damaged one: copy it anew") from error
 
     @property
     def vocabulary(self) -> list[str]:
@@ -61,7 +64,10 @@ class LibraryTokenizer:
             from tokenizers import Tokenizer as Library
         except ImportError:
             raise UserError(f"{path} is read by the package tokenizers, which is not installed: {EXTRA}") from None
-        self.library = Library.from_file(str(path))
+        try:
+            self.library = Library.from_file(str(path))
+        except Exception as error:  # the package raises no other class
+            raise UserError(f"{path} is no tokenizer, or a damaged one: copy it anew ({error})") from error
         self.library.no_padding()
         self.library.no_truncation()
         self.library.encode_special_tokens = True  # "[SEP]" in a text is five characters
@@ -109,12 +115,12 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     return Bytes()
 
 
-def require_folder(name: str | None, flag: str) -> Path:
+def require_folder(name: str | None, flag: str, hint: str = "") -> Path:
     require(name is not None, f"{flag} is missing: name a folder made by lev-plugins import-pretrained")
     folder = Path(str(name))
     require(
         (folder / SYMBOLS).is_file() and (folder / DICTIONARY).is_file(),
-        f"{flag} {folder} is no folder made by lev-plugins import-pretrained: it lacks {SYMBOLS} or {DICTIONARY}",
+        f"{flag} {folder} is no folder made by lev-plugins import-pretrained: it lacks {SYMBOLS} or {DICTIONARY}{hint}",
     )
     return folder
 

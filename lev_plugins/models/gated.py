@@ -48,6 +48,7 @@ OUTPUT_GATES = ["copy", "generate", "skip"]
 GATES = ["mask", *OUTPUT_GATES]
 # the symbol that stands for [MASK] is the first of these that a dictionary has, else <unk>
 MASK_SYMBOLS = ["<mask>", "[MASK]", "<extra_id_0>", "▁<extra_id_0>"]  # of BART, BERT, T5 and ByT5, mT5
+FILLER = "madeupword"  # what fairseq-preprocess fills a dictionary up with: no word of any text
 NEGLIGIBLE = 1e-30  # a probability below which nothing is copied: its logarithm is finite
 
 
@@ -97,7 +98,10 @@ def parse_gates(gates: str) -> list[str]:
     """
     named = [name.strip() for name in gates.split(",") if name.strip()]
     unknown = [name for name in named if name not in GATES]
-    require(not unknown, f"--gates takes any of {', '.join(GATES)}, but it has {', '.join(unknown)}")
+    require(
+        not unknown,
+        f"--gates takes any of {', '.join(GATES)}, with commas between ('': none), but it has {', '.join(unknown)}",
+    )
     return [name for name in GATES if name in named]
 
 
@@ -170,8 +174,9 @@ def counterparts(source: Dictionary, target: Dictionary) -> Tensor:
     """(V_source,): the target dictionary's index of each source symbol, <unk> where it has none."""
     shared = source == target
     found = torch.tensor([i if shared else target.index(word) for i, word in enumerate(source.symbols)])
+    words = [word for word in source.symbols[source.nspecial :] if not word.startswith(FILLER)]
     require(
-        bool(found[source.nspecial :].ne(target.unk()).any()),
+        any(word in target for word in words),
         "--copy-from source copies words from the source dictionary to the target dictionary, but no word is in both: "
         "run fairseq-preprocess with --joined-dictionary, or use --copy-from decoder-input",
     )

@@ -39,8 +39,8 @@ class ScaledAdam(FairseqAdam):
     def __init__(self, cfg: FairseqAdamConfig, params: Iterable[Any]):
         by_factor = groups(params)
         require(
-            len(by_factor) > 1,
-            "--optimizer scaled_adam finds the same learning rate asked for all weights: use --optimizer adam; or, if "
+            any(group["lr_scale"] != 1 for group in by_factor),
+            "--optimizer scaled_adam finds no weight for which less than --lr is asked: use --optimizer adam; or, if "
             "there is a --backbone-lr-factor, --fp16 has made one vector of all weights: add --fp16-no-flatten-grads",
         )
         super().__init__(cfg, by_factor)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import json
 import os
+import shutil
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 from fairseq.data import Dictionary
+from fairseq.sequence_generator import SequenceGenerator
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
@@ -192,6 +194,58 @@ def test_folders_that_cannot_be_imported(folders: dict[str, Path], tmp_path: Pat
     refused("google/t5", out, "--hub: google/t5 cannot be fetched from huggingface.co: no route to host", hub=True)
 
 
+def copy(source: Path, target: Path, without: str = "", **files: bytes) -> Path:
+    """A folder less some files; ``files`` are written over those of the name, with _ for the dot."""
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns(*without.split()))
+    for name, content in files.items():
+        (target / name.replace("_json", ".json").replace("_model", ".model")).write_bytes(content)
+    return target
+
+
+def test_damaged_files_are_named(folders: dict[str, Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    refused(copy(folders["bert"], tmp_path / "a", config_json=b"{bad"), out, r"a/config\.json is no JSON")
+    refused(copy(folders["bert"], tmp_path / "b", config_json=b"[1]"), out, r"b/config\.json holds no settings")
+    refused(copy(folders["t5"], tmp_path / "c", tokenizer_config_json=b"{"), out, r"tokenizer_config\.json is no JSON")
+    refused(copy(folders["t5"], tmp_path / "d", spiece_model=b"x" * 20), out, r"d/spiece\.model is no sentencepiece")
+    refused(copy(folders["bart"], tmp_path / "e", tokenizer_json=b"{}"), out, "e: its tokenizer files are damaged")
+    damaged = copy(folders["bart.out"], tmp_path / "f", tokenizer_json=b"{}")
+    with pytest.raises(UserError, match=r"f/tokenizer\.json is no tokenizer, or a damaged one"):
+        bpe_of(damaged)
+
+
+@pytest.mark.parametrize(
+    ("name", "without", "files"),
+    [
+        ("bert", "vocab.txt", "vocab.txt, or tokenizer.json"),
+        ("bart", "vocab.json merges.txt", "vocab.json and merges.txt, or tokenizer.json"),
+        ("t5", "spiece.model", "spiece.model, or tokenizer.json"),
+        ("byt5", "tokenizer_config.json", "spiece.model, or tokenizer.json"),  # all that says that it reads bytes
+    ],
+)
+def test_a_folder_without_its_tokenizer(
+    folders: dict[str, Path], tmp_path: Path, name: str, without: str, files: str
+) -> None:
+    source = copy(folders[name], tmp_path / name, without=without)
+    refused(source, tmp_path / "out", f"{name} has no tokenizer: there must be {files}, beside config.json")
+
+
+@pytest.mark.parametrize(("name", "other"), [("bert", "t5"), ("t5", "bart"), ("bart", "bert")])
+def test_weights_of_another_model(folders: dict[str, Path], tmp_path: Path, name: str, other: str) -> None:
+    """The library would make random ones of them, and say so to nobody."""
+    source = copy_without_weights(folders[name], tmp_path / name)
+    shutil.copyfile(folders[other] / "model.safetensors", source / "model.safetensors")
+    refused(
+        source, tmp_path / "out", r"its weights are not those of the \w+ of its config.json: \d+ are not there, such"
+    )
+
+
+def test_weights_of_another_size(folders: dict[str, Path], tmp_path: Path) -> None:
+    config = json.loads((folders["bert"] / "config.json").read_text("utf-8"))
+    source = copy(folders["bert"], tmp_path / "wide", config_json=json.dumps({**config, "hidden_size": 32}).encode())
+    refused(source, tmp_path / "out", r"\S+ is [\dx]+ in the file of weights, but [\dx]+ by config.json")
+
+
 def test_a_hub_name_is_fetched(folders: dict[str, Path], tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **_: str(folders[name]))
     import_pretrained.run(Namespace(input="byt5", output=tmp_path / "out", hub=True))
@@ -280,9 +334,15 @@ def test_every_weight_learns_and_16_bits_suffice(folders: dict[str, Path], name:
     idle = {n for n, p in model.named_parameters() if p.grad is None or not p.grad.any()}
     # attention over the source adds the same to all scores: the biases of its keys never matter
     assert {n for n in idle if not n.endswith(("k_proj.bias", "key.bias"))} == set()
-    half = model.to(torch.bfloat16)
+    half = model.eval().to(torch.bfloat16)
     found = half(*batch(half))[0]
     assert found.isfinite().all() and (found.float() - scores).abs().mean() < 0.1 * scores.std()
+    generator = SequenceGenerator([half], half.decoder.dictionary, beam_size=2, max_len_b=5)
+    words, lengths, _ = batch(half)
+    for hypotheses in generator.generate([half], {"net_input": {"src_tokens": words, "src_lengths": lengths}}):
+        assert len(hypotheses) == 2 and all(
+            hypothesis["positional_scores"].isfinite().all() for hypothesis in hypotheses
+        )
 
 
 def test_gates_use_the_mask_symbol_and_the_start_symbol_of_the_family(folders: dict[str, Path]) -> None:
@@ -332,5 +392,7 @@ def test_limits_leave_room_for_the_symbols_put_in_front(folders: dict[str, Path]
     assert pretrained.build(folders["bart.out"]).max_positions() == (39, 39)
     model = pretrained.build(folders["bert.out"])
     assert model.max_positions() == (63, 64)
+    with pytest.raises(UserError, match=r"has 65 tokens, but .* has 64 positions: give --max-source-positions 63, or"):
+        model(torch.full((1, 64), 5), None, torch.full((1, 9), 5))
     longest = torch.full((1, 63), 5), None, torch.full((1, 64), 5)
     assert model(*longest)[0].shape[:2] == (1, 64)

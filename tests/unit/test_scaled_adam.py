@@ -49,8 +49,17 @@ def test_weight_decay_is_scaled_with_the_rate() -> None:
     assert step(optimizer, parameters) == pytest.approx([0.002, 0.02, 0.002], rel=1e-2)
 
 
+def test_all_weights_may_ask_for_the_same() -> None:
+    """A pre-trained model without gates has nothing new: what it is compared with has the same flags."""
+    parameters = weights()
+    scale_learning_rate(parameters, 0.1)
+    optimizer = ScaledAdam(config(), parameters)
+    assert optimizer.get_lr() == pytest.approx(0.01)
+    assert step(optimizer, parameters) == pytest.approx([0.001] * 3, rel=1e-3)
+
+
 def test_without_a_factor_it_is_refused() -> None:
-    with pytest.raises(UserError, match="asked for all weights: use --optimizer adam"):
+    with pytest.raises(UserError, match="for which less than --lr is asked: use --optimizer adam"):
         ScaledAdam(config(), weights(factor=1))
 
 

@@ -7,5 +7,5 @@ set -euo pipefail
 source "$(dirname "$0")/pretrained.sh"
 read_recipe "$@"
 fetched wmt14-en-fr
-reproduce --text "$out/text" --train all --noises random,keyboard,swap,delete --word-rate 0.41 --longest 100 \
+reproduce --text "$out/text" --train all --noises random,keyboard,swap,delete --word-rate 0.41 --longest 100 --tokens 3200 \
     --metrics bleu,rouge --only texts,noise,data,train,test

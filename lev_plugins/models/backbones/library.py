@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from lev_plugins.data.pretrained import EXTRA
+from lev_plugins.data.pretrained import EXTRA, TOKENIZER
 from lev_plugins.errors import UserError, explain, require
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ CLASSES = {
     "bert": ("bert", "BertForMaskedLM"),
 }
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+# what a folder may be without: BERT's output layer, T5's decoder (EncT5 needs none), a bias that old files of BART lack
+DISPENSABLE = {"bert": ("cls.",), "t5": ("decoder.", "lm_head."), "bart": ("final_logits_bias", "lm_head.")}
 
 
 def need_transformers(who: str) -> None:
@@ -35,8 +37,8 @@ def need_transformers(who: str) -> None:
 
 
 @contextmanager
-def quietly(folder: Path) -> Iterator[None]:
-    """No reports, no progress bars; what goes wrong is laid at the folder's door."""
+def quietly(folder: Path, trouble: str = "") -> Iterator[None]:
+    """No reports, no progress bars; what goes wrong is laid at the folder's door, as ``trouble`` with the reason."""
     from transformers.utils import logging
 
     level = logging.get_verbosity()
@@ -48,7 +50,7 @@ def quietly(folder: Path) -> Iterator[None]:
         raise
     except Exception as error:  # of a damaged file the library says anything
         reason = explain(error) or " ".join(str(error).split())[:300]
-        raise UserError(f"{folder}: {reason}") from error
+        raise UserError(f"{folder}: {trouble}{reason}") from error
     finally:
         logging.set_verbosity(level)
         logging.enable_progress_bar()
@@ -58,13 +60,22 @@ def read_config(folder: Path) -> Any:
     from transformers import AutoConfig
 
     require((folder / "config.json").is_file(), f"{folder} has no config.json: it is no folder of a Hugging Face model")
-    kind = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("model_type")
+    kind = read_json(folder / "config.json").get("model_type")
     require(
         kind in CLASSES,
         f"{folder} holds a model of type {kind}, which is not supported: the types are {', '.join(CLASSES)}",
     )
     with quietly(folder):
         return AutoConfig.from_pretrained(folder, local_files_only=True)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # bad UTF-8 is one as well
+        raise UserError(f"{path} is no JSON ({error}): copy the folder anew") from error
+    require(isinstance(found, dict), f"{path} holds no settings, which are a JSON object: copy the folder anew")
+    return found
 
 
 def family_of(config: Any) -> str:
@@ -78,8 +89,21 @@ def class_of(config: Any) -> str:
 def read_tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
-    with quietly(folder):
-        return AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    with quietly(folder, "its tokenizer files are damaged or do not belong together: "):
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    require_vocabulary(tokenizer, folder)
+    return tokenizer
+
+
+def require_vocabulary(tokenizer: Any, folder: Path) -> None:
+    """Without its files, the library makes a tokenizer that knows no words."""
+    names = dict(tokenizer.vocab_files_names)  # of a tokenizer of bytes: none
+    whole = names.pop("tokenizer_file", TOKENIZER)
+    parts = list(names.values())
+    require(
+        (folder / whole).is_file() or all((folder / name).is_file() for name in parts),
+        f"{folder} has no tokenizer: there must be {' and '.join(parts)}, or {whole}, beside config.json",
+    )
 
 
 def require_weights(folder: Path) -> None:
@@ -97,11 +121,26 @@ def read_model(name: str, folder: Path, **options: Any) -> tuple[Any, set[str]]:
     import transformers
 
     require_weights(folder)
+    checks = {"output_loading_info": True, "ignore_mismatched_sizes": True}  # for we say it more plainly
     with quietly(folder):
         model, info = getattr(transformers, name).from_pretrained(
-            folder, local_files_only=True, output_loading_info=True, dtype=torch.float32, **options
+            folder, local_files_only=True, dtype=torch.float32, **checks, **options
         )
+    for weight, *shapes in info["mismatched_keys"]:
+        file, config = ("x".join(map(str, shape)) for shape in shapes)
+        raise UserError(f"{folder}: {weight} is {file} in the file of weights, but {config} by config.json")
     return model, set(info["missing_keys"])
+
+
+def require_pretrained(model: Any, missing: set[str], folder: Path) -> None:
+    """Weights of another model have other names, and the library leaves ours random without a word."""
+    family = family_of(model.config)
+    lacking = sorted(name for name in missing if not name.startswith(DISPENSABLE[family]))
+    require(
+        not lacking,
+        f"{folder}: its weights are not those of the {type(model).__name__} of its config.json: "
+        f"{len(lacking)} are not there, such as {lacking[0] if lacking else ''}",
+    )
 
 
 def reorder_tables(model: Any, rows: list[int]) -> None:
@@ -137,4 +176,4 @@ def save(model: Any, missing: set[str], dictionary: Dictionary, folder: Path) ->
 
 def tokenizer_option(folder: Path, name: str, default: Any) -> Any:
     path = folder / "tokenizer_config.json"
-    return json.loads(path.read_text(encoding="utf-8")).get(name, default) if path.is_file() else default
+    return read_json(path).get(name, default) if path.is_file() else default

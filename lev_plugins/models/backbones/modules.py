@@ -14,6 +14,8 @@ from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoder, FairseqIncrementalDecoder
 from torch import Tensor, nn
 
+from lev_plugins.errors import require
+
 
 @dataclass
 class Stacks:
@@ -32,7 +34,7 @@ class PretrainedEncoder(FairseqEncoder):
     def __init__(self, dictionary: Dictionary, stacks: Stacks, longest: int):
         super().__init__(dictionary)
         self.stack, self.before = stacks.encoder, stacks.before_source
-        self.longest = longest
+        self.longest, self.positions = longest, stacks.positions
         self.embed_scale = 1.0
 
     @property
@@ -42,6 +44,7 @@ class PretrainedEncoder(FairseqEncoder):
     def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: Any) -> dict[str, list[Tensor]]:
         """(B, S), padded on either side -> states (S, B, C) of the tokens in ``src_tokens``, padded on the right."""
         tokens = self.as_trained(src_tokens)
+        self.require_positions(tokens)
         real = tokens.ne(self.dictionary.pad())  # (B, S), True = may be attended to
         states = self.stack(input_ids=tokens, attention_mask=real.long()).last_hidden_state  # (B, S, C)
         return {
@@ -52,6 +55,15 @@ class PretrainedEncoder(FairseqEncoder):
             "src_tokens": [tokens],
             "src_lengths": [],
         }
+
+    def require_positions(self, tokens: Tensor) -> None:
+        """Data is checked when it is read; noise that is put in later makes it longer."""
+        room = tokens.size(1) if self.positions is None else self.positions
+        require(
+            tokens.size(1) <= room,
+            f"a source has {tokens.size(1)} tokens, but the pre-trained model has {room} positions: give "
+            f"--max-source-positions {room - len(self.before)}, or less",
+        )
 
     def as_trained(self, tokens: Tensor) -> Tensor:
         """Positions count from the first real token, and BERT and BART read <s> there."""

@@ -15,6 +15,8 @@ from lev_plugins.models.backbones.modules import PretrainedDecoder, PretrainedEn
 from lev_plugins.models.gated import GateConfig, GatedModel
 from lev_plugins.optim import scale_learning_rate
 
+MOVED = """; if it was moved since the training: --model-overrides "{'backbone': 'NEW'}" """.rstrip()
+
 
 @dataclass
 class PretrainedConfig(GateConfig):
@@ -82,7 +84,7 @@ def longest(asked: int, positions: int | None, extra: list[int]) -> int:
 
 def check_config(cfg: Any, family: str) -> Path:
     library.need_transformers(f"--arch gated_{family}")
-    folder = require_folder(cfg.backbone, "--backbone")
+    folder = require_folder(cfg.backbone, "--backbone", MOVED)
     found = library.family_of(library.read_config(folder))
     require(
         found == family,
