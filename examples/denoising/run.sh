@@ -20,25 +20,25 @@ noises           -       kinds of noise put into the sources, each a test of its
 word-rate        0.3     share of the words that are made noisy
 char-rate        -       slips by the characters of such a word (default: one slip)
 copies           4       times that the training text is made noisy, each time otherwise
-systems          none,all  gates to compare: none, all, MG, CG, MCG (mask, copy, generate)
+systems          none,MCG  gates to compare: none, all, MG, CG, MCG (mask, copy, generate)
 gate-mix         probability  --gate-mix
 copy-from        source  --copy-from
 seeds            1,2,3   one training each
 only             -       do only these stages: texts, noise, symspell, data, train, test (the report is always made)
 vocab            1000    sentencepiece: number of pieces
 layers           2       blocks of encoder and of decoder
-width            192     model width
-ffn              384     feed-forward width
+width            128     model width
+ffn              256     feed-forward width
 heads            4       attention heads
 dropout          0.1     dropout
-tokens           3000    tokens in a batch
+tokens           1000    tokens in a batch
 smoothing        0.1     label smoothing
-lr               0.002   peak learning rate
+lr               0.0015  peak learning rate
 warmup           200     updates until then
 schedule         falling  after that: falling to zero in a straight line, or fixed
-updates          1500    updates of each training
+updates          3000    updates of each training
 epochs           0       stop after so many passes through the training text as well (0: never)
-valid-every      250     updates from one validation (and checkpoint) to the next (0: once an epoch)
+valid-every      750     updates from one validation (and checkpoint) to the next (0: once an epoch)
 patience         10      stop after so many validations without a better one
 backbone         -       begin from a pre-trained model: folder made by lev-plugins import-pretrained
 lr-factor        0.1     ... learning rate of what is pre-trained, as a part of --lr
