@@ -347,7 +347,7 @@ def test_every_weight_learns_and_16_bits_suffice(folders: dict[str, Path], name:
 
 def test_gates_use_the_mask_symbol_and_the_start_symbol_of_the_family(folders: dict[str, Path]) -> None:
     for name, mask, start in (("t5", "<extra_id_0>", "<pad>"), ("bart", "<mask>", "<s>"), ("bert", "[MASK]", "<s>")):
-        model = pretrained.build(folders[f"{name}.out"], gates="copy", copy_from="decoder-input")
+        model = pretrained.build(folders[f"{name}.out"], gates="copy", gate_mix="vocabulary", copy_from="decoder-input")
         symbols = model.decoder.dictionary.symbols
         assert symbols[mask_symbol(model.decoder.dictionary)] == mask
         assert symbols[model.decoder.start] == start
