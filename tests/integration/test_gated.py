@@ -59,6 +59,7 @@ def test_learns_to_copy_and_to_leave_out(copies: Path, tmp_path: Path) -> None:
 
 
 def test_a_pretrained_model_is_trained_saved_and_trained_on(tmp_path: Path) -> None:
+    """On noise that is made for its own pieces while it is trained."""
     pytest.importorskip("transformers")
     pretrained.bert(tmp_path / "bert")
     folder = pretrained.imported(tmp_path / "bert", tmp_path / "imported")
@@ -72,18 +73,10 @@ def test_a_pretrained_model_is_trained_saved_and_trained_on(tmp_path: Path) -> N
     data = tmp_path / "bin"
     succeed("fairseq-preprocess", "-s", "noisy", "-t", "clean", *prefixes, *dictionary, "--destdir", data)
     flags = ["--arch", "gated_bert", "--backbone", folder, "--optimizer", "scaled_adam", "--backbone-lr-factor", 0.1]
-    flags += [
-        "--lr",
-        0.01,
-        "--lr-scheduler",
-        "inverse_sqrt",
-        "--warmup-updates",
-        2,
-        "--log-interval",
-        1,
-        "--clip-norm",
-        1,
-    ]
+    flags += ["--lr", 0.01, "--lr-scheduler", "inverse_sqrt", "--warmup-updates", 2]
+    flags += ["--log-interval", 1, "--clip-norm", 1]
+    flags += ["--task", "text_correction", "--noise-kind", "swap", "--noise-word-rate", 0.5]
+    flags += ["--bpe", "pretrained", "--pretrained-tokenizer", folder]
     save_dir = tmp_path / "out"
     succeed(*train(data, save_dir, *flags, "--max-update", 2))
     log = succeed(*train(data, save_dir, *flags, "--max-update", 4)).both
@@ -92,7 +85,7 @@ def test_a_pretrained_model_is_trained_saved_and_trained_on(tmp_path: Path) -> N
     rates = [group["lr"] for group in state["last_optimizer_state"]["param_groups"]]
     assert max(rates) == pytest.approx(10 * min(rates)) and len(rates) == 2
     typed = ["fairseq-interactive", data, *COMMON, "--path", save_dir / "checkpoint_last.pt", "--beam", 2]
-    typed += ["--bpe", "pretrained", "--pretrained-tokenizer", folder]
+    typed += ["--task", "text_correction", "--bpe", "pretrained", "--pretrained-tokenizer", folder]
     out = succeed(*typed, stdin="hello world\n\nthe Quick fox\n").out
     assert list(hypotheses(out)) == [0, 1, 2]
     assert len(re.findall(r"^D-\d+\t", out, re.MULTILINE)) == 3
