@@ -1,0 +1,77 @@
+"""examples/ocr_correction/run.sh and examples/grammar/run.sh as their READMEs call them, on invented text."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.integration.commands import ROOT, succeed
+
+EXAMPLES = ROOT / "examples"
+SMALL = ["--width", "16", "--ffn", "16", "--heads", "2", "--tokens", "400", "--warmup", "1", "--beam", "2"]
+ONE_CORE = ["--gpus", "0", "--threads", "1"]
+WORDS = ["kissa", "koira", "talo", "puu", "tuoli", "silta", "kivi", "vene", "saari", "lintu", "kala", "susi"]
+SENTENCES = ["He goes home .", "The cat sits here .", "We are in the house .", "She has a dog .", "They sleep now ."]
+
+
+def readme_command(example: str, number: int, **paths: Path) -> list[str]:
+    readme = (EXAMPLES / example / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```bash\n(.*?)^```", readme, re.M | re.S)
+    lines = [line for block in blocks for line in block.splitlines() if "/run.sh " in line]
+    words = lines[number].split(" #")[0].split()
+    for name, path in paths.items():
+        words[words.index(f"--{name}") + 1] = str(path)
+    return words
+
+
+@pytest.fixture
+def folds(tmp_path: Path) -> Path:
+    draw = random.Random(1)
+    (tmp_path / "data" / "fold0").mkdir(parents=True)
+    for split, size in (("train", 60), ("dev", 8), ("test", 8)):
+        words = [draw.choice(WORDS) for _ in range(size)]
+        misread = [word.replace("s", "f") if draw.random() < 0.5 else word for word in words]
+        for side, lines in (("src", misread), ("tgt", words)):
+            text = "".join(f"{' '.join(word)}\n" for word in lines)
+            (tmp_path / "data" / "fold0" / f"{split}.{side}").write_text(text, encoding="utf-8")
+    return tmp_path / "data"
+
+
+def test_words_are_learned_chosen_and_scored(folds: Path, tmp_path: Path) -> None:
+    """One system of one fold, with misreadings that are drawn anew; what was not asked for is not yet run."""
+    out = tmp_path / "run"
+    command = readme_command("ocr_correction", 1, data=folds, out=out)
+    command[command.index("--only") + 1] = "pbd2"
+    settings = ["--epochs", "2", "--average", "2", "--noise-share", "0.5", "--by-type"]
+    done = succeed(*command, *SMALL, *ONE_CORE, *settings, timeout=600).out
+    found = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    fold = found["systems"]["pbd2"]["fold0"]
+    assert fold["took"] in ("best", "average") and fold["all"].keys() == {"best", "average"}
+    assert 0 <= fold["test"] <= 100 and fold["minutes"] >= 0
+    page = (out / "report.md").read_text(encoding="utf-8")
+    assert done.endswith(page) and "| Transformer, 2 layers | not yet run |" in page
+    assert (out / "fold0_confusions" / "table.tsv").read_text(encoding="utf-8").strip()
+    again = succeed(*command, *SMALL, *ONE_CORE, *settings, timeout=600).out
+    assert again.count("already done") == 5
+
+
+def test_a_corrector_learns_from_clean_text_alone(tmp_path: Path) -> None:
+    (tmp_path / "jfleg").mkdir()
+    (tmp_path / "clean.txt").write_text("".join(f"{line}\n" for line in SENTENCES * 40), encoding="utf-8")
+    for name, wrong in (("dev.src", True), ("dev.ref0", False), ("dev.ref1", False)):
+        lines = [line.replace("the ", "").replace("goes", "go") if wrong else line for line in SENTENCES]
+        (tmp_path / "jfleg" / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    out = tmp_path / "run"
+    command = readme_command("grammar", 1, test=tmp_path / "jfleg", text=tmp_path / "clean.txt", out=out)
+    settings = ["--vocab", "32", "--updates", "4", "--valid-every", "2", "--average", "2"]
+    done = succeed(*command, *SMALL, *ONE_CORE, *settings, timeout=600).out
+    page = (out / "report.md").read_text(encoding="utf-8")
+    assert done.endswith(page)
+    untouched = re.search(r"\| the source, untouched \| ([\d.]+)", page)
+    assert untouched and 0.2 < float(untouched[1]) < 1
+    corrected = json.loads((out / "test" / "plain.json").read_text(encoding="utf-8"))
+    assert 0 <= corrected["system"]["score"] <= 1
