@@ -8,6 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from lev_plugins.edits.actions import deletable
+
 
 def origin_of(draft: Tensor, bos: int, eos: int, pad: int) -> Tensor:
     """(B, N) -> (B, N); an empty draft has nothing to keep.
@@ -16,7 +18,7 @@ def origin_of(draft: Tensor, bos: int, eos: int, pad: int) -> Tensor:
     tensor([[1, 2, 3, 4],
             [0, 0, 0, 0]])
     """
-    words = draft.ne(bos) & draft.ne(eos) & draft.ne(pad)
+    words = deletable(draft, bos, eos, pad)
     places = torch.arange(1, draft.size(1) + 1, device=draft.device).expand_as(draft)
     return places * (draft.ne(pad) & words.any(1, keepdim=True))
 

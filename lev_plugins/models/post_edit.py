@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from lev_plugins.checkpoints import require_same_vocabulary
 from lev_plugins.data.dictionary import require_one_dictionary
+from lev_plugins.edits import deletable
 from lev_plugins.errors import require
 from lev_plugins.layers.embedding import token_embedding
 from lev_plugins.models.encoder_decoder import (
@@ -79,7 +80,7 @@ class PostEditEncoder(TransformerEncoderBase):
                 f"a draft has {longest} tokens, boundaries included, but the model has positions for {room}: "
                 "shorten it, or train with a larger --max-source-positions",
             )
-        words = draft.ne(bos) & draft.ne(eos) & draft.ne(pad)
+        words = deletable(draft, bos, eos, pad)
         return self.dictionary.known(draft).masked_fill(draft.eq(bos) | ~words.any(1, keepdim=True), pad)
 
     def embed(self, tokens: Tensor, table: nn.Embedding, language: int) -> Tensor:

@@ -21,7 +21,7 @@ read_arguments() { # --flags go to every fairseq-train, --enct5-flags to those o
         esac
         shift 2
     done
-    [[ " ${flags[*]} " == *" --cpu "* ]] && precision=(--cpu) # where fairseq knows no --bf16
+    [[ " ${flags[*]} " == *" --cpu "* ]] && precision=() # there fairseq knows no --bf16
     [[ $text && $model && $out ]] || { echo "$usage" >&2 && exit 2; }
 }
 
