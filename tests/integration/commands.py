@@ -6,6 +6,7 @@ import io
 import logging
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -91,6 +92,22 @@ def here(*command: object) -> Result:
         finally:
             logging.getLogger().removeHandler(log)
     return Result(code, out.getvalue(), err.getvalue())
+
+
+def readme_commands(example: str) -> list[list[str]]:
+    """The words of each command of its own that the README of an example prints."""
+    readme = (ROOT / "examples" / example / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```bash\n(.*?)^```", readme, re.M | re.S)
+    lines = "".join(blocks).replace("\\\n", " ").splitlines()
+    return [shlex.split(line, comments=True) for line in lines if line.startswith(f"bash examples/{example}/")]
+
+
+def readme_command(example: str, number: int, **values: object) -> list[str]:
+    """One of them, with ``values`` of our own for some flags."""
+    words = readme_commands(example)[number]
+    for flag, value in values.items():
+        words[words.index(f"--{flag}") + 1] = str(value)
+    return words
 
 
 def train(data: Path, save_dir: Path, *flags: object, optimizer: Sequence[str] = ADAM) -> list[object]:

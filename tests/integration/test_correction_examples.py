@@ -9,23 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.commands import ROOT, succeed
+from tests.integration.commands import readme_command, readme_commands, succeed
 
-EXAMPLES = ROOT / "examples"
 SMALL = ["--width", "16", "--ffn", "16", "--heads", "2", "--tokens", "400", "--warmup", "1", "--beam", "2"]
 ONE_CORE = ["--gpus", "0", "--threads", "1"]
 WORDS = ["kissa", "koira", "talo", "puu", "tuoli", "silta", "kivi", "vene", "saari", "lintu", "kala", "susi"]
 SENTENCES = ["He goes home .", "The cat sits here .", "We are in the house .", "She has a dog .", "They sleep now ."]
-
-
-def readme_command(example: str, number: int, **paths: Path) -> list[str]:
-    readme = (EXAMPLES / example / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```bash\n(.*?)^```", readme, re.M | re.S)
-    lines = [line for block in blocks for line in block.splitlines() if "/run.sh " in line]
-    words = lines[number].split(" #")[0].split()
-    for name, path in paths.items():
-        words[words.index(f"--{name}") + 1] = str(path)
-    return words
 
 
 @pytest.fixture
@@ -41,11 +30,18 @@ def folds(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
+PRINTED = [words for example in ("ocr_correction", "grammar", "labelling") for words in readme_commands(example)]
+
+
+@pytest.mark.parametrize("words", [words for words in PRINTED if words[1].endswith("/run.sh")], ids=" ".join)
+def test_the_commands_of_the_readmes_can_be_listed(words: list[str]) -> None:
+    assert " fairseq-train " in succeed(*words, "--dry-run").out
+
+
 def test_words_are_learned_chosen_and_scored(folds: Path, tmp_path: Path) -> None:
     """One system of one fold, with misreadings that are drawn anew; what was not asked for is not yet run."""
     out = tmp_path / "run"
-    command = readme_command("ocr_correction", 1, data=folds, out=out)
-    command[command.index("--only") + 1] = "pbd2"
+    command = readme_command("ocr_correction", 1, data=folds, out=out, only="pbd2")
     settings = ["--epochs", "2", "--average", "2", "--noise-share", "0.5", "--by-type"]
     done = succeed(*command, *SMALL, *ONE_CORE, *settings, timeout=600).out
     found = json.loads((out / "report.json").read_text(encoding="utf-8"))

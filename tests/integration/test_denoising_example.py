@@ -14,13 +14,15 @@ from types import ModuleType
 
 import pytest
 
-from tests.integration.commands import ROOT, run, succeed
+from tests.integration.commands import ROOT, readme_commands, run, succeed
 
 EXAMPLE = ROOT / "examples" / "denoising"
 SMALL = [
     *("--vocab", "32", "--layers", "1", "--width", "16", "--ffn", "16", "--heads", "2", "--tokens", "400"),
     *("--warmup", "1", "--updates", "4", "--valid-every", "4", "--beam", "1", "--gpus", "0", "--threads", "1"),
 ]
+GATES = {"none": "''", "all": "mask,copy,generate,skip", "MG": "mask,generate", "CG": "copy,generate"}
+GATES["MCG"] = "mask,copy,generate"
 CLEAN = ["the red dog runs here", "a small cat sleeps there", "old men sit", "young women eat now", "big dogs run"]
 NOISY = ["the rde dog runs here", "a small cta sleeps there", "old nem sit", "young women aet now", "big dgos run"]
 
@@ -44,13 +46,6 @@ def pairs(tmp_path: Path) -> Path:
     return folder
 
 
-def readme_commands() -> list[list[str]]:
-    readme = (EXAMPLE / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```bash\n(.*?)^```", readme, re.M | re.S)
-    lines = "".join(blocks).replace("\\\n", " ").splitlines()
-    return [line.split() for line in lines if line.startswith("bash examples/denoising/")]
-
-
 @pytest.mark.parametrize("path", ["texts", "symspell", "report", "recipes/fetch"])
 def test_examples(path: str) -> None:
     found = doctest.testmod(module(path))
@@ -60,7 +55,7 @@ def test_examples(path: str) -> None:
 def test_pairs_of_ones_own_are_trained_and_scored(pairs: Path, tmp_path: Path) -> None:
     """One system and one seed, then the other without doing anything twice; what was not asked for is not yet run."""
     out = tmp_path / "run"
-    command = next(command for command in readme_commands() if "--text" in command)
+    command = next(command for command in readme_commands("denoising") if "--text" in command)
     command[command.index("--text") + 1], command[command.index("--out") + 1] = str(pairs), str(out)
     command[command.index("--train") + 1], command[command.index("--test") + 1] = "part.train", "part.valid"
     command += [*SMALL, "--seeds", "1", "--only", "texts,data,train,test", "--systems", "none,all"]
@@ -98,18 +93,21 @@ def test_bad_flags(tmp_path: Path, flags: list[str], message: str) -> None:
     assert result.code == 2 and message in result.err
 
 
-@pytest.mark.parametrize("number", range(len(readme_commands())))
+@pytest.mark.parametrize("number", range(len(readme_commands("denoising"))))
 def test_the_commands_of_the_readme_can_be_listed(tmp_path: Path, number: int) -> None:
     """Whatever they would train: a dry run, in which every training has the gates of its system."""
-    command = [*readme_commands()[number], "--seeds", "1"]
+    command = [*readme_commands("denoising")[number], "--seeds", "1"]
     if "minilm.sh" in command[1]:
         pytest.skip("it fetches its model before anything is listed")
     if "/recipes/" in command[1]:
         command += ["--models", "t5"]
     printed = succeed(*command, "--dry-run").out
     trainings = [line for line in printed.splitlines() if " fairseq-train " in line]
-    assert any("--gates ''" in line for line in trainings)
-    assert any(r"--gates mask\,copy\,generate" in line for line in trainings)
+    compared = "none,all,MG,CG,MCG" if "/recipes/" in command[1] else "none,MCG"
+    if "--systems" in command:
+        compared = command[command.index("--systems") + 1]
+    found = {re.search(r"--gates (\S+)", line)[1].replace("\\", "") for line in trainings}  # type: ignore[index]
+    assert found == {GATES[system] for system in compared.split(",")}
     assert "--only" in command or len(trainings) == printed.count("fairseq-generate ")
 
 

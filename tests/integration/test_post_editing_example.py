@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.commands import ROOT, Result, run, succeed
+from tests.integration.commands import ROOT, Result, readme_command, run, succeed
 
 EXAMPLE = ROOT / "examples" / "post_editing"
 WORDS = ["red", "blue", "old", "young", "small", "big", "dog", "cat", "man", "runs", "sleeps", "sits", "eats", "now"]
@@ -35,12 +35,8 @@ def write_text(folder: Path, *suffixes: str) -> Path:
     return folder
 
 
-def readme_command(number: int, text: Path, out: Path, *more: str) -> list[str]:
-    readme = (EXAMPLE / "README.md").read_text(encoding="utf-8")
-    found = re.findall(r"^```bash\n(bash examples/post_editing/run\.sh .*?)^```", readme, re.M | re.S)
-    words = found[number].replace("\\\n", " ").split()
-    words[words.index("--text") + 1], words[words.index("--out") + 1] = str(text), str(out)
-    return [*words, *SMALL, *more]
+def printed_command(number: int, text: Path, out: Path, *more: str) -> list[str]:
+    return [*readme_command("post_editing", number, text=text, out=out), *SMALL, *more]
 
 
 @pytest.mark.parametrize("name", ["texts", "report", "shape", "best"])
@@ -53,7 +49,7 @@ def test_examples(name: str) -> None:
 def test_every_system_is_trained_and_scored(tmp_path: Path) -> None:
     """No drafts are given, so a weak system makes them."""
     out = tmp_path / "run"
-    command = readme_command(0, write_text(tmp_path / "text", "en", "de"), out)
+    command = printed_command(0, write_text(tmp_path / "text", "en", "de"), out)
     printed = succeed(*command, timeout=600).out
     found = json.loads((out / "report.json").read_text(encoding="utf-8"))
     assert "not yet run" not in (out / "report.md").read_text(encoding="utf-8")
@@ -73,13 +69,13 @@ def test_drafts_that_are_there_are_taken(number: int, tmp_path: Path) -> None:
     text = write_text(tmp_path / "text", "src", "pe", "mt")
     for split in ("train", "valid"):
         assert (text / f"{split}.mt").is_file()
-    command = readme_command(number, text, tmp_path / "run", "--dry-run")
+    command = printed_command(number, text, tmp_path / "run", "--dry-run")
     printed = succeed(*command).out
     assert "# triples\n" in printed and "# weak" not in printed and " -d mt " in printed and "--halve" not in printed
 
 
 def test_a_translator_that_is_there_is_taken(tmp_path: Path) -> None:
-    command = readme_command(1, write_text(tmp_path / "text", "en", "de"), tmp_path / "run", "--dry-run")
+    command = printed_command(1, write_text(tmp_path / "text", "en", "de"), tmp_path / "run", "--dry-run")
     printed = succeed(*command).out
     assert "# finetuned\n" in printed and "# test_teacher\n" in printed and "# translator\n" not in printed
     assert "--finetune-from-model runs/multi30k/levt/checkpoint_best.pt" in printed
@@ -93,7 +89,7 @@ def refused(*command: object) -> Result:
 
 
 def test_a_translation_that_is_not_finished_is_refused(tmp_path: Path) -> None:
-    command = readme_command(0, write_text(tmp_path / "text", "en", "de"), tmp_path / "run")
+    command = printed_command(0, write_text(tmp_path / "text", "en", "de"), tmp_path / "run")
     result = refused(*command, "--translation", tmp_path)
     assert f"--translation {tmp_path}: there is no finished run of examples/translation" in result.err
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from fairseq.data import data_utils
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.integration.commands import ROOT, readme_command
+
 WORDS = [
     "red", "blue", "old", "young", "small", "big", "dog", "cat",
     "man", "woman", "runs", "sleeps", "sits", "eats", "here", "there",
@@ -59,23 +60,13 @@ def write_text(folder: Path) -> None:
         (folder / f"{split}.de").write_text("".join(f"{line}\n" for line in turned))
 
 
-def readme_command(text: Path, out: Path) -> list[str]:
-    """The command that README.md prints first, with folders of our own."""
-    readme = (ROOT / "examples" / "translation" / "README.md").read_text("utf-8")
-    found = re.search(r"^```bash\n(bash examples/translation/run\.sh .*?)^```", readme, re.M | re.S)
-    assert found
-    words = found[1].replace("\\\n", " ").split()
-    words[words.index("--text") + 1], words[words.index("--out") + 1] = str(text), str(out)
-    return [*words, *SMALL]
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str], str]:
     """Stopped in the middle of the distillation, then run to its end."""
     folder = tmp_path_factory.mktemp("translation")
     write_text(folder / "text")
     out = folder / "run"
-    command = readme_command(folder / "text", out)
+    command = [*readme_command("translation", 0, text=folder / "text", out=out), *SMALL]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     first = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
