@@ -164,11 +164,12 @@ def table(noise: str, rows: dict[str, Row], metrics: list[str]) -> list[str]:
         f"| {noise} | {' | '.join(titles)} | seeds | teacher-forced accuracy (validation) | minutes |",
         "|---|" + "---|" * (len(metrics) + 3),
     ]
-    for name, row in rows.items():
+    for row in rows.values():
         cells = [spread(row.scores(metric), digits_of(metric)) for metric in metrics]
-        trained = name not in ("do nothing", "symspell") and row.runs
-        rest = [str(len(row.runs)), f"{np.mean(row.accuracies):.2f} %", f"{np.mean(row.minutes):.1f}"]
-        lines.append(f"| {row.title} | {' | '.join(cells)} | {' | '.join(rest if trained else ['', '', ''])} |")
+        rest = ["", "", ""]
+        if row.minutes:  # trained
+            rest = [str(len(row.runs)), f"{np.mean(row.accuracies):.2f} %", f"{np.mean(row.minutes):.1f}"]
+        lines.append(f"| {row.title} | {' | '.join(cells)} | {' | '.join(rest)} |")
     return lines
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Optional, Protocol
 
+from fairseq.data import Dictionary
 from fairseq.data.encoders import register_bpe
 from fairseq.dataclass import FairseqDataclass
 
@@ -137,11 +138,22 @@ class PretrainedBPE:
     """Text to the symbols of ``dict.txt`` and back: for ByT5, "a b" is ``a <0x20> b``."""
 
     def __init__(self, cfg: PretrainedBPEConfig):
-        folder = require_folder(cfg.pretrained_tokenizer, "--pretrained-tokenizer")
+        self.folder = folder = require_folder(cfg.pretrained_tokenizer, "--pretrained-tokenizer")
         self.tokenizer = load_tokenizer(folder)
         self.symbols = (folder / SYMBOLS).read_text(encoding="utf-8").split("\n")[:-1]
         self.ids = {symbol: i for i, symbol in enumerate(self.symbols)}
         self.unk = self.ids["<unk>"]
+
+    def require_dictionary(self, dictionary: Dictionary) -> None:
+        """A few symbols may be the user's own, such as tags; a hundredth of them is another model's dictionary."""
+        words = [word for word in dictionary.symbols[dictionary.nspecial :] if not word.startswith("madeupword")]
+        foreign = [word for word in words if word not in self.ids]
+        require(
+            len(foreign) <= len(words) / 100,
+            f"--pretrained-tokenizer {self.folder} is another tokenizer than that of the data: {len(foreign):,} of the "
+            f"{len(words):,} words of the dictionary, such as {''.join(foreign[:1])}, are unknown to it. Name the "
+            "folder that made the data",
+        )
 
     def encode(self, text: str) -> str:
         return " ".join(self.symbols[i] for i in self.tokenizer.encode(text))

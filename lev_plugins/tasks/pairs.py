@@ -9,6 +9,7 @@ from fairseq import utils
 from fairseq.data import Dictionary
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
+from lev_plugins.data.pretrained import PretrainedBPE
 from lev_plugins.errors import UserError, require
 
 
@@ -50,6 +51,13 @@ class PairTask(TranslationTask):
             "and --target-lang",
         )
         return cls.dictionary_type.load(filename)
+
+    def build_bpe(self, args: Any) -> Any:
+        bpe = super().build_bpe(args)
+        if isinstance(bpe, PretrainedBPE):
+            for dictionary in (self.source_dictionary, self.target_dictionary):
+                bpe.require_dictionary(dictionary)
+        return bpe
 
     def require_criterion(self, cfg: Any, allowed: Sequence[str]) -> None:
         criterion = getattr(cfg, "_name", None) or cfg.criterion

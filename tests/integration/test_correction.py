@@ -102,9 +102,11 @@ def test_the_dial(noisy: Path, corrector: Path, corrected: str) -> None:
     assert found[0]["recall"] > found[1]["recall"] and found[0]["lines_changed"] > found[1]["lines_changed"]
 
 
-def test_fairseqs_transformer_is_the_baseline(noisy: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("arch", ["transformer_tiny", "gated_trans_tiny"])
+def test_other_models_are_trained_and_have_the_dial(noisy: Path, tmp_path: Path, arch: str) -> None:
+    """fairseq's Transformer is the baseline of every table."""
     scores = ["--eval-exact-match", "--best-checkpoint-metric", "exact_match", "--maximize-best-checkpoint-metric"]
-    small = ["--arch", "transformer_tiny", "--encoder-layers", 1, "--decoder-layers", 1, "--share-all-embeddings"]
+    small = ["--arch", arch, "--encoder-layers", 1, "--decoder-layers", 1, "--share-all-embeddings"]
     log = succeed(*train(noisy, tmp_path, *small, *FEW, *scores, "--eval-bleu-args", '{"max_len_b": 12}'))
     assert re.search(r"valid on .* exact_match [\d.]+", log.both)
     # a beam of 5 may fill up with early endings where an untrained model has nothing to say

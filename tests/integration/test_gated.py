@@ -14,6 +14,7 @@ from tests.integration.commands import (
     QUIET,
     USER_DIR,
     hypotheses,
+    run,
     succeed,
 )
 
@@ -85,7 +86,11 @@ def test_a_pretrained_model_is_trained_saved_and_trained_on(tmp_path: Path) -> N
     rates = [group["lr"] for group in state["last_optimizer_state"]["param_groups"]]
     assert max(rates) == pytest.approx(10 * min(rates)) and len(rates) == 2
     typed = ["fairseq-interactive", data, *COMMON, "--path", save_dir / "checkpoint_last.pt", "--beam", 2]
-    typed += ["--task", "text_correction", "--bpe", "pretrained", "--pretrained-tokenizer", folder]
-    out = succeed(*typed, stdin="hello world\n\nthe Quick fox\n").out
+    typed += ["--task", "text_correction", "--bpe", "pretrained", "--pretrained-tokenizer"]
+    text = "hello world\n\nthe Quick fox\n"
+    out = succeed(*typed, folder, stdin=text).out
     assert list(hypotheses(out)) == [0, 1, 2]
     assert len(re.findall(r"^D-\d+\t", out, re.MULTILINE)) == 3
+    pretrained.t5(tmp_path / "t5")
+    wrong = run(*typed, pretrained.imported(tmp_path / "t5", tmp_path / "other"), stdin=text)
+    assert "is another tokenizer than that of the data" in wrong.verdict

@@ -95,6 +95,16 @@ def test_what_the_model_wrote_is_decoded_whatever_it_is(folders: dict[str, Path]
     assert bpe_of(folders["byt5.out"]).decode("a <s> <0xC3> b") == "a\N{REPLACEMENT CHARACTER}b"
 
 
+def test_decoding_wants_the_tokenizer_of_the_data(folders: dict[str, Path]) -> None:
+    bpe = bpe_of(folders["t5.out"])
+    own, other = (Dictionary.load(str(folders[name] / "dict.txt")) for name in ("t5.out", "bert.out"))
+    own.pad_to_multiple_(64)  # with symbols that no text has
+    bpe.require_dictionary(own)
+    words = len(other) - other.nspecial
+    with pytest.raises(UserError, match=rf"--pretrained-tokenizer \S+ is another tokenizer .* of the {words} words"):
+        bpe.require_dictionary(other)
+
+
 def test_encode_is_a_line_for_a_line(folders: dict[str, Path], monkeypatch: Any, capsys: Any, tmp_path: Path) -> None:
     def through(text: str, *flags: str) -> str:
         (tmp_path / "in").write_text(text, encoding="utf-8")
