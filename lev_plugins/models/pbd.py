@@ -22,10 +22,8 @@ Shapes: B batch, S source length, T target length, C channels, H heads, V vocabu
 In beam search the decoder has R = B * beams rows; what belongs to a source is kept once a sentence.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import torch
 from fairseq.data import Dictionary
@@ -52,6 +50,7 @@ from lev_plugins.layers import (
     linear,
     token_embedding,
 )
+from lev_plugins.layers.future import Masks, Memory, Progress, Source, future_mask, generated_mask, join_masks
 from lev_plugins.models.presets import register_presets
 
 GENERATED, COPIED = 0, 1  # segments
@@ -96,105 +95,6 @@ class PBDConfig(FairseqDataclass):
     apply_bert_init: bool = field(default=False, metadata={"help": "normal(0, 0.02) initialisation, as BERT's"})
     max_source_positions: int = II("task.max_source_positions")
     max_target_positions: int = II("task.max_target_positions")
-
-
-class Source(NamedTuple):
-    """What the encoder hands over; ``rows`` is all of it that beam search ever reorders."""
-
-    states: list[Tensor]  # (B, S, C) each: the embedding, then what leaves every block
-    output: Tensor  # (B, S, C): what leaves the encoder
-    tokens: Tensor  # (B, S)
-    rows: Tensor | None = None  # (R,) the sentence of each row of the decoder; None: one row a sentence
-
-
-class Memory(NamedTuple):
-    """Encoded sources as the decoder's blocks read them, once a sentence."""
-
-    source: list[KeysValues]  # a block: for cross-attention
-    future: list[KeysValues]  # a block: for self-attention; empty where nothing is copied
-    places: Tensor  # (B, S) 1, 2, ... counted over the tokens of the source, 0 on padding
-    mask: Tensor | None  # (B, 1, 1, S) True = may be attended to
-    beams: int = 1  # how many consecutive rows of the decoder belong to a sentence
-
-    def select(self, rows: Tensor) -> "Memory":
-        """For the decoder's ``rows`` (n,): those of one sentence go on sharing what they share."""
-        sentences, beams = grouped((rows // self.beams).tolist())
-        if sentences == list(range(self.places.size(0))):
-            return self._replace(beams=beams)
-        chosen = torch.tensor(sentences, device=rows.device)
-        return Memory(
-            [keys_values.select(chosen) for keys_values in self.source],
-            [keys_values.select(chosen) for keys_values in self.future],
-            self.places[chosen],
-            None if self.mask is None else self.mask[chosen],
-            beams,
-        )
-
-
-class Progress(NamedTuple):
-    """What a step of decoding leaves to the next."""
-
-    memory: Memory
-    generated: list[KeysValues]  # a block: of the tokens so far, (R, H, t, C / H)
-
-    def select(self, rows: Tensor) -> "Progress":
-        return Progress(self.memory.select(rows), [keys_values.select(rows) for keys_values in self.generated])
-
-
-class Masks(NamedTuple):
-    """Where attention may go: True = may be attended to."""
-
-    generated: Tensor | None  # (T, t) without a future, (R, 1, T, t + S) with one; None = everywhere
-    source: Tensor | None  # (B, 1, 1, S)
-    together: bool  # whether a block may join the generated and the copied, or had better attend to each apart
-
-
-def grouped(sentences: Sequence[int]) -> tuple[list[int], int]:
-    """Rows of equal sentences taken together, if each has as many consecutive rows as the next.
-
-    >>> grouped([0, 0, 0, 2, 2, 2])
-    ([0, 2], 3)
-    >>> grouped([0, 0, 2])
-    ([0, 0, 2], 1)
-    """
-    runs = [(sentence, len(list(run))) for sentence, run in groupby(sentences)]
-    if len({length for _, length in runs}) == 1:
-        return [sentence for sentence, _ in runs], runs[0][1]
-    return list(sentences), 1
-
-
-def generated_mask(start: int, stop: int, device: torch.device | None = None) -> Tensor:
-    """Decoder inputs start .. stop - 1 and the inputs they may look at, (T, stop): the causal mask from row ``start``.
-
-    >>> generated_mask(1, 3).int()
-    tensor([[1, 1, 0],
-            [1, 1, 1]], dtype=torch.int32)
-    """
-    return torch.ones(stop - start, stop, dtype=torch.bool, device=device).tril(start)
-
-
-def future_mask(places: Tensor, start: int, stop: int) -> Tensor:
-    """Decoder inputs start .. stop - 1 and the copied source tokens they may look at, (B, 1, T, S).
-
-    Input t predicts output N = t + 1, whose pseudo-future is source tokens N + 1 to the end.
-
-    >>> places = torch.tensor([[1, 2, 3, 4], [0, 0, 1, 2]])  # 0 = padding
-    >>> future_mask(places, 0, 3)[:, 0].int()
-    tensor([[[0, 1, 1, 1],
-             [0, 0, 1, 1],
-             [0, 0, 0, 1]],
-    <BLANKLINE>
-            [[0, 0, 0, 1],
-             [0, 0, 0, 0],
-             [0, 0, 0, 0]]], dtype=torch.int32)
-    """
-    outputs = torch.arange(start + 1, stop + 1, device=places.device)[:, None]  # (T, 1)
-    return places[:, None, None, :] > outputs
-
-
-def join_masks(generated: Tensor, future: Tensor) -> Tensor:
-    """The pseudo-bidirectional mask: (T, T) and (B, 1, T, S) -> (B, 1, T, T + S)."""
-    return torch.cat([generated.expand(future.size(0), 1, -1, -1), future], 3)
 
 
 class PBDEncoder(FairseqEncoder):

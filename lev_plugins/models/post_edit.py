@@ -22,7 +22,7 @@ from fairseq.models.transformer.transformer_config import DecoderConfig, EncDecB
 from torch import Tensor, nn
 
 from lev_plugins.checkpoints import require_same_vocabulary
-from lev_plugins.data.dictionary import require_one_dictionary
+from lev_plugins.data.dictionary import EditingDictionary, require_one_dictionary
 from lev_plugins.edits import deletable
 from lev_plugins.errors import require
 from lev_plugins.layers.embedding import token_embedding
@@ -34,6 +34,18 @@ from lev_plugins.models.encoder_decoder import (
 )
 
 SOURCE, DRAFT = 0, 1  # the languages
+
+
+def readable(draft: Tensor, dictionary: EditingDictionary) -> Tensor:
+    """Without <s> and ids that are borrowed, and without anything where there is no word: (B, N) -> (B, N)
+
+    >>> readable(torch.tensor([[0, 21, 2], [0, 2, 1]]), EditingDictionary())
+    tensor([[ 1, 21,  2],
+            [ 1,  1,  1]])
+    """
+    bos, eos, pad = dictionary.bos(), dictionary.eos(), dictionary.pad()
+    words = deletable(draft, bos, eos, pad)
+    return dictionary.known(draft).masked_fill(draft.eq(bos) | ~words.any(1, keepdim=True), pad)
 
 
 class PostEditEncoder(TransformerEncoderBase):
@@ -60,28 +72,21 @@ class PostEditEncoder(TransformerEncoderBase):
                 requests is None or not bool(requests.any()),
                 "a post_edit_transformer writes its text anew and keeps to no marks: leave them out of the draft",
             )
-            draft = self.readable(draft)
+            self.require_room(draft)
+            draft = readable(draft, self.dictionary)
             x = torch.cat([x, self.embed(draft, self.draft_words, DRAFT)], 1)  # (B, S + N, C)
             row = torch.cat([row, draft], 1)
         return self.forward_scriptable(row, token_embeddings=x)
 
-    def readable(self, draft: Tensor) -> Tensor:
-        """Without <s> and ids that are borrowed, and without anything where there is no word: (B, N) -> (B, N)
-
-        >>> encoder.readable(torch.tensor([[0, 21, 2], [0, 2, 1]]))
-        tensor([[ 1, 21,  2],
-                [ 1,  1,  1]])
-        """
-        bos, eos, pad, room = self.dictionary.bos(), self.dictionary.eos(), self.padding_idx, self.max_positions()
+    def require_room(self, draft: Tensor) -> None:
+        room = self.max_positions()
         if draft.size(1) > room:
-            longest = int(draft.ne(pad).sum(1).max())
+            longest = int(draft.ne(self.padding_idx).sum(1).max())
             require(
                 longest <= room,
                 f"a draft has {longest} tokens, boundaries included, but the model has positions for {room}: "
                 "shorten it, or train with a larger --max-source-positions",
             )
-        words = deletable(draft, bos, eos, pad)
-        return self.dictionary.known(draft).masked_fill(draft.eq(bos) | ~words.any(1, keepdim=True), pad)
 
     def embed(self, tokens: Tensor, table: nn.Embedding, language: int) -> Tensor:
         """(B, S) -> (B, S, C): positions count from the first of ``tokens``; language and word are scaled alike."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import importlib.util
 import io
 import json
@@ -44,12 +43,6 @@ def pairs(tmp_path: Path) -> Path:
         (folder / f"{name}.src").write_text("".join(f"{line}\n" for line in NOISY * times))
         (folder / f"{name}.tgt").write_text("".join(f"{line}\n" for line in CLEAN * times))
     return folder
-
-
-@pytest.mark.parametrize("path", ["texts", "symspell", "report", "recipes/fetch"])
-def test_examples(path: str) -> None:
-    found = doctest.testmod(module(path))
-    assert found.attempted and not found.failed
 
 
 def test_pairs_of_ones_own_are_trained_and_scored(pairs: Path, tmp_path: Path) -> None:

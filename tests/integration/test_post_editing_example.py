@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import sys
 from pathlib import Path
 
@@ -37,13 +36,6 @@ def write_text(folder: Path, *suffixes: str) -> Path:
 
 def printed_command(number: int, text: Path, out: Path, *more: str) -> list[str]:
     return [*readme_command("post_editing", number, text=text, out=out), *SMALL, *more]
-
-
-@pytest.mark.parametrize("name", ["texts", "report", "shape", "best"])
-def test_examples(name: str) -> None:
-    """In a process of its own: other examples have files of the same names."""
-    printed = succeed(sys.executable, "-m", "doctest", "-v", EXAMPLE / f"{name}.py").out
-    assert re.search(r"[1-9]\d* passed and 0 failed", printed)
 
 
 def test_every_system_is_trained_and_scored(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import io
 import json
 import multiprocessing
@@ -98,10 +97,6 @@ def generated(data: Path, teacher: object, part: str, *flags: object) -> dict[in
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != distill.RECORD}
-
-
-def test_worked_examples() -> None:
-    assert doctest.testmod(distillation).failed == 0
 
 
 # ---- what is written -------------------------------------------------------------------------------------------------

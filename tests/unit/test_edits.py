@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import math
 
 import pytest
@@ -323,13 +321,3 @@ def test_without_a_generator_the_global_one_decides() -> None:
     torch.manual_seed(4)
     assert random_deletions(20).equal(first)
     assert not random_deletions(20).equal(first)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["edits.actions", "edits.expert", "edits.noise", "data.drafts", "generators.ensemble", "generators.refinement"],
-)
-def test_the_worked_examples_of_the_docstrings_hold(name: str) -> None:
-    found = doctest.testmod(importlib.import_module(f"lev_plugins.{name}"))
-    assert found.attempted > 0, f"no docstring of lev_plugins.{name} has an example"
-    assert found.failed == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,9 @@ import torch
 from torch import Tensor
 
 from lev_plugins.cli.main import main
-from lev_plugins.data import labelled
 from lev_plugins.data.labelled_text import KINDS
-from lev_plugins.layers import t5
 from lev_plugins.models import enct5
 from lev_plugins.models.enct5 import EncT5, EncT5Config, fill_sizes
-from lev_plugins.tasks import text_labelling
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 from tests.labelling import TINY, batch_of, folder_of, model_of, task_of
 
@@ -37,12 +33,6 @@ def in_order(found: Tensor, batch: dict[str, Any], kind: str) -> list[Tensor]:
     sizes = batch["words"].tolist() if kind == "tagging" else [1] * len(batch["id"])
     parts = dict(zip(batch["id"].tolist(), found.split(sizes), strict=True))
     return [parts[i] for i in sorted(parts)]
-
-
-@pytest.mark.parametrize("module", [labelled, t5, enct5, text_labelling])
-def test_docstrings(module: object) -> None:
-    found = doctest.testmod(module)  # type: ignore[arg-type]
-    assert found.attempted and not found.failed
 
 
 VARIANTS = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from argparse import Namespace
 from itertools import combinations, product
 from types import SimpleNamespace
@@ -19,7 +18,6 @@ from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
 
 from lev_plugins.errors import UserError
-from lev_plugins.models import gated
 from lev_plugins.models.gated import (
     GATES,
     GatedModel,
@@ -128,11 +126,6 @@ def paper(model: GatedModel, source: list[int], read: list[int], mix: str, copy_
             scores.append(np.log((g if generate else 1) * p + c * onehot_copy + s * onehot_mask))
         gates.append(values)
     return {"mask": u, "gates": gates, "log_p": np.stack([np.log(softmax(row)) for row in scores])}
-
-
-def test_examples() -> None:
-    found = doctest.testmod(gated)
-    assert found.attempted and not found.failed
 
 
 @pytest.mark.parametrize("mix, copy_from", WAYS)

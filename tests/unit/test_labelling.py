@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 import torch
 from fairseq.logging import metrics
 
-from lev_plugins.criterions import labelling as criterion_module
 from lev_plugins.criterions.labelling import Collected, LabellingCriterion
 from lev_plugins.data.labelled_text import KINDS
 from lev_plugins.scoring import labelling as scores
@@ -33,12 +31,6 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def criterion_of(task: Any, **options: Any) -> LabellingCriterion:
     return LabellingCriterion(task, **{"class_weights": None, "positive_label": None, "score_at": 2, **options})
-
-
-@pytest.mark.parametrize("module", [scores, criterion_module])
-def test_docstrings(module: object) -> None:
-    found = doctest.testmod(module)  # type: ignore[arg-type]
-    assert found.attempted and not found.failed
 
 
 def slow_loss(kind: str, logits: list, target: list, weights: list[float]) -> float:

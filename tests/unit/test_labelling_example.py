@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import importlib.util
 import json
 import os
@@ -25,13 +24,6 @@ def load(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_docstrings(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT))
-    found = doctest.testmod(load(name))
-    assert found.attempted and not found.failed
 
 
 def write(folder: Path, kind: str) -> None:

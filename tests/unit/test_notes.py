@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 from argparse import Namespace
 from pathlib import Path
@@ -280,8 +279,3 @@ def test_a_sound_file_is_read(noted: tuple[FairseqDataset, EditingDictionary], t
     tokens, asked = drafts.unpack(dataset[3])
     assert noted[1].string(tokens) == "Zürich" and asked.tolist() == [INSERT, KEEP + SPAN, 0]
     assert dataset[2].tolist() == [0, 4, EOS]
-
-
-def test_worked_examples() -> None:
-    for module in (notes, marks, drafts):
-        assert doctest.testmod(module).failed == 0

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from lev_plugins.errors import UserError
 from lev_plugins.layers.attention import CrossAttention, KeysValues, SelfAttention
+from lev_plugins.layers.future import future_mask, generated_mask, grouped, join_masks
 from lev_plugins.layers.transformer import EncoderLayer, Residual
 from lev_plugins.models.pbd import (
     COPIED,
@@ -24,10 +25,6 @@ from lev_plugins.models.pbd import (
     PRESETS,
     PBDConfig,
     PBDLayer,
-    future_mask,
-    generated_mask,
-    grouped,
-    join_masks,
 )
 from tests.helpers import (
     EOS,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import doctest
 import io
 import re
 from pathlib import Path
@@ -18,7 +17,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.generators.teacher import Teacher
-from lev_plugins.plots import asking, drawing, gates
+from lev_plugins.plots import asking, gates
 from lev_plugins.plots.gates import Sentence
 from tests.helpers import EOS, toy_dictionary
 from tests.unit.test_gated import toy_args, toy_gated
@@ -44,12 +43,6 @@ def asked(model: Any) -> Teacher:
     teacher.generator = teacher.task.build_generator(teacher.models, search)
     teacher.max_positions = (10, 10)
     return teacher
-
-
-@pytest.mark.parametrize("module", [gates, drawing])
-def test_examples(module: Any) -> None:
-    found = doctest.testmod(module)
-    assert found.attempted and not found.failed
 
 
 def test_the_gates_are_those_of_a_forward_pass_over_what_was_written() -> None:

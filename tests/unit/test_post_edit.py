@@ -23,7 +23,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator
 from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
 from lev_plugins.models.levt import LevT
-from lev_plugins.models.post_edit import PostEditTransformer
+from lev_plugins.models.post_edit import PostEditTransformer, readable
 from lev_plugins.tasks.text_editing import REFINEMENT, TextEditingTask
 from tests.helpers import (
     BOS,
@@ -92,7 +92,7 @@ def test_what_is_read_of_a_draft() -> None:
 def test_an_unknown_word_of_a_draft_is_read_as_unknown() -> None:
     model, dictionary = toy_post_editor(), toy_dictionary()
     draft = torch.tensor([[BOS, *dictionary.ids(["w1", "Zürich"]), EOS]])
-    assert model.encoder.readable(draft).tolist() == [[PAD, 5, UNK, EOS]]
+    assert readable(draft, model.encoder.dictionary).tolist() == [[PAD, 5, UNK, EOS]]
 
 
 def test_a_draft_longer_than_the_table_is_refused_and_padding_does_not_count() -> None:

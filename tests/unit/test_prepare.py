@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import random
 import shlex
 import sys
@@ -69,11 +68,6 @@ def table(out: str) -> dict[tuple[str, str], list[str]]:
     """Lines, tokens, unknown, empty and longest of each part and side, as reported."""
     rows = [line.split(maxsplit=6) for line in out.split("\n\n")[0].splitlines()[2:]]
     return {(row[0], row[1]): row[2:] for row in rows}
-
-
-@pytest.mark.parametrize("module", [prepare, pieces], ids=lambda module: module.__name__)
-def test_worked_examples(module: object) -> None:
-    assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
 
 # ---- what is made ----------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +9,7 @@ import pytest
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
-from lev_plugins.cli import prepare_labels
 from lev_plugins.cli.main import main
-from lev_plugins.data import labelled_folder, labelled_text
 from lev_plugins.data.labelled_folder import Info
 from lev_plugins.data.labelled_text import Labels
 
@@ -50,12 +47,6 @@ def texts(folder: Path, part: str = "train") -> list[str]:
 def refusal(capsys: pytest.CaptureFixture[str], code: int) -> str:
     assert code == 2
     return capsys.readouterr().err.removeprefix("lev-plugins: error: ").strip()
-
-
-@pytest.mark.parametrize("module", [labelled_text, labelled_folder, prepare_labels])
-def test_docstrings(module: object) -> None:
-    found = doctest.testmod(module)  # type: ignore[arg-type]
-    assert found.attempted and not found.failed
 
 
 @pytest.mark.parametrize(

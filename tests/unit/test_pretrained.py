@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import json
 import os
 import shutil
@@ -20,7 +19,6 @@ from torch import nn
 
 from lev_plugins.cli import import_pretrained
 from lev_plugins.cli.main import main
-from lev_plugins.data import pretrained as tokenizers
 from lev_plugins.data.pretrained import Bytes, PretrainedBPE, PretrainedBPEConfig
 from lev_plugins.errors import UserError
 from lev_plugins.models.backbones import library
@@ -52,12 +50,6 @@ def batch(model: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     words = torch.randint(4, len(model.decoder.dictionary), (2, 5))
     end = torch.full((2, 1), EOS)
     return torch.cat([words, end], 1), torch.tensor([6, 6]), torch.cat([end, words], 1)
-
-
-def test_examples() -> None:
-    for module in (tokenizers, import_pretrained):
-        found = doctest.testmod(module)
-        assert found.attempted and not found.failed
 
 
 @thorough

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
-import pkgutil
-
 import numpy as np
 import pytest
 
-from lev_plugins import scoring
 from lev_plugins.errors import UserError
 from lev_plugins.scoring import exact_match, resampling, ter
 from lev_plugins.scoring.evaluation import Additive, additive, share
-
-
-@pytest.mark.parametrize("name", [module.name for module in pkgutil.iter_modules(scoring.__path__)])
-def test_worked_examples(name: str) -> None:
-    assert doctest.testmod(importlib.import_module(f"lev_plugins.scoring.{name}")).failed == 0
 
 
 def system(seed: int, right: float, sentences: int = 200) -> Additive:

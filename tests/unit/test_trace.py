@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import doctest
 import hashlib
-import importlib
 import io
 import re
 import sys
@@ -136,14 +134,6 @@ def log(tmp_path: Path) -> Path:
     path = tmp_path / "generate.log"
     path.write_text(LOG, encoding="utf-8")
     return path
-
-
-@pytest.mark.parametrize(
-    "name", ["cli.trace", "traces.log", "traces.script", "traces.rows", "traces.terminal", "traces.page"]
-)
-def test_worked_examples(name: str) -> None:
-    found = doctest.testmod(importlib.import_module(f"lev_plugins.{name}"))
-    assert found.attempted and not found.failed
 
 
 # edit scripts

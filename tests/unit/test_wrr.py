@@ -1,6 +1,5 @@
 """lev_plugins.scoring.wrr against every alignment there is."""
 
-import doctest
 from functools import cache
 
 import editdistance
@@ -10,12 +9,6 @@ from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
 from lev_plugins.scoring import recognised_words, word_recognition_rate, wrr
-
-
-def test_worked_examples() -> None:
-    found = doctest.testmod(wrr)
-    assert found.attempted > 0 and found.failed == 0
-
 
 words = st.lists(st.sampled_from("abc"), max_size=6)
 
