@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-SYSTEMS = {"plain": "corrected", "careful": "corrected, with the threshold that validation chose"}
+SYSTEMS = {"plain": "corrected", "careful": "corrected, with the dial that validation chose"}
 NOT_RUN = "not yet run"
 
 
@@ -30,8 +30,9 @@ def page(out: Path) -> str:
     lines = ["| | GLEU | 95 % |", "|---|---|---|", row("the source, untouched", untouched)]
     lines += [row(title, scores[name]["system"] if name in scores else None) for name, title in SYSTEMS.items()]
     if (path := out / "sweep/sweep.json").exists():
-        best = json.loads(path.read_text("utf-8"))["best"]["min_edit_confidence"]
-        lines += ["", f"--min-edit-confidence {best:g} had the best F0.5 on the validation set."]
+        best = json.loads(path.read_text("utf-8"))["best"]
+        dial = f"--keep-bias {best['keep_bias']:g} --min-edit-confidence {best['min_edit_confidence']:g}"
+        lines += ["", f"{dial} had the best F0.5 on the validation set."]
     for name in ("m2", "errant"):
         if (path := out / f"test_m2/{name}.txt").exists():
             lines += ["", f"{name}: {path.read_text('utf-8').splitlines()[0]}"]

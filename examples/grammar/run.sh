@@ -34,6 +34,7 @@ tune-updates     5000    updates of that
 tune-lr          0.0003  its peak learning rate
 test-m2          -       an M2 file to score by M2 as well
 errant           no      ... and by ERRANT, if it is installed
+keep-biases      0,2,4   the validation set is decoded with each of these --keep-bias, and the best is taken, with its threshold
 beam             5       beam of the test
 seed             1       random seed
 gpus             auto    GPUs to use; 0 = CPU
@@ -147,7 +148,7 @@ do_tune() {
 
 do_sweep() {
     captured "$out/sweep/sweep.json" "${with_threads[@]}" python -m lev_plugins sweep "$valid" --path "$model" --json \
-        --post-process sentencepiece --beam "${opt[beam]}" "${device[@]}"
+        --keep-bias "${opt[keep-biases]}" --post-process sentencepiece --beam "${opt[beam]}" "${device[@]}"
 }
 
 decode() { # DATA FILE FLAGS...
@@ -158,12 +159,15 @@ decode() { # DATA FILE FLAGS...
         --max-tokens 4000 --required-batch-size-multiple 1 --no-progress-bar "${device[@]}" "$@"
 }
 
-chosen() { # of --min-edit-confidence, by the sweep
-    if [[ -f $out/sweep/sweep.json ]]; then
-        python -c 'import json, sys; print(json.load(open(sys.argv[1]))["best"]["min_edit_confidence"])' "$out/sweep/sweep.json"
-    else
-        echo 0.5
-    fi
+chosen() { # flags of the dial, by the sweep
+    local bias=0 least=0.5
+    [[ ! -f $out/sweep/sweep.json ]] || read -r bias least < <(python - "$out/sweep/sweep.json" <<'END'
+import json, sys
+best = json.load(open(sys.argv[1], encoding="utf-8"))["best"]
+print(f"{best['keep_bias']:g} {best['min_edit_confidence']:g}")
+END
+    )
+    echo "--keep-bias $bias --min-edit-confidence $least"
 }
 
 gleu() { # NAME
@@ -173,7 +177,7 @@ gleu() { # NAME
 
 do_test() {
     decode "$out/data/data" "$out/test/plain.out"
-    decode "$out/data/data" "$out/test/careful.out" --min-edit-confidence "$(chosen)"
+    decode "$out/data/data" "$out/test/careful.out" $(chosen)
     gleu plain
     gleu careful
 }
@@ -184,7 +188,7 @@ do_test_m2() {
     plugins prepare -s noisy -t clean --train-prefix "$out/test_m2/test" --test-prefix "$out/test_m2/test" \
         --joined-dictionary --srcdict "$pieces/dict.noisy.txt" --sentencepiece-model "$pieces/sentencepiece.model" \
         --dest "$out/test_m2/data"
-    decode "$out/test_m2/data" "$out/test_m2/careful.out" --min-edit-confidence "$(chosen)"
+    decode "$out/test_m2/data" "$out/test_m2/careful.out" $(chosen)
     captured "$out/test_m2/m2.txt" python -m lev_plugins score m2 "$out/test_m2/careful.out" "${opt[test-m2]}" --generated
     [[ ! ${opt[errant]} ]] ||
         captured "$out/test_m2/errant.txt" python -m lev_plugins score m2 "$out/test_m2/careful.out" "${opt[test-m2]}" \

@@ -63,10 +63,12 @@ def test_a_corrector_learns_from_clean_text_alone(tmp_path: Path) -> None:
         (tmp_path / "jfleg" / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     out = tmp_path / "run"
     command = readme_command("grammar", 1, test=tmp_path / "jfleg", text=tmp_path / "clean.txt", out=out)
-    settings = ["--vocab", "32", "--updates", "4", "--valid-every", "2", "--average", "2"]
+    settings = ["--vocab", "32", "--updates", "4", "--valid-every", "2", "--average", "2", "--keep-biases", "5,6"]
     done = succeed(*command, *SMALL, *ONE_CORE, *settings, timeout=600).out
     page = (out / "report.md").read_text(encoding="utf-8")
     assert done.endswith(page)
+    dial = re.search(r"--keep-bias [56] --min-edit-confidence [\d.]+(?= had the best F0.5)", page)
+    assert dial and f"--cpu {dial[0]}" in succeed(*command, *settings, "--dry-run").out
     untouched = re.search(r"\| the source, untouched \| ([\d.]+)", page)
     assert untouched and 0.2 < float(untouched[1]) < 1
     corrected = json.loads((out / "test" / "plain.json").read_text(encoding="utf-8"))
