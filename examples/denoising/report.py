@@ -10,29 +10,25 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import re
 import statistics
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import NOT_RUN, finish, machine, minutes, read_lines
 from lev_plugins.cli.score import read_generated
-from lev_plugins.data.texts import read_lines
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import require
 from lev_plugins.scoring import bleu, exact_match, rouge, wrr
 from lev_plugins.scoring.evaluation import Evaluation
 
-NOT_RUN = "not yet run"
-STAMP = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \| INFO \| ")
 ACCURACY = re.compile(r"\| valid on 'valid' subset \|.*?\| accuracy ([\d.]+)")
 METRICS: dict[str, tuple[str, Callable[[list[str], list[str]], Evaluation]]] = {
     "wrr": ("WRR", wrr.evaluate),
@@ -108,11 +104,6 @@ def checked(texts: list[str], references: list[str], path: Path) -> list[str]:
     return texts
 
 
-def minutes(log: Path) -> float:
-    stamps = [datetime.fromisoformat(match[1]) for line in read_lines(log) if (match := STAMP.match(line))]
-    return (stamps[-1] - stamps[0]).total_seconds() / 60 if stamps else 0.0
-
-
 def accuracies(log: Path) -> list[float]:
     return [float(match[1]) for line in read_lines(log) if (match := ACCURACY.search(line))]
 
@@ -125,7 +116,7 @@ def system(out: Path, noise: str, name: str, seeds: list[int], references: list[
         if not found.is_file():
             continue
         row.runs[seed] = scored(checked(read_generated(found), references, found), references, metrics)
-        row.minutes.append(minutes(log))
+        row.minutes.append(minutes(log) or 0.0)
         row.accuracies.append(max(accuracies(log), default=float("nan")))
     return row
 
@@ -134,7 +125,7 @@ def plain(title: str, path: Path, references: list[str], metrics: list[str]) -> 
     """A text that no training made."""
     if not path.is_file():
         return Row(title)
-    return Row(title, {0: scored(checked(list(read_lines(path)), references, path), references, metrics)})
+    return Row(title, {0: scored(checked(read_lines(path), references, path), references, metrics)})
 
 
 def test_of(out: Path, noise: str) -> Path | None:
@@ -148,7 +139,7 @@ def rows_of(args: argparse.Namespace, noise: str) -> dict[str, Row]:
     test = test_of(args.out, noise)
     if test is None:
         return {name: Row(title) for name, title in titles.items()}
-    references = list(read_lines(test / "test.tgt"))
+    references = read_lines(test / "test.tgt")
     texts = {"do nothing": test / "test.src", "symspell": args.out / f"symspell_{noise}" / "test.out"}
     plain_rows = {name: plain(titles[name], path, references, args.metrics) for name, path in texts.items()}
     trained = {name: system(args.out, noise, name, args.seeds, references, args.metrics) for name in args.systems}
@@ -223,16 +214,9 @@ def page(found: dict[str, dict[str, Row]], metrics: list[str]) -> str:
         "the seeds' scores, and of the sentences' scores (their means over the seeds). The teacher-forced accuracy is",
         "that of the next piece when all before it are right, the best of the validations; minutes: of one training.",
         "",
-        machine(),
+        f"{machine()}.",
     ]
     return "\n".join(lines) + "\n"
-
-
-def machine() -> str:
-    details = Path("/proc/cpuinfo")
-    named = re.search(r"^model name\s*:\s*(.+)$", details.read_text(), re.M) if details.is_file() else None
-    processor = named[1] if named else platform.machine()
-    return f"Machine: {processor}, {os.cpu_count()} cores; torch {metadata.version('torch')}."
 
 
 def as_json(rows: dict[str, Row], metrics: list[str]) -> dict[str, Any]:
@@ -249,6 +233,8 @@ def as_json(rows: dict[str, Row], metrics: list[str]) -> dict[str, Any]:
 
 
 def run(args: argparse.Namespace) -> None:
+    unknown = [name for name in args.metrics if name not in METRICS]
+    require(not unknown, f"--metrics takes {', '.join(METRICS)}, but has {', '.join(unknown)}")
     found = {noise: rows_of(args, noise) for noise in args.noises}
     result = {noise: as_json(rows, args.metrics) for noise, rows in found.items()}
     (args.out / "report.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
@@ -260,15 +246,7 @@ def main() -> int:
     parser.add_argument("out", type=Path, help="the folder --out of run.sh")
     for name, kind in (("noises", str), ("systems", str), ("seeds", int), ("metrics", str)):
         parser.add_argument(f"--{name}", type=lambda text, kind=kind: [kind(part) for part in text.split()])
-    args = parser.parse_args()
-    try:
-        unknown = [name for name in args.metrics if name not in METRICS]
-        require(not unknown, f"--metrics takes {', '.join(METRICS)}, but has {', '.join(unknown)}")
-        run(args)
-    except (UserError, OSError) as error:
-        sys.stderr.write(f"report.py: error: {error}\n")
-        return 2
-    return 0
+    return finish(parser, run)
 
 
 if __name__ == "__main__":

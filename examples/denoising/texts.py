@@ -18,11 +18,12 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import finish, parallel, read_lines, write_lines
+from lev_plugins.errors import UserError, require
+
 TWENTIETH, TENTH = 20, 10
-
-
-class TextError(ValueError):
-    """The text cannot be used; the message says where and why."""
 
 
 class Pair(NamedTuple):
@@ -30,24 +31,11 @@ class Pair(NamedTuple):
     target: str
 
 
-def read_lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    except FileNotFoundError as error:
-        raise TextError(f"there is no file {path}: the name of the split and the suffix make up its name") from error
-    except UnicodeDecodeError as error:
-        raise TextError(f"{path} is not UTF-8 ({error.reason}): convert the file") from error
-
-
 def read_pairs(prefix: Path, suffixes: list[str]) -> list[Pair]:
     """Two files, or one that is both sides; pairs of which a side is empty are left out."""
     paths = [prefix.with_name(f"{prefix.name}.{suffix}") for suffix in suffixes] or [prefix]
-    sides = [read_lines(path) for path in paths]
-    if len(sides[0]) != len(sides[-1]):
-        raise TextError(
-            f"a source has a line for each of its targets, but {paths[0]} has {len(sides[0]):,} lines and {paths[-1]} "
-            f"{len(sides[-1]):,}"
-        )
+    sides = [read_lines(path, "the name of the split and the suffix make up its name") for path in paths]
+    parallel(dict(zip(paths, sides, strict=True)))
     pairs = (Pair(*(" ".join(side.split()) for side in both)) for both in zip(sides[0], sides[-1], strict=True))
     return [pair for pair in pairs if pair.source and pair.target]
 
@@ -74,20 +62,18 @@ def splits_of(args: argparse.Namespace) -> dict[str, list[Pair]]:
     elif not valid:
         train, valid = held_out(train, TWENTIETH)
     elif not test:
-        raise TextError("--valid without --test leaves nothing to test on: give both, --test alone, or neither")
+        raise UserError("--valid without --test leaves nothing to test on: give both, --test alone, or neither")
     return {"train": train, "valid": valid, "test": test}
 
 
 def run(args: argparse.Namespace) -> None:
-    args.output.mkdir(parents=True, exist_ok=True)
     for name, pairs in splits_of(args).items():
         pairs = pairs[: args.sentences or None]
-        if not pairs:
-            raise TextError(f"{args.train} is too small: no pair is left for {name}")
+        require(bool(pairs), f"{args.train} is too small: no pair is left for {name}")
         for side in Pair._fields:
             lines = [getattr(pair, side) for pair in pairs] * (args.copies if name == "train" else 1)
             suffix = {"source": "src", "target": "tgt"}[side]
-            (args.output / f"{name}.{suffix}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+            write_lines(args.output / f"{name}.{suffix}", lines)
 
 
 def main() -> int:
@@ -99,12 +85,7 @@ def main() -> int:
     parser.add_argument("--sentences", type=int, default=0, help="how many pairs of each split to keep, 0 = all")
     parser.add_argument("--copies", type=int, default=1, help="how many times the training text is written")
     parser.add_argument("--output", type=Path, required=True, help="folder to write to")
-    try:
-        run(parser.parse_args())
-    except (TextError, OSError) as error:
-        sys.stderr.write(f"texts.py: error: {error}\n")
-        return 2
-    return 0
+    return finish(parser, run)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import NOT_RUN
+
 SYSTEMS = {"plain": "corrected", "careful": "corrected, with the dial that validation chose"}
-NOT_RUN = "not yet run"
 
 
 def row(title: str, found: dict[str, Any] | None) -> str:

@@ -14,10 +14,12 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
-from lev_plugins.errors import UserError, require
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import finish, read_lines, write_lines
+from lev_plugins.errors import require
 from lev_plugins.scoring import m2
 
 TOKEN = re.compile(r"\w+(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|\w+(?:[-.]\w+)*|[^\w\s]", re.IGNORECASE)
@@ -46,13 +48,6 @@ def corrected(sentence: m2.Gold) -> str:
     return " ".join(words)
 
 
-def read_lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    except FileNotFoundError as error:
-        raise UserError(f"there is no file {path}") from error
-
-
 def read_clean(path: Path) -> tuple[list[str], list[str]]:
     """Sentences to train and to validate on."""
     if path.is_dir():
@@ -70,11 +65,6 @@ def held_out(rows: list) -> tuple[list, list]:
     return [row for i, row in enumerate(rows) if i not in chosen], [rows[i] for i in sorted(chosen)][:MOST_VALID]
 
 
-def write(path: Path, lines: Iterable[str]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-
-
 def read_m2(path: Path) -> list[m2.Gold]:
     return m2.parse("\n".join(read_lines(path)), str(path))
 
@@ -84,22 +74,22 @@ def split(args: argparse.Namespace) -> None:
     train = train[: args.sentences or None]
     require(bool(train) and bool(valid), f"{args.clean} has too few sentences to train and to validate on")
     for name, lines in (("train.noisy", train), ("train.clean", train), ("valid.clean", valid[:MOST_VALID])):
-        write(args.out / name, lines)
+        write_lines(args.out / name, lines)
     sys.stdout.write(f"{len(train):,} sentences to train, {len(valid[:MOST_VALID]):,} to validate on\n")
 
 
 def pairs(args: argparse.Namespace) -> None:
     found = [sentence for path in args.files for sentence in read_m2(path) if sentence.source]
     for name, part in zip(("train", "valid"), held_out(found), strict=True):
-        write(args.out / f"{name}.noisy", (" ".join(sentence.source) for sentence in part))
-        write(args.out / f"{name}.clean", map(corrected, part))
+        write_lines(args.out / f"{name}.noisy", (" ".join(sentence.source) for sentence in part))
+        write_lines(args.out / f"{name}.clean", map(corrected, part))
         sys.stdout.write(f"{name}: {len(part):,} sentences\n")
 
 
 def source(args: argparse.Namespace) -> None:
     found = read_m2(args.gold)
-    write(args.out / "test.noisy", (" ".join(sentence.source) for sentence in found))
-    write(args.out / "test.clean", map(corrected, found))
+    write_lines(args.out / "test.noisy", (" ".join(sentence.source) for sentence in found))
+    write_lines(args.out / "test.clean", map(corrected, found))
 
 
 def main() -> int:
@@ -114,13 +104,7 @@ def main() -> int:
             each.add_argument("--sentences", type=int, default=0, help="how many to train on, 0 = all")
         if command is pairs:
             each.add_argument("files", type=Path, nargs="+")
-    args = parser.parse_args()
-    try:
-        args.run(args)
-    except (UserError, OSError) as error:
-        sys.stderr.write(f"texts.py: error: {error}\n")
-        return 2
-    return 0
+    return finish(parser, lambda args: args.run(args))
 
 
 if __name__ == "__main__":

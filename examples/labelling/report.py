@@ -13,7 +13,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from examples.post_editing.report import NOT_RUN, machine, minutes
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import NOT_RUN, finish, machine, minutes
 
 SETS = {
     "sst2": ("SST-2, sentiment", ["accuracy", "f1"]),
@@ -78,18 +80,16 @@ def page(found: dict[str, dict[str, Any]]) -> str:
     return "\n".join([*lines, f"In per cent. {machine()}."]) + "\n"
 
 
+def run(args: argparse.Namespace) -> None:
+    found = {name: systems(args.out, name) for name in SETS}
+    (args.out / "report.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (args.out / "report.md").write_text(page(found), encoding="utf-8")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("out", type=Path, help="the folder --out of run.sh")
-    out = parser.parse_args().out
-    try:
-        found = {name: systems(out, name) for name in SETS}
-        (out / "report.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-        (out / "report.md").write_text(page(found), encoding="utf-8")
-    except (OSError, ValueError) as error:
-        sys.stderr.write(f"report.py: error: {error}\n")
-        return 2
-    return 0
+    return finish(parser, run)
 
 
 if __name__ == "__main__":

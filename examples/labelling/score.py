@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from lev_plugins.errors import UserError
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import finish
 from lev_plugins.generators.labeller import Labeller
 from lev_plugins.scoring.labelling import best_thresholds, evaluate, multilabel
 
@@ -52,19 +54,17 @@ def measure(labeller: Labeller) -> dict[str, Any]:
     }
 
 
+def run(args: argparse.Namespace) -> None:
+    found = measure(Labeller.load(args.checkpoint, cpu=args.cpu))
+    args.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("checkpoint", help="of --task text_labelling")
     parser.add_argument("--output", type=Path, required=True, help="file to write")
     parser.add_argument("--cpu", action="store_true", help="use no GPU")
-    args = parser.parse_args()
-    try:
-        found = measure(Labeller.load(args.checkpoint, cpu=args.cpu))
-    except (UserError, OSError) as error:
-        sys.stderr.write(f"score.py: error: {error}\n")
-        return 2
-    args.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    return 0
+    return finish(parser, run)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,10 @@ import argparse
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import finish, read_lines, write_lines
+
 EVERY, MOST = 20, 2000
 
 
@@ -25,14 +29,12 @@ def hold_out(lines: list[str], every: int = EVERY, most: int = MOST) -> tuple[li
     return [line for number, line in enumerate(lines, 1) if number % step], held
 
 
-def read(path: Path, most: int) -> list[str]:
-    lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    return lines[:most] if most else lines
-
-
-def write(path: Path, lines: list[str]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+def run(args: argparse.Namespace) -> None:
+    most = args.lines or None
+    train, valid = hold_out(read_lines(args.folder / "train.tsv")[:most])
+    test = read_lines(args.folder / f"{args.test}.tsv")[:most]
+    for name, lines in (("train", train), ("valid", valid), ("test", test)):
+        write_lines(args.output / f"{name}.tsv", lines)
 
 
 def main() -> int:
@@ -41,19 +43,7 @@ def main() -> int:
     parser.add_argument("--test", required=True, help="name of the test in that folder")
     parser.add_argument("--lines", type=int, default=0, help="the most lines of a file that are used (0: all)")
     parser.add_argument("--output", type=Path, required=True, help="where to write train, valid and test.tsv")
-    args = parser.parse_args()
-    try:
-        train, valid = hold_out(read(args.folder / "train.tsv", args.lines))
-        for name, lines in (
-            ("train", train),
-            ("valid", valid),
-            ("test", read(args.folder / f"{args.test}.tsv", args.lines)),
-        ):
-            write(args.output / f"{name}.tsv", lines)
-    except (OSError, UnicodeDecodeError) as error:
-        sys.stderr.write(f"texts.py: error: {error}\n")
-        return 2
-    return 0
+    return finish(parser, run)
 
 
 if __name__ == "__main__":

@@ -11,18 +11,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import re
 import statistics
 import sys
-from datetime import datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-NOT_RUN = "not yet run"
-STAMP = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \| INFO \| ")
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import NOT_RUN, finish, machine, minutes, read_lines
+from lev_plugins.errors import UserError
+
 PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
 HYPOTHESIS = re.compile(r"H-(\d+)\t\S+\t?(.*)")
 KINDS = {
@@ -37,14 +36,6 @@ SYSTEMS = {name.format(depth): title.format(depth) for depth in (2, 4) for name,
 CANDIDATES = ("best", "average")
 
 
-class ReportError(ValueError):
-    """The run cannot be reported; the message says why and what to do."""
-
-
-def read_lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-
-
 def accuracy(texts: list[str], references: list[str]) -> float:
     """
     >>> accuracy(["a b", "c"], ["a b", "d"])
@@ -57,14 +48,8 @@ def decoded(log: Path, references: list[str]) -> list[str]:
     """In the order of the references."""
     found = {int(match[1]): match[2] for line in read_lines(log) if (match := HYPOTHESIS.fullmatch(line))}
     if sorted(found) != list(range(len(references))):
-        raise ReportError(f"{log} has {len(found):,} words for {len(references):,}: remove {log.parent} and run again")
+        raise UserError(f"{log} has {len(found):,} words for {len(references):,}: remove {log.parent} and run again")
     return [found[number] for number in range(len(references))]
-
-
-def minutes(log: list[str]) -> float:
-    """From first to last; a training that was stopped counts its pause."""
-    stamps = [datetime.fromisoformat(match[1]) for line in log if (match := STAMP.match(line))]
-    return (stamps[-1] - stamps[0]).total_seconds() / 60 if stamps else 0.0
 
 
 def parameters(log: list[str]) -> int | None:
@@ -93,9 +78,15 @@ def one_fold(out: Path, fold: str, name: str) -> dict[str, Any] | None:
         }
         for candidate in CANDIDATES
     }
-    log = read_lines(out / f"{fold}_{name}" / "log")
+    log = out / f"{fold}_{name}" / "log"
     took = chosen(candidates)
-    return {**candidates[took], "took": took, "minutes": minutes(log), "parameters": parameters(log), "all": candidates}
+    return {
+        **candidates[took],
+        "took": took,
+        "minutes": minutes(log),
+        "parameters": parameters(read_lines(log)),
+        "all": candidates,
+    }
 
 
 def do_nothing(out: Path, fold: str) -> dict[str, Any]:
@@ -138,17 +129,11 @@ def page(found: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def machine() -> str:
-    details = Path("/proc/cpuinfo")
-    named = re.search(r"^model name\s*:\s*(.+)$", details.read_text(), re.M) if details.is_file() else None
-    processor = named[1] if named else platform.machine()
-    return f"Machine: {processor}, {os.cpu_count()} cores; torch {metadata.version('torch')}"
-
-
-def run(out: Path) -> None:
+def run(args: argparse.Namespace) -> None:
+    out = args.out
     folds = sorted(path.name.removesuffix("_texts") for path in out.glob("fold*_texts"))
     if not folds:
-        raise ReportError(f"{out} has no folder fold*_texts: is it the --out of run.sh?")
+        raise UserError(f"{out} has no folder fold*_texts: is it the --out of run.sh?")
     found = {
         "do_nothing": {fold: do_nothing(out, fold) for fold in folds},
         "systems": {
@@ -163,12 +148,7 @@ def run(out: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("out", type=Path, help="the folder --out of run.sh")
-    try:
-        run(parser.parse_args().out)
-    except (ReportError, OSError) as error:
-        sys.stderr.write(f"report.py: error: {error}\n")
-        return 2
-    return 0
+    return finish(parser, run)
 
 
 if __name__ == "__main__":

@@ -13,26 +13,18 @@ import argparse
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import finish, parallel, read_lines, write_lines
+
 SPLITS = {"train": "train", "dev": "valid", "test": "test"}
 Pair = tuple[str, str]  # misread, right
 
 
-class TextError(ValueError):
-    """The text cannot be used; the message says where and why."""
-
-
 def read_pairs(prefix: Path) -> list[Pair]:
     files = [Path(f"{prefix}.{side}") for side in ("src", "tgt")]
-    try:
-        lines = [path.read_text(encoding="utf-8").removesuffix("\n").split("\n") for path in files]
-    except FileNotFoundError as error:
-        raise TextError(f"there is no file {error.filename}: a fold has train, dev and test .src and .tgt") from error
-    except UnicodeDecodeError as error:
-        raise TextError(f"a file of {prefix} is not UTF-8 ({error.reason}): convert it") from error
-    if len(lines[0]) != len(lines[1]):
-        raise TextError(
-            f"a line belongs to a line, but {files[0]} has {len(lines[0])} lines and {files[1]} has {len(lines[1])}"
-        )
+    lines = [read_lines(path, "a fold has train, dev and test .src and .tgt") for path in files]
+    parallel(dict(zip(files, lines, strict=True)))
     return list(zip(*lines, strict=True))
 
 
@@ -53,20 +45,15 @@ def joined(word: str) -> str:
     return word.replace(" ", "")
 
 
-def write(path: Path, lines: list[str]) -> None:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-
-
 def run(args: argparse.Namespace) -> None:
-    args.out.mkdir(parents=True, exist_ok=True)
     for split, name in SPLITS.items():
         pairs = read_pairs(args.fold / split)[: args.words or None]
         if split == "train":
             pairs = types(pairs) if args.by_type else pairs
             for side, number in (("src", 0), ("tgt", 1)):
-                write(args.out / f"train.words.{side}", [joined(pair[number]) for pair in pairs])
+                write_lines(args.out / f"train.words.{side}", [joined(pair[number]) for pair in pairs])
         for side, number in (("src", 0), ("draft", 0), ("tgt", 1)):
-            write(args.out / f"{name}.{side}", [pair[number] for pair in pairs])
+            write_lines(args.out / f"{name}.{side}", [pair[number] for pair in pairs])
         sys.stdout.write(f"{name}: {len(pairs):,} words, {len(types(pairs)):,} different pairs\n")
 
 
@@ -76,12 +63,7 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--words", type=int, default=0, help="how many of each split to keep, 0 = all")
     parser.add_argument("--by-type", action="store_true", help="keep each different training pair once")
-    try:
-        run(parser.parse_args())
-    except (TextError, OSError) as error:
-        sys.stderr.write(f"texts.py: error: {error}\n")
-        return 2
-    return 0
+    return finish(parser, run)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from report import ReportError, hypotheses, read_lines, scores
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.post_editing.report import hypotheses, scores
+from examples.shared import finish, read_lines
 
 
 def best(bleu: dict[str, float]) -> str:
@@ -21,20 +24,18 @@ def best(bleu: dict[str, float]) -> str:
     return max(bleu, key=bleu.__getitem__)
 
 
+def run(args: argparse.Namespace) -> None:
+    references = read_lines(args.reference)
+    bleu = {log.stem: scores(hypotheses(log, references), references)["BLEU"] for log in args.logs}
+    sys.stderr.write("".join(f"{name}: {value} BLEU\n" for name, value in bleu.items()))
+    sys.stdout.write(f"{best(bleu)}\n")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("logs", nargs="+", type=Path)
     parser.add_argument("--reference", type=Path, required=True, help="the targets")
-    args = parser.parse_args()
-    try:
-        references = read_lines(args.reference)
-        bleu = {log.stem: scores(hypotheses(log, references), references)["BLEU"] for log in args.logs}
-    except (ReportError, OSError) as error:
-        sys.stderr.write(f"best.py: error: {error}\n")
-        return 2
-    sys.stderr.write("".join(f"{name}: {value} BLEU\n" for name, value in bleu.items()))
-    sys.stdout.write(f"{best(bleu)}\n")
-    return 0
+    return finish(parser, run)
 
 
 if __name__ == "__main__":

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 from sacrebleu.metrics import TER
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-def read_lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+from examples.shared import finish, read_lines
+from lev_plugins.errors import require
 
 
 def compare(drafts: list[str], edited: list[str], published: list[float], case: bool) -> dict[str, float]:
@@ -31,20 +32,23 @@ def compare(drafts: list[str], edited: list[str], published: list[float], case: 
     }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    for name in ("draft", "post-edit", "hter"):
-        parser.add_argument(f"--{name}", type=Path, required=True)
-    args = parser.parse_args()
-    drafts, edited, published = (read_lines(getattr(args, name)) for name in ("draft", "post_edit", "hter"))
-    if not len(drafts) == len(edited) == len(published):
-        sys.stderr.write(f"hter.py: error: {len(drafts)} drafts, {len(edited)} post-edits, {len(published)} rates\n")
-        return 2
+def run(args: argparse.Namespace) -> None:
+    drafts, edited, published = (read_lines(path) for path in (args.draft, args.post_edit, args.hter))
+    require(
+        len(drafts) == len(edited) == len(published),
+        f"{len(drafts)} drafts, {len(edited)} post-edits, {len(published)} rates",
+    )
     for case in (True, False):
         found = compare(drafts, edited, list(map(float, published)), case)
         print(f"case {'matters' if case else 'does not matter'}: ", end="")
         print(", ".join(f"{name} {value:.4f}" for name, value in found.items()))
-    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    for name in ("draft", "post-edit", "hter"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    return finish(parser, run)
 
 
 if __name__ == "__main__":

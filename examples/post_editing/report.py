@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import re
 import sys
-from datetime import datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from sacrebleu.metrics import BLEU, TER
 
-NOT_RUN = "not yet run"
-STAMP = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \| INFO \| ")
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import NOT_RUN, finish, machine, minutes, read_lines
+from lev_plugins.errors import UserError
+
 # the folder of the test and its title, in the order of the page; as Table 3 and Figure 5 of the paper have them
 SYSTEMS = {
     "test_teacher": "autoregressive translator, without the draft",
@@ -40,14 +39,6 @@ WHEEL = {
     "test_finetuned_both": "... oracle deletes and counts",
 }
 TRAININGS = ("weak", "autoregressive", "scratch", "translator", "finetuned")
-
-
-class ReportError(ValueError):
-    """The run cannot be reported; the message says why and what to do."""
-
-
-def read_lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
 def scores(hypotheses: list[str], references: list[str]) -> dict[str, float]:
@@ -75,9 +66,7 @@ def numbered(lines: list[str], kind: str) -> dict[int, str]:
 def hypotheses(log: Path, references: list[str]) -> list[str]:
     found = numbered(read_lines(log), "H")
     if sorted(found) != list(range(len(references))):
-        raise ReportError(
-            f"{log} has {len(found):,} hypotheses for {len(references):,} references: remove {log.parent}"
-        )
+        raise UserError(f"{log} has {len(found):,} hypotheses for {len(references):,} references: remove {log.parent}")
     return [found[i] for i in range(len(references))]
 
 
@@ -91,13 +80,6 @@ def system(name: str, out: Path, references: list[str]) -> dict[str, Any] | None
         chosen = out / re.sub(r"^test_(.*?)(_delete|_both)?$", r"dials_\1", name) / "best"
         result["gamma"], result["keep_bias"] = map(float, chosen.read_text(encoding="utf-8").split(","))
     return result
-
-
-def minutes(log: Path) -> float | None:
-    if not log.is_file():
-        return None
-    stamps = [datetime.fromisoformat(match[1]) for line in read_lines(log) if (match := STAMP.match(line))]
-    return round((stamps[-1] - stamps[0]).total_seconds() / 60, 1) if stamps else None
 
 
 def row(title: str, found: dict[str, Any] | None) -> str:
@@ -116,7 +98,7 @@ def table(titles: dict[str, str], systems: dict[str, Any]) -> list[str]:
 
 
 def page(found: dict[str, Any]) -> str:
-    took = ", ".join(f"{name} {'not yet run' if m is None else f'{m:g}'}" for name, m in found["minutes"].items())
+    took = ", ".join(f"{name} {NOT_RUN if m is None else f'{m:g}'}" for name, m in found["minutes"].items())
     lines = [
         *table(SYSTEMS, found["systems"]),
         "",
@@ -127,13 +109,6 @@ def page(found: dict[str, Any]) -> str:
         f"Minutes of training, validation included: {took}. {found['machine']}.",
     ]
     return "\n".join(lines) + "\n"
-
-
-def machine() -> str:
-    details = Path("/proc/cpuinfo")
-    named = re.search(r"^model name\s*:\s*(.+)$", details.read_text(), re.M) if details.is_file() else None
-    processor = named[1] if named else platform.machine()
-    return f"Machine: {processor}, {os.cpu_count()} cores; torch {metadata.version('torch')}"
 
 
 def run(args: argparse.Namespace) -> None:
@@ -154,12 +129,7 @@ def main() -> int:
     parser.add_argument("out", type=Path, help="the folder --out of run.sh")
     parser.add_argument("--draft", type=Path, required=True, help="the drafts of the test")
     parser.add_argument("--reference", type=Path, required=True, help="the targets of the test")
-    try:
-        run(parser.parse_args())
-    except (ReportError, OSError) as error:
-        sys.stderr.write(f"report.py: error: {error}\n")
-        return 2
-    return 0
+    return finish(parser, run)
 
 
 if __name__ == "__main__":

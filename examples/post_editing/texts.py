@@ -17,27 +17,17 @@ import itertools
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-class TextError(ValueError):
-    """The text cannot be used; the message says where and why."""
-
-
-def read_lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    except FileNotFoundError as error:
-        raise TextError(f"there is no file {path}: --text, the suffixes and --test make up its name") from error
-    except UnicodeDecodeError as error:
-        raise TextError(f"{path} is not UTF-8 ({error.reason}): convert the file") from error
+from examples.shared import finish, parallel, read_lines, write_lines
+from lev_plugins.errors import UserError
 
 
 def split_of(folder: Path, name: str, suffixes: list[str]) -> dict[str, list[str]]:
-    files = {suffix: read_lines(folder / f"{name}.{suffix}") for suffix in suffixes}
-    counts = {suffix: len(lines) for suffix, lines in files.items()}
-    if len(set(counts.values())) > 1:
-        told = ", ".join(f"{name}.{suffix} {count:,}" for suffix, count in counts.items())
-        raise TextError(f"the files of a split have a line for a line, but their lines are: {told}")
-    return files
+    paths = {suffix: folder / f"{name}.{suffix}" for suffix in suffixes}
+    texts = {path: read_lines(path, "--text, the suffixes and --test make up its name") for path in paths.values()}
+    parallel(texts)
+    return {suffix: texts[path] for suffix, path in paths.items()}
 
 
 def halves(files: dict[str, list[str]]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
@@ -51,9 +41,8 @@ def halves(files: dict[str, list[str]]) -> tuple[dict[str, list[str]], dict[str,
 
 
 def write(files: dict[str, list[str]], folder: Path, name: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
     for suffix, lines in files.items():
-        (folder / f"{name}.{suffix}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        write_lines(folder / f"{name}.{suffix}", lines)
 
 
 def cut(lines: list[str], sizes: list[int]) -> list[list[str]]:
@@ -62,7 +51,7 @@ def cut(lines: list[str], sizes: list[int]) -> list[list[str]]:
     [['a', 'b'], ['c']]
     """
     if len(lines) != sum(sizes):
-        raise TextError(f"there are {len(lines):,} drafts for {sum(sizes):,} lines")
+        raise UserError(f"there are {len(lines):,} drafts for {sum(sizes):,} lines")
     ends = list(itertools.accumulate(sizes))
     return [lines[end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
@@ -96,12 +85,7 @@ def main() -> int:
     parser.add_argument("--output", type=Path, required=True, help="where to write")
     parser.add_argument("--drafts", type=Path, help="drafts of train, valid and test, to add to --text")
     parser.add_argument("--halve", action="store_true", help="keep the first half of train for a weak system")
-    try:
-        run(parser.parse_args())
-    except (TextError, OSError) as error:
-        sys.stderr.write(f"texts.py: error: {error}\n")
-        return 2
-    return 0
+    return finish(parser, run)
 
 
 if __name__ == "__main__":

@@ -6,21 +6,19 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from lev_plugins.errors import UserError
+
 HYPOTHESIS = re.compile(r"H-(\d+)\t([^\t]+)\t(.*)", re.S)
 STEPS = re.compile(r"I-(\d+)\t(\d+)\n?")
 LAST_LINE = "Generate "  # fairseq's summary, printed once everything is decoded
 SHOWN = 10  # ids named in a message
 
 
-class LogError(ValueError):
-    """The logs do not say what they should; the message says what is wrong and what to do."""
-
-
 def read_log(path: Path) -> list[str]:
     with path.open(encoding="utf-8", newline="\n") as file:
         lines = list(file)
     if not any(line.startswith(LAST_LINE) for line in lines[-3:]):
-        raise LogError(f"{path} is cut short, it has no line '{LAST_LINE}...' at its end: delete it and decode again")
+        raise UserError(f"{path} is cut short, it has no line '{LAST_LINE}...' at its end: delete it and decode again")
     return lines
 
 
@@ -37,7 +35,7 @@ def hypotheses(lines: Iterable[str]) -> dict[int, str]:
             continue
         number = int(match[1])
         if number in found:
-            raise LogError(f"there are two hypotheses of sentence {number}: decode with --nbest 1, each part once")
+            raise UserError(f"there are two hypotheses of sentence {number}: decode with --nbest 1, each part once")
         found[number] = match[3]
     return found
 
@@ -63,12 +61,12 @@ def in_order(found: dict[int, str], lines: int) -> list[str]:
     """All of 0 .. lines - 1, or an error."""
     beyond = sorted(number for number in found if number >= lines)
     if beyond:
-        raise LogError(
+        raise UserError(
             f"the text has {lines:,} lines, but the log answers sentence {some(beyond)}: it belongs to another text"
         )
     missing = [number for number in range(lines) if number not in found]
     if missing:
-        raise LogError(f"{len(missing):,} of {lines:,} sentences were not decoded: {some(missing)}; decode again")
+        raise UserError(f"{len(missing):,} of {lines:,} sentences were not decoded: {some(missing)}; decode again")
     return [found[number] for number in range(lines)]
 
 

@@ -15,34 +15,19 @@ from pathlib import Path
 
 import sentencepiece
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-class TextError(ValueError):
-    """The text cannot be used; the message says where and why."""
-
-
-def read_lines(path: Path) -> list[str]:
-    """Lines end at a line feed and nowhere else, whatever odd separators the text holds."""
-    if not path.is_file():
-        raise TextError(f"there is no file {path}: --text, --source, --target and --test make up its name")
-    lines = []
-    for number, raw in enumerate(path.read_bytes().removesuffix(b"\n").split(b"\n"), 1):
-        try:
-            lines.append(raw.removesuffix(b"\r").decode("utf-8"))
-        except UnicodeDecodeError as error:
-            raise TextError(f"{path}, line {number} is not UTF-8 ({error.reason}): convert the file") from error
-    return lines
+from examples.shared import finish, parallel, read_lines
+from lev_plugins.errors import require
 
 
 def read_pair(prefix: Path, source: str, target: str) -> dict[str, list[str]]:
     """Both sides of one split, as many lines in each."""
-    pair = {side: read_lines(Path(f"{prefix}.{side}")) for side in (source, target)}
-    lengths = {side: len(lines) for side, lines in pair.items()}
-    if lengths[source] != lengths[target]:
-        raise TextError(
-            f"{prefix}.{source} has {lengths[source]:,} lines and {prefix}.{target} {lengths[target]:,}: "
-            "parallel text has a line for a line"
-        )
-    return pair
+    hint = "--text, --source, --target and --test make up its name"
+    files = {Path(f"{prefix}.{side}"): side for side in (source, target)}
+    texts = {file: read_lines(file, hint) for file in files}
+    parallel(texts)
+    return {files[file]: lines for file, lines in texts.items()}
 
 
 def learn(files: list[Path], model: Path, vocab: int, kind: str, coverage: float) -> None:
@@ -72,10 +57,10 @@ def write_pieces(model: Path, lines: list[str], path: Path) -> list[int]:
 def check_fits(path: Path, lengths: list[int], longest: int) -> None:
     """Training leaves longer sentences out; a test that did so would not be the test."""
     for number, length in enumerate(lengths, 1):
-        if length > longest:
-            raise TextError(
-                f"--longest is {longest}, but line {number} of {path} has {length} tokens: validation and test must fit"
-            )
+        require(
+            length <= longest,
+            f"--longest is {longest}, but line {number} of {path} has {length} tokens: validation and test must fit",
+        )
 
 
 def run(args: argparse.Namespace) -> None:
@@ -107,12 +92,7 @@ def main() -> int:
     parser.add_argument("--separate", action="store_true", help="a model for each side")
     parser.add_argument("--longest", type=int, default=1024, help="the most tokens that the models take")
     parser.add_argument("--output", type=Path, required=True, help="folder to write into")
-    try:
-        run(parser.parse_args())
-    except TextError as error:
-        sys.stderr.write(f"pieces.py: error: {error}\n")
-        return 2
-    return 0
+    return finish(parser, run)
 
 
 if __name__ == "__main__":

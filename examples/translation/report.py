@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import os
 import platform
 import re
 import shlex
@@ -34,7 +33,11 @@ from typing import Any
 
 import logs
 
-NOT_RUN = "not yet run"
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import NOT_RUN, finish, processor
+from lev_plugins.errors import UserError
+
 TRANSLATED = re.compile(r"Translated ([\d,]+) sentences \([\d,]+ tokens\) in ([\d.]+)s \(([\d.]+) sentences/s")
 STAMP = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \| INFO \| ([\w.]+) \| (.*)", re.S)
 UPDATES = re.compile(r"num_updates[ =](\d+)")
@@ -46,10 +49,6 @@ SYSTEMS = {
     "test_levt": ("LevT, distilled data", "levt"),
     "test_levt_oracle": ("LevT, original data", "levt_oracle"),
 }
-
-
-class ReportError(ValueError):
-    """The run cannot be reported; the message says why and what to do."""
 
 
 def join_pieces(line: str) -> str:
@@ -71,7 +70,7 @@ def segmented(lines: list[str], command: str) -> list[str]:
     done = subprocess.run(shlex.split(command), input=text, capture_output=True, text=True, encoding="utf-8")
     result = done.stdout.removesuffix("\n").split("\n")
     if done.returncode or len(result) != len(lines):
-        raise ReportError(
+        raise UserError(
             f"--segment {command!r} made {len(result):,} lines of {len(lines):,} and ended with status "
             f"{done.returncode}: it must print a line for a line. {done.stderr.strip()[-300:]}"
         )
@@ -151,7 +150,7 @@ def read_system(folder: Path, references: list[str], args: argparse.Namespace) -
     log = folder / "log"
     sentences, seconds = decoding_seconds(lines + (logs.read_text(log) if log.is_file() else []))
     if sentences != len(references):
-        raise ReportError(
+        raise UserError(
             f"{folder} tells of {sentences:,} decoded sentences, but the reference has {len(references):,}: "
             "remove the folder and run again"
         )
@@ -161,7 +160,7 @@ def read_system(folder: Path, references: list[str], args: argparse.Namespace) -
     if steps:
         counts = list(steps.values())
         if sorted(steps) != list(range(sentences)):
-            raise ReportError(f"{folder}/test.out has {len(steps):,} I- lines for {sentences:,} sentences")
+            raise UserError(f"{folder}/test.out has {len(steps):,} I- lines for {sentences:,} sentences")
         system["edits"] = round(sum(counts) / sentences, 3)
         system["runs"] = round(sum(counts) / sentences + 1, 3)
         system["table_of_iterations"] = iteration_table(counts, args.max_iter)
@@ -171,11 +170,6 @@ def read_system(folder: Path, references: list[str], args: argparse.Namespace) -
 
 
 def hardware() -> dict[str, str]:
-    processor = platform.processor() or platform.machine()
-    details = Path("/proc/cpuinfo")
-    if details.is_file():
-        named = re.search(r"^model name\s*:\s*(.+)$", details.read_text(encoding="utf-8"), re.M)
-        processor = named[1] if named else processor
     gpus = ""
     if shutil.which("nvidia-smi"):
         asked = subprocess.run(
@@ -183,7 +177,7 @@ def hardware() -> dict[str, str]:
         )
         gpus = ", ".join(asked.stdout.split("\n")[:-1]) if asked.returncode == 0 else ""
     return {
-        "processor": f"{processor}, {os.cpu_count()} cores",
+        "processor": processor(),
         "gpus": gpus or "none",
         "torch": metadata.version("torch"),
         "python": platform.python_version(),
@@ -291,12 +285,7 @@ def main() -> int:
     parser.add_argument("--segment", default="", help="command that both texts go through before scoring")
     parser.add_argument("--beam", type=int, default=5, help="beam of the teacher's second test")
     parser.add_argument("--max-iter", type=int, default=10, help="--iter-decode-max-iter of the LevT tests")
-    try:
-        run(parser.parse_args())
-    except (ReportError, logs.LogError, OSError) as error:
-        sys.stderr.write(f"report.py: error: {error}\n")
-        return 2
-    return 0
+    return finish(parser, run)
 
 
 if __name__ == "__main__":

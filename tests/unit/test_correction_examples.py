@@ -13,6 +13,7 @@ from types import ModuleType
 import pytest
 
 from lev_plugins.data.corruption import NoiseOptions, build_corruption
+from lev_plugins.errors import UserError
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 RECIPES = sorted(path for path in (EXAMPLES / "grammar" / "recipes").glob("*.sh") if path.name != "paper.sh")
@@ -51,7 +52,7 @@ def test_texts_of_a_fold(tmp_path: Path) -> None:
     assert read["train.words.tgt"] == ["kissa", "tuo"]
     assert len(read["valid.tgt"]) == len(read["test.tgt"]) == 3  # never thinned out
     (tmp_path / "fold0" / "dev.tgt").write_text("a\n", encoding="utf-8")
-    with pytest.raises(texts.TextError, match=r"dev\.src has 3 lines and .*dev\.tgt has 1"):
+    with pytest.raises(UserError, match=r"dev\.src has 3 lines and .*dev\.tgt has 1"):
         texts.read_pairs(tmp_path / "fold0" / "dev")
 
 
@@ -79,7 +80,7 @@ def test_dev_chooses_and_the_table_has_mean_and_spread(tmp_path: Path) -> None:
         files = {"valid.best": [right, "t u o", right], "test.best": [bad, "t u o", right]}
         files |= {"valid.average": [wrong, "t u o", right], "test.average": [right, "t u o", right]}
         write_system(tmp_path / "out", fold, files)
-    report.run(tmp_path / "out")
+    report.run(Namespace(out=tmp_path / "out"))
     page = (tmp_path / "out" / "report.md").read_text("utf-8")
     assert "| do nothing | 33.3 ± 0.0 | 33.3 ± 0.0 | 2 | | " in page.replace("|  |", "| |")
     assert "| PBD, 2 layers | 100.0 ± 0.0 | 83.3 ± 23.6 | 2 | 1.50 M | 3.0 |" in page
@@ -87,8 +88,8 @@ def test_dev_chooses_and_the_table_has_mean_and_spread(tmp_path: Path) -> None:
     found = json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))
     assert found["systems"]["pbd2"]["fold0"]["took"] == "best"  # though the average is better on the test
     (tmp_path / "out" / "fold0_pbd2_test" / "test.best").write_text("", encoding="utf-8")
-    with pytest.raises(report.ReportError, match="has 0 words for 3"):
-        report.run(tmp_path / "out")
+    with pytest.raises(UserError, match="has 0 words for 3"):
+        report.run(Namespace(out=tmp_path / "out"))
 
 
 def test_systems_and_their_flags(tmp_path: Path) -> None:

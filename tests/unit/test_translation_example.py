@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from lev_plugins.errors import UserError
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "translation"
 RECIPES = sorted(path for path in (EXAMPLE / "recipes").glob("*.sh") if path.name != "paper.sh")
@@ -75,12 +77,12 @@ def test_hypotheses_come_in_the_order_of_the_input(tmp_path: Path, helpers: Any)
 def test_logs_that_do_not_add_up(tmp_path: Path, helpers: Any, text: str, message: str) -> None:
     path = tmp_path / "log"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(helpers.logs.LogError, match=message):
+    with pytest.raises(UserError, match=message):
         helpers.logs.in_order(helpers.logs.hypotheses(helpers.logs.read_log(path)), 3)
 
 
 def test_only_some_of_many_are_named(helpers: Any) -> None:
-    with pytest.raises(helpers.logs.LogError, match=r"13 of 20 sentences.*: 7, 8, .*, 16 and 3 more; decode again"):
+    with pytest.raises(UserError, match=r"13 of 20 sentences.*: 7, 8, .*, 16 and 3 more; decode again"):
         helpers.logs.in_order(dict.fromkeys(range(7), ""), 20)
 
 
@@ -137,15 +139,15 @@ def test_pieces_are_the_text_again(tmp_path: Path, helpers: Any, separate: bool,
 def test_pieces_refuse_text_that_cannot_be_used(tmp_path: Path, helpers: Any) -> None:
     pieces = helpers.pieces
     text = write_text(tmp_path / "text")
-    with pytest.raises(pieces.TextError, match=r"there is no file .*dev\.en: --text, --source, --target and --test"):
+    with pytest.raises(UserError, match=r"there is no file .*dev\.en: --text, --source, --target and --test"):
         pieces.read_pair(text / "dev", "en", "de")
     (text / "valid.de").write_bytes(b"ein\nzwei\n")
-    with pytest.raises(pieces.TextError, match=r"valid\.en has 4 lines and .*valid\.de 2: parallel text has a line"):
+    with pytest.raises(UserError, match=r"a line for a line, but .*valid\.en has 4 lines and .*valid\.de has 2"):
         pieces.read_pair(text / "valid", "en", "de")
     (text / "valid.de").write_bytes("ein\nfünf\n".encode("latin-1"))
-    with pytest.raises(pieces.TextError, match=r"valid\.de, line 2 is not UTF-8 \(.*\): convert the file"):
+    with pytest.raises(UserError, match=r"valid\.de, line 2 is not UTF-8 \(.*\): convert it"):
         pieces.read_pair(text / "valid", "en", "de")
-    with pytest.raises(pieces.TextError, match=r"--longest is 7, but line 2 of test\.en has 8 tokens"):
+    with pytest.raises(UserError, match=r"--longest is 7, but line 2 of test\.en has 8 tokens"):
         pieces.check_fits(Path("test.en"), [7, 8], 7)
 
 
