@@ -16,6 +16,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import NOT_RUN, finish, machine, minutes
+from lev_plugins.errors import UserError
 
 SETS = {
     "sst2": ("SST-2, sentiment", ["accuracy", "f1"]),
@@ -41,7 +42,12 @@ def systems(out: Path, name: str) -> dict[str, dict[str, Any] | None]:
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+    if not path.is_file():
+        return None
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UserError(f"{path} is damaged ({error}): remove {path.parent} and run again") from error
 
 
 def rows(title: str, found: dict[str, Any] | None, names: list[str]) -> list[str]:

@@ -83,7 +83,7 @@ def one_fold(out: Path, fold: str, name: str) -> dict[str, Any] | None:
     return {
         **candidates[took],
         "took": took,
-        "minutes": minutes(log),
+        "minutes": minutes(log) or 0.0,
         "parameters": parameters(read_lines(log)),
         "all": candidates,
     }
