@@ -12,9 +12,9 @@ out              -       folder for everything that is made; run again with the 
 text             -       clean English, a sentence a line; without it: the docstrings of the installed packages
 sentences        0       take so many of them, 0 = all
 packages         numpy,scipy,sklearn,torch   without --text: whose docstrings beside the standard library's
-noise            confusions:3,random:1,swap-words:1   kinds of the mistakes put in, as of lev-plugins noise
+noise            confusions:2,random:2,swap-words:1   kinds of the mistakes put in, as of lev-plugins noise
 word-rate        0.15    share of the words with a mistake
-confusions       -       table of confusions of words; without it confusions.tsv of this folder
+confusions       -       table of confusions of words; without it confusions.tsv of this folder and the inflections in the text
 vocab            8000    sentencepiece: number of pieces
 arch             pbd     pbd or transformer
 layers           2       blocks
@@ -24,10 +24,11 @@ heads            4       attention heads
 dropout          0.1     dropout
 tokens           4000    tokens in a batch
 step-batches     1       batches of an update
-lr               0.001   peak learning rate, inverse square root
-warmup           1000    updates until then
+lr               0.001   peak learning rate
+warmup           1000    updates until then; after them the rate falls to zero in a straight line
 updates          20000   updates of the training
 valid-every      1000    updates from one scoring of the validation set (and checkpoint) to the next
+train-flags      -       more flags for fairseq-train, in one word
 average          5       the last N checkpoints are averaged
 tune             -       M2 files of real mistakes to go on with, blanks between
 tune-updates     5000    updates of that
@@ -67,7 +68,7 @@ corrupt() { # SEED FILE RESULT
 }
 
 texts_of_texts() {
-    cat "${opt[test]}"/dev.* "$table"
+    cat "${opt[test]}"/dev.* "${opt[confusions]:-$here/confusions.tsv}"
     [[ ! ${opt[text]} ]] || cat "${opt[text]}"
 }
 
@@ -78,6 +79,8 @@ do_texts() { # clean text on both sides of train, where mistakes are made while 
         logged python "$here/../demo/corpus.py" "$clean" --packages "${opt[packages]}"
     }
     logged python "$here/texts.py" split "$clean" "$out/texts" --sentences "${opt[sentences]}"
+    [[ ${opt[confusions]} ]] ||
+        captured "$table" python "$here/inflections.py" "$here/confusions.tsv" "$out/texts/train.clean"
     corrupt "$((opt[seed] + 1))" "$out/texts/valid.clean" "$out/texts/valid.noisy"
     logged cp "${opt[test]}/dev.src" "$out/texts/test.noisy"
     logged cp "${opt[test]}/dev.ref0" "$out/texts/test.clean"
@@ -118,11 +121,11 @@ train() { # DATA FOLDER LR UPDATES FLAGS...
     logged "${with_threads[@]}" fairseq-train "$data" --user-dir "$root/lev_plugins" --task text_correction \
         -s noisy -t clean $(architecture) --share-all-embeddings --dropout "${opt[dropout]}" "${device[@]}" \
         --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --optimizer adam --adam-betas '(0.9,0.98)' \
-        --lr "$lr" --lr-scheduler inverse_sqrt --warmup-updates "${opt[warmup]}" --clip-norm 1 \
+        --lr "$lr" --lr-scheduler polynomial_decay --warmup-updates "${opt[warmup]}" --total-num-update "$updates" --clip-norm 1 \
         --max-tokens "${opt[tokens]}" --update-freq "${opt[step-batches]}" --max-update "$updates" --save-dir "$folder" \
         --validate-interval 1000000 --validate-interval-updates "${opt[valid-every]}" --no-epoch-checkpoints \
         --save-interval-updates "${opt[valid-every]}" --keep-interval-updates "${opt[average]}" \
-        --no-progress-bar --log-format simple --log-interval 100 --seed "${opt[seed]}" "$@"
+        --no-progress-bar --log-format simple --log-interval 100 --seed "${opt[seed]}" "$@" ${opt[train-flags]}
 }
 
 average() { # FOLDER: as many of its last checkpoints as there are
@@ -219,7 +222,7 @@ texts_of_tune_data() { cat ${opt[tune]}; }
 texts_of_test_m2() { cat "${opt[test-m2]}"; }
 
 prepare() {
-    out=${opt[out]%/} table=${opt[confusions]:-$here/confusions.tsv}
+    out=${opt[out]%/} table=${opt[confusions]:-$out/texts/confusions.tsv}
     model=$out/train/average.pt valid=$out/data/data
     [[ ! ${opt[tune]} ]] || model=$out/tune/average.pt valid=$out/tune_data/data
     choose_device

@@ -23,7 +23,7 @@ folds             0,1,2   which folds
 only              -       which systems, with commas between, of transformer2, pbd2, levt2, pbd2-no-future, ..., the same with 4; without it all
 words             0       take so many words of each file, 0 = all
 by-type           no      train on each different pair once, not as often as it occurs
-epochs            30      passes over the training words
+updates           4500    updates of the training
 tokens            1000    tokens in a batch
 width             256     model width
 ffn               1024    feed-forward width
@@ -31,8 +31,8 @@ heads             4       attention heads
 dropout           0.2     dropout
 attention-dropout 0       dropout of attention weights
 future-dropout    0       PBD: how often a token of the copied future is hidden
-lr                0.001   peak learning rate, inverse square root
-warmup            500     updates until then
+lr                0.001   peak learning rate
+warmup            500     updates until then; after them the rate falls to zero in a straight line
 label-smoothing   0.1     label smoothing
 noise-share       0       share of the training words whose misreading is drawn anew, by the confusions of the training pairs (not LevT)
 train-flags       -       more flags for fairseq-train, in one word
@@ -50,7 +50,7 @@ END
 check_flags() {
     local name
     need_folders data out
-    need_numbers 1 epochs tokens width ffn heads warmup valid-beam average beam threads
+    need_numbers 1 updates tokens width ffn heads warmup valid-beam average beam threads
     need_numbers 0 words max-iter
     need_gpus
     [[ ${opt[folds]} =~ ^[0-9]+(,[0-9]+)*$ ]] || die "--folds must be numbers such as 0,1,2, but is '${opt[folds]}'"
@@ -133,8 +133,9 @@ train() { # FOLD SYSTEM
         $(architecture "$system") --share-all-embeddings "${how[@]}" "${device[@]}" \
         --dropout "${opt[dropout]}" --attention-dropout "${opt[attention-dropout]}" \
         --label-smoothing "${opt[label-smoothing]}" --optimizer adam --adam-betas '(0.9,0.98)' --lr "${opt[lr]}" \
-        --lr-scheduler inverse_sqrt --warmup-updates "${opt[warmup]}" --clip-norm 1 --max-tokens "${opt[tokens]}" \
-        --required-batch-size-multiple 1 --max-epoch "${opt[epochs]}" --save-dir "$out/fold${fold}_$system" \
+        --lr-scheduler polynomial_decay --warmup-updates "${opt[warmup]}" --total-num-update "${opt[updates]}" \
+        --max-update "${opt[updates]}" --clip-norm 1 --max-tokens "${opt[tokens]}" --required-batch-size-multiple 1 \
+        --save-dir "$out/fold${fold}_$system" \
         --best-checkpoint-metric exact_match --maximize-best-checkpoint-metric --no-epoch-checkpoints \
         --keep-best-checkpoints "${opt[average]}" --no-progress-bar --log-format simple --log-interval 100 \
         --seed "${opt[seed]}" ${opt[train-flags]}

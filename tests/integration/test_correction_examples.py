@@ -42,7 +42,7 @@ def test_words_are_learned_chosen_and_scored(folds: Path, tmp_path: Path) -> Non
     """One system of one fold, with misreadings that are drawn anew; what was not asked for is not yet run."""
     out = tmp_path / "run"
     command = readme_command("ocr_correction", 1, data=folds, out=out, only="pbd2")
-    settings = ["--epochs", "2", "--average", "2", "--noise-share", "0.5", "--by-type"]
+    settings = ["--updates", "6", "--average", "2", "--noise-share", "0.5", "--by-type"]
     done = succeed(*command, *SMALL, *ONE_CORE, *settings, timeout=600).out
     found = json.loads((out / "report.json").read_text(encoding="utf-8"))
     fold = found["systems"]["pbd2"]["fold0"]

@@ -114,7 +114,7 @@ def test_systems_and_their_flags(tmp_path: Path) -> None:
     [
         (["--only", "pbd3"], "--only has no pbd3: choose from transformer2 pbd2 levt2"),
         (["--folds", "a"], "--folds must be numbers such as 0,1,2, but is 'a'"),
-        (["--epochs", "0"], "--epochs must be a whole number above 0"),
+        (["--updates", "0"], "--updates must be a whole number above 0"),
     ],
 )
 def test_what_the_script_refuses(tmp_path: Path, flags: list[str], message: str) -> None:
@@ -146,6 +146,22 @@ def test_the_table_of_confusions_is_one() -> None:
     corrupt = build_corruption(NoiseOptions("confusions:3,random", word_rate=1.0, confusions=table))
     text = "the value of the function is returned in this way"
     assert {corrupt(text, index) for index in range(5)}.isdisjoint({text})
+
+
+def test_inflections_of_the_text_join_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    inflections = load("grammar", "inflections")
+    (tmp_path / "table").write_text("words\tbecome\trate\nplays\tplayed\t0.5\n", encoding="utf-8")
+    (tmp_path / "text").write_text("he plays and they play and played once\n" * 3, encoding="utf-8")
+    inflections.run(Namespace(table=tmp_path / "table", text=tmp_path / "text"))
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert rows[:2] == [["words", "become", "rate"], ["plays", "played", "0.5"]]  # as the table says, and no more of it
+    assert sorted(row[:2] for row in rows[2:]) == [
+        ["play", "played"],
+        ["play", "plays"],
+        ["played", "play"],
+        ["played", "plays"],
+    ]
+    assert {row[2] for row in rows[2:]} == {"0.04"}
 
 
 def test_the_report_of_the_corrector(tmp_path: Path) -> None:

@@ -1,0 +1,87 @@
+"""Forms of a word that learners take for each other, found in clean text and added to a table of confusions.
+
+    python inflections.py TABLE TEXT
+
+TABLE is a file of confusions of words (``lev-plugins noise --confusions``), TEXT has a tokenised sentence a line. The
+table is printed, with each word that stands in TEXT with and without an ending ("value" and "values", "use" and
+"using"). What the table says already of a word stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import permutations
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import finish, read_lines
+from lev_plugins.data.corruption.confusions import Confusion, Table, read_table, write_table
+
+ENDINGS = ("s", "es", "d", "ed", "ing", "ly")
+INSTEAD = {"e": ("ing",), "y": ("ies", "ied", "ily")}  # of the last letter
+SHORTEST = 3
+LEAST = 3  # times that a form must occur: rarer ones are often slips
+RATE = 0.08  # of a word, for all its forms together
+
+
+def forms(word: str) -> list[str]:
+    """
+    >>> forms("use")
+    ['uses', 'usees', 'used', 'useed', 'useing', 'usely', 'using']
+    """
+    return [word + ending for ending in ENDINGS] + [word[:-1] + ending for ending in INSTEAD.get(word[-1], ())]
+
+
+def families(words: Iterable[str]) -> Iterator[list[str]]:
+    """
+    >>> list(families(["use", "used", "using", "us", "user", "play", "Plays"]))
+    [['use', 'used', 'using']]
+    """
+    known = {word for word in words if len(word) >= SHORTEST and word.isalpha() and word.islower()}
+    for word in sorted(known):
+        found = [form for form in forms(word) if form in known]
+        if found:
+            yield [word, *found]
+
+
+def confusions(text: Iterable[str]) -> list[Confusion]:
+    """
+    >>> for found in confusions(["it uses use", "use uses it", "they use uses"]):
+    ...     print(found)
+    Confusion(clean=('use',), noisy=('uses',), rate=0.08)
+    Confusion(clean=('uses',), noisy=('use',), rate=0.08)
+    """
+    counts = Counter(word for line in text for word in line.split())
+    becomes: dict[str, set[str]] = {}
+    for family in families(word for word, count in counts.items() if count >= LEAST):
+        for clean, noisy in permutations(family, 2):
+            becomes.setdefault(clean, set()).add(noisy)
+    return [
+        Confusion((clean,), (noisy,), RATE / len(others))
+        for clean, others in becomes.items()
+        for noisy in sorted(others)
+    ]
+
+
+def added(table: Table, more: list[Confusion]) -> Table:
+    said = {confusion.clean for confusion in table.confusions}
+    return Table(table.unit, table.confusions + [confusion for confusion in more if confusion.clean not in said])
+
+
+def run(args: argparse.Namespace) -> None:
+    sys.stdout.writelines(write_table(added(read_table(args.table), confusions(read_lines(args.text)))))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("table", type=Path)
+    parser.add_argument("text", type=Path)
+    return finish(parser, run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
