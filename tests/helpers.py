@@ -10,6 +10,7 @@ from hypothesis import settings
 from torch import Tensor
 
 from lev_plugins.criterions.dual_policy import DualPolicyCriterion
+from lev_plugins.data.corruption import Corruption, NoiseOptions, build_corruption
 from lev_plugins.data.dictionary import EditingDictionary
 from lev_plugins.data.editing import RollIn, TextEditingDataset
 from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
@@ -20,6 +21,9 @@ from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
 
 BOS, PAD, EOS, UNK = 0, 1, 2, 3
 FIRST_WORD = 4
+
+SAME_NUMBER = ["random", "insert", "delete", "substitute", "keyboard", "swap", "swap-words", "ocr"]  # kinds of noise
+BUILT_IN = [*SAME_NUMBER, "run-on", "split"]
 
 # the same examples in every run, and no folder of them left behind
 thorough = settings(max_examples=100, deadline=None, derandomize=True, database=None)
@@ -210,3 +214,7 @@ def slow_alignment(tokens: list[int], target: list[int]) -> tuple[list[bool], li
             i, j = i - 1, j - 1
             kept[i] = matched[j] = True
     return kept, matched
+
+
+def noise(kind: str, word_rate: float | None = None, char_rate: float | None = None, **options: object) -> Corruption:
+    return build_corruption(NoiseOptions(kind, word_rate, char_rate, **options))  # type: ignore[arg-type]

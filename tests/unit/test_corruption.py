@@ -1,4 +1,4 @@
-"""The noise: how much of it there is, what it leaves alone, and that it is always the same."""
+"""The noise: how much of it there is, and that it is always the same."""
 
 from __future__ import annotations
 
@@ -11,26 +11,13 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
-import regex
-from hypothesis import given
-from hypothesis import strategies as st
 
-from lev_plugins.data.corruption import KINDS, Corruption, NoiseOptions, build_corruption
-from lev_plugins.data.corruption.confusions import OCR, read_table
+from lev_plugins.data.corruption import KINDS, Corruption
 from lev_plugins.data.corruption.draws import binomial, by_weight, level, stream
-from lev_plugins.data.corruption.kinds import known_alphabets
-from lev_plugins.data.corruption.layouts import known_layouts, neighbours
-from lev_plugins.data.corruption.text import ALONE, Line
-from lev_plugins.errors import UserError
-from tests.helpers import thorough
+from lev_plugins.data.corruption.text import Line
+from tests.helpers import BUILT_IN, SAME_NUMBER, noise
 
 WORDS = 100_000
-SAME_NUMBER = ["random", "insert", "delete", "substitute", "keyboard", "swap", "swap-words", "ocr"]
-BUILT_IN = [*SAME_NUMBER, "run-on", "split"]
-
-
-def noise(kind: str, word_rate: float | None = None, char_rate: float | None = None, **options: object) -> Corruption:
-    return build_corruption(NoiseOptions(kind, word_rate, char_rate, **options))  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=1)
@@ -333,115 +320,10 @@ def test_noise_leaves_the_global_generator_alone() -> None:
     assert random.getstate() == before
 
 
-# --- what is left alone
-
-SNIPPETS = [
-    *(
-        "a",
-        "e",
-        "Rn",
-        "ll",
-        "Straße",
-        "naïve",
-        "nai\u0308ve",
-        "e\u0301\u0323",
-        "ﬁ",
-        "\u017f",
-        "İ",
-        "ß",
-        "ǅ",
-        "9",
-        "don't",
-    ),
-    *("👩‍👩‍👧‍👦", "👍🏽", "🇩🇪", "🇫", "❤️", "1️⃣", "한국", "각", "ᄀ", "ᅡ", "ᆨ", "क्षि", "กำ", "ไทย", "مُحَمَّد", "שָׁלוֹם", "漢字"),
-    *(" ", "  ", "\t", "\r", " \u0301", "\u0301", "\u200d", "\ufe0f", "\u0600", "\u00a0", "\u3000", "\u200b", ",", "—"),
-]
-anything = st.one_of(st.lists(st.sampled_from(SNIPPETS), max_size=12).map("".join), st.text(max_size=20))
-
-
-def clusters(line: str) -> Counter[str]:
-    """By another way than the package's: always by the search for clusters, never letter by letter."""
-    return Counter(regex.findall(r"\X", line))
-
-
-LETTERS = {letter for letters in known_alphabets().values() for letter in letters}
-KEYS = {key for near in neighbours("qwerty").values() for key in near}
-CONFUSED = {part for confusion in read_table(OCR).confusions for part in confusion.noisy}
-WRITTEN = {
-    "random": LETTERS | {letter.upper() for letter in LETTERS},
-    "insert": LETTERS | {letter.upper() for letter in LETTERS},
-    "delete": set(),
-    "substitute": LETTERS | {letter.upper() for letter in LETTERS},
-    "keyboard": KEYS,
-    "swap-words": set(),
-    "ocr": CONFUSED,
-    "run-on": set(),
-    "split": {" "},
-}
-CHANGED = {  # what may disappear
-    "random": lambda cluster: cluster[0].isalnum(),
-    "insert": lambda cluster: False,
-    "delete": lambda cluster: cluster[0].isalnum(),
-    "substitute": lambda cluster: cluster[0].isalnum(),
-    "keyboard": lambda cluster: cluster in KEYS,
-    "swap-words": lambda cluster: False,
-    "ocr": lambda cluster: any(cluster in found.clean for found in read_table(OCR).confusions),
-    "run-on": lambda cluster: cluster[0].isspace(),
-    "split": lambda cluster: False,
-}
-
-
-@pytest.mark.parametrize("kind", [*WRITTEN])
-@thorough
-@given(anything, st.integers(0, 99), st.sampled_from([(1.0, None), (0.7, 0.5), (None, 0.3)]))
-def test_no_cluster_is_broken(kind: str, line: str, index: int, rates: tuple[float | None, float | None]) -> None:
-    before, after = clusters(line), clusters(noise(kind, *rates)(line, index))
-    assert set(after - before) <= WRITTEN[kind]
-    assert all(CHANGED[kind](cluster) for cluster in before - after)
-
-
-@thorough
-@given(anything, st.integers(0, 99), st.sampled_from([(1.0, None), (0.7, 0.5), (None, 0.3)]))
-def test_a_swap_moves_clusters_and_keeps_capitals_in_place(
-    line: str, index: int, rates: tuple[float | None, float | None]
-) -> None:
-    def without_case(counted: Counter[str]) -> Counter[str]:
-        return Counter(cluster.upper().casefold() for cluster in counted.elements())
-
-    result = noise("swap", *rates)(line, index)
-    assert without_case(clusters(line)) == without_case(clusters(result))
-
-
-@pytest.mark.parametrize("kind", [*SAME_NUMBER, "random,keyboard:3,swap,swap-words,ocr"])
-@thorough
-@given(anything, st.integers(0, 99))
-def test_white_space_and_the_number_of_lines_stay(kind: str, line: str, index: int) -> None:
-    def white(text: str) -> list[str]:
-        return [cluster for cluster in regex.findall(r"\X", text) if cluster[0].isspace()]
-
-    assert white(noise(kind, 0.8, 0.3)(line, index)) == white(line)
-
-
-@thorough
-@given(anything, st.integers(0, 99))
-def test_a_mixture_of_all_kinds_writes_no_line_break(line: str, index: int) -> None:
-    line = line.replace("\n", " ")
-    result = noise(",".join(BUILT_IN), 0.8, 0.3)(line, index)
-    assert "\n" not in result and bool(result.strip()) == bool(line.strip())
-
-
 def test_words_that_are_not_chosen_stay_to_the_letter() -> None:
     for word, other in pairs(noise("random", 0.2)):
         assert word == other or 0 < len(other) <= len(word) + 1
     assert noise("delete", 1.0)("  \uff21  ab\u00a0ABC \t", 4).split("b")[0].startswith("  \uff21  ")
-
-
-def test_the_quick_path_takes_only_what_stands_alone() -> None:
-    """No code point of it joins a neighbour of it: all are of cluster classes that break on both sides."""
-    breaking = regex.compile(r"[\p{GCB=Other}\p{GCB=Control}\p{GCB=CR}\p{GCB=LF}\p{GCB=LV}\p{GCB=LVT}]")
-    quick = [chr(code) for code in range(0x110000) if ALONE.fullmatch(chr(code))]
-    assert len(quick) > 40_000
-    assert [hex(ord(letter)) for letter in quick if not breaking.fullmatch(letter)] == []
 
 
 def test_quick_and_slow_path_make_the_same_noise() -> None:
@@ -454,153 +336,6 @@ def test_quick_and_slow_path_make_the_same_noise() -> None:
             assert corrupt(f"{line}\u3000🇩🇪", index).count("🇩🇪") == 1
             words = Line(f"{line} 🇩🇪").words()[:-1]
             assert [tuple(word)[:2] for word in words] == [tuple(word)[:2] for word in Line(line).words()]
-
-
-def test_letters_come_from_the_script_that_is_there() -> None:
-    for word, letters in (("Привет", "CYRILLIC"), ("γειά", "GREEK"), ("ひらがな", "HIRAGANA"), ("1990", "DIGIT")):
-        allowed = set(known_alphabets()[letters])
-        for index in range(50):
-            new = set(noise("substitute", 1.0, 1.0)(word, index).lower())
-            assert new <= allowed
-    assert noise("substitute", 1.0)("漢字", 0) == "漢字"
-    assert set(noise("substitute", 1.0, 1.0, alphabet="xyz")("漢字 abc", 0)) <= set("xyz ")
-
-
-def test_case_stays_in_place() -> None:
-    for kind in ("substitute", "swap", "keyboard"):
-        for index in range(100):
-            result = noise(kind, 1.0)("AbCdEf", index)
-            assert all(other.isupper() or not other.isalpha() for other in result[::2])
-            assert all(other.islower() or not other.isalpha() for other in result[1::2])
-
-
-# --- keyboards and confusions
-
-
-def test_neighbouring_keys_are_neighbours_of_each_other() -> None:
-    assert {"qwerty", "qwertz", "azerty", "dvorak"} <= set(known_layouts())
-    for layout in known_layouts():
-        near = neighbours(layout)
-        assert len(near) > 80
-        assert all(near.values())
-        assert all(key in near[other] and key != other for key in near for other in near[key])
-
-
-@pytest.mark.parametrize(
-    ("layout", "key", "near"),
-    [("qwerty", "a", "qwsz"), ("qwertz", "y", "<asx"), ("azerty", "q", "azsw<"), ("dvorak", "a", "',o;")],
-)
-def test_some_keys(layout: str, key: str, near: str) -> None:
-    assert set(neighbours(layout)[key]) == set(near)
-
-
-def test_a_layout_of_ones_own(tmp_path: Path) -> None:
-    path = tmp_path / "pad.txt"
-    path.write_text("0 123 !?.\n0 456 ¤,;\n", "utf-8")
-    assert neighbours(str(path))["5"] == ("2", "4", "6")
-    assert neighbours(str(path))["!"] == ("?",)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"0 123 !?\n", r"pad.txt:1: a row is where it starts, its characters and as many with shift, but is '0 123"),
-        (b"0 12 !?\nx 34 ab\n", "pad.txt:2: a row is"),
-        (b"0 12 !?\n\n", "pad.txt:2: a row is .* but is ''"),
-        (b"\xff", "pad.txt is not UTF-8 text"),
-    ],
-)
-def test_a_layout_that_is_none(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "pad.txt"
-    path.write_bytes(content)
-    with pytest.raises(UserError, match=message):
-        noise("keyboard", 0.1, layout=str(path))
-
-
-def test_ocr_makes_known_confusions() -> None:
-    results = {noise("ocr", 1.0)(word, index) for word in ("corner", "di\u017ft", "mill") for index in range(200)}
-    assert {"comer", "dift", "rnill", "miU"} <= results
-
-
-def test_words_are_confused_as_words(tmp_path: Path) -> None:
-    table = tmp_path / "confusions.tsv"
-    table.write_text(
-        "words\tbecome\trate\nthe\t\t0.5\ntheir\tthere\t0.5\na lot\talot\t0.5\nis\tis been\t0.5\n", "utf-8"
-    )
-
-    def results(line: str) -> set[str]:
-        corrupt = noise("confusions", confusions=str(table))
-        return {corrupt(line, index) for index in range(200)}
-
-    assert results("Their theirs  a lot") == {
-        "Their theirs  a lot",
-        "There theirs  a lot",
-        "Their theirs  alot",
-        "There theirs  alot",
-    }
-    assert results("The  cat") == {"The  cat", "cat"}
-    assert results("see the") == {"see the", "see"}
-    assert results("the") == {"the"}
-    assert results("the the") == {"the the", "the"}
-    assert results("it is") == {"it is", "it is been"}
-    changed = [noise("confusions", 0.25, confusions=str(table))("it was their house", index) for index in range(2000)]
-    assert 1 - changed.count("it was their house") / 2000 == pytest.approx(1 - 0.75**4, rel=0.02)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("rn\tm\t0.1\n", r"t.tsv:1: a file of confusions starts with 'characters\\tbecome\\trate' or 'words"),
-        ("characters\tbecome\trate\n", "t.tsv has no confusions"),
-        ("characters\tbecome\trate\nrn\tm\n", "t.tsv:2: a confusion has 3 columns, but .* has 2"),
-        ("characters\tbecome\trate\nrn\trn\t0.1\n", "t.tsv:2: 'rn' must be something, and become something else"),
-        ("characters\tbecome\trate\n\trn\t0.1\n", "t.tsv:2: '' must be something"),
-        ("characters\tbecome\trate\nrn\tm\t1.5\n", "t.tsv:2: a rate must be above 0 and at most 1, but is 1.5"),
-        ("characters\tbecome\trate\nrn\tm\tmuch\n", "a rate must be above 0 and at most 1, but is much"),
-        ("characters\tbecome\trate\nr n\tm\t0.1\n", "white space may only end 'r n'"),
-    ],
-)
-def test_a_table_that_is_none(tmp_path: Path, content: str, message: str) -> None:
-    path = tmp_path / "t.tsv"
-    path.write_text(content, "utf-8")
-    with pytest.raises(UserError, match=message):
-        noise("confusions", confusions=str(path))
-
-
-def test_a_table_that_is_not_text(tmp_path: Path) -> None:
-    (tmp_path / "t.tsv").write_bytes(b"\xff")
-    with pytest.raises(UserError, match=r"t.tsv is not UTF-8 text: `lev-plugins confusions` writes such files"):
-        noise("confusions", confusions=str(tmp_path / "t.tsv"))
-
-
-# --- what cannot be asked for
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (NoiseOptions("typos", 0.1), "--kind has no 'typos': choose from random, insert, .*, confusions"),
-        (NoiseOptions("swap,", 0.1), "--kind has no ''"),
-        (NoiseOptions("swap,swap", 0.1), "--kind names swap twice"),
-        (NoiseOptions("swap:0", 0.1), "--kind: a weight must be above 0, but 'swap:0' has 0"),
-        (NoiseOptions("swap:inf", 0.1), "--kind: a weight must be above 0, but 'swap:inf' has inf"),
-        (NoiseOptions("swap:x", 0.1), "--kind: a weight is a number, as in keyboard:2, but 'swap:x' has 'x'"),
-        (NoiseOptions("swap", 1.5), "--word-rate must be between 0 and 1, but is 1.5"),
-        (NoiseOptions("swap", None, -0.1), "--char-rate must be between 0 and 1, but is -0.1"),
-        (NoiseOptions("swap", float("nan")), "--word-rate must be between 0 and 1, but is nan"),
-        (NoiseOptions("swap"), "--kind swap needs --word-rate, --char-rate or both: only ocr or confusions alone"),
-        (NoiseOptions("swap,ocr"), "--kind swap,ocr needs --word-rate, --char-rate or both"),
-        (NoiseOptions("keyboard", 0.1, layout="qwertzy"), "--layout has no qwertzy: choose from azerty, .*qwertz"),
-        (NoiseOptions("confusions", 0.1), "--confusions FILE and the kind confusions go together"),
-        (NoiseOptions("swap", 0.1, confusions="x.tsv"), "--confusions FILE and the kind confusions go together"),
-        (NoiseOptions("insert", 0.1, alphabet=""), "--alphabet must have letters, but is empty"),
-        (NoiseOptions("typos", 0.1, prefix="--noise-"), "--noise-kind has no 'typos'"),
-        (NoiseOptions("keyboard", 0.1, layout="x", prefix="--noise-"), "--noise-layout has no x"),
-    ],
-)
-def test_errors_name_the_flag_the_rule_and_the_value(options: NoiseOptions, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        build_corruption(options)
 
 
 def test_every_kind_is_tested_here() -> None:
