@@ -67,6 +67,13 @@ def test_an_edit_reaches_across_kept_words() -> None:
     assert m2.sentence_counts(gold, text, max_unchanged_words=0) == [Counts(0, 2, 1)]
 
 
+def test_a_text_that_goes_round_in_circles_is_scored() -> None:
+    """There are far too many edits between such texts to look at each of them."""
+    source = [f"w{number}" for number in range(60)]
+    gold = Gold(source, [[Edit(3, 4, ("w3", "the"))], [Edit(0, 60, ("the " * 199 + "the",))]])
+    assert m2.sentence_counts(gold, "the " * 200) == [Counts(1, 3, 1), Counts(1, 1, 1)]
+
+
 def test_any_of_several_corrections_is_right() -> None:
     gold = m2.parse("S at home\nA 1 1|||Det|||the||a   nice|||REQUIRED|||-NONE-|||0")
     for text in ("at the home", "at a nice home"):
