@@ -316,7 +316,7 @@ def sentence_counts(gold: Gold, text: str, max_unchanged_words: int = MAX_UNCHAN
 
 def from_counts(counts: Sequence[Sequence[Counts]], beta: float = BETA, signature: str = "") -> Evaluation:
     """The score of sentences, each with the counts of each annotator; also that of ERRANT's edits."""
-    require(beta > 0, f"beta must be above 0, but is {beta}")
+    require(beta > 0 and 0 < beta * beta < math.inf, f"beta must be above 0 and finite, but is {beta}")
     rows = [np.array(annotators, dtype=np.float64) for annotators in counts]
     sentences = np.array([f_score(choose(row[None], beta)[0], beta) for row in rows])
     correct, proposed, gold = (int(number) for number in total(rows, np.ones((1, len(rows))), beta)[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from itertools import pairwise
@@ -255,8 +256,9 @@ def test_bad_arguments() -> None:
         max_match(gold, ["a", "b"])
     with pytest.raises(UserError, match="there must be a text to score"):
         max_match([], [])
-    with pytest.raises(UserError, match="beta must be above 0, but is 0"):
-        max_match(gold, ["a"], beta=0)
+    for beta in (0, -1, float("inf"), float("nan"), 1e200):
+        with pytest.raises(UserError, match=f"beta must be above 0 and finite, but is {re.escape(str(beta))}"):
+            max_match(gold, ["a"], beta=beta)
     with pytest.raises(UserError, match="max_unchanged_words must be at least 0, but is -1"):
         max_match(gold, ["a"], max_unchanged_words=-1)
 
