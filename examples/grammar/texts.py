@@ -25,6 +25,7 @@ from lev_plugins.scoring import m2
 TOKEN = re.compile(r"\w+(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|\w+(?:[-.]\w+)*|[^\w\s]", re.IGNORECASE)
 VALID_EVERY = 100  # one sentence in so many validates
 MOST_VALID = 1000
+UNCORRECTED = ("UNK", "Um")  # as the script of BEA-2019 has it, which makes texts of M2 files
 
 
 def tokenise(sentence: str) -> str:
@@ -37,14 +38,16 @@ def tokenise(sentence: str) -> str:
 
 
 def corrected(sentence: m2.Gold) -> str:
-    """What the first annotator makes of it.
+    """What the first annotator makes of it; what is marked as wrong, but not corrected, is left as it is.
 
-    >>> corrected(m2.parse("S he go home\\nA 1 2|||SVA|||goes|||REQUIRED|||-NONE-|||0\\n")[0])
+    >>> edits = "A 1 2|||SVA|||goes|||REQUIRED|||-NONE-|||0\\nA 2 3|||UNK|||-NONE-|||REQUIRED|||-NONE-|||0\\n"
+    >>> corrected(m2.parse(f"S he go home\\n{edits}")[0])
     'he goes home'
     """
     words = list(sentence.source)
     for edit in reversed(sentence.annotators[0]):
-        words[edit.start : edit.end] = edit.corrections[0].split()
+        if edit.kind not in UNCORRECTED:
+            words[edit.start : edit.end] = edit.corrections[0].split()
     return " ".join(words)
 
 

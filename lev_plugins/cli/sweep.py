@@ -9,6 +9,7 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ PIECES = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # that
 UNKNOWN_IN_TARGET = "<<unk>>"  # which is right nowhere
 
 Curve = tuple[float, list[Point]]  # of a --keep-bias
+
+logger = logging.getLogger(__name__)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,11 +50,15 @@ def run(args: argparse.Namespace) -> int:
     thresholds = numbers(args.min_edit_confidence, "--min-edit-confidence", 0, 1)
     biases = numbers(args.keep_bias, "--keep-bias", -math.inf, math.inf)
     require(args.data.is_dir(), f"there is no folder {args.data}")
+    for path in args.path.split(":"):
+        require(Path(path).is_file(), f"there is no checkpoint {path}")
     for name in ("beam", "max_tokens"):
         number = getattr(args, name)
         require(number >= 1, f"--{name.replace('_', '-')} must be at least 1, but is {number}")
+    require(math.isfinite(args.lenpen), f"--lenpen must be a finite number, but is {args.lenpen}")
     if args.plot is not None:
         require_pyplot(args.plot)
+        require(args.plot.parent.is_dir(), f"--plot: there is no folder {args.plot.parent}")
     curves = [(bias, curve(list(judged(args, bias)), thresholds)) for bias in biases]
     if args.plot is not None:
         draw(curves, args.plot)
@@ -93,11 +100,16 @@ def judged(args: argparse.Namespace, bias: float) -> Iterator[Judged]:
         isinstance(corrector.task, TextCorrectionTask),
         f"--path {args.path} was trained with another task than text_correction, and has no such dial",
     )
-    dataset = corrector.dataset(args.split)
+    try:
+        dataset = corrector.dataset(args.split)
+    except FileNotFoundError as error:
+        raise UserError(f"--split: {args.data} has no {args.split}") from error
     require(dataset[0].get("target") is not None, f"{args.split} of {args.data} has no targets to compare with")
     words = Words(corrector.task, args.post_process)
     found = corrector.best(dataset, range(len(dataset)), args.max_tokens)
+    decoded = 0
     for index, best in tqdm(found, total=len(dataset), unit="sentence", disable=None):
+        decoded += 1
         example = dataset[index]
         yield judge(
             words.of_source(example["source"]),
@@ -105,6 +117,14 @@ def judged(args: argparse.Namespace, bias: float) -> Iterator[Judged]:
             words.of_target(example["target"]),
             best["confidence"],
         )
+    require(decoded > 0, f"all {len(dataset)} sentences of {args.split} are too long for the model")
+    if decoded < len(dataset):
+        warn_of_length(len(dataset) - decoded, len(dataset), args.split)
+
+
+@cache
+def warn_of_length(left_out: int, sentences: int, split: str) -> None:
+    logger.warning("%d of the %d sentences of %s are too long for the model and left out", left_out, sentences, split)
 
 
 class Words:

@@ -30,7 +30,7 @@ def evaluate(references: References, texts: Sequence[str], tokenize: str = "13a"
     chosen = alternatives(references, texts)
     try:
         metric = BLEU(tokenize=tokenize, lowercase=lowercase, effective_order=True, force=True)
-    except (ImportError, RuntimeError) as error:  # some tokenisers want packages of their own, and say which
+    except (ImportError, RuntimeError, OSError) as error:  # some want packages, and say which, or a file from the net
         raise UserError(f"BLEU cannot be tokenised by {tokenize}: {error}") from error
     scores = [metric.sentence_score(text, entry) for entry, text in zip(chosen, texts, strict=True)]
     rows = np.array([[*score.counts, *score.totals, score.sys_len, score.ref_len] for score in scores])

@@ -15,10 +15,11 @@ Shapes: B resamples, N sentences, A annotators.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from heapq import heappop, heappush
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -47,15 +48,6 @@ class Gold(NamedTuple):
 
     source: list[str]
     annotators: list[list[Edit]]
-
-
-class Arc(NamedTuple):
-    """A phrase of the source that becomes a phrase of the text."""
-
-    end: Node
-    correction: str
-    length: int  # words removed, inserted, replaced or kept
-    changes: bool  # False: one word, kept
 
 
 class Counts(NamedTuple):
@@ -165,44 +157,28 @@ def cost_table(source: Sequence[str], text: Sequence[str], price: int) -> list[l
     return table
 
 
-def arcs_from(
-    start: Node, steps: dict[Node, list[Node]], source: Sequence[str], text: Sequence[str], max_unchanged: int
-) -> list[Arc]:
-    """What can be done next at ``start``: keep one word, or make one edit with at most so many kept words in it.
-
-    >>> source, text = "he go home".split(), "he goes home".split()
-    >>> for arc in arcs_from((1, 1), lattice(source, text), source, text, max_unchanged=1):
-    ...     print(arc)
-    Arc(end=(1, 2), correction='goes', length=1, changes=True)
-    Arc(end=(2, 1), correction='', length=1, changes=True)
-    Arc(end=(2, 2), correction='goes', length=1, changes=True)
-    Arc(end=(3, 3), correction='goes home', length=2, changes=True)
-    """
-    shortest: dict[Node, dict[int, int]] = {start: {0: 0}}  # per node: words kept on the way: fewest steps
-    waiting = [start]
-    arcs = []
-    while waiting:
-        node = heappop(waiting)  # in the order of the words, so no way to it is still to come
-        ways = shortest.pop(node)
-        old, new = source[start[0] : node[0]], text[start[1] : node[1]]
-        length = min(ways.values())
-        if length == 1 or old != new:
-            arcs.append(Arc(node, " ".join(new), length, old != new))
-        for after in steps.get(node, []):
-            kept = int(keeps(node, after, source, text))
-            for number, length in ways.items():
-                if number + kept > max_unchanged and node != start:
-                    continue
-                if after not in shortest:
-                    shortest[after] = {}
-                    heappush(waiting, after)
-                known = shortest[after]
-                known[number + kept] = min(length + 1, known.get(number + kept, length + 1))
-    return arcs
-
-
 def keeps(node: Node, after: Node, source: Sequence[str], text: Sequence[str]) -> bool:
     return node[0] < after[0] and node[1] < after[1] and source[node[0]] == text[node[1]]
+
+
+def fewest_kept(
+    start: Node, stop: Node, steps: dict[Node, list[Node]], source: Sequence[str], text: Sequence[str]
+) -> float:
+    """Words kept on the way from ``start`` to ``stop`` that keeps the fewest; infinite where there is no way.
+
+    >>> source, text = "he go home".split(), "he goes home".split()
+    >>> fewest_kept((1, 1), (3, 3), lattice(source, text), source, text)
+    1
+    >>> fewest_kept((0, 0), (1, 0), lattice(source, text), source, text)
+    inf
+    """
+    fewest: dict[Node, float] = {start: 0}
+    for node in product(range(start[0], stop[0] + 1), range(start[1], stop[1] + 1)):
+        if node in fewest:
+            for after in steps.get(node, []):
+                kept = fewest[node] + keeps(node, after, source, text)
+                fewest[after] = min(kept, fewest.get(after, kept))
+    return fewest.get(stop, math.inf)
 
 
 # ---- the best path -------------------------------------------------------------------------------------------------
@@ -212,47 +188,91 @@ class Path(NamedTuple):
     """A way to a node. The smallest is the best, compared field by field."""
 
     misses: int = 0  # minus the matches with the annotator's edits
-    length: int = 0  # words outside matches
+    length: int = 0  # words outside matches: removed, inserted, replaced or kept
     edits: int = 0
 
-    def step(self, arc: Arc, matched: bool) -> Path:
-        return Path(self.misses - matched, self.length + (not matched) * arc.length, self.edits + arc.changes)
+
+class State(NamedTuple):
+    """What decides how a way may go on, beside its node."""
+
+    behind: int = 0  # so many of the annotator's insertions at this place
+    kept: int | None = None  # so many words in the edit that is open; None: none is
 
 
-def count(arcs: dict[Node, list[Arc]], end: Node, gold: Sequence[Edit]) -> Counts:
-    """Edits in common with an annotator's, and edits, on the best path from (0, 0) to ``end``.
+Paths = dict[State, Path]
 
-    Several insertions at one place may match several of the annotator's there, each once and in their order: a state
-    of the search is a node and how many of these are behind it.
+
+def count(
+    steps: dict[Node, list[Node]], source: list[str], text: list[str], gold: Sequence[Edit], max_unchanged: int
+) -> Counts:
+    """Edits in common with an annotator's, and edits, on the best path through the lattice.
+
+    A path goes step by step, and an edit that matches nothing is opened at one node and closed at a later one. So the
+    edits there are need not be listed: between texts that have little in common they are as many as pairs of nodes.
+    An edit that would change nothing is no danger: keeping each of its words is as short, and one edit less.
+
+    >>> source, text = "he go home".split(), "she goes home".split()
+    >>> count(lattice(source, text), source, text, [Edit(1, 2, ("goes",))], max_unchanged=2)
+    Counts(correct=1, proposed=2, gold=1)
     """
-    insertions: dict[int, list[Edit]] = defaultdict(list)
-    changes: dict[tuple[int, int], set[str]] = defaultdict(set)
-    for edit in gold:
-        if edit.start == edit.end:
-            insertions[edit.start].append(edit)
-        else:
-            changes[edit.start, edit.end].update(edit.corrections)
-
-    def ways(arc: Arc, start: int, behind: int) -> Iterator[tuple[int, bool]]:
-        """How many insertions are behind the end of an arc, and whether it is a match."""
-        if arc.end[0] > start:
-            yield 0, arc.changes and arc.correction in changes.get((start, arc.end[0]), ())
-            return
-        yield behind, False
-        for number, edit in enumerate(insertions.get(start, [])[behind:], behind + 1):
-            if arc.correction in edit.corrections:
-                yield number, True
-
-    paths: dict[Node, dict[int, Path]] = defaultdict(dict, {(0, 0): {0: Path()}})
-    for node in sorted(arcs):
-        for behind, path in paths[node].items():
-            for arc in arcs[node]:
-                known = paths[arc.end]
-                for number, matched in ways(arc, node[0], behind):
-                    longer = path.step(arc, matched)
-                    known[number] = min(longer, known.get(number, longer))
-    best = min(paths[end].values())
+    wanted = Wanted(gold)
+    end = (len(source), len(text))
+    paths: dict[Node, Paths] = defaultdict(dict, {(0, 0): {State(): Path()}})
+    for node in sorted({*steps, end}):
+        here = paths.pop(node)
+        for state, path in list(here.items()):
+            improve(here, State(state.behind), path)  # an edit may end anywhere
+        for after in steps.get(node, []):
+            kept = int(keeps(node, after, source, text))
+            there = paths[after]
+            for state, (misses, length, edits) in here.items():
+                behind = state.behind if after[0] == node[0] else 0
+                if state.kept is None and kept:
+                    improve(there, State(behind), Path(misses, length + 1, edits))
+                inside = (state.kept or 0) + kept
+                if inside <= max_unchanged:
+                    opened = int(state.kept is None)
+                    improve(there, State(behind, inside), Path(misses, length + 1, edits + opened))
+        for state, (misses, length, edits) in here.items():
+            for after, number in wanted.matches(node, state.behind, source, text) if state.kept is None else ():
+                if fewest_kept(node, after, steps, source, text) <= max_unchanged:
+                    improve(paths[after], State(number), Path(misses - 1, length, edits + 1))
+    best = min(here.values())
     return Counts(-best.misses, best.edits, len(gold))
+
+
+def improve(paths: Paths, state: State, path: Path) -> None:
+    known = paths.get(state)
+    if known is None or path < known:
+        paths[state] = path
+
+
+class Wanted:
+    """An annotator's edits, by the place where they begin.
+
+    Several insertions at one place may be matched, each once and in their order.
+    """
+
+    def __init__(self, gold: Sequence[Edit]):
+        self.insertions: dict[int, list[list[list[str]]]] = defaultdict(list)
+        self.changes: dict[int, set[tuple[int, str]]] = defaultdict(set)
+        for edit in gold:
+            if edit.start == edit.end:
+                self.insertions[edit.start].append([correction.split() for correction in edit.corrections])
+            else:
+                self.changes[edit.start].update((edit.end, correction) for correction in edit.corrections)
+
+    def matches(self, node: Node, behind: int, source: list[str], text: list[str]) -> Iterator[tuple[Node, int]]:
+        """Where an edit that is one of these and begins at ``node`` ends, and how many insertions are then behind."""
+        i, j = node
+        for number, corrections in enumerate(self.insertions.get(i, [])[behind:], behind + 1):
+            for words in corrections:
+                if words and words == text[j : j + len(words)]:
+                    yield (i, j + len(words)), number
+        for end, correction in self.changes.get(i, ()):
+            words = correction.split()
+            if words == text[j : j + len(words)] != source[i:end]:
+                yield (end, j + len(words)), 0
 
 
 # ---- the score -----------------------------------------------------------------------------------------------------
@@ -291,13 +311,12 @@ def sentence_counts(gold: Gold, text: str, max_unchanged_words: int = MAX_UNCHAN
     """
     words = text.split()
     steps = lattice(gold.source, words)
-    arcs = {node: arcs_from(node, steps, gold.source, words, max_unchanged_words) for node in steps}
-    return [count(arcs, (len(gold.source), len(words)), edits) for edits in gold.annotators]
+    return [count(steps, gold.source, words, edits, max_unchanged_words) for edits in gold.annotators]
 
 
 def from_counts(counts: Sequence[Sequence[Counts]], beta: float = BETA, signature: str = "") -> Evaluation:
     """The score of sentences, each with the counts of each annotator; also that of ERRANT's edits."""
-    require(beta > 0, f"beta must be above 0, but is {beta}")
+    require(beta > 0 and 0 < beta * beta < math.inf, f"beta must be above 0 and finite, but is {beta}")
     rows = [np.array(annotators, dtype=np.float64) for annotators in counts]
     sentences = np.array([f_score(choose(row[None], beta)[0], beta) for row in rows])
     correct, proposed, gold = (int(number) for number in total(rows, np.ones((1, len(rows))), beta)[0])

@@ -28,7 +28,11 @@ def resample(evaluations: Sequence[Evaluation], resamples: int, seed: int) -> Ar
     require(resamples >= 2, f"a bootstrap needs at least 2 resamples, but is to draw {resamples}")
     sizes = {len(evaluation.sentences) for evaluation in evaluations}
     require(len(sizes) == 1, f"systems are compared on the same sentences, but have {sorted(sizes)} of them")
-    counted = draw_counts(sizes.pop(), resamples, np.random.default_rng(seed))
+    sentences = sizes.pop()
+    # all resamples of one sentence are alike: any difference would look certain
+    require(sentences >= 2, f"a bootstrap draws from at least 2 sentences, but there is {sentences}")
+    require(seed >= 0, f"the seed must be at least 0, but is {seed}")
+    counted = draw_counts(sentences, resamples, np.random.default_rng(seed))
     scores = [[evaluation.scores_of(counts) for evaluation in evaluations] for counts in counted]
     return np.concatenate(scores, axis=1)
 
@@ -78,13 +82,13 @@ def compare(one: Evaluation, other: Evaluation, resampled: Array) -> Comparison:
     """
     sign = 1 if one.higher_is_better else -1
     difference = sign * (one.score - other.score) + 0.0  # no minus in front of 0
-    differences = sign * (resampled[0] - resampled[1])
+    differences = sign * (resampled[0] - resampled[1]) + 0.0
     strays = np.abs(differences - differences.mean()) >= abs(difference)
     low, high = interval(differences)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of scores that are all alike
         test = stats.ttest_ind(one.sentences, other.sentences, equal_var=False)
-    t, p = sign * float(test.statistic), float(test.pvalue)
+    t, p = sign * float(test.statistic) + 0.0, float(test.pvalue)
     defined = math.isfinite(t)
     return Comparison(
         difference,

@@ -5,7 +5,8 @@ deletions and substitutions; a reference word is recognised if the alignment pai
 alignments may be equally cheap and recognise different numbers of words: the one that recognises most is taken,
 and among these the one that a walk back from the end finds first (pair before insertion before deletion).
 Words that the text has too many of cost nothing (that is what the word error rate is for). Of several references, the
-one of which the largest share is recognised counts. An empty reference asks for nothing and is satisfied by any text.
+one of which the largest share is recognised counts. An empty reference asks for nothing and is satisfied by any text;
+where there are others, only by an empty one.
 """
 
 from __future__ import annotations
@@ -61,12 +62,19 @@ def word_recognition_rate(references: References, texts: Sequence[str]) -> float
 
 def evaluate(references: References, texts: Sequence[str]) -> Additive:
     chosen = alternatives(references, texts)
-    rows = [
-        max((recognition(reference, text) for reference in entry), key=lambda row: row[0] / max(row[1], 1))
-        for entry, text in zip(chosen, texts, strict=True)
-    ]
+    rows = [nearest(entry, text) for entry, text in zip(chosen, texts, strict=True)]
     found, words = (sum(column) for column in zip(*rows, strict=True))
     return additive("WRR", rows, share, details={"recognised": found, "reference words": words})
+
+
+def nearest(references: Sequence[str], text: str) -> tuple[int, int]:
+    """Words recognised, and words, of the reference of which the largest share is.
+
+    >>> nearest(["a b c", "a b"], "a b"), nearest(["x", ""], "y"), nearest(["x", ""], "")
+    ((2, 2), (0, 1), (0, 0))
+    """
+    rows = [recognition(reference, text) for reference in references]
+    return max(rows, key=lambda row: row[0] / row[1] if row[1] else not text.split())
 
 
 def recognition(reference: str, text: str) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fairseq import utils
-from fairseq.data import Dictionary
+from fairseq.data import Dictionary, data_utils
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from lev_plugins.data.pretrained import PretrainedBPE
@@ -32,8 +32,13 @@ class PairTask(TranslationTask):
     def setup_task(cls, cfg: Any, **kwargs: Any) -> Any:
         cls.check_config(cfg)
         if cfg.source_lang is None or cfg.target_lang is None:
-            found = whole_pair(utils.split_paths(cfg.data)[0])
-            cfg.source_lang, cfg.target_lang = found or (cfg.source_lang, cfg.target_lang)
+            folder = utils.split_paths(cfg.data)[0]
+            cfg.source_lang, cfg.target_lang = whole_pair(folder) or data_utils.infer_language_pair(folder)
+            require(
+                cfg.source_lang is not None,
+                f"{folder} holds no binarised texts, whose names say what the sides are called: run fairseq-preprocess "
+                "into that folder, or, to a fairseq command, give --source-lang and --target-lang",
+            )
         return super().setup_task(cfg, **kwargs)
 
     @classmethod

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,10 @@ from sacrebleu.metrics import BLEU, TER
 
 from lev_plugins.scoring import bleu, gleu, rouge, ter, word_set_overlap
 from tests.helpers import thorough
+
+# JFLEG, which has another licence than this package
+BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data" / "gec-jfleg"
+JFLEG = Path(os.environ.get("JFLEG", BESIDE))
 
 WORDS = ["The", "the", "cats", "cat", "sat", "sitting", "on", "mat", ",", ".", "Ähre", "42"]
 lines = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)
@@ -159,6 +165,15 @@ def test_gleu_of_several_references_is_the_mean_over_draws() -> None:
     ours = gleu.gleu_score(sources, list(zip(first, second, strict=True)), texts)
     assert ours == pytest.approx(np.mean(drawn))
     assert ours == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.skipif(not JFLEG.is_dir(), reason="JFLEG is not the folder of its dev.src and dev.ref0 to dev.ref3")
+def test_gleu_of_jflegs_source_is_what_its_authors_publish() -> None:
+    source, *references = (
+        (JFLEG / f"dev.{side}").read_text("utf-8").splitlines() for side in ("src", "ref0", "ref1", "ref2", "ref3")
+    )
+    found = gleu.gleu_score(source, list(zip(*references, strict=True)), source)
+    assert round(100 * found, 2) == 38.21
 
 
 # ---- the overlap of word sets ----------------------------------------------------------------------------------------

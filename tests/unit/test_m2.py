@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from itertools import pairwise
@@ -65,6 +66,13 @@ def test_an_edit_reaches_across_kept_words() -> None:
     text = "we looked to the school"
     assert m2.sentence_counts(gold, text, max_unchanged_words=1) == [Counts(1, 1, 1)]
     assert m2.sentence_counts(gold, text, max_unchanged_words=0) == [Counts(0, 2, 1)]
+
+
+def test_a_text_that_goes_round_in_circles_is_scored() -> None:
+    """There are far too many edits between such texts to look at each of them."""
+    source = [f"w{number}" for number in range(60)]
+    gold = Gold(source, [[Edit(3, 4, ("w3", "the"))], [Edit(0, 60, ("the " * 199 + "the",))]])
+    assert m2.sentence_counts(gold, "the " * 200) == [Counts(1, 3, 1), Counts(1, 1, 1)]
 
 
 def test_any_of_several_corrections_is_right() -> None:
@@ -248,8 +256,9 @@ def test_bad_arguments() -> None:
         max_match(gold, ["a", "b"])
     with pytest.raises(UserError, match="there must be a text to score"):
         max_match([], [])
-    with pytest.raises(UserError, match="beta must be above 0, but is 0"):
-        max_match(gold, ["a"], beta=0)
+    for beta in (0, -1, float("inf"), float("nan"), 1e200):
+        with pytest.raises(UserError, match=f"beta must be above 0 and finite, but is {re.escape(str(beta))}"):
+            max_match(gold, ["a"], beta=beta)
     with pytest.raises(UserError, match="max_unchanged_words must be at least 0, but is -1"):
         max_match(gold, ["a"], max_unchanged_words=-1)
 

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
 
 import pytest
 
 from lev_plugins.cli.main import main
 from lev_plugins.cli.score import METRICS
+from lev_plugins.scoring import bleu as score_bleu
 
 Run = Callable[..., str]
 Refuse = Callable[..., str]
@@ -172,6 +174,7 @@ def test_against_itself_is_chance(score: Run) -> None:
     assert found["comparison"]["difference"] == 0 and found["comparison"]["bootstrap_p"] == 1
     assert found["comparison"]["welch_p"] is None
     assert found["bootstrap"] == {"resamples": 1000, "seed": 1}
+    assert "-0.0" not in score("ter", "system", "reference", "--against", "system", "--json")
     text = score("exact", "reference", "reference", "--against", "reference")
     assert "over sentence scores undefined, all sentences score alike" in text
 
@@ -253,7 +256,11 @@ def test_line_ends(score: Run, folder: Path) -> None:
         (["exact", "latin", "reference"], "latin, line 2 is not UTF-8 (unexpected end of data): convert it"),
         (["m2", "system", "reference"], "reference, line 1: a line begins with S or A, or is empty"),
         (["exact", "system", "reference", "--bootstrap", 1], "--bootstrap must be at least 2, but is 1"),
-        (["m2", "system", "gold.m2", "--beta", 0], "beta must be above 0, but is 0"),
+        (["exact", "system", "reference", "--bootstrap", 5, "--seed", -1], "the seed must be at least 0, but is -1"),
+        (["exact", "short", "short", "--bootstrap", 5], "a bootstrap draws from at least 2 sentences, but there is 1"),
+        (["exact", "short", "short", "--against", "short"], "from at least 2 sentences, but there is 1"),
+        (["m2", "system", "gold.m2", "--beta", 0], "beta must be above 0 and finite, but is 0"),
+        (["m2", "system", "gold.m2", "--beta", "inf"], "beta must be above 0 and finite, but is inf"),
         (["m2", "system", "gold.m2", "--max-unchanged-words", -1], "max_unchanged_words must be at least 0"),
         (["m2", "system", "gold.m2", "--errant"], "--errant needs the package errant"),
         (["m2", "system", "gold.m2", "--errant", "--max-unchanged-words", 1], "ERRANT has rules of its own"),
@@ -273,6 +280,16 @@ def test_bad_input(
 def test_a_tokeniser_is_missing(refuse: Refuse) -> None:
     message = refuse("bleu", "system", "reference", "--tokenize", "ja-mecab")
     assert message.startswith("BLEU cannot be tokenised by ja-mecab: ") and "pip install" in message
+
+
+def test_a_tokeniser_cannot_be_fetched(refuse: Refuse, monkeypatch: pytest.MonkeyPatch) -> None:
+    def offline(**options: Any) -> None:
+        raise URLError("no network")
+
+    offline.TOKENIZERS = score_bleu.BLEU.TOKENIZERS  # type: ignore[attr-defined]
+    monkeypatch.setattr(score_bleu, "BLEU", offline)
+    message = refuse("bleu", "system", "reference", "--tokenize", "flores200")
+    assert message == "BLEU cannot be tokenised by flores200: <urlopen error no network>"
 
 
 @pytest.mark.parametrize(

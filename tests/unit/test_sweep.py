@@ -5,10 +5,12 @@ from __future__ import annotations
 import builtins
 import json
 from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +18,8 @@ from lev_plugins.cli import main, sweep
 from lev_plugins.errors import UserError
 from lev_plugins.scoring import m2
 from lev_plugins.scoring.dial import Point, curve, edits_between, judge
-from tests.helpers import thorough
+from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
+from tests.helpers import EOS, thorough, toy_dictionary
 
 words = st.lists(st.sampled_from("abcd"), max_size=6)
 sentence = st.tuples(words, words, words, st.sampled_from([0.2, 0.5, 0.8]))
@@ -82,14 +85,61 @@ def test_the_curve_is_drawn(tmp_path: Path) -> None:
         (["--min-edit-confidence", "all"], "takes numbers with commas between, such as 0,0.5, but is 'all'"),
         (["--keep-bias", "0,inf"], "--keep-bias must be a finite number, but is inf"),
         (["--beam", "0"], "--beam must be at least 1, but is 0"),
+        (["--lenpen", "nan"], "--lenpen must be a finite number, but is nan"),
+        (["--path", "no.pt"], "there is no checkpoint no.pt"),
+        (["--path", "{}/a.pt:no.pt"], "there is no checkpoint no.pt"),
         (["--plot", "curve.doc"], "--plot FILE must end in .png, .svg, .pdf, but is curve.doc"),
+        (["--plot", "nowhere/curve.png"], "--plot: there is no folder nowhere"),
     ],
 )
 def test_what_is_refused(flags: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if "--plot" in flags:
         pytest.importorskip("matplotlib")
-    assert main.main(["sweep", str(tmp_path), "--path", "a.pt", *flags]) == 2
+    checkpoint = tmp_path / "a.pt"
+    checkpoint.touch()
+    flags = [flag.format(tmp_path) for flag in flags]
+    assert main.main(["sweep", str(tmp_path), "--path", str(checkpoint), *flags]) == 2
     assert message in capsys.readouterr().err
+
+
+class Corrector:
+    """Stands in for a model that has room for ``most`` of three sentences, and keeps them."""
+
+    most = 2
+
+    def __init__(self, *options: Any):
+        dictionary = toy_dictionary()
+        cfg = TextCorrectionConfig(data=".", source_lang="noisy", target_lang="clean")
+        self.task = TextCorrectionTask(cfg, dictionary, dictionary)
+
+    def dataset(self, split: str) -> list[dict[str, Any]]:
+        if split != "valid":
+            raise FileNotFoundError("Dataset not found")
+        return [{"source": torch.tensor([4, 5, EOS]), "target": torch.tensor([4, 6, EOS])}] * 3
+
+    def best(self, dataset: list[dict[str, Any]], *options: Any) -> Iterator[tuple[int, dict[str, Any]]]:
+        for index in range(self.most):
+            yield index, {"tokens": dataset[index]["source"], "confidence": 1.0}
+
+
+def test_what_is_too_long_is_told_once(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("lev_plugins.generators.teacher.Teacher", Corrector)
+    (tmp_path / "a.pt").touch()
+    flags = ["sweep", str(tmp_path), "--path", str(tmp_path / "a.pt"), "--keep-bias", "0,1", "--json"]
+    sweep.warn_of_length.cache_clear()
+    assert main.main(flags) == 0
+    assert [point["gold"] for point in json.loads(capsys.readouterr().out)["points"][:2]] == [2, 2]
+    assert caplog.messages == ["1 of the 3 sentences of valid are too long for the model and left out"]
+    monkeypatch.setattr(Corrector, "most", 0)
+    assert main.main(flags) == 2
+    assert "all 3 sentences of valid are too long for the model" in capsys.readouterr().err
+    assert main.main([*flags, "--split", "dev"]) == 2
+    assert f"--split: {tmp_path} has no dev" in capsys.readouterr().err
 
 
 def test_there_must_be_data(capsys: pytest.CaptureFixture[str]) -> None:

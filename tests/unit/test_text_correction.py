@@ -169,6 +169,11 @@ def test_a_wrong_option_is_refused_by_name(message: str, options: dict[str, Any]
         TextCorrectionTask.setup_task(cfg)
 
 
+def test_a_folder_without_texts_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=f"{tmp_path} holds no binarised texts, .* give --source-lang and --target"):
+        TextCorrectionTask.setup_task(TextCorrectionConfig(data=str(tmp_path)))
+
+
 def test_a_model_that_does_not_write_from_left_to_right_is_refused() -> None:
     task = correction_task()
     with pytest.raises(UserError, match="such as --arch pbd or transformer, but --arch is transformer_lm"):

@@ -75,6 +75,6 @@ def test_errors_name_what_is_wrong() -> None:
 
 
 def test_of_several_references_the_one_recognised_best() -> None:
-    found = wrr.evaluate([["a b c", "a b"], ["x", ""], ""], ["a b", "y", "z"])
+    found = wrr.evaluate([["a b c", "a b"], ["x", ""], "", ["x", " "]], ["a b", "y", "z", ""])
     assert found.details == {"recognised": 2, "reference words": 3}
-    assert found.sentences.tolist() == [1.0, 0.0, 1.0]
+    assert found.sentences.tolist() == [1.0, 0.0, 1.0, 1.0]
