@@ -34,9 +34,13 @@ def numpy_classes() -> list[Any]:
     return [*named, np.ndarray, np.dtype, *dtypes]
 
 
+def require_file(path: str | Path) -> None:
+    require(os.path.isfile(path), f"there is no checkpoint {path}")
+
+
 def load(path: str | Path) -> dict[str, Any]:
     """A fairseq checkpoint as a dict on the CPU; nothing in the file is executed."""
-    require(os.path.isfile(path), f"there is no checkpoint {path}")
+    require_file(path)
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # of a damaged file torch says anything from KeyError to OSError

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -27,6 +29,11 @@ BUILT_IN = [*SAME_NUMBER, "run-on", "split"]
 
 # the same examples in every run, and no folder of them left behind
 thorough = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+
+
+def licensed_data(variable: str, folder: str) -> Path:
+    """Data of another licence than this package's: where the variable says, or in a checkout's neighbour."""
+    return Path(os.environ.get(variable, Path(__file__).resolve().parents[2] / "shared" / "data" / folder))
 
 
 def rows_to_tensor(rows: list[list[int]]) -> Tensor:

@@ -121,8 +121,9 @@ train() { # DATA FOLDER LR UPDATES FLAGS...
     logged "${with_threads[@]}" fairseq-train "$data" --user-dir "$root/lev_plugins" --task text_correction \
         -s noisy -t clean $(architecture) --share-all-embeddings --dropout "${opt[dropout]}" "${device[@]}" \
         --criterion label_smoothed_cross_entropy --label-smoothing 0.1 --optimizer adam --adam-betas '(0.9,0.98)' \
-        --lr "$lr" --lr-scheduler polynomial_decay --warmup-updates "${opt[warmup]}" --total-num-update "$updates" --clip-norm 1 \
-        --max-tokens "${opt[tokens]}" --update-freq "${opt[step-batches]}" --max-update "$updates" --save-dir "$folder" \
+        --lr "$lr" --lr-scheduler polynomial_decay --warmup-updates "${opt[warmup]}" --total-num-update "$updates" \
+        --max-update "$updates" --clip-norm 1 --max-tokens "${opt[tokens]}" --update-freq "${opt[step-batches]}" \
+        --save-dir "$folder" \
         --validate-interval 1000000 --validate-interval-updates "${opt[valid-every]}" --no-epoch-checkpoints \
         --save-interval-updates "${opt[valid-every]}" --keep-interval-updates "${opt[average]}" \
         --no-progress-bar --log-format simple --log-interval 100 --seed "${opt[seed]}" "$@" ${opt[train-flags]}

@@ -50,8 +50,6 @@ def run(args: argparse.Namespace) -> int:
     thresholds = numbers(args.min_edit_confidence, "--min-edit-confidence", 0, 1)
     biases = numbers(args.keep_bias, "--keep-bias", -math.inf, math.inf)
     require(args.data.is_dir(), f"there is no folder {args.data}")
-    for path in args.path.split(":"):
-        require(Path(path).is_file(), f"there is no checkpoint {path}")
     for name in ("beam", "max_tokens"):
         number = getattr(args, name)
         require(number >= 1, f"--{name.replace('_', '-')} must be at least 1, but is {number}")

@@ -13,6 +13,7 @@ from fairseq import checkpoint_utils, utils
 from fairseq.data import FairseqDataset
 from fairseq.dataclass.configs import GenerationConfig
 
+from lev_plugins import checkpoints
 from lev_plugins.data.noise_flags import WITHOUT_NOISE
 from lev_plugins.errors import UserError
 
@@ -23,6 +24,8 @@ class Teacher:
     def __init__(
         self, paths: list[Path], overrides: dict[str, Any], search: dict[str, Any], device: str, fp16: bool = False
     ):
+        for path in paths:
+            checkpoints.require_file(path)
         # no scoring of the teacher's own training, and no noise
         overrides = {"eval_bleu": False, **WITHOUT_NOISE, **overrides}
         try:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,11 +13,9 @@ from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU, TER
 
 from lev_plugins.scoring import bleu, gleu, rouge, ter, word_set_overlap
-from tests.helpers import thorough
+from tests.helpers import licensed_data, thorough
 
-# JFLEG, which has another licence than this package
-BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data" / "gec-jfleg"
-JFLEG = Path(os.environ.get("JFLEG", BESIDE))
+JFLEG = licensed_data("JFLEG", "gec-jfleg")
 
 WORDS = ["The", "the", "cats", "cat", "sat", "sitting", "on", "mat", ",", ".", "Ähre", "42"]
 lines = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)

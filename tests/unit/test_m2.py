@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -19,11 +17,10 @@ from hypothesis import strategies as st
 from lev_plugins.errors import UserError
 from lev_plugins.scoring import errant, m2, max_match
 from lev_plugins.scoring.m2 import Counts, Edit, Gold
-from tests.helpers import thorough
+from tests.helpers import licensed_data, thorough
 
 # what the official scorer comes with, which has another licence than this package
-BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data" / "gec-m2-example"
-OFFICIAL = Path(os.environ.get("M2_SCORER_EXAMPLE", BESIDE))
+OFFICIAL = licensed_data("M2_SCORER_EXAMPLE", "gec-m2-example")
 
 BY_HAND = """\
 S He go to school yesterday .
