@@ -48,14 +48,15 @@ END
 }
 
 check_flags() {
-    local name
+    local name known
+    known=" $(systems | xargs) "
     need_folders data out
     need_numbers 1 updates tokens width ffn heads warmup valid-beam average beam threads
     need_numbers 0 words max-iter
     need_gpus
     [[ ${opt[folds]} =~ ^[0-9]+(,[0-9]+)*$ ]] || die "--folds must be numbers such as 0,1,2, but is '${opt[folds]}'"
     for name in ${opt[only]//,/ }; do
-        systems | grep -qx -- "$name" || die "--only has no $name: choose from $(systems | xargs)"
+        [[ $known == *" $name "* ]] || die "--only has no $name: choose from${known% }"
     done
     [[ ${opt[dry-run]} ]] && return
     [[ -d ${opt[data]} ]] || die "--data ${opt[data]}: there is no such folder"

@@ -109,6 +109,13 @@ def test_systems_and_their_flags(tmp_path: Path) -> None:
     assert "--draft-lang draft" in trained["levt2"] and "--noise" not in trained["levt2"]
 
 
+def test_only_takes_the_first_system_every_time(tmp_path: Path) -> None:
+    # a search that stops at its first match broke the pipe of the list it reads: about every second call failed
+    for _ in range(10):
+        done = run_sh("ocr_correction", "--data", tmp_path, "--out", tmp_path, "--dry-run", "--only", "transformer2")
+        assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
