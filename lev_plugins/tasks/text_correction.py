@@ -11,7 +11,7 @@ from fairseq.tasks import register_task
 
 from lev_plugins.data.batching import EverySentence
 from lev_plugins.data.noise_flags import NoiseConfig, check_noise, with_noise
-from lev_plugins.errors import require
+from lev_plugins.errors import UserError, require
 from lev_plugins.generators.keeping import Copier, KeepingEnsemble, cautious, edit_confidences
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
 
@@ -94,12 +94,15 @@ class TextCorrectionTask(ScoredTask):
         self.datasets[split] = EverySentence(pair)
 
     def build_generator(self, models: list[Any], args: Any, *options: Any, **named: Any) -> Any:
-        cautious = self.cfg.keep_bias or self.cfg.min_edit_confidence is not None
-        for flag in ("print_alignment", "score_reference") if cautious else ():
-            require(
-                not getattr(args, flag, False),
-                f"--{flag.replace('_', '-')} does not go with --keep-bias or --min-edit-confidence: leave one out",
-            )
+        flags = ("print_alignment", "replace_unk", "score_reference")
+        given = [flag for flag in flags if getattr(args, flag, None) not in (None, False)]
+        if given and (self.cfg.keep_bias or self.cfg.min_edit_confidence is not None):
+            flag = given[0].replace("_", "-")
+            raise UserError(f"--{flag} does not go with --keep-bias or --min-edit-confidence: leave one out")
+        require(
+            "replace_unk" not in given or "print_alignment" in given,
+            "--replace-unk reads from the alignment which source word to take: add --print-alignment",
+        )
         ensemble = KeepingEnsemble(models, self.cfg.keep_bias, self.copier) if self.cfg.keep_bias else models
         return super().build_generator(ensemble, args, *options, **named)
 

@@ -295,6 +295,11 @@ SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda text: (text / "train.mt").write_bytes("ein\nläuft\n".encode("latin-1")),
         "{text}/train.mt, line 2 is not UTF-8 (invalid continuation byte): convert it, for example with iconv",
     ),
+    "byte order mark": (
+        lambda text: (text / "train.mt").write_bytes(b"\xef\xbb\xbfein hund\n"),
+        "{text}/train.mt begins with a byte order mark, which would be part of its first word: take it away, for "
+        r"example with sed -i '1s/^\xef\xbb\xbf//' {text}/train.mt",
+    ),
     "tab in a source": (
         lambda text: (text / "train.en").write_text("ein\nein\thund\n"),
         "{text}/train.en, line 2 holds a TAB, which in fairseq-interactive stands between a source and its draft",

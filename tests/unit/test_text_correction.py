@@ -145,12 +145,20 @@ def test_an_edit_must_be_sure_enough() -> None:
         assert [len(h) for h in found] == [len(h) for h in swept]
 
 
-@pytest.mark.parametrize("flag", ["print_alignment", "score_reference"])
+@pytest.mark.parametrize(
+    ("flag", "value"), [("print_alignment", "hard"), ("score_reference", True), ("replace_unk", "")]
+)
 @pytest.mark.parametrize("dial", [{"keep_bias": 1.0}, {"min_edit_confidence": 0.0}])
-def test_what_the_dial_cannot_serve_is_refused(flag: str, dial: dict[str, float]) -> None:
+def test_what_the_dial_cannot_serve_is_refused(flag: str, value: Any, dial: dict[str, float]) -> None:
     task = correction_task(**dial)
     with pytest.raises(UserError, match=f"--{flag.replace('_', '-')} does not go with --keep-bias or"):
-        task.build_generator([build(task)], Namespace(**{flag: True}))
+        task.build_generator([build(task)], Namespace(**{flag: value}))
+
+
+def test_words_cannot_be_replaced_without_an_alignment() -> None:
+    task = correction_task()
+    with pytest.raises(UserError, match=r"--replace-unk reads from the alignment .*: add --print-alignment"):
+        task.build_generator([build(task)], Namespace(replace_unk=""))
 
 
 REFUSED = {
