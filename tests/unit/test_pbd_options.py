@@ -1,0 +1,196 @@
+"""The model: what each option builds, what learns, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from lev_plugins.errors import UserError
+from lev_plugins.models.pbd import (
+    PBD,
+    PRESETS,
+    PBDConfig,
+)
+from tests.helpers import (
+    EOS,
+    PAD,
+    rows_to_tensor,
+    toy_dictionary,
+    toy_pbd,
+    toy_task,
+)
+from tests.pbd import VARIANTS, outputs, shifted
+
+
+def parameters(model: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def blocks(model: PBD) -> int:
+    """Everything but the tables of words."""
+    return parameters(model) - sum(p.numel() for p in {model.encoder.embedding.tokens.weight} | tables(model))
+
+
+def tables(model: PBD) -> set[nn.Parameter]:
+    head = model.decoder.token_head
+    return {model.decoder.embedding.tokens.weight} | ({head.weight} if head is not None else set())
+
+
+def test_shared_parameters_are_half_of_two_stacks_and_cross_attention() -> None:
+    own = toy_pbd(no_future=True, no_sharing=True)
+    shared = toy_pbd(no_future=True)
+    encoder = parameters(own.encoder.layers)
+    cross = sum(parameters(layer.cross_attn) + parameters(layer.cross_attn_residual) for layer in own.decoder.layers)
+    assert blocks(own) == 2 * encoder + cross
+    assert blocks(shared) == encoder + cross
+    assert blocks(toy_pbd()) == encoder + cross + 2 * 2 * 16  # two segments a block
+
+
+def test_sharing_is_by_identity_and_leaves_cross_attention() -> None:
+    model = toy_pbd(normalize_before=True, learned_pos=True)
+    assert model.encoder.embedding is model.decoder.embedding and model.encoder.norm is model.decoder.norm
+    for own, other in zip(model.decoder.layers, model.encoder.layers, strict=True):
+        shared = {name for name, part in own.named_children() if part is getattr(other, name, None)}
+        assert shared == {"self_attn", "self_attn_residual", "ffn", "ffn_residual"}
+        assert {name for name, _ in own.named_children()} - shared == {"cross_attn", "cross_attn_residual", "segments"}
+
+
+def test_nothing_is_shared_without_sharing() -> None:
+    model = toy_pbd(no_sharing=True, normalize_before=True)
+    assert {id(p) for p in model.encoder.parameters()}.isdisjoint(id(p) for p in model.decoder.parameters())
+
+
+def test_saved_weights_are_the_same_after_loading() -> None:
+    model, other = toy_pbd(seed=1), toy_pbd(seed=2)
+    other.load_state_dict(model.state_dict())
+    source, previous = rows_to_tensor(outputs(3, seed=1)), shifted(outputs(3, seed=2))
+    assert model(source, None, previous)[0].equal(other(source, None, previous)[0])
+    assert other.encoder.layers[0].ffn is other.decoder.layers[0].ffn
+
+
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+def test_every_parameter_learns(options: dict[str, Any]) -> None:
+    model = toy_pbd(**options).train()
+    targets = outputs(6, seed=2)
+    logits = model(rows_to_tensor(outputs(6, seed=1, shortest=5)), None, shifted(targets))[0]
+    F.cross_entropy(logits.flatten(0, 1), rows_to_tensor(targets).flatten(), ignore_index=PAD).backward()
+    assert [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()] == []
+
+
+@pytest.mark.parametrize("rate", ["dropout", "attention_dropout", "activation_dropout", "future_dropout"])
+def test_every_dropout_rate_acts_in_training_only(rate: str) -> None:
+    model = toy_pbd(**{rate: 0.5}).train()
+    source, previous = rows_to_tensor(outputs(4, seed=1, shortest=6)), shifted(outputs(4, seed=2))
+    assert not model(source, None, previous)[0].equal(model(source, None, previous)[0])
+    model.eval()
+    assert model(source, None, previous)[0].equal(model(source, None, previous)[0])
+
+
+@torch.no_grad()
+def test_future_dropout_hides_a_token_from_all_blocks_and_outputs() -> None:
+    """Where every token is hidden, the model is the one that looks at nothing that is copied."""
+    model = toy_pbd(future_dropout=0.999).train()
+    source, previous = rows_to_tensor(outputs(4, seed=1)), shifted(outputs(4, seed=2))
+    torch.manual_seed(1)
+    hidden = model(source, None, previous)[0]
+    model.decoder.future = False
+    torch.testing.assert_close(hidden, model(source, None, previous)[0], atol=1e-5, rtol=0)
+
+
+@torch.no_grad()
+def test_the_future_is_seen_and_nothing_before_it() -> None:
+    """Without cross-attention, output N depends on source position j just if j > N."""
+    model = toy_pbd(layers=1).double()
+    model.decoder.layers[0].cross_attn.out_proj.weight.zero_()
+    source = torch.tensor([[4, 5, 6, 7, EOS]])
+    previous = torch.tensor([[EOS, 8, 9, 10, 11, 12]])
+    before = model(source, None, previous)[0]
+    for j in range(5):
+        changed = source.clone()
+        changed[0, j] = 20
+        moved = (model(changed, None, previous)[0] - before).abs().amax(2)[0] > 1e-12
+        assert moved.tolist() == [n < j + 1 for n in range(1, 7)], j
+
+
+def test_half_precision_is_close() -> None:
+    model = toy_pbd()
+    source, previous = rows_to_tensor(outputs(3, seed=1)), shifted(outputs(3, seed=2))
+    with torch.no_grad():
+        full = model(source, None, previous)[0].log_softmax(2)
+        half = model.to(torch.bfloat16)
+        encoded, state = half.encoder(source), {}
+        steps = [half.decoder(previous[:, :stop], encoded, state)[0] for stop in range(1, previous.size(1) + 1)]
+        real = previous.ne(PAD)
+        found = torch.cat(steps, 1).float().log_softmax(2)
+    assert (found - full)[real].abs().max() < 0.5
+
+
+@pytest.mark.parametrize(("name", "changes"), PRESETS.items())
+def test_a_preset_changes_what_it_says_and_keeps_what_was_asked(name: str, changes: dict[str, int]) -> None:
+    from fairseq.models import ARCH_CONFIG_REGISTRY
+
+    asked = SimpleNamespace(layers=7)
+    ARCH_CONFIG_REGISTRY[name](asked)
+    assert vars(asked) == {**changes, "layers": 7}
+    assert {f.name for f in dataclasses.fields(PBDConfig)} >= set(changes)
+
+
+def test_the_tables_may_be_of_two_dictionaries_where_nothing_is_shared() -> None:
+    task = toy_task(toy_dictionary(30), toy_dictionary(20))
+    model = toy_pbd(task, no_sharing=True)
+    assert model.encoder.embedding.tokens.num_embeddings == 34
+    assert model(torch.tensor([[33, EOS]]), None, torch.tensor([[EOS, 4]]))[0].shape == (1, 2, 24)
+
+
+def test_positions_are_those_that_were_asked_for() -> None:
+    for options in ({}, {"no_sharing": True}):
+        model = toy_pbd(max_source_positions=30, max_target_positions=50, **options)
+        assert model.max_positions() == (30, 50)
+        assert model.max_decoder_positions() == 50
+
+
+REFUSED = {
+    "--layers must be at least 1, but is 0": {"layers": 0},
+    r"--future-dropout must be in \[0, 1\), but is 1.0": {"future_dropout": 1.0},
+    "--no-segments does nothing beside --no-future": {"no_future": True, "no_segments": True},
+    "--future-dropout does nothing beside --no-future": {"no_future": True, "future_dropout": 0.1},
+    "--future-states does nothing beside --no-future": {"no_future": True, "future_states": "output"},
+    "width 16 is not a multiple of 3 heads": {"attention_heads": 3},
+}
+
+
+@pytest.mark.parametrize(("message", "options"), REFUSED.items())
+def test_a_wrong_option_is_refused_by_name(message: str, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=message):
+        toy_pbd(**options)
+
+
+def test_two_dictionaries_cannot_be_shared() -> None:
+    task = toy_task(toy_dictionary(30), toy_dictionary(20))
+    with pytest.raises(UserError, match=r"shares its embeddings .* --joined-dictionary, or add --no-sharing"):
+        toy_pbd(task)
+    with pytest.raises(UserError, match="--share-all-embeddings needs one dictionary"):
+        toy_pbd(task, no_sharing=True, share_all_embeddings=True)
+
+
+def test_targets_padded_on_the_left_are_refused() -> None:
+    with pytest.raises(UserError, match="--left-pad-target moves the outputs"):
+        toy_pbd(toy_task(left_pad_target=True))
+
+
+def test_weights_of_another_dictionary_are_refused() -> None:
+    weights = toy_pbd(toy_task(toy_dictionary(30))).state_dict()
+    with pytest.raises(UserError, match=r"the checkpoint has a encoder table of 34 symbols, but .* one of 24"):
+        toy_pbd().load_state_dict(weights)
+
+
+def test_alignments_are_refused() -> None:
+    generation = SimpleNamespace(print_alignment="hard", beam=5)
+    with pytest.raises(UserError, match="--print-alignment needs attention weights"):
+        toy_pbd().prepare_for_inference_(SimpleNamespace(generation=generation))
