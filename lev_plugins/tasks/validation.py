@@ -61,7 +61,8 @@ class ScoredTask(PrecisionTask, PairTask):
         return ["bleu", *names] if names or self.cfg.eval_bleu else []
 
     def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> tuple[Any, Any, dict[str, Any]]:
-        loss, size, output = super(TranslationTask, self).valid_step(sample, model, criterion)
+        own = {**sample, "net_input": dict(sample["net_input"])}  # R-drop doubles what it is given, in place
+        loss, size, output = super(TranslationTask, self).valid_step(own, model, criterion)
         if self.cfg.eval_bleu:
             output.update(self.scores.statistics(*self._decode(sample, model)))
         return loss, size, output

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from fairseq.criterions.cross_entropy import CrossEntropyCriterion
+from fairseq.criterions.label_smoothed_cross_entropy_with_rdrop import RdropLabelSmoothedCrossEntropyCriterion
 from fairseq.data import LanguagePairDataset
 from fairseq.logging import metrics
 
@@ -58,8 +59,10 @@ def test_no_sentence_is_left_out() -> None:
     assert whole.src is pair.src and whole.tgt is pair.tgt
 
 
-def logged(task: TextCorrectionTask, model: Any, batches: list[dict[str, Any]]) -> dict[str, float]:
-    criterion = CrossEntropyCriterion(task, sentence_avg=False)
+def logged(
+    task: TextCorrectionTask, model: Any, batches: list[dict[str, Any]], criterion: Any = None
+) -> dict[str, float]:
+    criterion = criterion or CrossEntropyCriterion(task, sentence_avg=False)
     with metrics.aggregate(new_root=True) as found:
         for batch in batches:
             task.reduce_metrics([task.valid_step(batch, model, criterion)[2]], criterion)
@@ -159,6 +162,19 @@ def test_words_cannot_be_replaced_without_an_alignment() -> None:
     task = correction_task()
     with pytest.raises(UserError, match=r"--replace-unk reads from the alignment .*: add --print-alignment"):
         task.build_generator([build(task)], Namespace(replace_unk=""))
+
+
+def test_r_drop_leaves_the_batch_to_the_decoding() -> None:
+    task = correction_task(**ALL_SCORES)
+    model = build(task).eval()
+    dataset = EverySentence(pairs(sentences(5), sentences(5, seed=2)))
+    batch = dataset.collater([dataset[i] for i in range(5)])
+    names = ("exact_match", "wrr", "bleu")
+    before = {name: logged(task, model, [batch])[name] for name in names}
+    criterion = RdropLabelSmoothedCrossEntropyCriterion(task, False, label_smoothing=0.1, rdrop_alpha=1.0)
+    after = logged(task, model, [batch], criterion)
+    assert {name: after[name] for name in names} == before
+    assert len(batch["net_input"]["src_tokens"]) == 5
 
 
 REFUSED = {
