@@ -21,11 +21,11 @@ def read_lines(path: Path) -> Iterator[str]:
     with path.open("rb") as file, tqdm(total=size, desc=path.name, unit="B", disable=None, leave=False) as progress:
         for number, line in enumerate(file, 1):
             progress.update(len(line))
-            require(
-                number > 1 or not line.startswith(codecs.BOM_UTF8),
-                f"{path} begins with a byte order mark, which would be part of its first word: take it away, for "
-                f"example with sed -i '1s/^\\xef\\xbb\\xbf//' {shlex.quote(str(path))}",
-            )
+            if number == 1 and line.startswith(codecs.BOM_UTF8):
+                raise UserError(
+                    f"{path} begins with a byte order mark, which would be part of its first word: take it away, for "
+                    f"example with sed -i '1s/^\\xef\\xbb\\xbf//' {shlex.quote(str(path))}"
+                )
             try:
                 yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
             except UnicodeDecodeError as error:

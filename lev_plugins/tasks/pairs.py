@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from typing import Any
 
 from fairseq import utils
@@ -20,6 +21,14 @@ def whole_pair(folder: str) -> tuple[str, str] | None:
         if match:
             return match[1], match[2]
     return None
+
+
+def refuse(given: Any, names: Iterable[str], config: type, reason: str, advice: str = "leave it out") -> None:
+    """Of ``given``, made after ``config`` or a Namespace of some of its fields, all ``names`` must be as by default."""
+    defaults = {each.name: each.default for each in fields(config)}
+    for name in names:
+        value = getattr(given, name, None)
+        require(value is None or value == defaults[name], f"--{name.replace('_', '-')} {reason}: {advice}")
 
 
 class PairTask(TranslationTask):

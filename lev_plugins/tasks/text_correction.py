@@ -6,16 +6,19 @@ from functools import cached_property
 from typing import Any, Optional
 
 import torch
+from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models import FairseqEncoderDecoderModel
 from fairseq.tasks import register_task
 
 from lev_plugins.data.batching import EverySentence
 from lev_plugins.data.noise_flags import NoiseConfig, check_noise, with_noise
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import require
 from lev_plugins.generators.keeping import Copier, KeepingEnsemble, cautious, edit_confidences
+from lev_plugins.tasks.pairs import refuse
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
 
 CRITERIONS = ["label_smoothed_cross_entropy", "cross_entropy", "label_smoothed_cross_entropy_with_rdrop"]
+NOT_WITH_THE_DIAL = ("print_alignment", "replace_unk", "score_reference")
 
 
 @dataclass
@@ -94,13 +97,11 @@ class TextCorrectionTask(ScoredTask):
         self.datasets[split] = EverySentence(pair)
 
     def build_generator(self, models: list[Any], args: Any, *options: Any, **named: Any) -> Any:
-        flags = ("print_alignment", "replace_unk", "score_reference")
-        given = [flag for flag in flags if getattr(args, flag, None) not in (None, False)]
-        if given and (self.cfg.keep_bias or self.cfg.min_edit_confidence is not None):
-            flag = given[0].replace("_", "-")
-            raise UserError(f"--{flag} does not go with --keep-bias or --min-edit-confidence: leave one out")
+        if self.cfg.keep_bias or self.cfg.min_edit_confidence is not None:
+            reason = "does not go with --keep-bias or --min-edit-confidence"
+            refuse(args, NOT_WITH_THE_DIAL, GenerationConfig, reason, "leave one out")
         require(
-            "replace_unk" not in given or "print_alignment" in given,
+            getattr(args, "replace_unk", None) in (None, False) or bool(getattr(args, "print_alignment", None)),
             "--replace-unk reads from the alignment which source word to take: add --print-alignment",
         )
         ensemble = KeepingEnsemble(models, self.cfg.keep_bias, self.copier) if self.cfg.keep_bias else models

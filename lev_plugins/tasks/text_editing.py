@@ -1,7 +1,6 @@
 """``--task text_editing``: source, optional draft -> target, by iterative refinement or from left to right."""
 
 import logging
-from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
@@ -23,6 +22,7 @@ from lev_plugins.errors import require
 from lev_plugins.generators import ORACLES, RefinementGenerator, RefinementOptions
 from lev_plugins.models.post_edit import PostEditTransformer
 from lev_plugins.scoring import do_nothing
+from lev_plugins.tasks.pairs import refuse
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
 
 logger = logging.getLogger(__name__)
@@ -32,6 +32,8 @@ CRITERIONS = {
     "LevT": ["dual_policy"],
     "PostEditTransformer": ["label_smoothed_cross_entropy", "cross_entropy"],
 }
+# flags of fairseq that do nothing to refinement
+LEFT_TO_RIGHT = ("replace_unk", "print_alignment", "sampling", "match_source_len", "diverse_beam_groups")
 # flags of fairseq that are about refinement, and do nothing to a search from left to right
 REFINEMENT = (
     "iter_decode_max_iter",
@@ -206,12 +208,7 @@ class TextEditingTask(ScoredTask):
             value = getattr(args, name, None)
             return default if value is None else value
 
-        for flag in ("replace_unk", "print_alignment", "sampling", "match_source_len", "diverse_beam_groups"):
-            value = option(flag, None)
-            require(
-                value in (None, False, -1),
-                f"--{flag.replace('_', '-')} belongs to left-to-right search and does nothing for a levt: leave it out",
-            )
+        refuse(args, LEFT_TO_RIGHT, GenerationConfig, "belongs to left-to-right search and does nothing for a levt")
         require((extra_gen_cls_kwargs or {}).get("lm_model") is None, "--lm-path does not go with a levt")
         reranking = option("iter_decode_with_external_reranker", False)
         candidates = option("iter_decode_with_beam", 1)
@@ -329,11 +326,3 @@ def check_search(models: list[Any], args: Any) -> None:
     one_sided = ("replace_unk", "print_alignment", "match_source_len")
     refuse(args, one_sided, GenerationConfig, "looks at the source, and a post_edit_transformer reads a draft too")
     refuse(args, ["constraints"], GenerationConfig, "takes what stands behind a TAB, and that is the draft here")
-
-
-def refuse(given: Any, names: Iterable[str], config: type, reason: str) -> None:
-    """Of ``given``, made after ``config`` or a Namespace of some of its fields, all ``names`` must be as by default."""
-    defaults = {each.name: each.default for each in fields(config)}
-    for name in names:
-        value = getattr(given, name, None)
-        require(value is None or value == defaults[name], f"--{name.replace('_', '-')} {reason}: leave it out")
