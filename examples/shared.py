@@ -16,7 +16,9 @@ from lev_plugins.data import texts
 from lev_plugins.errors import UserError, require
 
 NOT_RUN = "not yet run"
-STAMP = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \| INFO \| ")
+STAMP = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \| INFO \| ([\w.]+) \| (.*)")
+BEFORE_THE_START = "fairseq.tasks.text_to_speech"  # while it is imported
+SETTINGS = "{'_name'"  # with which every fairseq-train begins, and begins again
 
 
 def read_lines(path: Path, hint: str = "") -> list[str]:
@@ -44,11 +46,19 @@ def parallel(files: dict[Path, list[str]]) -> None:
 
 
 def minutes(log: Path) -> float | None:
-    """From the first line of a training's log to the last; a training that was stopped counts its pause."""
+    """How long a training ran, by its log; what it lay still after a stop does not count."""
     if not log.is_file():
         return None
-    stamps = [datetime.fromisoformat(match[1]) for line in texts.read_lines(log) if (match := STAMP.match(line))]
-    return round((stamps[-1] - stamps[0]).total_seconds() / 60, 1) if stamps else None
+    seconds, last = 0.0, None
+    for line in texts.read_lines(log):
+        match = STAMP.match(line)
+        if match is None or match[2] == BEFORE_THE_START:
+            continue
+        now = datetime.fromisoformat(match[1])
+        if last is not None and not match[3].startswith(SETTINGS):
+            seconds += (now - last).total_seconds()
+        last = now
+    return None if last is None else round(seconds / 60, 1)
 
 
 def processor() -> str:

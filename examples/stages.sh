@@ -159,7 +159,7 @@ updates_aside() {
 }
 
 stage() { # NAME STAGE...: run do_NAME in a folder of its own, once; it reads from the stages named after it
-    local name=$1 started=$SECONDS wanted
+    local name=$1 started=$SECONDS wanted made
     shift
     if [[ ${opt[dry-run]} ]]; then
         listing=yes
@@ -171,9 +171,12 @@ stage() { # NAME STAGE...: run do_NAME in a folder of its own, once; it reads fr
     wanted=$(commands_of "$name"; input_of "$name" "$@")
     local folder=$out/$name
     if [[ -e $folder/.done ]]; then
-        [[ $(grep -v '^# made' "$folder/.done") == "$wanted" ]] ||
-            die "$folder was made with other flags or from other files: remove it to make it anew (or, to train on" \
-                "with more updates and nothing else changed, remove $folder/.done), or take another --out"
+        made=$(grep -v '^# made' "$folder/.done")
+        [[ $made == "$wanted" || $(updates_aside <<<"$made") != "$(updates_aside <<<"$wanted")" ]] ||
+            die "$folder was trained with another --max-update: remove $folder/.done to train on, $folder to begin" \
+                "anew, or take another --out"
+        [[ $made == "$wanted" ]] ||
+            die "$folder was made with other flags or from other files: remove it to make it anew, or take another --out"
         echo "already done"
         return
     fi

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.shared import NOT_RUN
+from examples.shared import NOT_RUN, finish
+from lev_plugins.errors import require
 
 SYSTEMS = {"plain": "corrected", "careful": "corrected, with the dial that validation chose"}
 
@@ -42,5 +44,16 @@ def page(out: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
+def run(args: argparse.Namespace) -> None:
+    require(args.out.is_dir(), f"there is no folder {args.out}: give the --out of run.sh")
+    sys.stdout.write(page(args.out))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("out", type=Path, help="the folder --out of run.sh")
+    return finish(parser, run)
+
+
 if __name__ == "__main__":
-    sys.stdout.write(page(Path(sys.argv[1])))
+    sys.exit(main())

@@ -63,8 +63,8 @@ plugins() {
 
 corrupt() { # SEED FILE RESULT
     # shellcheck disable=SC2016
-    captured "$3" bash -c 'python -m lev_plugins noise --kind "$0" --word-rate "$1" --confusions "$2" --seed "$3" <"$4"' \
-        "${opt[noise]}" "${opt[word-rate]}" "$table" "$1" "$2"
+    captured "$3" bash -c 'python -m lev_plugins noise --kind "$0" --word-rate "$1" --seed "$2" "${@:4}" <"$3"' \
+        "${opt[noise]}" "${opt[word-rate]}" "$1" "$2" "${asked_table[@]/#/--confusions=}"
 }
 
 texts_of_texts() {
@@ -137,7 +137,7 @@ average() { # FOLDER: as many of its last checkpoints as there are
 
 do_train() {
     train "$out/data/data" "$out/train" "${opt[lr]}" "${opt[updates]}" --noise-kind "${opt[noise]}" \
-        --noise-word-rate "${opt[word-rate]}" --noise-confusions "$table" --noise-seed "${opt[seed]}" \
+        --noise-word-rate "${opt[word-rate]}" "${asked_table[@]/#/--noise-confusions=}" --noise-seed "${opt[seed]}" \
         --bpe sentencepiece --sentencepiece-model "$out/data/data/sentencepiece.model"
     average "$out/train"
 }
@@ -152,7 +152,7 @@ do_tune() {
 
 do_sweep() {
     captured "$out/sweep/sweep.json" "${with_threads[@]}" python -m lev_plugins sweep "$valid" --path "$model" --json \
-        --keep-bias "${opt[keep-biases]}" --post-process sentencepiece --beam "${opt[beam]}" "${device[@]}"
+        --keep-bias="${opt[keep-biases]}" --post-process sentencepiece --beam "${opt[beam]}" "${device[@]}"
 }
 
 decode() { # DATA FILE FLAGS...
@@ -224,6 +224,8 @@ texts_of_test_m2() { cat "${opt[test-m2]}"; }
 
 prepare() {
     out=${opt[out]%/} table=${opt[confusions]:-$out/texts/confusions.tsv}
+    asked_table=() # only some kinds of noise take one
+    [[ ,${opt[noise]} != *,confusions* ]] || asked_table=("$table")
     model=$out/train/average.pt valid=$out/data/data
     [[ ! ${opt[tune]} ]] || model=$out/tune/average.pt valid=$out/tune_data/data
     choose_device

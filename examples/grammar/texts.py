@@ -12,6 +12,7 @@ first annotator's edits and writes OUT/{train,valid}.{noisy,clean}; ``source`` w
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ from lev_plugins.scoring import m2
 
 TOKEN = re.compile(r"\w+(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|\w+(?:[-.]\w+)*|[^\w\s]", re.IGNORECASE)
 VALID_EVERY = 100  # one sentence in so many validates
-MOST_VALID = 1000
+MOST_VALID = 1000  # where there are more than 100,000 sentences, it is one in more
 UNCORRECTED = ("UNK", "Um")  # as the script of BEA-2019 has it, which makes texts of M2 files
 
 
@@ -54,18 +55,20 @@ def corrected(sentence: m2.Gold) -> str:
 def read_clean(path: Path) -> tuple[list[str], list[str]]:
     """Sentences to train and to validate on."""
     if path.is_dir():
-        return read_lines(path / "train.txt"), read_lines(path / "valid.txt")
+        return read_lines(path / "train.txt"), read_lines(path / "valid.txt")[:MOST_VALID]
     return held_out(read_lines(path))
 
 
 def held_out(rows: list) -> tuple[list, list]:
-    """
+    """Every row is in one of the two parts.
+
     >>> train, valid = held_out(list(range(250)))
     >>> len(train), valid
     (248, [99, 199])
     """
-    chosen = set(range(VALID_EVERY - 1, len(rows), VALID_EVERY)) or {len(rows) - 1}
-    return [row for i, row in enumerate(rows) if i not in chosen], [rows[i] for i in sorted(chosen)][:MOST_VALID]
+    step = max(VALID_EVERY, math.ceil(len(rows) / MOST_VALID))
+    chosen = set(range(step - 1, len(rows), step)) or set(range(len(rows))[-1:])
+    return [row for i, row in enumerate(rows) if i not in chosen], [rows[i] for i in sorted(chosen)]
 
 
 def read_m2(path: Path) -> list[m2.Gold]:
@@ -76,9 +79,9 @@ def split(args: argparse.Namespace) -> None:
     train, valid = ([line for line in map(tokenise, part) if line] for part in read_clean(args.clean))
     train = train[: args.sentences or None]
     require(bool(train) and bool(valid), f"{args.clean} has too few sentences to train and to validate on")
-    for name, lines in (("train.noisy", train), ("train.clean", train), ("valid.clean", valid[:MOST_VALID])):
+    for name, lines in (("train.noisy", train), ("train.clean", train), ("valid.clean", valid)):
         write_lines(args.out / name, lines)
-    sys.stdout.write(f"{len(train):,} sentences to train, {len(valid[:MOST_VALID]):,} to validate on\n")
+    sys.stdout.write(f"{len(train):,} sentences to train, {len(valid):,} to validate on\n")
 
 
 def pairs(args: argparse.Namespace) -> None:

@@ -19,11 +19,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from examples import logs
 from examples.shared import NOT_RUN, finish, machine, minutes, read_lines
 from lev_plugins.errors import UserError
+from lev_plugins.scoring.exact_match import exact_match_rate
 
 PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
-HYPOTHESIS = re.compile(r"H-(\d+)\t\S+\t?(.*)")
 KINDS = {
     "transformer{}": "Transformer, {} layers",
     "pbd{}": "PBD, {} layers",
@@ -37,19 +38,11 @@ CANDIDATES = ("best", "average")
 
 
 def accuracy(texts: list[str], references: list[str]) -> float:
-    """
-    >>> accuracy(["a b", "c"], ["a b", "d"])
-    50.0
-    """
-    return 100 * sum(text == other for text, other in zip(texts, references, strict=True)) / len(references)
+    return 100 * exact_match_rate(references, texts)
 
 
 def decoded(log: Path, references: list[str]) -> list[str]:
-    """In the order of the references."""
-    found = {int(match[1]): match[2] for line in read_lines(log) if (match := HYPOTHESIS.fullmatch(line))}
-    if sorted(found) != list(range(len(references))):
-        raise UserError(f"{log} has {len(found):,} words for {len(references):,}: remove {log.parent} and run again")
-    return [found[number] for number in range(len(references))]
+    return logs.in_order(logs.hypotheses(logs.read_log(log)), len(references))
 
 
 def parameters(log: list[str]) -> int | None:

@@ -26,20 +26,17 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import logs
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.shared import NOT_RUN, finish, processor
+from examples import logs
+from examples.shared import NOT_RUN, finish, minutes, processor
 from lev_plugins.errors import UserError
 
 TRANSLATED = re.compile(r"Translated ([\d,]+) sentences \([\d,]+ tokens\) in ([\d.]+)s \(([\d.]+) sentences/s")
-STAMP = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \| INFO \| ([\w.]+) \| (.*)", re.S)
 UPDATES = re.compile(r"num_updates[ =](\d+)")
 
 # the folder of the test, the title (BEAM is filled in), the folder of the training
@@ -105,24 +102,12 @@ def decoding_seconds(lines: list[str]) -> tuple[int, float]:
 
 
 def training(log: Path) -> dict[str, float] | None:
-    """Updates, and minutes from first to last line of each fairseq-train in the log, validation included."""
-    if not log.is_file():
+    """Updates, and minutes, validation included."""
+    took = minutes(log)
+    if took is None:
         return None
-    seconds, updates = 0.0, 0
-    first = last = None
-    for line in logs.read_text(log):
-        match = STAMP.match(line)
-        if match is None:
-            continue
-        stamp = datetime.fromisoformat(match[1])
-        if match[2] == "fairseq_cli.train" and match[3].startswith("{"):  # it prints its settings first
-            seconds += (last - first).total_seconds() if first and last else 0.0
-            first = stamp
-        last = stamp
-        if count := UPDATES.search(match[3]):
-            updates = int(count[1])
-    seconds += (last - first).total_seconds() if first and last else 0.0
-    return {"updates": updates, "minutes": round(seconds / 60, 1)}
+    updates = [int(count) for line in logs.read_text(log) for count in UPDATES.findall(line)]
+    return {"updates": updates[-1] if updates else 0, "minutes": took}
 
 
 def iteration_table(counts: list[int], limit: int) -> dict[str, float]:

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
-from tqdm import tqdm
-
 from lev_plugins.cli import streams
 from lev_plugins.data.corruption.confusions import UNITS, write_table
 from lev_plugins.data.corruption.learning import Learner
+from lev_plugins.data.texts import read_lines
 from lev_plugins.errors import UserError, require
 
 NAME = "confusions"
@@ -34,12 +33,12 @@ def run(args: argparse.Namespace) -> int:
     for flag, value in (("--longest", args.longest), ("--min-count", args.min_count)):
         require(value >= 1, f"{flag} must be at least 1, but is {value}")
     learner = Learner(args.unit, args.longest)
-    for number, (noisy, clean) in enumerate(tqdm(pairs(args.noisy, args.clean), unit=" lines", disable=None), 1):
+    for number, (noisy, clean) in enumerate(pairs(args.noisy, args.clean), 1):
         try:
             learner.learn(clean, noisy)
         except UserError as error:
             raise UserError(f"line {number} of {args.noisy} and {args.clean}: {error}") from error
-    for clean in streams.read_lines(args.clean):
+    for clean in read_lines(args.clean):
         learner.count(clean)
     table = learner.table(args.min_count)
     require(
@@ -52,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 def pairs(noisy: Path, clean: Path) -> Iterator[tuple[str, str]]:
     counts = [0, 0]
-    for pair in zip_longest(streams.read_lines(noisy), streams.read_lines(clean)):
+    for pair in zip_longest(read_lines(noisy), read_lines(clean)):
         counts = [count + (line is not None) for count, line in zip(counts, pair, strict=True)]
         if counts[0] == counts[1]:
             yield pair

@@ -13,6 +13,7 @@ from lev_plugins.data.pieces import Cutter, add_bpe_arguments, bpe_options
 from lev_plugins.data.texts import read_lines
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
+from lev_plugins.plots.figures import check_figures
 
 if TYPE_CHECKING:
     from lev_plugins.plots.gates import Sentence
@@ -39,7 +40,7 @@ def add_gates_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("text", metavar="TEXT", nargs="?", type=Path, help="noisy text, a sentence a line (default: standard input)")
     add("--path", metavar="FILE", type=Path, help="checkpoint of the gated model")
-    add("--output", metavar="FILE", type=Path, nargs="+", help="figures to write: .png or .svg, or one of each")
+    add("--output", metavar="FILE", type=Path, nargs="+", help="figures to write: .png, .svg or .pdf, or one of each")
     add("--by", choices=WAYS, default="sentence", help="heat maps of sentences, or means over groups of sentences")
     add("--first", metavar="N", type=int, default=1, help="of heat maps: the first N sentences")
     add("--bins", metavar="N", type=int, default=5, help="of noise and length: into how many ranges they are cut")
@@ -58,11 +59,7 @@ def add_gates_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from lev_plugins.plots import drawing
-
     check_arguments(args)
-    if args.output:
-        drawing.need_matplotlib()
     found = saved(args) if args.saved else {"": measured(args)}
     if args.save:
         keep(args.save, found[""])
@@ -75,13 +72,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def check_arguments(args: argparse.Namespace) -> None:
-    from lev_plugins.plots.drawing import FORMATS
-
     require(bool(args.output or args.save), "nothing is to be written: --output FILE.png, or --save FILE, or both")
-    for path in args.output or []:
-        require(
-            path.suffix.lower() in FORMATS, f"--output takes files that end in {' or '.join(FORMATS)}, but has {path}"
-        )
+    if args.output:
+        check_figures("--output", args.output)
     for name in ("first", "bins", "beam", "max_tokens"):
         value = getattr(args, name)
         require(value >= 1, f"--{name.replace('_', '-')} must be at least 1, but is {value}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import BinaryIO
 
 from tqdm import tqdm
@@ -24,13 +23,6 @@ def decode(line: bytes, number: int, name: str) -> str:
             f"line {number} of {name} is not UTF-8 (byte 0x{line[error.start]:02x} after {error.start} others): "
             "convert it first, for example with iconv -t utf-8"
         ) from error
-
-
-def read_lines(path: Path) -> Iterator[str]:
-    """The lines of a file, which end with a line feed and nothing else."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            yield decode(line.removesuffix(b"\n"), number, str(path))
 
 
 def arriving(stream: BinaryIO) -> Iterator[list[bytes]]:

@@ -16,6 +16,7 @@ from typing import Any
 from tqdm import tqdm
 
 from lev_plugins.errors import UserError, require
+from lev_plugins.plots.figures import canvas, check_figures, save
 from lev_plugins.scoring.dial import Judged, Point, curve, judge
 
 NAME = "sweep"
@@ -36,7 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--path", metavar="FILE", required=True, help="checkpoint of --task text_correction, or an ensemble: A.pt:B.pt")
     add("--split", default="valid", help="what to decode; not the test set (default: valid)")
     add("--min-edit-confidence", metavar="P,...", default=THRESHOLDS, help="thresholds; they cost no time")
-    add("--keep-bias", metavar="B,...", default="0", help="each is a decoding of its own (default: 0)")
+    add(
+        "--keep-bias",
+        metavar="B,...",
+        default="0",
+        help="each is a decoding of its own (default: 0); one that begins with a minus as in --keep-bias=-1,0",
+    )
     add("--post-process", choices=PIECES, help="put words together from their pieces; edits are then those of words")
     add("--beam", metavar="N", type=int, default=5, help="beam size (default: 5)")
     add("--lenpen", metavar="X", type=float, default=1.0, help="length penalty (default: 1)")
@@ -55,8 +61,7 @@ def run(args: argparse.Namespace) -> int:
         require(number >= 1, f"--{name.replace('_', '-')} must be at least 1, but is {number}")
     require(math.isfinite(args.lenpen), f"--lenpen must be a finite number, but is {args.lenpen}")
     if args.plot is not None:
-        require_pyplot(args.plot)
-        require(args.plot.parent.is_dir(), f"--plot: there is no folder {args.plot.parent}")
+        check_figures("--plot", [args.plot])
     curves = [(bias, curve(list(judged(args, bias)), thresholds)) for bias in biases]
     if args.plot is not None:
         draw(curves, args.plot)
@@ -175,25 +180,13 @@ def as_json(args: argparse.Namespace, curves: Sequence[Curve]) -> str:
     return json.dumps({**settings, "post_process": args.post_process, "points": rows, "best": best}, indent=2) + "\n"
 
 
-def require_pyplot(path: Path) -> Any:
-    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it tells of its font cache
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise UserError("--plot needs matplotlib: pip install 'lev-plugins[plot]'") from error
-    kinds = (".png", ".svg", ".pdf")
-    require(path.suffix in kinds, f"--plot FILE must end in {', '.join(kinds)}, but is {path}")
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot
-
-
 def draw(curves: Sequence[Curve], path: Path) -> None:
-    figure, axes = require_pyplot(path).subplots(figsize=(6, 4.5), layout="constrained")
-    for (bias, points), marker in zip(curves, "os^Dv*Px" * len(curves), strict=False):
-        axes.plot([at.recall for at in points], [at.precision for at in points], marker + "-", label=f"{bias:g}")
-    axes.set(xlabel="recall of edits", ylabel="precision of edits")
-    axes.legend(title="--keep-bias")
-    axes.grid(alpha=0.3)
-    figure.savefig(path)
+    with canvas(6, 4.5) as figure:
+        figure.set_layout_engine("constrained")
+        axes = figure.add_subplot()
+        for (bias, points), marker in zip(curves, "os^Dv*Px" * len(curves), strict=False):
+            axes.plot([at.recall for at in points], [at.precision for at in points], marker + "-", label=f"{bias:g}")
+        axes.set(xlabel="recall of edits", ylabel="precision of edits")
+        axes.legend(title="--keep-bias")
+        axes.grid(alpha=0.3)
+        save(figure, [path])

@@ -93,9 +93,7 @@ def with_noise(pair: FairseqDataset, cfg: Any, source: Dictionary, target: Dicti
     if not reading.layers:
         require_words(target)
     require_round_trip(pair, reading)
-    return NoisySourceDataset(
-        pair, corrupt, reading.decode, writing.encode, "target", cfg.noise_share, cfg.max_source_positions
-    )
+    return NoisySourceDataset(pair, corrupt, reading.decode, writing.encode, cfg.noise_share, cfg.max_source_positions)
 
 
 def require_words(dictionary: Dictionary) -> None:

@@ -1,4 +1,4 @@
-"""Token plus position embeddings (Eq. 2, l = 0)."""
+"""Token plus position embeddings (Eq. 2 of the LevT paper, l = 0)."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class LayerShape:
         if self.dim % self.heads:
             raise ValueError(
                 f"the width must be a multiple of the number of attention heads, but width {self.dim} is not a "
-                f"multiple of {self.heads} heads: change --encoder-/--decoder-embed-dim or -attention-heads"
+                f"multiple of {self.heads} heads"
             )
 
 

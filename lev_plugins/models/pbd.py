@@ -226,7 +226,7 @@ class PBDDecoder(FairseqIncrementalDecoder):
 
     def masks(self, memory: Memory, start: int, stop: int, stepwise: bool) -> Masks:
         device = memory.places.device
-        # step by step, or with several beams a sentence, it would cost most to copy the future for every row
+        # to be joined, the future is copied for every row: too dear for a single step, and where rows share a sentence
         together = not stepwise and memory.beams == 1
         generated = generated_mask(start, stop, device)
         if not memory.future:
@@ -324,6 +324,10 @@ def layer_shape(cfg: PBDConfig) -> LayerShape:
 
 def check_config(cfg: PBDConfig, task: Any) -> None:
     require(cfg.layers >= 1, f"--layers must be at least 1, but is {cfg.layers}")
+    require(
+        cfg.attention_heads >= 1 and cfg.embed_dim % cfg.attention_heads == 0,
+        f"--embed-dim must be a multiple of --attention-heads, but {cfg.embed_dim} is none of {cfg.attention_heads}",
+    )
     require(0 <= cfg.future_dropout < 1, f"--future-dropout must be in [0, 1), but is {cfg.future_dropout}")
     if cfg.no_future:
         for flag, changed in (

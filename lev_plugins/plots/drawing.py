@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from io import BytesIO
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lev_plugins.errors import UserError, require
-from lev_plugins.files import all_or_nothing
+from lev_plugins.plots.figures import canvas, save
 from lev_plugins.plots.gates import Group, Sentence
 
-EXTRA = 'pip install "lev-plugins[plot]"'
-FORMATS = (".png", ".svg")
 COLUMNS = 16  # cells in a row; longer sentences go on below
 CELL, LINE = 0.62, 0.34  # inches
 TOKEN_LINES = 2.2  # lines that slanting tokens take
@@ -24,36 +18,6 @@ DARK = 0.55  # above this, numbers are white
 MARKERS, DASHES = "osD^", ["-", "--", "-.", ":"]
 HATCHES = ["", "//", "..", "xx"]
 GREYS = ["0.35", "1.0", "0.8", "0.95"]
-
-
-def need_matplotlib() -> None:
-    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # of every font it looks at it has much to tell
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise UserError(f"plot needs the package matplotlib, which is not installed: {EXTRA}") from None
-
-
-@contextmanager
-def canvas(width: float, height: float) -> Iterator[Any]:
-    """A figure that no display is needed for, the same bytes every time."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    # text stays text in an SVG: it can be searched, read aloud, and has the reader's fonts
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "lev-plugins", "text.parse_math": False}):
-        yield Figure(figsize=(width, height), dpi=150)
-
-
-def save(figure: Any, paths: Sequence[Path]) -> None:
-    for path in paths:
-        suffix = path.suffix.lower()
-        require(suffix in FORMATS, f"--output takes files that end in {' or '.join(FORMATS)}, but has {path}")
-        drawn = BytesIO()
-        dates: dict[str, Any] = {"Date": None} if suffix == ".svg" else {"Software": None}
-        figure.savefig(drawn, format=suffix[1:], metadata=dates)
-        with all_or_nothing(path) as file:
-            file.write(drawn.getvalue())
 
 
 # ---- heat maps (Figures 3 and 4) -----------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
-"""How good a text is: one file a metric, each a plain function ``metric(references, texts)``.
+"""How good a text is, one file a metric: bleu, ter, rouge, wrr, wrr_set, exact_match, gleu, m2 and errant.
 
-BLEU and TER run from 0 to 100, as in sacrebleu; all others from 0 to 1, as in the programs they agree with. In every
-module ``evaluate`` gives more than the number: the score of each sentence, and of any resample of the sentences.
+BLEU and TER run from 0 to 100, as in sacrebleu; the others from 0 to 1, as in the programs they agree with.
+``evaluate`` of these files gives more than the number: the score of each sentence, and of any resample of them.
+``labelling`` scores labels, in per cent; the remaining files are what the metrics have in common.
 """
 
 from lev_plugins.scoring.bleu import corpus_bleu

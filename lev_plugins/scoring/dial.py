@@ -107,13 +107,15 @@ def curve(sentences: Sequence[Judged], thresholds: Sequence[float], beta: float 
         sums = np.array([correct, proposed, edits[:, 2].sum()])
         points.append(
             Point(
-                least,
-                float(share(sums[[0, 1]])),
-                float(share(sums[[0, 2]])),
-                float(m2.f_score(sums, beta)),
-                float((changed & used).mean()),
-                float(np.where(used, right, was_right).mean()),
-                *(int(number) for number in sums),
+                min_edit_confidence=least,
+                precision=float(share(sums[[0, 1]])),
+                recall=float(share(sums[[0, 2]])),
+                f_score=float(m2.f_score(sums, beta)),
+                lines_changed=float((changed & used).mean()),
+                lines_right=float(np.where(used, right, was_right).mean()),
+                correct=int(correct),
+                proposed=int(proposed),
+                gold=int(sums[2]),
             )
         )
     return points

@@ -6,8 +6,10 @@ from functools import cached_property
 from typing import Any, Optional
 
 import torch
+from fairseq import utils
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models import FairseqEncoderDecoderModel
+from fairseq.models.nat import FairseqNATModel
 from fairseq.tasks import register_task
 
 from lev_plugins.data.batching import EverySentence
@@ -79,7 +81,7 @@ class TextCorrectionTask(ScoredTask):
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         model = super().build_model(cfg, from_checkpoint)
         require(
-            isinstance(model, FairseqEncoderDecoderModel),
+            isinstance(model, FairseqEncoderDecoderModel) and not isinstance(model, FairseqNATModel),
             "--task text_correction takes an encoder-decoder that writes from left to right, such as --arch pbd or "
             f"transformer, but --arch is {getattr(cfg, '_name', None) or getattr(cfg, 'arch', type(model).__name__)}",
         )
@@ -100,9 +102,19 @@ class TextCorrectionTask(ScoredTask):
         if self.cfg.keep_bias or self.cfg.min_edit_confidence is not None:
             reason = "does not go with --keep-bias or --min-edit-confidence"
             refuse(args, NOT_WITH_THE_DIAL, GenerationConfig, reason, "leave one out")
+        if self.cfg.min_edit_confidence is not None:
+            source, target = utils.resolve_max_positions(
+                self.max_positions(), *(each.max_positions() for each in models)
+            )
+            require(
+                source <= target,
+                "--min-edit-confidence scores every source as a target, but sources may have "
+                f"{source} tokens and targets {target}: train with equal --max-source- and --max-target-positions",
+            )
         require(
             getattr(args, "replace_unk", None) in (None, False) or bool(getattr(args, "print_alignment", None)),
-            "--replace-unk reads from the alignment which source word to take: add --print-alignment",
+            "--replace-unk reads from the alignment which source word to take: add --print-alignment where the model "
+            "keeps alignments (a pbd keeps none), or leave --replace-unk out",
         )
         ensemble = KeepingEnsemble(models, self.cfg.keep_bias, self.copier) if self.cfg.keep_bias else models
         return super().build_generator(ensemble, args, *options, **named)

@@ -8,7 +8,7 @@ from typing import Any, Optional
 from fairseq import utils
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
-from lev_plugins.errors import UserError
+from lev_plugins.errors import require
 from lev_plugins.scoring.validation import ValidationScores, parse_names
 from lev_plugins.tasks.pairs import PairTask
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
@@ -18,6 +18,17 @@ logger = logging.getLogger(__name__)
 # an unknown word is right nowhere, and no tokeniser cuts these
 UNKNOWN_IN_TEXT, UNKNOWN_IN_REFERENCE = "UNKNOWNTOKENINHYP", "UNKNOWNTOKENINREF"
 IN_JSON = {"eval_bleu_args": '{"beam": 5}', "eval_bleu_detok_args": '{"target_lang": "de"}'}
+
+
+def is_json_object(text: str) -> bool:
+    """
+    >>> is_json_object('{"beam": 5}'), is_json_object("5"), is_json_object("beam=5")
+    (True, False, False)
+    """
+    try:
+        return isinstance(json.loads(text), dict)
+    except json.JSONDecodeError:
+        return False
 
 
 @dataclass
@@ -48,12 +59,10 @@ class ScoredTask(PrecisionTask, PairTask):
     def check_config(cls, cfg: Any) -> None:
         super().check_config(cfg)
         for name, example in IN_JSON.items():
-            try:
-                json.loads(getattr(cfg, name))
-            except json.JSONDecodeError as error:
-                raise UserError(
-                    f"--{name.replace('_', '-')} must be JSON, as in {example}, but is {getattr(cfg, name)}"
-                ) from error
+            require(
+                is_json_object(getattr(cfg, name)),
+                f"--{name.replace('_', '-')} must be a JSON object, as in {example}, but is {getattr(cfg, name)}",
+            )
 
     def score_names(self) -> list[str]:
         """What is scored, in the order of the log; nothing, and there is no decoding."""

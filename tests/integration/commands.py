@@ -94,10 +94,13 @@ def here(*command: object) -> Result:
     return Result(code, out.getvalue(), err.getvalue())
 
 
+def readme(example: str) -> str:
+    return (ROOT / "examples" / example / "README.md").read_text(encoding="utf-8")
+
+
 def readme_commands(example: str) -> list[list[str]]:
     """The words of each command of its own that the README of an example prints."""
-    readme = (ROOT / "examples" / example / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```bash\n(.*?)^```", readme, re.M | re.S)
+    blocks = re.findall(r"^```bash\n(.*?)^```", readme(example), re.M | re.S)
     lines = "".join(blocks).replace("\\\n", " ").splitlines()
     return [shlex.split(line, comments=True) for line in lines if line.startswith(f"bash examples/{example}/")]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.commands import readme_command, readme_commands, succeed
+from tests.integration.commands import ROOT, readme, readme_command, readme_commands, succeed
 
 SMALL = ["--width", "16", "--ffn", "16", "--heads", "2", "--tokens", "400", "--warmup", "1", "--beam", "2"]
 ONE_CORE = ["--gpus", "0", "--threads", "1"]
@@ -53,6 +53,17 @@ def test_words_are_learned_chosen_and_scored(folds: Path, tmp_path: Path) -> Non
     assert (out / "fold0_confusions" / "table.tsv").read_text(encoding="utf-8").strip()
     again = succeed(*command, *SMALL, *ONE_CORE, *settings, timeout=600).out
     assert again.count("already done") == 5
+
+
+def test_the_printed_noise_command_makes_pairs(tmp_path: Path) -> None:
+    (printed,) = re.findall(r"^lev-plugins noise .*?>noisy.txt$", readme("grammar"), re.M | re.S)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    clean = "".join(f"{line}\n" for line in SENTENCES * 40)
+    (tmp_path / "clean.txt").write_text(clean, encoding="utf-8")
+    succeed("bash", "-euo", "pipefail", "-c", printed, cwd=tmp_path)
+    noisy = (tmp_path / "noisy.txt").read_text(encoding="utf-8")
+    changed = sum(one != other for one, other in zip(noisy.splitlines(), clean.splitlines(), strict=True))
+    assert 60 < changed < 160
 
 
 def test_a_corrector_learns_from_clean_text_alone(tmp_path: Path) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import json
 import re
 import sys
 import tarfile
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -24,15 +22,6 @@ GATES = {"none": "''", "all": "mask,copy,generate,skip", "MG": "mask,generate", 
 GATES["MCG"] = "mask,copy,generate"
 CLEAN = ["the red dog runs here", "a small cat sleeps there", "old men sit", "young women eat now", "big dogs run"]
 NOISY = ["the rde dog runs here", "a small cta sleeps there", "old nem sit", "young women aet now", "big dgos run"]
-
-
-def module(path: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"denoising_{Path(path).stem}", EXAMPLE / f"{path}.py")
-    assert spec and spec.loader
-    loaded = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = loaded  # where dataclasses look
-    spec.loader.exec_module(loaded)
-    return loaded
 
 
 @pytest.fixture

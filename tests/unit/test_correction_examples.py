@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import subprocess
 from argparse import Namespace
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from lev_plugins.data.corruption import NoiseOptions, build_corruption
 from lev_plugins.errors import UserError
+from tests.examples import EXAMPLES, load_script
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 RECIPES = sorted(path for path in (EXAMPLES / "grammar" / "recipes").glob("*.sh") if path.name != "paper.sh")
-
-
-def load(example: str, name: str) -> ModuleType:
-    """Other examples have files of the same names."""
-    spec = importlib.util.spec_from_file_location(f"{example}_{name}", EXAMPLES / example / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def run_sh(example: str, *args: object, at: str = "run.sh") -> subprocess.CompletedProcess[str]:
@@ -44,7 +33,7 @@ def write_fold(folder: Path) -> None:
 
 
 def test_texts_of_a_fold(tmp_path: Path) -> None:
-    texts = load("ocr_correction", "texts")
+    texts = load_script("ocr_correction/texts")
     write_fold(tmp_path / "fold0")
     texts.run(Namespace(fold=tmp_path / "fold0", out=tmp_path / "out", words=0, by_type=True))
     read = {path.name: path.read_text("utf-8").splitlines() for path in (tmp_path / "out").iterdir()}
@@ -57,7 +46,8 @@ def test_texts_of_a_fold(tmp_path: Path) -> None:
 
 
 def decoded(words: list[str]) -> str:
-    return "".join(f"S-{i}\tx\nT-{i}\ty\nH-{i}\t-0.1\t{word}\n" for i, word in reversed(list(enumerate(words))))
+    lines = (f"S-{i}\tx\nT-{i}\ty\nH-{i}\t-0.1\t{word}\n" for i, word in reversed(list(enumerate(words))))
+    return "".join(lines) + "Generate valid with beam=5: BLEU4 = 1.00\n"
 
 
 def write_system(out: Path, fold: str, words: dict[str, list[str]]) -> None:
@@ -68,11 +58,13 @@ def write_system(out: Path, fold: str, words: dict[str, list[str]]) -> None:
     (tested / ".done").touch()
     (out / f"{fold}_pbd2").mkdir()
     stamps = "2026-01-01 10:00:00 | INFO | a | num. shared model params: 1,500,000 (num. trained: 1,500,000)\n"
-    (out / f"{fold}_pbd2" / "log").write_text(stamps + "2026-01-01 10:03:00 | INFO | end\n", encoding="utf-8")
+    (out / f"{fold}_pbd2" / "log").write_text(
+        stamps + "2026-01-01 10:03:00 | INFO | fairseq_cli.train | done training\n", encoding="utf-8"
+    )
 
 
 def test_dev_chooses_and_the_table_has_mean_and_spread(tmp_path: Path) -> None:
-    report, texts = load("ocr_correction", "report"), load("ocr_correction", "texts")
+    report, texts = load_script("ocr_correction/report"), load_script("ocr_correction/texts")
     right, wrong = "k i s s a", "k i f s a"
     for fold, bad in (("fold0", wrong), ("fold1", right)):
         write_fold(tmp_path / fold)
@@ -87,8 +79,8 @@ def test_dev_chooses_and_the_table_has_mean_and_spread(tmp_path: Path) -> None:
     assert "| Transformer, 4 layers | not yet run |" in page
     found = json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))
     assert found["systems"]["pbd2"]["fold0"]["took"] == "best"  # though the average is better on the test
-    (tmp_path / "out" / "fold0_pbd2_test" / "test.best").write_text("", encoding="utf-8")
-    with pytest.raises(UserError, match="has 0 words for 3"):
+    (tmp_path / "out" / "fold0_pbd2_test" / "test.best").write_text(decoded([right]), encoding="utf-8")
+    with pytest.raises(UserError, match="2 of 3 sentences were not decoded"):
         report.run(Namespace(out=tmp_path / "out"))
 
 
@@ -135,7 +127,7 @@ M2 = "S he go home\nA 1 2|||SVA|||goes|||REQUIRED|||-NONE-|||0\nA 2 2|||X|||righ
 
 
 def test_texts_of_the_corrector(tmp_path: Path) -> None:
-    texts = load("grammar", "texts")
+    texts = load_script("grammar/texts")
     (tmp_path / "clean").write_text("It isn't here.\n" * 199 + "Now it is.\n", encoding="utf-8")
     texts.split(Namespace(clean=tmp_path / "clean", out=tmp_path, sentences=10))
     assert (tmp_path / "train.noisy").read_text("utf-8") == "It is n't here .\n" * 10
@@ -148,6 +140,22 @@ def test_texts_of_the_corrector(tmp_path: Path) -> None:
     assert (tmp_path / "gold" / "test.clean").read_text("utf-8") == "he goes right home\n" * 3
 
 
+@pytest.mark.parametrize("rows", [0, 1, 2, 99, 250, 300_000])
+def test_every_row_trains_or_validates(rows: int) -> None:
+    train, valid = load_script("grammar/texts").held_out(list(range(rows)))
+    assert sorted([*train, *valid]) == list(range(rows))
+    assert min(rows, 1) <= len(valid) <= 1000
+
+
+def test_noise_without_confusions_asks_for_no_table(tmp_path: Path) -> None:
+    flags = ["--test", tmp_path, "--out", tmp_path / "out", "--dry-run", "--keep-biases", "-1,0"]
+    without, given = (run_sh("grammar", *flags, "--noise", kind) for kind in ("random:1", "random:1,confusions:2"))
+    assert without.returncode == given.returncode == 0
+    assert "confusions=" not in without.stdout
+    assert "--confusions=" in given.stdout and "--noise-confusions=" in given.stdout
+    assert "--keep-bias=-1" in without.stdout
+
+
 def test_the_table_of_confusions_is_one() -> None:
     table = str(EXAMPLES / "grammar" / "confusions.tsv")
     corrupt = build_corruption(NoiseOptions("confusions:3,random", word_rate=1.0, confusions=table))
@@ -156,7 +164,7 @@ def test_the_table_of_confusions_is_one() -> None:
 
 
 def test_inflections_of_the_text_join_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    inflections = load("grammar", "inflections")
+    inflections = load_script("grammar/inflections")
     (tmp_path / "table").write_text("words\tbecome\trate\nplays\tplayed\t0.5\n", encoding="utf-8")
     (tmp_path / "text").write_text("he plays and they play and played once\n" * 3, encoding="utf-8")
     inflections.run(Namespace(table=tmp_path / "table", text=tmp_path / "text"))
@@ -171,9 +179,10 @@ def test_inflections_of_the_text_join_the_table(tmp_path: Path, capsys: pytest.C
     assert {row[2] for row in rows[2:]} == {"0.04"}
 
 
-def test_the_report_of_the_corrector(tmp_path: Path) -> None:
-    report = load("grammar", "report")
-    assert report.page(tmp_path).count("not yet run") == 3
+def test_the_report_of_the_corrector(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = load_script("grammar/report")
+    report.run(Namespace(out=tmp_path))
+    assert capsys.readouterr().out.count("not yet run") == 3
     (tmp_path / "test").mkdir()
     score = {"score": 0.4, "interval": [0.3, 0.5]}
     (tmp_path / "test" / "plain.json").write_text(json.dumps({"system": score, "do_nothing": score}), encoding="utf-8")

@@ -1,10 +1,7 @@
 """The Python helpers of examples/demo."""
 
-import importlib.util
 import random
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from hypothesis import given
@@ -12,20 +9,12 @@ from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
 from lev_plugins.traces.log import read_log
+from tests.examples import load_script
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
 
 
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"demo_{name}", DEMO / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-corpus, typos, report, pieces = (load(name) for name in ("corpus", "typos", "report", "pieces"))
+corpus, typos, report, pieces = (load_script(f"demo/{name}") for name in ("corpus", "typos", "report", "pieces"))
 WORDS = ["Sort", "the", "values", "of", "a", "matrix,", "all", "right."]
 SENTENCE = st.lists(st.sampled_from(WORDS), min_size=1).map(" ".join)
 

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from tests.examples import load_script
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "labelling"
 SCRIPTS = ["texts", "baselines", "report", "recipes/text_to_text"]
-
-
-def load(name: str) -> ModuleType:
-    """Under a name of its own: other examples have files of the same names."""
-    spec = importlib.util.spec_from_file_location(f"labelling_{Path(name).name}", EXAMPLE / f"{name}.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def write(folder: Path, kind: str) -> None:
@@ -43,7 +34,7 @@ def test_baselines(tmp_path: Path, kind: str, score: str, monkeypatch: pytest.Mo
     write(tmp_path, kind)
     words = ["baselines.py", str(tmp_path), "--label-kind", kind, "--output", str(tmp_path / "scores.json")]
     monkeypatch.setattr(sys, "argv", [*words, "--numbered-labels"])
-    assert load("baselines").main() == 0
+    assert load_script("labelling/baselines").main() == 0
     found = json.loads((tmp_path / "scores.json").read_text("utf-8"))
     assert found["linear"]["scores"][""][score] == 100.0
     assert found["majority"]["scores"][""][score] < 70
@@ -55,7 +46,7 @@ def test_the_report_of_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "test_pos" / "scores.json").write_text(json.dumps(scored))
     monkeypatch.setattr(sys, "argv", ["report.py", str(tmp_path)])
     monkeypatch.syspath_prepend(str(ROOT))
-    assert load("report").main() == 0
+    assert load_script("labelling/report").main() == 0
     page = (tmp_path / "report.md").read_text("utf-8")
     assert "| EncT5 | 91.2 | 80.0 | | 200 |" in page
     assert "| EncT5, one latent | not yet run |" in page
@@ -143,7 +134,7 @@ def test_the_other_recipes(tmp_path: Path) -> None:
 
 
 def test_what_t5_wrote_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = load("recipes/text_to_text")
+    module = load_script("labelling/recipes/text_to_text")
 
     def scores(kind: str, rows: list[str], said: list[str]) -> dict[str, float]:
         (tmp_path / "gold.tsv").write_text("".join(f"{row}\n" for row in rows), "utf-8")

@@ -128,10 +128,9 @@ def test_nothing_to_learn(
 def test_bad_pairs_are_named(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, tmp_path: Path) -> None:
     command = files(tmp_path, "good\nbad\n", "good\nbad\n")
     (tmp_path / "clean").write_bytes(b"good\nb\xe4d\n")
-    assert (
-        f"line 2 of {tmp_path}/clean is not UTF-8 (byte 0xe4 after 1 others)"
-        in run(monkeypatch, capsysbinary, b"", *command)[2]
-    )
+    assert f"{tmp_path}/clean, line 2 is not UTF-8" in run(monkeypatch, capsysbinary, b"", *command)[2]
+    (tmp_path / "clean").write_bytes(b"\xef\xbb\xbfgood\nbad\n")
+    assert f"{tmp_path}/clean begins with a byte order mark" in run(monkeypatch, capsysbinary, b"", *command)[2]
     monkeypatch.setattr("lev_plugins.data.corruption.learning.LARGEST", 3)
     command = files(tmp_path, "good\nxyz\n", "good\nabc\n")
     assert (

@@ -93,14 +93,25 @@ def test_every_dropout_rate_acts_in_training_only(rate: str) -> None:
 
 
 @torch.no_grad()
-def test_future_dropout_hides_a_token_from_all_blocks_and_outputs() -> None:
-    """Where every token is hidden, the model is the one that looks at nothing that is copied."""
+def test_future_dropout_that_hides_everything_leaves_a_model_without_a_future() -> None:
     model = toy_pbd(future_dropout=0.999).train()
     source, previous = rows_to_tensor(outputs(4, seed=1)), shifted(outputs(4, seed=2))
     torch.manual_seed(1)
     hidden = model(source, None, previous)[0]
     model.decoder.future = False
     torch.testing.assert_close(hidden, model(source, None, previous)[0], atol=1e-5, rtol=0)
+
+
+@torch.no_grad()
+def test_future_dropout_hides_a_token_from_all_outputs() -> None:
+    model = toy_pbd(future_dropout=0.5)
+    memory = model.decoder.remember(model.encoder(rows_to_tensor(outputs(4, seed=1, shortest=6))))
+    shown = model.decoder.masks(memory, 0, 5, stepwise=False).generated[..., 5:]
+    torch.manual_seed(1)
+    kept = model.train().decoder.masks(memory, 0, 5, stepwise=False).generated[..., 5:]
+    hidden = ~kept.any(2, keepdim=True)
+    assert kept.equal(shown & ~hidden)
+    assert kept.any() and not kept.equal(shown)
 
 
 @torch.no_grad()
@@ -161,7 +172,8 @@ REFUSED = {
     "--no-segments does nothing beside --no-future": {"no_future": True, "no_segments": True},
     "--future-dropout does nothing beside --no-future": {"no_future": True, "future_dropout": 0.1},
     "--future-states does nothing beside --no-future": {"no_future": True, "future_states": "output"},
-    "width 16 is not a multiple of 3 heads": {"attention_heads": 3},
+    "--embed-dim must be a multiple of --attention-heads, but 16 is none of 3": {"attention_heads": 3},
+    "--embed-dim must be a multiple of --attention-heads, but 16 is none of 0": {"attention_heads": 0},
 }
 
 

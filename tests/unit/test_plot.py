@@ -153,7 +153,7 @@ def test_gates_that_only_some_have_are_named(tmp_path: Path, kept: Path, capsys:
 BAD = [
     (["--output", "x.png"], "a model is needed: DATA and --path, or gates by --saved"),
     (["--saved", "KEPT"], "nothing is to be written: --output FILE.png, or --save FILE, or both"),
-    (["--saved", "KEPT", "--output", "x.pdf"], "--output takes files that end in .png or .svg, but has x.pdf"),
+    (["--saved", "KEPT", "--output", "x.doc"], "--output takes files that end in .png, .svg, .pdf, but has x.doc"),
     (["--saved", "KEPT", "--output", "x.png", "--path", "m.pt"], "leave out --path"),
     (["--saved", "KEPT", "--output", "x.png", "--reference", "r"], "--reference goes with a model"),
     (["--saved", "KEPT", "KEPT", "--output", "x.png"], "--saved has two files called denoising"),

@@ -6,6 +6,7 @@ import builtins
 import json
 from argparse import Namespace
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from lev_plugins.cli import main, sweep
 from lev_plugins.errors import UserError
+from lev_plugins.plots.figures import check_figures
 from lev_plugins.scoring import m2
 from lev_plugins.scoring.dial import Point, curve, edits_between, judge
 from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
@@ -71,11 +73,22 @@ def test_the_best_is_the_highest_and_then_the_most_careful() -> None:
     assert [row["lines_changed"] for row in found["points"]] == [0.4, 0.3, 0.2, 0.1]
 
 
-def test_the_curve_is_drawn(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    for kind in ("png", "svg"):
-        sweep.draw([(0.0, [point(0, 0.5, 0.4), point(0.5, 0.6, 0.3)])], tmp_path / f"curve.{kind}")
-        assert (tmp_path / f"curve.{kind}").stat().st_size > 1000
+@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
+def test_the_curve_is_drawn(tmp_path: Path, kind: str) -> None:
+    figure = pytest.importorskip("matplotlib.figure")
+    precise, complete = (replace(point(0, 0.5, 0.4), precision=p, recall=r) for p, r in ((0.9, 0.1), (0.2, 0.7)))
+    with pytest.MonkeyPatch.context() as patch:
+        drawn = []
+        patch.setattr(figure.Figure, "savefig", lambda self, file, **_: drawn.append(self))
+        sweep.draw([(0.0, [complete, precise]), (-1.0, [complete])], tmp_path / f"curve.{kind}")
+    (axes,) = drawn[0].axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("recall of edits", "precision of edits")
+    assert [line.get_xydata().tolist() for line in axes.lines] == [[[0.7, 0.2], [0.1, 0.9]], [[0.7, 0.2]]]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["0", "-1"]
+    sweep.draw([(0.0, [complete, precise])], tmp_path / f"curve.{kind}")
+    first = (tmp_path / f"curve.{kind}").read_bytes()
+    sweep.draw([(0.0, [complete, precise])], tmp_path / f"curve.{kind}")
+    assert len(first) > 1000 and (tmp_path / f"curve.{kind}").read_bytes() == first
 
 
 @pytest.mark.parametrize(
@@ -88,8 +101,8 @@ def test_the_curve_is_drawn(tmp_path: Path) -> None:
         (["--lenpen", "nan"], "--lenpen must be a finite number, but is nan"),
         (["--path", "no.pt"], "there is no checkpoint no.pt"),
         (["--path", "{}/a.pt:no.pt"], "there is no checkpoint no.pt"),
-        (["--plot", "curve.doc"], "--plot FILE must end in .png, .svg, .pdf, but is curve.doc"),
-        (["--plot", "nowhere/curve.png"], "--plot: there is no folder nowhere"),
+        (["--keep-bias=-1,x"], "--keep-bias takes numbers with commas between, such as 0,0.5, but is '-1,x'"),
+        (["--plot", "curve.doc"], "--plot takes files that end in .png, .svg, .pdf, but has curve.doc"),
     ],
 )
 def test_what_is_refused(flags: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,5 +169,5 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
         return found(name, *args)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(UserError, match=r"pip install 'lev-plugins\[plot\]'"):
-        sweep.require_pyplot(Path("a.png"))
+    with pytest.raises(UserError, match=r'--plot needs the package .* pip install "lev-plugins\[plot\]"'):
+        check_figures("--plot", [Path("a.png")])

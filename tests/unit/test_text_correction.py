@@ -182,7 +182,8 @@ REFUSED = {
     "there is no folder /nowhere": {"data": "/nowhere"},
     "--keep-bias must be a finite number, but is inf": {"keep_bias": float("inf")},
     r"--min-edit-confidence must be between 0 and 1, but is 1\.5": {"min_edit_confidence": 1.5},
-    """--eval-bleu-args must be JSON, as in {"beam": 5}, but is beam=5""": {"eval_bleu_args": "beam=5"},
+    """--eval-bleu-args must be a JSON object, as in {"beam": 5}, but is beam=5""": {"eval_bleu_args": "beam=5"},
+    """--eval-bleu-detok-args must be a JSON object, as in .*, but is 5""": {"eval_bleu_detok_args": "5"},
 }
 
 
@@ -198,13 +199,25 @@ def test_a_folder_without_texts_is_refused(tmp_path: Path) -> None:
         TextCorrectionTask.setup_task(TextCorrectionConfig(data=str(tmp_path)))
 
 
-def test_a_model_that_does_not_write_from_left_to_right_is_refused() -> None:
+@pytest.mark.parametrize("arch", ["transformer_lm", "cmlm_transformer"])
+def test_a_model_that_does_not_write_from_left_to_right_is_refused(arch: str) -> None:
     task = correction_task()
-    with pytest.raises(UserError, match="such as --arch pbd or transformer, but --arch is transformer_lm"):
-        task.build_model(Namespace(arch="transformer_lm", decoder_layers=1, tokens_per_sample=8, **POSITIONS))
+    options = {"decoder_layers": 1, "encoder_layers": 1, "tokens_per_sample": 8, **POSITIONS}
+    with pytest.raises(UserError, match=f"such as --arch pbd or transformer, but --arch is {arch}"):
+        task.build_model(Namespace(arch=arch, **options))
 
 
 def test_a_criterion_of_another_task_is_refused() -> None:
     task = correction_task()
     with pytest.raises(UserError, match=f"trains with --criterion {' or '.join(CRITERIONS)}, but it is dual_policy"):
         task.build_criterion(Namespace(criterion="dual_policy"))
+
+
+def test_a_source_must_have_room_as_a_target_where_it_is_scored_as_one() -> None:
+    task = correction_task(min_edit_confidence=0.5)
+    search = Namespace(beam=1)
+    assert task.build_generator([build(task)], search)
+    short = build(task, max_target_positions=8, no_sharing=True)
+    with pytest.raises(UserError, match="sources may have 64 tokens and targets 8"):
+        task.build_generator([short], search)
+    assert correction_task().build_generator([short], search)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from examples import logs
 from lev_plugins.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,7 +24,7 @@ RECIPES = sorted(path for path in (EXAMPLE / "recipes").glob("*.sh") if path.nam
 @pytest.fixture(scope="module")
 def helpers() -> Any:
     """The scripts as modules; other examples have files of the same names."""
-    names = ("logs", "pieces", "report")
+    names = ("pieces", "report")
     before = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     sys.path.insert(0, str(EXAMPLE))
     yield types.SimpleNamespace(**{name: importlib.import_module(name) for name in names})
@@ -60,8 +61,8 @@ def log(hypotheses: dict[int, str], steps: dict[int, int] | None = None, seconds
 def test_hypotheses_come_in_the_order_of_the_input(tmp_path: Path, helpers: Any) -> None:
     path = tmp_path / "log"
     path.write_text(log({3: "▁d", 0: "▁a", 2: "", 1: "▁b b\u2028"}), encoding="utf-8")  # an empty output is an output
-    found = helpers.logs.hypotheses(helpers.logs.read_log(path))
-    assert helpers.logs.in_order(found, 4) == ["▁a", "▁b b\u2028", "", "▁d"]
+    found = logs.hypotheses(logs.read_log(path))
+    assert logs.in_order(found, 4) == ["▁a", "▁b b\u2028", "", "▁d"]
 
 
 @pytest.mark.parametrize(
@@ -78,12 +79,12 @@ def test_logs_that_do_not_add_up(tmp_path: Path, helpers: Any, text: str, messag
     path = tmp_path / "log"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=message):
-        helpers.logs.in_order(helpers.logs.hypotheses(helpers.logs.read_log(path)), 3)
+        logs.in_order(logs.hypotheses(logs.read_log(path)), 3)
 
 
 def test_only_some_of_many_are_named(helpers: Any) -> None:
     with pytest.raises(UserError, match=r"13 of 20 sentences.*: 7, 8, .*, 16 and 3 more; decode again"):
-        helpers.logs.in_order(dict.fromkeys(range(7), ""), 20)
+        logs.in_order(dict.fromkeys(range(7), ""), 20)
 
 
 # ---- pieces.py -----------------------------------------------------------------------------------------------------
@@ -129,8 +130,8 @@ def test_pieces_are_the_text_again(tmp_path: Path, helpers: Any, separate: bool,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     for name in ("train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de"):
-        pieces = helpers.logs.read_text(tmp_path / "out" / name)
-        assert [helpers.report.join_pieces(line) for line in pieces] == helpers.logs.read_text(text / name)
+        pieces = logs.read_text(tmp_path / "out" / name)
+        assert [helpers.report.join_pieces(line) for line in pieces] == logs.read_text(text / name)
     assert (tmp_path / "out" / "test.reference").read_bytes() == (text / "test.de").read_bytes()
     models = {"pieces.en.model", "pieces.de.model"} if separate else {"pieces.en-de.model"}
     assert {path.name for path in (tmp_path / "out").glob("*.model")} == models
