@@ -81,6 +81,12 @@ one_of() { # NAME CHOICE...
     die "--$name must be ${choices// / or }, but is '${opt[$name]}'"
 }
 
+need_files() { # FLAG FILE...: before the first stage, not hours later
+    local flag=$1 file
+    shift
+    for file in "$@"; do [[ -f $file ]] || die "$flag: there is no file $file"; done
+}
+
 need_gpus() {
     [[ ${opt[gpus]} == auto || ${opt[gpus]} =~ ^[0-9]+$ ]] ||
         die "--gpus must be auto or a number, but is '${opt[gpus]}'"
@@ -167,7 +173,7 @@ stage() { # NAME STAGE...: run do_NAME in a folder of its own, once; it reads fr
         "do_$name"
         return
     fi
-    printf '%-20s' "$name"
+    printf '%-19s ' "$name"
     wanted=$(commands_of "$name"; input_of "$name" "$@")
     local folder=$out/$name
     if [[ -e $folder/.done ]]; then

@@ -15,6 +15,25 @@ from typing import Any
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
+FAIRSEQ_ERRORS = {  # what its exceptions say: what there is to be done
+    r"Size of sample #\d+ is invalid \(=(.*)\) since max_positions=(.*), skip": (
+        r"a sentence is too long: it has \1 tokens (source, target), and the model takes \2; shorten it, or leave such "
+        "sentences out with --skip-invalid-size-inputs-valid-test"
+    ),
+    r"Model file not found: (.*)": r"--path: there is no checkpoint \1",
+    "--path required for generation": "--path is missing: the checkpoint to decode with",
+    r"--finetune-from-model (.*) does not exist": r"--finetune-from-model: there is no checkpoint \1",
+    r"Dataset not found: (\S+) \((.*)\)": r"\2 has no part called \1 (--gen-subset, --train-subset, --valid-subset)",
+    r"Missing key\(s\) in state_dict|Unexpected key\(s\) in state_dict|size mismatch for ": (
+        "the weights of the checkpoint belong to a model with other flags, or to another dictionary: give --arch, its "
+        "flags and the data folder as in the training, and leave out what --model-overrides changes of the model"
+    ),
+    "Torch not compiled with CUDA enabled|no attribute 'xla_device'": (
+        "--fp16 and --bf16 need a GPU: leave them out, or train on a CPU with --cpu-bf16"
+    ),
+}
+
+
 class UserError(ValueError):
     """The user asked for something that cannot work; the message says what and what to do instead."""
 
@@ -53,6 +72,9 @@ def explain(error: BaseException) -> str | None:
         )
     if (isinstance(error, OSError) and error.errno in NO_ROOM) or "PytorchStreamWriter" in text:
         return "the disk is full: checkpoints written before are intact; make room and start the same command again"
+    for pattern, meaning in FAIRSEQ_ERRORS.items():
+        if found := re.search(pattern, text):
+            return found.expand(meaning)
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return None
@@ -98,6 +120,8 @@ def explain_at_exit() -> None:
     """
     if not os.path.basename(sys.argv[0]).startswith("fairseq-"):
         return
+    if getattr(sys.stdin, "errors", None) == "surrogateescape":  # in the locale C: what is no UTF-8 would become <unk>
+        sys.stdin.reconfigure(errors="strict")  # type: ignore[union-attr]
     previous: Callable[..., Any] = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -51,7 +51,12 @@ check_flags() {
     one_of arch pbd transformer
     need_gpus
     [[ ${opt[dry-run]} ]] && return
-    [[ -f ${opt[test]}/dev.src ]] || die "--test ${opt[test]}: there is no dev.src in it"
+    need_files --test "${opt[test]}"/dev.{src,ref0}
+    local name
+    for name in text confusions test-m2; do
+        [[ ! ${opt[$name]} ]] || need_files "--$name" "${opt[$name]}"
+    done
+    need_files --tune ${opt[tune]}
     need_fairseq
 }
 

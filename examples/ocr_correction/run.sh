@@ -60,6 +60,9 @@ check_flags() {
     done
     [[ ${opt[dry-run]} ]] && return
     [[ -d ${opt[data]} ]] || die "--data ${opt[data]}: there is no such folder"
+    for name in ${opt[folds]//,/ }; do
+        need_files "--folds ${opt[folds]}" "${opt[data]}/fold$name"/{train,dev,test}.{src,tgt}
+    done
     need_fairseq
 }
 

@@ -242,8 +242,11 @@ def comparison_lines(found: resampling.Comparison, digits: int) -> list[str]:
     welch = "undefined, all sentences score alike"
     if found.welch_p is not None:
         welch = f"p = {found.welch_p:.4f} (t = {found.welch_t:.2f})"
+    how, sign, low, high = "better by", 1, found.low, found.high
+    if found.difference < 0:
+        how, sign, low, high = "worse by", -1, -found.high, -found.low
     return [
-        f"better by   {found.difference:.{digits}f}, 95 % between {found.low:.{digits}f} and {found.high:.{digits}f}",
+        f"{how:<11} {sign * found.difference:.{digits}f}, 95 % between {low:.{digits}f} and {high:.{digits}f}",
         f"chance?     paired bootstrap p = {found.bootstrap_p:.4f}; Welch's t-test over sentence scores {welch}",
     ]
 

@@ -32,6 +32,7 @@ METRICS: dict[str, tuple[Evaluate, Formula]] = {
     "wrr": (wrr.evaluate, percent(share)),
     "exact_match": (exact_match.evaluate, percent(share)),
 }
+LOWER_IS_BETTER = ("ter",)
 DIGITS = 3  # of 3,000 lines one is 0.03 %
 
 

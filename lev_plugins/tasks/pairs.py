@@ -1,5 +1,6 @@
 """What the tasks that read binarised sentence pairs have in common."""
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -29,6 +30,17 @@ def refuse(given: Any, names: Iterable[str], config: type, reason: str, advice: 
     for name in names:
         value = getattr(given, name, None)
         require(value is None or value == defaults[name], f"--{name.replace('_', '-')} {reason}: {advice}")
+
+
+def fingerprint(dictionary: Dictionary) -> list[Any]:
+    """How many symbols, and a digest of which and in what order.
+
+    >>> one, other = Dictionary(), Dictionary()
+    >>> _ = one.add_symbol("a"), other.add_symbol("b")
+    >>> fingerprint(one)[0] == fingerprint(other)[0], fingerprint(one)[1] == fingerprint(other)[1]
+    (True, False)
+    """
+    return [len(dictionary), hashlib.sha256("\n".join(dictionary.symbols).encode("utf-8")).hexdigest()]
 
 
 class PairTask(TranslationTask):
@@ -65,6 +77,22 @@ class PairTask(TranslationTask):
             "and --target-lang",
         )
         return cls.dictionary_type.load(filename)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint tells of its dictionaries: their size alone does not say that they are the same."""
+        sides = {"source": self.source_dictionary, "target": self.target_dictionary}
+        return {**super().state_dict(), **{f"{side}_words": fingerprint(words) for side, words in sides.items()}}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        here = self.state_dict()
+        for name, lang in (("source_words", self.cfg.source_lang), ("target_words", self.cfg.target_lang)):
+            size, digest = state_dict.get(name, here[name])
+            require(
+                size != here[name][0] or digest == here[name][1],  # another size is told of by the model
+                f"the checkpoint was trained with other words than dict.{lang}.txt of {self.cfg.data} has, or in "
+                "another order: use the folder, or the dict.*.txt files, that it was trained with",
+            )
+        super().load_state_dict({name: value for name, value in state_dict.items() if name not in here})
 
     def build_bpe(self, args: Any) -> Any:
         bpe = super().build_bpe(args)

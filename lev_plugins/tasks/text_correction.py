@@ -1,6 +1,7 @@
 """``--task text_correction``: noisy -> clean text, left to right."""
 
 import math
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Optional
@@ -20,6 +21,7 @@ from lev_plugins.tasks.pairs import refuse
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
 
 CRITERIONS = ["label_smoothed_cross_entropy", "cross_entropy", "label_smoothed_cross_entropy_with_rdrop"]
+FAIRSEQ_LENGTHS = {"a": 0, "b": 200}
 NOT_WITH_THE_DIAL = ("print_alignment", "replace_unk", "score_reference")
 
 
@@ -46,6 +48,21 @@ class TextCorrectionConfig(NoiseConfig, ScoredConfig):
             "less than this, in [0, 1]; 0.5: the edit must be likelier than the source"
         },
     )
+
+
+def with_room_for_the_source(search: Any) -> Any:
+    """fairseq's 0 and 200 for --max-len-a and --max-len-b would cut off the end of a long text: it becomes 1 and 200.
+
+    >>> vars(with_room_for_the_source(Namespace(beam=5)))
+    {'beam': 5, 'max_len_a': 1, 'max_len_b': 200}
+    >>> vars(with_room_for_the_source(Namespace(max_len_b=20)))
+    {'max_len_b': 20}
+    """
+    found = [getattr(search, f"max_len_{part}", FAIRSEQ_LENGTHS[part]) for part in FAIRSEQ_LENGTHS]
+    if found == list(FAIRSEQ_LENGTHS.values()):
+        search = copy(search)
+        search.max_len_a, search.max_len_b = 1, 200
+    return search
 
 
 @register_task("text_correction", dataclass=TextCorrectionConfig)
@@ -99,6 +116,8 @@ class TextCorrectionTask(ScoredTask):
         self.datasets[split] = EverySentence(pair)
 
     def build_generator(self, models: list[Any], args: Any, *options: Any, **named: Any) -> Any:
+        args = with_room_for_the_source(args)
+        require(getattr(args, "beam", 1) >= 1, f"--beam must be at least 1, but is {getattr(args, 'beam', 1)}")
         if self.cfg.keep_bias or self.cfg.min_edit_confidence is not None:
             reason = "does not go with --keep-bias or --min-edit-confidence"
             refuse(args, NOT_WITH_THE_DIAL, GenerationConfig, reason, "leave one out")
@@ -114,7 +133,7 @@ class TextCorrectionTask(ScoredTask):
         require(
             getattr(args, "replace_unk", None) in (None, False) or bool(getattr(args, "print_alignment", None)),
             "--replace-unk reads from the alignment which source word to take: add --print-alignment where the model "
-            "keeps alignments (a pbd keeps none), or leave --replace-unk out",
+            "keeps alignments, and '' or a file of replacements to --replace-unk; a pbd keeps none: leave it out there",
         )
         ensemble = KeepingEnsemble(models, self.cfg.keep_bias, self.copier) if self.cfg.keep_bias else models
         return super().build_generator(ensemble, args, *options, **named)

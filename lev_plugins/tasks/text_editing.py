@@ -120,7 +120,8 @@ class TextEditingTask(ScoredTask):
             require(
                 kind in CRITERIONS,
                 "--task text_editing trains --arch levt, levt_tiny, levt_iwslt, levt_big or post_edit_transformer, but "
-                f"--arch is {getattr(cfg, '_name', None) or getattr(cfg, 'arch', kind)}: use --task translation for it",
+                f"--arch is {getattr(cfg, '_name', None) or getattr(cfg, 'arch', kind)}: "
+                "use --task text_correction for it",
             )
         if kind in CRITERIONS:
             self.system = kind

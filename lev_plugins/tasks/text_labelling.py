@@ -1,6 +1,5 @@
 """``--task text_labelling``: a class, a number, a set of labels or a tag a word, for a text."""
 
-import hashlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Optional
@@ -16,15 +15,8 @@ from lev_plugins.data.labelled_folder import LABELS, WORDS, Info
 from lev_plugins.data.labelled_text import KINDS, Labels
 from lev_plugins.errors import UserError, require
 from lev_plugins.models.enct5 import EncT5, fill_sizes
+from lev_plugins.tasks.pairs import fingerprint
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
-
-
-def digest(symbols: list[str]) -> str:
-    """
-    >>> digest(["a", "b"]) == digest(["b", "a"])
-    False
-    """
-    return hashlib.sha256("\n".join(symbols).encode("utf-8")).hexdigest()
 
 
 @dataclass
@@ -136,7 +128,7 @@ class TextLabellingTask(PrecisionTask, FairseqTask):
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint tells of its labels and pieces: their number alone does not say that they are the same."""
         names = None if self.labels is None else self.labels.names
-        return {**super().state_dict(), "labels": names, "pieces": digest(self.dictionary.symbols)}
+        return {**super().state_dict(), "labels": names, "pieces": fingerprint(self.dictionary)[1]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         here = self.state_dict()

@@ -1,7 +1,11 @@
 """fairseq's translation task, with any of our scores computed on the validation set."""
 
+import argparse
 import json
 import logging
+import os
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -9,7 +13,7 @@ from fairseq import utils
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from lev_plugins.errors import require
-from lev_plugins.scoring.validation import ValidationScores, parse_names
+from lev_plugins.scoring.validation import LOWER_IS_BETTER, METRICS, ValidationScores, parse_names
 from lev_plugins.tasks.pairs import PairTask
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 
@@ -18,6 +22,29 @@ logger = logging.getLogger(__name__)
 # an unknown word is right nowhere, and no tokeniser cuts these
 UNKNOWN_IN_TEXT, UNKNOWN_IN_REFERENCE = "UNKNOWNTOKENINHYP", "UNKNOWNTOKENINREF"
 IN_JSON = {"eval_bleu_args": '{"beam": 5}', "eval_bleu_detok_args": '{"target_lang": "de"}'}
+
+
+def check_best_checkpoint(names: Sequence[str]) -> None:
+    """No fairseq hook tells a task of --best-checkpoint-metric, which is seen to be missing after the first epoch."""
+    if os.path.basename(sys.argv[0]) != "fairseq-train":
+        return
+    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
+    parser.add_argument("--best-checkpoint-metric")
+    parser.add_argument("--maximize-best-checkpoint-metric", action="store_true")
+    given = parser.parse_known_args(sys.argv[1:])[0]
+    name = given.best_checkpoint_metric
+    if name not in METRICS:
+        return
+    require(
+        name in names,
+        f"--best-checkpoint-metric {name} is not computed: add --eval-metrics {name}, or the --eval-... of its name",
+    )
+    require(
+        given.maximize_best_checkpoint_metric != (name in LOWER_IS_BETTER),
+        f"--best-checkpoint-metric {name}: the "
+        + ("lower the better, leave out" if name in LOWER_IS_BETTER else "higher the better, add")
+        + " --maximize-best-checkpoint-metric, or the worst checkpoint is kept as the best",
+    )
 
 
 def is_json_object(text: str) -> bool:
@@ -53,6 +80,7 @@ class ScoredTask(PrecisionTask, PairTask):
         names = self.score_names()
         if names:
             cfg.eval_bleu = True  # fairseq's switch for what decoding needs
+        check_best_checkpoint(names)
         self.scores = ValidationScores(names, "none" if cfg.eval_tokenized_bleu else "13a")
 
     @classmethod

@@ -121,6 +121,19 @@ def test_what_the_script_refuses(tmp_path: Path, flags: list[str], message: str)
     assert done.returncode == 2 and message in done.stderr
 
 
+def test_what_is_missing_is_told_before_the_first_stage(tmp_path: Path) -> None:
+    write_fold(tmp_path / "data" / "fold0")
+    (tmp_path / "dev.src").touch()
+    (tmp_path / "dev.ref0").touch()
+    out = tmp_path / "out"
+    done = run_sh("ocr_correction", "--data", tmp_path / "data", "--out", out, "--folds", "0,1")
+    assert done.returncode == 2 and f"--folds 0,1: there is no file {tmp_path}/data/fold1/train.src" in done.stderr
+    for flag in ("--text", "--tune", "--test-m2", "--confusions"):
+        done = run_sh("grammar", "--test", tmp_path, "--out", out, flag, tmp_path / "none")
+        assert done.returncode == 2 and f"{flag}: there is no file {tmp_path}/none" in done.stderr
+    assert not (out / "texts").exists() and not (out / "fold0_texts").exists()
+
+
 # ---- grammar -------------------------------------------------------------------------------------------------------
 
 M2 = "S he go home\nA 1 2|||SVA|||goes|||REQUIRED|||-NONE-|||0\nA 2 2|||X|||right|||REQUIRED|||-NONE-|||0\n\n"

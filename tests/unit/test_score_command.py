@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -167,6 +168,16 @@ def test_per_sentence_and_significance(score: Run) -> None:
     assert lines[7].startswith("better by   40.00, 95 % between ")  # lower is better
     assert lines[8].startswith("chance?     paired bootstrap p = ")
     assert "Welch's t-test over sentence scores p = " in lines[8]
+
+
+def test_the_worse_one_is_called_so(score: Run) -> None:
+    better, worse = (
+        score("ter", *pair, "--bootstrap", 50).splitlines()
+        for pair in (("system", "reference", "--against", "other"), ("other", "reference", "--against", "system"))
+    )
+    numbers = [re.findall(r"[\d.-]+(?= |,|$)", line) for lines in (better, worse) for line in lines if " by " in line]
+    assert numbers[0] == numbers[1] and float(numbers[0][0]) == 40
+    assert any(line.startswith("worse by    40.00") for line in worse)
 
 
 def test_against_itself_is_chance(score: Run) -> None:

@@ -221,3 +221,48 @@ def test_a_source_must_have_room_as_a_target_where_it_is_scored_as_one() -> None
     with pytest.raises(UserError, match="sources may have 64 tokens and targets 8"):
         task.build_generator([short], search)
     assert correction_task().build_generator([short], search)
+
+
+def test_another_dictionary_of_the_same_size_is_refused() -> None:
+    task, other = correction_task(), correction_task()
+    task.load_state_dict(other.state_dict())
+    task.load_state_dict({})  # of an older checkpoint, or of fairseq's own task
+    symbols = other.tgt_dict.symbols
+    symbols[-1], symbols[-2] = symbols[-2], symbols[-1]
+    with pytest.raises(UserError, match=r"trained with other words than dict\.noisy\.txt"):
+        task.load_state_dict(other.state_dict())
+
+
+def test_a_long_text_keeps_its_end() -> None:
+    task = correction_task(keep_bias=50.0)
+    model = build(task, max_source_positions=400, max_target_positions=400).eval()
+    text = [4 + number % 9 for number in range(300)] + [EOS]
+    generator = task.build_generator([model], Namespace(beam=1))
+    source = torch.tensor([text])
+    net_input = {"src_tokens": source, "src_lengths": torch.tensor([source.size(1)])}
+    (found,) = task.inference_step(generator, [model], {"id": torch.tensor([0]), "net_input": net_input})
+    assert found[0]["tokens"].tolist() == text
+    short = task.build_generator([model], Namespace(beam=1, max_len_b=20))
+    assert (short.max_len_a, short.max_len_b) == (0, 20)
+
+
+@pytest.mark.parametrize(
+    ("scores", "flags", "message"),
+    [
+        ({}, ["exact_match", "--maximize-best-checkpoint-metric"], "exact_match is not computed: add --eval-metrics"),
+        (ALL_SCORES, ["exact_match"], "the higher the better, add --maximize-best-checkpoint-metric"),
+        (ALL_SCORES, ["wrr", "--maximize-best-checkpoint-metric"], None),
+        (ALL_SCORES, ["loss"], None),
+        ({"eval_metrics": "ter"}, ["ter"], None),
+        ({"eval_metrics": "ter"}, ["ter", "--maximize-best-checkpoint-metric"], "the lower the better, leave out"),
+    ],
+)
+def test_the_best_checkpoint_is_no_mistake(
+    monkeypatch: pytest.MonkeyPatch, scores: dict[str, Any], flags: list[str], message: str | None
+) -> None:
+    monkeypatch.setattr("sys.argv", ["/bin/fairseq-train", "data", "--best-checkpoint-metric", *flags, "--lr", "1"])
+    if message is None:
+        correction_task(**scores)
+        return
+    with pytest.raises(UserError, match=message):
+        correction_task(**scores)

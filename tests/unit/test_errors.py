@@ -1,0 +1,52 @@
+"""What the last line of a failing fairseq command says of errors that come from fairseq and torch themselves."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from fairseq.checkpoint_utils import load_model_ensemble_and_task
+from fairseq.data.data_utils import filter_by_size
+from fairseq.tasks.translation import load_langpair_dataset
+
+from lev_plugins.errors import explain
+
+
+def said(failing: Callable[[], Any]) -> str | None:
+    with pytest.raises(Exception) as caught:
+        failing()
+    return explain(caught.value)
+
+
+def too_long() -> Any:
+    sizes = Namespace(size=lambda index: (1501, 0), sizes=None)
+    return filter_by_size(np.array([0]), sizes, (1024, 1024), raise_exception=True)
+
+
+def other_weights() -> Any:
+    return torch.nn.Linear(2, 2).load_state_dict(torch.nn.Linear(3, 2).state_dict())
+
+
+def no_part(folder: Path) -> Any:
+    names = ("foo", "noisy", None, "clean", None)
+    rest = {"combine": False, "dataset_impl": None, "upsample_primary": 1, "left_pad_source": True}
+    rest |= {"left_pad_target": False, "max_source_positions": 9, "max_target_positions": 9}
+    return load_langpair_dataset(str(folder), *names, **rest)
+
+
+def test_errors_of_fairseq_and_torch(tmp_path: Path) -> None:
+    found = said(too_long)
+    assert found is not None and "it has (1501, 0) tokens" in found and "the model takes (1024, 1024)" in found
+    found = said(lambda: load_model_ensemble_and_task(["none.pt"]))
+    assert found == "--path: there is no checkpoint none.pt"
+    found = said(lambda: no_part(tmp_path))
+    assert found == f"{tmp_path} has no part called foo (--gen-subset, --train-subset, --valid-subset)"
+    none = ValueError("--finetune-from-model none.pt does not exist")
+    assert explain(none) == "--finetune-from-model: there is no checkpoint none.pt"
+    found = said(other_weights)
+    assert found is not None and found.startswith("the weights of the checkpoint belong to a model with other flags")
