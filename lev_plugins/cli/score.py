@@ -69,6 +69,19 @@ def plain(evaluate: Callable[..., Evaluation], *options: str) -> Prepare:
     return prepare
 
 
+def score_rouge(args: argparse.Namespace, lines: int) -> Score:
+    score = plain(rouge.evaluate, "kind", "stem", "tokenize")(args, lines)
+    if args.tokenize == "english":
+        first = read_lines(args.references[0])
+        lost = sum(bool(line.strip()) and not re.search("[a-zA-Z0-9]", line) for line in first)
+        if lost:
+            sys.stderr.write(
+                f"lev-plugins: warning: {lost:,} of {len(first):,} lines of {args.references[0]} have no ASCII letter or "
+                "digit and score 0: --tokenize space takes words as they stand\n"
+            )
+    return score
+
+
 METRICS: dict[str, tuple[str, Prepare]] = {
     "m2": ("MaxMatch F0.5 of the edits, as the official M2 scorer", score_m2),
     "gleu": ("GLEU of grammatical error correction, as the authors' script", score_gleu),
@@ -79,7 +92,7 @@ METRICS: dict[str, tuple[str, Prepare]] = {
         "translation edit rate by sacrebleu, with case; lower is better",
         plain(ter.evaluate, "normalized", "no_punct", "asian_support"),
     ),
-    "rouge": ("ROUGE F1 by rouge-score", plain(rouge.evaluate, "kind", "stem", "tokenize")),
+    "rouge": ("ROUGE F1 by rouge-score", score_rouge),
     "bleu": ("BLEU by sacrebleu", plain(bleu.evaluate, "tokenize", "lowercase")),
 }
 

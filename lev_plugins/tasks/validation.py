@@ -6,10 +6,11 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
 from fairseq import utils
+from fairseq.dataclass.configs import GenerationConfig
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from lev_plugins.errors import require
@@ -91,6 +92,8 @@ class ScoredTask(PrecisionTask, PairTask):
                 is_json_object(getattr(cfg, name)),
                 f"--{name.replace('_', '-')} must be a JSON object, as in {example}, but is {getattr(cfg, name)}",
             )
+        unknown = json.loads(cfg.eval_bleu_args).keys() - {each.name for each in fields(GenerationConfig)}
+        require(not unknown, f"--eval-bleu-args: fairseq-generate has no flag for {', '.join(sorted(unknown))}")
 
     def score_names(self) -> list[str]:
         """What is scored, in the order of the log; nothing, and there is no decoding."""

@@ -183,6 +183,7 @@ REFUSED = {
     "--keep-bias must be a finite number, but is inf": {"keep_bias": float("inf")},
     r"--min-edit-confidence must be between 0 and 1, but is 1\.5": {"min_edit_confidence": 1.5},
     """--eval-bleu-args must be a JSON object, as in {"beam": 5}, but is beam=5""": {"eval_bleu_args": "beam=5"},
+    "--eval-bleu-args: fairseq-generate has no flag for beem": {"eval_bleu_args": '{"beem": 5}'},
     """--eval-bleu-detok-args must be a JSON object, as in .*, but is 5""": {"eval_bleu_detok_args": "5"},
 }
 
