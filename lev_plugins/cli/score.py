@@ -76,8 +76,8 @@ def score_rouge(args: argparse.Namespace, lines: int) -> Score:
         lost = sum(bool(line.strip()) and not re.search("[a-zA-Z0-9]", line) for line in first)
         if lost:
             sys.stderr.write(
-                f"lev-plugins: warning: {lost:,} of {len(first):,} lines of {args.references[0]} have no ASCII letter or "
-                "digit and score 0: --tokenize space takes words as they stand\n"
+                f"lev-plugins: warning: {lost:,} of {len(first):,} lines of {args.references[0]} have no ASCII "
+                "letter or digit and score 0: --tokenize space takes words as they stand\n"
             )
     return score
 

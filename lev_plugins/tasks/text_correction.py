@@ -53,6 +53,7 @@ class TextCorrectionConfig(NoiseConfig, ScoredConfig):
 def with_room_for_the_source(search: Any) -> Any:
     """fairseq's 0 and 200 for --max-len-a and --max-len-b would cut off the end of a long text: it becomes 1 and 200.
 
+    >>> from argparse import Namespace
     >>> vars(with_room_for_the_source(Namespace(beam=5)))
     {'beam': 5, 'max_len_a': 1, 'max_len_b': 200}
     >>> vars(with_room_for_the_source(Namespace(max_len_b=20)))
