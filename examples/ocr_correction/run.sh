@@ -32,7 +32,8 @@ dropout           0.2     dropout
 attention-dropout 0       dropout of attention weights
 future-dropout    0       PBD: how often a token of the copied future is hidden
 lr                0.001   peak learning rate
-warmup            500     updates until then; after them the rate falls to zero in a straight line
+warmup            500     updates until then
+schedule          polynomial_decay   how the rate falls after that: polynomial_decay (to zero, in a straight line) or inverse_sqrt
 label-smoothing   0.1     label smoothing
 noise-share       0       share of the training words whose misreading is drawn anew, by the confusions of the training pairs (not LevT)
 train-flags       -       more flags for fairseq-train, in one word
@@ -53,6 +54,7 @@ check_flags() {
     need_folders data out
     need_numbers 1 updates tokens width ffn heads warmup valid-beam average beam threads
     need_numbers 0 words max-iter
+    one_of schedule polynomial_decay inverse_sqrt
     need_gpus
     [[ ${opt[folds]} =~ ^[0-9]+(,[0-9]+)*$ ]] || die "--folds must be numbers such as 0,1,2, but is '${opt[folds]}'"
     for name in ${opt[only]//,/ }; do
@@ -122,7 +124,8 @@ architecture() { # SYSTEM: flags of the model and the task
 }
 
 train() { # FOLD SYSTEM
-    local fold=$1 system=$2 how=()
+    local fold=$1 system=$2 how=() fall=()
+    [[ ${opt[schedule]} == inverse_sqrt ]] || fall=(--total-num-update "${opt[updates]}")
     if [[ $system == levt* ]]; then
         how=(--criterion dual_policy --eval-metrics exact_match
             --eval-bleu-args "{\"iter_decode_max_iter\": ${opt[max-iter]}}")
@@ -137,7 +140,7 @@ train() { # FOLD SYSTEM
         $(architecture "$system") --share-all-embeddings "${how[@]}" "${device[@]}" \
         --dropout "${opt[dropout]}" --attention-dropout "${opt[attention-dropout]}" \
         --label-smoothing "${opt[label-smoothing]}" --optimizer adam --adam-betas '(0.9,0.98)' --lr "${opt[lr]}" \
-        --lr-scheduler polynomial_decay --warmup-updates "${opt[warmup]}" --total-num-update "${opt[updates]}" \
+        --lr-scheduler "${opt[schedule]}" --warmup-updates "${opt[warmup]}" "${fall[@]}" \
         --max-update "${opt[updates]}" --clip-norm 1 --max-tokens "${opt[tokens]}" --required-batch-size-multiple 1 \
         --save-dir "$out/fold${fold}_$system" \
         --best-checkpoint-metric exact_match --maximize-best-checkpoint-metric --no-epoch-checkpoints \

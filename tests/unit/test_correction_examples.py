@@ -99,6 +99,10 @@ def test_systems_and_their_flags(tmp_path: Path) -> None:
     assert "--future-dropout" not in trained["pbd2-no-future"]
     assert "--decoder-layers 4" in trained["transformer4"] and "--noise-share 0.5" in trained["transformer4"]
     assert "--draft-lang draft" in trained["levt2"] and "--noise" not in trained["levt2"]
+    assert "--lr-scheduler polynomial_decay" in trained["pbd2"] and "--total-num-update 4500" in trained["pbd2"]
+    done = run_sh("ocr_correction", *flags, "--schedule", "inverse_sqrt", "--updates", "1800", "--only", "pbd2")
+    assert "--lr-scheduler inverse_sqrt" in done.stdout and "--max-update 1800" in done.stdout
+    assert "--total-num-update" not in done.stdout
 
 
 def test_only_takes_the_first_system_every_time(tmp_path: Path) -> None:
@@ -114,6 +118,7 @@ def test_only_takes_the_first_system_every_time(tmp_path: Path) -> None:
         (["--only", "pbd3"], "--only has no pbd3: choose from transformer2 pbd2 levt2"),
         (["--folds", "a"], "--folds must be numbers such as 0,1,2, but is 'a'"),
         (["--updates", "0"], "--updates must be a whole number above 0"),
+        (["--schedule", "cosine"], "--schedule must be polynomial_decay or inverse_sqrt, but is 'cosine'"),
     ],
 )
 def test_what_the_script_refuses(tmp_path: Path, flags: list[str], message: str) -> None:
