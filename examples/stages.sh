@@ -178,13 +178,14 @@ stage() { # NAME STAGE...: run do_NAME in a folder of its own, once; it reads fr
     local folder=$out/$name
     if [[ -e $folder/.done ]]; then
         made=$(grep -v '^# made' "$folder/.done")
-        [[ $made == "$wanted" || $(updates_aside <<<"$made") != "$(updates_aside <<<"$wanted")" ]] ||
+        if [[ $made == "$wanted" ]]; then
+            echo "already done"
+            return
+        fi
+        [[ $(updates_aside <<<"$made") != "$(updates_aside <<<"$wanted")" ]] ||
             die "$folder was trained with another --max-update: remove $folder/.done to train on, $folder to begin" \
                 "anew, or take another --out"
-        [[ $made == "$wanted" ]] ||
-            die "$folder was made with other flags or from other files: remove it to make it anew, or take another --out"
-        echo "already done"
-        return
+        die "$folder was made with other flags or from other files: remove it to make it anew, or take another --out"
     fi
     if [[ -e $folder/.started ]]; then
         [[ $(updates_aside <"$folder/.started") == "$(updates_aside <<<"$wanted")" ]] ||

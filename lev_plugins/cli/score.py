@@ -70,16 +70,14 @@ def plain(evaluate: Callable[..., Evaluation], *options: str) -> Prepare:
 
 
 def score_rouge(args: argparse.Namespace, lines: int) -> Score:
-    score = plain(rouge.evaluate, "kind", "stem", "tokenize")(args, lines)
-    if args.tokenize == "english":
-        first = read_lines(args.references[0])
-        lost = sum(bool(line.strip()) and not re.search("[a-zA-Z0-9]", line) for line in first)
-        if lost:
-            sys.stderr.write(
-                f"lev-plugins: warning: {lost:,} of {len(first):,} lines of {args.references[0]} have no ASCII "
-                "letter or digit and score 0: --tokenize space takes words as they stand\n"
-            )
-    return score
+    references = read_references(args, lines)
+    lost = sum(bool(first.strip()) and not re.search("[a-zA-Z0-9]", first) for first, *_ in references)
+    if lost and args.tokenize == "english":
+        sys.stderr.write(
+            f"lev-plugins: warning: {lost:,} of {lines:,} lines of {args.references[0]} have no ASCII "
+            "letter or digit and score 0: --tokenize space takes words as they stand\n"
+        )
+    return partial(rouge.evaluate, references, kind=args.kind, stem=args.stem, tokenize=args.tokenize)
 
 
 METRICS: dict[str, tuple[str, Prepare]] = {

@@ -21,7 +21,6 @@ from lev_plugins.tasks.pairs import refuse
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
 
 CRITERIONS = ["label_smoothed_cross_entropy", "cross_entropy", "label_smoothed_cross_entropy_with_rdrop"]
-FAIRSEQ_LENGTHS = {"a": 0, "b": 200}
 NOT_WITH_THE_DIAL = ("print_alignment", "replace_unk", "score_reference")
 
 
@@ -59,8 +58,7 @@ def with_room_for_the_source(search: Any) -> Any:
     >>> vars(with_room_for_the_source(Namespace(max_len_b=20)))
     {'max_len_b': 20}
     """
-    found = [getattr(search, f"max_len_{part}", FAIRSEQ_LENGTHS[part]) for part in FAIRSEQ_LENGTHS]
-    if found == list(FAIRSEQ_LENGTHS.values()):
+    if getattr(search, "max_len_a", 0) == 0 and getattr(search, "max_len_b", 200) == 200:
         search = copy(search)
         search.max_len_a, search.max_len_b = 1, 200
     return search
@@ -118,7 +116,8 @@ class TextCorrectionTask(ScoredTask):
 
     def build_generator(self, models: list[Any], args: Any, *options: Any, **named: Any) -> Any:
         args = with_room_for_the_source(args)
-        require(getattr(args, "beam", 1) >= 1, f"--beam must be at least 1, but is {getattr(args, 'beam', 1)}")
+        beam = getattr(args, "beam", 1)
+        require(beam >= 1, f"--beam must be at least 1, but is {beam}")
         if self.cfg.keep_bias or self.cfg.min_edit_confidence is not None:
             reason = "does not go with --keep-bias or --min-edit-confidence"
             refuse(args, NOT_WITH_THE_DIAL, GenerationConfig, reason, "leave one out")
