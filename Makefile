@@ -31,10 +31,11 @@ $(STAMP): setup.py constraints.txt scripts/setup.sh scripts/needs.py
 test: setup  ## all tests that need no GPU; TESTS=tests/unit chooses some
 	$(RUN) python -m pytest $(TESTS) -m "not gpu" -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
-lint: setup  ## ruff and mypy
+lint: setup  ## ruff, mypy and the floors of the house (import-linter)
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy
+	$(RUN) lint-imports
 
 format: setup  ## let ruff repair what it can
 	$(RUN) ruff check --fix .

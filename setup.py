@@ -31,7 +31,7 @@ setup(
     packages=find_packages(include=["lev_plugins", "lev_plugins.*"]),
     package_data={
         "lev_plugins": ["py.typed"],
-        "lev_plugins.data.corruption": ["tables/*.tsv", "tables/layouts/*.txt"],
+        "lev_plugins.noise": ["tables/*.tsv", "tables/layouts/*.txt"],
     },
     py_modules=["lev_plugins_console"],
     entry_points={"console_scripts": ["lev-plugins = lev_plugins_console:main"]},
@@ -54,7 +54,7 @@ setup(
     extras_require={
         "pretrained": ["transformers>=5.20"],
         "plot": ["matplotlib"],
-        "dev": ["pytest", "pytest-xdist", "hypothesis", "ruff", "mypy", "pre-commit"],
+        "dev": ["pytest", "pytest-xdist", "hypothesis", "ruff", "mypy", "import-linter", "pre-commit"],
     },
     zip_safe=False,
 )

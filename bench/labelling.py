@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench import report
 from bench.clock import CLOCKS, Clock, spread
 from bench.noise import english
-from lev_plugins.data.labelled import LabelledDataset, Question
-from lev_plugins.data.labelled_folder import Example
+from lev_plugins.data.labels.dataset import LabelledDataset, Question
+from lev_plugins.data.labels.folder import Example
 from lev_plugins.errors import require
 from lev_plugins.layers.t5 import T5Shape
 from lev_plugins.models.enct5 import EncT5, LabelHead, LatentDecoder, T5LabelEncoder, Wanted

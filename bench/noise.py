@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import report
 from bench.clock import CLOCKS, Clock, alternate, spread
-from lev_plugins.data.corruption import KINDS, NoiseOptions, build_corruption
+from lev_plugins.noise import KINDS, NoiseOptions, build_corruption
 
 FORMAT = 1  # of the JSON
 GOAL = 200_000  # words a second

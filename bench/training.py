@@ -15,7 +15,7 @@ from torch import Tensor
 
 from bench.clock import Clock, alternate, peak_memory
 from bench.systems import System, silence
-from lev_plugins.data.editing import RollIn, TextEditingDataset
+from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
 from lev_plugins.edits import align, insertion_labels, random_deletions
 
 GOAL, LABELS_GOAL = 1.2, 0.03

@@ -12,8 +12,8 @@ from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 
-from lev_plugins.data import texts
 from lev_plugins.errors import UserError, require
+from lev_plugins.text import lines as texts
 
 NOT_RUN = "not yet run"
 STAMP = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \| INFO \| ([\w.]+) \| (.*)")

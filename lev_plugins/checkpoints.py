@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from lev_plugins.errors import UserError, explain, require
 from lev_plugins.files import all_or_nothing
@@ -50,21 +48,6 @@ def load(path: str | Path) -> dict[str, Any]:
         f"{path} is a torch file, but no fairseq checkpoint: it has no entry 'model'",
     )
     return state
-
-
-def require_same_vocabulary(
-    model: nn.Module, weights: Mapping[str, Any], table: str = "embedding.tokens.weight"
-) -> None:
-    """Whether the tables of both sides are as long in ``weights`` as in the model that the dictionaries made."""
-    for side in ("encoder", "decoder"):
-        key = f"{side}.{table}"
-        here = len(model.get_parameter(key))
-        there = len(weights.get(key, model.get_parameter(key)))
-        require(
-            here == there,
-            f"the checkpoint has a {side} table of {there} symbols, but the dictionary of the data folder makes "
-            f"one of {here}: use the dict.*.txt files that the model was trained with",
-        )
 
 
 def save(state: dict[str, Any], path: str | Path) -> None:

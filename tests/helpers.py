@@ -12,13 +12,13 @@ from hypothesis import settings
 from torch import Tensor
 
 from lev_plugins.criterions.dual_policy import DualPolicyCriterion
-from lev_plugins.data.corruption import Corruption, NoiseOptions, build_corruption
-from lev_plugins.data.dictionary import EditingDictionary
-from lev_plugins.data.editing import RollIn, TextEditingDataset
+from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
+from lev_plugins.data.drafts.dictionary import EditingDictionary
 from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
 from lev_plugins.models.levt import LevT, LevTConfig, LevTOutput
 from lev_plugins.models.pbd import PBD, PBDConfig
 from lev_plugins.models.post_edit import PostEditTransformer
+from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
 from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
 
 BOS, PAD, EOS, UNK = 0, 1, 2, 3

@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish, read_lines
-from lev_plugins.data.corruption.confusions import Confusion, Table, read_table, write_table
+from lev_plugins.noise.confusions import Confusion, Table, read_table, write_table
 
 ENDINGS = ("s", "es", "d", "ed", "ing", "ly")
 INSTEAD = {"e": ("ing",), "y": ("ies", "ied", "ily")}  # of the last letter

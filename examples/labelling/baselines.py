@@ -24,7 +24,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 
-from lev_plugins.data.labelled_text import Layout, Row, read_rows
+from lev_plugins.data.labels.text import Layout, Row, read_rows
 from lev_plugins.errors import UserError
 from lev_plugins.scoring.labelling import best_thresholds, evaluate, multilabel
 

@@ -19,7 +19,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish
-from lev_plugins.generators.labeller import Labeller
+from lev_plugins.inference.labeller import Labeller
 from lev_plugins.scoring.labelling import best_thresholds, evaluate, multilabel
 
 AT = 5

@@ -8,10 +8,10 @@ from itertools import zip_longest
 from pathlib import Path
 
 from lev_plugins.cli import streams
-from lev_plugins.data.corruption.confusions import UNITS, write_table
-from lev_plugins.data.corruption.learning import Learner
-from lev_plugins.data.texts import read_lines
 from lev_plugins.errors import UserError, require
+from lev_plugins.noise.confusions import UNITS, write_table
+from lev_plugins.noise.learning import Learner
+from lev_plugins.text.lines import read_lines
 
 NAME = "confusions"
 HELP = "learn from noisy lines and the clean ones that belong to them what is taken for what, and how often"

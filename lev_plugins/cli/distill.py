@@ -23,8 +23,10 @@ from fairseq.dataclass.configs import GenerationConfig
 from tqdm import tqdm
 
 from lev_plugins import checkpoints
-from lev_plugins.data.binarise import load_dictionary
-from lev_plugins.data.distillation import (
+from lev_plugins.errors import UserError, explained, require
+from lev_plugins.files import all_or_nothing, all_or_nothing_folder, require_free
+from lev_plugins.inference.decoder import CheckpointDecoder
+from lev_plugins.inference.shards import (
     Account,
     Part,
     Shard,
@@ -36,10 +38,8 @@ from lev_plugins.data.distillation import (
     fingerprint,
     write_targets,
 )
-from lev_plugins.errors import UserError, explained, require
-from lev_plugins.files import all_or_nothing, all_or_nothing_folder, require_free
-from lev_plugins.generators.teacher import Teacher
 from lev_plugins.tasks.pairs import whole_pair
+from lev_plugins.text.binarise import load_dictionary
 
 NAME = "distill"
 HELP = "replace the targets of a data folder by what a teacher writes; stopped and started again, it goes on"
@@ -224,7 +224,7 @@ def decode_share(job: Job, shards: list[Shard], rank: int) -> Iterator[Shard]:
     if not shards:
         return
     device = f"cuda:{rank % job.gpus}" if job.gpus else "cpu"
-    teacher = Teacher(job.teacher, job.overrides, job.search, device, job.fp16)
+    teacher = CheckpointDecoder(job.teacher, job.overrides, job.search, device, job.fp16)
     datasets = {part: teacher.dataset(part) for part in dict.fromkeys(shard.part for shard in shards)}
     for shard in shards:
         started = time.perf_counter()

@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from lev_plugins.data.pretrained import PretrainedBPE, PretrainedBPEConfig
     from lev_plugins.errors import require
+    from lev_plugins.text.pretrained import PretrainedBPE, PretrainedBPEConfig
 
     require(bool(args.files) == (args.into is not None), "FILE and --into DIR go together; or leave out both")
     bpe = PretrainedBPE(PretrainedBPEConfig(pretrained_tokenizer=args.folder))

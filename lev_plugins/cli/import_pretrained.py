@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fairseq.data import Dictionary
 
-    from lev_plugins.data.pretrained import Tokenizer
+    from lev_plugins.text.pretrained import Tokenizer
 
 NAME = "import-pretrained"
 # on huggingface.co there are often the weights for other libraries as well
@@ -106,7 +106,8 @@ def convert(source: Path, out: Path) -> str:
 
 def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dict[str, int]]:
     """The tokenizer, written to ``out`` as well, and its ids of fairseq's <s> (if any), <pad>, </s>, <unk>."""
-    from lev_plugins.data.pretrained import (
+    from lev_plugins.models.backbones import library
+    from lev_plugins.text.pretrained import (
         BYTE_SPECIALS,
         SENTENCEPIECE,
         TOKENIZER,
@@ -114,7 +115,6 @@ def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dic
         SentencePieces,
         load_tokenizer,
     )
-    from lev_plugins.models.backbones import library
 
     pieces = source / SENTENCEPIECE
     if config.model_type in ("t5", "mt5") and pieces.is_file():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lev_plugins.cli.streams import arriving, decode, write
 
 if TYPE_CHECKING:
-    from lev_plugins.generators.labeller import Labeller
+    from lev_plugins.inference.labeller import Labeller
 
 NAME = "label"
 HELP = "label the lines of standard input with a trained enct5: JSON, with scores"
@@ -35,14 +35,14 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def load(args: argparse.Namespace) -> Labeller:
-    from lev_plugins.generators.labeller import Labeller
+    from lev_plugins.inference.labeller import Labeller
 
     return Labeller.load(args.checkpoint, args.data, args.cpu, batch_size=args.batch_size)
 
 
 def run(args: argparse.Namespace) -> int:
     from lev_plugins.errors import require
-    from lev_plugins.generators.labeller import read_thresholds
+    from lev_plugins.inference.labeller import read_thresholds
 
     options: dict[str, Any] = {"scores": args.scores}
     if args.thresholds is not None:

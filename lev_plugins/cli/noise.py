@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from lev_plugins.cli import streams
-from lev_plugins.data.corruption import KINDS, NoiseOptions, build_corruption
-from lev_plugins.data.corruption.layouts import known_layouts
+from lev_plugins.noise import KINDS, NoiseOptions, build_corruption
+from lev_plugins.noise.layouts import known_layouts
 
 NAME = "noise"
 HELP = "put noise into plain text, standard input to standard output, one line out for each line in"

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lev_plugins.cli import streams
-from lev_plugins.data.pieces import Cutter, add_bpe_arguments, bpe_options
-from lev_plugins.data.texts import read_lines
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
 from lev_plugins.plots.figures import check_figures
+from lev_plugins.text.cutting import Cutter, add_bpe_arguments, bpe_options
+from lev_plugins.text.lines import read_lines
 
 if TYPE_CHECKING:
-    from lev_plugins.plots.gates import Sentence
+    from lev_plugins.inference.gates import Sentence
 
 NAME = "plot"
 HELP = "draw the gates of a gated model: over the tokens of a sentence, or on average"
@@ -93,7 +93,7 @@ def check_arguments(args: argparse.Namespace) -> None:
 
 
 def saved(args: argparse.Namespace) -> dict[str, list[Sentence]]:
-    from lev_plugins.plots import gates
+    from lev_plugins.inference import gates
 
     found = {}
     for part in args.saved:
@@ -107,8 +107,9 @@ def saved(args: argparse.Namespace) -> dict[str, list[Sentence]]:
 def measured(args: argparse.Namespace) -> list[Sentence]:
     import torch
 
-    from lev_plugins.generators.teacher import Teacher
-    from lev_plugins.plots import asking, gates
+    from lev_plugins.inference.decoder import CheckpointDecoder
+    from lev_plugins.inference.gates import ask
+    from lev_plugins.plots.gates import noise_level
 
     lines = read_text(args.text)
     references = list(read_lines(args.reference)) if args.reference else []
@@ -119,11 +120,11 @@ def measured(args: argparse.Namespace) -> list[Sentence]:
     if args.by == "sentence" and not args.save:
         lines, references = lines[: args.first], references[: args.first]
     device = "cuda" if torch.cuda.is_available() and not args.cpu else "cpu"
-    model = Teacher([args.path], {"data": str(args.data)}, {"beam": args.beam}, device)
-    found = asking.ask(model, lines, Cutter(bpe_options(args)), args.max_tokens)
+    model = CheckpointDecoder([args.path], {"data": str(args.data)}, {"beam": args.beam}, device)
+    found = ask(model, lines, Cutter(bpe_options(args)), args.max_tokens)
     levels: list[float | None] = [None] * len(lines)
     if references:
-        levels = [gates.noise_level(clean, noisy) for clean, noisy in zip(references, lines, strict=True)]
+        levels = [noise_level(clean, noisy) for clean, noisy in zip(references, lines, strict=True)]
     levelled = zip(found, levels, strict=True)
     kept = [replace(sentence, noise=level) for sentence, level in levelled if sentence is not None]
     require(bool(kept), f"the model takes none of the {len(lines):,} lines of the text: all are too long")
@@ -146,7 +147,7 @@ def read_text(path: Path | None) -> list[str]:
 
 
 def keep(path: Path, sentences: list[Sentence]) -> None:
-    from lev_plugins.plots.gates import as_line
+    from lev_plugins.inference.gates import as_line
 
     with all_or_nothing(path) as file:
         file.writelines(f"{as_line(sentence)}\n".encode() for sentence in sentences)

@@ -11,9 +11,11 @@ from pathlib import Path
 
 from fairseq.data import Dictionary
 
-from lev_plugins.data import marks, notes
-from lev_plugins.data.binarise import Facts, binarise, learn_dictionary, load_dictionary
-from lev_plugins.data.pieces import (
+from lev_plugins.data.drafts import marks, notes
+from lev_plugins.errors import require
+from lev_plugins.files import all_or_nothing_folder, require_free
+from lev_plugins.text.binarise import Facts, binarise, learn_dictionary, load_dictionary
+from lev_plugins.text.cutting import (
     Cutter,
     add_bpe_arguments,
     bpe_options,
@@ -22,9 +24,7 @@ from lev_plugins.data.pieces import (
     learn_sentencepiece,
     write_tokens,
 )
-from lev_plugins.data.texts import Part, read_lines, read_part
-from lev_plugins.errors import require
-from lev_plugins.files import all_or_nothing_folder, require_free
+from lev_plugins.text.lines import Part, read_lines, read_part
 
 NAME = "prepare"
 HELP = "binarise texts: a file of sources, one of targets and one of drafts for every split"

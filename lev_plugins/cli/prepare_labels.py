@@ -12,8 +12,7 @@ from pathlib import Path
 from fairseq.data import Dictionary
 
 from lev_plugins.cli.prepare import MODEL, for_a_shell, table
-from lev_plugins.data.binarise import load_dictionary
-from lev_plugins.data.labelled_folder import (
+from lev_plugins.data.labels.folder import (
     LABELS,
     LONGER,
     WORDS,
@@ -25,11 +24,12 @@ from lev_plugins.data.labelled_folder import (
     symbols_of_pretrained,
     write_part,
 )
-from lev_plugins.data.labelled_text import CONLLU_COLUMNS, KINDS, Labels, Row, counted, read_rows
-from lev_plugins.data.pieces import add_bpe_arguments, bpe_options, learn_sentencepiece
-from lev_plugins.data.texts import read_lines
+from lev_plugins.data.labels.text import CONLLU_COLUMNS, KINDS, Labels, Row, counted, read_rows
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing_folder, require_free
+from lev_plugins.text.binarise import load_dictionary
+from lev_plugins.text.cutting import add_bpe_arguments, bpe_options, learn_sentencepiece
+from lev_plugins.text.lines import read_lines
 
 NAME = "prepare-labels"
 HELP = "binarise labelled text: TSV with the labels in the last column, or CoNLL-U"

@@ -14,10 +14,10 @@ from typing import Any
 
 from sacrebleu.metrics import BLEU
 
-from lev_plugins.data import texts
 from lev_plugins.errors import require
 from lev_plugins.scoring import bleu, errant, exact_match, gleu, m2, resampling, rouge, ter, wrr, wrr_set
 from lev_plugins.scoring.evaluation import Array, Evaluation
+from lev_plugins.text import lines as texts
 
 NAME = "score"
 HELP = "score text files: m2, gleu, wrr, wrr-set, exact, ter, rouge, bleu"

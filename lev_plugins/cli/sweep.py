@@ -91,14 +91,14 @@ def judged(args: argparse.Namespace, bias: float) -> Iterator[Judged]:
     """Every sentence of the split, decoded once with this bias and no threshold."""
     import torch
 
-    from lev_plugins.generators.teacher import Teacher
+    from lev_plugins.inference.decoder import CheckpointDecoder
     from lev_plugins.tasks.text_correction import TextCorrectionTask
 
     overrides = {"data": str(args.data), "keep_bias": bias, "min_edit_confidence": 0.0}
     overrides |= {"eval_metrics": None, "eval_exact_match": False, "eval_wrr": False}
     device = "cuda" if torch.cuda.is_available() and not args.cpu else "cpu"
     search = {"beam": args.beam, "lenpen": args.lenpen}
-    corrector = Teacher([Path(path) for path in args.path.split(":")], overrides, search, device)
+    corrector = CheckpointDecoder([Path(path) for path in args.path.split(":")], overrides, search, device)
     require(
         isinstance(corrector.task, TextCorrectionTask),
         f"--path {args.path} was trained with another task than text_correction, and has no such dial",

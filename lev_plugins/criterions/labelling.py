@@ -13,8 +13,8 @@ from fairseq.logging import metrics
 from fairseq.logging.meters import Meter
 from torch import Tensor
 
-from lev_plugins.data.labelled_folder import Info
-from lev_plugins.data.labelled_text import Labels
+from lev_plugins.data.labels.folder import Info
+from lev_plugins.data.labels.text import Labels
 from lev_plugins.errors import UserError, require
 from lev_plugins.scoring.labelling import evaluate
 

@@ -1,1 +1,1 @@
-"""From binarised text to batches: fairseq datasets and what they need."""
+"""fairseq datasets: sources with noise (here), drafts, labels."""

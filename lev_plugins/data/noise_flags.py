@@ -6,9 +6,9 @@ from typing import Any, Optional
 from fairseq.data import Dictionary, FairseqDataset, encoders
 from fairseq.dataclass import FairseqDataclass
 
-from lev_plugins.data.corruption import NoiseOptions, build_corruption
 from lev_plugins.data.noisy import NoisySourceDataset, TextCodec
 from lev_plugins.errors import require
+from lev_plugins.noise import NoiseOptions, build_corruption
 
 PREFIX = "--noise-"
 TRIED = 100  # examples on which --bpe and --tokenizer are tried

@@ -8,9 +8,9 @@ from typing import Any
 from fairseq.data import BaseWrapperDataset, Dictionary, FairseqDataset
 from torch import Tensor
 
-from lev_plugins.data.corruption import Corruption
-from lev_plugins.data.corruption.draws import stream
 from lev_plugins.errors import require
+from lev_plugins.noise import Corruption
+from lev_plugins.noise.draws import stream
 
 # An unknown word on its way through plain text: a character for private use, which no kind of noise changes and which
 # no dictionary has

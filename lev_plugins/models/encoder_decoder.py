@@ -1,7 +1,6 @@
 """What the encoder-decoders of ``--task text_editing`` have in common: their sizes, and what is refused of them."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.utils import get_available_activation_fns
@@ -41,16 +40,6 @@ class EncoderDecoderConfig(FairseqDataclass):
     no_scale_embedding: bool = field(default=False, metadata={"help": "do not scale embeddings by sqrt(width)"})
     max_source_positions: int = II("task.max_source_positions")
     max_target_positions: int = II("task.max_target_positions")
-
-
-def require_text_editing(task: Any, arch: str) -> None:
-    from lev_plugins.tasks.text_editing import TextEditingTask
-
-    require(
-        isinstance(task, TextEditingTask),
-        f"--arch {arch} edits sequences, which --task {getattr(task.cfg, '_name', None)} does not prepare: "
-        "use --task text_editing",
-    )
 
 
 def check_sizes(cfg: EncoderDecoderConfig) -> None:

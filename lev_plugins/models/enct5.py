@@ -28,11 +28,12 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
-from lev_plugins.data.pretrained import DICTIONARY, require_folder
 from lev_plugins.errors import UserError, require
 from lev_plugins.layers.t5 import FEED_FORWARDS, DistanceBias, Norm, T5Block, T5Shape
 from lev_plugins.models.backbones import library
 from lev_plugins.models.presets import register_presets
+from lev_plugins.models.requirements import require_task
+from lev_plugins.text.pretrained import DICTIONARY, require_folder
 
 LATENTS = ["label", "one"]
 HEADS = ["label", "shared"]
@@ -290,13 +291,7 @@ def interacts(cfg: Any, wanted: Wanted) -> bool:
 
 
 def check_config(cfg: Any, task: Any) -> Wanted:
-    from lev_plugins.tasks.text_labelling import TextLabellingTask
-
-    require(
-        isinstance(task, TextLabellingTask),
-        f"--arch enct5 labels texts, which --task {getattr(task.cfg, '_name', None)} does not prepare: use --task "
-        "text_labelling",
-    )
+    require_task(task, "text_labelling", cfg._name or "enct5")
     for name in ("embed_dim", "ffn_embed_dim", "layers", "attention_heads", "head_dim", "decoder_layers"):
         value = getattr(cfg, name)
         require(value >= 1, f"--{name.replace('_', '-')} must be at least 1, but is {value}")

@@ -19,8 +19,6 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
-from lev_plugins.checkpoints import require_same_vocabulary
-from lev_plugins.data.dictionary import require_one_dictionary
 from lev_plugins.edits import align
 from lev_plugins.errors import require
 from lev_plugins.layers import (
@@ -35,8 +33,9 @@ from lev_plugins.layers import (
     linear,
     token_embedding,
 )
-from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, require_text_editing
+from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes
 from lev_plugins.models.presets import register_presets
+from lev_plugins.models.requirements import require_one_dictionary, require_same_vocabulary, require_task
 
 IGNORE = -100  # a label that no loss looks at
 
@@ -198,7 +197,7 @@ class LevT(BaseFairseqModel):
 
     @classmethod
     def build_model(cls, cfg: LevTConfig, task: Any) -> "LevT":
-        require_text_editing(task, cfg._name or "levt")
+        require_task(task, "text_editing", cfg._name or "levt")
         check_config(cfg)
         source, target = task.source_dictionary, task.target_dictionary
         # the placeholder is no word: it has a row in the input table after the V words, and no output class

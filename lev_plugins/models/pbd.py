@@ -33,8 +33,6 @@ from fairseq.utils import get_available_activation_fns
 from omegaconf import II
 from torch import Tensor, nn
 
-from lev_plugins.checkpoints import require_same_vocabulary
-from lev_plugins.data.dictionary import require_one_dictionary
 from lev_plugins.errors import require
 from lev_plugins.layers import (
     DecoderLayer,
@@ -52,6 +50,7 @@ from lev_plugins.layers import (
 )
 from lev_plugins.layers.future import Masks, Memory, Progress, Source, future_mask, generated_mask, join_masks
 from lev_plugins.models.presets import register_presets
+from lev_plugins.models.requirements import require_one_dictionary, require_same_vocabulary
 
 GENERATED, COPIED = 0, 1  # segments
 STATES = ["input", "output"]

@@ -21,8 +21,7 @@ from fairseq.models.transformer import TransformerConfig, TransformerDecoderBase
 from fairseq.models.transformer.transformer_config import DecoderConfig, EncDecBaseConfig, QuantNoiseConfig
 from torch import Tensor, nn
 
-from lev_plugins.checkpoints import require_same_vocabulary
-from lev_plugins.data.dictionary import EditingDictionary, require_one_dictionary
+from lev_plugins.data.drafts.dictionary import EditingDictionary
 from lev_plugins.edits import deletable
 from lev_plugins.errors import require
 from lev_plugins.layers.embedding import token_embedding
@@ -30,8 +29,8 @@ from lev_plugins.models.encoder_decoder import (
     EncoderDecoderConfig,
     check_sizes,
     require_equal_widths,
-    require_text_editing,
 )
+from lev_plugins.models.requirements import require_one_dictionary, require_same_vocabulary, require_task
 
 SOURCE, DRAFT = 0, 1  # the languages
 
@@ -101,7 +100,7 @@ class PostEditEncoder(TransformerEncoderBase):
 class PostEditTransformer(FairseqEncoderDecoderModel):
     @classmethod
     def build_model(cls, cfg: EncoderDecoderConfig, task: Any) -> "PostEditTransformer":
-        require_text_editing(task, "post_edit_transformer")
+        require_task(task, "text_editing", "post_edit_transformer")
         check_sizes(cfg)
         require_equal_widths(cfg, "--arch post_edit_transformer")  # the table of the target's words serves both sides
         source, target = task.source_dictionary, task.target_dictionary
@@ -121,7 +120,7 @@ class PostEditTransformer(FairseqEncoderDecoderModel):
         prev_output_tokens: Tensor,  # (B, T) the target behind </s>, without its own
         draft: Tensor | None = None,  # (B, N)
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Teacher forcing: (B, T, V) and what else fairseq's decoder has to say."""
+        """CheckpointDecoder forcing: (B, T, V) and what else fairseq's decoder has to say."""
         return self.decoder(prev_output_tokens, encoder_out=self.encoder(src_tokens, src_lengths, draft))
 
     def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, *args: Any, **kwargs: Any) -> Any:

@@ -1,1 +1,1 @@
-"""What the gates of gated-Trans said, asked of a model, kept, averaged and drawn."""
+"""Figures: what the gates of gated-Trans say, averaged and drawn."""

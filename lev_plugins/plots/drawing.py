@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lev_plugins.inference.gates import Sentence
 from lev_plugins.plots.figures import canvas, save
-from lev_plugins.plots.gates import Group, Sentence
+from lev_plugins.plots.gates import Group
 
 COLUMNS = 16  # cells in a row; longer sentences go on below
 CELL, LINE = 0.62, 0.34  # inches

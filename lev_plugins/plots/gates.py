@@ -1,41 +1,16 @@
-"""Gate probabilities of sentences: kept in a file, and averaged over groups of sentences.
-
-A file of them has a line of JSON for each sentence.
-"""
+"""Gate probabilities averaged over groups of sentences."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 
 from lev_plugins.errors import UserError, require
+from lev_plugins.inference.gates import Sentence
 from lev_plugins.models.gated import GATES
 from lev_plugins.scoring.wrr import recognition
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """``gates["mask"]`` has a probability for each token of the source, the other gates one for each of the output."""
-
-    source: list[str]
-    output: list[str]
-    gates: dict[str, list[float]]
-    noise: float | None = None  # share of the words of the clean text that the noisy one does not have
-
-    def __post_init__(self) -> None:
-        for name, values in self.gates.items():
-            tokens = self.source if name == "mask" else self.output
-            require(
-                name in GATES and len(values) == len(tokens),
-                f"gate {name} has {len(values)} probabilities for {len(tokens)} tokens",
-            )
-
-    def mean(self, gate: str) -> float:
-        return float(np.mean(self.gates[gate]))
 
 
 @dataclass(frozen=True)
@@ -129,25 +104,3 @@ def correlation(values: Sequence[float], sentences: Sequence[Sentence], gate: st
     if np.ptp(values) == 0 or np.ptp(means) == 0:
         return None
     return float(np.corrcoef(values, means)[0, 1])
-
-
-# ---- files --------------------------------------------------------------------------------------------------------
-
-
-def as_line(sentence: Sentence) -> str:
-    """
-    >>> as_line(Sentence(["a"], ["b"], {"mask": [0.25]}))
-    '{"source": ["a"], "output": ["b"], "gates": {"mask": [0.25]}, "noise": null}'
-    """
-    return json.dumps(asdict(sentence), ensure_ascii=False)
-
-
-def read(path: Path) -> list[Sentence]:
-    sentences = []
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
-        try:
-            sentences.append(Sentence(**json.loads(line)))
-        except (TypeError, ValueError, AttributeError) as error:  # bad UTF-8 and JSON are ValueErrors
-            raise UserError(f"{path}, line {number} has no gates: --saved takes what --save wrote ({error})") from error
-    require(bool(sentences), f"{path} is empty: --saved takes what --save wrote")
-    return sentences

@@ -11,8 +11,8 @@ from fairseq import utils
 from fairseq.data import Dictionary, data_utils
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
-from lev_plugins.data.pretrained import PretrainedBPE
 from lev_plugins.errors import UserError, require
+from lev_plugins.text.pretrained import PretrainedBPE
 
 
 def whole_pair(folder: str) -> tuple[str, str] | None:

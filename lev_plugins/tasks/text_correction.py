@@ -13,9 +13,9 @@ from fairseq.models import FairseqEncoderDecoderModel
 from fairseq.models.nat import FairseqNATModel
 from fairseq.tasks import register_task
 
-from lev_plugins.data.batching import EverySentence
 from lev_plugins.data.noise_flags import NoiseConfig, check_noise, with_noise
 from lev_plugins.errors import require
+from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.generators.keeping import Copier, KeepingEnsemble, cautious, edit_confidences
 from lev_plugins.tasks.pairs import refuse
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask

@@ -14,10 +14,10 @@ from fairseq.tasks.translation import load_langpair_dataset
 from omegaconf import II
 from torch import Tensor
 
-from lev_plugins.data import drafts, marks
-from lev_plugins.data.dictionary import EditingDictionary
-from lev_plugins.data.editing import RollIn, TextEditingDataset
-from lev_plugins.data.loading import load_drafts
+from lev_plugins.data.drafts import marks, packing
+from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
+from lev_plugins.data.drafts.dictionary import EditingDictionary
+from lev_plugins.data.drafts.loading import load_drafts
 from lev_plugins.errors import require
 from lev_plugins.generators import ORACLES, RefinementGenerator, RefinementOptions
 from lev_plugins.models.post_edit import PostEditTransformer
@@ -262,7 +262,7 @@ class TextEditingTask(ScoredTask):
 
     def inference_step(self, generator: Any, models: Any, sample: dict[str, Any], **kwargs: Any) -> Any:
         net_input = sample["net_input"]
-        source, draft = drafts.split(
+        source, draft = packing.split(
             net_input["src_tokens"],
             self.src_dict.bos(),
             self.src_dict.eos(),
@@ -273,7 +273,7 @@ class TextEditingTask(ScoredTask):
             net_input = {"src_tokens": source}
         draft = sample.get("packed_draft", draft)
         if draft is not None:
-            tokens, requests = drafts.unpack(draft)
+            tokens, requests = packing.unpack(draft)
             sample = {**sample, "net_input": {**net_input, "draft": tokens, "requests": requests}}
         if self.untokenisers and sample.get("target") is not None and "draft" in sample["net_input"]:
             do_nothing.remember(self._draft_texts(sample["net_input"]["draft"]))
@@ -281,14 +281,14 @@ class TextEditingTask(ScoredTask):
             return generator.generate(models, sample, **kwargs)
 
     def get_interactive_tokens_and_lengths(self, lines: list[str], encode_fn: Any) -> tuple[list, list]:
-        """A line is ``source`` or ``source<TAB>draft``; the draft may have marks (``lev_plugins.data.marks``)."""
+        """A line is ``source`` or ``source<TAB>draft``; the draft may have marks (``data.drafts.marks``)."""
         rows, lengths = [], []
         for line in lines:
-            source, draft = drafts.split_line(line)
+            source, draft = packing.split_line(line)
             row = self.src_dict.encode_line(encode_fn(source.strip()), add_if_not_exist=False).long()
             lengths.append(row.numel() + 1)  # <s>
             if draft is not None:
-                row = torch.cat([row, drafts.pack_words(self.tgt_dict, *marks.tokenize(draft, encode_fn))])
+                row = torch.cat([row, packing.pack_words(self.tgt_dict, *marks.tokenize(draft, encode_fn))])
             rows.append(row)
         return rows, lengths
 

@@ -9,14 +9,14 @@ from fairseq.data import Dictionary
 from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks import FairseqTask, register_task
 
-from lev_plugins.data.binarise import load_dictionary
-from lev_plugins.data.labelled import BinarisedExamples, LabelledDataset, Question
-from lev_plugins.data.labelled_folder import LABELS, WORDS, Info
-from lev_plugins.data.labelled_text import KINDS, Labels
+from lev_plugins.data.labels.dataset import BinarisedExamples, LabelledDataset, Question
+from lev_plugins.data.labels.folder import LABELS, WORDS, Info
+from lev_plugins.data.labels.text import KINDS, Labels
 from lev_plugins.errors import UserError, require
 from lev_plugins.models.enct5 import EncT5, fill_sizes
+from lev_plugins.tasks.bfloat16 import PrecisionConfig, PrecisionTask
 from lev_plugins.tasks.pairs import fingerprint
-from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
+from lev_plugins.text.binarise import load_dictionary
 
 
 @dataclass
@@ -36,6 +36,7 @@ class TextLabellingTask(PrecisionTask, FairseqTask):
     """Examples are texts; a forward pass answers for all of a batch, however many labels or words there are."""
 
     cfg: TextLabellingConfig
+    name = "text_labelling"
 
     def __init__(self, cfg: TextLabellingConfig, info: Info, dictionary: Dictionary, labels: Labels | None):
         super().__init__(cfg)

@@ -15,8 +15,8 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from lev_plugins.errors import require
 from lev_plugins.scoring.validation import LOWER_IS_BETTER, METRICS, ValidationScores, parse_names
+from lev_plugins.tasks.bfloat16 import PrecisionConfig, PrecisionTask
 from lev_plugins.tasks.pairs import PairTask
-from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 
 logger = logging.getLogger(__name__)
 

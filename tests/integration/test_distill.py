@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lev_plugins.cli.main import main
-from lev_plugins.data.distillation import Store
+from lev_plugins.inference.shards import Store
 from tests.integration.commands import ENVIRONMENT, ROOT
 from tests.teachers import TRANSFORMER, write_teacher
 

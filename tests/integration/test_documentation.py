@@ -21,8 +21,8 @@ from fairseq.tasks import TASK_REGISTRY
 import lev_plugins  # noqa: F401  registers
 from lev_plugins.cli import confusions, noise
 from lev_plugins.cli.main import Command
-from lev_plugins.data.corruption import KINDS
-from lev_plugins.data.corruption.layouts import known_layouts
+from lev_plugins.noise import KINDS
+from lev_plugins.noise.layouts import known_layouts
 from tests import pretrained
 from tests.integration.commands import ROOT, run, succeed
 

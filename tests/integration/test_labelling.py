@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lev_plugins.cli.main import main
-from lev_plugins.generators.labeller import Labeller, read_thresholds
+from lev_plugins.inference.labeller import Labeller, read_thresholds
 from tests.integration.commands import QUIET, USER_DIR, Result, run, succeed
 from tests.labelling import write_text
 

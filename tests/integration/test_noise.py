@@ -9,7 +9,7 @@ import struct
 import subprocess
 import termios
 
-from lev_plugins.data.corruption import NoiseOptions, build_corruption
+from lev_plugins.noise import NoiseOptions, build_corruption
 from tests.integration.commands import ENVIRONMENT, ROOT, run
 
 LINES = ["The quick brown fox jumps over the lazy dog", "naïve e\u0301 corner 🇩🇪", "", "one word"] * 5

@@ -116,5 +116,5 @@ def test_wrong_combinations_are_refused(data: Path, tmp_path: Path) -> None:
     flags = ["--user-dir", TASK[1], "--cpu", *LANGUAGES, *MODEL, *ADAM, *few, "--save-dir", tmp_path]
     wrong_task = run("fairseq-train", data, *flags, "--task", "translation")
     assert wrong_task.code != 0
-    assert "--arch post_edit_transformer edits sequences, which --task translation does not" in wrong_task.verdict
+    assert "--arch post_edit_transformer does not work with the batches of --task translation" in wrong_task.verdict
     assert not list(tmp_path.iterdir())

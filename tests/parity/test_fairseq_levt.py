@@ -15,7 +15,7 @@ from fairseq.tasks.translation_lev import TranslationLevenshteinConfig, Translat
 from torch import Tensor, nn
 
 from lev_plugins.cli.import_levt import convert
-from lev_plugins.data.editing import RollIn
+from lev_plugins.data.drafts.dataset import RollIn
 from lev_plugins.edits import align
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions

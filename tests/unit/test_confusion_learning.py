@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.data.corruption import NoiseOptions, build_corruption, learning
-from lev_plugins.data.corruption.confusions import Confusion, Table, read_table, write_table
-from lev_plugins.data.corruption.learning import Learner, blocks, distances, matches
 from lev_plugins.errors import UserError
+from lev_plugins.noise import NoiseOptions, build_corruption, learning
+from lev_plugins.noise.confusions import Confusion, Table, read_table, write_table
+from lev_plugins.noise.learning import Learner, blocks, distances, matches
 from tests.helpers import thorough
 
 strings = st.text(alphabet="abc ", max_size=8)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lev_plugins.data.corruption import NoiseOptions, build_corruption
 from lev_plugins.errors import UserError
+from lev_plugins.noise import NoiseOptions, build_corruption
 from tests.examples import EXAMPLES, load_script
 
 RECIPES = sorted(path for path in (EXAMPLES / "grammar" / "recipes").glob("*.sh") if path.name != "paper.sh")

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from lev_plugins.data.corruption import KINDS, Corruption
-from lev_plugins.data.corruption.draws import binomial, by_weight, level, stream
-from lev_plugins.data.corruption.text import Line
+from lev_plugins.noise import KINDS, Corruption
+from lev_plugins.noise.draws import binomial, by_weight, level, stream
+from lev_plugins.noise.text import Line
 from tests.helpers import BUILT_IN, SAME_NUMBER, noise
 
 WORDS = 100_000

@@ -10,12 +10,12 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.data.corruption import NoiseOptions, build_corruption
-from lev_plugins.data.corruption.confusions import OCR, read_table
-from lev_plugins.data.corruption.kinds import known_alphabets
-from lev_plugins.data.corruption.layouts import known_layouts, neighbours
-from lev_plugins.data.corruption.text import ALONE
 from lev_plugins.errors import UserError
+from lev_plugins.noise import NoiseOptions, build_corruption
+from lev_plugins.noise.confusions import OCR, read_table
+from lev_plugins.noise.kinds import known_alphabets
+from lev_plugins.noise.layouts import known_layouts, neighbours
+from lev_plugins.noise.text import ALONE
 from tests.helpers import BUILT_IN, SAME_NUMBER, noise, thorough
 
 # --- what is left alone

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from lev_plugins.data.editing import RollIn, TextEditingDataset
+from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
 from lev_plugins.edits import apply_placeholders
 from lev_plugins.errors import UserError
 from tests.helpers import BOS, EOS, PAD, random_rows, slow_alignment, tensor_to_rows, toy_dataset, toy_task

@@ -18,8 +18,8 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from lev_plugins import checkpoints
 from lev_plugins.cli import distill
 from lev_plugins.cli.main import main
-from lev_plugins.data import distillation
-from lev_plugins.generators.teacher import Teacher
+from lev_plugins.inference import shards as distillation
+from lev_plugins.inference.decoder import CheckpointDecoder
 from tests.teachers import LEVT, TRANSFORMER, write_teacher
 
 LONG = 7  # of the 30 training sentences, the line that is too long for the teacher
@@ -206,7 +206,7 @@ def test_every_search_flag_reaches_the_search(data: Path, teacher: Path) -> None
     values = {"beam": 3, "lenpen": 0.5, "unkpen": 2.0, "max_len_a": 1.5, "max_len_b": 9, "min_len": 2}
     values["no_repeat_ngram_size"] = 4
     assert values.keys() == set(distill.SEARCH)
-    generator = Teacher([teacher], {"data": str(data)}, values, "cpu").generator
+    generator = CheckpointDecoder([teacher], {"data": str(data)}, values, "cpu").generator
     assert generator.repeat_ngram_blocker.no_repeat_ngram_size == 4
     renamed = {"beam": "beam_size", "lenpen": "len_penalty", "unkpen": "unk_penalty"}
     for name in values.keys() - {"no_repeat_ngram_size"}:
@@ -215,7 +215,7 @@ def test_every_search_flag_reaches_the_search(data: Path, teacher: Path) -> None
 
 def test_half_precision(data: Path, teacher: Path, tmp_path: Path) -> None:
     assert run(data, teacher, "--dest", tmp_path / "new", "--split", "test", "--fp16") == 0
-    half = Teacher([teacher], {"data": str(data)}, {}, "cpu", fp16=True)
+    half = CheckpointDecoder([teacher], {"data": str(data)}, {}, "cpu", fp16=True)
     assert {parameter.dtype for parameter in half.models[0].parameters()} == {torch.half}
     assert len(strings(tmp_path / "new", "test", "de")) == 4
 

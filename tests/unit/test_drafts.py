@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.data import drafts
-from lev_plugins.data.dictionary import PLACEHOLDER, EditingDictionary
+from lev_plugins.data.drafts import packing as drafts
+from lev_plugins.data.drafts.dictionary import PLACEHOLDER, EditingDictionary
 from lev_plugins.edits.requests import KEEP, SPAN
 from lev_plugins.errors import UserError
 from tests.helpers import (

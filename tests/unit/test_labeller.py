@@ -15,7 +15,7 @@ import torch
 
 from lev_plugins.cli import label as command
 from lev_plugins.cli.main import main
-from lev_plugins.generators.labeller import Labeller
+from lev_plugins.inference.labeller import Labeller
 from lev_plugins.scoring.labelling import best_thresholds
 from tests.labelling import folder_of, model_of, task_of
 

@@ -12,7 +12,7 @@ import torch
 from fairseq.logging import metrics
 
 from lev_plugins.criterions.labelling import Collected, LabellingCriterion
-from lev_plugins.data.labelled_text import KINDS
+from lev_plugins.data.labels.text import KINDS
 from lev_plugins.scoring import labelling as scores
 from tests.labelling import batch_of, folder_of, model_of, task_of
 

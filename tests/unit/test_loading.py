@@ -8,7 +8,7 @@ import pytest
 import torch
 from fairseq.data import indexed_dataset
 
-from lev_plugins.data.editing import TextEditingDataset
+from lev_plugins.data.drafts.dataset import TextEditingDataset
 from lev_plugins.errors import UserError
 from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
 from tests.helpers import BOS, EOS, FIRST_WORD, toy_dictionary, toy_task

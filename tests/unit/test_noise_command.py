@@ -11,7 +11,7 @@ import pytest
 
 from lev_plugins.cli import streams
 from lev_plugins.cli.main import main
-from lev_plugins.data.corruption import NoiseOptions, build_corruption
+from lev_plugins.noise import NoiseOptions, build_corruption
 
 
 class Chunks(io.BytesIO):
@@ -131,7 +131,7 @@ def test_bad_pairs_are_named(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any,
     assert f"{tmp_path}/clean, line 2 is not UTF-8" in run(monkeypatch, capsysbinary, b"", *command)[2]
     (tmp_path / "clean").write_bytes(b"\xef\xbb\xbfgood\nbad\n")
     assert f"{tmp_path}/clean begins with a byte order mark" in run(monkeypatch, capsysbinary, b"", *command)[2]
-    monkeypatch.setattr("lev_plugins.data.corruption.learning.LARGEST", 3)
+    monkeypatch.setattr("lev_plugins.noise.learning.LARGEST", 3)
     command = files(tmp_path, "good\nxyz\n", "good\nabc\n")
     assert (
         f"line 2 of {command[1]} and {command[2]}: 3 and 3 units are too many to align"

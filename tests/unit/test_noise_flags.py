@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from fairseq.data import Dictionary, LanguagePairDataset
 
-from lev_plugins.data.batching import EverySentence
-from lev_plugins.data.chars import Chars
-from lev_plugins.data.corruption import NoiseOptions, build_corruption
 from lev_plugins.data.noise_flags import with_noise
 from lev_plugins.data.noisy import UNKNOWN, TextCodec
 from lev_plugins.errors import UserError
+from lev_plugins.fairseq_fixes.batching import EverySentence
+from lev_plugins.noise import NoiseOptions, build_corruption
 from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
+from lev_plugins.text.chars import Chars
 from tests.helpers import list_dataset
 
 TEXTS = [f"the quick brown fox number {chr(97 + number)}" for number in range(12)]

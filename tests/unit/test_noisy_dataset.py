@@ -10,9 +10,9 @@ import pytest
 from fairseq.data import Dictionary, LanguagePairDataset, iterators
 from fairseq.data.encoders.characters import Characters
 
-from lev_plugins.data.corruption import Corruption, NoiseOptions, build_corruption
 from lev_plugins.data.noisy import UNKNOWN, NoisySourceDataset, TextCodec
 from lev_plugins.errors import UserError
+from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
 from tests.helpers import list_dataset
 
 TEXTS = [f"the quick brown fox number {chr(97 + number)} jumps over it" for number in range(24)]

@@ -12,12 +12,13 @@ import torch
 from fairseq.data import Dictionary, FairseqDataset
 
 from lev_plugins.cli.main import main
-from lev_plugins.data import drafts, marks, notes
-from lev_plugins.data.dictionary import EditingDictionary
-from lev_plugins.data.pieces import Cutter
+from lev_plugins.data.drafts import marks, notes
+from lev_plugins.data.drafts import packing as drafts
+from lev_plugins.data.drafts.dictionary import EditingDictionary
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.tasks.text_editing import TextEditingTask
+from lev_plugins.text.cutting import Cutter
 from tests.helpers import EOS, UNK, list_dataset, lively_model, toy_criterion, toy_post_editor, toy_task
 
 KNOWN = ["ein", "hund", "läuft", "über", "die", "wiese"]

@@ -16,9 +16,9 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
-from lev_plugins.generators.teacher import Teacher
-from lev_plugins.plots import asking, gates
-from lev_plugins.plots.gates import Sentence
+from lev_plugins.inference.decoder import CheckpointDecoder
+from lev_plugins.inference.gates import Sentence, as_line, ask, read
+from lev_plugins.plots import gates
 from tests.helpers import EOS, toy_dictionary
 from tests.unit.test_gated import toy_args, toy_gated
 
@@ -33,10 +33,10 @@ SENTENCES = [
 ]
 
 
-def asked(model: Any) -> Teacher:
-    """A model in memory, with its task and search, as Teacher reads one from a file."""
+def asked(model: Any) -> CheckpointDecoder:
+    """A model in memory, with its task and search, as CheckpointDecoder reads one from a file."""
     words = toy_dictionary()
-    teacher = Teacher.__new__(Teacher)
+    teacher = CheckpointDecoder.__new__(CheckpointDecoder)
     teacher.models, teacher.device = [model], torch.device("cpu")
     teacher.task = TranslationTask(TranslationConfig(source_lang="a", target_lang="b"), words, words)
     search = SimpleNamespace(beam=2, max_len_b=6)
@@ -51,7 +51,7 @@ def test_the_gates_are_those_of_a_forward_pass_over_what_was_written() -> None:
     words = teacher.task.source_dictionary
     a, b, c = words.symbols[-3:]
     lines = [f"{a} {b} {c} {a}", c, " ".join([a] * 11), f"{b} {a}"]
-    found = asking.ask(teacher, lines, str, 100)
+    found = ask(teacher, lines, str, 100)
     assert [None if sentence is None else sentence.source for sentence in found] == [
         [a, b, c, a, "</s>"],
         [c, "</s>"],
@@ -70,18 +70,18 @@ def test_the_gates_are_those_of_a_forward_pass_over_what_was_written() -> None:
 
 def test_a_model_without_gates_has_none_to_show() -> None:
     with pytest.raises(UserError, match="the model of --path has no gates: it was trained with --gates ''"):
-        asking.ask(asked(toy_gated("")), ["a"], str, 100)
+        ask(asked(toy_gated("")), ["a"], str, 100)
     words = toy_dictionary()
     task = SimpleNamespace(source_dictionary=words, target_dictionary=words)
     plain = TransformerModel.build_model(toy_args(""), task).eval()
     with pytest.raises(UserError, match="--path holds no gated model: train one with --arch gated_trans"):
-        asking.ask(asked(plain), ["a"], str, 100)
+        ask(asked(plain), ["a"], str, 100)
 
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "gates.jsonl"
-    path.write_text("".join(f"{gates.as_line(sentence)}\n" for sentence in SENTENCES), encoding="utf-8")
-    assert gates.read(path) == SENTENCES
+    path.write_text("".join(f"{as_line(sentence)}\n" for sentence in SENTENCES), encoding="utf-8")
+    assert read(path) == SENTENCES
 
 
 def test_means_are_over_tokens_by_noise_and_length() -> None:
@@ -101,7 +101,7 @@ def test_means_are_over_tokens_by_noise_and_length() -> None:
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
     path = tmp_path / "denoising.jsonl"
-    path.write_text("".join(f"{gates.as_line(sentence)}\n" for sentence in SENTENCES), encoding="utf-8")
+    path.write_text("".join(f"{as_line(sentence)}\n" for sentence in SENTENCES), encoding="utf-8")
     return path
 
 
@@ -141,11 +141,11 @@ def test_heat_maps_and_bars_need_no_colour(kept: Path, tmp_path: Path) -> None:
 def test_gates_that_only_some_have_are_named(tmp_path: Path, kept: Path, capsys: Any) -> None:
     pytest.importorskip("matplotlib")
     other = tmp_path / "other.jsonl"
-    other.write_text(gates.as_line(Sentence(["a"], ["b"], {"mask": [0.1]})) + "\n", encoding="utf-8")
+    other.write_text(as_line(Sentence(["a"], ["b"], {"mask": [0.1]})) + "\n", encoding="utf-8")
     output = str(tmp_path / "x.svg")
     assert main(["plot", "gates", "--saved", str(kept), str(other), "--by", "task", "--output", output]) == 0
     assert "left out, for not all sentences have it: gate copy and skip" in capsys.readouterr().err
-    other.write_text(gates.as_line(Sentence(["a"], ["b"], {"generate": [0.1]})) + "\n", encoding="utf-8")
+    other.write_text(as_line(Sentence(["a"], ["b"], {"generate": [0.1]})) + "\n", encoding="utf-8")
     assert main(["plot", "gates", "--saved", str(kept), str(other), "--by", "task", "--output", output]) == 2
     assert "no gate in common" in capsys.readouterr().err
 

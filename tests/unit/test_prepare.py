@@ -17,9 +17,9 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from lev_plugins import files
 from lev_plugins.cli import prepare
 from lev_plugins.cli.main import main
-from lev_plugins.data import pieces
-from lev_plugins.data.texts import read_lines
 from lev_plugins.errors import UserError
+from lev_plugins.text import cutting as pieces
+from lev_plugins.text.lines import read_lines
 from tests.helpers import toy_task
 
 WORDS = ["ein", "kleiner", "hund", "läuft", "über", "die", "grüne", "wiese", "und", "schaut", "漢字", "نص"]

@@ -10,8 +10,8 @@ from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
 from lev_plugins.cli.main import main
-from lev_plugins.data.labelled_folder import Info
-from lev_plugins.data.labelled_text import Labels
+from lev_plugins.data.labels.folder import Info
+from lev_plugins.data.labels.text import Labels
 
 ROWS = {
     "classification": ["a good film\tgood", "a bad film\tbad", "so good\tgood"],

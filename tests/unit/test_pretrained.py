@@ -19,10 +19,10 @@ from torch import nn
 
 from lev_plugins.cli import import_pretrained
 from lev_plugins.cli.main import main
-from lev_plugins.data.pretrained import Bytes, PretrainedBPE, PretrainedBPEConfig
 from lev_plugins.errors import UserError
 from lev_plugins.models.backbones import library
 from lev_plugins.models.gated import GATES, mask_symbol
+from lev_plugins.text.pretrained import Bytes, PretrainedBPE, PretrainedBPEConfig
 from tests.helpers import EOS, PAD, thorough
 
 pytest.importorskip("transformers")

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.data import marks
+from lev_plugins.data.drafts import marks
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN, has
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions

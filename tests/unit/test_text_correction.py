@@ -13,8 +13,8 @@ from fairseq.criterions.label_smoothed_cross_entropy_with_rdrop import RdropLabe
 from fairseq.data import LanguagePairDataset
 from fairseq.logging import metrics
 
-from lev_plugins.data.batching import EverySentence
 from lev_plugins.errors import UserError
+from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.models.pbd import PBDConfig
 from lev_plugins.scoring.wrr import word_recognition_rate
 from lev_plugins.tasks.text_correction import CRITERIONS, TextCorrectionConfig, TextCorrectionTask

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from lev_plugins.cli.score import read_generated
-from lev_plugins.data.labelled_text import KINDS, Layout, Row, read_rows
+from lev_plugins.data.labels.text import KINDS, Layout, Row, read_rows
 from lev_plugins.errors import UserError, require
 from lev_plugins.scoring.labelling import classification, multilabel, regression
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from lev_plugins.data.pretrained import EXTRA, TOKENIZER
 from lev_plugins.errors import UserError, explain, require
+from lev_plugins.text.pretrained import EXTRA, TOKENIZER
 
 if TYPE_CHECKING:
     from fairseq.data import Dictionary

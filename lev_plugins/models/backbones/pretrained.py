@@ -8,12 +8,12 @@ from fairseq.data import Dictionary
 from omegaconf import II
 from torch import nn
 
-from lev_plugins.data.pretrained import DICTIONARY, require_folder
 from lev_plugins.errors import require
 from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.modules import PretrainedDecoder, PretrainedEncoder, Stacks
 from lev_plugins.models.gated import GateConfig, GatedModel
 from lev_plugins.optim import scale_learning_rate
+from lev_plugins.text.pretrained import DICTIONARY, require_folder
 
 MOVED = """; if it was moved since the training: --model-overrides "{'backbone': 'NEW'}" """.rstrip()
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from lev_plugins.data.corruption.confusions import Confusion, Table, split_units
-from lev_plugins.data.corruption.text import is_space
 from lev_plugins.errors import require
+from lev_plugins.noise.confusions import Confusion, Table, split_units
+from lev_plugins.noise.text import is_space
 
 Block = tuple[tuple[str, ...], tuple[str, ...]]  # clean, noisy
 LARGEST = 25_000_000  # cells of an alignment table

@@ -8,9 +8,8 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from lev_plugins.data.drafts import is_packed
+from lev_plugins.data.drafts.packing import is_packed
 from lev_plugins.edits import BORROWED, known
-from lev_plugins.errors import require
 
 PLACEHOLDER = "<plh>"
 
@@ -74,12 +73,3 @@ class EditingDictionary(Dictionary):
     def known(self, tokens: Tensor) -> Tensor:
         """What a model may look up: <unk> in place of borrowed ids."""
         return known(tokens, self.unk())
-
-
-def require_one_dictionary(task: Any, what: str, instead: str) -> None:
-    """``what`` needs source and target to have the same words; ``instead`` says how to do without."""
-    require(
-        task.source_dictionary == task.target_dictionary,
-        f"{what} needs one dictionary for both sides, but dict.{task.cfg.source_lang}.txt and "
-        f"dict.{task.cfg.target_lang}.txt differ: run fairseq-preprocess with --joined-dictionary, or {instead}",
-    )

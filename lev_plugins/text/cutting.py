@@ -16,8 +16,8 @@ from fairseq.data.encoders import BPE_REGISTRY, build_bpe
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.registry import REGISTRIES
 
-from lev_plugins.data.texts import read_lines
 from lev_plugins.errors import UserError, require
+from lev_plugins.text.lines import read_lines
 
 RESERVED = {"<s>", "<pad>", "</s>"}  # words that fairseq's dictionaries take for boundaries and padding
 BLOCK = 100_000  # lines on their way through the workers at a time

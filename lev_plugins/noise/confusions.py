@@ -13,10 +13,10 @@ from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lev_plugins.data.corruption.draws import Draw, by_weight
-from lev_plugins.data.corruption.kinds import Kind, has_company
-from lev_plugins.data.corruption.text import Line, Word, all_alone, clusters, is_space, like
 from lev_plugins.errors import UserError, require
+from lev_plugins.noise.draws import Draw, by_weight
+from lev_plugins.noise.kinds import Kind, has_company
+from lev_plugins.noise.text import Line, Word, all_alone, clusters, is_space, like
 
 OCR = Path(__file__).parent / "tables" / "ocr.tsv"
 UNITS = ("character", "word")

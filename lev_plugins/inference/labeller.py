@@ -22,8 +22,8 @@ from fairseq.utils import move_to_cuda
 
 from lev_plugins import checkpoints
 from lev_plugins.criterions.labelling import answers
-from lev_plugins.data.labelled import LabelledDataset
-from lev_plugins.data.labelled_folder import Encoder, Example, TextCutter
+from lev_plugins.data.labels.dataset import LabelledDataset
+from lev_plugins.data.labels.folder import Encoder, Example, TextCutter
 from lev_plugins.errors import UserError, require
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.scoring.labelling import POSITIVE

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lev_plugins.data.corruption.confusions import OCR, confuser, read_table
-from lev_plugins.data.corruption.corrupt import Corruption
-from lev_plugins.data.corruption.kinds import (
+from lev_plugins.errors import UserError, require
+from lev_plugins.noise.confusions import OCR, confuser, read_table
+from lev_plugins.noise.corrupt import Corruption
+from lev_plugins.noise.kinds import (
     Alphabets,
     Delete,
     Insert,
@@ -22,8 +23,7 @@ from lev_plugins.data.corruption.kinds import (
     Swap,
     SwapWords,
 )
-from lev_plugins.data.corruption.layouts import neighbours
-from lev_plugins.errors import UserError, require
+from lev_plugins.noise.layouts import neighbours
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from fairseq.data import (
     data_utils,
 )
 
-from lev_plugins.data.dictionary import EditingDictionary
-from lev_plugins.data.notes import with_notes
+from lev_plugins.data.drafts.dictionary import EditingDictionary
+from lev_plugins.data.drafts.notes import with_notes
 from lev_plugins.errors import require
 
 logger = logging.getLogger(__name__)

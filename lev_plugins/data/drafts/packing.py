@@ -3,7 +3,7 @@
 ``fairseq-interactive`` hands a task nothing but source tokens, so a line ``source<TAB>draft`` travels as one row,
 the source and then the draft *packed*: a whole number a token, above every id, that holds its id and its request
 (``lev_plugins.edits.requests``). To ``fairseq-generate`` those drafts come packed on which there are notes
-(``lev_plugins.data.notes``).
+(``lev_plugins.data.drafts.notes``).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import Any
 
 from fairseq.data import BaseWrapperDataset
 
-from lev_plugins.data.leaving import not_while_leaving
+from lev_plugins.fairseq_fixes.leaving import not_while_leaving
 
 
 class EverySentence(BaseWrapperDataset):

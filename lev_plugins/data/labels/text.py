@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from lev_plugins.data.texts import read_lines
 from lev_plugins.errors import UserError, require
+from lev_plugins.text.lines import read_lines
 
 KINDS = ["classification", "regression", "multilabel", "tagging"]
 CONLLU_COLUMNS = {"upos": 3, "xpos": 4, "deprel": 7}  # where a tag may stand

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from lev_plugins.data.corruption.draws import Draw, shuffled
-from lev_plugins.data.corruption.text import Line, Word, all_alone, clusters, is_letter, is_space, like
+from lev_plugins.noise.draws import Draw, shuffled
+from lev_plugins.noise.text import Line, Word, all_alone, clusters, is_letter, is_space, like
 
 ALPHABETS = Path(__file__).parent / "tables" / "alphabets.tsv"
 

@@ -23,10 +23,10 @@ from fairseq.data import Dictionary
 from fairseq.data.encoders import build_bpe
 from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 
-from lev_plugins.data.labelled_text import Labels, Layout, number_of
-from lev_plugins.data.pieces import RESERVED
-from lev_plugins.data.pretrained import DICTIONARY, SYMBOLS
+from lev_plugins.data.labels.text import Labels, Layout, number_of
 from lev_plugins.errors import UserError, require
+from lev_plugins.text.cutting import RESERVED
+from lev_plugins.text.pretrained import DICTIONARY, SYMBOLS
 
 INFO, WORDS, LABELS = "info.json", "dict.txt", "labels.txt"
 LONGER = ["refuse", "cut"]

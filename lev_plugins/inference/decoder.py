@@ -18,7 +18,7 @@ from lev_plugins.data.noise_flags import WITHOUT_NOISE
 from lev_plugins.errors import UserError
 
 
-class Teacher:
+class CheckpointDecoder:
     """Checkpoints with their own task, turned to another data folder."""
 
     def __init__(

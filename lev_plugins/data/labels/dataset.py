@@ -15,9 +15,9 @@ import torch
 from fairseq.data import Dictionary, FairseqDataset, data_utils
 from torch import Tensor
 
-from lev_plugins.data.labelled_folder import Example
-from lev_plugins.data.leaving import not_while_leaving
+from lev_plugins.data.labels.folder import Example
 from lev_plugins.errors import UserError, require
+from lev_plugins.fairseq_fixes.leaving import not_while_leaving
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ import torch
 from fairseq.data import FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
-from lev_plugins.data.batching import EverySentence
-from lev_plugins.data.drafts import PACKED, is_packed, pack, unpack
-from lev_plugins.data.leaving import not_while_leaving
+from lev_plugins.data.drafts.packing import PACKED, is_packed, pack, unpack
 from lev_plugins.edits import align, insertion_labels, known, random_deletions
 from lev_plugins.errors import require
+from lev_plugins.fairseq_fixes.batching import EverySentence
+from lev_plugins.fairseq_fixes.leaving import not_while_leaving
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ A run-on counts as a change of the word before it; two words in each other's pla
 the same character, so that at most half of the characters can be swapped with their neighbours.
 """
 
-from lev_plugins.data.corruption.corrupt import Corruption
-from lev_plugins.data.corruption.options import KINDS, NoiseOptions, build_corruption
+from lev_plugins.noise.corrupt import Corruption
+from lev_plugins.noise.options import KINDS, NoiseOptions, build_corruption
 
 __all__ = ["KINDS", "Corruption", "NoiseOptions", "build_corruption"]

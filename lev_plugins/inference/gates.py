@@ -1,24 +1,52 @@
 """The gates of a model at work: it decodes freely, then reads what it wrote once more, and its gates are kept.
 
+A file of them has one line of JSON per sentence.
+
 Shapes: B batch, S source length, T target length.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from fairseq import utils
 from torch import Tensor
 
 from lev_plugins.errors import UserError, require
-from lev_plugins.generators.teacher import Teacher
+from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.models.gated import GATES, GateProbabilities
-from lev_plugins.plots.gates import Sentence
 
 
-def ask(model: Teacher, lines: list[str], encode: Callable[[str], str], max_tokens: int) -> list[Sentence | None]:
+@dataclass(frozen=True)
+class Sentence:
+    """``gates["mask"]`` has a probability for each token of the source, the other gates one for each of the output."""
+
+    source: list[str]
+    output: list[str]
+    gates: dict[str, list[float]]
+    noise: float | None = None  # share of the words of the clean text that the noisy one does not have
+
+    def __post_init__(self) -> None:
+        for name, values in self.gates.items():
+            tokens = self.source if name == "mask" else self.output
+            require(
+                name in GATES and len(values) == len(tokens),
+                f"gate {name} has {len(values)} probabilities for {len(tokens)} tokens",
+            )
+
+    def mean(self, gate: str) -> float:
+        return float(np.mean(self.gates[gate]))
+
+
+def ask(
+    model: CheckpointDecoder, lines: list[str], encode: Callable[[str], str], max_tokens: int
+) -> list[Sentence | None]:
     """For each line its gates; None of one that is too long for the model."""
     words = model.task.source_dictionary
     tokens = [words.encode_line(encode(line), add_if_not_exist=False).long() for line in lines]
@@ -33,7 +61,7 @@ def ask(model: Teacher, lines: list[str], encode: Callable[[str], str], max_toke
 
 
 @torch.no_grad()
-def gates_of(model: Teacher, sample: dict[str, Any], written: list[Tensor]) -> Iterator[Sentence]:
+def gates_of(model: CheckpointDecoder, sample: dict[str, Any], written: list[Tensor]) -> Iterator[Sentence]:
     source_words, target_words = model.task.source_dictionary, model.task.target_dictionary
     pad, eos = target_words.pad(), target_words.eos()
     longest = max(len(row) for row in written)
@@ -69,3 +97,25 @@ def probabilities(extra: Any) -> GateProbabilities:
         "the model of --path has no gates: it was trained with --gates ''",
     )
     return found
+
+
+# ---- files --------------------------------------------------------------------------------------------------------
+
+
+def as_line(sentence: Sentence) -> str:
+    """
+    >>> as_line(Sentence(["a"], ["b"], {"mask": [0.25]}))
+    '{"source": ["a"], "output": ["b"], "gates": {"mask": [0.25]}, "noise": null}'
+    """
+    return json.dumps(asdict(sentence), ensure_ascii=False)
+
+
+def read(path: Path) -> list[Sentence]:
+    sentences = []
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            sentences.append(Sentence(**json.loads(line)))
+        except (TypeError, ValueError, AttributeError) as error:  # bad UTF-8 and JSON are ValueErrors
+            raise UserError(f"{path}, line {number} has no gates: --saved takes what --save wrote ({error})") from error
+    require(bool(sentences), f"{path} is empty: --saved takes what --save wrote")
+    return sentences

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lev_plugins.data.corruption.confusions import Confuse
-from lev_plugins.data.corruption.draws import Draw, binomial, level, pick, shuffled, stream
-from lev_plugins.data.corruption.kinds import Kind
-from lev_plugins.data.corruption.text import Line, Word
+from lev_plugins.noise.confusions import Confuse
+from lev_plugins.noise.draws import Draw, binomial, level, pick, shuffled, stream
+from lev_plugins.noise.kinds import Kind
+from lev_plugins.noise.text import Line, Word
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Corruption:
 
     The same (seed, epoch, index) gives the same noise, in whatever process and order it is asked for.
 
-    >>> from lev_plugins.data.corruption import NoiseOptions, build_corruption
+    >>> from lev_plugins.noise import NoiseOptions, build_corruption
     >>> corrupt = build_corruption(NoiseOptions("keyboard", word_rate=0.5, seed=1))
     >>> [corrupt("the quick  brown fox", index) for index in range(3)]
     ['the q7ick  b4own fox', 'the quick  brown foc', 'the quick  brown gox']

@@ -23,11 +23,11 @@ import torch
 from fairseq.data import BaseWrapperDataset, Dictionary, FairseqDataset
 from torch import Tensor
 
-from lev_plugins.data import drafts, marks
-from lev_plugins.data.dictionary import EditingDictionary
-from lev_plugins.data.texts import at_line, read_lines
+from lev_plugins.data.drafts import marks, packing
+from lev_plugins.data.drafts.dictionary import EditingDictionary
 from lev_plugins.edits import requests
 from lev_plugins.errors import UserError, require
+from lev_plugins.text.lines import at_line, read_lines
 
 SUFFIX = ".notes.jsonl"
 TOKEN = re.compile(r"[^\s\ud800-\udfff]+")  # no white space, and nothing that UTF-8 cannot write
@@ -92,7 +92,7 @@ def write_notes(tokens: Path, asked: dict[int, list[int]], dictionary: Dictionar
 
 
 class NotedDrafts(BaseWrapperDataset):
-    """Drafts of ids, but for those with a note, which are packed (``lev_plugins.data.drafts``)."""
+    """Drafts of ids, but for those with a note, which are packed (``lev_plugins.data.drafts.packing``)."""
 
     def __init__(self, dataset: FairseqDataset, notes: dict[int, Tensor]):
         super().__init__(dataset)
@@ -116,9 +116,9 @@ def read_notes(path: Path, dataset: FairseqDataset, dictionary: EditingDictionar
             line, tokens, asked = parse_note(text)
             require(line <= len(dataset), f"it is about draft {line:,}, but there are {len(dataset):,}")
             require(line - 1 not in found, f"draft {line:,} has a note already")
-            packed = drafts.pack_words(dictionary, tokens, asked)
+            packed = packing.pack_words(dictionary, tokens, asked)
             require(
-                torch.equal(dictionary.known(drafts.unpack(packed)[0]), dataset[line - 1].long()),
+                torch.equal(dictionary.known(packing.unpack(packed)[0]), dataset[line - 1].long()),
                 f"draft {line:,} of {path.name.removesuffix(SUFFIX)}.bin has other tokens: make both files anew with "
                 "lev-plugins prepare, or delete this one to decode without marks and with <unk> for unknown words",
             )

@@ -1,0 +1,1 @@
+"""What works around faults of fairseq."""

@@ -1,0 +1,1 @@
+"""Plain text and tokens: reading lines, tokenisers, dictionaries, binarised files."""
