@@ -33,8 +33,7 @@ setup(
         "lev_plugins": ["py.typed"],
         "lev_plugins.noise": ["tables/*.tsv", "tables/layouts/*.txt"],
     },
-    py_modules=["lev_plugins_console"],
-    entry_points={"console_scripts": ["lev-plugins = lev_plugins_console:main"]},
+    entry_points={"console_scripts": ["lev-plugins = lev_plugins.cli.main:main"]},
     install_requires=[
         # fairseq under its own name cannot be imported on Python >= 3.11, and on 3.10 pip >= 24.1 refuses its metadata;
         # fairseq-fixed (same import name) works on 3.10 to 3.13, so no environment marker is needed

@@ -1,10 +1,24 @@
-"""fairseq plug-ins for text editing. Importing this package registers them all, once and silently."""
+"""fairseq plug-ins for text editing.
+
+Importing the package registers all of them where fairseq is loaded already, as it is under ``--user-dir``. Elsewhere
+the import costs nothing, and ``lev_plugins.register()`` does it.
+"""
+
+import sys
 
 __version__ = "0.1.0"
 
-if __name__ == "lev_plugins":
-    from lev_plugins import registration as registration
-else:  # --user-dir is a link with a name of its own: fairseq imports a package by the name of its folder
+
+def register() -> None:
+    """Make the tasks, models, criterions and scorers known to fairseq; a second call does nothing."""
+    from lev_plugins import registration  # noqa: F401  importing registers
+
+
+if (
+    __name__ != "lev_plugins"
+):  # --user-dir is a link with another name: fairseq imports a package by the name of its folder
     from .links import stand_in
 
     stand_in(__name__, __path__[0])
+elif "fairseq" in sys.modules:
+    register()

@@ -1,6 +1,6 @@
 """Reading and writing checkpoints without trusting them.
 
-``torch.load`` (2.6 and newer) builds only classes that are allow-listed. ``allow_list`` adds those that fairseq
+``torch.load`` (2.6 and newer) builds only classes that are allow-listed. Importing this module adds those that fairseq
 writes; all are plain containers without code of their own.
 """
 
@@ -19,10 +19,6 @@ from lev_plugins.errors import UserError, explain, require
 from lev_plugins.files import all_or_nothing
 
 
-def allow_list() -> None:
-    torch.serialization.add_safe_globals([argparse.Namespace, *numpy_classes()])
-
-
 def numpy_classes() -> list[Any]:
     """What arrays of numbers are made of, under the names of numpy 1 and 2: --eval-bleu leaves some in a checkpoint."""
     multiarray = import_module("numpy._core.multiarray" if hasattr(np, "_core") else "numpy.core.multiarray")
@@ -30,6 +26,9 @@ def numpy_classes() -> list[Any]:
     named = [(maker, f"numpy.{core}.multiarray.{maker.__name__}") for maker in makers for core in ("core", "_core")]
     dtypes = [type(np.dtype(kind)) for kind in (np.int64, np.int32, np.float64, np.float32)]
     return [*named, np.ndarray, np.dtype, *dtypes]
+
+
+torch.serialization.add_safe_globals([argparse.Namespace, *numpy_classes()])
 
 
 def require_file(path: str | Path) -> None:

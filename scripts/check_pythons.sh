@@ -23,7 +23,7 @@ find_python() {
 # from a copy: pip builds inside the folder it installs from
 copy_sources() {
     mkdir -p "$1"
-    cp -r setup.py pyproject.toml MANIFEST.in LICENSE lev_plugins lev_plugins_console.py "$1"
+    cp -r setup.py pyproject.toml MANIFEST.in LICENSE lev_plugins "$1"
     if [ -e README.md ]; then cp README.md "$1"; fi
 }
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lev_plugins.errors import require
-from lev_plugins.scoring import recognised_words
+from lev_plugins.scoring.wrr import recognised_words
 from lev_plugins.traces import terminal
 from lev_plugins.traces.log import Sentence, read_log
 from lev_plugins.traces.rows import SPELLINGS, layout

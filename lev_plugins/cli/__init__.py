@@ -1,6 +1,6 @@
-"""One file a subcommand of ``lev-plugins``.
+"""One file per subcommand of ``lev-plugins``.
 
-A command is a module with ``NAME``, ``HELP``, ``add_arguments(parser)`` and ``run(args) -> int`` (the exit status), and
-is listed in ``main.py``. It raises ``UserError`` for what the user can mend, and imports what is slow or optional
-(matplotlib, transformers, ...) inside ``run``: all modules are imported whenever one command is run.
+A command is a module with ``add_arguments(parser)`` and ``run(args) -> int`` (the exit status); ``main.py`` lists the
+commands and imports only the one that is run, so a module imports at its top whatever its command needs. It raises
+``UserError`` for what the user can mend.
 """

@@ -16,9 +16,6 @@ from tqdm import tqdm
 from lev_plugins import checkpoints
 from lev_plugins.errors import require
 
-NAME = "average"
-HELP = "average the weights of checkpoints: the last N or best N of a folder, or the files given"
-
 # how fairseq names checkpoints
 EPOCH = re.compile(r"checkpoint(\d+)\.pt")
 UPDATES = re.compile(r"checkpoint_\d+_(\d+)\.pt")

@@ -13,9 +13,6 @@ from lev_plugins.noise.confusions import UNITS, write_table
 from lev_plugins.noise.learning import Learner
 from lev_plugins.text.lines import read_lines
 
-NAME = "confusions"
-HELP = "learn from noisy lines and the clean ones that belong to them what is taken for what, and how often"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("noisy", metavar="NOISY", type=Path, help="noisy text, a line for each line of CLEAN")

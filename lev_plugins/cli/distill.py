@@ -41,9 +41,6 @@ from lev_plugins.inference.shards import (
 from lev_plugins.tasks.pairs import whole_pair
 from lev_plugins.text.binarise import load_dictionary
 
-NAME = "distill"
-HELP = "replace the targets of a data folder by what a teacher writes; stopped and started again, it goes on"
-
 SEARCH = ["beam", "lenpen", "unkpen", "max_len_a", "max_len_b", "min_len", "no_repeat_ngram_size"]
 PIECES = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # that fairseq can put together
 RECORD = "distill.json"  # in the folder that is made; of a text FILE it is FILE.json

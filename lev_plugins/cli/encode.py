@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-NAME = "encode"
-HELP = "cut text into the pieces of a folder that import-pretrained made, or join pieces again"
+from lev_plugins.errors import require
+from lev_plugins.text.pretrained import PretrainedBPE, PretrainedBPEConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,8 +20,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from lev_plugins.errors import require
-    from lev_plugins.text.pretrained import PretrainedBPE, PretrainedBPEConfig
 
     require(bool(args.files) == (args.into is not None), "FILE and --into DIR go together; or leave out both")
     bpe = PretrainedBPE(PretrainedBPEConfig(pretrained_tokenizer=args.folder))

@@ -14,10 +14,14 @@ import re
 from typing import Any
 
 import torch
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from omegaconf import OmegaConf
 from torch import Tensor
 
-NAME = "import-levt"
-HELP = "turn a checkpoint of fairseq's levenshtein_transformer into one of levt, or a transformer into a levt to train"
+from lev_plugins import checkpoints
+from lev_plugins.errors import require
+from lev_plugins.models.levt import LevTConfig, head_projection
+
 MAX_INSERTIONS = 255  # of fairseq's LevT, and the default of ours
 
 # module names of a block, fairseq -> here
@@ -47,7 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from lev_plugins import checkpoints
 
     checkpoints.save(convert(checkpoints.load(args.input)), args.output)
     return 0
@@ -55,8 +58,6 @@ def run(args: argparse.Namespace) -> int:
 
 def convert(state: dict[str, Any]) -> dict[str, Any]:
     """A checkpoint that ``fairseq-generate --task text_editing`` loads; optimizer and training state stay behind."""
-    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-    from omegaconf import OmegaConf
 
     old = old_options(state)
     cfg: Any = state.get("cfg")
@@ -78,7 +79,6 @@ def convert(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def old_options(state: dict[str, Any]) -> dict[str, Any]:
-    from lev_plugins.errors import require
 
     options = state["args"] if state.get("args") is not None else state["cfg"]["model"]
     options = dict(vars(options) if isinstance(options, argparse.Namespace) else options)
@@ -123,7 +123,6 @@ def is_levt(options: dict[str, Any]) -> bool:
 
 def with_new_parts(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str, Tensor]:
     """An autoregressive model's weights and those that only an editor has, drawn as a new model's are."""
-    from lev_plugins.models.levt import head_projection
 
     table = old["decoder.embed_tokens.weight"]  # (V, C)
     dim = table.size(1)
@@ -144,7 +143,6 @@ def with_new_parts(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str,
 
 
 def new_options(old: dict[str, Any]) -> dict[str, Any]:
-    from lev_plugins.models.levt import LevTConfig
 
     same = {key: old[key] for key in LevTConfig.__dataclass_fields__ if key in old and not key.startswith("_")}
     deletion, placeholder, token = exits(old)

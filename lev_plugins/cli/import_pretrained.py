@@ -12,17 +12,25 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from fairseq.data import Dictionary
+from fairseq.data import Dictionary
 
-    from lev_plugins.text.pretrained import Tokenizer
+from lev_plugins.errors import UserError, require
+from lev_plugins.models.backbones import library
+from lev_plugins.models.backbones.library import need_transformers
+from lev_plugins.text.pretrained import (
+    BYTE_SPECIALS,
+    SENTENCEPIECE,
+    TOKENIZER,
+    Bytes,
+    SentencePieces,
+    Tokenizer,
+    load_tokenizer,
+)
 
-NAME = "import-pretrained"
 # on huggingface.co there are often the weights for other libraries as well
 FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "pytorch_model*.bin"]
-HELP = "turn a folder of a Hugging Face model (T5, mT5, ByT5, BART, BERT) into a dictionary, a tokenizer and weights"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,8 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from lev_plugins.errors import require
-    from lev_plugins.models.backbones.library import need_transformers
 
     need_transformers("import-pretrained")
     out: Path = args.output
@@ -65,7 +71,6 @@ def open_to_all(folder: Path) -> None:
 
 
 def local(name: str) -> Path:
-    from lev_plugins.errors import require
 
     folder = Path(name)
     require(
@@ -78,8 +83,6 @@ def local(name: str) -> Path:
 def fetch(name: str) -> Path:
     from huggingface_hub import snapshot_download
 
-    from lev_plugins.errors import UserError
-
     try:
         return Path(snapshot_download(name, allow_patterns=FILES))
     except Exception as error:  # no network, no such model, a gated model: the hub has a class for each
@@ -89,7 +92,6 @@ def fetch(name: str) -> Path:
 
 def convert(source: Path, out: Path) -> str:
     """Everything into ``out``; the name of the family."""
-    from lev_plugins.models.backbones import library
 
     config = library.read_config(source)
     tokenizer, special_ids = copy_tokenizer(source, out, config)
@@ -106,15 +108,6 @@ def convert(source: Path, out: Path) -> str:
 
 def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dict[str, int]]:
     """The tokenizer, written to ``out`` as well, and its ids of fairseq's <s> (if any), <pad>, </s>, <unk>."""
-    from lev_plugins.models.backbones import library
-    from lev_plugins.text.pretrained import (
-        BYTE_SPECIALS,
-        SENTENCEPIECE,
-        TOKENIZER,
-        Bytes,
-        SentencePieces,
-        load_tokenizer,
-    )
 
     pieces = source / SENTENCEPIECE
     if config.model_type in ("t5", "mt5") and pieces.is_file():
@@ -138,7 +131,6 @@ def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dic
 
 def sentinels(source: Path, config: Any, tokenizer: Tokenizer) -> list[str]:
     """The names of T5's ids after those of its sentencepiece model: <extra_id_99> down to <extra_id_0>."""
-    from lev_plugins.models.backbones import library
 
     if config.model_type != "t5" or type(tokenizer).__name__ != "SentencePieces":
         return []
@@ -171,7 +163,6 @@ def order(symbols: list[str], special_ids: dict[str, int]) -> tuple[Dictionary, 
 
     A model without <s> lends it the row of <pad>: it is never read, nor written.
     """
-    from fairseq.data import Dictionary
 
     dictionary = Dictionary()
     for symbol in symbols:

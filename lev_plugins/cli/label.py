@@ -7,15 +7,11 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lev_plugins.cli.streams import arriving, decode, write
-
-if TYPE_CHECKING:
-    from lev_plugins.inference.labeller import Labeller
-
-NAME = "label"
-HELP = "label the lines of standard input with a trained enct5: JSON, with scores"
+from lev_plugins.errors import require
+from lev_plugins.inference.labeller import Labeller, read_thresholds
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,14 +31,11 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def load(args: argparse.Namespace) -> Labeller:
-    from lev_plugins.inference.labeller import Labeller
 
     return Labeller.load(args.checkpoint, args.data, args.cpu, batch_size=args.batch_size)
 
 
 def run(args: argparse.Namespace) -> int:
-    from lev_plugins.errors import require
-    from lev_plugins.inference.labeller import read_thresholds
 
     options: dict[str, Any] = {"scores": args.scores}
     if args.thresholds is not None:

@@ -8,9 +8,6 @@ from lev_plugins.cli import streams
 from lev_plugins.noise import KINDS, NoiseOptions, build_corruption
 from lev_plugins.noise.layouts import known_layouts
 
-NAME = "noise"
-HELP = "put noise into plain text, standard input to standard output, one line out for each line in"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

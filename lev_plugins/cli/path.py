@@ -7,9 +7,6 @@ import sys
 
 import lev_plugins
 
-NAME = "path"
-HELP = "print the folder for fairseq's --user-dir"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     del parser  # there are none

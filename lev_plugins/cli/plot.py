@@ -6,27 +6,27 @@ import argparse
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import torch
 
 from lev_plugins.cli import streams
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
+from lev_plugins.inference.decoder import CheckpointDecoder
+from lev_plugins.inference.gates import Sentence, as_line, ask, read
+from lev_plugins.plots import drawing
 from lev_plugins.plots.figures import check_figures
+from lev_plugins.plots.gates import PROPERTIES, Group, by, correlation, names_of, noise_level
 from lev_plugins.text.cutting import Cutter, add_bpe_arguments, bpe_options
 from lev_plugins.text.lines import read_lines
 
-if TYPE_CHECKING:
-    from lev_plugins.inference.gates import Sentence
-
-NAME = "plot"
-HELP = "draw the gates of a gated model: over the tokens of a sentence, or on average"
-
+GATES = "draw the gates of a gated model: over the tokens of a sentence, or on average"
 WAYS = ["sentence", "noise", "length", "task"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     figures = parser.add_subparsers(required=True, metavar="FIGURE", title="figures")
-    add_gates_arguments(figures.add_parser("gates", help=HELP, description=HELP))
+    add_gates_arguments(figures.add_parser("gates", help=GATES, description=GATES))
 
 
 def add_gates_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,24 +93,16 @@ def check_arguments(args: argparse.Namespace) -> None:
 
 
 def saved(args: argparse.Namespace) -> dict[str, list[Sentence]]:
-    from lev_plugins.inference import gates
-
     found = {}
     for part in args.saved:
         name, equals, path = part.rpartition("=")
         name = name if equals else Path(path).stem
         require(name not in found, f"--saved has two files called {name}: name them, as in NAME={path}")
-        found[name] = gates.read(Path(path))
+        found[name] = read(Path(path))
     return found
 
 
 def measured(args: argparse.Namespace) -> list[Sentence]:
-    import torch
-
-    from lev_plugins.inference.decoder import CheckpointDecoder
-    from lev_plugins.inference.gates import ask
-    from lev_plugins.plots.gates import noise_level
-
     lines = read_text(args.text)
     references = list(read_lines(args.reference)) if args.reference else []
     require(
@@ -147,8 +139,6 @@ def read_text(path: Path | None) -> list[str]:
 
 
 def keep(path: Path, sentences: list[Sentence]) -> None:
-    from lev_plugins.inference.gates import as_line
-
     with all_or_nothing(path) as file:
         file.writelines(f"{as_line(sentence)}\n".encode() for sentence in sentences)
 
@@ -157,21 +147,19 @@ def keep(path: Path, sentences: list[Sentence]) -> None:
 
 
 def draw(args: argparse.Namespace, found: dict[str, list[Sentence]]) -> None:
-    from lev_plugins.plots import drawing, gates
-
     everything = [sentence for sentences in found.values() for sentence in sentences]
     if args.by == "sentence":
         drawing.heat_maps(everything[: args.first], args.output)
         return
-    names, left_out = gates.names_of(everything)
+    names, left_out = names_of(everything)
     require(bool(names), "these sentences have no gate in common, so there is nothing to draw")
     if left_out:
         sys.stderr.write(f"lev-plugins: left out, for not all sentences have it: gate {' and '.join(left_out)}\n")
     if args.by == "task":
-        drawing.bars([gates.Group(name, part) for name, part in found.items()], names, "task", args.output)
+        drawing.bars([Group(name, part) for name, part in found.items()], names, "task", args.output)
     else:
         axis = {"noise": "words that are noise", "length": "length of the source in tokens"}[args.by]
-        groups = gates.by(args.by, everything, args.bins)
-        values = [gates.PROPERTIES[args.by](sentence) for sentence in everything]
-        r = {name: gates.correlation(values, everything, name) for name in names}
+        groups = by(args.by, everything, args.bins)
+        values = [PROPERTIES[args.by](sentence) for sentence in everything]
+        r = {name: correlation(values, everything, name) for name in names}
         drawing.lines(groups, names, axis, r, args.output)

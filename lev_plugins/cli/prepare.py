@@ -26,9 +26,6 @@ from lev_plugins.text.cutting import (
 )
 from lev_plugins.text.lines import Part, read_lines, read_part
 
-NAME = "prepare"
-HELP = "binarise texts: a file of sources, one of targets and one of drafts for every split"
-
 MODEL = "sentencepiece.model"  # its name in the folder that is made
 UPSAMPLE = 10  # how often the paper repeats its real triples among the synthetic ones
 USER_DIR = '"$(lev-plugins path)"'

@@ -31,9 +31,6 @@ from lev_plugins.text.binarise import load_dictionary
 from lev_plugins.text.cutting import add_bpe_arguments, bpe_options, learn_sentencepiece
 from lev_plugins.text.lines import read_lines
 
-NAME = "prepare-labels"
-HELP = "binarise labelled text: TSV with the labels in the last column, or CoNLL-U"
-
 USER_DIR = '"$(lev-plugins path)"'
 BEST = {"classification": "accuracy", "regression": "spearman", "multilabel": "micro_f1", "tagging": "tag_accuracy"}
 LEAST_LONGEST = 2  # tokens: a piece and </s>

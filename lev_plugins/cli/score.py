@@ -19,9 +19,6 @@ from lev_plugins.scoring import bleu, errant, exact_match, gleu, m2, resampling,
 from lev_plugins.scoring.evaluation import Array, Evaluation
 from lev_plugins.text import lines as texts
 
-NAME = "score"
-HELP = "score text files: m2, gleu, wrr, wrr-set, exact, ter, rouge, bleu"
-
 RESAMPLES = 1000  # of --against, where --bootstrap does not say
 SEED = 1
 DETOKENISED = re.compile(r"D-(\d+)\t\S+\t(.*)")

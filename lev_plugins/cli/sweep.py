@@ -13,14 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import torch
 from tqdm import tqdm
 
 from lev_plugins.errors import UserError, require
+from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.plots.figures import canvas, check_figures, save
 from lev_plugins.scoring.dial import Judged, Point, curve, judge
-
-NAME = "sweep"
-HELP = "precision and recall of a corrector's edits by --min-edit-confidence and --keep-bias, to choose these"
+from lev_plugins.tasks.text_correction import TextCorrectionTask
 
 THRESHOLDS = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95,0.99"
 PIECES = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # that fairseq can put together
@@ -89,10 +89,6 @@ def numbers(text: str, flag: str, least: float, most: float) -> list[float]:
 
 def judged(args: argparse.Namespace, bias: float) -> Iterator[Judged]:
     """Every sentence of the split, decoded once with this bias and no threshold."""
-    import torch
-
-    from lev_plugins.inference.decoder import CheckpointDecoder
-    from lev_plugins.tasks.text_correction import TextCorrectionTask
 
     overrides = {"data": str(args.data), "keep_bias": bias, "min_edit_confidence": 0.0}
     overrides |= {"eval_metrics": None, "eval_exact_match": False, "eval_wrr": False}

@@ -19,9 +19,6 @@ from lev_plugins.traces import page, terminal
 from lev_plugins.traces.log import STEPS, Log, Sentence
 from lev_plugins.traces.rows import SPELLINGS, layout
 
-NAME = "trace"
-HELP = "show the deletions and insertions of every iteration, from a log of fairseq-generate"
-
 COLOURS = ["auto", "always", "never"]
 NAMED = 5  # sentences left out that are called by their numbers
 

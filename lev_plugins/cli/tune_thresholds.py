@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from lev_plugins.cli.label import add_model_arguments, load
-
-NAME = "tune-thresholds"
-HELP = "find the threshold of each label that makes its F1 on the validation set largest, for lev-plugins label"
+from lev_plugins.errors import require
+from lev_plugins.files import all_or_nothing
+from lev_plugins.scoring.labelling import best_thresholds, multilabel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,9 +20,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from lev_plugins.errors import require
-    from lev_plugins.files import all_or_nothing
-    from lev_plugins.scoring.labelling import best_thresholds, multilabel
 
     labeller = load(args)
     require(

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from lev_plugins.errors import require
 from lev_plugins.scoring.evaluation import Array, Evaluation
@@ -80,6 +79,8 @@ def compare(one: Evaluation, other: Evaluation, resampled: Array) -> Comparison:
     by at least as much as it strays from 0. Welch's t-test takes the two lists of sentence scores as if they had
     nothing to do with each other, and sees means of sentence scores instead of corpus scores: the weaker test.
     """
+    from scipy import stats  # the slowest import of `score`, for --against alone
+
     sign = 1 if one.higher_is_better else -1
     difference = sign * (one.score - other.score) + 0.0  # no minus in front of 0
     differences = sign * (resampled[0] - resampled[1]) + 0.0

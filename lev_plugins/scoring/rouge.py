@@ -6,18 +6,14 @@ word has no pairs, so its ROUGE-2 is 0. An empty text for an empty reference is 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
-from fairseq.scoring import register_scorer
 
 from lev_plugins.errors import require
 from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives
-from lev_plugins.scoring.scorer import TextScorer
 
 KINDS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 TOKENIZERS = ["english", "space"]
@@ -84,29 +80,3 @@ def f1_of(scorer: Any, references: list[str], text: str) -> list[float]:
 
 def mean(sums: Array) -> Array:
     return sums[..., 0] / sums[..., 1]
-
-
-@dataclass
-class RougeConfig(FairseqDataclass):
-    rouge_kind: ChoiceEnum(list(KINDS)) = field(  # type: ignore[valid-type]
-        default="rougeL", metadata={"help": "which ROUGE is the score; the others are printed beside it"}
-    )
-    rouge_no_stemming: bool = field(
-        default=False, metadata={"help": "words match only as they are, not by their stems"}
-    )
-    rouge_tokenize: ChoiceEnum(TOKENIZERS) = field(  # type: ignore[valid-type]
-        default="english",
-        metadata={
-            "help": "english: lower-cased, ASCII letters and digits, as rouge-score does; space: what white space "
-            "separates, for any other language"
-        },
-    )
-
-
-@register_scorer("rouge", dataclass=RougeConfig)
-class RougeTextScorer(TextScorer):
-    cfg: RougeConfig
-
-    def evaluate(self, texts: list[str]) -> Additive:
-        cfg = self.cfg
-        return evaluate(self.ref, texts, str(cfg.rouge_kind), not cfg.rouge_no_stemming, str(cfg.rouge_tokenize))

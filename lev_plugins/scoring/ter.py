@@ -5,15 +5,11 @@ Of several references, the edits are those to the nearest and the length is the 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
-from fairseq.dataclass import FairseqDataclass
-from fairseq.scoring import register_scorer
 from sacrebleu.metrics import TER
 
 from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives, whole
-from lev_plugins.scoring.scorer import TextScorer
 
 
 def translation_edit_rate(
@@ -61,24 +57,3 @@ def formula(sums: Array) -> Array:
     """
     edits, words = sums[..., 0], sums[..., 1]
     return 100 * np.divide(edits, words, out=np.array(np.sign(edits)), where=words > 0)
-
-
-@dataclass
-class TerConfig(FairseqDataclass):
-    ter_normalized: bool = field(
-        default=False, metadata={"help": "punctuation becomes words of its own, as in Tercom's normalisation"}
-    )
-    ter_no_punct: bool = field(default=False, metadata={"help": "punctuation is left out"})
-    ter_asian_support: bool = field(
-        default=False,
-        metadata={"help": "with the two above: Chinese and Japanese characters and punctuation as well"},
-    )
-
-
-@register_scorer("ter", dataclass=TerConfig)
-class TerScorer(TextScorer):
-    cfg: TerConfig
-
-    def evaluate(self, texts: list[str]) -> Additive:
-        cfg = self.cfg
-        return evaluate(self.ref, texts, cfg.ter_normalized, cfg.ter_no_punct, cfg.ter_asian_support)

@@ -13,12 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairseq.dataclass import FairseqDataclass
-from fairseq.scoring import register_scorer
-
 from lev_plugins.errors import require
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, share
-from lev_plugins.scoring.scorer import TextScorer
 
 Cell = tuple[int, int]  # edits, and minus the words recognised: the smaller, the better
 
@@ -86,12 +82,6 @@ def recognition(reference: str, text: str) -> tuple[int, int]:
     words, other = reference.split(), text.split()
     found = len(words) if words == other else sum(recognised_words(words, other))
     return found, len(words)
-
-
-@register_scorer("wrr", dataclass=FairseqDataclass)
-class WrrScorer(TextScorer):
-    def evaluate(self, texts: list[str]) -> Additive:
-        return evaluate(self.ref, texts)
 
 
 def _paired(before: Cell, same: bool) -> Cell:

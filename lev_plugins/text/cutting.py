@@ -17,6 +17,7 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.registry import REGISTRIES
 
 from lev_plugins.errors import UserError, require
+from lev_plugins.text import chars, pretrained  # noqa: F401  BPEs that fairseq does not have
 from lev_plugins.text.lines import read_lines
 
 RESERVED = {"<s>", "<pad>", "</s>"}  # words that fairseq's dictionaries take for boundaries and padding

@@ -13,7 +13,7 @@ from lev_plugins.cli.main import COMMANDS
 from tests.integration.commands import ROOT, Result, run, succeed
 from tests.integration.test_user_dir import registered, user_dir
 
-SOURCES = ["setup.py", "pyproject.toml", "MANIFEST.in", "LICENSE", "lev_plugins_console.py"]
+SOURCES = ["setup.py", "pyproject.toml", "MANIFEST.in", "LICENSE"]
 
 
 @pytest.fixture(scope="module")

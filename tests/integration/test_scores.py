@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from lev_plugins.scoring import rouge_f1, translation_edit_rate
+from lev_plugins.scoring.rouge import rouge_f1
+from lev_plugins.scoring.ter import translation_edit_rate
 from tests.integration.commands import generate, lines, succeed, train
 
 

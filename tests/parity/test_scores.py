@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU, TER
 
-from lev_plugins.scoring import bleu, gleu, rouge, ter, word_set_overlap
+from lev_plugins.scoring import bleu, gleu, rouge, ter
+from lev_plugins.scoring.wrr_set import word_set_overlap
 from tests.helpers import licensed_data, thorough
 
 JFLEG = licensed_data("JFLEG", "gec-jfleg")

@@ -269,7 +269,9 @@ def test_one_table_for_two_dictionaries_is_refused() -> None:
 
 def test_a_task_that_prepares_no_edits_is_refused() -> None:
     other = SimpleNamespace(cfg=SimpleNamespace(_name="translation"))
-    with pytest.raises(UserError, match="--arch levt does not work with the batches of --task translation: use --task text_editing"):
+    with pytest.raises(
+        UserError, match="--arch levt does not work with the batches of --task translation: use --task text_editing"
+    ):
         LevT.build_model(toy_config(), other)
 
 

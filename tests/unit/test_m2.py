@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
-from lev_plugins.scoring import errant, m2, max_match
-from lev_plugins.scoring.m2 import Counts, Edit, Gold
+from lev_plugins.scoring import errant, m2
+from lev_plugins.scoring.m2 import Counts, Edit, Gold, max_match
 from tests.helpers import licensed_data, thorough
 
 # what the official scorer comes with, which has another licence than this package

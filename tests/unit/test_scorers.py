@@ -15,15 +15,13 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
 from lev_plugins.errors import UserError
-from lev_plugins.scoring import (
-    corpus_bleu,
-    do_nothing,
-    exact_match_rate,
-    rouge_f1,
-    translation_edit_rate,
-    word_recognition_rate,
-)
+from lev_plugins.scoring import do_nothing
+from lev_plugins.scoring.bleu import corpus_bleu
+from lev_plugins.scoring.exact_match import exact_match_rate
+from lev_plugins.scoring.rouge import rouge_f1
+from lev_plugins.scoring.ter import translation_edit_rate
 from lev_plugins.scoring.validation import ValidationScores, parse_names
+from lev_plugins.scoring.wrr import word_recognition_rate
 from lev_plugins.tasks.text_editing import TextEditingTask
 from tests.helpers import BOS, EOS, FIRST_WORD, thorough, toy_dataset, toy_dictionary, toy_task
 

@@ -141,7 +141,7 @@ def test_what_is_too_long_is_told_once(
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("lev_plugins.inference.decoder.CheckpointDecoder", Corrector)
+    monkeypatch.setattr("lev_plugins.cli.sweep.CheckpointDecoder", Corrector)
     (tmp_path / "a.pt").touch()
     flags = ["sweep", str(tmp_path), "--path", str(tmp_path / "a.pt"), "--keep-bias", "0,1", "--json"]
     sweep.warn_of_length.cache_clear()

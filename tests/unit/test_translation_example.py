@@ -293,7 +293,7 @@ def check_with_fairseq(done: subprocess.CompletedProcess[str]) -> None:
         args = options.get_preprocessing_parser().parse_args(words)
         assert args.trainpref and args.validpref and args.testpref
     for words in printed(done, "lev_plugins"):
-        assert build_parser().parse_args(words).run
+        assert build_parser(words[0]).parse_args(words[1:]).run
 
 
 @pytest.mark.parametrize("path", [EXAMPLE / "run.sh", *(EXAMPLE / "recipes").glob("*.sh")], ids=lambda path: path.name)

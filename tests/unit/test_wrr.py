@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
-from lev_plugins.scoring import recognised_words, word_recognition_rate, wrr
+from lev_plugins.scoring import wrr
+from lev_plugins.scoring.wrr import recognised_words, word_recognition_rate
 
 words = st.lists(st.sampled_from("abc"), max_size=6)
 

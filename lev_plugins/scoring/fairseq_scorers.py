@@ -1,0 +1,93 @@
+"""fairseq's side of the scores: what ``--scoring ter, rouge, wrr, exact_match`` builds."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.scoring import BaseScorer, register_scorer
+
+from lev_plugins.scoring import do_nothing, exact_match, rouge, ter, wrr
+from lev_plugins.scoring.evaluation import Evaluation
+
+
+class TextScorer(BaseScorer):
+    """Collects references and texts; the score of the drafts stands beside that of the texts."""
+
+    ref: list[str]
+    pred: list[str]
+
+    def __init__(self, cfg: Any):
+        super().__init__(cfg)
+        do_nothing.forget()  # those of another run in this process
+
+    @abstractmethod
+    def evaluate(self, texts: list[str]) -> Evaluation:
+        """The score of ``texts`` against ``self.ref``."""
+
+    def score(self) -> float:
+        return self.evaluate(self.pred).score
+
+    def result_string(self) -> str:
+        result = self.evaluate(self.pred).describe()
+        drafts = do_nothing.remembered(len(self.ref))
+        return result if drafts is None else f"{result} (do nothing: {self.evaluate(drafts).describe()})"
+
+
+@register_scorer("exact_match", dataclass=FairseqDataclass)
+class ExactMatchScorer(TextScorer):
+    def evaluate(self, texts: list[str]) -> Evaluation:
+        return exact_match.evaluate(self.ref, texts)
+
+
+@register_scorer("wrr", dataclass=FairseqDataclass)
+class WrrScorer(TextScorer):
+    def evaluate(self, texts: list[str]) -> Evaluation:
+        return wrr.evaluate(self.ref, texts)
+
+
+@dataclass
+class TerConfig(FairseqDataclass):
+    ter_normalized: bool = field(
+        default=False, metadata={"help": "punctuation becomes words of its own, as in Tercom's normalisation"}
+    )
+    ter_no_punct: bool = field(default=False, metadata={"help": "punctuation is left out"})
+    ter_asian_support: bool = field(
+        default=False,
+        metadata={"help": "with the two above: Chinese and Japanese characters and punctuation as well"},
+    )
+
+
+@register_scorer("ter", dataclass=TerConfig)
+class TerScorer(TextScorer):
+    cfg: TerConfig
+
+    def evaluate(self, texts: list[str]) -> Evaluation:
+        cfg = self.cfg
+        return ter.evaluate(self.ref, texts, cfg.ter_normalized, cfg.ter_no_punct, cfg.ter_asian_support)
+
+
+@dataclass
+class RougeConfig(FairseqDataclass):
+    rouge_kind: ChoiceEnum(list(rouge.KINDS)) = field(  # type: ignore[valid-type]
+        default="rougeL", metadata={"help": "which ROUGE is the score; the others are printed beside it"}
+    )
+    rouge_no_stemming: bool = field(
+        default=False, metadata={"help": "words match only as they are, not by their stems"}
+    )
+    rouge_tokenize: ChoiceEnum(rouge.TOKENIZERS) = field(  # type: ignore[valid-type]
+        default="english",
+        metadata={
+            "help": "english: lower-cased, ASCII letters and digits, as rouge-score does; space: what white space "
+            "separates, for any other language"
+        },
+    )
+
+
+@register_scorer("rouge", dataclass=RougeConfig)
+class RougeTextScorer(TextScorer):
+    cfg: RougeConfig
+
+    def evaluate(self, texts: list[str]) -> Evaluation:
+        cfg = self.cfg
+        return rouge.evaluate(self.ref, texts, str(cfg.rouge_kind), not cfg.rouge_no_stemming, str(cfg.rouge_tokenize))

@@ -1,0 +1,69 @@
+"""Commands that read and write plain text do not wait for torch and fairseq."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {"torch", "fairseq", "sklearn", "scipy", "transformers", "matplotlib"}
+PROGRAM = """
+import json, sys, time
+from lev_plugins.cli.main import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    pass
+sys.stderr.write("\\n" + json.dumps([list(sys.modules), time.process_time()]))
+"""
+
+
+def run(*words: str, stdin: str = "") -> tuple[set[str], float]:
+    """What a fresh interpreter has imported after the command, and the seconds of processor time it took."""
+    found = subprocess.run([sys.executable, "-c", PROGRAM, *words], input=stdin, capture_output=True, text=True)
+    modules, seconds = json.loads(found.stderr.splitlines()[-1])
+    return set(modules), seconds
+
+
+@pytest.mark.parametrize("command", ["noise", "confusions", "trace", "score"])
+def test_help_is_light(command: str) -> None:
+    assert not HEAVY & run(command, "--help")[0]
+
+
+def test_work_is_light(tmp_path: Path) -> None:
+    clean, noisy = tmp_path / "clean", tmp_path / "noisy"
+    clean.write_text("the cat sat\n" * 3)
+    noisy.write_text("tha cat sat\n" * 3)
+    for command in (
+        ["noise", "--kind", "swap", "--word-rate", "1"],
+        ["confusions", str(noisy), str(clean)],
+        ["score", "wrr", str(noisy), str(clean)],
+        ["trace", str(clean)],
+        ["path"],
+    ):
+        assert not HEAVY & run(*command, stdin="the cat\n")[0], command
+
+
+def test_the_list_of_commands_comes_at_once() -> None:
+    times = []
+    for _ in range(3):  # other programs may disturb one
+        modules, seconds = run("--help")
+        times.append(seconds)
+        assert not HEAVY & modules
+    assert min(times) < 0.4
+
+
+def test_importing_the_package_alone_registers_nothing() -> None:
+    code = (
+        "import sys, lev_plugins; assert 'fairseq' not in sys.modules; lev_plugins.register(); "
+        "from fairseq.tasks import TASK_REGISTRY; assert 'text_editing' in TASK_REGISTRY"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_importing_after_fairseq_registers() -> None:
+    code = "import fairseq.tasks, lev_plugins; assert 'text_editing' in fairseq.tasks.TASK_REGISTRY"
+    subprocess.run([sys.executable, "-c", code], check=True)
