@@ -1,0 +1,64 @@
+"""Checkpoints that an earlier version trained decode to the same text and scores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.integration.commands import ROOT, succeed
+
+GOLDEN = ROOT / "tests" / "golden"
+EDITING = ["levt/data", "--task", "text_editing", "-s", "src", "-t", "tgt", "--draft-lang", "mt"]
+CORRECTION = ["noisy/data", "--task", "text_correction", "-s", "noisy", "-t", "clean", "--beam", "3"]
+SYSTEMS = {"levt": EDITING, "post_edit": [*EDITING, "--beam", "3"], "pbd": CORRECTION, "gated": CORRECTION}
+VERSIONS = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
+
+
+def parts(line: str) -> tuple[str, str, list[float]]:
+    """An H- or P- line: its name, the text it holds, and its numbers."""
+    name, *rest = line.split("\t")
+    if name.startswith("P-"):
+        return name, "", [float(number) for number in rest[0].split()]
+    score, text = rest
+    return name, text, [float(score)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_text_and_scores_are_the_same(version: str, system: str) -> None:
+    folder = GOLDEN / version
+    flags = ["--path", f"{system}/checkpoint.pt", "--gen-subset", "test", "--batch-size", "8", "--cpu"]
+    printed = succeed(
+        "fairseq-generate", *SYSTEMS[system], "--user-dir", ROOT / "lev_plugins", *flags, cwd=folder
+    ).out.splitlines()
+    found = {row[0]: row for row in map(parts, printed_results(printed))}
+    expected = [parts(line) for line in (folder / system / "expected.txt").read_text("utf-8").splitlines()]
+    assert len(found) == len(expected) == 40
+    for name, text, numbers in expected:
+        assert found[name][:2] == (name, text)
+        assert found[name][2] == pytest.approx(numbers, abs=2e-4)
+
+
+def printed_results(lines: list[str]) -> list[str]:
+    return [line for line in lines if line.startswith(("H-", "P-"))]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_labels_are_the_same(version: str) -> None:
+    folder = GOLDEN / version
+    texts = [line.split("\t")[0] for line in (folder / "labels" / "test.tsv").read_text("utf-8").splitlines()]
+    printed = succeed(
+        "lev-plugins",
+        "label",
+        "labels/checkpoint.pt",
+        "--cpu",
+        stdin="".join(f"{text}\n" for text in texts),
+        cwd=folder,
+    ).out
+    expected = Path(folder, "labels", "expected.txt").read_text("utf-8")
+    for line, wanted in zip(printed.splitlines(), expected.splitlines(), strict=True):
+        answer, before = json.loads(line), json.loads(wanted)
+        assert answer["label"] == before["label"]
+        assert answer["score"] == pytest.approx(before["score"], abs=2e-4)
