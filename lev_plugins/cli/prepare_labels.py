@@ -19,7 +19,6 @@ from lev_plugins.data.labels.folder import (
     Encoder,
     Facts,
     Info,
-    TextCutter,
     adopt_files,
     symbols_of_pretrained,
     write_part,
@@ -28,7 +27,7 @@ from lev_plugins.data.labels.text import CONLLU_COLUMNS, KINDS, Labels, Row, cou
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing_folder, require_free
 from lev_plugins.text.binarise import load_dictionary
-from lev_plugins.text.cutting import add_bpe_arguments, bpe_options, learn_sentencepiece
+from lev_plugins.text.cutting import Cutter, add_bpe_arguments, bpe_options, learn_sentencepiece
 from lev_plugins.text.lines import read_lines
 
 USER_DIR = '"$(lev-plugins path)"'
@@ -173,7 +172,7 @@ def build(args: argparse.Namespace, folder: Path) -> Prepared:
         bpe=bpe,
         files=files,
     )
-    cutter = TextCutter.of(info, folder)
+    cutter = info.cutter(folder)
     labels = None if args.label_kind == "regression" else label_dictionary(args, rows)
     dictionary = load_dictionary(given) if given else learn_words(args, rows("train"), cutter)
     encoder = Encoder(info, cutter, dictionary, labels)
@@ -239,14 +238,14 @@ def learn_pieces(args: argparse.Namespace, rows: Iterator[Row], folder: Path) ->
     args.sentencepiece_model = str(folder / MODEL)
 
 
-def learn_words(args: argparse.Namespace, rows: Iterator[Row], cutter: TextCutter) -> Dictionary:
+def learn_words(args: argparse.Namespace, rows: Iterator[Row], cutter: Cutter) -> Dictionary:
     dictionary = Dictionary()
     for row in rows:
         if args.label_kind == "tagging":
             cut = [piece for pieces in cutter.words(row.texts) for piece in pieces]
         else:
             texts = [args.template.format(*row.texts)] if args.template else row.texts
-            cut = [piece for text in texts for piece in cutter.text(text)]
+            cut = [piece for text in texts for piece in cutter.pieces(text)]
         for piece in cut:
             dictionary.add_symbol(piece)
     dictionary.finalize(threshold=args.threshold, nwords=args.nwords, padding_factor=8)

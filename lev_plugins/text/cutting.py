@@ -73,10 +73,13 @@ def flag_name(name: str) -> str:
 
 
 class Cutter:
-    """Cuts a line as ``fairseq-interactive`` does.
+    """Cuts text into pieces as ``fairseq-interactive`` does; without ``options``, at white space.
 
-    >>> Cutter(None)(" ein  Haus "), Cutter(Namespace(bpe="characters"))("ein Haus")
-    ('ein Haus', 'e i n ▁ H a u s')
+    >>> cutter = Cutter(Namespace(bpe="characters"))
+    >>> cutter(" ein  Haus "), cutter.pieces("am Haus"), cutter.words(["am", "Haus"])
+    ('e i n ▁ ▁ H a u s', ['a', 'm', '▁', 'H', 'a', 'u', 's'], [['a', 'm'], ['▁', 'H', 'a', 'u', 's']])
+    >>> Cutter(None)(" ein  Haus ")
+    'ein Haus'
     """
 
     def __init__(self, options: Namespace | None):
@@ -86,10 +89,19 @@ class Cutter:
             raise UserError(f"--bpe {options.bpe if options else None}: {error}") from error
 
     def __call__(self, line: str) -> str:
-        return " ".join(self.encode(line.strip()).split())
+        return " ".join(self.pieces(line))
 
     def encode(self, text: str) -> str:
-        return self.bpe.encode(text) if self.bpe and text else text
+        """The pieces with blanks between them; white space at both ends of the text is part of it."""
+        return self.bpe.encode(text) if self.bpe and text.strip() else text
+
+    def pieces(self, text: str) -> list[str]:
+        return self.encode(text.strip()).split()
+
+    def words(self, words: list[str]) -> list[list[str]]:
+        """The pieces of each word; a word that the tokenizer makes nothing of is an unknown piece."""
+        cut = [self.encode(f" {word}" if number else word).split() for number, word in enumerate(words)]
+        return [pieces or ["<unk>"] for pieces in cut]
 
 
 Cut = Callable[[Iterable[str]], Iterator[str]]

@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 import torch
 from fairseq.data import Dictionary
-from fairseq.data.encoders import build_bpe
 from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 
 from lev_plugins.data.labels.text import Labels, Layout, number_of
 from lev_plugins.errors import UserError, require
-from lev_plugins.text.cutting import RESERVED
+from lev_plugins.text.cutting import RESERVED, Cutter
 from lev_plugins.text.pretrained import DICTIONARY, SYMBOLS
 
 INFO, WORDS, LABELS = "info.json", "dict.txt", "labels.txt"
@@ -50,6 +49,12 @@ class Info:
     @property
     def layout(self) -> Layout:
         return Layout(self.kind, self.columns, self.separator, self.conllu)
+
+    def cutter(self, folder: Path) -> Cutter:
+        if not self.bpe:
+            return Cutter(None)
+        flags = {name: str(folder / value) if name in self.files else value for name, value in self.bpe.items()}
+        return Cutter(Namespace(**flags))
 
     def save(self, folder: Path) -> None:
         (folder / INFO).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
@@ -89,38 +94,6 @@ def symbols_of_pretrained(options: Namespace | None) -> Path | None:
     return Path(folder) / DICTIONARY
 
 
-class TextCutter:
-    """Texts and words in pieces, by the rules of a folder.
-
-    >>> TextCutter(None).text("a fine  film"), TextCutter(None).words(["New", "York"])
-    (['a', 'fine', 'film'], [['New'], ['York']])
-    """
-
-    def __init__(self, options: Namespace | None):
-        try:
-            self.bpe = build_bpe(options) if options else None
-        except (ImportError, OSError, RuntimeError) as error:
-            raise UserError(f"--bpe {options.bpe if options else None}: {error}") from error
-
-    @classmethod
-    def of(cls, info: Info, folder: Path) -> TextCutter:
-        if not info.bpe:
-            return cls(None)
-        flags = {name: str(folder / value) if name in info.files else value for name, value in info.bpe.items()}
-        return cls(Namespace(**flags))
-
-    def text(self, text: str) -> list[str]:
-        return self._cut(text.strip())
-
-    def words(self, words: list[str]) -> list[list[str]]:
-        """The pieces of each word; one that the tokenizer makes nothing of is an unknown piece."""
-        cut = [self._cut(f" {word}" if number else word) for number, word in enumerate(words)]
-        return [pieces or ["<unk>"] for pieces in cut]
-
-    def _cut(self, text: str) -> list[str]:
-        return (self.bpe.encode(text) if self.bpe and text.strip() else text).split()
-
-
 @dataclass
 class Example:
     where: str
@@ -138,7 +111,7 @@ def token_ids(pieces: Iterable[str], dictionary: Dictionary) -> list[int]:
 class Encoder:
     """Rows to examples: the same when a folder is made and when new text is labelled."""
 
-    def __init__(self, info: Info, cutter: TextCutter, dictionary: Dictionary, labels: Labels | None):
+    def __init__(self, info: Info, cutter: Cutter, dictionary: Dictionary, labels: Labels | None):
         self.info, self.cutter, self.dictionary, self.labels = info, cutter, dictionary, labels
 
     def label_ids(self, labels: list[str], where: str) -> list[int] | list[float]:
@@ -168,7 +141,7 @@ class Encoder:
             texts = [self.info.template.format(*texts)]
         ids: list[int] = []
         for text in texts:  # </s> ends each column
-            ids += [*token_ids(self.cutter.text(text), self.dictionary), self.dictionary.eos()]
+            ids += [*token_ids(self.cutter.pieces(text), self.dictionary), self.dictionary.eos()]
         return ids
 
     def _tagging(self, words: list[str], labels: list[Any], where: str) -> list[Example]:
