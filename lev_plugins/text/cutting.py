@@ -21,6 +21,7 @@ from lev_plugins.text import chars, pretrained  # noqa: F401  BPEs that fairseq 
 from lev_plugins.text.lines import read_lines
 
 RESERVED = {"<s>", "<pad>", "</s>"}  # words that fairseq's dictionaries take for boundaries and padding
+IMPLIED = {"sentencepiece_model": "sentencepiece", "pretrained_tokenizer": "pretrained"}  # flags that need no --bpe
 BLOCK = 100_000  # lines on their way through the workers at a time
 CONFIGS: dict[str, Any] = REGISTRIES["bpe"]["dataclass_registry"]
 
@@ -54,7 +55,7 @@ def bpe_options(args: Namespace) -> Namespace | None:
     names = {config: {field.name for field in fields(cls)} - {"_name"} for config, cls in CONFIGS.items()}
     values = {name: getattr(args, name) for name in set().union(*names.values())}
     given = {name: value for name, value in values.items() if value not in (None, False)}
-    bpe = args.bpe or ("sentencepiece" if "sentencepiece_model" in given else None)
+    bpe = args.bpe or next((IMPLIED[name] for name in IMPLIED if name in given), None)
     for name in sorted(given):
         owners = sorted(owner for owner in names if name in names[owner])
         require(
