@@ -37,8 +37,9 @@ def learn_sentencepiece(texts: list[Path], model: Path, size: int, kind: str, co
             num_threads=1,  # the same model every time
             minloglevel=2,
         )
-    except RuntimeError as error:  # its message begins with a place in its source code
-        raise UserError(f"--learn-sentencepiece {size}: {str(error).rpartition('] ')[2].strip()}") from error
+    except RuntimeError as error:  # a place in its source code, the condition that failed, and in most cases a message
+        reason = str(error).rpartition("] ")[2].strip() or str(error).strip()
+        raise UserError(f"--learn-sentencepiece {size}: {reason}") from error
     model.with_suffix(".vocab").unlink()
 
 
