@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import shutil
 import sys
 from dataclasses import dataclass
@@ -11,24 +10,23 @@ from pathlib import Path
 
 from fairseq.data import Dictionary
 
+from lev_plugins.cli.preparing import (
+    MODEL,
+    add_piece_arguments,
+    check_pieces,
+    folder_in_the_making,
+    learn_pieces,
+    piece_options,
+)
+from lev_plugins.cli.reporting import USER_DIR, next_step, table
 from lev_plugins.data.drafts import marks, notes
 from lev_plugins.errors import require
-from lev_plugins.files import all_or_nothing_folder, require_free
-from lev_plugins.text.binarise import Facts, binarise, learn_dictionary, load_dictionary
-from lev_plugins.text.cutting import (
-    Cutter,
-    add_bpe_arguments,
-    bpe_options,
-    cutting,
-    flag_name,
-    learn_sentencepiece,
-    write_tokens,
-)
-from lev_plugins.text.lines import Part, read_lines, read_part
+from lev_plugins.files import require_free
+from lev_plugins.text.binarise import TokenCounts, binarise, learn_dictionary, load_dictionary
+from lev_plugins.text.cutting import Cutter, add_bpe_arguments, cutting, flag_name, write_tokens
+from lev_plugins.text.lines import ParallelTexts, read_lines, read_parallel
 
-MODEL = "sentencepiece.model"  # its name in the folder that is made
 UPSAMPLE = 10  # how often the paper repeats its real triples among the synthetic ones
-USER_DIR = '"$(lev-plugins path)"'
 MARKS = {"sentencepiece": "sentencepiece", "subword_nmt": "subword_nmt", "fastbpe": "subword_nmt"}  # of --remove-bpe
 
 
@@ -47,9 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add(flag, metavar="PREFIX", type=Path, nargs="+", action="extend", default=[], help=meaning)
     add("--dest", metavar="DIR", type=Path, required=True, help="the folder to make")
     add("--allow-missing-drafts", action="store_true", help="where there is no file of drafts, all drafts are empty")
-    add("--learn-sentencepiece", metavar="N", type=int, help="learn N pieces from all training texts, and use them")
-    add("--sentencepiece-type", choices=["unigram", "bpe"], help="kind of the learned pieces (default: unigram)")
-    add("--sentencepiece-coverage", metavar="X", type=float, help="share of the characters learned (default: 1)")
+    add_piece_arguments(parser, "all training texts")
     add("--joined-dictionary", action="store_true", help="one dictionary for source and target")
     for side, name in (("src", "source"), ("tgt", "target")):
         add(f"--{side}dict", metavar="FILE", type=Path, help=f"take this {name} dictionary, learn none")
@@ -60,25 +56,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedTexts:
     """What there is to say of the folder in the end."""
 
+    parts: list[ParallelTexts]
     source: Dictionary
     target: Dictionary
     bpe: argparse.Namespace | None  # fairseq's flags of what cut the texts
-    facts: dict[tuple[str, str], Facts]  # of part and side
+    counts: dict[tuple[str, str], TokenCounts]  # of part and side
     noted: dict[str, notes.Noted]  # of a part that is no training data
 
 
 def run(args: argparse.Namespace) -> int:
     check_arguments(args)
     require_free(args.dest, "--dest")
-    texts = texts_of(args)
-    parts = [read_texts(args, name, files) for name, files in texts.items()]
-    with all_or_nothing_folder(args.dest) as folder:
-        prepared = build(args, parts, folder)
+    parts = [read_texts(args, name, files) for name, files in texts_of(args).items()]
+    with folder_in_the_making(args.dest) as (folder, scratch):
+        prepared = build(args, parts, folder, scratch)
     warn_of_empty_lines(parts, args.draft_lang)
-    sys.stdout.write(report(args, parts, prepared))
+    sys.stdout.write(report(args, prepared))
     return 0
 
 
@@ -96,25 +92,8 @@ def check_arguments(args: argparse.Namespace) -> None:
     )
     require(bool(args.draft_lang) or not args.allow_missing_drafts, "--allow-missing-drafts goes with --draft-lang")
     require(args.workers >= 1, f"--workers must be at least 1, but is {args.workers}")
-    check_sentencepiece(args)
+    check_pieces(args, "--train-prefix", args.train_prefix)
     check_dictionaries(args)
-
-
-def check_sentencepiece(args: argparse.Namespace) -> None:
-    if args.learn_sentencepiece is None:
-        for name in ("sentencepiece_type", "sentencepiece_coverage"):
-            require(getattr(args, name) is None, f"{flag_name(name)} goes with --learn-sentencepiece")
-        return
-    require(
-        args.learn_sentencepiece >= 1, f"--learn-sentencepiece must be at least 1, but is {args.learn_sentencepiece}"
-    )
-    require(bool(args.train_prefix), "--learn-sentencepiece learns from --train-prefix, but there is none")
-    require(args.sentencepiece_model is None, "--learn-sentencepiece learns a model, --sentencepiece-model takes one")
-    require(args.bpe in (None, "sentencepiece"), f"--learn-sentencepiece does not go with --bpe {args.bpe}")
-    require(
-        args.sentencepiece_coverage is None or 0 < args.sentencepiece_coverage <= 1,
-        f"--sentencepiece-coverage must be above 0 and at most 1, but is {args.sentencepiece_coverage}",
-    )
 
 
 def check_dictionaries(args: argparse.Namespace) -> None:
@@ -177,69 +156,81 @@ def files_of(prefix: Path, args: argparse.Namespace) -> dict[str, Path]:
     return files
 
 
-def read_texts(args: argparse.Namespace, name: str, files: dict[str, Path]) -> Part:
+def read_texts(args: argparse.Namespace, name: str, files: dict[str, Path]) -> ParallelTexts:
     check_draft = notes.refuse_marks if trains(name) else marks.parse
-    return read_part(name, files, tabs={args.target_lang}, checks={args.draft_lang: check_draft})
+    return read_parallel(name, files, tabs={args.target_lang}, checks={args.draft_lang: check_draft})
 
 
 # ---- the folder --------------------------------------------------------------------------------------------------
 
 
-def build(args: argparse.Namespace, parts: list[Part], folder: Path) -> Prepared:
-    scratch = folder / "tokens"
-    scratch.mkdir()
+def build(args: argparse.Namespace, parts: list[ParallelTexts], folder: Path, scratch: Path) -> PreparedTexts:
+    """Texts -> tokens in ``scratch`` -> dictionaries -> binarised files and notes."""
     train = [part for part in parts if trains(part.name)]
-    bpe, asked = cut_texts(args, parts, train, folder, scratch)
+    bpe = piece_options(args, folder)
+    if args.learn_sentencepiece:
+        learn_pieces(args, [path for part in train for path in part.texts.values()], folder)
+    cut_texts(args, parts, bpe, scratch)
     source, target = dictionaries(args, train, scratch)
     source.save(str(folder / f"dict.{args.source_lang}.txt"))
     target.save(str(folder / f"dict.{args.target_lang}.txt"))
-    facts, noted = {}, {}
+    noted = write_notes(args, parts, Cutter(bpe), target, folder, scratch)
+    counts = {}
     for part in parts:
         for side in sides_of(args):
-            prefix = folder / f"{part.name}.{pair_of(args, side)}.{side}"
+            prefix = prefix_of(args, folder, part, side)
             dictionary = source if side == args.source_lang else target
-            found = binarise(tokens_of(scratch, part, side), prefix, dictionary, args.workers)
-            require(found.lines == part.lines, f"fairseq made {found.lines:,} lines of {part.lines:,} of {prefix.name}")
-            facts[part.name, side] = found
-            if side == args.draft_lang and not trains(part.name):
-                path = prefix.with_name(prefix.name + notes.SUFFIX)
-                noted[part.name] = notes.write_notes(tokens_of(scratch, part, side), asked[part.name], target, path)
-    shutil.rmtree(scratch)
-    return Prepared(source, target, bpe, facts, noted)
+            written = binarise(tokens_of(scratch, part, side), prefix, dictionary, args.workers)
+            require(
+                written.lines == part.lines, f"fairseq made {written.lines:,} lines of {part.lines:,} of {prefix.name}"
+            )
+            counts[part.name, side] = written
+    return PreparedTexts(parts, source, target, with_model_in(args.dest, bpe, folder), counts, noted)
 
 
-def tokens_of(scratch: Path, part: Part, side: str) -> Path:
+def tokens_of(scratch: Path, part: ParallelTexts, side: str) -> Path:
     return scratch / f"{part.name}.{side}"
 
 
+def prefix_of(args: argparse.Namespace, folder: Path, part: ParallelTexts, side: str) -> Path:
+    return folder / f"{part.name}.{pair_of(args, side)}.{side}"
+
+
 def cut_texts(
-    args: argparse.Namespace, parts: list[Part], train: list[Part], folder: Path, scratch: Path
-) -> tuple[argparse.Namespace | None, dict[str, dict[int, list[int]]]]:
-    """All texts in tokens; returns fairseq's flags of what cut them, and what is asked of the drafts of each part."""
-    if args.learn_sentencepiece:
-        texts = [path for part in train for path in part.texts.values()]
-        kind, coverage = args.sentencepiece_type or "unigram", args.sentencepiece_coverage or 1.0
-        learn_sentencepiece(texts, folder / MODEL, args.learn_sentencepiece, kind, coverage)
-        args.sentencepiece_model = str(folder / MODEL)
-    options = bpe_options(args)
-    with cutting(options, args.workers) as cut:
+    args: argparse.Namespace, parts: list[ParallelTexts], bpe: argparse.Namespace | None, scratch: Path
+) -> None:
+    with cutting(bpe, args.workers) as cut:
         for part in parts:
             for side, text in part.texts.items():
                 read = notes.read_drafts if side == args.draft_lang else read_lines
                 write_tokens(text, cut, tokens_of(scratch, part, side), read)
             if args.draft_lang and args.draft_lang not in part.texts:
                 tokens_of(scratch, part, args.draft_lang).write_text("\n" * part.lines)
-    encode = Cutter(options).encode
-    drafts = {part.name: part.texts.get(args.draft_lang) for part in parts}
-    asked = {name: notes.read_requests(text, encode) if text else {} for name, text in drafts.items()}
-    if options and options.bpe == "sentencepiece":
-        if not args.learn_sentencepiece:
-            shutil.copyfile(options.sentencepiece_model, folder / MODEL)
-        options.sentencepiece_model = str(args.dest / MODEL)
-    return options, asked
 
 
-def dictionaries(args: argparse.Namespace, train: list[Part], scratch: Path) -> tuple[Dictionary, Dictionary]:
+def write_notes(
+    args: argparse.Namespace, parts: list[ParallelTexts], cut: Cutter, target: Dictionary, folder: Path, scratch: Path
+) -> dict[str, notes.Noted]:
+    noted = {}
+    for part in parts:
+        if args.draft_lang and not trains(part.name):
+            text, prefix = part.texts.get(args.draft_lang), prefix_of(args, folder, part, args.draft_lang)
+            asked = notes.read_requests(text, cut.encode) if text else {}
+            tokens, path = tokens_of(scratch, part, args.draft_lang), prefix.with_name(prefix.name + notes.SUFFIX)
+            noted[part.name] = notes.write_notes(tokens, asked, target, path)
+    return noted
+
+
+def with_model_in(dest: Path, bpe: argparse.Namespace | None, folder: Path) -> argparse.Namespace | None:
+    """Flags that will hold when ``folder`` is ``dest``, which has a copy of the sentencepiece model."""
+    if bpe is None or bpe.bpe != "sentencepiece":
+        return bpe
+    if Path(bpe.sentencepiece_model) != folder / MODEL:
+        shutil.copyfile(bpe.sentencepiece_model, folder / MODEL)
+    return argparse.Namespace(**{**vars(bpe), "sentencepiece_model": str(dest / MODEL)})
+
+
+def dictionaries(args: argparse.Namespace, train: list[ParallelTexts], scratch: Path) -> tuple[Dictionary, Dictionary]:
     """Of source and target; a draft is in the words of the target, which therefore are learned from drafts, too."""
 
     def dictionary(flag: str, file: Path | None, sides: list[str]) -> Dictionary:
@@ -258,7 +249,7 @@ def dictionaries(args: argparse.Namespace, train: list[Part], scratch: Path) -> 
 # ---- what is said in the end -------------------------------------------------------------------------------------
 
 
-def warn_of_empty_lines(parts: list[Part], draft: str | None) -> None:
+def warn_of_empty_lines(parts: list[ParallelTexts], draft: str | None) -> None:
     """fairseq trains on an empty source or target as on any other; an empty draft is how to start from nothing."""
     for part in parts:
         for side, survey in part.surveys.items():
@@ -269,47 +260,31 @@ def warn_of_empty_lines(parts: list[Part], draft: str | None) -> None:
                 )
 
 
-def report(args: argparse.Namespace, parts: list[Part], prepared: Prepared) -> str:
+def report(args: argparse.Namespace, prepared: PreparedTexts) -> str:
     rows = [["part", "side", "lines", "tokens", "unknown", "empty", "longest"]]
-    for part in parts:
+    for part in prepared.parts:
         for side in sides_of(args):
-            facts = prepared.facts[part.name, side]
+            counts = prepared.counts[part.name, side]
             empty = part.surveys[side].empty if side in part.surveys else part.lines
-            counts = [f"{part.lines:,}", f"{facts.tokens:,}", f"{facts.unknown / facts.tokens:.2%}", f"{empty:,}"]
-            rows.append([part.name, side, *counts, f"{facts.longest:,} (line {facts.longest_line:,})"])
+            row = [f"{part.lines:,}", f"{counts.tokens:,}", f"{counts.unknown / counts.tokens:.2%}", f"{empty:,}"]
+            rows.append([part.name, side, *row, f"{counts.longest:,} (line {counts.longest_line:,})"])
     lines = [f"{args.dest}, in tokens, of which the end of a line is one:", *table(rows), "", words(args, prepared)]
     lines += [*notes_on(prepared), ""]
     if args.train_prefix:
-        lines += ["Train with", "", for_a_shell(train_command(args, parts, prepared)), ""]
+        lines += next_step("Train with", train_command(args, prepared))
     if args.test_prefix:
-        lines += ["Decode with", "", for_a_shell(generate_command(args, prepared)), ""]
+        lines += next_step("Decode with", generate_command(args, prepared))
     return "\n".join(lines)
 
 
-def table(rows: list[list[str]]) -> list[str]:
-    """
-    >>> table([["part", "lines", "longest"], ["train", "1,000", "9 (line 3)"]])
-    ['part   lines  longest', 'train  1,000  9 (line 3)']
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    texts = {0, 1, len(widths) - 1}  # columns that begin at the left
-    return [
-        "  ".join(
-            cell.ljust(width) if i in texts else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-
-
-def words(args: argparse.Namespace, prepared: Prepared) -> str:
+def words(args: argparse.Namespace, prepared: PreparedTexts) -> str:
     if args.joined_dictionary:
         return f"One dictionary for all: {len(prepared.source):,} words"
     others = " and ".join(sides_of(args)[1:])
     return f"Dictionaries: {args.source_lang} {len(prepared.source):,} words, {others} {len(prepared.target):,}"
 
 
-def notes_on(prepared: Prepared) -> list[str]:
+def notes_on(prepared: PreparedTexts) -> list[str]:
     return [
         f"Drafts of {part}: {noted.marked:,} with marks, {noted.unknown:,} with unknown words, for fairseq-generate"
         for part, noted in prepared.noted.items()
@@ -323,9 +298,9 @@ def common_flags(args: argparse.Namespace) -> list[str]:
     return flags + (["--draft-lang", args.draft_lang] if args.draft_lang else [])
 
 
-def train_command(args: argparse.Namespace, parts: list[Part], prepared: Prepared) -> list[str]:
+def train_command(args: argparse.Namespace, prepared: PreparedTexts) -> list[str]:
     """The paper's settings; beside extra text, the first is repeated as often as the paper's real triples."""
-    valid = [part.name for part in parts if part.name.startswith("valid")]
+    valid = [part.name for part in prepared.parts if part.name.startswith("valid")]
     sharing = "--share-all-embeddings" if prepared.source == prepared.target else "--share-decoder-input-output-embed"
     command = ["fairseq-train", *common_flags(args), "--arch", "levt", sharing, "--criterion", "dual_policy"]
     if args.extra_train_prefix:
@@ -342,25 +317,9 @@ def train_command(args: argparse.Namespace, parts: list[Part], prepared: Prepare
     return command + (["--eval-bleu-remove-bpe", mark] if mark else [])
 
 
-def generate_command(args: argparse.Namespace, prepared: Prepared) -> list[str]:
+def generate_command(args: argparse.Namespace, prepared: PreparedTexts) -> list[str]:
     checkpoint = "checkpoint_best.pt" if args.valid_prefix else "checkpoint_last.pt"
     command = ["fairseq-generate", *common_flags(args), "--path", f"checkpoints/{checkpoint}"]
     for name, value in sorted(vars(prepared.bpe).items()) if prepared.bpe else ():
         command += [flag_name(name)] if value is True else [flag_name(name), str(value)]
     return command
-
-
-def for_a_shell(command: list[str], width: int = 110) -> str:
-    """Over several lines, broken between flags.
-
-    >>> print(for_a_shell(["fairseq-train", "data", "--lr", "1", "--betas", "(1, 2)"], width=20))
-      fairseq-train data --lr 1 \\
-        --betas '(1, 2)'
-    """
-    lines = [" "]
-    for word in command:
-        quoted = word if word == USER_DIR else shlex.quote(word)
-        if word.startswith("--") and len(lines[-1]) > width:
-            lines.append("   ")
-        lines[-1] += f" {quoted}"
-    return " \\\n".join(lines)

@@ -11,27 +11,33 @@ from pathlib import Path
 
 from fairseq.data import Dictionary
 
-from lev_plugins.cli.prepare import MODEL, for_a_shell, table
+from lev_plugins.cli.preparing import (
+    add_piece_arguments,
+    check_pieces,
+    folder_in_the_making,
+    learn_pieces,
+    piece_options,
+)
+from lev_plugins.cli.reporting import USER_DIR, next_step, table
 from lev_plugins.data.labels.folder import (
     LABELS,
     LONGER,
     WORDS,
     Encoder,
-    Facts,
+    ExampleCounts,
     Info,
-    TextCutter,
     adopt_files,
+    cut_row,
     symbols_of_pretrained,
     write_part,
 )
 from lev_plugins.data.labels.text import CONLLU_COLUMNS, KINDS, Labels, Row, counted, read_rows
 from lev_plugins.errors import require
-from lev_plugins.files import all_or_nothing_folder, require_free
+from lev_plugins.files import require_free
 from lev_plugins.text.binarise import load_dictionary
-from lev_plugins.text.cutting import add_bpe_arguments, bpe_options, learn_sentencepiece
+from lev_plugins.text.cutting import Cutter, add_bpe_arguments
 from lev_plugins.text.lines import read_lines
 
-USER_DIR = '"$(lev-plugins path)"'
 BEST = {"classification": "accuracy", "regression": "spearman", "multilabel": "micro_f1", "tagging": "tag_accuracy"}
 LEAST_LONGEST = 2  # tokens: a piece and </s>
 
@@ -56,8 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="refuse",
         help="what to do with longer texts; tagged ones are divided",
     )
-    add("--learn-sentencepiece", metavar="N", type=int, help="learn N pieces from --train, and use them")
-    add("--sentencepiece-type", choices=["unigram", "bpe"], help="kind of the learned pieces (default: unigram)")
+    add_piece_arguments(parser, "--train")
     add("--srcdict", metavar="FILE", type=Path, help="take this dictionary of pieces, learn none")
     add("--threshold", metavar="N", type=int, default=0, help="pieces that are rarer are unknown")
     add("--nwords", metavar="N", type=int, default=-1, help="size of the dictionary (-1: any)")
@@ -65,17 +70,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedLabels:
+    """What there is to say of the folder in the end."""
+
     dictionary: Dictionary
     labels: Labels | None
-    facts: dict[str, Facts]
+    counts: dict[str, ExampleCounts]
 
 
 def run(args: argparse.Namespace) -> int:
     check_arguments(args)
     require_free(args.dest, "--dest")
-    with all_or_nothing_folder(args.dest) as folder:
-        prepared = build(args, folder)
+    with folder_in_the_making(args.dest) as (folder, scratch):
+        prepared = build(args, folder, scratch)
     sys.stdout.write(report(args, prepared))
     return 0
 
@@ -89,7 +96,8 @@ def check_arguments(args: argparse.Namespace) -> None:
         require(args.template is None, "--template does not go with --label-kind tagging, which labels the words")
         require(args.longer == "refuse", "--longer cut does not go with --label-kind tagging, which divides long texts")
     check_labels(args)
-    check_pieces(args)
+    check_pieces(args, "--train", args.train)
+    check_dictionary(args)
     if args.template is not None:
         require(
             fits(args.template, args.text_columns),
@@ -120,15 +128,7 @@ def check_labels(args: argparse.Namespace) -> None:
     require(args.label_separator not in ("", "\t"), "--label-separator must be a character, and no TAB")
 
 
-def check_pieces(args: argparse.Namespace) -> None:
-    learned = args.learn_sentencepiece is not None
-    require(learned or args.sentencepiece_type is None, "--sentencepiece-type goes with --learn-sentencepiece")
-    require(not learned or args.learn_sentencepiece >= 1, "--learn-sentencepiece must be at least 1")
-    require(not learned or args.train is not None, "--learn-sentencepiece learns from --train, but there is none")
-    require(
-        not learned or (args.sentencepiece_model is None and args.bpe in (None, "sentencepiece")),
-        "--learn-sentencepiece learns a model: leave out --bpe and --sentencepiece-model",
-    )
+def check_dictionary(args: argparse.Namespace) -> None:
     pretrained = args.pretrained_tokenizer is not None
     require(
         args.train is not None or args.srcdict is not None or pretrained,
@@ -146,22 +146,8 @@ def parts_of(args: argparse.Namespace) -> dict[str, Path]:
 # ---- the folder --------------------------------------------------------------------------------------------------
 
 
-def build(args: argparse.Namespace, folder: Path) -> Prepared:
-    pretrained = args.bpe == "pretrained" or args.pretrained_tokenizer is not None
-    args.bpe = "pretrained" if pretrained else args.bpe
-    layout = Info(args.label_kind, args.text_columns, args.label_separator, args.conllu_column).layout
-    rename = renaming(args)
-
-    def rows(part: str) -> Iterator[Row]:
-        return (rename(row) for row in read_rows(parts_of(args)[part], layout))
-
-    if args.learn_sentencepiece:
-        learn_pieces(args, rows("train"), folder)
-    options = bpe_options(args)
-    given = symbols_of_pretrained(options) or args.srcdict
-    bpe, files = adopt_files(options, folder) if options else ({}, [])
-    for model in folder.glob("sentencepiece.model"):  # learned here: adopted under its flag's name
-        model.unlink()
+def build(args: argparse.Namespace, folder: Path, scratch: Path) -> PreparedLabels:
+    """Rows -> pieces, labels and dictionary -> binarised parts."""
     info = Info(
         kind=args.label_kind,
         columns=args.text_columns,
@@ -170,23 +156,32 @@ def build(args: argparse.Namespace, folder: Path) -> Prepared:
         template=args.template,
         longest=args.longest,
         longer=args.longer,
-        bpe=bpe,
-        files=files,
     )
-    cutter = TextCutter.of(info, folder)
-    labels = None if args.label_kind == "regression" else label_dictionary(args, rows)
-    dictionary = load_dictionary(given) if given else learn_words(args, rows("train"), cutter)
+    paths, rename = parts_of(args), renaming(args)
+
+    def rows(part: str) -> Iterator[Row]:
+        return (rename(row) for row in read_rows(paths[part], info.layout))
+
+    if args.learn_sentencepiece:
+        learn_pieces(args, [write_texts(rows("train"), info, scratch / "texts")], scratch)
+    options = piece_options(args, scratch)
+    if options:
+        info = replace(info, **adopt_files(options, folder))
+    cutter = info.cutter(folder)
+    labels = None if info.kind == "regression" else label_dictionary(args, rows)
+    given = symbols_of_pretrained(options) or args.srcdict
+    dictionary = load_dictionary(given) if given else learn_words(args, rows("train"), info, cutter)
     encoder = Encoder(info, cutter, dictionary, labels)
-    facts = {}
-    for part in parts_of(args):
+    counts = {}
+    for part, path in paths.items():
         examples = (each for row in rows(part) for each in encoder.examples(row.texts, row.labels, row.where))
-        facts[part] = write_part(examples, folder / part, dictionary, info.kind)
-        require(facts[part].examples > 0, f"{parts_of(args)[part]} is empty")
-    replace(info, train_examples=facts["train"].examples if "train" in facts else 0).save(folder)
+        counts[part] = write_part(examples, folder / part, dictionary, info.kind)
+        require(counts[part].examples > 0, f"{path} is empty")
+    replace(info, train_examples=counts["train"].examples if "train" in counts else 0).save(folder)
     dictionary.save(str(folder / WORDS))
     if labels is not None:
         labels.save(folder / LABELS)
-    return Prepared(dictionary, labels, facts)
+    return PreparedLabels(dictionary, labels, counts)
 
 
 def renaming(args: argparse.Namespace) -> Callable[[Row], Row]:
@@ -228,27 +223,21 @@ def label_dictionary(args: argparse.Namespace, rows: Callable[[str], Iterator[Ro
     return Labels(names, [counts[name] for name in names])
 
 
-def learn_pieces(args: argparse.Namespace, rows: Iterator[Row], folder: Path) -> None:
-    texts = folder / "texts"
-    with texts.open("w", encoding="utf-8", newline="\n") as file:
+def write_texts(rows: Iterator[Row], info: Info, path: Path) -> Path:
+    """What pieces are learned from."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
         for row in rows:
-            columns = [" ".join(row.texts)] if args.label_kind == "tagging" else row.texts
+            columns = [" ".join(row.texts)] if info.kind == "tagging" else row.texts
             file.write("".join(f"{column}\n" for column in columns))
-    learn_sentencepiece([texts], folder / MODEL, args.learn_sentencepiece, args.sentencepiece_type or "unigram", 1.0)
-    texts.unlink()
-    args.sentencepiece_model = str(folder / MODEL)
+    return path
 
 
-def learn_words(args: argparse.Namespace, rows: Iterator[Row], cutter: TextCutter) -> Dictionary:
+def learn_words(args: argparse.Namespace, rows: Iterator[Row], info: Info, cutter: Cutter) -> Dictionary:
     dictionary = Dictionary()
     for row in rows:
-        if args.label_kind == "tagging":
-            cut = [piece for pieces in cutter.words(row.texts) for piece in pieces]
-        else:
-            texts = [args.template.format(*row.texts)] if args.template else row.texts
-            cut = [piece for text in texts for piece in cutter.text(text)]
-        for piece in cut:
-            dictionary.add_symbol(piece)
+        for pieces in cut_row(row.texts, info, cutter):
+            for piece in pieces:
+                dictionary.add_symbol(piece)
     dictionary.finalize(threshold=args.threshold, nwords=args.nwords, padding_factor=8)
     return dictionary
 
@@ -256,23 +245,22 @@ def learn_words(args: argparse.Namespace, rows: Iterator[Row], cutter: TextCutte
 # ---- what is said in the end -------------------------------------------------------------------------------------
 
 
-def report(args: argparse.Namespace, prepared: Prepared) -> str:
+def report(args: argparse.Namespace, prepared: PreparedLabels) -> str:
     rows = [["part", "examples", "tokens", "unknown", "labels", "longest"]]
     remarks = []
-    for part, facts in prepared.facts.items():
-        share = f"{facts.unknown / facts.tokens:.2%}"
-        longest = f"{facts.longest:,} ({facts.longest_where.rpartition(', ')[2]})"
-        rows.append([part, f"{facts.examples:,}", f"{facts.tokens:,}", share, f"{facts.labels:,}", longest])
-        if facts.cut:
-            remarks.append(f"{part}: cut off at {args.longest:,} tokens (--longer cut): {counted(facts.cut, 'text')}")
-        if facts.split:
-            remarks.append(
-                f"{part}: the rest of a text over {args.longest:,} tokens: {counted(facts.split, 'example')}"
-            )
+    for part, counts in prepared.counts.items():
+        share = f"{counts.unknown / counts.tokens:.2%}"
+        longest = f"{counts.longest:,} ({counts.longest_where.rpartition(', ')[2]})"
+        rows.append([part, f"{counts.examples:,}", f"{counts.tokens:,}", share, f"{counts.labels:,}", longest])
+        if counts.cut:
+            remarks.append(f"{part}: cut off at {args.longest:,} tokens (--longer cut): {counted(counts.cut, 'text')}")
+        if counts.split:
+            rest = counted(counts.split, "example")
+            remarks.append(f"{part}: the rest of a text over {args.longest:,} tokens: {rest}")
     lines = [f"{args.dest}, in tokens, of which the end of a text is one:", *table(rows), *remarks, ""]
     lines += [f"{len(prepared.dictionary):,} pieces" + described(prepared.labels), ""]
     if args.train:
-        lines += ["Train with", "", for_a_shell(train_command(args)), ""]
+        lines += next_step("Train with", train_command(args))
     return "\n".join(lines)
 
 

@@ -1,6 +1,6 @@
 """Noise in the training set of a task that repairs it: flags, and what can be wrong with them."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, make_dataclass
 from typing import Any, Optional
 
 from fairseq.data import Dictionary, FairseqDataset, encoders
@@ -8,44 +8,37 @@ from fairseq.dataclass import FairseqDataclass
 
 from lev_plugins.data.noisy import NoisySourceDataset, TextCodec
 from lev_plugins.errors import require
-from lev_plugins.noise import NoiseOptions, build_corruption
+from lev_plugins.noise import FLAGS, NoiseOptions, build_corruption
 
 PREFIX = "--noise-"
+TRAINING = (
+    "training: each source is its target with noise, different in every epoch; {}. If the data was cut into pieces, "
+    "give its --bpe and --tokenizer as well"
+)
 TRIED = 100  # examples on which --bpe and --tokenizer are tried
 PIECES = {"▁": str.startswith, "@@": str.endswith}  # what the pieces of words begin or end with
 MANY = 0.05  # of a dictionary's symbols: it is one of pieces
 
 
-@dataclass
-class NoiseConfig(FairseqDataclass):
-    """The flags of ``lev-plugins noise``, after ``noise_``."""
+def as_fairseq_field(flag: Field) -> tuple[str, Any, Any]:
+    """A flag of ``lev-plugins noise`` with another prefix; without a kind there is no noise."""
+    meaning, kind, default = flag.metadata["help"].replace("--", PREFIX), flag.type, flag.default
+    if flag.name == "kind":
+        meaning, kind, default = TRAINING.format(meaning), Optional[kind], None
+    return f"noise_{flag.name}", kind, field(default=default, metadata={"help": meaning})
 
-    noise_kind: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "training: each source is its target with noise, anew in every epoch; KIND[:WEIGHT],... as of "
-            "`lev-plugins noise`. If the data was cut into pieces, give its --bpe and --tokenizer, too"
-        },
-    )
-    noise_word_rate: Optional[float] = field(default=None, metadata={"help": "share of the words that are changed"})
-    noise_char_rate: Optional[float] = field(
-        default=None,
-        metadata={
-            "help": "with --noise-word-rate: slips by the characters of a changed word, at least one (without: one); "
-            "alone: slips by the characters of the text"
-        },
-    )
+
+NoiseFlags: Any = make_dataclass(
+    "NoiseFlags", map(as_fairseq_field, FLAGS), bases=(FairseqDataclass,), namespace={"__module__": __name__}
+)
+
+
+@dataclass
+class NoiseConfig(NoiseFlags):
+    """The flags of ``lev-plugins noise``, after ``noise_``, and those that only a training has."""
+
     noise_share: float = field(
         default=1.0, metadata={"help": "share of the examples that get noise; the others keep the source they have"}
-    )
-    noise_seed: int = field(default=1, metadata={"help": "other noise"})
-    noise_layout: str = field(default="qwerty", metadata={"help": "of keyboard: a layout's name, or its file"})
-    noise_alphabet: Optional[str] = field(
-        default=None,
-        metadata={"help": "of random, insert and substitute: the letters to write (default: by the letter's script)"},
-    )
-    noise_confusions: Optional[str] = field(
-        default=None, metadata={"help": "of confusions: what `lev-plugins confusions` learned"}
     )
     # the settings of --bpe and --tokenizer; under their own names, fairseq would put nothing but their kinds here
     noise_bpe: Any = "${bpe}"
@@ -75,18 +68,8 @@ def with_noise(pair: FairseqDataset, cfg: Any, source: Dictionary, target: Dicti
             getattr(cfg, flag) == harmless,
             f"--{flag.replace('_', '-')} does not go with --noise-kind: leave one out",
         )
-    corrupt = build_corruption(
-        NoiseOptions(
-            cfg.noise_kind,
-            cfg.noise_word_rate,
-            cfg.noise_char_rate,
-            cfg.noise_seed,
-            cfg.noise_layout,
-            cfg.noise_alphabet,
-            cfg.noise_confusions,
-            PREFIX,
-        )
-    )
+    options = {flag.name: getattr(cfg, f"noise_{flag.name}") for flag in FLAGS}
+    corrupt = build_corruption(NoiseOptions(**options, prefix=PREFIX))
     require(0 <= cfg.noise_share <= 1, f"{PREFIX}share must be between 0 and 1, but is {cfg.noise_share}")
     layers = (encoders.build_bpe(cfg.noise_bpe), encoders.build_tokenizer(cfg.noise_tokenizer))
     reading, writing = (TextCodec(dictionary, *layers) for dictionary in (target, source))

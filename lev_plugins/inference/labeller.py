@@ -23,7 +23,7 @@ from fairseq.utils import move_to_cuda
 from lev_plugins import checkpoints
 from lev_plugins.criterions.labelling import answers
 from lev_plugins.data.labels.dataset import LabelledDataset
-from lev_plugins.data.labels.folder import Encoder, Example, TextCutter
+from lev_plugins.data.labels.folder import Encoder, Example
 from lev_plugins.errors import UserError, require
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.scoring.labelling import POSITIVE
@@ -43,8 +43,7 @@ class Labeller:
         self.model = model.cuda().eval() if cuda else model.eval()
         self.kind, self.names = task.info.kind, [] if task.labels is None else task.labels.names
         self.warned = False
-        cutter = TextCutter.of(task.info, task.folder)
-        self.encoder = Encoder(task.info, cutter, task.dictionary, task.labels)
+        self.encoder = Encoder(task.info, task.info.cutter(task.folder), task.dictionary, task.labels)
 
     @classmethod
     def load(cls, path: str | Path, data: str | Path | None = None, cpu: bool = True, **options: Any) -> Labeller:

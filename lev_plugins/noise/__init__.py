@@ -21,6 +21,6 @@ the same character, so that at most half of the characters can be swapped with t
 """
 
 from lev_plugins.noise.corrupt import Corruption
-from lev_plugins.noise.options import KINDS, NoiseOptions, build_corruption
+from lev_plugins.noise.options import FLAGS, KINDS, NoiseOptions, build_corruption
 
-__all__ = ["KINDS", "Corruption", "NoiseOptions", "build_corruption"]
+__all__ = ["FLAGS", "KINDS", "Corruption", "NoiseOptions", "build_corruption"]

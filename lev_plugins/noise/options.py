@@ -1,11 +1,10 @@
-"""From what a user asks for to a ``Corruption``."""
-
-from __future__ import annotations
+"""What noise a user asks for, and the ``Corruption`` that it means."""
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Optional
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.noise.confusions import OCR, confuser, read_table
@@ -23,24 +22,9 @@ from lev_plugins.noise.kinds import (
     Swap,
     SwapWords,
 )
-from lev_plugins.noise.layouts import neighbours
+from lev_plugins.noise.layouts import known_layouts, neighbours
 
-
-@dataclass(frozen=True)
-class NoiseOptions:
-    """The flags of ``lev-plugins noise``; ``prefix`` is what errors put before their names."""
-
-    kind: str
-    word_rate: float | None = None
-    char_rate: float | None = None
-    seed: int = 1
-    layout: str = "qwerty"
-    alphabet: str | None = None
-    confusions: str | None = None
-    prefix: str = "--"
-
-
-KINDS: dict[str, Callable[[NoiseOptions], Kind]] = {
+KINDS: dict[str, Callable[["NoiseOptions"], Kind]] = {
     "random": lambda options: OneOf([KINDS[name](options) for name in ("insert", "delete", "substitute")]),
     "insert": lambda options: Insert(Alphabets(options.alphabet)),
     "delete": lambda options: Delete(),
@@ -54,6 +38,51 @@ KINDS: dict[str, Callable[[NoiseOptions], Kind]] = {
     "confusions": lambda options: confuser(read_table(Path(options.confusions or ""))),
 }
 WITH_RATES = ("ocr", "confusions")  # those that know how often they happen
+
+
+@dataclass(frozen=True)
+class NoiseOptions:
+    """Each field with ``help`` is a flag of ``lev-plugins noise`` and, after ``--noise-``, of the training tasks.
+
+    This module evaluates its annotations, because fairseq and argparse read the types of the fields.
+    """
+
+    kind: str = field(
+        metadata={
+            "metavar": "KIND[:WEIGHT],...",
+            "help": f"one of {', '.join(KINDS)}; or several, with weights, as in keyboard:2,swap:1",
+        }
+    )
+    word_rate: Optional[float] = field(
+        default=None, metadata={"metavar": "P", "help": "share of the words that are changed"}
+    )
+    char_rate: Optional[float] = field(
+        default=None,
+        metadata={
+            "metavar": "P",
+            "help": "with --word-rate: slips per character of a changed word, at least one per word (default: one per "
+            "word); alone: slips per character of the text",
+        },
+    )
+    seed: int = field(default=1, metadata={"metavar": "N", "help": "random seed"})
+    layout: str = field(
+        default="qwerty",
+        metadata={"metavar": "NAME", "help": f"for keyboard: {', '.join(known_layouts())} or a file like theirs"},
+    )
+    alphabet: Optional[str] = field(
+        default=None,
+        metadata={
+            "metavar": "LETTERS",
+            "help": "for random, insert and substitute: the letters to write (default: those of the same script)",
+        },
+    )
+    confusions: Optional[str] = field(
+        default=None, metadata={"metavar": "FILE", "help": "for confusions: what `lev-plugins confusions` learned"}
+    )
+    prefix: str = "--"  # of the flags, where errors name them
+
+
+FLAGS = [each for each in fields(NoiseOptions) if "help" in each.metadata]
 
 
 def build_corruption(options: NoiseOptions) -> Corruption:

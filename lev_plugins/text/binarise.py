@@ -28,8 +28,8 @@ def load_dictionary(path: Path) -> Dictionary:
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What a binarised file holds; fairseq counts the end of a line as a token."""
+class TokenCounts:
+    """Of a binarised file; fairseq counts the end of a line as a token."""
 
     lines: int
     tokens: int
@@ -38,7 +38,7 @@ class Facts:
     longest_line: int  # from 1
 
 
-def binarise(tokens: Path, prefix: Path, dictionary: Dictionary, workers: int) -> Facts:
+def binarise(tokens: Path, prefix: Path, dictionary: Dictionary, workers: int) -> TokenCounts:
     """Writes PREFIX.bin and PREFIX.idx."""
     done = FileBinarizer.multiprocess_dataset(
         str(tokens),
@@ -51,4 +51,4 @@ def binarise(tokens: Path, prefix: Path, dictionary: Dictionary, workers: int) -
     written = MMapIndexedDataset(str(prefix))
     sizes = written.sizes.copy()  # what it gives is memory that goes with it
     longest = int(sizes.argmax())
-    return Facts(len(sizes), done.num_tok, done.num_replaced, int(sizes[longest]), longest + 1)
+    return TokenCounts(len(sizes), done.num_tok, done.num_replaced, int(sizes[longest]), longest + 1)

@@ -21,6 +21,7 @@ from lev_plugins.text import chars, pretrained  # noqa: F401  BPEs that fairseq 
 from lev_plugins.text.lines import read_lines
 
 RESERVED = {"<s>", "<pad>", "</s>"}  # words that fairseq's dictionaries take for boundaries and padding
+IMPLIED = {"sentencepiece_model": "sentencepiece", "pretrained_tokenizer": "pretrained"}  # flags that need no --bpe
 BLOCK = 100_000  # lines on their way through the workers at a time
 CONFIGS: dict[str, Any] = REGISTRIES["bpe"]["dataclass_registry"]
 
@@ -36,8 +37,9 @@ def learn_sentencepiece(texts: list[Path], model: Path, size: int, kind: str, co
             num_threads=1,  # the same model every time
             minloglevel=2,
         )
-    except RuntimeError as error:  # its message begins with a place in its source code
-        raise UserError(f"--learn-sentencepiece {size}: {str(error).rpartition('] ')[2].strip()}") from error
+    except RuntimeError as error:  # a place in its source code, the condition that failed, and in most cases a message
+        reason = str(error).rpartition("] ")[2].strip() or str(error).strip()
+        raise UserError(f"--learn-sentencepiece {size}: {reason}") from error
     model.with_suffix(".vocab").unlink()
 
 
@@ -54,7 +56,7 @@ def bpe_options(args: Namespace) -> Namespace | None:
     names = {config: {field.name for field in fields(cls)} - {"_name"} for config, cls in CONFIGS.items()}
     values = {name: getattr(args, name) for name in set().union(*names.values())}
     given = {name: value for name, value in values.items() if value not in (None, False)}
-    bpe = args.bpe or ("sentencepiece" if "sentencepiece_model" in given else None)
+    bpe = args.bpe or next((IMPLIED[name] for name in IMPLIED if name in given), None)
     for name in sorted(given):
         owners = sorted(owner for owner in names if name in names[owner])
         require(
@@ -73,10 +75,13 @@ def flag_name(name: str) -> str:
 
 
 class Cutter:
-    """Cuts a line as ``fairseq-interactive`` does.
+    """Cuts text into pieces as ``fairseq-interactive`` does; without ``options``, at white space.
 
-    >>> Cutter(None)(" ein  Haus "), Cutter(Namespace(bpe="characters"))("ein Haus")
-    ('ein Haus', 'e i n ▁ H a u s')
+    >>> cutter = Cutter(Namespace(bpe="characters"))
+    >>> cutter(" ein  Haus "), cutter.pieces("am Haus"), cutter.words(["am", "Haus"])
+    ('e i n ▁ ▁ H a u s', ['a', 'm', '▁', 'H', 'a', 'u', 's'], [['a', 'm'], ['▁', 'H', 'a', 'u', 's']])
+    >>> Cutter(None)(" ein  Haus ")
+    'ein Haus'
     """
 
     def __init__(self, options: Namespace | None):
@@ -86,10 +91,19 @@ class Cutter:
             raise UserError(f"--bpe {options.bpe if options else None}: {error}") from error
 
     def __call__(self, line: str) -> str:
-        return " ".join(self.encode(line.strip()).split())
+        return " ".join(self.pieces(line))
 
     def encode(self, text: str) -> str:
-        return self.bpe.encode(text) if self.bpe and text else text
+        """The pieces with blanks between them; white space at both ends of the text is part of it."""
+        return self.bpe.encode(text) if self.bpe and text.strip() else text
+
+    def pieces(self, text: str) -> list[str]:
+        return self.encode(text.strip()).split()
+
+    def words(self, words: list[str]) -> list[list[str]]:
+        """The pieces of each word; a word that the tokenizer makes nothing of is an unknown piece."""
+        cut = [self.encode(f" {word}" if number else word).split() for number, word in enumerate(words)]
+        return [pieces or ["<unk>"] for pieces in cut]
 
 
 Cut = Callable[[Iterable[str]], Iterator[str]]

@@ -69,8 +69,8 @@ def survey(path: Path, tabs: bool, check: Callable[[str], object] | None = None)
 
 
 @dataclass(frozen=True)
-class Part:
-    """One part of the data, under fairseq's name for it: train, train1, ..., valid, test."""
+class ParallelTexts:
+    """The texts of one part of the data, which has fairseq's name for it: train, train1, ..., valid, test."""
 
     name: str
     texts: dict[str, Path]  # by suffix
@@ -78,9 +78,9 @@ class Part:
     lines: int
 
 
-def read_part(
+def read_parallel(
     name: str, texts: dict[str, Path], tabs: set[str], checks: dict[str, Callable[[str], object]] | None = None
-) -> Part:
+) -> ParallelTexts:
     """The texts must be parallel, only those in ``tabs`` may hold a TAB, and ``checks`` raise what else is wrong."""
     surveys = {side: survey(path, side in tabs, (checks or {}).get(side)) for side, path in texts.items()}
     counts = {side: found.lines for side, found in surveys.items()}
@@ -89,4 +89,4 @@ def read_part(
         "line by line the texts belong together, but "
         + " and ".join(f"{texts[side]} has {lines:,} lines" for side, lines in counts.items()),
     )
-    return Part(name, texts, surveys, next(iter(counts.values())))
+    return ParallelTexts(name, texts, surveys, next(iter(counts.values())))

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
+from dataclasses import MISSING
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fairseq.data import Dictionary, LanguagePairDataset
+from fairseq.dataclass.utils import gen_parser_from_dataclass
 
-from lev_plugins.data.noise_flags import with_noise
+from lev_plugins.cli import noise
+from lev_plugins.data.noise_flags import NoiseConfig, with_noise
 from lev_plugins.data.noisy import UNKNOWN, TextCodec
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_fixes.batching import EverySentence
-from lev_plugins.noise import NoiseOptions, build_corruption
+from lev_plugins.noise import FLAGS, NoiseOptions, build_corruption
 from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
 from lev_plugins.text.chars import Chars
 from tests.helpers import list_dataset
@@ -51,6 +55,29 @@ def test_sources_are_the_noise_of_the_command() -> None:
     found = noisy(noise_kind="swap", noise_seed=7)
     assert found == [(corrupt(text, index, epoch=4), text) for index, text in enumerate(TEXTS)]
     assert all(source != target for source, target in found)
+
+
+def test_training_has_every_flag_of_the_command_with_its_type_and_default() -> None:
+    command, training = ArgumentParser(), ArgumentParser()
+    noise.add_arguments(command)
+    gen_parser_from_dataclass(training, NoiseConfig())
+    ours = {action.dest: action for action in training._actions}
+    for flag in FLAGS:
+        theirs = next(action for action in command._actions if action.dest == flag.name)
+        mine = ours[f"noise_{flag.name}"]
+        assert mine.option_strings == [f"--noise-{flag.name}".replace("_", "-")]
+        assert (mine.type, mine.default) == (theirs.type, theirs.default)
+        assert mine.help is not None and " --word" not in mine.help
+    assert [flag.name for flag in FLAGS if flag.default is MISSING] == ["kind"]
+    arguments = [part for flag in FLAGS for part in (f"--noise-{flag.name}".replace("_", "-"), "1")]
+    parsed = vars(training.parse_args(arguments))
+    assert {name: parsed[f"noise_{name}"] for name in ("kind", "word_rate", "char_rate", "seed", "layout")} == {
+        "kind": "1",
+        "word_rate": 1.0,
+        "char_rate": 1.0,
+        "seed": 1,
+        "layout": "1",
+    }
 
 
 def test_epochs_of_a_training_have_other_noise() -> None:

@@ -16,7 +16,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from lev_plugins import files
 from lev_plugins.cli import prepare
-from lev_plugins.cli.main import main
+from lev_plugins.cli.main import build_parser, main
 from lev_plugins.errors import UserError
 from lev_plugins.text import cutting as pieces
 from lev_plugins.text.lines import read_lines
@@ -201,6 +201,15 @@ def test_pieces_are_learned_from_every_training_text(text: Path) -> None:
     assert "☃" in lines_of(text, "train1", "mt")[0]
 
 
+@pytest.mark.parametrize("flags", [["--learn-sentencepiece", "38"], ["--bpe", "characters"]])
+def test_the_arguments_stay_as_they_were_given(text: Path, flags: list[str]) -> None:
+    words = ["-s", "en", "-t", "de", "-d", "mt", "--train-prefix", f"{text}/train"]
+    args = build_parser("prepare").parse_args([*words, "--dest", f"{text.parent}/data", *flags])
+    before = dict(vars(args))
+    assert prepare.run(args) == 0
+    assert vars(args) == before
+
+
 def test_coverage_leaves_rare_characters_out(text: Path) -> None:
     (text / "train.en").write_text((text / "train.en").read_text("utf-8").replace("漢", "語", 1), "utf-8")
     assert run(text, "--learn-sentencepiece", 36, "--sentencepiece-coverage", 0.98) == 0
@@ -336,6 +345,7 @@ def test_a_tab_in_a_target_is_a_blank(text: Path) -> None:
         (["--learn-sentencepiece", 9, "--bpe", "bytes"], "--learn-sentencepiece does not go with --bpe bytes"),
         (["--learn-sentencepiece", 9, "--sentencepiece-model", "m"], "learns a model, --sentencepiece-model takes one"),
         (["--learn-sentencepiece", 9, "--sentencepiece-coverage", 0], "must be above 0 and at most 1, but is 0.0"),
+        (["--learn-sentencepiece", 9, "--sentencepiece-coverage", 0.5], "character_coverage() >= 0.98"),
         (["--sentencepiece-type", "bpe"], "--sentencepiece-type goes with --learn-sentencepiece"),
         (["--sentencepiece-coverage", 0.9], "--sentencepiece-coverage goes with --learn-sentencepiece"),
         (["--bpe", "bytes", "--bpe-codes", "c"], "belongs to --bpe fastbpe or subword_nmt, but --bpe is bytes"),

@@ -9,7 +9,8 @@ import pytest
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
-from lev_plugins.cli.main import main
+from lev_plugins.cli import prepare_labels
+from lev_plugins.cli.main import build_parser, main
 from lev_plugins.data.labels.folder import Info
 from lev_plugins.data.labels.text import Labels
 
@@ -173,7 +174,19 @@ def test_a_conllu_file_with_a_missing_column_or_tag(tmp_path: Path, capsys: pyte
         (["--template", "{0} {1}"], "{0} stands for the first column of text, and there are 1"),
         (["--numbered-labels"], "--numbered-labels goes with --labels"),
         (["--sentencepiece-type", "bpe"], "--sentencepiece-type goes with --learn-sentencepiece"),
+        (["--sentencepiece-coverage", 0.9], "--sentencepiece-coverage goes with --learn-sentencepiece"),
+        (["--learn-sentencepiece", 0], "--learn-sentencepiece must be at least 1, but is 0"),
+        (["--learn-sentencepiece", 9, "--sentencepiece-coverage", 2], "must be above 0 and at most 1, but is 2.0"),
+        (["--learn-sentencepiece", 9, "--sentencepiece-model", "m"], "learns a model, --sentencepiece-model takes one"),
         (["--learn-sentencepiece", 9, "--bpe", "characters"], "leave out --bpe and --sentencepiece-model"),
+        (
+            ["--pretrained-tokenizer", "t", "--bpe", "characters"],
+            "to --bpe pretrained, but --bpe is characters",
+        ),
+        (
+            ["--pretrained-tokenizer", "t", "--learn-sentencepiece", 9],
+            "pretrained, but --bpe is sentencepiece",
+        ),
         (["--labels", "none.txt"], "--labels: there is no file none.txt"),
     ],
 )
@@ -187,6 +200,17 @@ def test_learned_pieces_go_into_the_folder(tmp_path: Path) -> None:
     info = Info.load(tmp_path / "data")
     assert info.bpe["bpe"] == "sentencepiece"
     assert (tmp_path / "data" / info.bpe["sentencepiece_model"]).is_file()
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_the_arguments_stay_as_they_were_given(tmp_path: Path, learned: bool) -> None:
+    train = write(tmp_path, [f"the cat number {n} sleeps\t{n % 2}" for n in range(50)])
+    words = ["--label-kind", "classification", "--train", train, "--dest", tmp_path / "data"]
+    words += ["--learn-sentencepiece", 30, "--sentencepiece-coverage", 1.0] if learned else ["--bpe", "characters"]
+    args = build_parser("prepare-labels").parse_args([str(word) for word in words])
+    before = dict(vars(args))
+    assert prepare_labels.run(args) == 0
+    assert vars(args) == before
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,8 +6,8 @@ that ``fairseq-generate`` does to it what ``fairseq-interactive`` does:
 
     {"line": 7, "tokens": ["in", "Zürich"], "requests": [0, 0, 17]}
 
-The requests (``lev_plugins.edits.requests``) are one for <s> and one for each token. Nothing that the file says is
-believed before it fits the ids.
+The requests (``lev_plugins.edits.requests``) are one for <s> and one for each token. What the file says is used only
+where it fits the ids.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from torch import Tensor
 from lev_plugins.data.drafts import marks, packing
 from lev_plugins.data.drafts.dictionary import EditingDictionary
 from lev_plugins.edits import requests
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import UserError
 from lev_plugins.text.lines import at_line, read_lines
 
 SUFFIX = ".notes.jsonl"
@@ -108,48 +108,48 @@ def with_notes(prefix: str, dataset: FairseqDataset, dictionary: EditingDictiona
     return NotedDrafts(dataset, read_notes(path, dataset, dictionary)) if path.exists() else dataset
 
 
-def read_notes(path: Path, dataset: FairseqDataset, dictionary: EditingDictionary) -> dict[int, Tensor]:
-    """By the index of the draft."""
+def read_notes(path: Path, drafts: FairseqDataset, dictionary: EditingDictionary) -> dict[int, Tensor]:
+    """By the index of the draft. Nobody writes such a file by hand, so a line that is wrong in any way is damage."""
     found: dict[int, Tensor] = {}
     for number, text in enumerate(read_lines(path), 1):
-        with at_line(path, number):
-            line, tokens, asked = parse_note(text)
-            require(line <= len(dataset), f"it is about draft {line:,}, but there are {len(dataset):,}")
-            require(line - 1 not in found, f"draft {line:,} has a note already")
-            packed = packing.pack_words(dictionary, tokens, asked)
-            require(
-                torch.equal(dictionary.known(packing.unpack(packed)[0]), dataset[line - 1].long()),
-                f"draft {line:,} of {path.name.removesuffix(SUFFIX)}.bin has other tokens: make both files anew with "
-                "lev-plugins prepare, or delete this one to decode without marks and with <unk> for unknown words",
-            )
-            found[line - 1] = packed
+        index, note = read_note(text, drafts, dictionary) or (-1, None)
+        if note is None or index in found:
+            raise UserError(f"{path}, line {number}: damaged: run lev-plugins prepare again")
+        found[index] = note
     return found
 
 
-def parse_note(text: str) -> tuple[int, list[str], list[int]]:
-    """
-    >>> parse_note('{"line": 7, "tokens": ["in", "Zürich"], "requests": [0, 0, 17]}')
-    (7, ['in', 'Zürich'], [0, 0, 17])
-    """
+def read_note(text: str, drafts: FairseqDataset, dictionary: EditingDictionary) -> tuple[int, Tensor] | None:
+    """The index of a draft and the draft packed; None if this is not a note, or not one about that draft."""
     try:
         note = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UserError("it is no JSON") from error
-    keys = {"line", "tokens", "requests"}
-    require(isinstance(note, dict) and note.keys() == keys, "a note has a line, tokens and requests, and nothing else")
-    line, tokens, asked = note["line"], note["tokens"], note["requests"]
-    require(type(line) is int and line >= 1, "its line must be a number from 1")
-    require(
-        isinstance(tokens, list) and all(isinstance(token, str) and TOKEN.fullmatch(token) for token in tokens),
-        "its tokens must be texts without white space",
-    )
-    require(
-        isinstance(asked, list) and len(asked) == len(tokens) + 1,
-        f"it needs {len(tokens) + 1} requests, one for <s> and one for each token",
-    )
-    for place, request in enumerate(asked):
-        require(is_request(request, place, len(tokens)), f"request {place + 1} cannot be")
-    return line, tokens, asked
+    except (ValueError, RecursionError):
+        return None
+    if not is_note(note) or note["line"] > len(drafts):
+        return None
+    index, packed = note["line"] - 1, packing.pack_words(dictionary, note["tokens"], note["requests"])
+    same = torch.equal(dictionary.known(packing.unpack(packed)[0]), drafts[index].long())
+    return (index, packed) if same else None
+
+
+def is_note(value: Any) -> bool:
+    """
+    >>> is_note({"line": 7, "tokens": ["in", "Zürich"], "requests": [0, 0, 17]})
+    True
+    >>> is_note({"line": 7, "tokens": ["in Zürich"], "requests": [0, 17]})
+    False
+    """
+    match value:
+        case {"line": line, "tokens": [*tokens], "requests": [*asked], **more}:
+            return (
+                not more
+                and type(line) is int
+                and line >= 1
+                and all(isinstance(token, str) and TOKEN.fullmatch(token) for token in tokens)
+                and len(asked) == len(tokens) + 1
+                and all(is_request(request, place, len(tokens)) for place, request in enumerate(asked))
+            )
+    return False
 
 
 def is_request(value: Any, place: int, tokens: int) -> bool:

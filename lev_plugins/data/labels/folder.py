@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 import torch
 from fairseq.data import Dictionary
-from fairseq.data.encoders import build_bpe
 from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 
 from lev_plugins.data.labels.text import Labels, Layout, number_of
 from lev_plugins.errors import UserError, require
-from lev_plugins.text.cutting import RESERVED
+from lev_plugins.text.cutting import RESERVED, Cutter
 from lev_plugins.text.pretrained import DICTIONARY, SYMBOLS
 
 INFO, WORDS, LABELS = "info.json", "dict.txt", "labels.txt"
@@ -51,6 +50,12 @@ class Info:
     def layout(self) -> Layout:
         return Layout(self.kind, self.columns, self.separator, self.conllu)
 
+    def cutter(self, folder: Path) -> Cutter:
+        if not self.bpe:
+            return Cutter(None)
+        flags = {name: str(folder / value) if name in self.files else value for name, value in self.bpe.items()}
+        return Cutter(Namespace(**flags))
+
     def save(self, folder: Path) -> None:
         (folder / INFO).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
@@ -64,8 +69,8 @@ class Info:
             raise UserError(f"{path} is damaged ({error}): make the folder anew") from error
 
 
-def adopt_files(options: Namespace, folder: Path) -> tuple[dict[str, Any], list[str]]:
-    """Copies what a BPE reads into the folder; its flags, and which of them name something there."""
+def adopt_files(options: Namespace, folder: Path) -> dict[str, Any]:
+    """Copies what a BPE reads into the folder; returns ``bpe`` and ``files`` of its ``Info``."""
     flags, files = dict(vars(options)), []
     for name, value in flags.items():
         path = Path(str(value))
@@ -77,7 +82,7 @@ def adopt_files(options: Namespace, folder: Path) -> tuple[dict[str, Any], list[
             continue
         flags[name] = name
         files.append(name)
-    return flags, files
+    return {"bpe": flags, "files": files}
 
 
 def symbols_of_pretrained(options: Namespace | None) -> Path | None:
@@ -89,38 +94,6 @@ def symbols_of_pretrained(options: Namespace | None) -> Path | None:
     return Path(folder) / DICTIONARY
 
 
-class TextCutter:
-    """Texts and words in pieces, by the rules of a folder.
-
-    >>> TextCutter(None).text("a fine  film"), TextCutter(None).words(["New", "York"])
-    (['a', 'fine', 'film'], [['New'], ['York']])
-    """
-
-    def __init__(self, options: Namespace | None):
-        try:
-            self.bpe = build_bpe(options) if options else None
-        except (ImportError, OSError, RuntimeError) as error:
-            raise UserError(f"--bpe {options.bpe if options else None}: {error}") from error
-
-    @classmethod
-    def of(cls, info: Info, folder: Path) -> TextCutter:
-        if not info.bpe:
-            return cls(None)
-        flags = {name: str(folder / value) if name in info.files else value for name, value in info.bpe.items()}
-        return cls(Namespace(**flags))
-
-    def text(self, text: str) -> list[str]:
-        return self._cut(text.strip())
-
-    def words(self, words: list[str]) -> list[list[str]]:
-        """The pieces of each word; one that the tokenizer makes nothing of is an unknown piece."""
-        cut = [self._cut(f" {word}" if number else word) for number, word in enumerate(words)]
-        return [pieces or ["<unk>"] for pieces in cut]
-
-    def _cut(self, text: str) -> list[str]:
-        return (self.bpe.encode(text) if self.bpe and text.strip() else text).split()
-
-
 @dataclass
 class Example:
     where: str
@@ -128,6 +101,21 @@ class Example:
     labels: list[int] | list[float]
     spans: list[int] = field(default_factory=list)  # tagging: the number of pieces of each word
     cut: bool = False  # the text was longer
+
+
+def cut_row(texts: list[str], info: Info, cutter: Cutter) -> list[list[str]]:
+    """The pieces of each word that is tagged; otherwise of each column, or of the one text that a template makes.
+
+    >>> cut_row(["a b", "c"], Info("classification", 2), Cutter(None))
+    [['a', 'b'], ['c']]
+    >>> cut_row(["a b", "c"], Info("classification", 2, template="{1} {0}"), Cutter(None))
+    [['c', 'a', 'b']]
+    """
+    if info.kind == "tagging":
+        return cutter.words(texts)
+    if info.template is not None:
+        texts = [info.template.format(*texts)]
+    return [cutter.pieces(text) for text in texts]
 
 
 def token_ids(pieces: Iterable[str], dictionary: Dictionary) -> list[int]:
@@ -138,7 +126,7 @@ def token_ids(pieces: Iterable[str], dictionary: Dictionary) -> list[int]:
 class Encoder:
     """Rows to examples: the same when a folder is made and when new text is labelled."""
 
-    def __init__(self, info: Info, cutter: TextCutter, dictionary: Dictionary, labels: Labels | None):
+    def __init__(self, info: Info, cutter: Cutter, dictionary: Dictionary, labels: Labels | None):
         self.info, self.cutter, self.dictionary, self.labels = info, cutter, dictionary, labels
 
     def label_ids(self, labels: list[str], where: str) -> list[int] | list[float]:
@@ -149,10 +137,10 @@ class Encoder:
 
     def examples(self, texts: list[str], labels: list[str], where: str) -> list[Example]:
         """One; of a text to be tagged that is longer than allowed, several."""
-        ids = self.label_ids(labels, where)
+        ids, cut = self.label_ids(labels, where), cut_row(texts, self.info, self.cutter)
         if self.info.kind == "tagging":
-            return self._tagging(texts, ids, where)
-        tokens = self._tokens(texts)
+            return self._tagging(texts, cut, ids, where)
+        tokens = [token for pieces in cut for token in self._ended(pieces)]
         longest = self.info.longest
         if len(tokens) <= longest:
             return [Example(where, tokens, ids)]
@@ -163,16 +151,10 @@ class Encoder:
         )
         return [Example(where, [*tokens[: longest - 1], self.dictionary.eos()], ids, cut=True)]
 
-    def _tokens(self, texts: list[str]) -> list[int]:
-        if self.info.template is not None:
-            texts = [self.info.template.format(*texts)]
-        ids: list[int] = []
-        for text in texts:  # </s> ends each column
-            ids += [*token_ids(self.cutter.text(text), self.dictionary), self.dictionary.eos()]
-        return ids
+    def _ended(self, pieces: Iterable[str]) -> list[int]:
+        return [*token_ids(pieces, self.dictionary), self.dictionary.eos()]
 
-    def _tagging(self, words: list[str], labels: list[Any], where: str) -> list[Example]:
-        cut = self.cutter.words(words)
+    def _tagging(self, words: list[str], cut: list[list[str]], labels: list[Any], where: str) -> list[Example]:
         spans = [len(pieces) for pieces in cut]
         room = self.info.longest - 1
         too_long = next((word for word, span in zip(words, spans, strict=True) if span > room), None)
@@ -181,12 +163,7 @@ class Encoder:
             f"{where}: the word {str(too_long)[:40]!r} alone has more pieces than --longest {self.info.longest} allows",
         )
         return [
-            Example(
-                where,
-                [*token_ids((p for pieces in cut[a:b] for p in pieces), self.dictionary), self.dictionary.eos()],
-                labels[a:b],
-                spans[a:b],
-            )
+            Example(where, self._ended(piece for pieces in cut[a:b] for piece in pieces), labels[a:b], spans[a:b])
             for a, b in split_words(spans, room)
         ]
 
@@ -210,7 +187,9 @@ def split_words(spans: list[int], room: int) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True)
-class Facts:
+class ExampleCounts:
+    """Of a part of the folder."""
+
     examples: int
     tokens: int
     unknown: int
@@ -221,7 +200,7 @@ class Facts:
     split: int  # examples that are the rest of a text
 
 
-def write_part(examples: Iterable[Example], prefix: Path, dictionary: Dictionary, kind: str) -> Facts:
+def write_part(examples: Iterable[Example], prefix: Path, dictionary: Dictionary, kind: str) -> ExampleCounts:
     text = MMapIndexedDatasetBuilder(f"{prefix}.text.bin", dtype=np.int32)
     values: list[float] = []
     ends: list[int] = []
@@ -242,4 +221,4 @@ def write_part(examples: Iterable[Example], prefix: Path, dictionary: Dictionary
     kept = np.array(values, dtype=np.float64 if kind == "regression" else np.int32)
     arrays = {"values": kept, "ends": np.array(ends, dtype=np.int64), "spans": np.array(spans, dtype=np.int32)}
     np.savez(f"{prefix}.labels.npz", **arrays)  # type: ignore[arg-type]
-    return Facts(count, tokens, unknown, longest, longest_where, len(values), cut, split)
+    return ExampleCounts(count, tokens, unknown, longest, longest_where, len(values), cut, split)
