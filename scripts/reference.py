@@ -98,8 +98,10 @@ def config_text(config: type, configs: Registry) -> str:
     base = inherited(config)
     theirs = next((name for name, other in configs.items() if other is base), None)
     rows = [field_row(field) for field in own_fields(config)]
+    if not rows:
+        return f"The flags of fairseq's `{theirs}`." if theirs else "No flags of its own."
     note = f"Beside the flags of fairseq's `{theirs}`.\n\n" if theirs else ""
-    return note + (table(["flag", "default", "meaning"], rows) if rows else "No flags of its own.")
+    return note + table(["flag", "default", "meaning"], rows)
 
 
 def legacy_text(model: type) -> str:

@@ -154,7 +154,9 @@ def exists(name: str, modules: list[str]) -> bool:
 def test_nothing_is_told_twice(page: str) -> None:
     text = read(page)
     level = "##" if page == "CHANGELOG.md" else "#+"  # every version has its "### Added"
-    headings = re.findall(rf"^{level} .*", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    headings = re.findall(
+        rf"^{level} .*", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE
+    )
     assert [heading for heading in headings if headings.count(heading) > 1] == []
     assert not re.search(r"^(<{7}|>{7}|={7})", text, re.MULTILINE)
 
