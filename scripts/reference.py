@@ -24,8 +24,8 @@ from fairseq.models import (
 from fairseq.registry import REGISTRIES
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 
-import lev_plugins  # noqa: F401  registers
-from lev_plugins.cli.main import build_parser
+import lev_plugins
+from lev_plugins.cli.main import COMMANDS, build_parser
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference.md"
 INTRODUCTION = """\
@@ -196,8 +196,9 @@ def command_text(parser: argparse.ArgumentParser) -> str:
 
 
 def command_sections() -> Iterator[str]:
-    for words, parser in commands(build_parser(), "lev-plugins"):
-        yield f"## `{words}`\n\n{command_text(parser)}"
+    for command in COMMANDS:
+        for words, parser in commands(build_parser(command), f"lev-plugins {command}"):
+            yield f"## `{words}`\n\n{command_text(parser)}"
 
 
 def page() -> str:
@@ -208,6 +209,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="change nothing; fail if the page is out of date")
     check = parser.parse_args().check
+    lev_plugins.register()
     new = page()
     if not check:
         PAGE.write_text(new, encoding="utf-8")
