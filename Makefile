@@ -11,7 +11,7 @@ RUN := PATH="$(BIN):$$PATH"
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format demo bench check-pythons clean
+.PHONY: help setup test lint format docs demo bench check-pythons clean
 
 # an environment whose Python is gone (moved, upgraded, half-made) does not count as complete
 ifneq ($(shell "$(BIN)/python" -m pip --version >/dev/null 2>&1 && echo works),works)
@@ -40,6 +40,9 @@ lint: setup  ## ruff, mypy and the floors of the house (import-linter)
 format: setup  ## let ruff repair what it can
 	$(RUN) ruff check --fix .
 	$(RUN) ruff format .
+
+docs: setup  ## write docs/reference.md from the code
+	$(RUN) python scripts/reference.py
 
 demo: setup  ## repair typos with a model trained here: under 15 minutes on two cores
 	$(RUN) bash examples/demo/run.sh

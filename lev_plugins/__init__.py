@@ -6,7 +6,7 @@ the import costs nothing, and ``lev_plugins.register()`` does it.
 
 import sys
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def register() -> None:

@@ -1,12 +1,13 @@
-"""Every command that a page prints is run, in the order in which it is printed; every flag is documented."""
+"""Every command that a page prints is run, in the order in which it is printed; every name and link leads somewhere."""
 
 from __future__ import annotations
 
-import argparse
+import operator
 import re
 import shlex
 import shutil
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,71 +19,164 @@ from fairseq.optim import OPTIMIZER_REGISTRY
 from fairseq.scoring import SCORER_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
 
-import lev_plugins  # noqa: F401  registers
-from lev_plugins.cli import confusions, noise
-from lev_plugins.cli.main import Command
+from lev_plugins.cli.main import COMMANDS
 from lev_plugins.noise import KINDS
 from lev_plugins.noise.layouts import known_layouts
 from tests import pretrained
 from tests.integration.commands import ROOT, run, succeed
 
 
+def read(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
 def commands(page: str) -> list[str]:
-    """The bash blocks of a page, without those that show a pattern (``...``)."""
-    blocks = re.findall(r"^```bash\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    return [block for block in blocks if " ..." not in block]
+    """The bash and Python blocks of a page as commands of bash, without those that show a pattern (``...``)."""
+    blocks = re.findall(r"^```(bash|python)\n(.*?)^```", read(page), re.MULTILINE | re.DOTALL)
+    return [
+        text if language == "bash" else f"python - <<'END'\n{text}END\n"
+        for language, text in blocks
+        if " ..." not in text
+    ]
 
 
-@pytest.fixture()
-def checkout(tmp_path: Path) -> Path:
-    """What the pages call the root of a checkout."""
-    for name in ("lev_plugins", "examples"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    if find_spec("transformers") is not None:
-        pretrained.byt5(tmp_path / "byt5-small")  # a tiny one, where the page has one from huggingface.co
-    return tmp_path
+FIRST = "docs/quick-start.md"  # the other pages go on from what it made
+PAGES = ["user_dir.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md"))]
+PAGES = [page for page in PAGES if commands(page)]
+MADE = {
+    "user_dir.md": ["transformer/checkpoint_last.pt", "hydra/checkpoint_last.pt"],
+    "docs/quick-start.md": ["editor/checkpoint_best.pt", "generate.log"],
+    "docs/editing.md": ["triples-editor/checkpoint_last.pt", "post-editor/checkpoint_last.pt", "trace.html"],
+    "docs/correction.md": ["pbd/checkpoint_best.pt", "gated/checkpoint_best.pt"],
+    "docs/labelling.md": ["tagger/checkpoint_best.pt", "setter/checkpoint_best.pt", "thresholds.json"],
+    "docs/noise.md": ["confusions.tsv", "train.mistaken", "alone/checkpoint_last.pt"],
+    "docs/scoring.md": [],
+    "docs/pretrained.md": ["warm/checkpoint_last.pt", "imported.pt"],
+    "docs/scaling.md": ["two/checkpoint_last.pt", "average.pt", "shards", "distilled/distill.json"],
+}
 
 
-def test_user_dir_commands_run_as_printed(checkout: Path) -> None:
-    blocks = commands("user_dir.md")
-    assert len(blocks) >= 7
-    for block in blocks:
+def follow(page: str, checkout: Path) -> None:
+    """Type what the page prints."""
+    for block in commands(page):
         if "import-pretrained" in block and find_spec("transformers") is None:
             continue
         if "plot gates" in block and find_spec("matplotlib") is None:
             continue
         result = run("bash", "-euo", "pipefail", "-c", block, cwd=checkout, timeout=400)
-        assert result.code == 0, f"{block}\n{result.both[-3000:]}"
-    checkpoints = (
-        "levt/checkpoint_best",
-        "editor/checkpoint_best",
-        "pbd/checkpoint_best",
-        "levt/average",
-        "imported",
-        "two/checkpoint_last",
-    )
-    for made in (*checkpoints, "hydra/checkpoint_last"):
-        assert (checkout / "toy" / f"{made}.pt").is_file(), made
-    assert (checkout / "toy/distilled/distill.json").is_file()
-    if find_spec("matplotlib") is not None:
-        assert len((checkout / "toy/gates.jsonl").read_text(encoding="utf-8").splitlines()) == 100
-    assert "100 of 100 sentences" in (checkout / "toy/trace.html").read_text(encoding="utf-8")
+        assert result.code == 0, f"{page}\n{block}\n{result.both[-3000:]}"
 
 
-@pytest.mark.parametrize("page", ["user_dir.md", "README.md", "CHANGELOG.md", "bench/README.md"])
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the pages call the root of a checkout, after the first page."""
+    checkout = tmp_path_factory.mktemp("checkout")
+    for name in ("lev_plugins", "examples"):
+        shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
+    if find_spec("transformers") is not None:
+        pretrained.byt5(checkout / "byt5-small")  # a tiny one, where the page has one from huggingface.co
+    if FIRST in PAGES:
+        follow(FIRST, checkout)
+    return checkout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_commands_run_as_printed(page: str, started: Path, tmp_path: Path) -> None:
+    checkout = started
+    if page != FIRST:
+        checkout = shutil.copytree(started, tmp_path / "checkout")
+        follow(page, checkout)
+    toy = checkout / "toy"
+    assert [name for name in MADE.get(page, []) if not (toy / name).is_file()] == []
+    if page == "docs/editing.md":
+        assert "100 of 100 sentences" in (toy / "trace.html").read_text(encoding="utf-8")
+    if page == "docs/correction.md" and find_spec("matplotlib") is not None:
+        assert len((toy / "gates.jsonl").read_text(encoding="utf-8").splitlines()) == 100
+
+
+def test_every_page_with_commands_is_followed() -> None:
+    assert set(MADE) == set(PAGES)
+    assert set(commands("README.md")) < set(commands(FIRST))  # so those of the README are run, too
+
+
+ALL = ["README.md", "user_dir.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+
+
+def anchors(page: Path) -> set[str]:
+    """Where a link may lead: the headings, as GitHub names them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", ALL)
+def test_links_lead_somewhere(page: str) -> None:
+    links = [link for link in re.findall(r"\]\(([^)\s]+)\)", read(page)) if not link.startswith("http")]
+    assert links
+    for link in links:
+        path, _, anchor = link.partition("#")
+        target = (ROOT / page).parent / path if path else ROOT / page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("page", ALL)
+def test_paths_of_the_package_exist(page: str) -> None:
+    assert [path for path in re.findall(r"\blev_plugins/[\w/.-]*\w", read(page)) if not (ROOT / path).exists()] == []
+
+
+def test_the_papers_page_names_what_exists() -> None:
+    files = (ROOT / "lev_plugins").rglob("*.py")
+    modules = [".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for file in files]
+    names = re.findall(r"`([a-z]\w*(?:\.\w+)+)`", read("docs/papers.md"))
+    assert len(names) > 50 and [name for name in set(names) if not exists(name, modules)] == []
+
+
+def exists(name: str, modules: list[str]) -> bool:
+    """Whether ``name`` is a module, or ``module.attribute...``, for exactly one module of that ending."""
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        ending = "." + ".".join(parts[:cut])
+        matches = [module for module in modules if module.endswith(ending)]
+        if len(matches) == 1:
+            module = import_module(matches[0])
+            try:
+                operator.attrgetter(".".join(parts[cut:] or ["__name__"]))(module)
+            except AttributeError:
+                return False
+            return True
+    return False
+
+
+@pytest.mark.parametrize("page", [*ALL, "CHANGELOG.md", "bench/README.md"])
 def test_nothing_is_told_twice(page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    headings = re.findall(r"^#+ .*", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    text = read(page)
+    level = "##" if page == "CHANGELOG.md" else "#+"  # every version has its "### Added"
+    headings = re.findall(
+        rf"^{level} .*", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE
+    )
     assert [heading for heading in headings if headings.count(heading) > 1] == []
     assert not re.search(r"^(<{7}|>{7}|={7})", text, re.MULTILINE)
 
 
-def test_flag_tables_are_up_to_date() -> None:
-    succeed(sys.executable, ROOT / "scripts" / "document_flags.py", "--check")
+def test_the_reference_is_up_to_date() -> None:
+    succeed(sys.executable, ROOT / "scripts" / "reference.py", "--check")
+
+
+def test_the_reference_has_every_flag() -> None:
+    """Of one component of each kind, and of two commands, by hand: the page is generated, and so might be its gaps."""
+    page = read("docs/reference.md")
+    flags = ["--rollin-alpha", "--min-edit-confidence", "--pack", "--deletion-layers", "--no-future", "--gate-mix"]
+    flags += ["--tie-encoder-decoder", "--decoder-init", "--loss-average", "--class-weights", "--rouge-kind"]
+    assert [flag for flag in flags if f"| `{flag}` |" not in page] == []
+    for command in ("noise", "score m2", "plot gates", "tune-thresholds"):
+        assert f"## `lev-plugins {command}`" in page
+    assert "| `--keep-bias B,...` | `0` |" in page and "| `--html OUT.html` | none |" in page
 
 
 def test_every_registered_name_is_on_the_page() -> None:
-    page = (ROOT / "user_dir.md").read_text(encoding="utf-8")
+    page = read("user_dir.md")
     registries = (
         *(TASK_REGISTRY, ARCH_MODEL_REGISTRY, CRITERION_REGISTRY, OPTIMIZER_REGISTRY, BPE_REGISTRY, SCORER_REGISTRY),
     )
@@ -117,15 +211,11 @@ def test_the_readme_installs_what_check_pythons_installs() -> None:
     assert third == ["."]
 
 
-@pytest.mark.parametrize("command", [noise, confusions])
-def test_every_flag_of_a_command_is_on_the_page(command: Command) -> None:
-    parser = argparse.ArgumentParser(add_help=False)
-    command.add_arguments(parser)
-    page = (ROOT / "user_dir.md").read_text(encoding="utf-8")
-    flags = [flag for action in parser._actions for flag in action.option_strings]
-    assert flags and [flag for flag in flags if f"| `{flag}` |" not in page] == []
+def test_every_command_is_on_the_page() -> None:
+    page = read("user_dir.md")
+    assert "noise" in COMMANDS and [name for name in COMMANDS if not re.search(rf"`(lev-plugins )?{name}`", page)] == []
 
 
 def test_every_kind_of_noise_and_every_layout_is_on_the_page() -> None:
-    page = (ROOT / "user_dir.md").read_text(encoding="utf-8")
+    page = read("docs/noise.md")
     assert [name for name in (*KINDS, *known_layouts()) if f"`{name}`" not in page] == []
