@@ -1,4 +1,4 @@
-"""What the encoder-decoders of ``--task text_editing`` have in common: their sizes, and what is refused of them."""
+"""Sizes of the encoder-decoders that are trained from scratch: their flags, what is refused, the shape of a block."""
 
 from dataclasses import dataclass, field
 
@@ -7,24 +7,15 @@ from fairseq.utils import get_available_activation_fns
 from omegaconf import II
 
 from lev_plugins.errors import require
+from lev_plugins.layers import LayerShape
 
 SIDES = ("encoder", "decoder")
 
 
 @dataclass
-class EncoderDecoderConfig(FairseqDataclass):
-    encoder_embed_dim: int = field(default=512, metadata={"help": "encoder width"})
-    encoder_ffn_embed_dim: int = field(default=2048, metadata={"help": "encoder feed-forward width"})
-    encoder_layers: int = field(default=6, metadata={"help": "encoder blocks"})
-    encoder_attention_heads: int = field(default=8, metadata={"help": "encoder attention heads"})
-    encoder_normalize_before: bool = field(default=False, metadata={"help": "pre-norm in the encoder"})
-    encoder_learned_pos: bool = field(default=False, metadata={"help": "learned positions in the encoder"})
-    decoder_embed_dim: int = field(default=512, metadata={"help": "decoder width"})
-    decoder_ffn_embed_dim: int = field(default=2048, metadata={"help": "decoder feed-forward width"})
-    decoder_layers: int = field(default=6, metadata={"help": "decoder blocks"})
-    decoder_attention_heads: int = field(default=8, metadata={"help": "decoder attention heads"})
-    decoder_normalize_before: bool = field(default=False, metadata={"help": "pre-norm in the decoder"})
-    decoder_learned_pos: bool = field(default=False, metadata={"help": "learned positions in the decoder"})
+class TransformerSizes(FairseqDataclass):
+    """What both sides share, whatever else a model has flags for."""
+
     activation_fn: ChoiceEnum(get_available_activation_fns()) = field(  # type: ignore[valid-type]
         default="relu", metadata={"help": "activation in the feed-forward layers"}
     )
@@ -40,6 +31,37 @@ class EncoderDecoderConfig(FairseqDataclass):
     no_scale_embedding: bool = field(default=False, metadata={"help": "do not scale embeddings by sqrt(width)"})
     max_source_positions: int = II("task.max_source_positions")
     max_target_positions: int = II("task.max_target_positions")
+
+
+@dataclass
+class EncoderDecoderConfig(TransformerSizes):
+    encoder_embed_dim: int = field(default=512, metadata={"help": "encoder width"})
+    encoder_ffn_embed_dim: int = field(default=2048, metadata={"help": "encoder feed-forward width"})
+    encoder_layers: int = field(default=6, metadata={"help": "encoder blocks"})
+    encoder_attention_heads: int = field(default=8, metadata={"help": "encoder attention heads"})
+    encoder_normalize_before: bool = field(default=False, metadata={"help": "pre-norm in the encoder"})
+    encoder_learned_pos: bool = field(default=False, metadata={"help": "learned positions in the encoder"})
+    decoder_embed_dim: int = field(default=512, metadata={"help": "decoder width"})
+    decoder_ffn_embed_dim: int = field(default=2048, metadata={"help": "decoder feed-forward width"})
+    decoder_layers: int = field(default=6, metadata={"help": "decoder blocks"})
+    decoder_attention_heads: int = field(default=8, metadata={"help": "decoder attention heads"})
+    decoder_normalize_before: bool = field(default=False, metadata={"help": "pre-norm in the decoder"})
+    decoder_learned_pos: bool = field(default=False, metadata={"help": "learned positions in the decoder"})
+
+
+def layer_shape(cfg: TransformerSizes, side: str = "") -> LayerShape:
+    """Of the blocks of one ``side`` of an ``EncoderDecoderConfig``; without one, of both sides of a ``PBDConfig``."""
+    prefix = f"{side}_" if side else ""
+    return LayerShape(
+        dim=getattr(cfg, f"{prefix}embed_dim"),
+        ffn_dim=getattr(cfg, f"{prefix}ffn_embed_dim"),
+        heads=getattr(cfg, f"{prefix}attention_heads"),
+        pre_norm=getattr(cfg, f"{prefix}normalize_before"),
+        activation=str(cfg.activation_fn),
+        dropout=cfg.dropout,
+        attention_dropout=cfg.attention_dropout,
+        activation_dropout=cfg.activation_dropout,
+    )
 
 
 def check_sizes(cfg: EncoderDecoderConfig) -> None:

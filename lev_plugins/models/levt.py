@@ -33,7 +33,7 @@ from lev_plugins.layers import (
     linear,
     token_embedding,
 )
-from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes
+from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, layer_shape
 from lev_plugins.models.presets import register_presets
 from lev_plugins.models.requirements import require_one_dictionary, require_same_vocabulary, require_task
 
@@ -322,19 +322,6 @@ def check_config(cfg: LevTConfig) -> None:
             f"--{head}-layers must be between 0 (the last block) and --decoder-layers ({cfg.decoder_layers}), "
             f"but is {depth}",
         )
-
-
-def layer_shape(cfg: LevTConfig, side: str) -> LayerShape:
-    return LayerShape(
-        dim=getattr(cfg, f"{side}_embed_dim"),
-        ffn_dim=getattr(cfg, f"{side}_ffn_embed_dim"),
-        heads=getattr(cfg, f"{side}_attention_heads"),
-        pre_norm=getattr(cfg, f"{side}_normalize_before"),
-        activation=str(cfg.activation_fn),
-        dropout=cfg.dropout,
-        attention_dropout=cfg.attention_dropout,
-        activation_dropout=cfg.activation_dropout,
-    )
 
 
 # What a preset changes of `levt` (the paper's base: 512 wide, 6 + 6 blocks)

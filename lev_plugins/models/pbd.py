@@ -27,10 +27,8 @@ from typing import Any, cast
 
 import torch
 from fairseq.data import Dictionary
-from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.dataclass import ChoiceEnum
 from fairseq.models import FairseqEncoder, FairseqEncoderDecoderModel, FairseqIncrementalDecoder, register_model
-from fairseq.utils import get_available_activation_fns
-from omegaconf import II
 from torch import Tensor, nn
 
 from lev_plugins.errors import require
@@ -49,6 +47,7 @@ from lev_plugins.layers import (
     token_embedding,
 )
 from lev_plugins.layers.future import Masks, Memory, Progress, Source, future_mask, generated_mask, join_masks
+from lev_plugins.models.encoder_decoder import TransformerSizes, layer_shape
 from lev_plugins.models.presets import register_presets
 from lev_plugins.models.requirements import require_one_dictionary, require_same_vocabulary
 
@@ -57,7 +56,7 @@ STATES = ["input", "output"]
 
 
 @dataclass
-class PBDConfig(FairseqDataclass):
+class PBDConfig(TransformerSizes):
     embed_dim: int = field(default=512, metadata={"help": "width of encoder and decoder"})
     ffn_embed_dim: int = field(default=2048, metadata={"help": "feed-forward width of encoder and decoder"})
     layers: int = field(default=6, metadata={"help": "blocks of the encoder, and as many of the decoder"})
@@ -78,22 +77,7 @@ class PBDConfig(FairseqDataclass):
         default=0.0,
         metadata={"help": "rate at which a source token is hidden from the copied future (all blocks) in training"},
     )
-    activation_fn: ChoiceEnum(get_available_activation_fns()) = field(  # type: ignore[valid-type]
-        default="relu", metadata={"help": "activation in the feed-forward layers"}
-    )
-    dropout: float = field(default=0.1, metadata={"help": "dropout"})
-    attention_dropout: float = field(default=0.0, metadata={"help": "dropout of attention weights"})
-    activation_dropout: float = field(default=0.0, metadata={"help": "dropout after the activation"})
-    share_all_embeddings: bool = field(
-        default=False, metadata={"help": "one table for source, target and output (needs a joined dictionary)"}
-    )
-    share_decoder_input_output_embed: bool = field(
-        default=False, metadata={"help": "one table for target input and output"}
-    )
-    no_scale_embedding: bool = field(default=False, metadata={"help": "do not scale embeddings by sqrt(width)"})
     apply_bert_init: bool = field(default=False, metadata={"help": "normal(0, 0.02) initialisation, as BERT's"})
-    max_source_positions: int = II("task.max_source_positions")
-    max_target_positions: int = II("task.max_target_positions")
 
 
 class PBDEncoder(FairseqEncoder):
@@ -306,19 +290,6 @@ def share(encoder: PBDEncoder, decoder: PBDDecoder) -> None:
 
 def text_embedding(cfg: PBDConfig, table: nn.Embedding, positions: int) -> TextEmbedding:
     return TextEmbedding(table, positions, cfg.learned_pos, not cfg.no_scale_embedding, cfg.dropout)
-
-
-def layer_shape(cfg: PBDConfig) -> LayerShape:
-    return LayerShape(
-        dim=cfg.embed_dim,
-        ffn_dim=cfg.ffn_embed_dim,
-        heads=cfg.attention_heads,
-        pre_norm=cfg.normalize_before,
-        activation=str(cfg.activation_fn),
-        dropout=cfg.dropout,
-        attention_dropout=cfg.attention_dropout,
-        activation_dropout=cfg.activation_dropout,
-    )
 
 
 def check_config(cfg: PBDConfig, task: Any) -> None:
