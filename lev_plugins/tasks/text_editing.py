@@ -4,7 +4,6 @@ import logging
 from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
-import torch
 from fairseq import utils
 from fairseq.data import FairseqDataset, LanguagePairDataset
 from fairseq.dataclass import ChoiceEnum
@@ -14,10 +13,11 @@ from fairseq.tasks.translation import load_langpair_dataset
 from omegaconf import II
 from torch import Tensor
 
-from lev_plugins.data.drafts import marks, packing
+from lev_plugins.data.drafts import marks
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
-from lev_plugins.data.drafts.dictionary import EditingDictionary
+from lev_plugins.data.drafts.dictionary import Draft, EditingDictionary
 from lev_plugins.data.drafts.loading import load_drafts
+from lev_plugins.data.drafts.prompt import TypedLines, split_line
 from lev_plugins.errors import require
 from lev_plugins.generators import ORACLES, RefinementGenerator, RefinementOptions
 from lev_plugins.models.post_edit import PostEditTransformer
@@ -260,47 +260,41 @@ class TextEditingTask(ScoredTask):
             texts = [untokeniser.decode(text) for text in texts]
         return texts
 
-    def inference_step(self, generator: Any, models: Any, sample: dict[str, Any], **kwargs: Any) -> Any:
-        net_input = sample["net_input"]
-        source, draft = packing.split(
-            net_input["src_tokens"],
-            self.src_dict.bos(),
-            self.src_dict.eos(),
-            self.src_dict.pad(),
-            self.cfg.left_pad_source,
-        )
-        if draft is not None:
-            net_input = {"src_tokens": source}
-        draft = sample.get("packed_draft", draft)
-        if draft is not None:
-            tokens, requests = packing.unpack(draft)
-            sample = {**sample, "net_input": {**net_input, "draft": tokens, "requests": requests}}
-        if self.untokenisers and sample.get("target") is not None and "draft" in sample["net_input"]:
-            do_nothing.remember(self._draft_texts(sample["net_input"]["draft"]))
-        with torch.no_grad():
-            return generator.generate(models, sample, **kwargs)
+    def inference_step(
+        self,
+        generator: Any,
+        models: list[Any],
+        sample: dict[str, Any],
+        prefix_tokens: Tensor | None = None,
+        constraints: Tensor | None = None,
+    ) -> Any:
+        """``constraints`` are the draft of a typed line (``data.drafts.prompt``)."""
+        net_input = {**sample["net_input"], **sample.get("notes", {})}
+        if constraints is not None:
+            net_input["draft"], net_input["requests"] = constraints
+        if self.untokenisers and sample.get("target") is not None and "draft" in net_input:
+            do_nothing.remember(self._draft_texts(net_input["draft"]))
+        return super().inference_step(generator, models, {**sample, "net_input": net_input}, prefix_tokens)
 
     def get_interactive_tokens_and_lengths(self, lines: list[str], encode_fn: Any) -> tuple[list, list]:
         """A line is ``source`` or ``source<TAB>draft``; the draft may have marks (``data.drafts.marks``)."""
-        rows, lengths = [], []
+        rows: list[Tensor | tuple[Tensor, Draft]] = []
+        lengths = []
         for line in lines:
-            source, draft = packing.split_line(line)
+            source, draft = split_line(line)
             row = self.src_dict.encode_line(encode_fn(source.strip()), add_if_not_exist=False).long()
-            lengths.append(row.numel() + 1)  # <s>
-            if draft is not None:
-                row = torch.cat([row, packing.pack_words(self.tgt_dict, *marks.tokenize(draft, encode_fn))])
-            rows.append(row)
+            rows.append(row if draft is None else (row, self.tgt_dict.draft(*marks.tokenize(draft, encode_fn))))
+            lengths.append(len(row) + 1)  # <s>
         return rows, lengths
 
-    def build_dataset_for_inference(self, src_tokens: Any, src_lengths: Any, constraints: Any = None) -> Any:
+    def build_dataset_for_inference(
+        self, src_tokens: list[Tensor | tuple[Tensor, Draft]], src_lengths: list[int], constraints: Any = None
+    ) -> TypedLines:
+        """Sources without <s>, each alone or with its draft."""
         require(constraints is None, "--constraints is for left-to-right search; a levt takes a draft instead")
-        return LanguagePairDataset(
-            src_tokens,
-            src_lengths,
-            self.source_dictionary,
-            left_pad_source=self.cfg.left_pad_source,
-            append_bos=True,
-        )
+        nothing = self.tgt_dict.draft([], [0])
+        rows = [(row, nothing) if isinstance(row, Tensor) else row for row in src_tokens]
+        return TypedLines(rows, self.src_dict, self.tgt_dict, self.cfg.left_pad_source)
 
 
 def check_post_editing(cfg: TextEditingConfig, training: bool) -> None:

@@ -13,8 +13,7 @@ from fairseq.data import Dictionary, FairseqDataset
 
 from lev_plugins.cli.main import main
 from lev_plugins.data.drafts import marks, notes
-from lev_plugins.data.drafts import packing as drafts
-from lev_plugins.data.drafts.dictionary import EditingDictionary
+from lev_plugins.data.drafts.dictionary import Draft, EditingDictionary
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.tasks.text_editing import TextEditingTask
@@ -107,7 +106,7 @@ def test_a_file_is_read_as_at_the_prompt(text: Path, cutting: str) -> None:
         ids = recorder.sample.get("id", torch.arange(len(DRAFTS)))
         found.append({name: net_input[name][ids.argsort()].tolist() for name in ("src_tokens", "draft", "requests")})
     assert found[0] == found[1]
-    noted = [i for i in range(len(DRAFTS)) if "packed_draft" in dataset[i]]
+    noted = [i for i in range(len(DRAFTS)) if "note" in dataset[i]]
     assert set(noted) == NOTED[cutting]
     printed = [task.tgt_dict.string(torch.tensor(row)) for row in found[0]["draft"]]
     plain = [" ".join(cutter(text, cutting).encode(marks.parse(draft)[0].strip()).split()) for draft in DRAFTS]
@@ -123,7 +122,7 @@ def test_what_learns_from_drafts_sees_ids_alone(text: Path) -> None:
     assert "requests" not in batch["net_input"]
     loss, _, _ = toy_criterion(task)(lively_model(task), batch)
     assert bool(torch.isfinite(loss))
-    assert "packed_draft" not in dataset.collater([dataset[0], dataset[4]])
+    assert "notes" not in dataset.collater([dataset[0], dataset[4]])
 
 
 @pytest.mark.parametrize("size", [1, 3, 10])
@@ -177,7 +176,7 @@ def test_a_post_editor_reads_unknown_words_and_keeps_to_no_marks(text: Path) -> 
     model, dataset = toy_post_editor(task), loaded(task)
     generator = task.build_generator([model], Namespace(beam=2, max_len_b=6))
     noted, plain = dataset.collater([dataset[3], dataset[0]]), dataset.collater([dataset[3], dataset[0]])
-    assert "packed_draft" in noted and plain.pop("packed_draft") is not None
+    assert "notes" in noted and plain.pop("notes") is not None
     with_notes, without = (task.inference_step(generator, [model], batch) for batch in (noted, plain))
     for one, other in zip(with_notes, without, strict=True):
         assert one[0]["tokens"].tolist() == other[0]["tokens"].tolist()
@@ -277,6 +276,7 @@ def test_a_sound_file_is_read(noted: tuple[FairseqDataset, EditingDictionary], t
     path = tmp_path / "test.mt-de.mt.notes.jsonl"
     path.write_text(f"{json.dumps(NOTE)}\n", "utf-8")
     dataset = notes.with_notes(str(tmp_path / "test.mt-de.mt"), *noted)
-    tokens, asked = drafts.unpack(dataset[3])
-    assert noted[1].string(tokens) == "Zürich" and asked.tolist() == [INSERT, KEEP + SPAN, 0]
+    assert isinstance(dataset[3], Draft)
+    assert noted[1].string(dataset[3].ids) == "Zürich"
+    assert dataset[3].requests.tolist() == [INSERT, KEEP + SPAN, 0]
     assert dataset[2].tolist() == [0, 4, EOS]

@@ -11,7 +11,7 @@ import torch
 from fairseq.data import FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
-from lev_plugins.data.drafts.packing import PACKED, is_packed, pack, unpack
+from lev_plugins.data.drafts.dictionary import Draft
 from lev_plugins.edits import align, insertion_labels, known, random_deletions
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
@@ -89,9 +89,9 @@ class TextEditingDataset(EverySentence):
         example: dict[str, Any] = {"id": index, "source": pair.src[index], "target": target}
         if self.drafts is not None:
             draft = self.drafts[index]
-            if bool(is_packed(draft).any()):
-                example["packed_draft"] = draft
-                draft = known(unpack(draft)[0], pair.tgt_dict.unk())
+            if isinstance(draft, Draft):
+                example["note"] = draft
+                draft = known(draft.ids, pair.tgt_dict.unk())
             example["draft"] = draft
         if self.rollin is not None and target is not None:
             generator = self.rollin.generator(self.epoch, index)
@@ -122,8 +122,8 @@ class TextEditingDataset(EverySentence):
         }
         if "draft" in examples[0]:
             batch["net_input"]["draft"] = self._pad([e["draft"] for e in examples])
-            if any("packed_draft" in e for e in examples):
-                batch["packed_draft"] = self._pad_packed(examples)
+            if any("note" in e for e in examples):
+                batch["notes"] = self._notes(examples)
         if examples[0]["target"] is not None:
             batch["ntokens"] = sum(e["target"].numel() for e in examples)
             batch["target"] = self._pad([e["target"][1:] for e in examples])  # for scoring: without <s>
@@ -159,12 +159,11 @@ class TextEditingDataset(EverySentence):
         shifted[:, 0] = self.dataset.tgt_dict.eos()
         return shifted
 
-    def _pad_packed(self, examples: list[dict[str, Any]]) -> Tensor:
-        """What decoding reads in place of the drafts, where there are notes on some of them."""
-        rows = [e.get("packed_draft", pack(e["draft"], torch.zeros_like(e["draft"]))) for e in examples]
-        return data_utils.collate_tokens(
-            rows, PACKED + self.dataset.tgt_dict.pad(), pad_to_multiple=self.pad_to_multiple
-        )
+    def _notes(self, examples: list[dict[str, Any]]) -> dict[str, Tensor]:
+        """What decoding reads beside the source, where there are notes on some drafts: both (B, N)."""
+        drafts = [e.get("note") or Draft(e["draft"], torch.zeros_like(e["draft"])) for e in examples]
+        requests = data_utils.collate_tokens([d.requests for d in drafts], 0, pad_to_multiple=self.pad_to_multiple)
+        return {"draft": self._pad([d.ids for d in drafts]), "requests": requests}
 
     def _pad(self, rows: list[Tensor], left_pad: bool = False) -> Tensor:
         pad = self.dataset.src_dict.pad()

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from lev_plugins.data.drafts.packing import is_packed
 from lev_plugins.edits import BORROWED, known
 
 PLACEHOLDER = "<plh>"
+
+
+class Draft(NamedTuple):
+    """More than its ids in a dataset: how unknown words are spelt, and what a person asks for."""
+
+    ids: Tensor  # (N,), borrowed ones for unknown words
+    requests: Tensor  # (N,), see lev_plugins.edits.requests
 
 
 class EditingDictionary(Dictionary):
@@ -64,11 +70,10 @@ class EditingDictionary(Dictionary):
             self.lent.append(word)
         return self.borrowed[word]
 
-    def string(self, tensor: Any, *args: Any, **kwargs: Any) -> str:
-        """A source row of ``fairseq-interactive`` without the draft that travels behind it."""
-        if torch.is_tensor(tensor) and tensor.dim() == 1:
-            tensor = tensor[~is_packed(tensor)]
-        return super().string(tensor, *args, **kwargs)
+    def draft(self, words: list[str], requests: list[int]) -> Draft:
+        """With both boundaries; the first of the requests is for ``<s>``, and nothing is asked of ``</s>``."""
+        ids = [self.bos(), *self.ids(words), self.eos()]
+        return Draft(torch.tensor(ids), torch.tensor([*requests, 0]))
 
     def known(self, tokens: Tensor) -> Tensor:
         """What a model may look up: <unk> in place of borrowed ids."""

@@ -23,8 +23,8 @@ import torch
 from fairseq.data import BaseWrapperDataset, Dictionary, FairseqDataset
 from torch import Tensor
 
-from lev_plugins.data.drafts import marks, packing
-from lev_plugins.data.drafts.dictionary import EditingDictionary
+from lev_plugins.data.drafts import marks
+from lev_plugins.data.drafts.dictionary import Draft, EditingDictionary
 from lev_plugins.edits import requests
 from lev_plugins.errors import UserError
 from lev_plugins.text.lines import at_line, read_lines
@@ -92,13 +92,13 @@ def write_notes(tokens: Path, asked: dict[int, list[int]], dictionary: Dictionar
 
 
 class NotedDrafts(BaseWrapperDataset):
-    """Drafts of ids, but for those with a note, which are packed (``lev_plugins.data.drafts.packing``)."""
+    """Drafts of ids, but for those with a note, which are a ``Draft``."""
 
-    def __init__(self, dataset: FairseqDataset, notes: dict[int, Tensor]):
+    def __init__(self, dataset: FairseqDataset, notes: dict[int, Draft]):
         super().__init__(dataset)
         self.notes = notes
 
-    def __getitem__(self, index: int) -> Tensor:
+    def __getitem__(self, index: int) -> Tensor | Draft:
         return self.notes[index] if index in self.notes else self.dataset[index]
 
 
@@ -108,9 +108,9 @@ def with_notes(prefix: str, dataset: FairseqDataset, dictionary: EditingDictiona
     return NotedDrafts(dataset, read_notes(path, dataset, dictionary)) if path.exists() else dataset
 
 
-def read_notes(path: Path, drafts: FairseqDataset, dictionary: EditingDictionary) -> dict[int, Tensor]:
+def read_notes(path: Path, drafts: FairseqDataset, dictionary: EditingDictionary) -> dict[int, Draft]:
     """By the index of the draft. Nobody writes such a file by hand, so a line that is wrong in any way is damage."""
-    found: dict[int, Tensor] = {}
+    found: dict[int, Draft] = {}
     for number, text in enumerate(read_lines(path), 1):
         index, note = read_note(text, drafts, dictionary) or (-1, None)
         if note is None or index in found:
@@ -119,17 +119,17 @@ def read_notes(path: Path, drafts: FairseqDataset, dictionary: EditingDictionary
     return found
 
 
-def read_note(text: str, drafts: FairseqDataset, dictionary: EditingDictionary) -> tuple[int, Tensor] | None:
-    """The index of a draft and the draft packed; None if this is not a note, or not one about that draft."""
+def read_note(text: str, drafts: FairseqDataset, dictionary: EditingDictionary) -> tuple[int, Draft] | None:
+    """The index of a draft and the draft; None if this is not a note, or not one about that draft."""
     try:
         note = json.loads(text)
     except (ValueError, RecursionError):
         return None
     if not is_note(note) or note["line"] > len(drafts):
         return None
-    index, packed = note["line"] - 1, packing.pack_words(dictionary, note["tokens"], note["requests"])
-    same = torch.equal(dictionary.known(packing.unpack(packed)[0]), drafts[index].long())
-    return (index, packed) if same else None
+    index, draft = note["line"] - 1, dictionary.draft(note["tokens"], note["requests"])
+    same = torch.equal(dictionary.known(draft.ids), drafts[index].long())
+    return (index, draft) if same else None
 
 
 def is_note(value: Any) -> bool:
