@@ -118,7 +118,7 @@ def explain_at_exit() -> None:
 
     A ``UserError`` is that line and nothing more; any other error keeps its traceback above it.
     """
-    if not os.path.basename(sys.argv[0]).startswith("fairseq-"):
+    if "fairseq_cli" not in sys.modules:  # the package of all commands, by whatever name or launcher they start
         return
     if getattr(sys.stdin, "errors", None) == "surrogateescape":  # in the locale C: what is no UTF-8 would become <unk>
         sys.stdin.reconfigure(errors="strict")  # type: ignore[union-attr]

@@ -1,51 +1,28 @@
 """fairseq's translation task, with any of our scores computed on the validation set."""
 
-import argparse
 import json
 import logging
-import os
-import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
 from fairseq import utils
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
+from omegaconf import II
 
 from lev_plugins.errors import require
+from lev_plugins.fairseq_fixes.best_checkpoint import check_best_checkpoint
 from lev_plugins.scoring.validation import LOWER_IS_BETTER, METRICS, ValidationScores, parse_names
 from lev_plugins.tasks.bfloat16 import PrecisionConfig, PrecisionTask
 from lev_plugins.tasks.pairs import PairTask
 
 logger = logging.getLogger(__name__)
 
+# what fairseq logs of a validation beside what the criterion does, which may leave out some of the first
+LOGGED = ("loss", "nll_loss", "ppl", "accuracy", "rdrop_loss", "bsz", "wpb", "num_updates")
 # an unknown word is right nowhere, and no tokeniser cuts these
 UNKNOWN_IN_TEXT, UNKNOWN_IN_REFERENCE = "UNKNOWNTOKENINHYP", "UNKNOWNTOKENINREF"
 IN_JSON = {"eval_bleu_args": '{"beam": 5}', "eval_bleu_detok_args": '{"target_lang": "de"}'}
-
-
-def check_best_checkpoint(names: Sequence[str]) -> None:
-    """No fairseq hook tells a task of --best-checkpoint-metric, which is seen to be missing after the first epoch."""
-    if os.path.basename(sys.argv[0]) != "fairseq-train":
-        return
-    parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
-    parser.add_argument("--best-checkpoint-metric")
-    parser.add_argument("--maximize-best-checkpoint-metric", action="store_true")
-    given = parser.parse_known_args(sys.argv[1:])[0]
-    name = given.best_checkpoint_metric
-    if name not in METRICS:
-        return
-    require(
-        name in names,
-        f"--best-checkpoint-metric {name} is not computed: add --eval-metrics {name}, or the --eval-... of its name",
-    )
-    require(
-        given.maximize_best_checkpoint_metric != (name in LOWER_IS_BETTER),
-        f"--best-checkpoint-metric {name}: the "
-        + ("lower the better, leave out" if name in LOWER_IS_BETTER else "higher the better, add")
-        + " --maximize-best-checkpoint-metric, or the worst checkpoint is kept as the best",
-    )
 
 
 def is_json_object(text: str) -> bool:
@@ -69,19 +46,21 @@ class ScoredConfig(PrecisionConfig, TranslationConfig):
             "say how to decode"
         },
     )
+    best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")
+    maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
 
 
 class ScoredTask(PrecisionTask, PairTask):
     """Decodes a validation batch once for all scores."""
 
     cfg: ScoredConfig
+    training = False  # only a training makes a model that is from no checkpoint
 
     def __init__(self, cfg: ScoredConfig, src_dict: Any, tgt_dict: Any):
         super().__init__(cfg, src_dict, tgt_dict)
         names = self.score_names()
         if names:
             cfg.eval_bleu = True  # fairseq's switch for what decoding needs
-        check_best_checkpoint(names)
         self.scores = ValidationScores(names, "none" if cfg.eval_tokenized_bleu else "13a")
 
     @classmethod
@@ -94,6 +73,23 @@ class ScoredTask(PrecisionTask, PairTask):
             )
         unknown = json.loads(cfg.eval_bleu_args).keys() - {each.name for each in fields(GenerationConfig)}
         require(not unknown, f"--eval-bleu-args: fairseq-generate has no flag for {', '.join(sorted(unknown))}")
+
+    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        self.training = not from_checkpoint
+        return super().build_model(cfg, from_checkpoint)
+
+    def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        criterion = super().build_criterion(cfg, from_checkpoint)
+        if self.training:
+            check_best_checkpoint(
+                self.cfg.best_checkpoint_metric,
+                self.cfg.maximize_best_checkpoint_metric,
+                self.score_names(),
+                METRICS,
+                LOWER_IS_BETTER,
+                getattr(criterion, "logged", LOGGED),
+            )
+        return criterion
 
     def score_names(self) -> list[str]:
         """What is scored, in the order of the log; nothing, and there is no decoding."""

@@ -154,6 +154,7 @@ def test_hydra(noisy: Path, tmp_path: Path) -> None:
         "optimization.max_update=2",
         "dataset.max_tokens=500",
         "checkpoint.best_checkpoint_metric=exact_match",
+        "checkpoint.maximize_best_checkpoint_metric=true",
         f"checkpoint.save_dir={tmp_path}",
         f"hydra.run.dir={tmp_path}",
         cwd=tmp_path,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from fairseq.checkpoint_utils import load_model_ensemble_and_task
 from fairseq.data.data_utils import filter_by_size
 from fairseq.tasks.translation import load_langpair_dataset
 
-from lev_plugins.errors import explain
+from lev_plugins.errors import UserError, explain, explain_at_exit
 
 
 def said(failing: Callable[[], Any]) -> str | None:
@@ -50,3 +52,23 @@ def test_errors_of_fairseq_and_torch(tmp_path: Path) -> None:
     assert explain(none) == "--finetune-from-model: there is no checkpoint none.pt"
     found = said(other_weights)
     assert found is not None and found.startswith("the weights of the checkpoint belong to a model with other flags")
+
+
+def test_failures_of_fairseq_commands_alone_end_with_our_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    def previous(*failure: object) -> None:
+        sys.stderr.write("a traceback\n")
+
+    def reported(error: Exception) -> str:
+        sys.excepthook(type(error), error, None)
+        return capsys.readouterr().err
+
+    monkeypatch.setattr(sys, "excepthook", previous)
+    monkeypatch.delitem(sys.modules, "fairseq_cli", raising=False)
+    explain_at_exit()
+    assert reported(UserError("wrong")) == "a traceback\n"
+    monkeypatch.setitem(sys.modules, "fairseq_cli", ModuleType("fairseq_cli"))
+    explain_at_exit()
+    assert reported(UserError("wrong")) == "lev-plugins: error: wrong\n"
+    assert reported(KeyError("x")) == "a traceback\n"

@@ -245,25 +245,3 @@ def test_a_long_text_keeps_its_end() -> None:
     assert found[0]["tokens"].tolist() == text
     short = task.build_generator([model], Namespace(beam=1, max_len_b=20))
     assert (short.max_len_a, short.max_len_b) == (0, 20)
-
-
-@pytest.mark.parametrize(
-    ("scores", "flags", "message"),
-    [
-        ({}, ["exact_match", "--maximize-best-checkpoint-metric"], "exact_match is not computed: add --eval-metrics"),
-        (ALL_SCORES, ["exact_match"], "the higher the better, add --maximize-best-checkpoint-metric"),
-        (ALL_SCORES, ["wrr", "--maximize-best-checkpoint-metric"], None),
-        (ALL_SCORES, ["loss"], None),
-        ({"eval_metrics": "ter"}, ["ter"], None),
-        ({"eval_metrics": "ter"}, ["ter", "--maximize-best-checkpoint-metric"], "the lower the better, leave out"),
-    ],
-)
-def test_the_best_checkpoint_is_no_mistake(
-    monkeypatch: pytest.MonkeyPatch, scores: dict[str, Any], flags: list[str], message: str | None
-) -> None:
-    monkeypatch.setattr("sys.argv", ["/bin/fairseq-train", "data", "--best-checkpoint-metric", *flags, "--lr", "1"])
-    if message is None:
-        correction_task(**scores)
-        return
-    with pytest.raises(UserError, match=message):
-        correction_task(**scores)

@@ -1,0 +1,98 @@
+"""``--best-checkpoint-metric`` is checked before the first batch, from whichever configuration fairseq starts with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fairseq
+import pytest
+from fairseq import options
+from fairseq.dataclass.initialize import add_defaults, hydra_init
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+from hydra import compose, initialize_config_dir
+
+from lev_plugins.errors import UserError
+from lev_plugins.models.encoder_decoder import SIDES
+from lev_plugins.tasks.text_correction import TextCorrectionTask
+from lev_plugins.tasks.text_editing import TextEditingTask
+from lev_plugins.tasks.validation import ScoredTask
+from tests.helpers import toy_dictionary
+
+TASKS: dict[str, type[ScoredTask]] = {"text_correction": TextCorrectionTask, "text_editing": TextEditingTask}
+MODELS = {"text_correction": ("pbd", "cross_entropy"), "text_editing": ("levt", "dual_policy")}
+SIZES = {
+    "text_correction": {"embed_dim": 16, "layers": 1},
+    "text_editing": {f"{side}_{name}": n for side in SIDES for name, n in (("embed_dim", 16), ("layers", 1))},
+}
+POSITIONS = {"max_source_positions": 64, "max_target_positions": 64}
+
+
+def from_flags(task: str, scores: dict[str, Any], best: dict[str, Any]) -> Any:
+    """As ``fairseq-train``."""
+    arch, criterion = MODELS[task]
+    words = [".", "--task", task, "--arch", arch, "--criterion", criterion]
+    for name, value in {**SIZES[task], **POSITIONS, **scores, **best}.items():
+        words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    parser = options.get_training_parser()
+    return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, words))
+
+
+def from_hydra(task: str, scores: dict[str, Any], best: dict[str, Any]) -> Any:
+    """As ``fairseq-hydra-train``."""
+    arch, criterion = MODELS[task]
+    words = [f"+task._name={task}", "+task.data=.", f"+model._name={arch}"]
+    words += ["~criterion", f"+criterion._name={criterion}"]
+    words += [f"+model.{name}={value}" for name, value in SIZES[task].items()]
+    words += [f"+task.{name}={value}" for name, value in {**POSITIONS, **scores}.items()]
+    words += [f"checkpoint.{name}={value}" for name, value in best.items()]
+    hydra_init()
+    with initialize_config_dir(str(Path(fairseq.__file__).parent / "config"), version_base="1.1"):
+        cfg = compose("config", overrides=words)
+    add_defaults(cfg)
+    return cfg
+
+
+def start(cfg: Any, from_checkpoint: bool = False) -> None:
+    dictionary = toy_dictionary()
+    task = TASKS[cfg.task._name](cfg.task, dictionary, dictionary)
+    task.build_model(cfg.model, from_checkpoint)
+    task.build_criterion(cfg.criterion)
+
+
+MAXIMIZE = {"maximize_best_checkpoint_metric": True}
+ALL = {"eval_exact_match": True, "eval_wrr": True, "eval_bleu": True}
+
+
+@pytest.mark.parametrize("configuration", [from_flags, from_hydra])
+@pytest.mark.parametrize(
+    ("task", "scores", "best", "message"),
+    [
+        ("text_correction", {}, {"exact_match": MAXIMIZE}, "exact_match is not computed: add --eval-metrics"),
+        ("text_correction", ALL, {"exact_match": {}}, "the higher the better, add --maximize-best-checkpoint-metric"),
+        ("text_correction", ALL, {"wrr": MAXIMIZE}, None),
+        ("text_correction", ALL, {"loss": {}}, None),
+        ("text_correction", {"eval_metrics": "ter"}, {"ter": {}}, None),
+        ("text_correction", {"eval_metrics": "ter"}, {"ter": MAXIMIZE}, "the lower the better, leave out"),
+        ("text_correction", ALL, {"werr": MAXIMIZE}, r"werr is not in the log: take one of loss, .* \(bleu, ter, "),
+        ("text_editing", {}, {"wrr": MAXIMIZE}, "wrr is not computed: add --eval-metrics"),
+        ("text_editing", {}, {"token_accuracy": MAXIMIZE}, None),
+        ("text_editing", {}, {"accuracy": MAXIMIZE}, "accuracy is not in the log: take one of loss, .*token_accuracy"),
+    ],
+)
+def test_the_best_checkpoint_is_no_mistake(
+    configuration: Callable[..., Any],
+    task: str,
+    scores: dict[str, Any],
+    best: dict[str, dict[str, Any]],
+    message: str | None,
+) -> None:
+    ((metric, direction),) = best.items()
+    cfg = configuration(task, scores, {"best_checkpoint_metric": metric, **direction})
+    start(cfg, from_checkpoint=True)  # a validation does not keep checkpoints
+    if message is None:
+        start(cfg)
+        return
+    with pytest.raises(UserError, match=message):
+        start(cfg)
