@@ -116,7 +116,8 @@ def explained(error: BaseException) -> tuple[BaseException | None, str | None]:
 def explain_at_exit() -> None:
     """In a fairseq command, end a failure with one line that says what to do.
 
-    A ``UserError`` is that line and nothing more; any other error keeps its traceback above it.
+    A ``UserError`` is that line and nothing more; any other error keeps its traceback above it. ``fairseq-hydra-train``
+    is the exception: hydra itself reports a failure, by a short traceback that ends with the message.
     """
     if "fairseq_cli" not in sys.modules:  # the package of all commands, by whatever name or launcher they start
         return
