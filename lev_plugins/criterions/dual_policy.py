@@ -67,6 +67,12 @@ def head_loss(head: HeadOutput, label_smoothing: float) -> HeadLoss:
 
 @register_criterion("dual_policy", dataclass=DualPolicyConfig)
 class DualPolicyCriterion(FairseqCriterion):
+    # names of the validation log, each good for --best-checkpoint-metric
+    logged = (
+        *("loss", "nll_loss", "ppl", "deletion_rate", "insertions_per_slot"),
+        *(f"{head}_{what}" for head in HEADS for what in ("loss", "nll", "accuracy")),
+    )
+
     def __init__(
         self,
         task: Any,

@@ -25,8 +25,15 @@ UNKNOWN_IN_TEXT, UNKNOWN_IN_REFERENCE = "UNKNOWNTOKENINHYP", "UNKNOWNTOKENINREF"
 IN_JSON = {"eval_bleu_args": '{"beam": 5}', "eval_bleu_detok_args": '{"target_lang": "de"}'}
 
 
-def check_best_checkpoint(names: Sequence[str]) -> None:
-    """No fairseq hook tells a task of --best-checkpoint-metric, which is seen to be missing after the first epoch."""
+# what fairseq logs of a validation beside what the criterion does, which may leave out some of the first
+LOGGED = ("loss", "nll_loss", "ppl", "accuracy", "rdrop_loss", "bsz", "wpb", "num_updates")
+
+
+def check_best_checkpoint(names: Sequence[str], logged: Sequence[str] | None = None) -> None:
+    """No fairseq hook tells a task of --best-checkpoint-metric, which is seen to be missing after the first epoch.
+
+    ``logged`` is what else there is to choose from, once the criterion is known.
+    """
     if os.path.basename(sys.argv[0]) != "fairseq-train":
         return
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False)
@@ -35,6 +42,11 @@ def check_best_checkpoint(names: Sequence[str]) -> None:
     given = parser.parse_known_args(sys.argv[1:])[0]
     name = given.best_checkpoint_metric
     if name not in METRICS:
+        require(
+            name is None or logged is None or name in logged,
+            f"--best-checkpoint-metric {name} is not in the log: take one of {', '.join(logged or ())}, or a score "
+            f"({', '.join(METRICS)}) that --eval-metrics names",
+        )
         return
     require(
         name in names,
@@ -83,6 +95,11 @@ class ScoredTask(PrecisionTask, PairTask):
             cfg.eval_bleu = True  # fairseq's switch for what decoding needs
         check_best_checkpoint(names)
         self.scores = ValidationScores(names, "none" if cfg.eval_tokenized_bleu else "13a")
+
+    def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        criterion = super().build_criterion(cfg, from_checkpoint)
+        check_best_checkpoint(self.score_names(), getattr(criterion, "logged", LOGGED))
+        return criterion
 
     @classmethod
     def check_config(cls, cfg: Any) -> None:
