@@ -49,6 +49,18 @@ def load(path: str | Path) -> dict[str, Any]:
     return state
 
 
+def require_finite_weights(model: torch.nn.Module) -> None:
+    """One look at all of them: a device is asked once."""
+    weights = dict(model.named_parameters())
+    finite = torch.stack([weight.detach().isfinite().all() for weight in weights.values()]).tolist()
+    bad = [name for name, fine in zip(weights, finite, strict=True) if not fine]
+    require(
+        not bad,
+        f"the checkpoint has NaN or infinite weights, first in {bad[0] if bad else ''}: its training diverged, or "
+        "--fp16 cannot hold them; take an older checkpoint, or leave --fp16 out",
+    )
+
+
 def save(state: dict[str, Any], path: str | Path) -> None:
     """All or nothing: what stood at ``path`` survives until the new file is complete."""
     with all_or_nothing(path) as file:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import itertools
+import math
 import os
 import pickle
 import re
@@ -12,6 +14,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+MOST_LOG_ODDS = 1000  # by which a decision may have to win: with more, none is ever made otherwise
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -22,6 +25,29 @@ FAIRSEQ_ERRORS = {  # what its exceptions say: what there is to be done
     ),
     r"Model file not found: (.*)": r"--path: there is no checkpoint \1",
     "--path required for generation": "--path is missing: the checkpoint to decode with",
+    "gradients are Nan/Inf|Minimum loss scale reached": (
+        "the loss or its gradients became NaN or infinite; if a warning above says where it was detected, that is the "
+        "first layer of it. Start again from a checkpoint before that (--restore-file) with a smaller --lr, more "
+        "--warmup-updates or --clip-norm 1; if it happens in the first update, the restored checkpoint has such weights"
+    ),
+    "min_len cannot be larger than max_len": (
+        "--min-len is more than a source may be given: --max-len-a times its tokens plus --max-len-b, or as many as "
+        "the model has positions for; lower --min-len, or raise the other two"
+    ),
+    "(--sampling|--sampling-topk|--sampling-topp) requires (.*)": r"\1 requires \2",
+    "Sentences lengths should not exceed max_tokens=(.*)": r"--max-tokens is \1, but a sentence is longer: raise it",
+    "DiverseBeamSearch requires (.*)": r"--diverse-beam-groups requires \1",
+    "Provided Search parameters are mutually exclusive": (
+        "--sampling, --diverse-beam-groups, --match-source-len and --diversity-rate exclude each other: give one"
+    ),
+    "--batch-size cannot be larger than --buffer-size": "--batch-size must be at most --buffer-size",
+    "--replace-unk requires a raw text dataset": "--replace-unk works in fairseq-interactive only: leave it out here",
+    "Unknown post_process option: (.*)": (
+        r"--post-process \1 is not known: give sentencepiece, subword_nmt, letter, wordpiece or the mark of your pieces"
+    ),
+    r"Seed must be between 0 and 2\*\*32 - 1": "--seed must be between 0 and 4294967295",
+    "shard_id must be between 0 and num_shards": "--shard-id must be at least 0 and below --num-shards",
+    "num_workers option should be non-negative": "--num-workers must be at least 0",
     r"--finetune-from-model (.*) does not exist": r"--finetune-from-model: there is no checkpoint \1",
     r"Dataset not found: (\S+) \((.*)\)": r"\2 has no part called \1 (--gen-subset, --train-subset, --valid-subset)",
     r"Missing key\(s\) in state_dict|Unexpected key\(s\) in state_dict|size mismatch for ": (
@@ -34,6 +60,15 @@ FAIRSEQ_ERRORS = {  # what its exceptions say: what there is to be done
 }
 
 
+# what fairseq calls in which file, where anything that it raises is one mistake of the user's
+RAISED_IN = {
+    ("fairseq_cli/interactive.py", "split_paths"): "--path is missing: the checkpoint to decode with",
+    ("fairseq_cli/", "literal_eval"): (
+        """--model-overrides must be a dictionary in Python's notation, as in "{'dropout': 0.1}\""""
+    ),
+}
+
+
 class UserError(ValueError):
     """The user asked for something that cannot work; the message says what and what to do instead."""
 
@@ -41,6 +76,36 @@ class UserError(ValueError):
 def require(condition: bool, message: str) -> None:
     if not condition:
         raise UserError(message)
+
+
+def require_finite(flag: str, value: float) -> None:
+    """
+    >>> require_finite("--keep-bias", math.nan)
+    Traceback (most recent call last):
+    lev_plugins.errors.UserError: --keep-bias must be a finite number, but is nan
+    """
+    finite = isinstance(value, (int, float)) and -math.inf < value < math.inf
+    require(finite, f"{flag} must be a finite number, but is {value}")
+
+
+def require_at_least(flag: str, value: float, least: float) -> None:
+    """
+    >>> require_at_least("--beam", 0, 1)
+    Traceback (most recent call last):
+    lev_plugins.errors.UserError: --beam must be at least 1, but is 0
+    """
+    require_finite(flag, value)
+    require(value >= least, f"{flag} must be at least {least}, but is {value}")
+
+
+def require_between(flag: str, value: float, low: float, high: float) -> None:
+    """
+    >>> require_between("--lenpen", 1e308, -10, 10)
+    Traceback (most recent call last):
+    lev_plugins.errors.UserError: --lenpen must be between -10 and 10, but is 1e+308
+    """
+    require_finite(flag, value)
+    require(low <= value <= high, f"{flag} must be between {low} and {high}, but is {value}")
 
 
 def explain(error: BaseException) -> str | None:
@@ -77,6 +142,14 @@ def explain(error: BaseException) -> str | None:
             return found.expand(meaning)
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
+    return raised_in(error)
+
+
+def raised_in(error: BaseException) -> str | None:
+    for caller, called in itertools.pairwise(traceback.extract_tb(error.__traceback__)):
+        for (file, function), meaning in RAISED_IN.items():
+            if file in caller.filename.replace(os.sep, "/") and called.name == function:
+                return meaning
     return None
 
 

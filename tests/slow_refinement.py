@@ -22,6 +22,7 @@ class Word(NamedTuple):
     score: float
     asked: int = 0
     place: int = 0  # in the draft, from 1; 0 = not of the draft
+    kept: float = 0.0  # log-probability of keeping a word of the draft, the last time that the policy was asked
 
 
 @dataclass
@@ -64,6 +65,8 @@ def slow_deletion(y: list[Word], chances: Tensor, options: RefinementOptions) ->
             delete *= math.exp(-options.soft_protection)
         if word.place:
             delete *= math.exp(-options.keep_bias)
+        if word.place and word.token not in (BOS, EOS) and not word.asked & KEEP:
+            word = word._replace(kept=math.log(keep / (keep + delete)) if options.oracle == "none" else 0.0)
         goes = (delete > keep or word.asked & DELETE) and not word.asked & KEEP
         if word.token in (BOS, EOS) or not goes:
             left.append(word)
@@ -93,12 +96,20 @@ def slow_keep(scores: Tensor, y: list[Word], keep_bias: float) -> Tensor:
     return scores
 
 
-def gaps(tokens: list[int], target: list[int]) -> list[int]:
-    """The target words missing in each slot of ``tokens``, a longest common subsequence of it."""
-    matched = align(torch.tensor([tokens]), torch.tensor([target]), PAD).matched[0].tolist()
-    assert sum(matched) == len(tokens)
-    places = [i for i, there in enumerate(matched) if there]
-    return [right - left - 1 for left, right in itertools.pairwise(places)]
+def gaps(y: list[Word], target: list[int]) -> list[int]:
+    """The target words missing in each slot of ``y``: behind the same word, or behind the protected span it is in."""
+    kept, matched = align(torch.tensor([tokens_of(y)]), torch.tensor([target]), PAD)
+    places = iter([i for i, there in enumerate(matched[0].tolist()) if there] + [len(target)])
+    found, here = [], next(places)
+    for stays in kept[0].tolist()[:-1]:
+        there = next(places) if stays else here
+        found.append(there - here - 1 if stays else 0)
+        here = there
+    for i, (left, right) in enumerate(itertools.pairwise(word.asked for word in y)):
+        if left & right & KEEP and left // SPAN == right // SPAN:
+            found[i + 1] += found[i]
+            found[i] = 0
+    return found
 
 
 def slow_counts(scores: Tensor, size: int, limit: int, options: RefinementOptions, room: int) -> list[int]:
@@ -144,15 +155,15 @@ def slow_refine(
             y = slow_deletion(y, chances, options)
         left = tokens_of(y)
         history.append(left)
-        if options.adaptive and y == backup:  # a direct loop
+        if options.adaptive and [word._replace(kept=0.0) for word in y] == backup:  # a direct loop
             history += [left, given]
             y = before
             break
-        backup = y
+        backup = [word._replace(kept=0.0) for word in y]
 
         if len(left) < limit or any(word.asked & INSERT for word in y):
             if options.oracle == "delete+placeholder":
-                counts = gaps(left, target or [])
+                counts = gaps(y, target or [])
             else:
                 chances = probabilities(models, "placeholder", left, source)
                 scores = slow_keep(chances.log(), y, options.keep_bias)
@@ -177,4 +188,4 @@ def slow_refine(
 
         if options.adaptive and filled == given:
             break
-    return Hypothesis(tokens_of(y), [word.score for word in y], steps, history)
+    return Hypothesis(tokens_of(y), [word.score + word.kept for word in y], steps, history)

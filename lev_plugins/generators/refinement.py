@@ -10,6 +10,11 @@ A sentence ends when
 A person's marks on a draft (``lev_plugins.edits.requests``) and an oracle that knows the reference change what a step
 decides, nothing else.
 
+The score of a candidate is the mean over its tokens, boundaries included, of a log-probability: of a word that was
+inserted, that of the token policy when it was chosen; of a word of the draft, that of the deletion policy keeping it,
+as of the last time it was asked. What no policy decided counts 0: the boundaries, and words that a mark or an oracle
+kept. Without drafts this is the score of fairseq's own refinement.
+
 A Transformer pass is not run where its result is known: a sentence that lost no token enters the placeholder step
 with the states of the deletion step (where the two policies share blocks), and one that got no placeholder has no
 third pass.
@@ -24,6 +29,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor
 
 from lev_plugins.edits import (
@@ -37,17 +43,19 @@ from lev_plugins.edits import (
     requests,
     unopened,
 )
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import MOST_LOG_ODDS, UserError, require, require_at_least, require_between
 from lev_plugins.generators.ensemble import Ensemble
-from lev_plugins.generators.oracle import ORACLES, missing_counts
+from lev_plugins.generators.oracle import ORACLES, behind_spans, missing_counts
 from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT, mix_rows
+
+TEMPERATURES = 0.0001, 10_000  # beyond, scores cannot be told apart
 
 
 @dataclass(frozen=True)
 class RefinementOptions:
     max_iter: int = 10  # the timeout: iterations after the first
-    gamma: float = 0.0  # subtracted from the log-probability of inserting nothing, section 3.3
+    gamma: float = 0.0  # subtracted from the log-probability of inserting nothing, section 3.3; negative: shorter texts
     max_ratio: float = 2.0  # a sentence of more than this many times the source's tokens gets no more placeholders
     max_ratio_floor: int = 10  # ... but every sentence may have this many
     min_length: int = 0  # words a sentence must have
@@ -60,18 +68,15 @@ class RefinementOptions:
     retain_history: bool = False
 
     def __post_init__(self) -> None:
-        rules = [
-            ("--iter-decode-max-iter", self.max_iter, 0),
-            ("--max-ratio", self.max_ratio, 0),
-            ("--max-ratio-floor", self.max_ratio_floor, 0),
-            ("--min-words", self.min_length, 0),
-            ("--iter-decode-with-beam", self.candidates, 1),
-            ("--soft-protection", self.soft_protection, 0),
-        ]
-        for name, value, least in rules:
-            require(value >= least, f"{name} must be at least {least}, but is {value}")
-        require(math.isfinite(self.keep_bias), f"--keep-bias must be a finite number, but is {self.keep_bias}")
-        require(self.temperature > 0, f"--temperature must be above 0, but is {self.temperature}")
+        require_at_least("--iter-decode-max-iter", self.max_iter, 0)
+        require_at_least("--max-ratio", self.max_ratio, 0)
+        require_at_least("--max-ratio-floor", self.max_ratio_floor, 0)
+        require_at_least("--min-words", self.min_length, 0)
+        require_at_least("--iter-decode-with-beam", self.candidates, 1)
+        require_between("--soft-protection", self.soft_protection, 0, MOST_LOG_ODDS)
+        require_between("--keep-bias", self.keep_bias, -MOST_LOG_ODDS, MOST_LOG_ODDS)
+        require_between("--iter-decode-eos-penalty", self.gamma, -MOST_LOG_ODDS, MOST_LOG_ODDS)
+        require_between("--temperature", self.temperature, *TEMPERATURES)
         require(self.oracle in ORACLES, f"--oracle must be one of {', '.join(ORACLES)}, but is {self.oracle!r}")
 
 
@@ -80,18 +85,19 @@ class Canvas:
     """The sentences under way."""
 
     tokens: Tensor  # (B, T)
-    scores: Tensor  # (B, T) log-probability of each token when it was inserted, 0 for the boundaries
+    scores: Tensor  # (B, T) log-probability of each token when it was inserted, 0 of the boundaries and of the draft
     rows: Tensor  # (B,) which result each belongs to
     limits: Tensor  # (B,) tokens from which on a sentence gets no placeholders
     sampled: Tensor  # (B,) True = a candidate drawn at random
     requests: Tensor | None = None  # (B, T) what a person asked of each token; None = nothing of any
-    origin: Tensor | None = None  # (B, T) where in the draft it stood; None = it does not matter
+    origin: Tensor | None = None  # (B, T) where in the draft it stood; None = there are no drafts
+    kept: Tensor | None = None  # (B, T) of the draft's words, log-probability of keeping; None = there are no drafts
     target: Tensor | None = None  # (B, R) the reference, for an oracle
     states: list[list[Tensor]] = field(default_factory=list)  # per step so far, what each row looked like
 
     def moving(self) -> list[str]:
         """What moves with the tokens."""
-        return [name for name in ("scores", "requests", "origin") if getattr(self, name) is not None]
+        return [name for name in ("scores", "requests", "origin", "kept") if getattr(self, name) is not None]
 
     def along(self) -> list[Tensor]:
         return [getattr(self, name) for name in self.moving()]
@@ -110,6 +116,7 @@ class Canvas:
             self.sampled[keep],
             None if self.requests is None else self.requests[keep],
             None if self.origin is None else self.origin[keep],
+            None if self.kept is None else self.kept[keep],
             None if self.target is None else self.target[keep],
             [row for row, kept in zip(self.states, keep.tolist(), strict=True) if kept] if self.states else [],
         )
@@ -125,9 +132,25 @@ class RefinementGenerator:
         options: RefinementOptions,
         reranker: Any | None = None,
     ):
-        editors = [m for m in models if isinstance(m, LevT)]
-        require(bool(editors), "decoding by refinement needs a levt checkpoint in --path")
-        self.ensemble = Ensemble(editors)
+        require(any(isinstance(m, LevT) for m in models), "decoding by refinement needs a levt checkpoint in --path")
+        others = sorted({type(m).__name__ for m in models if not isinstance(m, LevT)})
+        require(
+            not others,
+            f"--path names a {' and a '.join(others)} beside a levt, which make no ensemble: to let the last "
+            "checkpoint choose among candidates add --iter-decode-with-external-reranker, else leave it out",
+        )
+        require(
+            reranker is None or isinstance(reranker, FairseqEncoderDecoderModel),
+            "--iter-decode-with-external-reranker takes the last checkpoint of --path as the reranker, which must be "
+            f"an encoder-decoder that writes from left to right, but it is a {type(reranker).__name__}: give "
+            "levt.pt:transformer.pt",
+        )
+        self.ensemble = Ensemble(models)
+        most = self.ensemble.max_target_positions - 2  # 2: <s> and </s>
+        require(
+            options.min_length <= most,
+            f"--min-words must be at most {most}, as many as the model has positions for, but is {options.min_length}",
+        )
         self.options, self.reranker, self.tgt_dict = options, reranker, tgt_dict
         self.bos, self.pad, self.eos, self.unk = tgt_dict.bos(), tgt_dict.pad(), tgt_dict.eos(), tgt_dict.unk()
         self.placeholder = self.ensemble.placeholder
@@ -167,10 +190,10 @@ class RefinementGenerator:
         results: list[dict[str, Any]] = [{} for _ in range(canvas.rows.numel())]
         before: list[Tensor] | None = None  # what the last iteration's deletions left
         for step in range(self.options.max_iter + 1):
-            given = canvas.tokens, canvas.scores
+            given = [canvas.tokens, *canvas.along()]
             passes = self._delete(canvas, memory)
             loops = self._loops(canvas, before)
-            before = [canvas.tokens, *canvas.along()]
+            before = self._steering(canvas)
             self._open(canvas, memory, passes, ~loops)
             self._fill(canvas, memory)
             self._put_back(canvas, loops, given)
@@ -197,21 +220,24 @@ class RefinementGenerator:
         if draft is None:
             draft = src_tokens.new_tensor([self.bos, self.eos]).repeat(batch, 1)
         room = self.ensemble.max_target_positions
-        require(
-            draft.size(1) <= room,
-            f"a draft has {draft.size(1)} tokens, boundaries included, but the model has positions for {room}: "
-            "shorten it, or train with a larger --max-target-positions",
-        )
+        if draft.size(1) > room:  # which may be padding
+            longest = int(draft.ne(self.pad).sum(1).max())
+            require(
+                longest <= room,
+                f"a draft has {longest} tokens, boundaries included, but the model has positions for {room}: "
+                "shorten it, or train with a larger --max-target-positions",
+            )
         tokens = draft.repeat_interleave(n, 0)
         lengths = src_tokens.ne(self.pad).sum(1).repeat_interleave(n)
-        least = max(self.options.max_ratio_floor, self.options.min_length + 2)  # 2: <s> and </s>
-        limits = (lengths * self.options.max_ratio).clamp(min=least).long()
+        least = min(max(self.options.max_ratio_floor, self.options.min_length + 2), room)  # 2: <s> and </s>
+        limits = (lengths * self.options.max_ratio).clamp(min=least, max=room).long()
         rows = torch.arange(batch * n, device=src_tokens.device)
         canvas = Canvas(tokens, self.ensemble.zeros(tokens), rows, limits, rows % n > 0)
         if asked is not None and bool(asked.any()):
             canvas.requests = asked.repeat_interleave(n, 0)
-        if self.options.keep_bias:
+        if tokens.size(1) > 2:  # a draft of <s> </s> has nothing to keep
             canvas.origin = origin_of(tokens, self.bos, self.eos, self.pad)
+            canvas.kept = self.ensemble.zeros(tokens)
         if target is not None:
             canvas.target = target.repeat_interleave(n, 0)
         if self.options.retain_history:
@@ -226,7 +252,9 @@ class RefinementGenerator:
         if bool(words.any()):  # else all are empty, and there is nothing to skip past
             if canvas.target is None:
                 passes = self.ensemble.states("deletion", self._known(canvas), memory)
-                deleted = self._unwanted(self.ensemble.deletion(passes), canvas)
+                scores = self._scored(self.ensemble.deletion(passes), canvas)
+                deleted = scores.argmax(-1).bool()
+                self._note_kept(scores, words, canvas)
             else:
                 deleted = ~align(self._known(canvas), canvas.target, self.pad).kept
             if canvas.requests is not None:
@@ -241,32 +269,46 @@ class RefinementGenerator:
         self._remember(canvas)
         return passes
 
-    def _unwanted(self, scores: Tensor, canvas: Canvas) -> Tensor:
-        """Log-probabilities (B, T, 2) -> (B, T): the tokens that the policy deletes."""
+    def _scored(self, scores: Tensor, canvas: Canvas) -> Tensor:
+        """Log-probabilities (B, T, 2) of the deletion policy, with what a deletion must win by."""
         if canvas.requests is not None:
             scores[:, :, 1] -= self.options.soft_protection * requests.has(canvas.requests, requests.PREFER)
-        if canvas.origin is not None:
+        if self.options.keep_bias and canvas.origin is not None:
             scores[:, :, 1] -= self.options.keep_bias * canvas.origin.ne(0)
-        return scores.argmax(-1).bool()
+        return scores
+
+    def _note_kept(self, scores: Tensor, words: Tensor, canvas: Canvas) -> None:
+        """Of the words of the draft that are still there; a protected one does not depend on the policy."""
+        if canvas.kept is None or canvas.origin is None:
+            return
+        judged = words & canvas.origin.ne(0)
+        if canvas.requests is not None:
+            judged = judged & ~requests.has(canvas.requests, requests.KEEP)
+        canvas.kept = torch.where(judged, scores.log_softmax(-1)[:, :, 0], canvas.kept)
 
     def _known(self, canvas: Canvas) -> Tensor:
         return known(canvas.tokens, self.unk)
+
+    def _steering(self, canvas: Canvas) -> list[Tensor]:
+        """What two iterations must have in common to go on alike."""
+        along = [canvas.requests, canvas.origin if self.options.keep_bias else None]
+        return [canvas.tokens, canvas.scores, *(each for each in along if each is not None)]
 
     def _loops(self, canvas: Canvas, before: list[Tensor] | None) -> Tensor:
         """(B,) True where the deletions left what they left before: the insertions would be the same as well."""
         loops = ~canvas.sampled
         if before is None or not self.options.adaptive:
             return torch.zeros_like(loops)
-        along = canvas.along()
-        for now, then, fill in zip([canvas.tokens, *along], before, [self.pad] + [0] * len(along), strict=True):
-            loops = loops & same_rows(now, then, fill)
+        for n, (now, then) in enumerate(zip(self._steering(canvas), before, strict=True)):
+            loops = loops & same_rows(now, then, self.pad if n == 0 else 0)
         return loops
 
-    def _put_back(self, canvas: Canvas, loops: Tensor, given: tuple[Tensor, Tensor]) -> None:
+    def _put_back(self, canvas: Canvas, loops: Tensor, given: list[Tensor]) -> None:
         """A sentence in a loop is what it was when the iteration began."""
         if bool(loops.any()):
-            canvas.tokens = mix_rows(loops, given[0], canvas.tokens, self.pad)
-            canvas.scores = mix_rows(loops, given[1], canvas.scores, 0)
+            tokens = mix_rows(loops, given[0], canvas.tokens, self.pad)
+            along = zip(given[1:], canvas.along(), strict=True)
+            canvas.move(tokens, *(mix_rows(loops, then, now, 0) for then, now in along))
 
     def _open(self, canvas: Canvas, memory: Any, passes: Any, active: Tensor) -> None:
         """y'' = E(y', p) for the ``active`` (B,) sentences"""
@@ -279,6 +321,8 @@ class RefinementGenerator:
             counts = torch.zeros_like(canvas.tokens[:, 1:])
             if canvas.target is not None and self.options.oracle == "delete+placeholder":
                 counts = missing_counts(self._known(canvas), canvas.target, self.pad) * open_to_more[:, None]
+                if canvas.requests is not None:
+                    counts = behind_spans(counts, requests.inside_span(canvas.requests, requests.KEEP))
             else:
                 counts[rows] = self._wanted(canvas, memory, passes, rows, lengths)
             counts = self._within_table(counts, lengths, canvas.tokens)
@@ -288,9 +332,8 @@ class RefinementGenerator:
     def _wanted(self, canvas: Canvas, memory: Any, passes: Any, rows: Tensor, lengths: Tensor) -> Tensor:
         """(b, T - 1): how many placeholders the policy puts into each slot of ``rows`` (b,)"""
         scores = self.ensemble.placeholder_scores(self._known(canvas), memory, passes, rows)  # (b, T - 1, K + 1)
-        if self.options.gamma > 0:
-            scores[:, :, 0] -= self.options.gamma
-        if canvas.origin is not None:
+        scores[:, :, 0] -= self.options.gamma
+        if self.options.keep_bias and canvas.origin is not None:
             scores[:, :, 1:] -= self.options.keep_bias * unopened(canvas.origin[rows])[:, :, None]
         if canvas.requests is not None:
             self._heed(scores, canvas.requests[rows])
@@ -359,7 +402,7 @@ class RefinementGenerator:
     def _result(self, canvas: Canvas, i: int, step: int) -> dict[str, Any]:
         """A hypothesis as fairseq prints it. The score is the mean over all tokens, boundaries included."""
         real = canvas.tokens[i].ne(self.pad)
-        scores = canvas.scores[i][real]
+        scores = (canvas.scores if canvas.kept is None else canvas.scores + canvas.kept)[i][real]
         result = {
             "tokens": canvas.tokens[i][real][1:],  # without <s>, as everywhere in fairseq
             "positional_scores": scores[1:],

@@ -20,7 +20,7 @@ n counts what is asked for over the batch: examples, words of tagging.
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import torch
 import torch.nn.functional as F
@@ -99,8 +99,7 @@ class EncT5Config(FairseqDataclass):
     dropout: float = field(default=0.1, metadata={"help": "dropout"})
 
 
-@dataclass
-class EncT5Output:
+class EncT5Output(NamedTuple):
     """Logits: classification (n, classes), regression (n,), multilabel (n, labels asked for), tagging (words, tags).
 
     They are in the order of the batch's ``where``; the logit of a label in a set is that of its being there.

@@ -71,16 +71,17 @@ class LevTConfig(EncoderDecoderConfig):
     apply_bert_init: bool = field(default=False, metadata={"help": "normal(0, 0.02) initialisation, as BERT's"})
 
 
-@dataclass
-class HeadOutput:
-    """What one policy hands the criterion: n decisions, whatever their place in the batch."""
+class HeadOutput(NamedTuple):
+    """What one policy hands the criterion: n decisions, whatever their place in the batch.
+
+    A tuple, so that hooks on modules (fairseq's search for the first NaN) find the tensors in it.
+    """
 
     logits: Tensor  # (n, classes)
     labels: Tensor  # (n,), IGNORE where there is nothing to decide
 
 
-@dataclass
-class LevTOutput:
+class LevTOutput(NamedTuple):
     deletion: HeadOutput
     placeholder: HeadOutput
     token: HeadOutput

@@ -10,8 +10,10 @@ from typing import Any
 from fairseq import utils
 from fairseq.data import Dictionary, data_utils
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
+from omegaconf import OmegaConf
 
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import UserError, require, require_at_least
+from lev_plugins.text.cutting import failing_as, require_complete
 from lev_plugins.text.pretrained import PretrainedBPE
 
 
@@ -94,8 +96,20 @@ class PairTask(TranslationTask):
             )
         super().load_state_dict({name: value for name, value in state_dict.items() if name not in here})
 
+    def get_batch_iterator(self, *args: Any, **options: Any) -> Any:
+        require_at_least("--required-seq-len-multiple", self.cfg.required_seq_len_multiple, 1)
+        for name, least in (("required_batch_size_multiple", 1), ("num_shards", 1), ("num_workers", 0)):
+            if name in options:
+                require_at_least(f"--{name.replace('_', '-')}", options[name], least)
+        return super().get_batch_iterator(*args, **options)
+
     def build_bpe(self, args: Any) -> Any:
-        bpe = super().build_bpe(args)
+        """``args`` is the configuration of the BPE, whose fields are ??? where its user did not say."""
+        name = getattr(args, "_name", None)
+        if name is not None:
+            require_complete(name, [key for key in args if not OmegaConf.is_missing(args, key)])
+        with failing_as(name):
+            bpe = super().build_bpe(args)
         if isinstance(bpe, PretrainedBPE):
             for dictionary in (self.source_dictionary, self.target_dictionary):
                 bpe.require_dictionary(dictionary)

@@ -1,6 +1,5 @@
 """``--task text_correction``: noisy -> clean text, left to right."""
 
-import math
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,13 +10,15 @@ from fairseq import utils
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models import FairseqEncoderDecoderModel
 from fairseq.models.nat import FairseqNATModel
+from fairseq.sequence_scorer import SequenceScorer
 from fairseq.tasks import register_task
 
 from lev_plugins.data.noise_flags import NoiseConfig, check_noise, with_noise
-from lev_plugins.errors import require
+from lev_plugins.errors import MOST_LOG_ODDS, require, require_between
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.generators.keeping import Copier, KeepingEnsemble, cautious, edit_confidences
 from lev_plugins.tasks.pairs import refuse
+from lev_plugins.tasks.search import check_left_to_right
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
 
 CRITERIONS = ["label_smoothed_cross_entropy", "cross_entropy", "label_smoothed_cross_entropy_with_rdrop"]
@@ -64,6 +65,10 @@ def with_room_for_the_source(search: Any) -> Any:
     return search
 
 
+def needs_constraints(generator: Any) -> bool:
+    return getattr(getattr(generator, "search", None), "supports_constraints", False)
+
+
 @register_task("text_correction", dataclass=TextCorrectionConfig)
 class TextCorrectionTask(ScoredTask):
     """fairseq's translation task from noisy to clean text.
@@ -78,12 +83,9 @@ class TextCorrectionTask(ScoredTask):
     @classmethod
     def check_config(cls, cfg: TextCorrectionConfig) -> None:
         super().check_config(cfg)
-        require(math.isfinite(cfg.keep_bias), f"--keep-bias must be a finite number, but is {cfg.keep_bias}")
-        least = cfg.min_edit_confidence
-        require(
-            least is None or 0 <= least <= 1,
-            f"--min-edit-confidence must be between 0 and 1, but is {least}",
-        )
+        require_between("--keep-bias", cfg.keep_bias, -MOST_LOG_ODDS, MOST_LOG_ODDS)
+        if cfg.min_edit_confidence is not None:
+            require_between("--min-edit-confidence", cfg.min_edit_confidence, 0, 1)
         check_noise(cfg)
 
     def score_names(self) -> list[str]:
@@ -116,8 +118,7 @@ class TextCorrectionTask(ScoredTask):
 
     def build_generator(self, models: list[Any], args: Any, *options: Any, **named: Any) -> Any:
         args = with_room_for_the_source(args)
-        beam = getattr(args, "beam", 1)
-        require(beam >= 1, f"--beam must be at least 1, but is {beam}")
+        check_left_to_right(models, args, type(models[0]).__name__, len(self.target_dictionary))
         if self.cfg.keep_bias or self.cfg.min_edit_confidence is not None:
             reason = "does not go with --keep-bias or --min-edit-confidence"
             refuse(args, NOT_WITH_THE_DIAL, GenerationConfig, reason, "leave one out")
@@ -144,6 +145,14 @@ class TextCorrectionTask(ScoredTask):
         With a threshold of 0 nothing is rejected: a sweep over thresholds decodes once so, and puts the source in the
         place of each hypothesis whose confidence is below.
         """
+        require(
+            options.get("constraints") is not None or not needs_constraints(generator),
+            "--constraints are read behind a TAB from the lines of fairseq-interactive: leave it out here",
+        )
+        require(
+            sample.get("target") is not None or not isinstance(generator, SequenceScorer),
+            "--score-reference needs references, which fairseq-generate reads from its data: leave it out here",
+        )
         found = super().inference_step(generator, models, sample, **options)
         least = self.cfg.min_edit_confidence
         if least is None:

@@ -23,6 +23,7 @@ from lev_plugins.generators import ORACLES, RefinementGenerator, RefinementOptio
 from lev_plugins.models.post_edit import PostEditTransformer
 from lev_plugins.scoring import do_nothing
 from lev_plugins.tasks.pairs import refuse
+from lev_plugins.tasks.search import check_left_to_right, check_search
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
 
 logger = logging.getLogger(__name__)
@@ -33,16 +34,9 @@ CRITERIONS = {
     "PostEditTransformer": ["label_smoothed_cross_entropy", "cross_entropy"],
 }
 # flags of fairseq that do nothing to refinement
-LEFT_TO_RIGHT = ("replace_unk", "print_alignment", "sampling", "match_source_len", "diverse_beam_groups")
-# flags of fairseq that are about refinement, and do nothing to a search from left to right
-REFINEMENT = (
-    "iter_decode_max_iter",
-    "iter_decode_eos_penalty",
-    "iter_decode_force_max_iter",
-    "iter_decode_with_beam",
-    "iter_decode_with_external_reranker",
-    "retain_iter_history",
-    "print_step",
+LEFT_TO_RIGHT = (
+    *("replace_unk", "print_alignment", "sampling", "match_source_len", "diverse_beam_groups"),
+    *("score_reference", "no_repeat_ngram_size"),
 )
 
 
@@ -201,7 +195,7 @@ class TextEditingTask(ScoredTask):
         self, models: list[Any], args: Any, seq_gen_cls: Any = None, extra_gen_cls_kwargs: Any = None, **unused: Any
     ) -> Any:
         if any(isinstance(model, PostEditTransformer) for model in models):
-            check_search(models, args)
+            check_post_editing_search(models, args, len(self.target_dictionary))
             return super().build_generator(models, args, seq_gen_cls, extra_gen_cls_kwargs, **unused)
 
         def option(name: str, default: Any) -> Any:
@@ -209,7 +203,10 @@ class TextEditingTask(ScoredTask):
             value = getattr(args, name, None)
             return default if value is None else value
 
+        check_search(models, args)
         refuse(args, LEFT_TO_RIGHT, GenerationConfig, "belongs to left-to-right search and does nothing for a levt")
+        dropout = ("retain_dropout", "retain_dropout_modules")
+        refuse(args, dropout, GenerationConfig, "does nothing for a levt, whose dropout ends with its training")
         require((extra_gen_cls_kwargs or {}).get("lm_model") is None, "--lm-path does not go with a levt")
         reranking = option("iter_decode_with_external_reranker", False)
         candidates = option("iter_decode_with_beam", 1)
@@ -309,7 +306,7 @@ def check_post_editing(cfg: TextEditingConfig, training: bool) -> None:
     refuse(cfg, ours, TextEditingConfig, "is for a levt and does nothing for a post_edit_transformer")
 
 
-def check_search(models: list[Any], args: Any) -> None:
+def check_post_editing_search(models: list[Any], args: Any, symbols: int) -> None:
     """What a post_edit_transformer can be asked when it decodes."""
     others = sorted({type(model).__name__ for model in models if not isinstance(model, PostEditTransformer)})
     require(
@@ -317,7 +314,7 @@ def check_search(models: list[Any], args: Any) -> None:
         f"--path names a post_edit_transformer beside a {' and a '.join(others)}: it makes an ensemble with its own "
         "kind alone, and is no reranker, which would have to do without the draft",
     )
-    refuse(args, REFINEMENT, GenerationConfig, "is about refinement, and a post_edit_transformer does not refine")
+    check_left_to_right(models, args, "post_edit_transformer", symbols)
     one_sided = ("replace_unk", "print_alignment", "match_source_len")
     refuse(args, one_sided, GenerationConfig, "looks at the source, and a post_edit_transformer reads a draft too")
     refuse(args, ["constraints"], GenerationConfig, "takes what stands behind a TAB, and that is the draft here")

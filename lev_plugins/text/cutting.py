@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from itertools import islice
@@ -65,9 +65,23 @@ def bpe_options(args: Namespace) -> Namespace | None:
         )
     if bpe is None:
         return None
+    require_complete(bpe, given)
+    return Namespace(bpe=bpe, **given)
+
+
+def require_complete(bpe: str, given: Container[str]) -> None:
+    """Whether the flags that fairseq's ``bpe`` cannot do without are among those ``given``."""
     for field in fields(CONFIGS[bpe]) if bpe in CONFIGS else ():
         require(field.default != "???" or field.name in given, f"--bpe {bpe} needs {flag_name(field.name)}")
-    return Namespace(bpe=bpe, **given)
+
+
+@contextmanager
+def failing_as(bpe: str | None) -> Iterator[None]:
+    """What the libraries behind ``--bpe`` raise of a file that is missing or something else, named."""
+    try:
+        yield
+    except (ImportError, OSError, RuntimeError) as error:
+        raise UserError(f"--bpe {bpe}: {error}") from error
 
 
 def flag_name(name: str) -> str:
@@ -85,10 +99,8 @@ class Cutter:
     """
 
     def __init__(self, options: Namespace | None):
-        try:
+        with failing_as(options.bpe if options else None):
             self.bpe = build_bpe(options) if options else None
-        except (ImportError, OSError, RuntimeError) as error:
-            raise UserError(f"--bpe {options.bpe if options else None}: {error}") from error
 
     def __call__(self, line: str) -> str:
         return " ".join(self.pieces(line))

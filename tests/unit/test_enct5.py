@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from fairseq.nan_detector import NanDetector
 from torch import Tensor
 
 from lev_plugins.cli.main import main
@@ -294,3 +295,14 @@ def test_every_example_is_in_one_batch(folders: dict[str, Path], pack: bool) -> 
         for batch in batches:
             assert len(batch) <= limits.get("max_sentences", 40)
             assert len(batch) == 1 or sum(dataset.sizes[batch]) <= limits.get("max_tokens", 1000)
+
+
+def test_the_first_nan_is_found_where_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """fairseq looks for it with hooks on all modules, which must be able to read what each returns."""
+    task = task_of(folder_of(tmp_path, "classification"))
+    model = model_of(task)
+    with torch.no_grad():
+        next(model.decoder.parameters()).view(-1)[0] = torch.nan
+    with NanDetector(model), caplog.at_level("WARNING"):
+        model(**batch_of(task)["net_input"]).logits.sum().backward()
+    assert "NaN detected in output of decoder" in caplog.text

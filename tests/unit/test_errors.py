@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from fairseq.data.data_utils import filter_by_size
 from fairseq.tasks.translation import load_langpair_dataset
 
 from lev_plugins.errors import UserError, explain, explain_at_exit
+from tests.integration.commands import here
 
 
 def said(failing: Callable[[], Any]) -> str | None:
@@ -72,3 +74,33 @@ def test_failures_of_fairseq_commands_alone_end_with_our_line(
     explain_at_exit()
     assert reported(UserError("wrong")) == "lev-plugins: error: wrong\n"
     assert reported(KeyError("x")) == "a traceback\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "meaning"),
+    [
+        (FloatingPointError("gradients are Nan/Inf"), "the loss or its gradients became NaN or infinite; if a warning"),
+        (
+            FloatingPointError("Minimum loss scale reached (0.0001)."),
+            "the loss or its gradients became NaN or infinite",
+        ),
+        (AssertionError("min_len cannot be larger than max_len, please adjust these!"), "--min-len is more than a"),
+        (
+            AssertionError("--sampling requires --nbest to be equal to --beam"),
+            "--sampling requires --nbest to be equal",
+        ),
+        (ValueError("Seed must be between 0 and 2**32 - 1"), "--seed must be between 0 and 4294967295"),
+        (NotImplementedError("Unknown post_process option: x"), "--post-process x is not known"),
+    ],
+)
+def test_errors_of_a_wrong_flag(error: Exception, meaning: str) -> None:
+    found = explain(error)
+    assert found is not None and found.startswith(meaning)
+
+
+def test_decoding_commands_without_a_model_and_with_overrides_that_are_none() -> None:
+    no_model = ["fairseq-interactive", ".", "--task", "text_editing", "--cpu", "--model-overrides"]
+    with mock.patch("fairseq.tasks.setup_task"):  # all that comes before these two
+        assert here(*no_model, "{}").verdict.endswith("--path is missing: the checkpoint to decode with")
+        for text in ("{x", "foo"):
+            assert "--model-overrides must be a dictionary in Python's notation" in here(*no_model, text).verdict

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from argparse import Namespace
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from fairseq import options as fairseq_options
 from fairseq.models.transformer import TransformerModel
 
+from lev_plugins.edits import align
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions
 from lev_plugins.models.levt import LevT
@@ -356,7 +358,11 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "floor": ({"max_ratio_floor": -1}, "--max-ratio-floor must be at least 0, but is -1"),
     "min-words": ({"min_length": -2}, "--min-words must be at least 0, but is -2"),
     "candidates": ({"candidates": 0}, "--iter-decode-with-beam must be at least 1, but is 0"),
-    "temperature": ({"temperature": 0.0}, "--temperature must be above 0, but is 0.0"),
+    "temperature": ({"temperature": 0.0}, "--temperature must be between 0.0001 and 10000, but is 0.0"),
+    "hot": ({"temperature": float("inf")}, "--temperature must be a finite number, but is inf"),
+    "gamma": ({"gamma": float("nan")}, "--iter-decode-eos-penalty must be a finite number, but is nan"),
+    "ratio": ({"max_ratio": float("inf")}, "--max-ratio must be a finite number, but is inf"),
+    "keep-bias": ({"keep_bias": 1e308}, "--keep-bias must be between -1000 and 1000, but is 1e\\+308"),
 }
 
 
@@ -381,8 +387,6 @@ def test_decoding_needs_a_levt() -> None:
 
 
 def test_the_task_hands_fairseq_flags_to_the_generator() -> None:
-    from argparse import Namespace
-
     flags = Namespace(
         iter_decode_max_iter=4,
         iter_decode_eos_penalty=1.5,
@@ -414,16 +418,90 @@ def test_the_task_hands_fairseq_flags_to_the_generator() -> None:
     ],
 )
 def test_reranking_needs_a_reranker_and_candidates(count: int, beam: int, message: str) -> None:
-    from argparse import Namespace
-
     flags = Namespace(iter_decode_with_external_reranker=True, iter_decode_with_beam=beam)
     with pytest.raises(UserError, match=message):
         toy_task().build_generator([lively_model()] * count, flags)
 
 
-@pytest.mark.parametrize("flag", ["replace_unk", "print_alignment", "sampling", "match_source_len"])
+@pytest.mark.parametrize("flag", ["replace_unk", "print_alignment", "sampling", "match_source_len", "score_reference"])
 def test_flags_of_left_to_right_search_are_refused(flag: str) -> None:
-    from argparse import Namespace
-
     with pytest.raises(UserError, match=f"--{flag.replace('_', '-')} belongs to left-to-right search"):
         toy_task().build_generator([lively_model()], Namespace(**{flag: True}))
+
+
+def restless_model() -> LevT:
+    """Hardly knows what to keep of a draft, and is sure of the words that it writes."""
+    model = toy_model(seed=3, max_insertions=4).eval()
+    decoder = model.decoder
+    assert decoder.token_head is not None
+    direction = torch.nn.functional.normalize(torch.randn(16), dim=0)
+    with torch.no_grad():
+        decoder.stacks["shared"][1].ffn_residual.norm.bias.add_(direction)
+        decoder.deletion_head.weight[0] += 0.3 * direction
+        decoder.token_head.weight.mul_(15)
+    return model
+
+
+def test_candidates_are_not_chosen_for_what_they_keep_of_a_draft() -> None:
+    """Scored 0 each, as boundaries are, words of the draft would make the candidate win that has most of them."""
+    model, drafts = restless_model(), random_rows(16, seed=9, shortest=3)
+    sample = {"net_input": {"src_tokens": rows_to_tensor(SOURCES), "draft": rows_to_tensor(drafts)}}
+    torch.manual_seed(1)
+    groups = generator([model], candidates=16, max_iter=1, min_length=3).generate([model], sample)
+
+    def share(draft: list[int], candidate: dict[str, Any]) -> float:
+        tokens = [BOS, *words_of(candidate)]
+        return (int(align(torch.tensor([draft]), torch.tensor([tokens]), PAD).kept.sum()) - 2) / (len(tokens) - 2)
+
+    shares = torch.tensor([[share(d, each) for each in group] for d, group in zip(drafts, groups, strict=True)])
+    assert shares[:, 0].mean() < shares.mean() < shares.max(1).values.mean() - 0.1
+    # no policy thought that a draft was certainly right
+    assert all(float(candidate["score"]) < 0 for group in groups for candidate in group)
+
+
+def test_padding_makes_no_draft_too_long() -> None:
+    model = lively_model(max_target_positions=10)
+    drafts = [row[:9] + [EOS] for row in DRAFTS]
+    padded = torch.nn.functional.pad(rows_to_tensor(drafts), (0, 16 - max(map(len, drafts))), value=PAD)
+    sample = {"net_input": {"src_tokens": rows_to_tensor(SOURCES), "draft": padded}}
+    found = generator([model]).generate([model], sample)
+    assert [words_of(best[0]) for best in found] == [words_of(best) for best in decode([model], SOURCES, drafts)]
+
+
+def test_a_negative_gamma_shortens() -> None:
+    lengths = [
+        sum(len(words_of(result)) for result in assert_same_as_reference([lively_model(seed=5)], gamma=gamma))
+        for gamma in (0.0, -3.0)
+    ]
+    assert lengths[1] < lengths[0]
+
+
+@pytest.mark.parametrize(
+    ("other", "as_reranker", "message"),
+    [
+        (
+            "transformer",
+            False,
+            "--path names a TransformerModel beside a levt.*add --iter-decode-with-external-reranker",
+        ),
+        ("levt", True, "writes from left to right, but it is a LevT: give levt.pt:transformer.pt"),
+    ],
+)
+def test_models_that_cannot_work_together_are_refused(other: str, as_reranker: bool, message: str) -> None:
+    flags = Namespace(iter_decode_with_external_reranker=as_reranker, iter_decode_with_beam=3)
+    second = lively_model(seed=2) if other == "levt" else autoregressive_model()
+    with pytest.raises(UserError, match=message):
+        toy_task().build_generator([lively_model(), second], flags)
+
+
+def test_retained_dropout_is_refused() -> None:
+    with pytest.raises(UserError, match="--retain-dropout does nothing for a levt"):
+        toy_task().build_generator([lively_model()], Namespace(retain_dropout=True))
+
+
+def test_weights_that_are_not_finite_are_refused() -> None:
+    model = lively_model()
+    with torch.no_grad():
+        model.decoder.deletion_head.weight[0, 0] = torch.nan
+    with pytest.raises(UserError, match=r"NaN or infinite weights, first in decoder\.deletion_head\.weight"):
+        toy_task().build_generator([model], Namespace())

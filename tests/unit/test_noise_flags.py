@@ -33,7 +33,8 @@ def alphabet(symbols: str = "abcdefghijklmnopqrstuvwxyz▁") -> Dictionary:
 
 
 def config(**options: Any) -> TextCorrectionConfig:
-    return TextCorrectionConfig(**{"data": ".", "noise_bpe": None, "noise_tokenizer": None, **options})
+    defaults = {"data": ".", "noise_bpe": None, "noise_tokenizer": None, "required_seq_len_multiple": 1}
+    return TextCorrectionConfig(**{**defaults, **options})
 
 
 def pair(texts: list[str], codec: TextCodec) -> LanguagePairDataset:

@@ -24,7 +24,8 @@ from lev_plugins.generators import RefinementGenerator
 from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
 from lev_plugins.models.levt import LevT
 from lev_plugins.models.post_edit import PostEditTransformer, readable
-from lev_plugins.tasks.text_editing import REFINEMENT, TextEditingTask
+from lev_plugins.tasks.search import REFINEMENT
+from lev_plugins.tasks.text_editing import TextEditingTask
 from tests.helpers import (
     BOS,
     EOS,

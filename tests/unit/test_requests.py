@@ -179,8 +179,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
 def test_a_batch_with_marks_and_oracle_gives_what_algorithm_2_gives_each(
     options: dict[str, Any], asked: list[list[int]] | None
 ) -> None:
-    if options.get("oracle") == "delete+placeholder" and asked:
-        pytest.skip("an oracle that counts placeholders does not ask the marks")
     model = lively_model(seed=5)
     results = decode(model, asked, retain_history=True, **options)
     for i, result in enumerate(results):
@@ -261,6 +259,25 @@ def test_a_request_for_insertion_moves_to_what_is_left_of_it() -> None:
 def test_an_oracle_for_everything_but_the_words_ends_with_the_right_length() -> None:
     results = decode(lively_model(seed=5), None, oracle="delete+placeholder", max_iter=0)
     assert [len(r["tokens"]) for r in results] == [len(row) - 1 for row in TARGETS]
+
+
+def test_an_oracle_fills_in_behind_the_word_that_a_protected_one_stands_before() -> None:
+    """10 is protected and not in the target; 13 and 14 are missing behind 11, not before it."""
+    model, keep = lively_model(seed=5), KEEP + SPAN
+    options = RefinementOptions(oracle="delete+placeholder", retain_history=True, max_iter=0)
+
+    def opened(draft: list[int], asked: list[int], target: list[int]) -> list[int]:
+        net_input = {"src_tokens": torch.tensor([[BOS, 5, EOS]]), "draft": torch.tensor([[BOS, *draft, EOS]])}
+        sample = {
+            "net_input": {**net_input, "requests": torch.tensor([[0, *asked, 0]])},
+            "target": torch.tensor([[*target, EOS]]),
+        }
+        best = RefinementGenerator([model], toy_dictionary(), options).generate([model], sample)[0][0]
+        return best["history"][2]["tokens"].tolist()
+
+    hole = model.placeholder
+    assert opened([10, 11, 12], [keep, 0, 0], [11, 13, 14]) == [BOS, 10, 11, hole, hole, EOS]
+    assert opened([10, 11], [keep, keep], [10, 13, 11]) == [BOS, 10, 11, hole, EOS]  # not into the span
 
 
 def test_an_oracle_needs_references() -> None:

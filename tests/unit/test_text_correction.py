@@ -11,7 +11,9 @@ import torch
 from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.criterions.label_smoothed_cross_entropy_with_rdrop import RdropLabelSmoothedCrossEntropyCriterion
 from fairseq.data import LanguagePairDataset
+from fairseq.data.encoders.sentencepiece_bpe import SentencepieceConfig
 from fairseq.logging import metrics
+from omegaconf import OmegaConf
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_fixes.batching import EverySentence
@@ -164,6 +166,47 @@ def test_words_cannot_be_replaced_without_an_alignment() -> None:
         task.build_generator([build(task)], Namespace(replace_unk=""))
 
 
+WRONG_SEARCH: dict[str, dict[str, Any]] = {
+    "--unkpen must be a finite number, but is nan": {"unkpen": float("nan")},
+    "--lenpen must be between -10 and 10, but is 1e\\+308": {"lenpen": 1e308},
+    "--temperature must be a finite number, but is inf": {"temperature": float("inf")},
+    "--temperature must be between 0.0001 and 10000, but is 0": {"temperature": 0},
+    "--max-len-a must be a finite number, but is nan": {"max_len_a": float("nan")},
+    "--max-len-b must be at least 0, but is -7": {"max_len_b": -7},
+    "--min-len is 1, but --max-len-a, --max-len-b .* allow at most 0 tokens": {"max_len_b": 0},
+    "--min-len is 9999, but --max-len-a, --max-len-b .* allow at most [0-9]+ tokens": {"min_len": 9999},
+    "--beam must be at least 1, but is 0": {"beam": 0},
+    "--nbest must be at least 1, but is 0": {"nbest": 0},
+    "--prefix-size must be at least 0, but is -2": {"prefix_size": -2},
+    "--sampling-topk must be at most [0-9]+, the size of the dictionary, but is 99999": {"sampling_topk": 99999},
+    "--diverse-beam-strength must be a finite number": {"diverse_beam_strength": float("inf")},
+    "--diversity-rate must be between -1000 and 1000": {"diversity_rate": 1e308},
+    "--print-step is about refinement, and a PBD does not refine": {"print_step": True},
+    "--retain-dropout does nothing for a PBD": {"retain_dropout": True},
+    "--beam must be a finite number, but is 5": {"beam": "5"},
+}
+
+
+@pytest.mark.parametrize(("message", "flags"), WRONG_SEARCH.items())
+def test_a_search_that_cannot_work_is_refused_before_it_begins(message: str, flags: dict[str, Any]) -> None:
+    task = correction_task()
+    with pytest.raises(UserError, match=message):
+        task.build_generator([build(task)], Namespace(**flags))
+
+
+def test_constraints_and_references_that_are_not_there_are_missed() -> None:
+    task = correction_task()
+    model, source = build(task), torch.tensor([[4, 5, EOS]])
+    sample = {"net_input": {"src_tokens": source, "src_lengths": torch.tensor([3])}}
+    for flags, message in (
+        ({"constraints": "ordered"}, "--constraints are read behind a TAB"),
+        ({"score_reference": True}, "--score-reference needs references"),
+    ):
+        generator = task.build_generator([model], Namespace(**flags))
+        with pytest.raises(UserError, match=message):
+            task.inference_step(generator, [model], sample)
+
+
 def test_r_drop_leaves_the_batch_to_the_decoding() -> None:
     task = correction_task(**ALL_SCORES)
     model = build(task).eval()
@@ -181,6 +224,7 @@ REFUSED = {
     "--task text_correction needs the folder that fairseq-preprocess made": {"data": None},
     "there is no folder /nowhere": {"data": "/nowhere"},
     "--keep-bias must be a finite number, but is inf": {"keep_bias": float("inf")},
+    "--keep-bias must be between -1000 and 1000, but is 1e\\+308": {"keep_bias": 1e308},
     r"--min-edit-confidence must be between 0 and 1, but is 1\.5": {"min_edit_confidence": 1.5},
     """--eval-bleu-args must be a JSON object, as in {"beam": 5}, but is beam=5""": {"eval_bleu_args": "beam=5"},
     "--eval-bleu-args: fairseq-generate has no flag for beem": {"eval_bleu_args": '{"beem": 5}'},
@@ -193,6 +237,36 @@ def test_a_wrong_option_is_refused_by_name(message: str, options: dict[str, Any]
     cfg = TextCorrectionConfig(**{"data": str(tmp_path), **options})
     with pytest.raises(UserError, match=message):
         TextCorrectionTask.setup_task(cfg)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("required_batch_size_multiple", 0, "--required-batch-size-multiple must be at least 1, but is 0"),
+        ("required_seq_len_multiple", 0, "--required-seq-len-multiple must be at least 1, but is 0"),
+        ("num_workers", -1, "--num-workers must be at least 0, but is -1"),
+        ("num_shards", 0, "--num-shards must be at least 1, but is 0"),
+    ],
+)
+def test_batches_that_cannot_be_made_are_refused(name: str, value: int, message: str) -> None:
+    task = correction_task(required_seq_len_multiple=0 if name == "required_seq_len_multiple" else 1)
+    with pytest.raises(UserError, match=message):
+        task.get_batch_iterator(EverySentence(pairs(sentences(2), sentences(2))), **{name: value})
+
+
+def bpe_config(**given: str) -> Any:
+    return OmegaConf.merge(OmegaConf.structured(SentencepieceConfig), {"_name": "sentencepiece", **given})
+
+
+def test_a_sentencepiece_model_that_is_missing_or_something_else_is_named(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no model", encoding="utf-8")
+    for given, message in (
+        ({}, "--bpe sentencepiece needs --sentencepiece-model"),
+        ({"sentencepiece_model": "none.model"}, "--bpe sentencepiece: file none.model not found"),
+        ({"sentencepiece_model": str(tmp_path / "text")}, "--bpe sentencepiece: .*could not parse ModelProto"),
+    ):
+        with pytest.raises(UserError, match=message):
+            correction_task().build_bpe(bpe_config(**given))
 
 
 def test_a_folder_without_texts_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,69 @@
+"""What fairseq's flags of a search may be: it takes any number, and fails or stalls on some at work."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from fairseq.dataclass.configs import GenerationConfig
+from fairseq.modules import FairseqDropout
+
+from lev_plugins.checkpoints import require_finite_weights
+from lev_plugins.errors import require, require_at_least, require_between
+from lev_plugins.tasks.pairs import refuse
+
+# flags of fairseq that are about refinement, and do nothing to a search from left to right
+REFINEMENT = (
+    "iter_decode_max_iter",
+    "iter_decode_eos_penalty",
+    "iter_decode_force_max_iter",
+    "iter_decode_with_beam",
+    "iter_decode_with_external_reranker",
+    "retain_iter_history",
+    "print_step",
+)
+LEAST = {"beam": 1, "nbest": 1, "max_len_a": 0, "max_len_b": 0, "min_len": 0, "prefix_size": 0}
+LEAST |= {"no_repeat_ngram_size": 0, "sampling_topk": -1}
+# wider is of no use, and leaves the range in which scores can be told apart
+BETWEEN: dict[str, tuple[float, float]] = {
+    "lenpen": (-10, 10),
+    "unkpen": (-1000, 1000),
+    "temperature": (0.0001, 10_000),
+    "diverse_beam_strength": (-1000, 1000),
+    "diversity_rate": (-1000, 1000),
+    "lm_weight": (-1000, 1000),
+    "sampling_topp": (-1, 1),
+}
+
+
+def check_search(models: Iterable[Any], args: Any) -> None:
+    """Of any model; ``args`` is fairseq's GenerationConfig, or a Namespace of what --eval-bleu-args names."""
+    for name, least in LEAST.items():
+        require_at_least(f"--{name.replace('_', '-')}", option(args, name), least)
+    for name, (low, high) in BETWEEN.items():
+        require_between(f"--{name.replace('_', '-')}", option(args, name), low, high)
+    for model in models:
+        require_finite_weights(model)
+
+
+def check_left_to_right(models: list[Any], args: Any, name: str, symbols: int) -> None:
+    """``name`` is that of the model, which writes text of as many ``symbols``."""
+    check_search(models, args)
+    refuse(args, REFINEMENT, GenerationConfig, f"is about refinement, and a {name} does not refine")
+    least = option(args, "min_len")
+    most = min(model.max_decoder_positions() for model in models) - 1  # 1: </s>
+    if not option(args, "max_len_a") and not option(args, "match_source_len"):
+        most = min(most, option(args, "max_len_b"))
+    require(
+        least <= most,
+        f"--min-len is {least}, but --max-len-a, --max-len-b and the model's positions allow at most {most} tokens; "
+        "lower the one, or raise the others",
+    )
+    topk = option(args, "sampling_topk")
+    require(topk <= symbols, f"--sampling-topk must be at most {symbols}, the size of the dictionary, but is {topk}")
+    if not all(any(isinstance(part, FairseqDropout) for part in model.modules()) for model in models):
+        reason = f"does nothing for a {name}, whose dropout ends with its training"
+        refuse(args, ("retain_dropout", "retain_dropout_modules"), GenerationConfig, reason)
+
+
+def option(args: Any, name: str) -> Any:
+    value = getattr(args, name, None)
+    return getattr(GenerationConfig, name) if value is None else value
