@@ -79,6 +79,7 @@ def convert(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def old_options(state: dict[str, Any]) -> dict[str, Any]:
+    from lev_plugins.ranges import flag_name
 
     options = state["args"] if state.get("args") is not None else state["cfg"]["model"]
     options = dict(vars(options) if isinstance(options, argparse.Namespace) else options)
@@ -100,15 +101,15 @@ def old_options(state: dict[str, Any]) -> dict[str, Any]:
     ):
         require(
             options.get(flag, harmless) == harmless,
-            f"levt has no counterpart of --{flag.replace('_', '-')}: this checkpoint cannot be imported",
+            f"levt has no counterpart of {flag_name(flag)}: this checkpoint cannot be imported",
         )
     for side in ("encoder", "decoder"):
         layerdrop = f"{side}_layers_to_keep"
-        require(not options.get(layerdrop), f"levt has no counterpart of --{layerdrop.replace('_', '-')}")
+        require(not options.get(layerdrop), f"levt has no counterpart of {flag_name(layerdrop)}")
     for name in ("decoder_input_dim", "decoder_output_dim"):
         require(
             options.get(name, options["decoder_embed_dim"]) == options["decoder_embed_dim"],
-            f"levt has no counterpart of a --{name.replace('_', '-')} other than --decoder-embed-dim",
+            f"levt has no counterpart of a {flag_name(name)} other than --decoder-embed-dim",
         )
     return options
 

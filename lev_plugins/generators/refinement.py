@@ -42,6 +42,7 @@ from lev_plugins.generators.ensemble import Ensemble
 from lev_plugins.generators.oracle import ORACLES, missing_counts
 from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT, mix_rows
+from lev_plugins.ranges import bounded
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,9 @@ class RefinementOptions:
             ("--soft-protection", self.soft_protection, 0),
         ]
         for name, value, least in rules:
-            require(value >= least, f"{name} must be at least {least}, but is {value}")
-        require(math.isfinite(self.keep_bias), f"--keep-bias must be a finite number, but is {self.keep_bias}")
-        require(self.temperature > 0, f"--temperature must be above 0, but is {self.temperature}")
+            bounded(name, value, least)
+        bounded("--keep-bias", self.keep_bias)
+        bounded("--temperature", self.temperature, above=0)
         require(self.oracle in ORACLES, f"--oracle must be one of {', '.join(ORACLES)}, but is {self.oracle!r}")
 
 

@@ -33,6 +33,7 @@ from fairseq.utils import get_available_activation_fns
 from omegaconf import II
 from torch import Tensor, nn
 
+from lev_plugins import ranges
 from lev_plugins.errors import require
 from lev_plugins.layers import (
     DecoderLayer,
@@ -322,12 +323,8 @@ def layer_shape(cfg: PBDConfig) -> LayerShape:
 
 
 def check_config(cfg: PBDConfig, task: Any) -> None:
-    require(cfg.layers >= 1, f"--layers must be at least 1, but is {cfg.layers}")
-    require(
-        cfg.attention_heads >= 1 and cfg.embed_dim % cfg.attention_heads == 0,
-        f"--embed-dim must be a multiple of --attention-heads, but {cfg.embed_dim} is none of {cfg.attention_heads}",
-    )
-    require(0 <= cfg.future_dropout < 1, f"--future-dropout must be in [0, 1), but is {cfg.future_dropout}")
+    ranges.transformer(cfg, "")
+    ranges.dropouts(cfg, "future_dropout")
     if cfg.no_future:
         for flag, changed in (
             ("--no-segments", cfg.no_segments),

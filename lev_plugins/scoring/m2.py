@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lev_plugins.errors import UserError, require
+from lev_plugins.ranges import bounded
 from lev_plugins.scoring.evaluation import Array, Evaluation
 
 MAX_UNCHANGED_WORDS = 2
@@ -297,7 +298,7 @@ def evaluate(
         f"every sentence needs one text, but there are {len(gold)} sentences and {len(texts)} texts",
     )
     require(len(texts) > 0, "there must be a text to score, but there is none")
-    require(max_unchanged_words >= 0, f"max_unchanged_words must be at least 0, but is {max_unchanged_words}")
+    bounded("max_unchanged_words", max_unchanged_words, 0)
     counts = [sentence_counts(sentence, text, max_unchanged_words) for sentence, text in zip(gold, texts, strict=True)]
     return from_counts(counts, beta, "" if max_unchanged_words == MAX_UNCHANGED_WORDS else f"{max_unchanged_words=}")
 

@@ -12,6 +12,7 @@ from fairseq.data import Dictionary, data_utils
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from lev_plugins.errors import UserError, require
+from lev_plugins.ranges import POSITIONS, flag_name, sizes
 from lev_plugins.text.pretrained import PretrainedBPE
 
 
@@ -29,7 +30,7 @@ def refuse(given: Any, names: Iterable[str], config: type, reason: str, advice: 
     defaults = {each.name: each.default for each in fields(config)}
     for name in names:
         value = getattr(given, name, None)
-        require(value is None or value == defaults[name], f"--{name.replace('_', '-')} {reason}: {advice}")
+        require(value is None or value == defaults[name], f"{flag_name(name)} {reason}: {advice}")
 
 
 def fingerprint(dictionary: Dictionary) -> list[Any]:
@@ -68,6 +69,7 @@ class PairTask(TranslationTask):
             raise UserError(f"--task {cls.name} needs the folder that fairseq-preprocess made")
         folder = utils.split_paths(cfg.data)[0]
         require(os.path.isdir(folder), f"there is no folder {folder}")
+        sizes(cfg, *POSITIONS)
 
     @classmethod
     def load_dictionary(cls, filename: str) -> Dictionary:

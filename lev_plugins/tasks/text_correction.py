@@ -1,6 +1,5 @@
 """``--task text_correction``: noisy -> clean text, left to right."""
 
-import math
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +12,7 @@ from fairseq.models import FairseqEncoderDecoderModel
 from fairseq.models.nat import FairseqNATModel
 from fairseq.tasks import register_task
 
+from lev_plugins import ranges
 from lev_plugins.data.noise_flags import NoiseConfig, check_noise, with_noise
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
@@ -78,12 +78,8 @@ class TextCorrectionTask(ScoredTask):
     @classmethod
     def check_config(cls, cfg: TextCorrectionConfig) -> None:
         super().check_config(cfg)
-        require(math.isfinite(cfg.keep_bias), f"--keep-bias must be a finite number, but is {cfg.keep_bias}")
-        least = cfg.min_edit_confidence
-        require(
-            least is None or 0 <= least <= 1,
-            f"--min-edit-confidence must be between 0 and 1, but is {least}",
-        )
+        ranges.finite(cfg, "keep_bias")
+        ranges.rates(cfg, "min_edit_confidence")
         check_noise(cfg)
 
     def score_names(self) -> list[str]:
@@ -95,6 +91,8 @@ class TextCorrectionTask(ScoredTask):
         return Copier(self.source_dictionary, self.target_dictionary)
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        # of fairseq's own architectures; those with attention count their layers
+        ranges.transformer(cfg, *(side for side in ("encoder_", "decoder_") if hasattr(cfg, f"{side}attention_heads")))
         model = super().build_model(cfg, from_checkpoint)
         require(
             isinstance(model, FairseqEncoderDecoderModel) and not isinstance(model, FairseqNATModel),
@@ -116,8 +114,7 @@ class TextCorrectionTask(ScoredTask):
 
     def build_generator(self, models: list[Any], args: Any, *options: Any, **named: Any) -> Any:
         args = with_room_for_the_source(args)
-        beam = getattr(args, "beam", 1)
-        require(beam >= 1, f"--beam must be at least 1, but is {beam}")
+        ranges.bounded("--beam", getattr(args, "beam", 1), 1)
         if self.cfg.keep_bias or self.cfg.min_edit_confidence is not None:
             reason = "does not go with --keep-bias or --min-edit-confidence"
             refuse(args, NOT_WITH_THE_DIAL, GenerationConfig, reason, "leave one out")

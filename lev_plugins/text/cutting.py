@@ -17,6 +17,7 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.registry import REGISTRIES
 
 from lev_plugins.errors import UserError, require
+from lev_plugins.ranges import flag_name
 from lev_plugins.text import chars, pretrained  # noqa: F401  BPEs that fairseq does not have
 from lev_plugins.text.lines import read_lines
 
@@ -68,10 +69,6 @@ def bpe_options(args: Namespace) -> Namespace | None:
     for field in fields(CONFIGS[bpe]) if bpe in CONFIGS else ():
         require(field.default != "???" or field.name in given, f"--bpe {bpe} needs {flag_name(field.name)}")
     return Namespace(bpe=bpe, **given)
-
-
-def flag_name(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 class Cutter:
