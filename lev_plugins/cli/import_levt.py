@@ -21,6 +21,7 @@ from torch import Tensor
 from lev_plugins import checkpoints
 from lev_plugins.errors import require
 from lev_plugins.models.levt import LevTConfig, head_projection
+from lev_plugins.ranges import flag_name
 
 MAX_INSERTIONS = 255  # of fairseq's LevT, and the default of ours
 
@@ -79,8 +80,6 @@ def convert(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def old_options(state: dict[str, Any]) -> dict[str, Any]:
-    from lev_plugins.ranges import flag_name
-
     options = state["args"] if state.get("args") is not None else state["cfg"]["model"]
     options = dict(vars(options) if isinstance(options, argparse.Namespace) else options)
     require(

@@ -93,6 +93,7 @@ def label_weights(text: str | None, labels: Labels | None, kind: str, examples: 
             f"--class-weights takes LABEL=WEIGHT with commas between, or balanced, but not {part!r}",
         )
         weights[labels.id_of(name.strip(), "--class-weights")] = weight
+    require(bool(weights.any()), f"--class-weights {text} leaves nothing to learn: give at least one label more than 0")
     return weights
 
 
