@@ -8,7 +8,8 @@ The ways are the paths of a lattice of word pairs: those on a cheapest alignment
 a word. Of several annotators of a sentence, the one counts who makes the F0.5 of the sentences so far best, so the
 score depends on the order of the sentences, a little. All of this is as in the official scorer, version 3.2. Where it
 misses a match because the same word is inserted twice at one place, or equally good paths differ in their number of
-edits, the best is taken here.
+edits, the best is taken here. It also counts one proposed edit several times where an annotator repeats an insertion at
+one place; here an edit counts once.
 
 Shapes: B resamples, N sentences, A annotators.
 """
