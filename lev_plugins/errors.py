@@ -33,6 +33,13 @@ FAIRSEQ_ERRORS = {  # what its exceptions say: what there is to be done
     ),
 }
 
+# where fairseq takes a checkpoint apart, by file and function: the variable that says which checkpoint
+CHECKPOINT_READERS = {
+    ("checkpoint_utils.py", "load_checkpoint_to_cpu"): "path",
+    ("checkpoint_utils.py", "load_model_ensemble_and_task"): "filename",
+    ("trainer.py", "load_checkpoint"): "filename",
+}
+
 
 class UserError(ValueError):
     """The user asked for something that cannot work; the message says what and what to do instead."""
@@ -108,9 +115,25 @@ def chain(error: BaseException) -> list[BaseException]:
     return links
 
 
+def unreadable(error: BaseException) -> str | None:
+    """Of a file that torch can load, but whose contents are not a checkpoint's, fairseq says anything."""
+    for frame, _ in traceback.walk_tb(error.__traceback__) if isinstance(error, Exception) else ():
+        name = CHECKPOINT_READERS.get((os.path.basename(frame.f_code.co_filename), frame.f_code.co_name))
+        if name is not None:
+            reason = chain(error)[-1]
+            return (
+                f"{frame.f_locals.get(name)} cannot be loaded: it is damaged, not a fairseq checkpoint, or was made "
+                f"with other settings ({type(reason).__name__}: {' '.join(str(reason).split())})"
+            )
+    return None
+
+
 def explained(error: BaseException) -> tuple[BaseException | None, str | None]:
     """The first error of the chain that we know something about, and what it means."""
-    return next(((link, hint) for link in chain(error) if (hint := explain(link)) is not None), (None, None))
+    for link in chain(error):
+        if (hint := explain(link)) is not None:
+            return link, hint
+    return error, unreadable(error)
 
 
 def explain_at_exit() -> None:

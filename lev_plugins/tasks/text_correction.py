@@ -106,6 +106,7 @@ class TextCorrectionTask(ScoredTask):
         return super().build_criterion(cfg, from_checkpoint)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
+        ranges.bounded("the epoch in the checkpoint", epoch, 1)
         super().load_dataset(split, epoch, combine, **kwargs)
         pair = self.datasets[split]
         if self.cfg.noise_kind is not None and split == self.cfg.train_subset:

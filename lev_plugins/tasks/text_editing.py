@@ -140,6 +140,7 @@ class TextEditingTask(ScoredTask):
         return super().build_criterion(cfg, from_checkpoint)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
+        ranges.bounded("the epoch in the checkpoint", epoch, 1)
         cfg = self.cfg
         training = split == cfg.train_subset
         paths = utils.split_paths(cfg.data)
