@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
 
 def check_arguments(args: argparse.Namespace) -> None:
     require(bool(parts_of(args)), "no text is given: --train, --valid, --test")
-    at_least(args, 1, "text_columns", "learn_sentencepiece")
+    at_least(args, 1, "text_columns")
     at_least(args, LEAST_LONGEST, "longest")
     if args.label_kind == "tagging":
         require(args.text_columns == 1, "--text-columns: a text to be tagged is one column of words")
