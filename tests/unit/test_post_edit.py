@@ -157,7 +157,7 @@ def test_one_table_for_two_dictionaries_is_refused() -> None:
 
 def test_a_task_without_drafts_is_refused() -> None:
     other = SimpleNamespace(cfg=SimpleNamespace(_name="translation"))
-    with pytest.raises(UserError, match=r"--arch post_edit_transformer .* --task translation .* --task text_editing"):
+    with pytest.raises(UserError, match=r"--arch post_edit_transformer .* --task translation: use --task text_editing"):
         PostEditTransformer.build_model(EncoderDecoderConfig(), other)
 
 
