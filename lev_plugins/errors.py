@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import itertools
-import math
 import os
 import pickle
 import re
@@ -14,7 +13,6 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-MOST_LOG_ODDS = 1000  # by which a decision may have to win: with more, none is ever made otherwise
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -59,6 +57,13 @@ FAIRSEQ_ERRORS = {  # what its exceptions say: what there is to be done
     ),
 }
 
+# where fairseq takes a checkpoint apart, by file and function: the variable that says which checkpoint
+CHECKPOINT_READERS = {
+    ("checkpoint_utils.py", "load_checkpoint_to_cpu"): "path",
+    ("checkpoint_utils.py", "load_model_ensemble_and_task"): "filename",
+    ("trainer.py", "load_checkpoint"): "filename",
+}
+
 
 # what fairseq calls in which file, where anything that it raises is one mistake of the user's
 RAISED_IN = {
@@ -76,36 +81,6 @@ class UserError(ValueError):
 def require(condition: bool, message: str) -> None:
     if not condition:
         raise UserError(message)
-
-
-def require_finite(flag: str, value: float) -> None:
-    """
-    >>> require_finite("--keep-bias", math.nan)
-    Traceback (most recent call last):
-    lev_plugins.errors.UserError: --keep-bias must be a finite number, but is nan
-    """
-    finite = isinstance(value, (int, float)) and -math.inf < value < math.inf
-    require(finite, f"{flag} must be a finite number, but is {value}")
-
-
-def require_at_least(flag: str, value: float, least: float) -> None:
-    """
-    >>> require_at_least("--beam", 0, 1)
-    Traceback (most recent call last):
-    lev_plugins.errors.UserError: --beam must be at least 1, but is 0
-    """
-    require_finite(flag, value)
-    require(value >= least, f"{flag} must be at least {least}, but is {value}")
-
-
-def require_between(flag: str, value: float, low: float, high: float) -> None:
-    """
-    >>> require_between("--lenpen", 1e308, -10, 10)
-    Traceback (most recent call last):
-    lev_plugins.errors.UserError: --lenpen must be between -10 and 10, but is 1e+308
-    """
-    require_finite(flag, value)
-    require(low <= value <= high, f"{flag} must be between {low} and {high}, but is {value}")
 
 
 def explain(error: BaseException) -> str | None:
@@ -181,9 +156,25 @@ def chain(error: BaseException) -> list[BaseException]:
     return links
 
 
+def unreadable(error: BaseException) -> str | None:
+    """Of a file that torch can load, but whose contents are not a checkpoint's, fairseq says anything."""
+    for frame, _ in traceback.walk_tb(error.__traceback__) if isinstance(error, Exception) else ():
+        name = CHECKPOINT_READERS.get((os.path.basename(frame.f_code.co_filename), frame.f_code.co_name))
+        if name is not None:
+            reason = chain(error)[-1]
+            return (
+                f"{frame.f_locals.get(name)} cannot be loaded: it is damaged, not a fairseq checkpoint, or was made "
+                f"with other settings ({type(reason).__name__}: {' '.join(str(reason).split())})"
+            )
+    return None
+
+
 def explained(error: BaseException) -> tuple[BaseException | None, str | None]:
     """The first error of the chain that we know something about, and what it means."""
-    return next(((link, hint) for link in chain(error) if (hint := explain(link)) is not None), (None, None))
+    for link in chain(error):
+        if (hint := explain(link)) is not None:
+            return link, hint
+    return error, unreadable(error)
 
 
 def explain_at_exit() -> None:

@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from lev_plugins import checkpoints
 from lev_plugins.errors import require
+from lev_plugins.ranges import at_least
 
 # how fairseq names checkpoints
 EPOCH = re.compile(r"checkpoint(\d+)\.pt")
@@ -54,8 +55,8 @@ def choose(args: argparse.Namespace) -> list[Path]:
     if args.last is None and args.best is None:
         require(not folders, f"{folders[0] if folders else ''} is a folder: say --last N or --best N")
         return list(args.inputs)
+    at_least(args, 1, "last", "best")
     flag, number = ("--last", args.last) if args.best is None else ("--best", args.best)
-    require(number >= 1, f"{flag} must be at least 1, but is {number}")
     require(len(args.inputs) == 1 and bool(folders), f"{flag} chooses from one folder, but INPUT is no such thing")
     if args.best is not None:
         return best(folders[0], number, args.metric)

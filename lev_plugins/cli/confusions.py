@@ -11,6 +11,7 @@ from lev_plugins.cli import streams
 from lev_plugins.errors import UserError, require
 from lev_plugins.noise.confusions import UNITS, write_table
 from lev_plugins.noise.learning import Learner
+from lev_plugins.ranges import at_least
 from lev_plugins.text.lines import read_lines
 
 
@@ -27,8 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    for flag, value in (("--longest", args.longest), ("--min-count", args.min_count)):
-        require(value >= 1, f"{flag} must be at least 1, but is {value}")
+    at_least(args, 1, "longest", "min_count")
     learner = Learner(args.unit, args.longest)
     for number, (noisy, clean) in enumerate(pairs(args.noisy, args.clean), 1):
         try:

@@ -38,6 +38,7 @@ from lev_plugins.inference.shards import (
     fingerprint,
     write_targets,
 )
+from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.tasks.pairs import whole_pair
 from lev_plugins.text.binarise import load_dictionary
 
@@ -59,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-t", "--target-lang", metavar="SUFFIX", help="suffix of the targets (default: that of the teacher's training)")
     for name in SEARCH:
         field = next(field for field in fields(GenerationConfig) if field.name == name)
-        flag, meaning = f"--{name.replace('_', '-')}", field.metadata["help"]
+        flag, meaning = flag_name(name), field.metadata["help"]
         add(flag, metavar="X", type=field.type, default=field.default, help=meaning)
     add("--model-overrides", metavar="DICT", default="{}", help="settings of the teacher to change, as in fairseq")
     add("--max-tokens", metavar="N", type=int, default=4096, help="tokens in a batch")
@@ -113,10 +114,7 @@ def run(args: argparse.Namespace) -> int:
 
 def check_arguments(args: argparse.Namespace) -> None:
     require(args.data.is_dir(), f"there is no folder {args.data}")
-    for name in ("beam", "max_tokens", "shard_size", "processes"):
-        number = getattr(args, name)
-        flag = f"--{name.replace('_', '-')}"
-        require(number is None or number >= 1, f"{flag} must be at least 1, but is {number}")
+    at_least(args, 1, "beam", "max_tokens", "shard_size", "processes")
     require(args.text is not None or args.post_process is None, "--post-process goes with --text")
 
 
@@ -164,7 +162,7 @@ def settings_of(
         "--model-overrides": repr(own),
         "--fp16": args.fp16,
         "--post-process": args.post_process,
-        **{f"--{name.replace('_', '-')}": getattr(args, name) for name in SEARCH},
+        **{flag_name(name): getattr(args, name) for name in SEARCH},
     }
 
 

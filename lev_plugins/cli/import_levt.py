@@ -21,6 +21,7 @@ from torch import Tensor
 from lev_plugins import checkpoints
 from lev_plugins.errors import require
 from lev_plugins.models.levt import LevTConfig, head_projection
+from lev_plugins.ranges import flag_name
 
 MAX_INSERTIONS = 255  # of fairseq's LevT, and the default of ours
 
@@ -79,7 +80,6 @@ def convert(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def old_options(state: dict[str, Any]) -> dict[str, Any]:
-
     options = state["args"] if state.get("args") is not None else state["cfg"]["model"]
     options = dict(vars(options) if isinstance(options, argparse.Namespace) else options)
     require(
@@ -100,15 +100,15 @@ def old_options(state: dict[str, Any]) -> dict[str, Any]:
     ):
         require(
             options.get(flag, harmless) == harmless,
-            f"levt has no counterpart of --{flag.replace('_', '-')}: this checkpoint cannot be imported",
+            f"levt has no counterpart of {flag_name(flag)}: this checkpoint cannot be imported",
         )
     for side in ("encoder", "decoder"):
         layerdrop = f"{side}_layers_to_keep"
-        require(not options.get(layerdrop), f"levt has no counterpart of --{layerdrop.replace('_', '-')}")
+        require(not options.get(layerdrop), f"levt has no counterpart of {flag_name(layerdrop)}")
     for name in ("decoder_input_dim", "decoder_output_dim"):
         require(
             options.get(name, options["decoder_embed_dim"]) == options["decoder_embed_dim"],
-            f"levt has no counterpart of a --{name.replace('_', '-')} other than --decoder-embed-dim",
+            f"levt has no counterpart of a {flag_name(name)} other than --decoder-embed-dim",
         )
     return options
 

@@ -8,13 +8,14 @@ from typing import get_args
 
 from lev_plugins.cli import streams
 from lev_plugins.noise import FLAGS, NoiseOptions, build_corruption
+from lev_plugins.ranges import flag_name
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     for flag in FLAGS:
         needed, default = flag.default is MISSING, flag.default
         parser.add_argument(
-            f"--{flag.name.replace('_', '-')}",
+            flag_name(flag.name),
             metavar=flag.metadata["metavar"],
             type=(get_args(flag.type) or (flag.type,))[0],  # float, where the field is Optional[float]
             required=needed,

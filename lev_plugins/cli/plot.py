@@ -17,6 +17,7 @@ from lev_plugins.inference.gates import Sentence, as_line, ask, read
 from lev_plugins.plots import drawing
 from lev_plugins.plots.figures import check_figures
 from lev_plugins.plots.gates import PROPERTIES, Group, by, correlation, names_of, noise_level
+from lev_plugins.ranges import at_least
 from lev_plugins.text.cutting import Cutter, add_bpe_arguments, bpe_options
 from lev_plugins.text.lines import read_lines
 
@@ -75,9 +76,7 @@ def check_arguments(args: argparse.Namespace) -> None:
     require(bool(args.output or args.save), "nothing is to be written: --output FILE.png, or --save FILE, or both")
     if args.output:
         check_figures("--output", args.output)
-    for name in ("first", "bins", "beam", "max_tokens"):
-        value = getattr(args, name)
-        require(value >= 1, f"--{name.replace('_', '-')} must be at least 1, but is {value}")
+    at_least(args, 1, "first", "bins", "beam", "max_tokens")
     if args.saved:
         given = [flag for flag, value in (("DATA", args.data), ("--path", args.path), ("--save", args.save)) if value]
         require(not given, f"--saved takes the place of a model: leave out {' and '.join(given)}")

@@ -22,8 +22,9 @@ from lev_plugins.cli.reporting import USER_DIR, next_step, table
 from lev_plugins.data.drafts import marks, notes
 from lev_plugins.errors import require
 from lev_plugins.files import require_free
+from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.text.binarise import TokenCounts, binarise, learn_dictionary, load_dictionary
-from lev_plugins.text.cutting import Cutter, add_bpe_arguments, cutting, flag_name, write_tokens
+from lev_plugins.text.cutting import Cutter, add_bpe_arguments, cutting, write_tokens
 from lev_plugins.text.lines import ParallelTexts, read_lines, read_parallel
 
 UPSAMPLE = 10  # how often the paper repeats its real triples among the synthetic ones
@@ -91,7 +92,7 @@ def check_arguments(args: argparse.Namespace) -> None:
         "--extra-train-prefix goes with --train-prefix, the part that --upsample-primary repeats",
     )
     require(bool(args.draft_lang) or not args.allow_missing_drafts, "--allow-missing-drafts goes with --draft-lang")
-    require(args.workers >= 1, f"--workers must be at least 1, but is {args.workers}")
+    at_least(args, 1, "workers")
     check_pieces(args, "--train-prefix", args.train_prefix)
     check_dictionaries(args)
 

@@ -34,6 +34,7 @@ from lev_plugins.data.labels.folder import (
 from lev_plugins.data.labels.text import CONLLU_COLUMNS, KINDS, Labels, Row, counted, read_rows
 from lev_plugins.errors import require
 from lev_plugins.files import require_free
+from lev_plugins.ranges import at_least
 from lev_plugins.text.binarise import load_dictionary
 from lev_plugins.text.cutting import Cutter, add_bpe_arguments
 from lev_plugins.text.lines import read_lines
@@ -89,8 +90,8 @@ def run(args: argparse.Namespace) -> int:
 
 def check_arguments(args: argparse.Namespace) -> None:
     require(bool(parts_of(args)), "no text is given: --train, --valid, --test")
-    require(args.text_columns >= 1, f"--text-columns must be at least 1, but is {args.text_columns}")
-    require(args.longest >= LEAST_LONGEST, f"--longest must be at least {LEAST_LONGEST} tokens, but is {args.longest}")
+    at_least(args, 1, "text_columns")
+    at_least(args, LEAST_LONGEST, "longest")
     if args.label_kind == "tagging":
         require(args.text_columns == 1, "--text-columns: a text to be tagged is one column of words")
         require(args.template is None, "--template does not go with --label-kind tagging, which labels the words")

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing_folder
-from lev_plugins.text.cutting import bpe_options, flag_name, learn_sentencepiece
+from lev_plugins.ranges import at_least, bounded, flag_name
+from lev_plugins.text.cutting import bpe_options, learn_sentencepiece
 
 MODEL = "sentencepiece.model"  # its name in the folder where it is learned
 
@@ -34,9 +35,7 @@ def check_pieces(args: argparse.Namespace, flag: str, training_text: Path | None
 
 
 def check_learning(args: argparse.Namespace) -> None:
-    require(
-        args.learn_sentencepiece >= 1, f"--learn-sentencepiece must be at least 1, but is {args.learn_sentencepiece}"
-    )
+    at_least(args, 1, "learn_sentencepiece")
     require(
         args.sentencepiece_model is None,
         "--learn-sentencepiece learns a model, --sentencepiece-model takes one: leave one out",
@@ -45,10 +44,8 @@ def check_learning(args: argparse.Namespace) -> None:
         args.bpe in (None, "sentencepiece"),
         f"--learn-sentencepiece does not go with --bpe {args.bpe}: leave out --bpe and --sentencepiece-model",
     )
-    require(
-        args.sentencepiece_coverage is None or 0 < args.sentencepiece_coverage <= 1,
-        f"--sentencepiece-coverage must be above 0 and at most 1, but is {args.sentencepiece_coverage}",
-    )
+    if args.sentencepiece_coverage is not None:
+        bounded("--sentencepiece-coverage", args.sentencepiece_coverage, above=0, most=1)
 
 
 def piece_options(args: argparse.Namespace, folder: Path) -> argparse.Namespace | None:

@@ -15,6 +15,7 @@ from typing import Any
 from sacrebleu.metrics import BLEU
 
 from lev_plugins.errors import require
+from lev_plugins.ranges import at_least
 from lev_plugins.scoring import bleu, errant, exact_match, gleu, m2, resampling, rouge, ter, wrr, wrr_set
 from lev_plugins.scoring.evaluation import Array, Evaluation
 from lev_plugins.text import lines as texts
@@ -191,7 +192,7 @@ def check_counts(path: Path, count: int, other: Path, other_count: int, what: st
 
 def run(args: argparse.Namespace) -> int:
     read = read_generated if args.generated else read_lines
-    require(args.bootstrap is None or args.bootstrap >= 2, f"--bootstrap must be at least 2, but is {args.bootstrap}")
+    at_least(args, 2, "bootstrap")
     lines = read(args.system)
     score = METRICS[args.metric][1](args, len(lines))
     rows = [Row("system", args.system, score(lines))]

@@ -19,6 +19,7 @@ from tqdm import tqdm
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.plots.figures import canvas, check_figures, save
+from lev_plugins.ranges import at_least, bounded, finite
 from lev_plugins.scoring.dial import Judged, Point, curve, judge
 from lev_plugins.tasks.text_correction import TextCorrectionTask
 
@@ -56,10 +57,8 @@ def run(args: argparse.Namespace) -> int:
     thresholds = numbers(args.min_edit_confidence, "--min-edit-confidence", 0, 1)
     biases = numbers(args.keep_bias, "--keep-bias", -math.inf, math.inf)
     require(args.data.is_dir(), f"there is no folder {args.data}")
-    for name in ("beam", "max_tokens"):
-        number = getattr(args, name)
-        require(number >= 1, f"--{name.replace('_', '-')} must be at least 1, but is {number}")
-    require(math.isfinite(args.lenpen), f"--lenpen must be a finite number, but is {args.lenpen}")
+    at_least(args, 1, "beam", "max_tokens")
+    finite(args, "lenpen")
     if args.plot is not None:
         check_figures("--plot", [args.plot])
     curves = [(bias, curve(list(judged(args, bias)), thresholds)) for bias in biases]
@@ -79,8 +78,7 @@ def numbers(text: str, flag: str, least: float, most: float) -> list[float]:
     except ValueError as error:
         raise UserError(f"{flag} takes numbers with commas between, such as 0,0.5, but is {text!r}") from error
     for number in found:
-        bounds = "be a finite number" if math.isinf(most) else f"be between {least:g} and {most:g}"
-        require(math.isfinite(number) and least <= number <= most, f"{flag} must {bounds}, but is {number:g}")
+        bounded(flag, number, least, most)
     return found
 
 

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing
+from lev_plugins.ranges import at_least
 from lev_plugins.traces import page, terminal
 from lev_plugins.traces.log import STEPS, Log, Sentence
 from lev_plugins.traces.rows import SPELLINGS, layout
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     wanted = sentence_numbers(args.select) if args.select else None
-    require(args.first is None or args.first >= 1, f"--first must be at least 1, but is {args.first}")
+    at_least(args, 1, "first")
     require(args.html is None or args.color is None, "--color is for text: leave it out with --html")
     log = Log("standard input" if args.log == "-" else args.log)
     with opened(args) as file:

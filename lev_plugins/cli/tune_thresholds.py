@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -12,15 +13,21 @@ from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
 from lev_plugins.scoring.labelling import best_thresholds, multilabel
 
+TEST = r"test\d*"  # what fairseq calls test sets
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     parser.add_argument("output", metavar="OUT", type=Path, help="file to write: JSON, a number for each label")
-    parser.add_argument("--split", default="valid", help="part of the data to tune on")
+    parser.add_argument("--split", default="valid", help="part of the data to tune on; not the test set")
 
 
 def run(args: argparse.Namespace) -> int:
-
+    require(
+        re.fullmatch(TEST, args.split) is None,
+        f"--split {args.split}: thresholds tuned on a test set make its scores better than those of new text: tune on "
+        "the validation set",
+    )
     labeller = load(args)
     require(
         labeller.kind == "multilabel",

@@ -11,8 +11,8 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.logging import metrics
 from torch import Tensor
 
-from lev_plugins.errors import require
 from lev_plugins.models.levt import IGNORE, ROLLINS, HeadOutput
+from lev_plugins.ranges import bounded
 
 HEADS = ("deletion", "placeholder", "token")
 VALIDATION_SEED = 1  # roll-ins drawn during validation do not disturb, and do not depend on, training
@@ -88,13 +88,8 @@ class DualPolicyCriterion(FairseqCriterion):
             "placeholder": placeholder_label_smoothing,
             "token": label_smoothing,
         }
-        flags = {
-            "deletion": "--deletion-label-smoothing",
-            "placeholder": "--placeholder-label-smoothing",
-            "token": "--label-smoothing",
-        }
         for head, value in self.smoothing.items():
-            require(0 <= value < 1, f"{flags[head]} must be at least 0 and below 1, but is {value}")
+            bounded(f"--{'' if head == 'token' else head + '-'}label-smoothing", value, 0, below=1)
         self.rollin, self.average = str(deletion_rollin), str(loss_average)
 
     def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True) -> tuple[Tensor, int, dict]:

@@ -16,6 +16,7 @@ from torch import Tensor
 from lev_plugins.data.labels.folder import Info
 from lev_plugins.data.labels.text import Labels
 from lev_plugins.errors import UserError, require
+from lev_plugins.ranges import bounded
 from lev_plugins.scoring.labelling import evaluate
 
 BALANCED = "balanced"
@@ -92,6 +93,7 @@ def label_weights(text: str | None, labels: Labels | None, kind: str, examples: 
             f"--class-weights takes LABEL=WEIGHT with commas between, or balanced, but not {part!r}",
         )
         weights[labels.id_of(name.strip(), "--class-weights")] = weight
+    require(bool(weights.any()), f"--class-weights {text} leaves nothing to learn: give at least one label more than 0")
     return weights
 
 
@@ -102,6 +104,7 @@ class LabellingCriterion(FairseqCriterion):
 
     def __init__(self, task: Any, class_weights: str | None, positive_label: str | None, score_at: int):
         super().__init__(task)
+        bounded("--score-at", score_at, 1)
         require(
             hasattr(task, "info"),
             f"--criterion labelling is for --task text_labelling, but it is {getattr(task.cfg, '_name', None)}",
@@ -117,7 +120,6 @@ class LabellingCriterion(FairseqCriterion):
                 "--positive-label is for a classification with two labels: leave it out",
             )
             self.positive = task.labels.id_of(positive_label, "--positive-label")
-        require(score_at >= 1, f"--score-at must be at least 1, but is {score_at}")
         self.at = score_at
 
     def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True) -> tuple[Tensor, int, dict[str, Any]]:

@@ -9,6 +9,7 @@ from fairseq.dataclass import FairseqDataclass
 from lev_plugins.data.noisy import NoisySourceDataset, TextCodec
 from lev_plugins.errors import require
 from lev_plugins.noise import FLAGS, NoiseOptions, build_corruption
+from lev_plugins.ranges import flag_name, rates
 
 PREFIX = "--noise-"
 TRAINING = (
@@ -56,8 +57,7 @@ def check_noise(cfg: NoiseConfig) -> None:
     for name, default in WITHOUT_NOISE.items():
         require(
             getattr(cfg, name) == default,
-            f"--{name.replace('_', '-')} does nothing without --noise-kind: give a kind, such as random, or leave it "
-            "out",
+            f"{flag_name(name)} does nothing without --noise-kind: give a kind, such as random, or leave it out",
         )
 
 
@@ -66,11 +66,11 @@ def with_noise(pair: FairseqDataset, cfg: Any, source: Dictionary, target: Dicti
     for flag, harmless in (("num_batch_buckets", 0), ("load_alignments", False)):
         require(
             getattr(cfg, flag) == harmless,
-            f"--{flag.replace('_', '-')} does not go with --noise-kind: leave one out",
+            f"{flag_name(flag)} does not go with --noise-kind: leave one out",
         )
     options = {flag.name: getattr(cfg, f"noise_{flag.name}") for flag in FLAGS}
     corrupt = build_corruption(NoiseOptions(**options, prefix=PREFIX))
-    require(0 <= cfg.noise_share <= 1, f"{PREFIX}share must be between 0 and 1, but is {cfg.noise_share}")
+    rates(cfg, "noise_share")
     layers = (encoders.build_bpe(cfg.noise_bpe), encoders.build_tokenizer(cfg.noise_tokenizer))
     reading, writing = (TextCodec(dictionary, *layers) for dictionary in (target, source))
     if not reading.layers:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from lev_plugins.errors import require
 from lev_plugins.models.levt import LevT, Memory
+from lev_plugins.ranges import flag_name
 
 
 @dataclass
@@ -50,8 +51,7 @@ class Ensemble:
                 mine, theirs = getattr(first, name), getattr(model, name)
                 require(
                     mine == theirs,
-                    f"the models of an ensemble must agree on --{name.replace('_', '-')}, but they have {mine} and "
-                    f"{theirs}",
+                    f"the models of an ensemble must agree on {flag_name(name)}, but they have {mine} and {theirs}",
                 )
         self.models = models
         self.placeholder = first.placeholder

@@ -43,11 +43,12 @@ from lev_plugins.edits import (
     requests,
     unopened,
 )
-from lev_plugins.errors import MOST_LOG_ODDS, UserError, require, require_at_least, require_between
+from lev_plugins.errors import UserError, require
 from lev_plugins.generators.ensemble import Ensemble
 from lev_plugins.generators.oracle import ORACLES, behind_spans, missing_counts
 from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT, mix_rows
+from lev_plugins.ranges import MOST_LOG_ODDS, bounded
 
 TEMPERATURES = 0.0001, 10_000  # beyond, scores cannot be told apart
 
@@ -68,15 +69,15 @@ class RefinementOptions:
     retain_history: bool = False
 
     def __post_init__(self) -> None:
-        require_at_least("--iter-decode-max-iter", self.max_iter, 0)
-        require_at_least("--max-ratio", self.max_ratio, 0)
-        require_at_least("--max-ratio-floor", self.max_ratio_floor, 0)
-        require_at_least("--min-words", self.min_length, 0)
-        require_at_least("--iter-decode-with-beam", self.candidates, 1)
-        require_between("--soft-protection", self.soft_protection, 0, MOST_LOG_ODDS)
-        require_between("--keep-bias", self.keep_bias, -MOST_LOG_ODDS, MOST_LOG_ODDS)
-        require_between("--iter-decode-eos-penalty", self.gamma, -MOST_LOG_ODDS, MOST_LOG_ODDS)
-        require_between("--temperature", self.temperature, *TEMPERATURES)
+        bounded("--iter-decode-max-iter", self.max_iter, 0)
+        bounded("--max-ratio", self.max_ratio, 0)
+        bounded("--max-ratio-floor", self.max_ratio_floor, 0)
+        bounded("--min-words", self.min_length, 0)
+        bounded("--iter-decode-with-beam", self.candidates, 1)
+        bounded("--soft-protection", self.soft_protection, 0, MOST_LOG_ODDS)
+        bounded("--keep-bias", self.keep_bias, -MOST_LOG_ODDS, MOST_LOG_ODDS)
+        bounded("--iter-decode-eos-penalty", self.gamma, -MOST_LOG_ODDS, MOST_LOG_ODDS)
+        bounded("--temperature", self.temperature, *TEMPERATURES)
         require(self.oracle in ORACLES, f"--oracle must be one of {', '.join(ORACLES)}, but is {self.oracle!r}")
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from lev_plugins.data.labels.dataset import LabelledDataset
 from lev_plugins.data.labels.folder import Encoder, Example
 from lev_plugins.errors import UserError, require
 from lev_plugins.models.enct5 import EncT5
+from lev_plugins.ranges import bounded
 from lev_plugins.scoring.labelling import POSITIVE
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 
@@ -38,7 +38,7 @@ DIGITS = 4  # of a probability in an answer
 
 class Labeller:
     def __init__(self, task: TextLabellingTask, model: EncT5, cuda: bool = False, batch_size: int = BATCH):
-        require(batch_size >= 1, f"--batch-size must be at least 1, but is {batch_size}")
+        bounded("--batch-size", batch_size, 1)
         self.task, self.cuda, self.batch_size = task, cuda, batch_size
         self.model = model.cuda().eval() if cuda else model.eval()
         self.kind, self.names = task.info.kind, [] if task.labels is None else task.labels.names
@@ -193,5 +193,5 @@ def read_thresholds(path: Path) -> dict[str, float]:
     except (ValueError, TypeError, AttributeError) as error:
         raise UserError(f"--thresholds {path} must be JSON, a number for each label: {error}") from error
     for name, value in numbers.items():
-        require(math.isfinite(value) and 0 <= value <= 1, f"--thresholds {path}: {name!r} has {value}, not in [0, 1]")
+        bounded(f"--thresholds {path}: {name!r}", value, 0, 1)
     return numbers

@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from fairseq.utils import get_activation_fn
 from torch import Tensor, nn
 
-from lev_plugins.errors import require
 from lev_plugins.layers.attention import CrossAttention, KeysValues, SelfAttention
 from lev_plugins.layers.linear import Linear
+from lev_plugins.ranges import DROPOUTS, dropouts
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,7 @@ class LayerShape:
     activation_dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("dropout", "attention_dropout", "activation_dropout"):
-            rate = getattr(self, name)
-            require(0 <= rate < 1, f"--{name.replace('_', '-')} must be in [0, 1), but is {rate}")
+        dropouts(self, *DROPOUTS)
         if self.dim % self.heads:
             raise ValueError(
                 f"the width must be a multiple of the number of attention heads, but width {self.dim} is not a "

@@ -6,6 +6,7 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.utils import get_available_activation_fns
 from omegaconf import II
 
+from lev_plugins import ranges
 from lev_plugins.errors import require
 from lev_plugins.layers import LayerShape
 
@@ -65,13 +66,7 @@ def layer_shape(cfg: TransformerSizes, side: str = "") -> LayerShape:
 
 
 def check_sizes(cfg: EncoderDecoderConfig) -> None:
-    for side in SIDES:
-        layers, width, heads = (getattr(cfg, f"{side}_{key}") for key in ("layers", "embed_dim", "attention_heads"))
-        require(layers >= 1, f"--{side}-layers must be at least 1, but is {layers}")
-        require(
-            heads >= 1 and width % heads == 0,
-            f"--{side}-embed-dim must be a multiple of --{side}-attention-heads, but {width} is none of {heads}",
-        )
+    ranges.transformer(cfg, *(f"{side}_" for side in SIDES))
     if cfg.share_all_embeddings:
         require_equal_widths(cfg, "--share-all-embeddings")
 

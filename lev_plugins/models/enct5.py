@@ -28,6 +28,7 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
+from lev_plugins import ranges
 from lev_plugins.errors import UserError, require
 from lev_plugins.layers.t5 import FEED_FORWARDS, DistanceBias, Norm, T5Block, T5Shape
 from lev_plugins.models.backbones import library
@@ -291,14 +292,14 @@ def interacts(cfg: Any, wanted: Wanted) -> bool:
 
 def check_config(cfg: Any, task: Any) -> Wanted:
     require_task(task, "text_labelling", cfg._name or "enct5")
-    for name in ("embed_dim", "ffn_embed_dim", "layers", "attention_heads", "head_dim", "decoder_layers"):
-        value = getattr(cfg, name)
-        require(value >= 1, f"--{name.replace('_', '-')} must be at least 1, but is {value}")
+    ranges.layers(cfg, "layers", "decoder_layers")
+    ranges.sizes(cfg, *ranges.WIDTHS, "head_dim", "distance_buckets", "farthest_distance")
+    ranges.dropouts(cfg, "dropout")
     require(
         cfg.feed_forward in FEED_FORWARDS,
         f"--feed-forward must be {' or '.join(FEED_FORWARDS)}, but is {cfg.feed_forward}",
     )
-    require(cfg.distance_buckets >= 4, f"--distance-buckets must be at least 4, but is {cfg.distance_buckets}")
+    ranges.at_least(cfg, 4, "distance_buckets")
     require(
         cfg.farthest_distance > cfg.distance_buckets // 4,
         f"--farthest-distance must be above a quarter of --distance-buckets, but is {cfg.farthest_distance}",
@@ -332,7 +333,7 @@ def fill_sizes(cfg: Any) -> None:
         given = getattr(cfg, name)
         require(
             owner is None or given in (None, value),
-            f"--{name.replace('_', '-')} {given} (by itself or by --arch) does not go with --backbone {owner}, where "
+            f"{ranges.flag_name(name)} {given} (by itself or by --arch) does not go with --backbone {owner}, where "
             f"it is {value}: use --arch enct5 and leave out the sizes",
         )
         setattr(cfg, name, value if given is None else given)

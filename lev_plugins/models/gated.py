@@ -10,7 +10,9 @@ Gates around an encoder-decoder that removes noise:
 
 The last three are a softmax over the sigmoids of those that are enabled (Eq. 6): with all three, a gate lies between
 0.155 and 0.576, and one that is alone is 1. A gate that is not enabled is absent: it takes no mass, has no weights, and
-without ``generate`` the decoder's own word passes as it is. So ``--gates ''`` is exactly the backbone.
+without ``generate`` the decoder's own word passes as it is. So ``--gates ''`` is exactly the backbone. Only with
+``--gate-mix vocabulary`` does an absent gate stay in the softmax, as a 0, and take mass from the others, as in the
+released code.
 
 How they meet (``--gate-mix``), with h' the decoder's state, z its logits and y' the copy:
 
@@ -35,6 +37,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from fairseq.data import Dictionary
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.dataclass.utils import gen_parser_from_dataclass
@@ -120,13 +123,15 @@ def soft_mask(states: Tensor, probability: Tensor, mask_embedding: Tensor) -> Te
     return probability * mask_embedding + (1 - probability) * states
 
 
-def gate_weights(logits: Tensor) -> Tensor:
-    """Eq. (3) to (6), in 32 bits: (..., gates) -> (..., gates), adding up to 1.
+def gate_weights(logits: Tensor, zeros: int = 0) -> Tensor:
+    """Eq. (3) to (6), in 32 bits: (..., gates) -> (..., gates), adding up to 1 with the ``zeros`` of absent gates.
 
     >>> gate_weights(torch.tensor([0.0, 0.0]))
     tensor([0.5000, 0.5000])
+    >>> gate_weights(torch.tensor([0.0, 0.0]), zeros=1)
+    tensor([0.3837, 0.3837])
     """
-    return logits.float().sigmoid().softmax(-1)
+    return F.pad(logits.float().sigmoid(), (0, zeros)).softmax(-1)[..., : logits.size(-1)]
 
 
 def mix_hidden(states: Tensor, weights: dict[str, Tensor], copied: Tensor, mask_embedding: Tensor) -> Tensor:
@@ -222,15 +227,26 @@ class GatedEncoder(FairseqEncoder):
 class OutputGates(nn.Module):
     """Eq. (3) to (6), and the pointer of ``--copy-from source``."""
 
-    def __init__(self, names: list[str], dim: int, source_dim: int | None):
+    absent: Tensor | None
+
+    def __init__(self, names: list[str], dim: int, source_dim: int | None, absent_take_mass: bool):
         super().__init__()
         self.names = names
+        self.zeros = len(OUTPUT_GATES) - len(names) if absent_take_mass else 0
+        self.register_buffer("absent", torch.tensor(self.zeros) if self.zeros else None)  # for checkpoints
         self.gate = nn.Linear(dim, len(names))  # one row a gate
         self.pointer = nn.Linear(dim, source_dim, bias=False) if source_dim is not None else None
 
     def forward(self, states: Tensor) -> dict[str, Tensor]:
         """(B, T, C) -> a weight (B, T) each gate"""
-        return dict(zip(self.names, gate_weights(self.gate(states)).unbind(-1), strict=True))
+        weights = gate_weights(self.gate(states), self.zeros)
+        return dict(zip(self.names, weights.unbind(-1), strict=True))
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        """A checkpoint that says nothing of absent gates was trained when they took no mass, and decodes as it did."""
+        if self.absent is not None:
+            self.zeros = int(state_dict.setdefault(f"{prefix}absent", torch.tensor(0)))
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def point(self, states: Tensor, source: Tensor, padding: Tensor) -> Tensor:
         """(B, T, C), (S, B, C), (B, S) True = padding -> attention over the source (B, T, S)"""
@@ -255,7 +271,8 @@ class GatedDecoder(FairseqIncrementalDecoder):
         self.mask_symbol = mask_symbol(self.dictionary)
         self.pointing = "copy" in names and copy_from == "source"
         source_dim = encoder.dim if self.pointing else None
-        self.gates = OutputGates(names, backbone.output_embed_dim, source_dim) if names else None
+        as_released = mix == "vocabulary"
+        self.gates = OutputGates(names, backbone.output_embed_dim, source_dim, as_released) if names else None
         to_target = counterparts(encoder.dictionary, self.dictionary) if self.pointing else None
         self.register_buffer("to_target", to_target, persistent=False)
 
@@ -333,9 +350,8 @@ def check_decoder(decoder: Any, names: list[str], mix: str) -> None:
         f"gates work on a decoder's last states, but {type(decoder).__name__} has no extract_features",
     )
     require(
-        not names or decoder.adaptive_softmax is None,
-        "--gates copy, generate and skip need scores of all words, which --adaptive-softmax-cutoff does not give: "
-        "leave it out",
+        decoder.adaptive_softmax is None,
+        "a gated model needs the scores of all words, which --adaptive-softmax-cutoff does not give: leave it out",
     )
     dims = decoder.output_embed_dim, decoder.embed_tokens.embedding_dim
     require(

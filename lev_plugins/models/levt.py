@@ -19,6 +19,7 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
+from lev_plugins import ranges
 from lev_plugins.edits import align
 from lev_plugins.errors import require
 from lev_plugins.layers import (
@@ -314,8 +315,8 @@ def mix_rows(first_where: Tensor, first: Tensor, second: Tensor, pad: float) -> 
 
 
 def check_config(cfg: LevTConfig) -> None:
-    require(cfg.max_insertions >= 1, f"--max-insertions must be at least 1, but is {cfg.max_insertions}")
     check_sizes(cfg)
+    ranges.sizes(cfg, "max_insertions")
     for head in ("deletion", "placeholder"):
         depth = getattr(cfg, f"{head}_layers")
         require(

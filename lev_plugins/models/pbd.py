@@ -31,6 +31,7 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.models import FairseqEncoder, FairseqEncoderDecoderModel, FairseqIncrementalDecoder, register_model
 from torch import Tensor, nn
 
+from lev_plugins import ranges
 from lev_plugins.errors import require
 from lev_plugins.layers import (
     DecoderLayer,
@@ -293,12 +294,8 @@ def text_embedding(cfg: PBDConfig, table: nn.Embedding, positions: int) -> TextE
 
 
 def check_config(cfg: PBDConfig, task: Any) -> None:
-    require(cfg.layers >= 1, f"--layers must be at least 1, but is {cfg.layers}")
-    require(
-        cfg.attention_heads >= 1 and cfg.embed_dim % cfg.attention_heads == 0,
-        f"--embed-dim must be a multiple of --attention-heads, but {cfg.embed_dim} is none of {cfg.attention_heads}",
-    )
-    require(0 <= cfg.future_dropout < 1, f"--future-dropout must be in [0, 1), but is {cfg.future_dropout}")
+    ranges.transformer(cfg, "")
+    ranges.dropouts(cfg, "future_dropout")
     if cfg.no_future:
         for flag, changed in (
             ("--no-segments", cfg.no_segments),
@@ -316,7 +313,9 @@ def check_config(cfg: PBDConfig, task: Any) -> None:
     )
 
 
-# What a preset changes of `pbd` (6 + 6 blocks, 512 wide); `pbd_big` is the size of the paper's Table 1
+# What a preset changes of `pbd` (6 + 6 blocks, 512 wide). `pbd_big` is the size of the paper's Table 1 with
+# --share-all-embeddings: 132.0 M parameters with 30,522 words, 163.3 M without. It is not part of the preset because no
+# flag could take it back, and two dictionaries (--no-sharing) cannot have it.
 PRESETS: dict[str, dict[str, int]] = {
     "pbd_tiny": {"embed_dim": 64, "ffn_embed_dim": 128, "layers": 2, "attention_heads": 2},
     "pbd_big": {"embed_dim": 1024, "ffn_embed_dim": 4096, "layers": 6, "attention_heads": 16},

@@ -17,6 +17,7 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.noise.draws import Draw, by_weight
 from lev_plugins.noise.kinds import Kind, has_company
 from lev_plugins.noise.text import Line, Word, all_alone, clusters, is_space, like
+from lev_plugins.ranges import bounded
 
 OCR = Path(__file__).parent / "tables" / "ocr.tsv"
 UNITS = ("character", "word")
@@ -70,9 +71,9 @@ def parse(line: str, unit: str, place: str) -> Confusion:
     )
     try:
         rate = float(columns[2])
-    except ValueError:
-        rate = -1
-    require(0 < rate <= 1, f"{place}: a rate must be above 0 and at most 1, but is {columns[2]}")
+    except ValueError as error:
+        raise UserError(f"{place}: the rate must be a number, but is {columns[2]!r}") from error
+    bounded(f"{place}: the rate", rate, above=0, most=1)
     return Confusion(clean, noisy, rate)
 
 

@@ -1,6 +1,5 @@
 """What noise a user asks for, and the ``Corruption`` that it means."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -23,6 +22,7 @@ from lev_plugins.noise.kinds import (
     SwapWords,
 )
 from lev_plugins.noise.layouts import known_layouts, neighbours
+from lev_plugins.ranges import bounded
 
 KINDS: dict[str, Callable[["NoiseOptions"], Kind]] = {
     "random": lambda options: OneOf([KINDS[name](options) for name in ("insert", "delete", "substitute")]),
@@ -121,14 +121,15 @@ def parse_weight(text: str, part: str, prefix: str) -> float:
         weight = float(text)
     except ValueError as error:
         raise UserError(f"{prefix}kind: a weight is a number, as in keyboard:2, but {part!r} has {text!r}") from error
-    require(0 < weight < math.inf, f"{prefix}kind: a weight must be above 0, but {part!r} has {text}")
+    bounded(f"{prefix}kind: the weight in {part!r}", weight, above=0)
     return weight
 
 
 def check_rates(options: NoiseOptions, kinds: list[str]) -> None:
     rates = {"word-rate": options.word_rate, "char-rate": options.char_rate}
     for name, rate in rates.items():
-        require(rate is None or 0 <= rate <= 1, f"{options.prefix}{name} must be between 0 and 1, but is {rate}")
+        if rate is not None:
+            bounded(f"{options.prefix}{name}", rate, 0, 1)
     require(
         any(rate is not None for rate in rates.values()) or (len(kinds) == 1 and kinds[0] in WITH_RATES),
         f"{options.prefix}kind {options.kind} needs {options.prefix}word-rate, {options.prefix}char-rate or both: only "

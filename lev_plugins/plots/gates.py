@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import UserError
 from lev_plugins.inference.gates import Sentence
 from lev_plugins.models.gated import GATES
+from lev_plugins.ranges import bounded
 from lev_plugins.scoring.wrr import recognition
 
 
@@ -82,7 +83,7 @@ def ranges(
     >>> [(group.title, len(group.sentences)) for group in groups]
     [('0-2', 3), ('8-10', 1)]
     """
-    require(bins >= 1, f"--bins must be at least 1, but is {bins}")
+    bounded("--bins", bins, 1)
     edges = np.linspace(min(values), max(values), bins + 1)
     place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, bins - 1)
     return [

@@ -8,7 +8,8 @@ The ways are the paths of a lattice of word pairs: those on a cheapest alignment
 a word. Of several annotators of a sentence, the one counts who makes the F0.5 of the sentences so far best, so the
 score depends on the order of the sentences, a little. All of this is as in the official scorer, version 3.2. Where it
 misses a match because the same word is inserted twice at one place, or equally good paths differ in their number of
-edits, the best is taken here.
+edits, the best is taken here. It also counts one proposed edit several times where an annotator repeats an insertion at
+one place; here an edit counts once.
 
 Shapes: B resamples, N sentences, A annotators.
 """
@@ -25,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lev_plugins.errors import UserError, require
+from lev_plugins.ranges import bounded
 from lev_plugins.scoring.evaluation import Array, Evaluation
 
 MAX_UNCHANGED_WORDS = 2
@@ -297,7 +299,7 @@ def evaluate(
         f"every sentence needs one text, but there are {len(gold)} sentences and {len(texts)} texts",
     )
     require(len(texts) > 0, "there must be a text to score, but there is none")
-    require(max_unchanged_words >= 0, f"max_unchanged_words must be at least 0, but is {max_unchanged_words}")
+    bounded("max_unchanged_words", max_unchanged_words, 0)
     counts = [sentence_counts(sentence, text, max_unchanged_words) for sentence, text in zip(gold, texts, strict=True)]
     return from_counts(counts, beta, "" if max_unchanged_words == MAX_UNCHANGED_WORDS else f"{max_unchanged_words=}")
 

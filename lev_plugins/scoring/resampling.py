@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lev_plugins.errors import require
+from lev_plugins.ranges import bounded
 from lev_plugins.scoring.evaluation import Array, Evaluation
 
 COVERAGE = 0.95
@@ -24,13 +25,13 @@ COUNTS_AT_ONCE = 1_000_000  # bounds the memory, and fits the cache: five times 
 
 def resample(evaluations: Sequence[Evaluation], resamples: int, seed: int) -> Array:
     """(E, B) The scores of the same resamples."""
-    require(resamples >= 2, f"a bootstrap needs at least 2 resamples, but is to draw {resamples}")
+    bounded("the number of resamples", resamples, 2)
     sizes = {len(evaluation.sentences) for evaluation in evaluations}
     require(len(sizes) == 1, f"systems are compared on the same sentences, but have {sorted(sizes)} of them")
     sentences = sizes.pop()
     # all resamples of one sentence are alike: any difference would look certain
     require(sentences >= 2, f"a bootstrap draws from at least 2 sentences, but there is {sentences}")
-    require(seed >= 0, f"the seed must be at least 0, but is {seed}")
+    bounded("the seed", seed, 0)
     counted = draw_counts(sentences, resamples, np.random.default_rng(seed))
     scores = [[evaluation.scores_of(counts) for evaluation in evaluations] for counts in counted]
     return np.concatenate(scores, axis=1)

@@ -12,7 +12,8 @@ from fairseq.data import Dictionary, data_utils
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import OmegaConf
 
-from lev_plugins.errors import UserError, require, require_at_least
+from lev_plugins.errors import UserError, require
+from lev_plugins.ranges import POSITIONS, bounded, flag_name, sizes
 from lev_plugins.text.cutting import failing_as, require_complete
 from lev_plugins.text.pretrained import PretrainedBPE
 
@@ -31,7 +32,7 @@ def refuse(given: Any, names: Iterable[str], config: type, reason: str, advice: 
     defaults = {each.name: each.default for each in fields(config)}
     for name in names:
         value = getattr(given, name, None)
-        require(value is None or value == defaults[name], f"--{name.replace('_', '-')} {reason}: {advice}")
+        require(value is None or value == defaults[name], f"{flag_name(name)} {reason}: {advice}")
 
 
 def fingerprint(dictionary: Dictionary) -> list[Any]:
@@ -70,6 +71,7 @@ class PairTask(TranslationTask):
             raise UserError(f"--task {cls.name} needs the folder that fairseq-preprocess made")
         folder = utils.split_paths(cfg.data)[0]
         require(os.path.isdir(folder), f"there is no folder {folder}")
+        sizes(cfg, *POSITIONS)
 
     @classmethod
     def load_dictionary(cls, filename: str) -> Dictionary:
@@ -97,10 +99,10 @@ class PairTask(TranslationTask):
         super().load_state_dict({name: value for name, value in state_dict.items() if name not in here})
 
     def get_batch_iterator(self, *args: Any, **options: Any) -> Any:
-        require_at_least("--required-seq-len-multiple", self.cfg.required_seq_len_multiple, 1)
+        bounded("--required-seq-len-multiple", self.cfg.required_seq_len_multiple, 1)
         for name, least in (("required_batch_size_multiple", 1), ("num_shards", 1), ("num_workers", 0)):
             if name in options:
-                require_at_least(f"--{name.replace('_', '-')}", options[name], least)
+                bounded(flag_name(name), options[name], least)
         return super().get_batch_iterator(*args, **options)
 
     def build_bpe(self, args: Any) -> Any:

@@ -7,7 +7,8 @@ from fairseq.dataclass.configs import GenerationConfig
 from fairseq.modules import FairseqDropout
 
 from lev_plugins.checkpoints import require_finite_weights
-from lev_plugins.errors import require, require_at_least, require_between
+from lev_plugins.errors import require
+from lev_plugins.ranges import bounded, flag_name
 from lev_plugins.tasks.pairs import refuse
 
 # flags of fairseq that are about refinement, and do nothing to a search from left to right
@@ -37,9 +38,9 @@ BETWEEN: dict[str, tuple[float, float]] = {
 def check_search(models: Iterable[Any], args: Any) -> None:
     """Of any model; ``args`` is fairseq's GenerationConfig, or a Namespace of what --eval-bleu-args names."""
     for name, least in LEAST.items():
-        require_at_least(f"--{name.replace('_', '-')}", option(args, name), least)
+        bounded(flag_name(name), option(args, name), least)
     for name, (low, high) in BETWEEN.items():
-        require_between(f"--{name.replace('_', '-')}", option(args, name), low, high)
+        bounded(flag_name(name), option(args, name), low, high)
     for model in models:
         require_finite_weights(model)
 

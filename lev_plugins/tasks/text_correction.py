@@ -13,8 +13,9 @@ from fairseq.models.nat import FairseqNATModel
 from fairseq.sequence_scorer import SequenceScorer
 from fairseq.tasks import register_task
 
+from lev_plugins import ranges
 from lev_plugins.data.noise_flags import NoiseConfig, check_noise, with_noise
-from lev_plugins.errors import MOST_LOG_ODDS, require, require_between
+from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.generators.keeping import Copier, KeepingEnsemble, cautious, edit_confidences
 from lev_plugins.tasks.pairs import refuse
@@ -83,9 +84,8 @@ class TextCorrectionTask(ScoredTask):
     @classmethod
     def check_config(cls, cfg: TextCorrectionConfig) -> None:
         super().check_config(cfg)
-        require_between("--keep-bias", cfg.keep_bias, -MOST_LOG_ODDS, MOST_LOG_ODDS)
-        if cfg.min_edit_confidence is not None:
-            require_between("--min-edit-confidence", cfg.min_edit_confidence, 0, 1)
+        ranges.bounded("--keep-bias", cfg.keep_bias, -ranges.MOST_LOG_ODDS, ranges.MOST_LOG_ODDS)
+        ranges.rates(cfg, "min_edit_confidence")
         check_noise(cfg)
 
     def score_names(self) -> list[str]:
@@ -97,6 +97,8 @@ class TextCorrectionTask(ScoredTask):
         return Copier(self.source_dictionary, self.target_dictionary)
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        # of fairseq's own architectures; those with attention count their layers
+        ranges.transformer(cfg, *(side for side in ("encoder_", "decoder_") if hasattr(cfg, f"{side}attention_heads")))
         model = super().build_model(cfg, from_checkpoint)
         require(
             isinstance(model, FairseqEncoderDecoderModel) and not isinstance(model, FairseqNATModel),
@@ -110,6 +112,7 @@ class TextCorrectionTask(ScoredTask):
         return super().build_criterion(cfg, from_checkpoint)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
+        ranges.bounded("the epoch in the checkpoint", epoch, 1)
         super().load_dataset(split, epoch, combine, **kwargs)
         pair = self.datasets[split]
         if self.cfg.noise_kind is not None and split == self.cfg.train_subset:

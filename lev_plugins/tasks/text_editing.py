@@ -13,6 +13,7 @@ from fairseq.tasks.translation import load_langpair_dataset
 from omegaconf import II
 from torch import Tensor
 
+from lev_plugins import ranges
 from lev_plugins.data.drafts import marks
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
 from lev_plugins.data.drafts.dictionary import Draft, EditingDictionary
@@ -27,6 +28,8 @@ from lev_plugins.tasks.search import check_left_to_right, check_search
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
 
 logger = logging.getLogger(__name__)
+
+NOT_GIVEN = -1  # fairseq's default of --upsample-primary
 
 # which criterion trains which architecture of this task
 CRITERIONS = {
@@ -93,17 +96,15 @@ class TextEditingTask(ScoredTask):
     @classmethod
     def check_config(cls, cfg: TextEditingConfig) -> None:
         super().check_config(cfg)
-        for name in ("rollin_alpha", "rollin_beta"):
-            value = getattr(cfg, name)
-            require(0 <= value <= 1, f"--{name.replace('_', '-')} must be between 0 and 1, but is {value}")
-        require(
-            cfg.upsample_primary == -1 or cfg.upsample_primary >= 1,
-            f"--upsample-primary must be at least 1, but is {cfg.upsample_primary}",
-        )
+        ranges.rates(cfg, "rollin_alpha", "rollin_beta")
+        ranges.at_least(cfg, 0, "max_ratio", "max_ratio_floor", "min_words", "soft_protection")
+        ranges.finite(cfg, "keep_bias")
+        if cfg.upsample_primary != NOT_GIVEN:
+            ranges.at_least(cfg, 1, "upsample_primary")
         for name, harmless in (("left_pad_target", False), ("load_alignments", False), ("num_batch_buckets", 0)):
             require(
                 getattr(cfg, name) == harmless,
-                f"--{name.replace('_', '-')} is not supported by --task text_editing: leave it out",
+                f"{ranges.flag_name(name)} is not supported by --task text_editing: leave it out",
             )
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
@@ -133,6 +134,7 @@ class TextEditingTask(ScoredTask):
         return super().build_criterion(cfg, from_checkpoint)
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
+        ranges.bounded("the epoch in the checkpoint", epoch, 1)
         cfg = self.cfg
         training = split == cfg.train_subset
         paths = utils.split_paths(cfg.data)

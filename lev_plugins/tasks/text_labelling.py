@@ -9,6 +9,7 @@ from fairseq.data import Dictionary
 from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks import FairseqTask, register_task
 
+from lev_plugins import ranges
 from lev_plugins.data.labels.dataset import BinarisedExamples, LabelledDataset, Question
 from lev_plugins.data.labels.folder import LABELS, WORDS, Info
 from lev_plugins.data.labels.text import KINDS, Labels
@@ -46,6 +47,7 @@ class TextLabellingTask(PrecisionTask, FairseqTask):
 
     @classmethod
     def setup_task(cls, cfg: TextLabellingConfig, **kwargs: Any) -> "TextLabellingTask":
+        ranges.sizes(cfg, "pack_length")
         require(bool(cfg.data), "--task text_labelling needs the folder that lev-plugins prepare-labels made")
         folder = Path(utils.split_paths(cfg.data)[0])
         require(folder.is_dir(), f"there is no folder {folder}")
@@ -55,7 +57,6 @@ class TextLabellingTask(PrecisionTask, FairseqTask):
             asked in (None, info.kind),
             f"--label-kind is {asked}, but {folder} was made for {info.kind}: leave it out, or make another folder",
         )
-        require(cfg.pack_length >= 1, f"--pack-length must be at least 1, but is {cfg.pack_length}")
         cfg.label_kind = info.kind
         labels = None if info.kind == "regression" else Labels.load(folder / LABELS)
         return cls(cfg, info, load_dictionary(folder / WORDS), labels)

@@ -12,6 +12,7 @@ from omegaconf import II
 
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.best_checkpoint import check_best_checkpoint
+from lev_plugins.ranges import flag_name
 from lev_plugins.scoring.validation import LOWER_IS_BETTER, METRICS, ValidationScores, parse_names
 from lev_plugins.tasks.bfloat16 import PrecisionConfig, PrecisionTask
 from lev_plugins.tasks.pairs import PairTask
@@ -69,7 +70,7 @@ class ScoredTask(PrecisionTask, PairTask):
         for name, example in IN_JSON.items():
             require(
                 is_json_object(getattr(cfg, name)),
-                f"--{name.replace('_', '-')} must be a JSON object, as in {example}, but is {getattr(cfg, name)}",
+                f"{flag_name(name)} must be a JSON object, as in {example}, but is {getattr(cfg, name)}",
             )
         unknown = json.loads(cfg.eval_bleu_args).keys() - {each.name for each in fields(GenerationConfig)}
         require(not unknown, f"--eval-bleu-args: fairseq-generate has no flag for {', '.join(sorted(unknown))}")

@@ -17,6 +17,7 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.registry import REGISTRIES
 
 from lev_plugins.errors import UserError, require
+from lev_plugins.ranges import flag_name
 from lev_plugins.text import chars, pretrained  # noqa: F401  BPEs that fairseq does not have
 from lev_plugins.text.lines import read_lines
 
@@ -82,10 +83,6 @@ def failing_as(bpe: str | None) -> Iterator[None]:
         yield
     except (ImportError, OSError, RuntimeError) as error:
         raise UserError(f"--bpe {bpe}: {error}") from error
-
-
-def flag_name(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 class Cutter:

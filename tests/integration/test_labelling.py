@@ -169,7 +169,8 @@ def test_another_checkpoint_is_refused(trained: tuple[str, Path, Result], tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [("[]", "must be JSON, a number for each label"), ('{"a": 2}', r"'a' has 2.0, not in \[0, 1\]")]
+    ("text", "reason"),
+    [("[]", "must be JSON, a number for each label"), ('{"a": 2}', "'a' must be between 0 and 1, but is 2.0")],
 )
 def test_bad_thresholds(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "t.json").write_text(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from argparse import Namespace
 from itertools import combinations, product
 from types import SimpleNamespace
@@ -103,7 +104,10 @@ def paper(model: GatedModel, source: list[int], read: list[int], mix: str, copy_
             values[name] = sigmoid(
                 weights["decoder.gates.gate.weight"][row] @ h_i + weights["decoder.gates.gate.bias"][row]
             )
-        values = dict(zip(values, softmax(np.array(list(values.values()))), strict=True)) if values else {}
+        if values:
+            absent = 3 - len(values) if mix == "vocabulary" else 0  # in the released code they are 0, and stay
+            together = softmax(np.array(list(values.values()) + [0.0] * absent))
+            values = dict(zip(values, together[: len(values)], strict=True))
         onehot_copy, emb_copy = np.zeros(len(table)), np.zeros(16)
         if copy_from == "decoder-input":
             onehot_copy[read[i]], emb_copy = 1, table[read[i]]
@@ -232,6 +236,40 @@ def test_padding_and_batch_size_change_nothing(mix: str) -> None:
         assert (shifted - alone).abs().max() < 1e-5
 
 
+@pytest.mark.parametrize("mix", MIXES)
+@pytest.mark.parametrize(
+    "gates", ["generate", "mask,generate", "copy,generate", "mask,copy,generate", "copy,generate,skip"]
+)
+def test_an_absent_gate_takes_mass_where_the_released_code_lets_it(gates: str, mix: str) -> None:
+    source, read = source_and_target()
+    found = toy_gated(gates, mix)(source, lengths(source), read)[1]["gates"]
+    present = [weight for weight in (found.copy, found.generate, found.skip) if weight is not None]
+    mass = torch.stack(present).sum(0)
+    if mix == "vocabulary" and len(present) < 3:  # sigmoids in (0, 1), and zeros
+        number, zeros = len(present), 3 - len(present)
+        assert number / 3 < mass.min() <= mass.max() < number * math.e / (number * math.e + zeros)
+    else:
+        assert torch.allclose(mass, torch.tensor(1.0))
+
+
+def test_a_checkpoint_from_before_absent_gates_took_mass_decodes_as_it_did() -> None:
+    source, read = source_and_target()
+    batch = (source, lengths(source), read)
+    model = toy_gated("copy,generate", "vocabulary")
+    weights = model.state_dict()
+    assert int(weights["decoder.gates.absent"]) == 1
+    for saved, mass in ((weights, (2 / 3, 0.85)), ({k: v for k, v in weights.items() if "absent" not in k}, (1, 1))):
+        loaded = toy_gated("copy,generate", "vocabulary")
+        loaded.load_state_dict(saved)
+        for again in (loaded.state_dict(), saved):  # what it says is kept when it is written again
+            other = toy_gated("copy,generate", "vocabulary")
+            other.load_state_dict(again)
+            scores, extra = other(*batch)
+            total = extra["gates"].copy + extra["gates"].generate
+            assert mass[0] - 1e-6 <= total.min() <= total.max() <= mass[1] + 1e-6
+            assert torch.equal(scores, loaded(*batch)[0])
+
+
 def test_a_mixture_of_probabilities_adds_up_to_one() -> None:
     model = toy_gated("copy,generate,skip", "probability", "source")
     source, read = source_and_target()
@@ -283,9 +321,9 @@ def test_unknown_gates_are_named() -> None:
 
 
 def test_what_gates_cannot_do_is_refused() -> None:
-    with pytest.raises(UserError, match="--adaptive-softmax-cutoff"):
-        toy_gated("generate", adaptive_softmax_cutoff="10,20")
-    toy_gated("mask", adaptive_softmax_cutoff="10,20")
+    for gates in ("", "mask", "generate"):
+        with pytest.raises(UserError, match="needs the scores of all words, which --adaptive-softmax-cutoff does not"):
+            toy_gated(gates, adaptive_softmax_cutoff="10,20")
     with pytest.raises(UserError, match="must be equal to --decoder-embed-dim, but they are 8 and 16"):
         toy_gated("skip", mix="hidden", decoder_output_dim=8)
     toy_gated("mask", mix="hidden", decoder_output_dim=8)

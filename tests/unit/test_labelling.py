@@ -11,6 +11,7 @@ import pytest
 import torch
 from fairseq.logging import metrics
 
+from lev_plugins.cli.main import main
 from lev_plugins.criterions.labelling import Collected, LabellingCriterion
 from lev_plugins.data.labels.text import KINDS
 from lev_plugins.scoring import labelling as scores
@@ -150,6 +151,13 @@ def test_thresholds_are_the_best_there_are() -> None:
         scores.best_thresholds(np.zeros((0, 2)), np.zeros((0, 2)))
 
 
+@pytest.mark.parametrize("split", ["test", "test1"])
+def test_thresholds_are_not_tuned_on_a_test_set(split: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune-thresholds", "checkpoint.pt", str(tmp_path / "thresholds"), "--split", split]) == 2
+    assert f"--split {split}: thresholds tuned on a test set make its scores better" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_meter_of_answers() -> None:
     meter = Collected()
     meter.update([(1, 2)])
@@ -162,6 +170,11 @@ def test_the_meter_of_answers() -> None:
     ("kind", "options", "reason"),
     [
         ("regression", {"class_weights": "balanced"}, "a regression has no classes to weigh"),
+        (
+            "tagging",
+            {"class_weights": "LONG=0,SHORT=0"},
+            "leaves nothing to learn: give at least one label more than 0",
+        ),
         ("tagging", {"class_weights": "LONG=x"}, "--class-weights takes LABEL=WEIGHT with commas between"),
         ("tagging", {"class_weights": "NONE=1"}, "--class-weights: there is no label 'NONE' in the dictionary"),
         ("tagging", {"positive_label": "LONG"}, "--positive-label is for a classification with two labels"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 import torch
@@ -189,6 +191,22 @@ def test_every_dropout_rate_acts_in_training_only(where: str) -> None:
     assert not layer(x, None).equal(layer(x, None))
     layer.eval()
     assert layer(x, None).equal(layer(x, None))
+
+
+def test_onednn_is_for_processors_with_avx512(monkeypatch: pytest.MonkeyPatch) -> None:
+    onednn = import_module("lev_plugins.layers.linear")  # its function has the same name
+    assert [onednn._operator(units) for units in ("AVX2", "DEFAULT", "NEON")] == [None] * 3
+    assert onednn._OPERATOR is onednn._operator(torch.backends.cpu.get_cpu_capability())
+    x, weight, bias = torch.randn(64, 512), torch.randn(512, 512), torch.randn(512)
+    assert x.numel() * weight.size(0) >= onednn.WORTH_IT
+    used = []
+    product = onednn._product
+    monkeypatch.setattr(onednn, "_product", lambda *args: used.append(1) or product(*args))
+    for units in ("AVX2", "AVX512"):
+        monkeypatch.setattr(onednn, "_OPERATOR", onednn._operator(units))
+        torch.testing.assert_close(onednn.linear(x, weight, bias), F.linear(x, weight, bias), atol=1e-3, rtol=1e-4)
+        expected = units == "AVX512" and torch.backends.mkldnn.is_available()
+        assert bool(used) == expected, units
 
 
 def test_heads_must_divide_the_width() -> None:

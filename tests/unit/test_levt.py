@@ -249,7 +249,7 @@ REFUSED = {
         "share_all_embeddings": True,
         "encoder_embed_dim": 24,
     },
-    "--decoder-embed-dim must be a multiple of --decoder-attention-heads, but 16 is none of 3": {
+    "--decoder-embed-dim must be a multiple of --decoder-attention-heads, but 16 is not divisible by 3": {
         "decoder_attention_heads": 3
     },
 }

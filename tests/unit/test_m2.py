@@ -247,6 +247,13 @@ def test_bad_m2(text: str, message: str) -> None:
         m2.parse(text, "gold.m2")
 
 
+def test_an_insertion_that_gold_repeats_is_matched_once_by_one_edit() -> None:
+    """The official scorer counts it twice, with more correct edits than there are."""
+    twice = "A 1 1|||X|||c|||R|||-|||0\n" * 2
+    gold = m2.parse(f"S a b\n{twice}")[0]
+    assert m2.sentence_counts(gold, "a c b") == [Counts(correct=1, proposed=1, gold=2)]
+
+
 def test_bad_arguments() -> None:
     gold = m2.parse("S a")
     with pytest.raises(UserError, match="there are 1 sentences and 2 texts"):

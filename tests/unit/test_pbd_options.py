@@ -152,6 +152,15 @@ def test_a_preset_changes_what_it_says_and_keeps_what_was_asked(name: str, chang
     assert {f.name for f in dataclasses.fields(PBDConfig)} >= set(changes)
 
 
+@pytest.mark.parametrize(("shared", "millions"), [(True, 132.0), (False, 163.3)])
+def test_the_big_preset_has_the_size_of_table_1_with_one_table(shared: bool, millions: float) -> None:
+    words = toy_dictionary(30522 - 4)
+    sizes = {**PRESETS["pbd_big"], "max_source_positions": 64, "max_target_positions": 64}
+    with torch.device("meta"):
+        model = PBD.build_model(PBDConfig(**sizes, share_all_embeddings=shared), toy_task(words, words))
+    assert round(sum(p.numel() for p in model.parameters()) / 1e6, 1) == millions
+
+
 def test_the_tables_may_be_of_two_dictionaries_where_nothing_is_shared() -> None:
     task = toy_task(toy_dictionary(30), toy_dictionary(20))
     model = toy_pbd(task, no_sharing=True)
@@ -168,12 +177,12 @@ def test_positions_are_those_that_were_asked_for() -> None:
 
 REFUSED = {
     "--layers must be at least 1, but is 0": {"layers": 0},
-    r"--future-dropout must be in \[0, 1\), but is 1.0": {"future_dropout": 1.0},
+    r"--future-dropout must be at least 0 and below 1, but is 1.0": {"future_dropout": 1.0},
     "--no-segments does nothing beside --no-future": {"no_future": True, "no_segments": True},
     "--future-dropout does nothing beside --no-future": {"no_future": True, "future_dropout": 0.1},
     "--future-states does nothing beside --no-future": {"no_future": True, "future_states": "output"},
-    "--embed-dim must be a multiple of --attention-heads, but 16 is none of 3": {"attention_heads": 3},
-    "--embed-dim must be a multiple of --attention-heads, but 16 is none of 0": {"attention_heads": 0},
+    "--embed-dim must be a multiple of --attention-heads, but 16 is not divisible by 3": {"attention_heads": 3},
+    "--attention-heads must be at least 1, but is 0": {"attention_heads": 0},
 }
 
 

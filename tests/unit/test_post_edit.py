@@ -138,12 +138,10 @@ def test_dropout_spares_no_part_of_an_embedding() -> None:
 REFUSED = {
     "--arch post_edit_transformer needs .* to be equal, but they are 24 and 16": {"encoder_embed_dim": 24},
     "--encoder-layers must be at least 1, but is 0": {"encoder_layers": 0},
-    "--decoder-embed-dim must be a multiple of --decoder-attention-heads, but 16 is none of 3": {
+    "--decoder-embed-dim must be a multiple of --decoder-attention-heads, but 16 is not divisible by 3": {
         "decoder_attention_heads": 3
     },
-    "--encoder-embed-dim must be a multiple of --encoder-attention-heads, but 16 is none of 0": {
-        "encoder_attention_heads": 0
-    },
+    "--encoder-attention-heads must be at least 1, but is 0": {"encoder_attention_heads": 0},
 }
 
 
@@ -160,7 +158,7 @@ def test_one_table_for_two_dictionaries_is_refused() -> None:
 
 def test_a_task_without_drafts_is_refused() -> None:
     other = SimpleNamespace(cfg=SimpleNamespace(_name="translation"))
-    with pytest.raises(UserError, match=r"--arch post_edit_transformer .* --task translation .* --task text_editing"):
+    with pytest.raises(UserError, match=r"--arch post_edit_transformer .* --task translation: use --task text_editing"):
         PostEditTransformer.build_model(EncoderDecoderConfig(), other)
 
 

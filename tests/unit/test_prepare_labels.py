@@ -170,7 +170,7 @@ def test_a_conllu_file_with_a_missing_column_or_tag(tmp_path: Path, capsys: pyte
     ("flags", "reason"),
     [
         (["--text-columns", 0], "--text-columns must be at least 1, but is 0"),
-        (["--longest", 1], "--longest must be at least 2 tokens, but is 1"),
+        (["--longest", 1], "--longest must be at least 2, but is 1"),
         (["--template", "{0} {1}"], "{0} stands for the first column of text, and there are 1"),
         (["--numbered-labels"], "--numbered-labels goes with --labels"),
         (["--sentencepiece-type", "bpe"], "--sentencepiece-type goes with --learn-sentencepiece"),

@@ -355,9 +355,11 @@ def test_gates_use_the_mask_symbol_and_the_start_symbol_of_the_family(folders: d
         assert symbols[model.decoder.start] == start
         read = batch(model)[2]
         plain = pretrained.build(folders[f"{name}.out"])(*batch(model))[0].log_softmax(-1)
-        bonus = model(*batch(model))[0] - plain  # of a lone gate: 1 for what the decoder reads
-        assert torch.allclose(bonus[:, 0, model.decoder.start], torch.ones(2), atol=1e-4)
-        assert torch.allclose(bonus[:, 1:].gather(2, read[:, 1:, None]), torch.ones(2, 5, 1), atol=1e-4)
+        scores, extra = model(*batch(model))
+        bonus, weight = scores - plain, extra["gates"].copy  # the gate's weight goes to what the decoder reads
+        assert torch.allclose(bonus[:, 0, model.decoder.start], weight[:, 0], atol=1e-4)
+        assert torch.allclose(bonus[:, 1:].gather(2, read[:, 1:, None])[..., 0], weight[:, 1:], atol=1e-4)
+        assert weight.min() > 1 / 3 and torch.allclose(bonus.sum(-1), weight, atol=1e-2)
 
 
 def test_t5_never_writes_a_symbol_it_does_not_have(folders: dict[str, Path]) -> None:

@@ -8,6 +8,7 @@ from fairseq.data import Dictionary
 from omegaconf import II
 from torch import nn
 
+from lev_plugins import ranges
 from lev_plugins.errors import require
 from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.modules import PretrainedDecoder, PretrainedEncoder, Stacks
@@ -83,17 +84,16 @@ def longest(asked: int, positions: int | None, extra: list[int]) -> int:
 
 
 def check_config(cfg: Any, family: str) -> Path:
+    frozen = "; to train nothing pre-trained: --freeze-backbone"
+    ranges.bounded("--backbone-lr-factor", cfg.backbone_lr_factor, above=0, advice=frozen)
+    ranges.dropouts(cfg, "dropout")
+    ranges.sizes(cfg, *ranges.POSITIONS)
     library.need_transformers(f"--arch gated_{family}")
     folder = require_folder(cfg.backbone, "--backbone", MOVED)
     found = library.family_of(library.read_config(folder))
     require(
         found == family,
         f"--arch gated_{family} was given --backbone {folder}, which is for --arch gated_{found}",
-    )
-    require(
-        cfg.backbone_lr_factor > 0,
-        f"--backbone-lr-factor must be above 0, but is {cfg.backbone_lr_factor}; to train nothing pre-trained: "
-        "--freeze-backbone",
     )
     require(
         cfg.backbone_lr_factor == 1 or cfg.optimizer in ("scaled_adam", "composite"),

@@ -1,0 +1,112 @@
+"""Every number of every configuration has bounds, and is refused outside of them by the name of its flag."""
+
+import math
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from types import SimpleNamespace
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import pytest
+from fairseq.tasks.translation import TranslationConfig
+
+from lev_plugins import ranges
+from lev_plugins.criterions.dual_policy import DualPolicyConfig, DualPolicyCriterion
+from lev_plugins.criterions.labelling import LabellingConfig, LabellingCriterion
+from lev_plugins.data.noise_flags import NoiseConfig
+from lev_plugins.errors import UserError
+from lev_plugins.models import encoder_decoder, enct5, levt, pbd
+from lev_plugins.models.backbones import pretrained
+from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
+from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
+from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
+
+LABELLING = object.__new__(TextLabellingTask)  # numbers are looked at before anything is asked of the task
+LABELLING.cfg = TextLabellingConfig()
+
+
+def options_of(cfg: Namespace) -> dict[str, Any]:
+    return {name: value for name, value in vars(cfg).items() if name != "_name"}
+
+
+CHECKS: dict[type, Callable[[Namespace], object]] = {
+    encoder_decoder.EncoderDecoderConfig: encoder_decoder.check_sizes,
+    levt.LevTConfig: levt.check_config,
+    pbd.PBDConfig: lambda cfg: pbd.check_config(cfg, None),
+    enct5.EncT5Config: lambda cfg: enct5.check_config(cfg, LABELLING),
+    pretrained.PretrainedConfig: lambda cfg: pretrained.check_config(cfg, "t5"),
+    TextEditingConfig: TextEditingTask.check_config,
+    TextCorrectionConfig: TextCorrectionTask.check_config,
+    TextLabellingConfig: TextLabellingTask.setup_task,
+    DualPolicyConfig: lambda cfg: DualPolicyCriterion(SimpleNamespace(), **options_of(cfg)),
+    LabellingConfig: lambda cfg: LabellingCriterion(SimpleNamespace(info=None), **options_of(cfg)),
+}
+# a seed is any number; fairseq's own are its own; those of noise are in test_noise_flags.py
+NOT_HERE = {"seed", *(each.name for each in fields(TranslationConfig)), *(each.name for each in fields(NoiseConfig))}
+NUMBERS = [
+    (config, name)
+    for config in CHECKS
+    for name, kind in get_type_hints(config).items()
+    if (kind in (int, float) or (get_origin(kind) is Union and get_args(kind)[0] in (int, float)))
+    and (name in ranges.POSITIONS or name not in NOT_HERE)
+]
+
+
+def defaults(config: type, data: object) -> Namespace:
+    """With numbers where hydra would look them up, and where they are open."""
+    values = {each.name: each.default for each in fields(config) if each.default is not MISSING}
+    values |= {name: 1024 for name in ranges.POSITIONS if name in values} | {"data": str(data)}
+    if config is enct5.EncT5Config:
+        values |= enct5.SIZES
+    return Namespace(**{name: value for name, value in values.items() if name in get_type_hints(config)})
+
+
+def test_there_are_numbers_to_look_at() -> None:
+    names = {name for _, name in NUMBERS}
+    assert len(NUMBERS) > 60
+    assert {"encoder_layers", "dropout", "head_dim", "max_target_positions", "score_at", "rollin_beta"} <= names
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize(("config", "name"), NUMBERS)
+def test_what_is_not_finite_is_refused(tmp_path: Any, config: type, name: str, value: float) -> None:
+    cfg = defaults(config, tmp_path)
+    setattr(cfg, name, value)
+    with pytest.raises(UserError, match=f"^{ranges.flag_name(name)} must be .*, but is {value}"):
+        CHECKS[config](cfg)
+
+
+MODELS = (encoder_decoder.EncoderDecoderConfig, levt.LevTConfig, pbd.PBDConfig, enct5.EncT5Config)
+SIZES = [(config, name) for config, name in NUMBERS if config in MODELS and get_type_hints(config)[name] is not float]
+
+
+@pytest.mark.parametrize("value", [-7, 100_000_000])
+@pytest.mark.parametrize(("config", "name"), SIZES)
+def test_a_size_has_two_ends(tmp_path: Any, config: type, name: str, value: int) -> None:
+    cfg = defaults(config, tmp_path)
+    setattr(cfg, name, value)
+    with pytest.raises(UserError, match=f"^{ranges.flag_name(name)} must be .*, but is {value}"):
+        CHECKS[config](cfg)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"encoder_layers": 100_000_000}, "--encoder-layers must be at most 1000, but is 100000000"),
+        ({"decoder_embed_dim": 0}, "--decoder-embed-dim must be at least 1, but is 0"),
+        ({"encoder_embed_dim": 30}, "--encoder-embed-dim must be a multiple of --encoder-attention-heads, but 30 is"),
+        ({"dropout": 2.0}, "--dropout must be at least 0 and below 1, but is 2.0"),
+        ({"max_source_positions": "1024"}, "--max-source-positions must be a number, but is '1024'"),
+    ],
+)
+def test_sizes_of_fairseqs_own_models_too(options: dict[str, Any], message: str) -> None:
+    sides = ("encoder_", "decoder_")
+    sizes = {"layers": 2, "embed_dim": 32, "ffn_embed_dim": 64, "attention_heads": 4}
+    cfg = Namespace(**{side + name: value for side in sides for name, value in sizes.items()}, **{"dropout": 0.1})
+    task = object.__new__(TextCorrectionTask)
+    with pytest.raises(UserError, match=message):
+        task.build_model(Namespace(**{**vars(cfg), **options}))
+
+
+def test_an_architecture_without_attention_heads_is_left_alone() -> None:
+    ranges.transformer(Namespace(encoder_layers="[(512, 3)] * 20"))  # fconv's
