@@ -18,17 +18,18 @@ from unittest import mock
 
 from lev_plugins.cli.main import main
 from lev_plugins.errors import explained
+from tests.integration import starter
+from tests.integration.starter import BIN
 
 ROOT = Path(__file__).resolve().parents[2]
-BIN = Path(sys.executable).parent
 USER_DIR = str(ROOT / "lev_plugins")
 ENVIRONMENT = {
     **os.environ,
-    "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
     "OMP_NUM_THREADS": "1",
     "PYTHONWARNINGS": "ignore",
     "CUDA_VISIBLE_DEVICES": "",
 }
+ENVIRONMENT["PATH"] = os.pathsep.join([str(starter.start(ENVIRONMENT)), str(BIN), os.environ["PATH"]])
 TASK = ["--user-dir", USER_DIR, "--task", "text_editing", "--cpu"]
 TINY = ["--arch", "levt_tiny", "--criterion", "dual_policy", "--share-all-embeddings"]
 ADAM = ["--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.003"]

@@ -1,0 +1,172 @@
+"""The real commands without their start: of the five seconds before a command does anything, four go into libraries.
+
+One process imports those (never this package) and waits; ``start`` gives a folder of stand-ins for the commands, to
+put first on the ``PATH``. A stand-in hands its arguments, environment, folder and streams to that process, whose fork
+runs the command as its script does, passes signals on, and ends as the command ended. Whatever a test does, each
+command has a process of its own, in which nothing has happened but imports.
+
+Where a start is what the test is about (other variables for Python, limits, a kill), run ``BIN / command`` instead.
+"""
+
+from __future__ import annotations
+
+import array
+import atexit
+import gc
+import json
+import logging
+import os
+import runpy
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+
+BIN = Path(sys.executable).parent
+COMMANDS = ["lev-plugins", *(f"fairseq-{name}" for name in ("train", "generate", "interactive", "preprocess"))]
+COMMANDS += ["fairseq-validate", "fairseq-hydra-train", "fairseq-score"]
+LIBRARIES = ["fairseq", "rouge_score.rouge_scorer", "sacrebleu", "scipy.stats", "sentencepiece", "sklearn.metrics"]
+STREAMS = 3  # stdin, stdout, stderr
+
+# what Python and the libraries read when they start: a command that has other values starts for itself
+STARTS_WITH = ("PYTHON", "LC_", "LANG", "OMP_", "CUDA_")
+
+STAND_IN = """#!{python} -IS
+import array, json, os, signal, socket, sys
+
+name = os.path.basename(sys.argv[0])
+at_start = {{key: value for key, value in os.environ.items() if key.startswith({starts_with})}}
+if at_start != {at_start} or not os.path.exists({address!r}):
+    os.execv(os.path.join({bin!r}, name), sys.argv)
+server = socket.socket(socket.AF_UNIX)
+server.connect({address!r})
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, lambda number, _: server.send(bytes([number])))
+request = json.dumps([name, sys.argv[1:], dict(os.environ), os.getcwd()]).encode()
+streams = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", range({streams})))]
+server.sendmsg([len(request).to_bytes(4, "big")], streams)
+server.sendall(request)
+for stream in range({streams}):
+    os.close(stream)
+code = int(server.makefile().readline() or -signal.SIGKILL)
+if code < 0:
+    signal.signal(-code, signal.SIG_DFL)
+    os.kill(os.getpid(), -code)
+os._exit(code)
+"""
+
+
+def start(environment: dict[str, str]) -> Path:
+    """The folder of the stand-ins, whose commands run in this environment."""
+    if not hasattr(os, "pidfd_open"):  # of Linux alone
+        return BIN
+    folder = Path(tempfile.mkdtemp(prefix="starter-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    at_start = {name: value for name, value in environment.items() if name.startswith(STARTS_WITH)}
+    text = STAND_IN.format(
+        python=sys.executable,
+        bin=str(BIN),
+        address=str(folder / "socket"),
+        starts_with=STARTS_WITH,
+        at_start=at_start,
+        streams=STREAMS,
+    )
+    for name in COMMANDS:
+        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).chmod(0o755)
+    with socket.socket(socket.AF_UNIX) as listener, (folder / "log").open("w") as log:
+        listener.bind(str(folder / "socket"))
+        listener.listen(64)
+        alive, _ = os.pipe()  # the end that stays here is closed when this process ends, however it ends
+        without_coverage = {name: value for name, value in environment.items() if not name.startswith("COVERAGE_")}
+        subprocess.Popen(
+            [sys.executable, __file__, str(listener.fileno()), str(alive)],
+            pass_fds=[listener.fileno(), alive],
+            env=without_coverage,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        os.close(alive)
+    return folder
+
+
+def serve(listener: socket.socket, alive: int) -> str:
+    """Fork for every request; returns, in the fork, the script of the command."""
+    sys.path[0] = str(BIN)
+    for library in LIBRARIES:
+        import_module(library)
+    gc.freeze()  # or the collector would write to, and so copy, every page that forks share
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        if alive in select.select([listener, alive], [], [])[0]:
+            os._exit(0)
+        connection, _ = listener.accept()
+        if os.fork() == 0:
+            listener.close()
+            os.close(alive)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            return supervise(connection)
+        connection.close()
+
+
+def supervise(connection: socket.socket) -> str:
+    """Fork once more for the command itself, and stay behind to pass on signals and tell how it ended."""
+    size, ancillary, _, _ = connection.recvmsg(4, socket.CMSG_SPACE(STREAMS * 4))
+    streams = array.array("i")
+    streams.frombytes(ancillary[0][2])
+    request = connection.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL)
+    name, arguments, environment, folder = json.loads(request)
+    command = os.fork()
+    if command == 0:
+        connection.close()
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        take_on(str(BIN / name), arguments, environment, folder)
+        return str(BIN / name)
+    for stream in streams:
+        os.close(stream)
+    ended, heard = os.pidfd_open(command), [connection]
+    while ended not in select.select([ended, *heard], [], [])[0]:
+        number = connection.recv(1)
+        os.kill(command, number[0] if number else signal.SIGKILL)
+        heard = heard if number else []
+    code = os.waitstatus_to_exitcode(os.waitpid(command, 0)[1])
+    if heard:
+        connection.sendall(f"{code}\n".encode())
+    os._exit(0)
+
+
+def take_on(script: str, arguments: list[str], environment: dict[str, str], folder: str) -> None:
+    """What a new process of this command would have found."""
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.argv = [script, *arguments]
+    modes = {"stdin": ("r", -1), "stdout": ("w", -1), "stderr": ("w", 1)}
+    for number, (name, (mode, buffering)) in enumerate(modes.items()):
+        old = getattr(sys, name)
+        stream = open(number, mode, buffering, encoding=old.encoding, errors=old.errors, closefd=False)  # noqa: SIM115
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    log = logging.getLogger()
+    if script.rpartition("/")[2].startswith("fairseq-"):  # these set the log up before they import fairseq
+        log.handlers.clear()
+    for handler in log.handlers:
+        handler.setStream(sys.stderr)  # type: ignore[attr-defined]
+    if any(name.startswith("COVERAGE_PROCESS_") for name in environment):
+        import coverage
+
+        coverage.process_startup()
+
+
+if __name__ == "__main__":
+    listening, lifeline = map(int, sys.argv[1:])
+    runpy.run_path(serve(socket.socket(fileno=listening), lifeline), run_name="__main__")
