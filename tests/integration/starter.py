@@ -24,6 +24,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -40,7 +41,7 @@ STAND_IN = """#!{python} -IS
 import array, json, os, signal, socket, sys
 
 name = os.path.basename(sys.argv[0])
-at_start = {{key: value for key, value in os.environ.items() if key.startswith({starts_with})}}
+at_start = {{key: value for key, value in os.environ.items() if key.startswith({starts_with}) and key != "PYTHONPATH"}}
 if at_start != {at_start} or not os.path.exists({address!r}):
     os.execv(os.path.join({bin!r}, name), sys.argv)
 server = socket.socket(socket.AF_UNIX)
@@ -68,6 +69,7 @@ def start(environment: dict[str, str]) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="starter-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     at_start = {name: value for name, value in environment.items() if name.startswith(STARTS_WITH)}
+    at_start.pop("PYTHONPATH", None)
     text = STAND_IN.format(
         python=sys.executable,
         bin=str(BIN),
@@ -83,11 +85,13 @@ def start(environment: dict[str, str]) -> Path:
         listener.bind(str(folder / "socket"))
         listener.listen(64)
         alive, _ = os.pipe()  # the end that stays here is closed when this process ends, however it ends
-        without_coverage = {name: value for name, value in environment.items() if not name.startswith("COVERAGE_")}
+        libraries_alone = {
+            name: value for name, value in environment.items() if name != "PYTHONPATH" and name[:9] != "COVERAGE_"
+        }
         subprocess.Popen(
             [sys.executable, __file__, str(listener.fileno()), str(alive)],
             pass_fds=[listener.fileno(), alive],
-            env=without_coverage,
+            env=libraries_alone,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -101,7 +105,8 @@ def serve(listener: socket.socket, alive: int) -> str:
     """Fork for every request; returns, in the fork, the script of the command."""
     sys.path[0] = str(BIN)
     for library in LIBRARIES:
-        import_module(library)
+        with suppress(ImportError):  # then the commands that need it say so
+            import_module(library)
     gc.freeze()  # or the collector would write to, and so copy, every page that forks share
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
@@ -150,6 +155,7 @@ def take_on(script: str, arguments: list[str], environment: dict[str, str], fold
     os.environ.clear()
     os.environ.update(environment)
     sys.argv = [script, *arguments]
+    sys.path[1:1] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
     modes = {"stdin": ("r", -1), "stdout": ("w", -1), "stderr": ("w", 1)}
     for number, (name, (mode, buffering)) in enumerate(modes.items()):
         old = getattr(sys, name)
