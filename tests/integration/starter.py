@@ -30,7 +30,7 @@ from pathlib import Path
 
 BIN = Path(sys.executable).parent
 COMMANDS = ["lev-plugins", *(f"fairseq-{name}" for name in ("train", "generate", "interactive", "preprocess"))]
-COMMANDS += ["fairseq-validate", "fairseq-hydra-train", "fairseq-score"]
+COMMANDS += ["fairseq-validate", "fairseq-hydra-train", "fairseq-score", "python"]
 LIBRARIES = ["fairseq", "rouge_score.rouge_scorer", "sacrebleu", "scipy.stats", "sentencepiece", "sklearn.metrics"]
 STREAMS = 3  # stdin, stdout, stderr
 
@@ -42,7 +42,8 @@ import array, json, os, signal, socket, sys
 
 name = os.path.basename(sys.argv[0])
 at_start = {{key: value for key, value in os.environ.items() if key.startswith({starts_with}) and key != "PYTHONPATH"}}
-if at_start != {at_start} or not os.path.exists({address!r}):
+program = name != "python" or sys.argv[1:2] in (["-c"], ["-m"]) or "".join(sys.argv[1:2]).endswith(".py")
+if not program or at_start != {at_start} or not os.path.exists({address!r}):
     os.execv(os.path.join({bin!r}, name), sys.argv)
 server = socket.socket(socket.AF_UNIX)
 server.connect({address!r})
@@ -101,8 +102,8 @@ def start(environment: dict[str, str]) -> Path:
     return folder
 
 
-def serve(listener: socket.socket, alive: int) -> str:
-    """Fork for every request; returns, in the fork, the script of the command."""
+def serve(listener: socket.socket, alive: int) -> None:
+    """Fork for every request; returns in the forks, where the command is to be run."""
     sys.path[0] = str(BIN)
     for library in LIBRARIES:
         with suppress(ImportError):  # then the commands that need it say so
@@ -121,21 +122,19 @@ def serve(listener: socket.socket, alive: int) -> str:
         connection.close()
 
 
-def supervise(connection: socket.socket) -> str:
+def supervise(connection: socket.socket) -> None:
     """Fork once more for the command itself, and stay behind to pass on signals and tell how it ended."""
     size, ancillary, _, _ = connection.recvmsg(4, socket.CMSG_SPACE(STREAMS * 4))
     streams = array.array("i")
     streams.frombytes(ancillary[0][2])
-    request = connection.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL)
-    name, arguments, environment, folder = json.loads(request)
+    request = json.loads(connection.recv(int.from_bytes(size, "big"), socket.MSG_WAITALL))
     command = os.fork()
     if command == 0:
         connection.close()
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
             os.close(stream)
-        take_on(str(BIN / name), arguments, environment, folder)
-        return str(BIN / name)
+        return take_on(*request)
     for stream in streams:
         os.close(stream)
     ended, heard = os.pidfd_open(command), [connection]
@@ -149,30 +148,46 @@ def supervise(connection: socket.socket) -> str:
     os._exit(0)
 
 
-def take_on(script: str, arguments: list[str], environment: dict[str, str], folder: str) -> None:
+def take_on(name: str, arguments: list[str], environment: dict[str, str], folder: str) -> None:
     """What a new process of this command would have found."""
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.argv = [script, *arguments]
+    sys.argv = arguments if name == "python" else [str(BIN / name), *arguments]
     sys.path[1:1] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
     modes = {"stdin": ("r", -1), "stdout": ("w", -1), "stderr": ("w", 1)}
-    for number, (name, (mode, buffering)) in enumerate(modes.items()):
-        old = getattr(sys, name)
-        stream = open(number, mode, buffering, encoding=old.encoding, errors=old.errors, closefd=False)  # noqa: SIM115
-        setattr(sys, name, stream)
-        setattr(sys, f"__{name}__", stream)
+    for number, (stream, (mode, buffering)) in enumerate(modes.items()):
+        old = getattr(sys, stream)
+        new = open(number, mode, buffering, encoding=old.encoding, errors=old.errors, closefd=False)  # noqa: SIM115
+        setattr(sys, stream, new)
+        setattr(sys, f"__{stream}__", new)
     log = logging.getLogger()
-    if script.rpartition("/")[2].startswith("fairseq-"):  # these set the log up before they import fairseq
+    if name.startswith("fairseq-"):  # these set the log up before they import fairseq
         log.handlers.clear()
     for handler in log.handlers:
         handler.setStream(sys.stderr)  # type: ignore[attr-defined]
-    if any(name.startswith("COVERAGE_PROCESS_") for name in environment):
+    if any(variable.startswith("COVERAGE_PROCESS_") for variable in environment):
         import coverage
 
         coverage.process_startup()
 
 
+def run() -> None:
+    """``-c TEXT``, ``-m MODULE`` or a script, as Python does."""
+    kind = sys.argv[0]
+    if kind == "-c":
+        sys.path[0] = ""
+        text = sys.argv.pop(1)
+        exec(compile(text, "<string>", "exec"), {"__name__": "__main__"})
+    elif kind == "-m":
+        sys.path[0] = os.getcwd()
+        runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+    else:
+        sys.path[0] = str(Path(kind).resolve().parent)
+        runpy.run_path(kind, run_name="__main__")
+
+
 if __name__ == "__main__":
     listening, lifeline = map(int, sys.argv[1:])
-    runpy.run_path(serve(socket.socket(fileno=listening), lifeline), run_name="__main__")
+    serve(socket.socket(fileno=listening), lifeline)
+    run()

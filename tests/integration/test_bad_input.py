@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from tests.integration.commands import (
+    BIN,
     QUIET,
     TASK,
     generate,
@@ -147,7 +148,7 @@ def test_a_full_disk_leaves_the_previous_checkpoint(toy: Path, tmp_path: Path) -
     # a limit on the size of files stands for a full disk; it is below the size of a checkpoint
     limited = train(toy, save_dir, "--max-tokens", 500, "--max-update", 4, "--disable-validation")
     words = " ".join(f"'{part}'" for part in limited)
-    result = run("bash", "-c", f"ulimit -f 200; exec {words}")
+    result = run("bash", "-c", f"ulimit -f 200; exec '{BIN}'/{words}")
     assert result.code != 0
     assert "the disk is full: checkpoints written before are intact" in result.verdict
     assert {path.name: path.read_bytes() for path in save_dir.glob("*.pt")} == before
