@@ -120,7 +120,7 @@ def test_noise_on_the_fly(noisy: Path, tmp_path: Path) -> None:
     noise = ["--noise-kind", "random", "--noise-word-rate", 0.5, "--noise-char-rate", 0.3, "--bpe", "chars"]
     losses = {}
     for name, flags in {"none": [], "noise": noise, "workers": [*noise, "--num-workers", 2]}.items():
-        steps = ["--max-tokens", 8000, "--max-update", 8, "--disable-validation"]
+        steps = ["--max-tokens", 8000, "--max-update", 4, "--disable-validation"]
         log = succeed(*train(noisy, tmp_path / name, *PBD, *steps, *flags))
         losses[name] = re.findall(r"\| train \| epoch \S+ \| loss (\S+)", log.both)
     assert losses["noise"] == losses["workers"] != losses["none"]
