@@ -11,7 +11,6 @@ Where a start is what the test is about (other variables for Python, limits, a k
 from __future__ import annotations
 
 import array
-import atexit
 import gc
 import json
 import logging
@@ -47,12 +46,12 @@ if not program or at_start != {at_start} or not os.path.exists({address!r}):
     os.execv(os.path.join({bin!r}, name), sys.argv)
 server = socket.socket(socket.AF_UNIX)
 server.connect({address!r})
-for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-    signal.signal(number, lambda number, _: server.send(bytes([number])))
 request = json.dumps([name, sys.argv[1:], dict(os.environ), os.getcwd()]).encode()
 streams = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", range({streams})))]
 server.sendmsg([len(request).to_bytes(4, "big")], streams)
 server.sendall(request)
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, lambda number, _: server.send(bytes([number])))
 for stream in range({streams}):
     os.close(stream)
 code = int(server.makefile().readline() or -signal.SIGKILL)
@@ -68,7 +67,6 @@ def start(environment: dict[str, str]) -> Path:
     if not hasattr(os, "pidfd_open"):  # of Linux alone
         return BIN
     folder = Path(tempfile.mkdtemp(prefix="starter-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     at_start = {name: value for name, value in environment.items() if name.startswith(STARTS_WITH)}
     at_start.pop("PYTHONPATH", None)
     text = STAND_IN.format(
@@ -90,7 +88,7 @@ def start(environment: dict[str, str]) -> Path:
             name: value for name, value in environment.items() if name != "PYTHONPATH" and name[:9] != "COVERAGE_"
         }
         subprocess.Popen(
-            [sys.executable, __file__, str(listener.fileno()), str(alive)],
+            [sys.executable, __file__, str(listener.fileno()), str(alive), str(folder)],
             pass_fds=[listener.fileno(), alive],
             env=libraries_alone,
             stdin=subprocess.DEVNULL,
@@ -102,8 +100,8 @@ def start(environment: dict[str, str]) -> Path:
     return folder
 
 
-def serve(listener: socket.socket, alive: int) -> None:
-    """Fork for every request; returns in the forks, where the command is to be run."""
+def serve(listener: socket.socket, alive: int, folder: str) -> None:
+    """Fork for every request until ``alive`` is closed; returns in the forks, where the command is to be run."""
     sys.path[0] = str(BIN)
     for library in LIBRARIES:
         with suppress(ImportError):  # then the commands that need it say so
@@ -112,6 +110,7 @@ def serve(listener: socket.socket, alive: int) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         if alive in select.select([listener, alive], [], [])[0]:
+            shutil.rmtree(folder, ignore_errors=True)
             os._exit(0)
         connection, _ = listener.accept()
         if os.fork() == 0:
@@ -188,6 +187,5 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-    listening, lifeline = map(int, sys.argv[1:])
-    serve(socket.socket(fileno=listening), lifeline)
+    serve(socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2]), sys.argv[3])
     run()
