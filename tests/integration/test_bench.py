@@ -7,6 +7,8 @@ import pytest
 
 from tests.integration.commands import ROOT, Result, run, succeed
 
+pytestmark = pytest.mark.slow
+
 SPREAD = {"median", "lower_quartile", "upper_quartile", "measurements"}
 PAIRED = {"fairseq_seconds", "ours_seconds", "ratio"}
 
