@@ -106,6 +106,8 @@ def serve(listener: socket.socket, alive: int, folder: str) -> None:
     for library in LIBRARIES:
         with suppress(ImportError):  # then the commands that need it say so
             import_module(library)
+    if sys.dont_write_bytecode:  # the checkout stays as it is, and yet the package is compiled once
+        sys.dont_write_bytecode, sys.pycache_prefix = False, folder
     gc.freeze()  # or the collector would write to, and so copy, every page that forks share
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
