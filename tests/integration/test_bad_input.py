@@ -75,12 +75,6 @@ def test_task_and_architecture_do_not_belong_together(toy: Path, tmp_path: Path)
     assert "trains with --criterion dual_policy, but it is cross_entropy" in wrong_loss.verdict
 
 
-def test_no_insertions_allowed(toy: Path, tmp_path: Path) -> None:
-    result = run(*train(toy, tmp_path / "out", *FEW, "--max-insertions", 0))
-    assert result.code != 0
-    assert "--max-insertions must be at least 1, but is 0" in result.verdict
-
-
 def test_a_source_longer_than_the_position_table(toy: Path, trained: Path) -> None:
     typed = "w1 w2\n" + "w1 " * 2000 + "\n"
     refused = run(*interactive(toy, trained / "checkpoint_best.pt"), stdin=typed)
