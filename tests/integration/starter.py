@@ -2,8 +2,8 @@
 
 One process imports those (never this package) and waits; ``start`` gives a folder of stand-ins for the commands, to
 put first on the ``PATH``. A stand-in hands its arguments, environment, folder and streams to that process, whose fork
-runs the command as its script does, passes signals on, and ends as the command ended. Whatever a test does, each
-command has a process of its own, in which nothing has happened but imports.
+runs the command as its script does, passes signals on, and ends as the command ended. Each command has a process of its
+own, which finds nothing imported; but when it imports a library, the library is there at once.
 
 Where a start is what the test is about (other variables for Python, limits, a kill), run ``BIN / command`` instead.
 """
@@ -25,7 +25,11 @@ import sys
 import tempfile
 from contextlib import suppress
 from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_loader
 from pathlib import Path
+from types import ModuleType
 
 BIN = Path(sys.executable).parent
 COMMANDS = ["lev-plugins", *(f"fairseq-{name}" for name in ("train", "generate", "interactive", "preprocess"))]
@@ -103,11 +107,13 @@ def start(environment: dict[str, str]) -> Path:
 def serve(listener: socket.socket, alive: int, folder: str) -> None:
     """Fork for every request until ``alive`` is closed; returns in the forks, where the command is to be run."""
     sys.path[0] = str(BIN)
+    before = set(sys.modules)
     for library in LIBRARIES:
         with suppress(ImportError):  # then the commands that need it say so
             import_module(library)
     if sys.dont_write_bytecode:  # the checkout stays as it is, and yet the package is compiled once
         sys.dont_write_bytecode, sys.pycache_prefix = False, folder
+    sys.meta_path.insert(0, Loaded(before))
     gc.freeze()  # or the collector would write to, and so copy, every page that forks share
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
@@ -121,6 +127,38 @@ def serve(listener: socket.socket, alive: int, folder: str) -> None:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             return supervise(connection)
         connection.close()
+
+
+class Loaded(MetaPathFinder, Loader):
+    """The libraries: set aside, and each given back, with what belongs to it, when it is imported."""
+
+    def __init__(self, before: set[str]) -> None:
+        roots = {name.partition(".")[0] for name in sys.modules.keys() - before} - sys.stdlib_module_names
+        roots -= {name.partition(".")[0] for name in before}
+        self.modules = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in roots}
+        self.specs = {root: sys.modules[root].__spec__ for root in roots}
+        for name in self.modules:
+            del sys.modules[name]
+        log = logging.getLogger()
+        self.log = log.handlers.copy(), log.level  # fairseq sets it up where nobody has
+        log.handlers.clear()
+        log.setLevel(logging.WARNING)
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        return spec_from_loader(name, self) if name in self.specs else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        mine = [name for name in self.modules if name.partition(".")[0] == spec.name]
+        sys.modules.update({name: self.modules.pop(name) for name in mine})
+        log = logging.getLogger()
+        if spec.name == "fairseq" and not log.handlers:
+            log.handlers, log.level = self.log
+            for handler in log.handlers:
+                handler.setStream(sys.stderr)  # type: ignore[attr-defined]
+        return sys.modules[spec.name]
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self.specs.pop(module.__name__)
 
 
 def supervise(connection: socket.socket) -> None:
@@ -162,11 +200,6 @@ def take_on(name: str, arguments: list[str], environment: dict[str, str], folder
         new = open(number, mode, buffering, encoding=old.encoding, errors=old.errors, closefd=False)  # noqa: SIM115
         setattr(sys, stream, new)
         setattr(sys, f"__{stream}__", new)
-    log = logging.getLogger()
-    if name.startswith("fairseq-"):  # these set the log up before they import fairseq
-        log.handlers.clear()
-    for handler in log.handlers:
-        handler.setStream(sys.stderr)  # type: ignore[attr-defined]
     if any(variable.startswith("COVERAGE_PROCESS_") for variable in environment):
         import coverage
 

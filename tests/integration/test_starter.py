@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,25 @@ def test_a_signal_reaches_it(number: signal.Signals) -> None:
 
 
 def test_other_variables_for_python_make_a_start_of_its_own() -> None:
-    modules = "import sys; print('torch' in sys.modules)"
-    assert run("python", "-c", modules).out == f"{hasattr(os, 'pidfd_open')}\n"
-    assert run("python", "-c", modules, PYTHONHASHSEED="1").out == "False\n"
+    forked = "import sys; print('starter.py' in sys.orig_argv[1])"
+    assert run("python", "-c", forked).out == f"{hasattr(os, 'pidfd_open')}\n"
+    assert run("python", "-c", forked, PYTHONHASHSEED="1").out == "False\n"
+
+
+IMPORT = """
+import logging, sys
+from importlib.util import find_spec
+assert find_spec("torch") and not {"torch", "numpy", "fairseq", "lev_plugins"} & set(sys.modules)
+import lev_plugins
+assert "fairseq" not in sys.modules and not logging.getLogger().handlers
+import fairseq.data
+assert fairseq.data is sys.modules["fairseq"].data and fairseq.__spec__.origin and logging.getLogger().handlers
+import numpy, torch
+print(torch.ones(2).numpy().sum(), find_spec("numpy").origin == sys.modules["numpy"].__file__)
+"""
+
+
+def test_a_library_is_there_when_it_is_imported_and_not_before() -> None:
+    for python in ("python", sys.executable):
+        result = run(python, "-c", IMPORT)
+        assert (result.code, result.out) == (0, "2.0 True\n"), result.err
