@@ -42,7 +42,7 @@ TRAINING = [
 
 def run(tool: str, arguments: list[str], folder: Path) -> str:
     """fairseq's command line, with our package imported: without it no torch of today reads a fairseq checkpoint."""
-    start = f"import sys, lev_plugins; from fairseq_cli.{tool} import cli_main; sys.exit(cli_main())"
+    start = f"import lev_plugins; lev_plugins.register(); from fairseq_cli.{tool} import cli_main; cli_main()"
     return succeed("python", "-c", start, *arguments, cwd=folder, PYTHONPATH=str(ROOT)).out
 
 
