@@ -2,6 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2
 TESTS ?= tests
+SPREAD := -n $(JOBS) --dist loadgroup --no-loadscope-reorder
 
 BIN := $(abspath $(VENV))/bin
 STAMP := $(VENV)/.complete
@@ -11,7 +12,7 @@ RUN := PATH="$(BIN):$$PATH"
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test lint format docs demo bench check-pythons clean
+.PHONY: help setup test test-all lint format docs demo bench check-pythons clean
 
 # an environment whose Python is gone (moved, upgraded, half-made) does not count as complete
 ifneq ($(shell "$(BIN)/python" -m pip --version >/dev/null 2>&1 && echo works),works)
@@ -28,8 +29,11 @@ $(STAMP): setup.py constraints.txt scripts/setup.sh scripts/needs.py
 	@bash scripts/setup.sh "$(PYTHON)" "$(VENV)"
 	@touch "$@"
 
-test: setup  ## all tests that need no GPU; TESTS=tests/unit chooses some
-	$(RUN) python -m pytest $(TESTS) -m "not gpu" -n $(JOBS) --dist loadfile --no-loadscope-reorder
+test: setup  ## every unit and parity test, and each task from end to end, in minutes; TESTS=tests/unit chooses some
+	$(RUN) python -m pytest $(TESTS) -m "not gpu and not slow" $(SPREAD)
+
+test-all: setup  ## all tests that need no GPU: also the examples and every command of the documentation
+	$(RUN) python -m pytest $(TESTS) -m "not gpu" $(SPREAD)
 
 lint: setup  ## ruff, mypy and the floors of the house (import-linter)
 	$(RUN) ruff check .

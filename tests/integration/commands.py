@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-import io
-import logging
 import os
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from unittest import mock
 
-from lev_plugins.cli.main import main
-from lev_plugins.errors import explained
+from tests.integration import starter
+from tests.integration.starter import BIN
 
 ROOT = Path(__file__).resolve().parents[2]
-BIN = Path(sys.executable).parent
 USER_DIR = str(ROOT / "lev_plugins")
 ENVIRONMENT = {
     **os.environ,
-    "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
     "OMP_NUM_THREADS": "1",
     "PYTHONWARNINGS": "ignore",
     "CUDA_VISIBLE_DEVICES": "",
 }
+ENVIRONMENT["PATH"] = os.pathsep.join([str(starter.start(ENVIRONMENT)), str(BIN), os.environ["PATH"]])
 TASK = ["--user-dir", USER_DIR, "--task", "text_editing", "--cpu"]
 TINY = ["--arch", "levt_tiny", "--criterion", "dual_policy", "--share-all-embeddings"]
 ADAM = ["--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.003"]
@@ -69,29 +62,6 @@ def succeed(*command: object, **options: object) -> Result:
     result = run(*command, **options)  # type: ignore[arg-type]
     assert result.code == 0, result.both[-4000:]
     return result
-
-
-def here(*command: object) -> Result:
-    """A command of fairseq or ours in this process, in which everything is imported: a second instead of five."""
-    tool, *words = (str(part) for part in command)
-    out, err = io.StringIO(), io.StringIO()
-    log, code = logging.StreamHandler(err), 0
-    logging.getLogger().addHandler(log)
-    with redirect_stdout(out), redirect_stderr(err), mock.patch.object(sys, "argv", [tool, *words]):
-        try:
-            if tool == "lev-plugins":
-                code = main(words)
-            else:
-                import_module(tool.replace("fairseq-", "fairseq_cli.")).cli_main()
-        except Exception as error:
-            hint = explained(error)[1]
-            if hint is None:
-                raise
-            code = 1
-            err.write(f"lev-plugins: error: {hint}\n")
-        finally:
-            logging.getLogger().removeHandler(log)
-    return Result(code, out.getvalue(), err.getvalue())
 
 
 def readme(example: str) -> str:

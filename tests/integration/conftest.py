@@ -1,8 +1,7 @@
-"""A toy corpus and a model that has learnt it, made once for all tests of a worker."""
+"""A toy corpus and a model that has learnt it, made once (tests that look at ``trained`` share a worker)."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from tests.integration.commands import ROOT, succeed
 
 def binarised(folder: Path, source: str, target: str) -> Path:
     """A corpus of examples/toy, joined dictionary; the text lies one folder up."""
-    succeed(sys.executable, ROOT / "examples" / "toy" / "make.py", folder)
+    succeed("python", ROOT / "examples" / "toy" / "make.py", folder)
     prefixes = [part for split in ("train", "valid", "test") for part in (f"--{split}pref", folder / split)]
     languages = ["-s", source, "-t", target, "--joined-dictionary"]
     succeed("fairseq-preprocess", *languages, *prefixes, "--destdir", folder / "bin")
@@ -32,10 +31,10 @@ def noisy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def trained(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a `levt_tiny` after 800 updates, chosen by BLEU."""
+    """The folder of a `levt_tiny` after 500 updates, chosen by BLEU."""
     folder = tmp_path_factory.mktemp("trained")
-    schedule = ["--lr-scheduler", "polynomial_decay", "--total-num-update", 800, "--warmup-updates", 80]
-    schedule += ["--max-tokens", 2000, "--max-update", 800, "--clip-norm", 1, "--save-interval", 10]
+    schedule = ["--lr-scheduler", "polynomial_decay", "--total-num-update", 500, "--warmup-updates", 50]
+    schedule += ["--max-tokens", 2000, "--max-update", 500, "--clip-norm", 1, "--save-interval", 10]
     schedule += ["--validate-interval", 10]
     scoring = ["--eval-bleu", "--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"]
     log = succeed(*commands.train(toy, folder, *schedule, *scoring, "--dropout", 0))

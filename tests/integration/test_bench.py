@@ -1,27 +1,20 @@
 """``bench/run.py --quick`` runs, its JSON has the promised shape, both decoders say the same. Never its times."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.integration.commands import ROOT, Result, run, succeed
+
+pytestmark = pytest.mark.slow
+
 SPREAD = {"median", "lower_quartile", "upper_quartile", "measurements"}
 PAIRED = {"fairseq_seconds", "ours_seconds", "ratio"}
 
 
-def bench(*arguments: object, script: str = "run.py") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, ROOT / "bench" / script, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        timeout=1200,
-        check=False,
-    )
+def bench(*arguments: object, script: str = "run.py") -> Result:
+    return run("python", ROOT / "bench" / script, *arguments, timeout=1200)
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +25,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def quick(folder: Path) -> dict:
     ran = bench("--quick", "--out", folder / "found.json", "--weights", folder / "weights.pt")
-    assert ran.returncode == 0, ran.stderr
-    assert "| decoding, batch 100" in ran.stderr
+    assert ran.code == 0, ran.err
+    assert "| decoding, batch 100" in ran.err
     return json.loads((folder / "found.json").read_text("utf-8"))
 
 
@@ -74,25 +67,19 @@ def test_takes_kept_weights_and_checkpoints_of_ones_own(quick: dict, folder: Pat
     (folder / "dict.txt").write_text("".join(f"w{i} 1\n" for i in range(words)), "utf-8")
     for side in ("source", "target"):
         (folder / f"text.{side}").write_text(text.read_text("utf-8"), "utf-8")
-    made = subprocess.run(
-        [
-            *(sys.executable, "-m", "fairseq_cli.preprocess", "-s", "source", "-t", "target", "--destdir", data),
-            *("--srcdict", folder / "dict.txt", "--tgtdict", folder / "dict.txt"),
-            *("--trainpref", text, "--testpref", text, "--workers", "1"),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
+    succeed(
+        *("fairseq-preprocess", "-s", "source", "-t", "target", "--destdir", data),
+        *("--srcdict", folder / "dict.txt", "--tgtdict", folder / "dict.txt"),
+        *("--trainpref", text, "--testpref", text, "--workers", "1"),
     )
-    assert made.returncode == 0, made.stderr
     ran = bench("--quick", "--checkpoint", folder / "weights.pt", "--data", data)
-    assert ran.returncode == 0, ran.stderr
-    found = json.loads(ran.stdout)
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
     assert found["model"]["encoder_embed_dim"] == quick["plan"]["small"]["dim"]
     assert all(line["identical"] for line in found["decoding"])
 
     before = (folder / "weights.pt").stat().st_mtime_ns
-    assert bench("--quick", "--weights", folder / "weights.pt", "--out", folder / "again.json").returncode == 0
+    assert bench("--quick", "--weights", folder / "weights.pt", "--out", folder / "again.json").code == 0
     assert (folder / "weights.pt").stat().st_mtime_ns == before
 
 
@@ -105,17 +92,17 @@ def test_takes_kept_weights_and_checkpoints_of_ones_own(quick: dict, folder: Pat
 )
 def test_says_what_is_wrong(arguments: list[str], message: str) -> None:
     ran = bench("--quick", *arguments)
-    assert ran.returncode != 0
-    assert "bench/run.py: error: " in ran.stderr and message in ran.stderr
+    assert ran.code != 0
+    assert "bench/run.py: error: " in ran.err and message in ran.err
 
 
 def test_a_step_of_pbd_is_measured_beside_the_transformers(folder: Path) -> None:
     ran = bench("--size", "quick", "--out", folder / "steps.json", script="pbd_step.py")
-    assert ran.returncode == 0, ran.stderr
+    assert ran.code == 0, ran.err
     found = json.loads((folder / "steps.json").read_text("utf-8"))
     assert (found["format"], found["beam"], found["goal"]) == (1, 5, 1.15)
     assert found["parameters"]["ours"] < found["parameters"]["fairseq"]
     assert [line["source_length"] for line in found["steps"]] == [8, 16]
     for line in found["steps"]:
         assert all(set(line[name]) == SPREAD for name in PAIRED)
-    assert ran.stderr.count("| <= 1.15 |") == 2
+    assert ran.err.count("| <= 1.15 |") == 2

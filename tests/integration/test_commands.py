@@ -20,12 +20,17 @@ from tests.integration.commands import (
 )
 
 
-def test_learns_the_toy_task(toy: Path, trained: Path) -> None:
+@pytest.fixture(scope="module")
+def decoded(toy: Path, trained: Path) -> str:
+    """What fairseq-generate says of the test set."""
+    return succeed(*generate(toy, trained / "checkpoint_best.pt", "--print-step", "--batch-size", 32)).out
+
+
+def test_learns_the_toy_task(decoded: str) -> None:
     """A quality threshold: nearly all of 100 unseen lines come out without a mistake, in few iterations."""
-    log = succeed(*generate(toy, trained / "checkpoint_best.pt", "--print-step", "--batch-size", 32)).out
-    targets, found = lines(log, "T"), hypotheses(log)
+    targets, found = lines(decoded, "T"), hypotheses(decoded)
     exact = sum(found[n][1] == targets[n] for n in targets) / len(targets)
-    steps = [int(step) for step in lines(log, "I").values()]
+    steps = [int(step) for step in lines(decoded, "I").values()]
     assert len(targets) == len(steps) == 100
     assert exact >= 0.9
     assert sum(steps) / len(steps) < 3
@@ -40,22 +45,20 @@ def test_training_logs_every_policy_and_bleu(trained: Path) -> None:
     assert re.search(r" wps=[\d.]+", log)
 
 
-def test_batch_1_is_batch_n_and_the_padding_side_is_moot(toy: Path, trained: Path) -> None:
+def test_batch_1_is_batch_n_and_the_padding_side_is_moot(toy: Path, trained: Path, decoded: str) -> None:
     checkpoint = trained / "checkpoint_best.pt"
     one = succeed(*generate(toy, checkpoint, "--batch-size", 1, "--print-step")).out
-    many = succeed(*generate(toy, checkpoint, "--batch-size", 50, "--print-step")).out
-    right = succeed(*generate(toy, checkpoint, "--batch-size", 50, "--print-step", "--left-pad-source")).out
-    for other in (many, right):
+    right = succeed(*generate(toy, checkpoint, "--batch-size", 32, "--print-step", "--left-pad-source")).out
+    for other in (decoded, right):
         same_hypotheses(one, other)
         assert lines(one, "I") == lines(other, "I")
 
 
-def test_interactive_is_generate(toy: Path, trained: Path) -> None:
-    checkpoint = trained / "checkpoint_best.pt"
+def test_interactive_is_generate(toy: Path, trained: Path, decoded: str) -> None:
     text = (toy.parent / "test.src").read_text(encoding="utf-8")
-    batched = succeed(*generate(toy, checkpoint)).out
-    typed = succeed(*interactive(toy, checkpoint, "--buffer-size", 30, "--batch-size", 7), stdin=text).out
-    same_hypotheses(batched, typed)
+    flags = ["--buffer-size", 30, "--batch-size", 7]
+    typed = succeed(*interactive(toy, trained / "checkpoint_best.pt", *flags), stdin=text).out
+    same_hypotheses(decoded, typed)
 
 
 def test_a_draft_is_edited(toy: Path, trained: Path) -> None:
@@ -101,13 +104,12 @@ def without_insertions(text: str, holes: bool) -> list[str]:
     return re.sub(r"\{\+(.*?)\+\}", lambda found: "{} " * len(found[1].split()) if holes else "", text).split()
 
 
-def test_average_and_ensemble(toy: Path, trained: Path) -> None:
+def test_average_and_ensemble(toy: Path, trained: Path, decoded: str) -> None:
     average = trained / "average.pt"
     succeed("lev-plugins", "average", trained, "--last", 2, "--output", average)
     assert len(hypotheses(succeed(*generate(toy, average)).out)) == 100
     best = trained / "checkpoint_best.pt"
-    alone = succeed(*generate(toy, best)).out
-    same_hypotheses(alone, succeed(*generate(toy, f"{best}:{best}")).out)
+    same_hypotheses(decoded, succeed(*generate(toy, f"{best}:{best}")).out)
     assert len(hypotheses(succeed(*generate(toy, f"{best}:{average}")).out)) == 100
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from lev_plugins.cli.main import main
 from lev_plugins.inference.shards import Store
-from tests.integration.commands import ENVIRONMENT, ROOT
+from tests.integration.commands import BIN, ENVIRONMENT, ROOT
 from tests.teachers import TRANSFORMER, write_teacher
 
 LINES, SHARD = 300, 10
@@ -56,7 +56,7 @@ def test_killed_and_started_again(data: Path, tmp_path: Path, monkeypatch: pytes
     command = ["distill", *(str(word) for word in [data, *flags]), "--dest"]
     new, shards = tmp_path / "new", tmp_path / "new.shards"
     running = subprocess.Popen(
-        ["lev-plugins", *command, str(new), "--processes", "2"], cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.PIPE
+        [BIN / "lev-plugins", *command, str(new), "--processes", "2"], cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.PIPE
     )
     while len(finished(shards)) < 3 and running.poll() is None:
         time.sleep(0.02)

@@ -11,10 +11,10 @@ import pytest
 from tests.integration.commands import (
     Result,
     generate,
-    here,
     hypotheses,
     interactive,
     lines,
+    run,
     same_hypotheses,
     succeed,
     train,
@@ -23,11 +23,6 @@ from tests.integration.commands import (
 LANGUAGES = ["-s", "src", "-t", "tgt"]
 DRAFTED = [*LANGUAGES, "--draft-lang", "mt"]
 FEW = ["--max-tokens", 4000, "--max-update", 1, "--disable-validation"]
-
-
-def done(result: Result) -> Result:
-    assert result.code == 0, result.both[-3000:]
-    return result
 
 
 def texts(toy: Path, side: str) -> list[str]:
@@ -56,7 +51,7 @@ def prepared(toy: Path, folder: Path, drafts: list[str], *flags: object) -> Path
     (folder / "test.mt").write_text("".join(f"{draft}\n" for draft in drafts), encoding="utf-8")
     dictionary = ["--joined-dictionary", "--srcdict", toy / "dict.src.txt"]
     words = [*LANGUAGES, "-d", "mt", "--test-prefix", folder / "test", *dictionary, "--dest", folder / "bin"]
-    done(here("lev-plugins", "prepare", *words, *flags))
+    succeed("lev-plugins", "prepare", *words, *flags)
     return folder / "bin"
 
 
@@ -74,7 +69,7 @@ def test_a_file_of_drafts_is_edited_as_at_the_prompt(toy: Path, trained: Path, t
     checkpoint = trained / "checkpoint_best.pt"
     drafts = [marked(number, draft) for number, draft in enumerate(texts(toy, "mt"))]
     data = prepared(toy, tmp_path / "marked", drafts)
-    from_file = done(here(*generate(data, checkpoint, *DRAFTED, "--batch-size", 30))).out
+    from_file = succeed(*generate(data, checkpoint, *DRAFTED, "--batch-size", 30)).out
     typed = "".join(f"{source}\t{draft}\n" for source, draft in zip(texts(toy, "src"), drafts, strict=True))
     at_prompt = succeed(*interactive(data, checkpoint, *LANGUAGES, "--buffer-size", 50), stdin=typed).out
     same_hypotheses(from_file, at_prompt)
@@ -86,16 +81,16 @@ def test_a_file_of_drafts_is_edited_as_at_the_prompt(toy: Path, trained: Path, t
     assert all("Bern" in found[n].split() for n in range(7, 100, 8))
     # a folder in which there is no such file is decoded as it always was
     (data / "test.mt-tgt.mt.notes.jsonl").unlink()
-    plain = hypotheses(done(here(*generate(data, checkpoint, *DRAFTED))).out)
+    plain = hypotheses(succeed(*generate(data, checkpoint, *DRAFTED)).out)
     assert not any(re.search("Zürich|Bern", words) for _, words in plain.values())
     assert all(plain[n][1] == found[n] for n in range(0, 100, 8))
 
 
 def test_what_the_model_would_write_ends_after_one_iteration(toy: Path, trained: Path, tmp_path: Path) -> None:
     checkpoint = trained / "checkpoint_best.pt"
-    written = hypotheses(done(here(*generate(toy, checkpoint, "--iter-decode-max-iter", 20))).out)
+    written = hypotheses(succeed(*generate(toy, checkpoint, "--iter-decode-max-iter", 20)).out)
     data = prepared(toy, tmp_path / "own", [written[n][1] for n in range(100)])
-    again = done(here(*generate(data, checkpoint, *DRAFTED, "--print-step"))).out
+    again = succeed(*generate(data, checkpoint, *DRAFTED, "--print-step")).out
     assert {n: words for n, (_, words) in hypotheses(again).items()} == {n: words for n, (_, words) in written.items()}
     assert list(lines(again, "I").values()) == ["0"] * 100  # the number of the iteration that changed nothing
 
@@ -114,7 +109,7 @@ def data(toy: Path, tmp_path: Path) -> Path:
 
 def preprocess(data: Path, split: str, prefix: Path, dictionary: Path) -> None:
     pair = ["-s", "mt", "-t", "tgt", "--only-source", "--srcdict", dictionary, "--destdir", data]
-    done(here("fairseq-preprocess", *pair, f"--{split}pref", prefix))
+    succeed("fairseq-preprocess", *pair, f"--{split}pref", prefix)
 
 
 def spoil(data: Path, split: str, prefix: Path, change: dict[int, str | None]) -> None:
@@ -135,9 +130,9 @@ def test_a_file_of_drafts_with_another_number_of_lines(data: Path, toy: Path, tr
     for split in ("train", "test"):
         spoil(data, split, toy.parent / split, {3: None})
     says = "every source line needs one draft line, but {} has {} source lines and {} drafts"
-    generating = here(*generate(data, trained / "checkpoint_best.pt", *DRAFTED))
+    generating = run(*generate(data, trained / "checkpoint_best.pt", *DRAFTED))
     assert says.format("test", "100", "99") in refused(generating)
-    training = here(*train(data, tmp_path / "out", *DRAFTED, *FEW))
+    training = run(*train(data, tmp_path / "out", *DRAFTED, *FEW))
     assert says.format("train", "5,000", "4,999") in refused(training)
 
 
@@ -146,7 +141,7 @@ def test_drafts_in_another_dictionary(data: Path, toy: Path, trained: Path, tmp_
     other.write_text("v1 1\nv2 1\n", encoding="utf-8")
     preprocess(data, "test", toy.parent / "test", other)
     for command in (generate(data, trained / "checkpoint_best.pt", *DRAFTED), train(data, tmp_path, *DRAFTED, *FEW)):
-        verdict = refused(here(*command))
+        verdict = refused(run(*command))
         assert f"--draft-lang mt: the drafts were binarised with {data}/dict.mt.txt" in verdict
         assert "use lev-plugins prepare, or fairseq-preprocess with that as --srcdict" in verdict
 
@@ -165,7 +160,7 @@ def test_lines_that_cannot_be_edited_at_the_prompt(
     toy: Path, trained: Path, tmp_path: Path, line: str, says: str
 ) -> None:
     (tmp_path / "typed").write_text(f"{line}\n", encoding="utf-8")
-    result = here(*interactive(toy, trained / "checkpoint_best.pt", "--input", tmp_path / "typed"))
+    result = run(*interactive(toy, trained / "checkpoint_best.pt", "--input", tmp_path / "typed"))
     assert says in refused(result)
     assert not hypotheses(result.out)
 
@@ -175,13 +170,13 @@ def test_a_draft_too_long_is_never_cut(data: Path, toy: Path, trained: Path, tmp
     spoil(data, "test", toy.parent / "test", {5: "v1 " * 1100})
     spoil(data, "train", toy.parent / "train", {7: "v1 " * 1100, 9: "v1 " * 1200})
     says = "the draft of sentence {}, counted from 0, has 1,102 tokens, boundaries included, of which at most 1,024 are"
-    verdict = refused(here(*generate(data, checkpoint, *DRAFTED)))
+    verdict = refused(run(*generate(data, checkpoint, *DRAFTED)))
     assert says.format(5) in verdict and "leave all such sentences out with --skip-invalid-size-inputs" in verdict
-    skipped = done(here(*generate(data, checkpoint, *DRAFTED, "--skip-invalid-size-inputs-valid-test")))
+    skipped = succeed(*generate(data, checkpoint, *DRAFTED, "--skip-invalid-size-inputs-valid-test"))
     assert set(range(100)) - hypotheses(skipped.out).keys() == {5}
     assert says.format(5) in skipped.both and "it is left out, and so are 0 more sentences" in skipped.both
-    training = done(here(*train(data, tmp_path / "out", *DRAFTED, *FEW)))
+    training = succeed(*train(data, tmp_path / "out", *DRAFTED, *FEW))
     assert re.search(r"the draft of sentence [79], .*: it is left out, and so are 1 more sentences", training.both)
     # in training data a long sentence is left out, as in all of fairseq; validation data are decoded
     validating = [*DRAFTED, "--max-tokens", 4000, "--max-update", 1, "--valid-subset", "test"]
-    assert says.format(5) in refused(here(*train(data, tmp_path / "other", *validating)))
+    assert says.format(5) in refused(run(*train(data, tmp_path / "other", *validating)))

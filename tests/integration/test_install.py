@@ -13,6 +13,8 @@ from lev_plugins.cli.main import COMMANDS
 from tests.integration.commands import ROOT, Result, run, succeed
 from tests.integration.test_user_dir import registered, user_dir
 
+pytestmark = pytest.mark.slow
+
 SOURCES = ["setup.py", "pyproject.toml", "MANIFEST.in", "LICENSE"]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ GOOD_ENOUGH = {"classification": 80, "regression": 70, "multilabel": 90, "taggin
 
 
 def lev_plugins(*words: object, stdin: str = "") -> Result:
-    return run(sys.executable, "-m", "lev_plugins", *words, stdin=stdin)
+    return run("lev-plugins", *words, stdin=stdin)
 
 
 def train(folder: Path, kind: str, *flags: object) -> Result:

@@ -10,7 +10,7 @@ import subprocess
 import termios
 
 from lev_plugins.noise import NoiseOptions, build_corruption
-from tests.integration.commands import ENVIRONMENT, ROOT, run
+from tests.integration.commands import BIN, ENVIRONMENT, ROOT, run
 
 LINES = ["The quick brown fox jumps over the lazy dog", "naïve e\u0301 corner 🇩🇪", "", "one word"] * 5
 FLAGS = ["--kind", "random:2,keyboard,swap,ocr", "--word-rate", "0.6", "--char-rate", "0.2", "--seed", "11"]
@@ -27,7 +27,7 @@ def test_a_line_comes_out_before_the_next_one_goes_in_and_a_terminal_sees_a_bar(
     terminal, errors = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
     with subprocess.Popen(
-        ["lev-plugins", "noise", *FLAGS],
+        [BIN / "lev-plugins", "noise", *FLAGS],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=errors,

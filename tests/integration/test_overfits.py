@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
+
 from tests.integration.commands import generate, hypotheses, succeed
 
 WORDS = [f"w{number}" for number in range(100)]
@@ -41,6 +43,7 @@ def write_pairs(folder: Path) -> list[str]:
     return [" ".join(words) for words in clean]
 
 
+@pytest.mark.slow
 def test_a_thousand_corrections_are_learned_by_heart(tmp_path: Path) -> None:
     clean = write_pairs(tmp_path)
     data = tmp_path / "data"

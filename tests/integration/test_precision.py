@@ -21,6 +21,7 @@ def losses(log: str) -> list[float]:
     return [float(found) for found in re.findall(r"train_inner .*? loss=([\d.]+)", log)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_it_learns_the_same(system: str, toy: Path, tmp_path: Path) -> None:
     logs = []

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from lev_plugins import checkpoints
-from tests.integration.commands import ENVIRONMENT, ROOT, generate, hypotheses, succeed, train
+from tests.integration.commands import BIN, ENVIRONMENT, ROOT, generate, hypotheses, succeed, train
 
 
 def weights(path: Path) -> dict[str, Tensor]:
@@ -77,7 +77,7 @@ def test_killed_and_resumed_is_never_killed(toy: Path, tmp_path: Path) -> None:
     succeed(*train(toy, tmp_path / "whole", *flags))
     save_dir = tmp_path / "killed"
     process = subprocess.Popen(
-        [str(part) for part in train(toy, save_dir, *flags)],
+        [BIN / "fairseq-train", *map(str, train(toy, save_dir, *flags)[1:])],
         env=ENVIRONMENT,
         cwd=ROOT,
         stdout=subprocess.DEVNULL,

@@ -29,7 +29,7 @@ assert len({id(module) for module in copies}) == 1, copies
 
 
 def user_dir(*folders: object, cwd: Path = ROOT, **environment: str) -> Result:
-    return run(sys.executable, "-c", IMPORT, *folders, cwd=cwd, **environment)
+    return run("python", "-c", IMPORT, *folders, cwd=cwd, **environment)
 
 
 def registered(result: Result, parent: Path = ROOT) -> None:

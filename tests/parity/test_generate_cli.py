@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import lev_plugins
 from lev_plugins import checkpoints
 from lev_plugins.cli.import_levt import convert
+from tests.integration.commands import ROOT, succeed
 from tests.parity.compare_generate import Comparison, Sentence, compare, main, read
 
 TRAINING = [
@@ -45,13 +42,8 @@ TRAINING = [
 
 def run(tool: str, arguments: list[str], folder: Path) -> str:
     """fairseq's command line, with our package imported: without it no torch of today reads a fairseq checkpoint."""
-    start = f"import sys, lev_plugins; from fairseq_cli.{tool} import cli_main; sys.exit(cli_main())"
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(lev_plugins.__file__).parent.parent)}
-    done = subprocess.run(
-        [sys.executable, "-c", start, *arguments], cwd=folder, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+    start = f"import lev_plugins; lev_plugins.register(); from fairseq_cli.{tool} import cli_main; cli_main()"
+    return succeed("python", "-c", start, *arguments, cwd=folder, PYTHONPATH=str(ROOT)).out
 
 
 TEST_SENTENCES = 304
