@@ -16,9 +16,9 @@ import torch
 from fairseq.checkpoint_utils import load_model_ensemble_and_task
 from fairseq.data.data_utils import filter_by_size
 from fairseq.tasks.translation import load_langpair_dataset
+from fairseq_cli import interactive
 
-from lev_plugins.errors import UserError, explain, explain_at_exit
-from tests.integration.commands import here
+from lev_plugins.errors import UserError, explain, explain_at_exit, explained
 
 
 def said(failing: Callable[[], Any]) -> str | None:
@@ -99,8 +99,14 @@ def test_errors_of_a_wrong_flag(error: Exception, meaning: str) -> None:
 
 
 def test_decoding_commands_without_a_model_and_with_overrides_that_are_none() -> None:
-    no_model = ["fairseq-interactive", ".", "--task", "text_editing", "--cpu", "--model-overrides"]
+    def verdict(*more: str) -> str | None:
+        words = ["fairseq-interactive", ".", "--task", "text_editing", "--cpu", *more]
+        with mock.patch.object(sys, "argv", words), pytest.raises(Exception) as caught:
+            interactive.cli_main()
+        return explained(caught.value)[1]
+
     with mock.patch("fairseq.tasks.setup_task"):  # all that comes before these two
-        assert here(*no_model, "{}").verdict.endswith("--path is missing: the checkpoint to decode with")
+        assert verdict("--model-overrides", "{}") == "--path is missing: the checkpoint to decode with"
         for text in ("{x", "foo"):
-            assert "--model-overrides must be a dictionary in Python's notation" in here(*no_model, text).verdict
+            found = verdict("--model-overrides", text)
+            assert found is not None and "--model-overrides must be a dictionary in Python's notation" in found
