@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import torch
 from fairseq.data import Dictionary, LanguagePairDataset, ListDataset
 from hypothesis import settings
 from torch import Tensor
+from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 from lev_plugins.criterions.dual_policy import DualPolicyCriterion
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
@@ -222,6 +224,13 @@ def slow_alignment(tokens: list[int], target: list[int]) -> tuple[list[bool], li
             i, j = i - 1, j - 1
             kept[i] = matched[j] = True
     return kept, matched
+
+
+def end_workers() -> None:
+    """Of all loaders: whenever the collector finds one whose workers still run, it waits 5 s for each of them."""
+    for loader in gc.get_objects():
+        if isinstance(loader, _MultiProcessingDataLoaderIter):
+            loader._shutdown_workers()
 
 
 def noise(kind: str, word_rate: float | None = None, char_rate: float | None = None, **options: object) -> Corruption:

@@ -11,7 +11,7 @@ import torch
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
 from lev_plugins.edits import apply_placeholders
 from lev_plugins.errors import UserError
-from tests.helpers import BOS, EOS, PAD, random_rows, slow_alignment, tensor_to_rows, toy_dataset, toy_task
+from tests.helpers import BOS, EOS, PAD, end_workers, random_rows, slow_alignment, tensor_to_rows, toy_dataset, toy_task
 
 COUNT = 12
 
@@ -95,6 +95,7 @@ def epochs_of_a_training(workers: int) -> list[dict[int, list[int]]]:
         for batch in batches.next_epoch_itr(shuffle=True):
             states |= dict(zip(batch["id"].tolist(), tensor_to_rows(batch["net_input"]["kept_tokens"]), strict=True))
         epochs.append(states)
+    end_workers()
     return epochs
 
 

@@ -13,7 +13,7 @@ from fairseq.data.encoders.characters import Characters
 from lev_plugins.data.noisy import UNKNOWN, NoisySourceDataset, TextCodec
 from lev_plugins.errors import UserError
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
-from tests.helpers import list_dataset
+from tests.helpers import end_workers, list_dataset
 
 TEXTS = [f"the quick brown fox number {chr(97 + number)} jumps over it" for number in range(24)]
 
@@ -80,7 +80,9 @@ def batches(workers: int, epoch: int) -> list[dict[str, Any]]:
         num_workers=workers,
         epoch=epoch,
     )
-    return list(iterator.next_epoch_itr(shuffle=True))
+    found = list(iterator.next_epoch_itr(shuffle=True))
+    end_workers()
+    return found
 
 
 def test_four_workers_make_the_batches_of_none() -> None:
