@@ -12,7 +12,7 @@ import torch
 
 from lev_plugins.cli.main import main
 from lev_plugins.errors import explained
-from tests.integration.commands import here
+from tests.integration.commands import run
 from tests.teachers import LEVT
 
 State = dict[str, Any]
@@ -31,7 +31,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole")
-    assert here(*TRAIN, data, "--save-dir", folder, "--no-epoch-checkpoints").code == 0
+    assert run(*TRAIN, data, "--save-dir", folder, "--no-epoch-checkpoints").code == 0
     return folder / "checkpoint_last.pt"
 
 
@@ -86,7 +86,7 @@ COMMANDS: dict[str, Callable[[Path, Path, Path], list[object]]] = {
 def refusal(data: Path, folder: Path, command: str, state: object) -> str:
     path = folder / "damaged.pt"
     torch.save(state, path)
-    result = here(*COMMANDS[command](data, path, folder / "other"))
+    result = run(*COMMANDS[command](data, path, folder / "other"))
     assert result.code == 1
     return result.verdict
 

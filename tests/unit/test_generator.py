@@ -359,8 +359,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "min-words": ({"min_length": -2}, "--min-words must be at least 0, but is -2"),
     "candidates": ({"candidates": 0}, "--iter-decode-with-beam must be at least 1, but is 0"),
     "temperature": ({"temperature": 0.0}, "--temperature must be between 0.0001 and 10000, but is 0.0"),
-    "hot": ({"temperature": float("inf")}, "--temperature must be a finite number, but is inf"),
-    "gamma": ({"gamma": float("nan")}, "--iter-decode-eos-penalty must be a finite number, but is nan"),
+    "hot": ({"temperature": float("inf")}, "--temperature must be between 0.0001 and 10000, but is inf"),
+    "gamma": ({"gamma": float("nan")}, "--iter-decode-eos-penalty must be between -1000 and 1000, but is nan"),
     "ratio": ({"max_ratio": float("inf")}, "--max-ratio must be a finite number, but is inf"),
     "keep-bias": ({"keep_bias": 1e308}, "--keep-bias must be between -1000 and 1000, but is 1e\\+308"),
 }
