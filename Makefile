@@ -49,7 +49,7 @@ docs: setup  ## write docs/reference.md from the code
 	$(RUN) python scripts/reference.py
 
 demo: setup  ## repair typos with a model trained here: under 15 minutes on two cores
-	$(RUN) bash examples/demo/run.sh
+	$(RUN) MAKEFLAGS= make -f examples/demo/Makefile
 
 bench: setup  ## speed beside fairseq's own Levenshtein Transformer, as JSON
 	$(RUN) python bench/run.py

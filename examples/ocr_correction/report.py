@@ -1,4 +1,4 @@
-"""The numbers of one run of run.sh, as a page (OUT/report.md) and for programs (OUT/report.json).
+"""The numbers of one run, as a page (OUT/report.md) and for programs (OUT/report.json).
 
     python report.py OUT
 
@@ -60,10 +60,10 @@ def chosen(candidates: dict[str, dict[str, float]]) -> str:
 
 
 def one_fold(out: Path, fold: str, name: str) -> dict[str, Any] | None:
-    folder = out / f"{fold}_{name}_test"
-    if not (folder / ".done").is_file():
+    folder = out / fold / f"{name}-test"
+    if not (folder / "done").is_file():
         return None
-    references = {split: read_lines(out / f"{fold}_texts" / f"{split}.tgt") for split in ("valid", "test")}
+    references = {split: read_lines(out / fold / "texts" / f"{split}.tgt") for split in ("valid", "test")}
     candidates = {
         candidate: {
             split: accuracy(decoded(folder / f"{split}.{candidate}", right), right)
@@ -71,7 +71,7 @@ def one_fold(out: Path, fold: str, name: str) -> dict[str, Any] | None:
         }
         for candidate in CANDIDATES
     }
-    log = out / f"{fold}_{name}" / "log"
+    log = out / fold / name / "log"
     took = chosen(candidates)
     return {
         **candidates[took],
@@ -83,7 +83,7 @@ def one_fold(out: Path, fold: str, name: str) -> dict[str, Any] | None:
 
 
 def do_nothing(out: Path, fold: str) -> dict[str, Any]:
-    texts = out / f"{fold}_texts"
+    texts = out / fold / "texts"
     return {
         split: accuracy(read_lines(texts / f"{split}.src"), read_lines(texts / f"{split}.tgt"))
         for split in ("valid", "test")
@@ -124,9 +124,9 @@ def page(found: dict[str, Any]) -> str:
 
 def run(args: argparse.Namespace) -> None:
     out = args.out
-    folds = sorted(path.name.removesuffix("_texts") for path in out.glob("fold*_texts"))
+    folds = sorted(path.parent.name for path in out.glob("fold*/texts"))
     if not folds:
-        raise UserError(f"{out} has no folder fold*_texts: is it the --out of run.sh?")
+        raise UserError(f"{out} has no folder fold*/texts: give the OUT of the Makefile")
     found = {
         "do_nothing": {fold: do_nothing(out, fold) for fold in folds},
         "systems": {
@@ -140,7 +140,7 @@ def run(args: argparse.Namespace) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("out", type=Path, help="the folder --out of run.sh")
+    parser.add_argument("out", type=Path, help="the folder OUT of the Makefile")
     return finish(parser, run)
 
 

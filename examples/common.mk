@@ -1,0 +1,101 @@
+# What the Makefiles of the examples share: included after their settings and before their rules.
+#
+# A setting is a line `NAME := default # meaning`; `make -f FILE help` lists them, NAME=value on the command line changes
+# one. Before the include a Makefile names the settings that must be given (FOLDERS), that are whole numbers above 0
+# (POSITIVE) or from 0 (WHOLE), and that only choose what is done this time (SELECT). All others must stay the same in one
+# OUT, as must the files in INPUTS and the variables in DERIVED: OUT/settings keeps them.
+#
+# A rule makes a file, or a folder whose stamp is OUT/.../done. A training continues after a stop, so it depends on a
+# second stamp, OUT/.../begun, which depends on what it reads: if that was made again, the training starts again.
+
+GPUS := auto # GPUs to use; 0 = CPU
+SET := # name of a file in sets/, which has other defaults
+
+SHELL := bash
+.SHELLFLAGS = $(ROOT)/examples/stage.sh $(OUT) $@
+.ONESHELL:
+.DELETE_ON_ERROR:
+.SECONDEXPANSION:
+.SUFFIXES:
+.DEFAULT_GOAL := report
+.PHONY: report help
+
+MAKEFILE := $(firstword $(MAKEFILE_LIST))
+HERE := $(patsubst %/,%,$(dir $(MAKEFILE)))
+ROOT := $(abspath $(HERE)/../..)
+PLUGINS := $(patsubst $(CURDIR)/%,%,$(ROOT)/lev_plugins)
+EXAMPLES := $(patsubst $(CURDIR)/%,%,$(ROOT)/examples)
+DRY_RUN := $(findstring n,$(filter-out --%,-$(firstword $(MAKEFLAGS))))
+MAKEFLAGS += --silent --no-builtin-rules
+export PATH := $(if $(wildcard $(ROOT)/.venv/bin),$(ROOT)/.venv/bin:)$(PATH)
+export PYTHONPATH := $(ROOT)$(if $(PYTHONPATH),:$(PYTHONPATH))
+export PYTHONWARNINGS := ignore
+comma := ,
+list = $(subst $(comma), ,$(1))
+
+help:
+	sed -nE 's/^([A-Z0-9_]+) *:= *([^#]*[^# ])? *# (.*)/\1=\2|\3/p' $(MAKEFILE) $(ROOT)/examples/common.mk | \
+	    awk -F'|' '{ printf "%-34s %s\n", $$1, $$2 }'
+
+%/begun:
+	rm -rf $(@D)
+	mkdir -p $(@D)
+	touch $@
+
+ifneq ($(MAKECMDGOALS),help)
+
+# ---- settings that are unknown, missing or wrong ---------------------------------------------------------------------
+
+settings := $(shell sed -nE 's/^([A-Z0-9_]+) *:=.*\# .*/\1/p' $(MAKEFILE) $(ROOT)/examples/common.mk)
+given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
+$(foreach name,$(filter-out $(settings),$(given)),$(error There is no setting $(name): choose from $(settings)))
+
+sets := $(filter-out paper,$(basename $(notdir $(wildcard $(HERE)/sets/*.mk))))
+$(if $(filter-out $(sets),$(SET)),$(error There is no set $(SET): choose from $(sets)))
+-include $(SET:%=$(HERE)/sets/%.mk)
+$(foreach name,$(settings),$(eval override $(name) := $$(patsubst %/,%,$$(strip $$($(name))))))
+
+# $(call choice,NAME,VALUES) in a Makefile: every word of NAME must be one of them
+digits = $(subst 0,,$(subst 1,,$(subst 2,,$(subst 3,,$(subst 4,,$(subst 5,,$(subst 6,,$(subst 7,,$(subst 8,,$(subst 9,,$(1)))))))))))
+each = $(or $(call list,$($(1))),'')
+number = $(foreach word,$(each),$(if $(call digits,$(word))$(if $(findstring above 0,$(2)),$(if $(subst 0,,$(word)),,0)),$(error \
+    $(1) must be $(2), but is '$($(1))')))
+choice = $(foreach word,$(each),$(if $(filter $(word),$(2)),,$(error $(1) has no '$(word)': choose from $(2))))
+
+$(foreach name,$(FOLDERS),$(if $($(name)),,$(error $(name) is missing: give a folder, $(name)=DIR)))
+$(if $(word 2,$(OUT)),$(error OUT must not have blanks, but is '$(OUT)'))
+$(foreach name,$(POSITIVE),$(call number,$(name),a whole number above 0))
+$(foreach name,$(WHOLE),$(call number,$(name),a whole number$(comma) 0 or above))
+$(if $(filter auto,$(GPUS)),,$(call number,GPUS,auto or a whole number))
+
+# ---- settings and files that changed ---------------------------------------------------------------------------------
+
+$(foreach name,$(settings) $(DERIVED),$(eval now.$(name) := $$($(name))))
+ifndef DRY_RUN
+$(if $(shell PATH="$(PATH)"; command -v fairseq-train),,$(error fairseq-train is not on the PATH: run make setup, \
+    or activate the environment))
+$(foreach file,$(INPUTS),$(if $(wildcard $(file)),,$(error There is no file $(file))))
+$(foreach file,$(INPUTS),$(eval now.$(file) := $$(shell cksum <$(file))))
+endif
+
+-include $(OUT)/settings
+differ = $(subst x$(1)x,,x$(2)x)$(subst x$(2)x,,x$(1)x)
+same = $(if $(filter undefined,$(origin was.$(1))),$(1),$(if $(call differ,$(was.$(1)),$(now.$(1))),$(error \
+    $(OUT) was made $(if $(filter $(1),$(INPUTS)),from another $(1),with $(1)='$(was.$(1))' and not '$(now.$(1))'): \
+    take another OUT, or remove $(OUT))))
+new := $(foreach name,$(filter-out OUT SET GPUS $(SELECT),$(settings)) $(DERIVED) $(if $(DRY_RUN),,$(INPUTS)),$(call same,$(name)))
+quoted = $(subst ','\'',$(subst #,\#,$(subst $$,$$$$,$(1))))
+$(if $(DRY_RUN),,$(if $(strip $(new)),$(shell mkdir -p $(OUT) && { cat $(OUT)/settings 2>/dev/null; \
+    printf '%s\n' $(foreach name,$(new),'was.$(name) := $(call quoted,$(now.$(name)))'); } >$(OUT)/settings.part && \
+    mv $(OUT)/settings.part $(OUT)/settings)))
+
+# ---- the machine -----------------------------------------------------------------------------------------------------
+
+gpus := $(if $(filter-out auto,$(GPUS)),$(GPUS),$(if $(DRY_RUN),0,$(shell PATH="$(PATH)"; command -v nvidia-smi \
+    >/dev/null && python -c 'import torch; print(torch.cuda.device_count())' || echo 0)))
+device := $(if $(filter 0,$(gpus)),--cpu)
+on_threads := $(if $(filter 0,$(gpus)),OMP_NUM_THREADS=$(THREADS))
+train := $(strip $(on_threads) fairseq-train)
+generate := $(strip $(on_threads) fairseq-generate)
+
+endif

@@ -1,0 +1,47 @@
+"""Passes the log of a training on, line by line, and tells the terminal what each validation says.
+
+fairseq-train ... --log-format json 2>&1 | python examples/demo/progress.py
+
+The terminal is file descriptor 3, as examples/stage.sh has it, or else standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+
+
+def told(line: str) -> str | None:
+    """
+    >>> line = '... | {"valid_loss": "2.5", "valid_token_accuracy": "60.1", "valid_num_updates": "400"}'
+    >>> told(line)
+    '    update 400: validation loss 2.5, 60.1 % of the missing pieces right'
+    >>> told("| INFO | train | {...}")
+    """
+    found = re.search(r"\{.*\"valid_loss\".*\}", line)
+    if found is None:
+        return None
+    valid = json.loads(found[0])
+    return (
+        f"    update {valid['valid_num_updates']}: validation loss {valid['valid_loss']}, "
+        f"{valid['valid_token_accuracy']} % of the missing pieces right"
+    )
+
+
+def main() -> None:
+    try:
+        terminal = os.fdopen(3, "w")
+    except OSError:
+        terminal = sys.stderr
+    for line in sys.stdin:
+        sys.stdout.write(line)
+        sys.stdout.flush()
+        if text := told(line):
+            terminal.write(f"{text}\n")
+            terminal.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+# The paper's sets and settings (section 4): a pre-trained T5 as EncT5, beside T5 writing the labels as text.
+# NOT RUN at full scale.
+#
+#   make -f examples/labelling/paper.mk SET=glue TEXT=DIR MODEL=t5-v1_1-base OUT=runs/glue
+#
+# sets/ has what differs between glue, eurlex57k and udpos; ../common.mk is the part that all examples share.
+
+TEXT := # folder of the texts: see the file of the set
+MODEL := # folder of a T5, as downloaded from huggingface.co
+OUT := # folder for everything that is made; the same one continues after a stop
+ONLY := # GLUE: which tasks, such as mrpc,rte; empty: all
+FLAGS := # more flags for every fairseq-train
+ENCT5_FLAGS := # more flags for those of EncT5
+THREADS := 2 # CPU: threads of a training
+
+FOLDERS := SET TEXT MODEL OUT
+POSITIVE := THREADS
+SELECT := ONLY THREADS
+kind := classification
+suffix := tsv
+batch := --pack --pack-length 512 --max-tokens 65536# EncT5: 128 rows of 512 tokens
+longest_target := 84# T5: tokens that it may write
+chosen = $(or $(call list,$(ONLY)),$(tasks))
+INPUTS = $(foreach task,$(chosen),$(TEXT)/$(task)/train.$(suffix) $(TEXT)/$(task)/valid.$(suffix) $(tests.$(task))) $(MODEL)/config.json
+include $(dir $(lastword $(MAKEFILE_LIST)))../common.mk
+$(if $(ONLY),$(call choice,ONLY,$(tasks)))
+
+# a target is OUT/TASK/...
+task = $(firstword $(subst /, ,$(@:$(OUT)/%=%)))
+its = $(or $($(1).$(task)),$($(1)))
+question = --label-kind $(call its,kind)
+training = --user-dir $(PLUGINS) $(device) --optimizer adafactor --scale-parameter --lr 0.001 --dropout 0.1 --max-update 100000 \
+    $(if $(device),,--bf16) --maximize-best-checkpoint-metric --no-epoch-checkpoints --save-dir $(@D)
+
+# fairseq's names of the tests: test, test1, test2, ...
+numbers := $(shell seq 1 99)
+names := test $(numbers:%=test%)
+tests = $(wordlist 1,$(words $(tests.$(task))),$(names))
+file.train = $(TEXT)/$(task)/train.$(suffix)
+file.valid = $(TEXT)/$(task)/valid.$(suffix)
+$(foreach n,$(numbers),$(eval file.$(word $(n),$(names)) = $$(word $(n),$$(tests.$$(task)))))
+
+$(OUT)/backbone/dict.txt:
+	lev-plugins import-pretrained $(MODEL) $(@D)
+
+# ---- EncT5 ---------------------------------------------------------------------------------------------------------------
+
+$(chosen:%=$(OUT)/%/labels/done): $(OUT)/backbone/dict.txt
+	rm -rf $(@D)/bin
+	lev-plugins prepare-labels $(question) --train $(file.train) --valid $(file.valid) $(if $(tests),--test $(tests.$(task))) \
+	    --pretrained-tokenizer $(<D) --dest $(@D)/bin $(layout.$(task)) $(enct5_layout)
+	touch $@
+
+$(chosen:%=$(OUT)/%/enct5/begun): $(OUT)/%/enct5/begun: $(OUT)/%/labels/done
+$(chosen:%=$(OUT)/%/enct5/done): %/done: %/begun
+	$(train) $(OUT)/$(task)/labels/bin $(training) --task text_labelling $(question) --arch enct5 --backbone $(OUT)/backbone \
+	    --criterion labelling $(batch) --best-checkpoint-metric $(call its,metric) --validate-interval 1000000 \
+	    --validate-interval-updates 1000 --save-interval-updates 1000 --keep-interval-updates 1 $(FLAGS) $(ENCT5_FLAGS)
+	touch $@
+
+$(chosen:%=$(OUT)/%/enct5-test/done): %-test/done: %/done
+	mkdir -p $(@D)
+	for part in valid $(tests); do \
+	    fairseq-validate $(OUT)/$(task)/labels/bin --user-dir $(PLUGINS) $(device) --task text_labelling --max-tokens 16384 \
+	        --path $(<D)/checkpoint_best.pt --valid-subset $$part >$(@D)/$$part.scores 2>&1 || exit 1; \
+	done
+	touch $@
+
+# ---- T5, the baseline ------------------------------------------------------------------------------------------------------
+
+as_text = python $(HERE)/text_to_text.py $(file.$(part)) $(question) $(layout.$(task)) --output $(@D)/$(part)
+define newline
+
+
+endef
+$(chosen:%=$(OUT)/%/t5-data/done): $(OUT)/backbone/dict.txt
+	mkdir -p $(@D)
+	$(foreach part,train valid $(tests),$(as_text)$(newline)	lev-plugins encode $(<D) $(@D)/$(part).src $(@D)/$(part).tgt \
+	    --into $(@D)/pieces$(newline)	)rm -rf $(@D)/bin
+	fairseq-preprocess -s src -t tgt --trainpref $(@D)/pieces/train --validpref $(@D)/pieces/valid $(if $(tests),--testpref \
+	    $(subst $() ,$(comma),$(strip $(tests:%=$(@D)/pieces/%)))) --joined-dictionary --srcdict $< --destdir $(@D)/bin
+	touch $@
+
+source := --truncate-source --max-source-positions 512
+$(chosen:%=$(OUT)/%/t5/begun): $(OUT)/%/t5/begun: $(OUT)/%/t5-data/done
+$(chosen:%=$(OUT)/%/t5/done): %/done: %/begun
+	$(train) $(OUT)/$(task)/t5-data/bin $(training) --task text_correction --arch gated_t5 --gates '' --backbone $(OUT)/backbone \
+	    --criterion cross_entropy --batch-size 128 --eval-exact-match $(source) --max-target-positions 1024 \
+	    --best-checkpoint-metric exact_match $(FLAGS)
+	touch $@
+
+$(chosen:%=$(OUT)/%/t5-test/done): %-test/done: %/done
+	mkdir -p $(@D)
+	$(foreach part,valid $(tests),$(generate) $(OUT)/$(task)/t5-data/bin --user-dir $(PLUGINS) $(device) --task text_correction \
+	    --gen-subset $(part) --beam 1 --max-len-b $(longest_target) --path $(<D)/checkpoint_best.pt $(source) --bpe pretrained \
+	    --pretrained-tokenizer $(OUT)/backbone >$(@D)/$(part).generated$(newline)	$(as_text) --generated \
+	    $(@D)/$(part).generated$(newline)	)touch $@
+
+report: $(foreach task,$(chosen),$(OUT)/$(task)/enct5-test/done $(OUT)/$(task)/t5-test/done)
+	tail -n 1 $(foreach task,$(chosen),$(OUT)/$(task)/enct5-test/*.scores $(OUT)/$(task)/t5-test/*.scores.json)

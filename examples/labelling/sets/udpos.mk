@@ -1,0 +1,9 @@
+# Table 3: UDPOS with mT5 (Algorithm 3): trained on English, tested on 33 languages. NOT RUN at full scale.
+# TEXT=DIR has udpos/{train,valid}.conllu of English, and the tests LANGUAGE.conllu in udpos/tests. The paper's score is the
+# mean of tag_accuracy over the tests.
+tasks := udpos
+kind := tagging
+metric := tag_accuracy
+suffix := conllu
+tests.udpos = $(wildcard $(TEXT)/udpos/tests/*.conllu)
+longest_target := 1000
