@@ -5,18 +5,18 @@
 # (POSITIVE) or from 0 (WHOLE), and that only choose what is done this time (SELECT). All others must stay the same in one
 # OUT, as must the files in INPUTS and the variables in DERIVED: OUT/settings keeps them.
 #
-# A rule makes a file, or a folder whose stamp is OUT/.../done. A training continues after a stop, so it depends on a
-# second stamp, OUT/.../begun, which depends on what it reads: if that was made again, the training starts again.
+# A rule makes the folder OUT/NAME, and its target is the stamp OUT/NAME/done: see stage.sh. A training continues after a
+# stop, so it depends on a second stamp, OUT/NAME/begun, which depends on what it reads: if that was made again, the
+# training starts again.
 
 GPUS := auto # GPUs to use; 0 = CPU
 SET := # name of a file in sets/, which has other defaults
 
 SHELL := bash
-.SHELLFLAGS = $(ROOT)/examples/stage.sh $(OUT) $@
+.SHELLFLAGS = $(EXAMPLES)/stage.sh $(OUT) $@
 .ONESHELL:
 .DELETE_ON_ERROR:
 .SECONDEXPANSION:
-.SUFFIXES:
 .DEFAULT_GOAL := report
 .PHONY: report help
 
@@ -34,7 +34,7 @@ comma := ,
 list = $(subst $(comma), ,$(1))
 
 help:
-	sed -nE 's/^([A-Z0-9_]+) *:= *([^#]*[^# ])? *# (.*)/\1=\2|\3/p' $(MAKEFILE) $(ROOT)/examples/common.mk | \
+	sed -nE 's/^([A-Z0-9_]+) *:= *([^#]*[^# ])? *# (.*)/\1=\2|\3/p' $(MAKEFILE) $(EXAMPLES)/common.mk | \
 	    awk -F'|' '{ printf "%-34s %s\n", $$1, $$2 }'
 
 %/begun:
@@ -42,15 +42,15 @@ help:
 	mkdir -p $(@D)
 	touch $@
 
+$(if $(filter oneshell,$(.FEATURES)),,$(error GNU make 4 is needed: on macOS, brew install make, and call gmake))
 ifneq ($(MAKECMDGOALS),help)
 
 # ---- settings that are unknown, missing or wrong ---------------------------------------------------------------------
-
-settings := $(shell sed -nE 's/^([A-Z0-9_]+) *:=.*\# .*/\1/p' $(MAKEFILE) $(ROOT)/examples/common.mk)
+settings := $(shell sed -nE 's/^([A-Z0-9_]+) *:=.*\# .*/\1/p' $(MAKEFILE) $(EXAMPLES)/common.mk)
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
 $(foreach name,$(filter-out $(settings),$(given)),$(error There is no setting $(name): choose from $(settings)))
 
-sets := $(filter-out paper,$(basename $(notdir $(wildcard $(HERE)/sets/*.mk))))
+sets := $(basename $(notdir $(wildcard $(HERE)/sets/*.mk)))
 $(if $(filter-out $(sets),$(SET)),$(error There is no set $(SET): choose from $(sets)))
 -include $(SET:%=$(HERE)/sets/%.mk)
 $(foreach name,$(settings),$(eval override $(name) := $$(patsubst %/,%,$$(strip $$($(name))))))
@@ -69,7 +69,6 @@ $(foreach name,$(WHOLE),$(call number,$(name),a whole number$(comma) 0 or above)
 $(if $(filter auto,$(GPUS)),,$(call number,GPUS,auto or a whole number))
 
 # ---- settings and files that changed ---------------------------------------------------------------------------------
-
 $(foreach name,$(settings) $(DERIVED),$(eval now.$(name) := $$($(name))))
 ifndef DRY_RUN
 $(if $(shell PATH="$(PATH)"; command -v fairseq-train),,$(error fairseq-train is not on the PATH: run make setup, \
@@ -88,8 +87,6 @@ quoted = $(subst ','\'',$(subst #,\#,$(subst $$,$$$$,$(1))))
 $(if $(DRY_RUN),,$(if $(strip $(new)),$(shell mkdir -p $(OUT) && { cat $(OUT)/settings 2>/dev/null; \
     printf '%s\n' $(foreach name,$(new),'was.$(name) := $(call quoted,$(now.$(name)))'); } >$(OUT)/settings.part && \
     mv $(OUT)/settings.part $(OUT)/settings)))
-
-# ---- the machine -----------------------------------------------------------------------------------------------------
 
 gpus := $(if $(filter-out auto,$(GPUS)),$(GPUS),$(if $(DRY_RUN),0,$(shell PATH="$(PATH)"; command -v nvidia-smi \
     >/dev/null && python -c 'import torch; print(torch.cuda.device_count())' || echo 0)))

@@ -1,13 +1,12 @@
 # Runs the recipe of one target for the Makefiles beside it: bash stage.sh OUT TARGET RECIPE.
-# What is inside OUT gets a log beside the target; the terminal shows when it begins and ends, and the end of the log if
-# it fails. A stop (Ctrl-C, kill) also ends what the recipe started.
+# The target OUT/NAME/done stamps the folder OUT/NAME: it is made before the recipe runs, gets a log of what that prints, and
+# the stamp when it has succeeded. The terminal shows when it begins and ends, and the end of the log if it fails. A stop
+# (Ctrl-C, kill) also ends what the recipe started.
 out=$1 target=$2 recipe=${!#}
-if (($# < 3)) || [[ $target != "$out"/* || $target == */begun ]]; then
-    exec bash -euo pipefail -c "$recipe"
-fi
-name=${target#"$out"/} log=$target.log started=$SECONDS
-[[ $target == */done ]] && name=${name%/done} log=${target%done}log
-mkdir -p "$(dirname "$target")"
+[[ $# == 3 && $target == "$out"/*/done ]] || exec bash -euo pipefail -c "$recipe"
+folder=${target%/done} started=$SECONDS
+name=${folder#"$out"/} log=$folder/log
+mkdir -p "$folder"
 echo "${TITLE:-$name} ..."
 set -m # the recipe is a process group of its own
 bash -euo pipefail -c "$recipe" 3>&1 >>"$log" 2>&1 </dev/null &
@@ -18,4 +17,5 @@ if ((status)); then
     { echo "$name failed; the end of $log:" && tail -n 20 "$log" | cut -c -600; } >&2
     exit "$status"
 fi
+touch "$target"
 echo "$name: done in $((SECONDS - started)) s"

@@ -2,8 +2,6 @@
 # NOT RUN at full scale.
 #
 #   make -f examples/labelling/paper.mk SET=glue TEXT=DIR MODEL=t5-v1_1-base OUT=runs/glue
-#
-# sets/ has what differs between glue, eurlex57k and udpos; ../common.mk is the part that all examples share.
 
 TEXT := # folder of the texts: see the file of the set
 MODEL := # folder of a T5, as downloaded from huggingface.co
@@ -40,46 +38,38 @@ file.train = $(TEXT)/$(task)/train.$(suffix)
 file.valid = $(TEXT)/$(task)/valid.$(suffix)
 $(foreach n,$(numbers),$(eval file.$(word $(n),$(names)) = $$(word $(n),$$(tests.$$(task)))))
 
-$(OUT)/backbone/dict.txt:
+$(OUT)/backbone/done:
 	lev-plugins import-pretrained $(MODEL) $(@D)
 
-# ---- EncT5 ---------------------------------------------------------------------------------------------------------------
-
-$(chosen:%=$(OUT)/%/labels/done): $(OUT)/backbone/dict.txt
+# ---- EncT5 -----------------------------------------------------------------------------------------------------------
+$(chosen:%=$(OUT)/%/labels/done): $(OUT)/backbone/done
 	rm -rf $(@D)/bin
 	lev-plugins prepare-labels $(question) --train $(file.train) --valid $(file.valid) $(if $(tests),--test $(tests.$(task))) \
 	    --pretrained-tokenizer $(<D) --dest $(@D)/bin $(layout.$(task)) $(enct5_layout)
-	touch $@
 
 $(chosen:%=$(OUT)/%/enct5/begun): $(OUT)/%/enct5/begun: $(OUT)/%/labels/done
 $(chosen:%=$(OUT)/%/enct5/done): %/done: %/begun
 	$(train) $(OUT)/$(task)/labels/bin $(training) --task text_labelling $(question) --arch enct5 --backbone $(OUT)/backbone \
 	    --criterion labelling $(batch) --best-checkpoint-metric $(call its,metric) --validate-interval 1000000 \
 	    --validate-interval-updates 1000 --save-interval-updates 1000 --keep-interval-updates 1 $(FLAGS) $(ENCT5_FLAGS)
-	touch $@
 
 $(chosen:%=$(OUT)/%/enct5-test/done): %-test/done: %/done
-	mkdir -p $(@D)
 	for part in valid $(tests); do \
 	    fairseq-validate $(OUT)/$(task)/labels/bin --user-dir $(PLUGINS) $(device) --task text_labelling --max-tokens 16384 \
 	        --path $(<D)/checkpoint_best.pt --valid-subset $$part >$(@D)/$$part.scores 2>&1 || exit 1; \
 	done
-	touch $@
 
-# ---- T5, the baseline ------------------------------------------------------------------------------------------------------
-
+# ---- T5, the baseline ------------------------------------------------------------------------------------------------
 as_text = python $(HERE)/text_to_text.py $(file.$(part)) $(question) $(layout.$(task)) --output $(@D)/$(part)
 define newline
 
 
 endef
-$(chosen:%=$(OUT)/%/t5-data/done): $(OUT)/backbone/dict.txt
-	mkdir -p $(@D)
+$(chosen:%=$(OUT)/%/t5-data/done): $(OUT)/backbone/done
 	$(foreach part,train valid $(tests),$(as_text)$(newline)	lev-plugins encode $(<D) $(@D)/$(part).src $(@D)/$(part).tgt \
 	    --into $(@D)/pieces$(newline)	)rm -rf $(@D)/bin
 	fairseq-preprocess -s src -t tgt --trainpref $(@D)/pieces/train --validpref $(@D)/pieces/valid $(if $(tests),--testpref \
-	    $(subst $() ,$(comma),$(strip $(tests:%=$(@D)/pieces/%)))) --joined-dictionary --srcdict $< --destdir $(@D)/bin
-	touch $@
+	    $(subst $() ,$(comma),$(strip $(tests:%=$(@D)/pieces/%)))) --joined-dictionary --srcdict $(<D)/dict.txt --destdir $(@D)/bin
 
 source := --truncate-source --max-source-positions 512
 $(chosen:%=$(OUT)/%/t5/begun): $(OUT)/%/t5/begun: $(OUT)/%/t5-data/done
@@ -87,14 +77,12 @@ $(chosen:%=$(OUT)/%/t5/done): %/done: %/begun
 	$(train) $(OUT)/$(task)/t5-data/bin $(training) --task text_correction --arch gated_t5 --gates '' --backbone $(OUT)/backbone \
 	    --criterion cross_entropy --batch-size 128 --eval-exact-match $(source) --max-target-positions 1024 \
 	    --best-checkpoint-metric exact_match $(FLAGS)
-	touch $@
 
 $(chosen:%=$(OUT)/%/t5-test/done): %-test/done: %/done
-	mkdir -p $(@D)
 	$(foreach part,valid $(tests),$(generate) $(OUT)/$(task)/t5-data/bin --user-dir $(PLUGINS) $(device) --task text_correction \
 	    --gen-subset $(part) --beam 1 --max-len-b $(longest_target) --path $(<D)/checkpoint_best.pt $(source) --bpe pretrained \
 	    --pretrained-tokenizer $(OUT)/backbone >$(@D)/$(part).generated$(newline)	$(as_text) --generated \
-	    $(@D)/$(part).generated$(newline)	)touch $@
+	    $(@D)/$(part).generated$(newline)	)
 
 report: $(foreach task,$(chosen),$(OUT)/$(task)/enct5-test/done $(OUT)/$(task)/t5-test/done)
 	tail -n 1 $(foreach task,$(chosen),$(OUT)/$(task)/enct5-test/*.scores $(OUT)/$(task)/t5-test/*.scores.json)

@@ -1,5 +1,5 @@
 # What the paper's sets have in common: pre-trained BERT, BART or T5 (BACKBONE=DIR, a folder made by lev-plugins
-# import-pretrained), with and without gates (appendix B of the paper). The other files here include it.
+# import-pretrained), with and without gates (appendix B of the paper).
 # NOT RUN at full scale here: the settings are the paper's, the scores are unknown.
 #
 # Cross-entropy, Adam (0.9, 0.999), learning rate 5e-5, weight decay 0.001, batches of 32, at most 30 epochs, stopped after

@@ -1,11 +1,8 @@
 # What the sets of learners' texts have in common: sizes and training of the PBD paper's section 3.1 and appendix, as far as
-# they are given there. The other files here include it. NOT RUN at full scale: the scores are unknown.
+# they are given there. NOT RUN at full scale: the scores are unknown.
 #
 # transformer-big (1,024 wide, 4,096 inside, 16 heads, 6 blocks). The paper pre-trains on 30 million corrupted sentences
 # and 30 million from back-translation; here all of TEXT is corrupted again in every epoch.
-#
-# M2=DIR has the M2 files that a set names, TEXT=CLEAN.txt clean English (one sentence per line), TEST=JFLEG dev.src and
-# dev.ref0 to dev.ref3.
 VOCAB := 32000
 LAYERS := 6
 WIDTH := 1024
@@ -20,5 +17,3 @@ UPDATES := 200000
 VALID_EVERY := 5000
 TUNE_UPDATES := 30000
 TUNE_LR := 0.0003
-ERRANT := yes
-FOLDERS += M2
