@@ -1,4 +1,4 @@
-"""The numbers of one run of run.sh, as a page (OUT/report.md) and for programs (OUT/report.json).
+"""The numbers of one run, as a page (OUT/report.md) and for programs (OUT/report.json).
 
     python report.py OUT --noises "keyboard swap" --systems "none all" --seeds "1 2 3" --metrics "wrr bleu"
 
@@ -243,7 +243,7 @@ def run(args: argparse.Namespace) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("out", type=Path, help="the folder --out of run.sh")
+    parser.add_argument("out", type=Path, help="the folder OUT of the Makefile")
     for name, kind in (("noises", str), ("systems", str), ("seeds", int), ("metrics", str)):
         parser.add_argument(f"--{name}", type=lambda text, kind=kind: [kind(part) for part in text.split()])
     return finish(parser, run)

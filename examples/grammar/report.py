@@ -1,4 +1,4 @@
-"""GLEU of a run of run.sh as a table on standard output: ``python report.py OUT``."""
+"""GLEU of a run as a table on standard output: ``python report.py OUT``."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def page(out: Path) -> str:
 
 
 def run(args: argparse.Namespace) -> None:
-    require(args.out.is_dir(), f"there is no folder {args.out}: give the --out of run.sh")
+    require(args.out.is_dir(), f"there is no folder {args.out}: give the OUT of the Makefile")
     sys.stdout.write(page(args.out))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("out", type=Path, help="the folder --out of run.sh")
+    parser.add_argument("out", type=Path, help="the folder OUT of the Makefile")
     return finish(parser, run)
 
 

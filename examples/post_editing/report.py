@@ -1,4 +1,4 @@
-"""The numbers of one run of run.sh, as a page (OUT/report.md) and for programs (OUT/report.json).
+"""The numbers of one run, as a page (OUT/report.md) and for programs (OUT/report.json).
 
     python report.py OUT --draft OUT/drafts/test.draft --reference OUT/drafts/test.de
 
@@ -126,7 +126,7 @@ def run(args: argparse.Namespace) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("out", type=Path, help="the folder --out of run.sh")
+    parser.add_argument("out", type=Path, help="the folder OUT of the Makefile")
     parser.add_argument("--draft", type=Path, required=True, help="the drafts of the test")
     parser.add_argument("--reference", type=Path, required=True, help="the targets of the test")
     return finish(parser, run)

@@ -1,4 +1,4 @@
-"""The numbers of one run of run.sh, as a page (OUT/report.md) and for programs (OUT/report.json).
+"""The numbers of one run, as a page (OUT/report.md) and for programs (OUT/report.json).
 
     python report.py OUT --reference OUT/pieces/test.reference
 
@@ -263,7 +263,7 @@ def run(args: argparse.Namespace) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("out", type=Path, help="the folder --out of run.sh")
+    parser.add_argument("out", type=Path, help="the folder OUT of the Makefile")
     parser.add_argument("--reference", type=Path, required=True, help="target side of the test, before sentencepiece")
     parser.add_argument("--metric", choices=["bleu", "rouge"], default="bleu")
     parser.add_argument("--bleu-tokenize", default="none", help="sacrebleu's tokenizer")
