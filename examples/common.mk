@@ -2,8 +2,9 @@
 #
 # A setting is a line `NAME := default # meaning`; `make -f FILE help` lists them, NAME=value on the command line changes
 # one. Before the include a Makefile names the settings that must be given (FOLDERS), that are whole numbers above 0
-# (POSITIVE) or from 0 (WHOLE), and that only choose what is done this time (SELECT). All others must stay the same in one
-# OUT, as must the files in INPUTS and the variables in DERIVED: OUT/settings keeps them.
+# (POSITIVE) or from 0 (WHOLE), and that only choose what is done this time (SELECT); choices.NAME are its possible values ('' is
+# none). All others must stay the same in one OUT, as must the files in INPUTS and the variables in DERIVED: OUT/settings
+# keeps them.
 #
 # A rule makes the folder OUT/NAME, and its target is the stamp OUT/NAME/done: see stage.sh. A training continues after a
 # stop, so it depends on a second stamp, OUT/NAME/begun, which depends on what it reads: if that was made again, the
@@ -27,10 +28,14 @@ PLUGINS := $(patsubst $(CURDIR)/%,%,$(ROOT)/lev_plugins)
 EXAMPLES := $(patsubst $(CURDIR)/%,%,$(ROOT)/examples)
 DRY_RUN := $(findstring n,$(filter-out --%,-$(firstword $(MAKEFLAGS))))
 MAKEFLAGS += --silent --no-builtin-rules
-export PATH := $(if $(wildcard $(ROOT)/.venv/bin),$(ROOT)/.venv/bin:)$(PATH)
+export PATH := $(if $(shell command -v lev-plugins),,$(ROOT)/.venv/bin:)$(PATH)
 export PYTHONPATH := $(ROOT)$(if $(PYTHONPATH),:$(PYTHONPATH))
 export PYTHONWARNINGS := ignore
 comma := ,
+define newline
+
+
+endef
 list = $(subst $(comma), ,$(1))
 
 help:
@@ -55,15 +60,15 @@ $(if $(filter-out $(sets),$(SET)),$(error There is no set $(SET): choose from $(
 -include $(SET:%=$(HERE)/sets/%.mk)
 $(foreach name,$(settings),$(eval override $(name) := $$(patsubst %/,%,$$(strip $$($(name))))))
 
-# $(call choice,NAME,VALUES) in a Makefile: every word of NAME must be one of them
 digits = $(subst 0,,$(subst 1,,$(subst 2,,$(subst 3,,$(subst 4,,$(subst 5,,$(subst 6,,$(subst 7,,$(subst 8,,$(subst 9,,$(1)))))))))))
 each = $(or $(call list,$($(1))),'')
 number = $(foreach word,$(each),$(if $(call digits,$(word))$(if $(findstring above 0,$(2)),$(if $(subst 0,,$(word)),,0)),$(error \
     $(1) must be $(2), but is '$($(1))')))
-choice = $(foreach word,$(each),$(if $(filter $(word),$(2)),,$(error $(1) has no '$(word)': choose from $(2))))
+choice = $(foreach word,$(each),$(if $(filter $(word),$(choices.$(1))),,$(error $(1) has no $(word): choose from $(choices.$(1)))))
 
 $(foreach name,$(FOLDERS),$(if $($(name)),,$(error $(name) is missing: give a folder, $(name)=DIR)))
 $(if $(word 2,$(OUT)),$(error OUT must not have blanks, but is '$(OUT)'))
+$(foreach name,$(settings),$(if $(choices.$(name)),$(call choice,$(name))))
 $(foreach name,$(POSITIVE),$(call number,$(name),a whole number above 0))
 $(foreach name,$(WHOLE),$(call number,$(name),a whole number$(comma) 0 or above))
 $(if $(filter auto,$(GPUS)),,$(call number,GPUS,auto or a whole number))
@@ -83,11 +88,7 @@ same = $(if $(filter undefined,$(origin was.$(1))),$(1),$(if $(call differ,$(was
     $(OUT) was made $(if $(filter $(1),$(INPUTS)),from another $(1),with $(1)='$(was.$(1))' and not '$(now.$(1))'): \
     take another OUT, or remove $(OUT))))
 new := $(foreach name,$(filter-out OUT SET GPUS $(SELECT),$(settings)) $(DERIVED) $(if $(DRY_RUN),,$(INPUTS)),$(call same,$(name)))
-quoted = $(subst ','\'',$(subst #,\#,$(subst $$,$$$$,$(1))))
-$(if $(DRY_RUN),,$(if $(strip $(new)),$(shell mkdir -p $(OUT) && { cat $(OUT)/settings 2>/dev/null; \
-    printf '%s\n' $(foreach name,$(new),'was.$(name) := $(call quoted,$(now.$(name)))'); } >$(OUT)/settings.part && \
-    mv $(OUT)/settings.part $(OUT)/settings)))
-
+export NEW_SETTINGS := $(foreach name,$(new),was.$(name) := $(subst #,\#,$(subst $$,$$$$,$(now.$(name))))$(newline))
 gpus := $(if $(filter-out auto,$(GPUS)),$(GPUS),$(if $(DRY_RUN),0,$(shell PATH="$(PATH)"; command -v nvidia-smi \
     >/dev/null && python -c 'import torch; print(torch.cuda.device_count())' || echo 0)))
 device := $(if $(filter 0,$(gpus)),--cpu)

@@ -7,6 +7,8 @@ out=$1 target=$2 recipe=${!#}
 folder=${target%/done} started=$SECONDS
 name=${folder#"$out"/} log=$folder/log
 mkdir -p "$folder"
+{ cat "$out/settings" 2>/dev/null; echo "$NEW_SETTINGS"; } | awk '/./ && !($0 in seen); { seen[$0] }' >"$out/settings.$$"
+mv "$out/settings.$$" "$out/settings"
 echo "${TITLE:-$name} ..."
 set -m # the recipe is a process group of its own
 bash -euo pipefail -c "$recipe" 3>&1 >>"$log" 2>&1 </dev/null &

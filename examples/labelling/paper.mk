@@ -11,6 +11,7 @@ FLAGS := # more flags for every fairseq-train
 ENCT5_FLAGS := # more flags for those of EncT5
 THREADS := 2 # CPU: threads of a training
 
+choices.ONLY = '' $(tasks)
 FOLDERS := SET TEXT MODEL OUT
 POSITIVE := THREADS
 SELECT := ONLY THREADS
@@ -21,7 +22,6 @@ longest_target := 84# T5: tokens that it may write
 chosen = $(or $(call list,$(ONLY)),$(tasks))
 INPUTS = $(foreach task,$(chosen),$(TEXT)/$(task)/train.$(suffix) $(TEXT)/$(task)/valid.$(suffix) $(tests.$(task))) $(MODEL)/config.json
 include $(dir $(lastword $(MAKEFILE_LIST)))../common.mk
-$(if $(ONLY),$(call choice,ONLY,$(tasks)))
 
 # a target is OUT/TASK/...
 task = $(firstword $(subst /, ,$(@:$(OUT)/%=%)))
@@ -61,10 +61,6 @@ $(chosen:%=$(OUT)/%/enct5-test/done): %-test/done: %/done
 
 # ---- T5, the baseline ------------------------------------------------------------------------------------------------
 as_text = python $(HERE)/text_to_text.py $(file.$(part)) $(question) $(layout.$(task)) --output $(@D)/$(part)
-define newline
-
-
-endef
 $(chosen:%=$(OUT)/%/t5-data/done): $(OUT)/backbone/done
 	$(foreach part,train valid $(tests),$(as_text)$(newline)	lev-plugins encode $(<D) $(@D)/$(part).src $(@D)/$(part).tgt \
 	    --into $(@D)/pieces$(newline)	)rm -rf $(@D)/bin

@@ -64,23 +64,26 @@ def succeed(*command: object, **options: object) -> Result:
     return result
 
 
+for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # those of `make test` are not for the examples
+    ENVIRONMENT.pop(name, None)
+
+
 def readme(example: str) -> str:
     return (ROOT / "examples" / example / "README.md").read_text(encoding="utf-8")
 
 
 def readme_commands(example: str) -> list[list[str]]:
-    """The words of each command of its own that the README of an example prints."""
+    """The words of each make command that the README of an example prints."""
     blocks = re.findall(r"^```bash\n(.*?)^```", readme(example), re.M | re.S)
     lines = "".join(blocks).replace("\\\n", " ").splitlines()
-    return [shlex.split(line, comments=True) for line in lines if line.startswith(f"bash examples/{example}/")]
+    return [shlex.split(line, comments=True) for line in lines if line.startswith("make ")]
 
 
 def readme_command(example: str, number: int, **values: object) -> list[str]:
-    """One of them, with ``values`` of our own for some flags."""
+    """One of them, with ``values`` of our own for some settings."""
     words = readme_commands(example)[number]
-    for flag, value in values.items():
-        words[words.index(f"--{flag}") + 1] = str(value)
-    return words
+    kept = [word for word in words if word.partition("=")[0] not in values]
+    return [*kept, *(f"{name}={value}" for name, value in values.items())]
 
 
 def train(data: Path, save_dir: Path, *flags: object, optimizer: Sequence[str] = ADAM) -> list[object]:

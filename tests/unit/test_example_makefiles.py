@@ -1,0 +1,370 @@
+"""The Makefiles of examples/: what they print, what they refuse, and what a stop or another setting does."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.integration.commands import ENVIRONMENT, ROOT, Result, readme_commands, run, succeed
+
+EXAMPLES = ROOT / "examples"
+MAKEFILES = sorted(EXAMPLES.glob("*/Makefile")) + [EXAMPLES / "labelling" / "paper.mk"]
+PRINTED = [
+    pytest.param(words, id=" ".join(words[1:]))
+    for path in sorted(EXAMPLES.glob("*/Makefile"))
+    for words in readme_commands(path.parent.name)
+]
+
+
+OUR_OWN = ["MAKEFILE_LIST", "PATH", "HERE", "PLUGINS", "EXAMPLES", "DRY_RUN"]  # variables that are not settings
+
+
+def dry_run(makefile: str, *settings: str) -> str:
+    return succeed("make", "-n", "-f", f"examples/{makefile}", *settings).out
+
+
+def commands(printed: str, tool: str) -> list[list[str]]:
+    """The arguments of each command of that name in a dry run; what a shell would fill in is a 1."""
+    lines = printed.replace("\\\n", " ")
+    lines = re.sub(r"\$\(python (?:[^()]|\([^()]*\))*\)", "", lines)
+    lines = re.sub(r"\$\([^()]*\)|\$\w+", "1", lines)
+    found = []
+    for line in lines.splitlines():
+        words = shlex.split(line) if f"{tool} " in line else []
+        if tool in words:
+            words = words[words.index(tool) + 1 :]
+            found.append(words[: next((i for i, word in enumerate(words) if word[0:1] in "<>" and word), len(words))])
+    return found
+
+
+def value(words: list[str], flag: str) -> str:
+    return words[words.index(flag) + 1]
+
+
+# ---- what they print -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", PRINTED)
+def test_commands_of_the_readmes_are_ones_that_fairseq_takes(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each command that they would run, down to fairseq's typed configuration; one fold and one seed are enough."""
+    from fairseq import options
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+
+    from lev_plugins.cli.main import build_parser
+
+    monkeypatch.setattr("sys.argv", ["fairseq"])  # where fairseq looks for --user-dir
+    one = {"ocr_correction": ["FOLDS=0"], "denoising": ["SEEDS=1"]}.get(Path(words[-1 - words[::-1].index("-f") + 1]).parent.name, [])
+    printed = succeed(*words, "-n", "GPUS=0", *one).out
+    trainings, decodings = commands(printed, "fairseq-train"), commands(printed, "fairseq-generate")
+    assert trainings and (decodings or "trainings" in words)
+    for command in trainings:
+        assert "--cpu" in command and value(command, "--user-dir") == "lev_plugins"
+        convert_namespace_to_omegaconf(options.parse_args_and_arch(options.get_training_parser(), command))
+    for command in decodings:
+        parser = options.get_generation_parser()
+        parser.add_argument("--arch", default="wav2vec2")  # as fairseq_cli.generate does
+        convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, command))
+    for command in commands(printed, "fairseq-preprocess"):
+        assert options.get_preprocessing_parser().parse_args(command).destdir
+    for command in commands(printed, "lev-plugins"):
+        assert build_parser().parse_args(command).run
+
+
+@pytest.mark.parametrize("makefile", MAKEFILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_help_lists_every_setting(makefile: Path) -> None:
+    listed = re.findall(r"^([A-Z0-9_]+)=.*? \w", succeed("make", "-f", makefile, "help").out, re.M)
+    used = set(re.findall(r"\$\(([A-Z][A-Z0-9_]*)[:)]", makefile.read_text("utf-8"))) - {*OUR_OWN}
+    assert used <= {*listed} and {"OUT", "GPUS", "THREADS"} <= {*listed}
+
+
+@pytest.mark.parametrize("makefile", MAKEFILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_a_makefile_fits_in_some_two_screens(makefile: Path) -> None:
+    rules = makefile.read_text("utf-8").partition("\ninclude ")[2].splitlines()
+    assert len(rules) < 130 and max(map(len, makefile.read_text("utf-8").splitlines())) < 170
+
+
+def test_gpus_replace_threads() -> None:
+    printed = dry_run("translation/Makefile", "TEXT=t", "OUT=o", "TOKENS=1000", "LEVT_TOKENS=500", "STEP_TOKENS=8000", "GPUS=2")
+    teacher, levt = commands(printed, "fairseq-train")
+    assert (value(teacher, "--update-freq"), value(levt, "--update-freq")) == ("4", "8")  # fewer GPUs, more batches
+    assert value(teacher, "--distributed-world-size") == "2" and "--processes 2" in printed
+    assert "--cpu" not in printed and "OMP_NUM_THREADS=2" not in printed
+    on_cpu = dry_run("translation/Makefile", "TEXT=t", "OUT=o", "THREADS=3")
+    assert on_cpu.count("OMP_NUM_THREADS=3 fairseq-train") == 2 and on_cpu.count("OMP_NUM_THREADS=1 fairseq-generate") == 3
+
+
+def test_the_paper_settings_of_translation() -> None:
+    recipes = [words for words in readme_commands("translation") if "SET=paper" in words]
+    assert len(recipes) == 4
+    sizes = {"layers": "6", "embed-dim": "512", "ffn-embed-dim": "2048", "attention-heads": "8"}
+    for words in recipes:
+        printed = succeed(*words, "-n", "GPUS=8").out
+        separate = "SEPARATE=yes" in words
+        for command in commands(printed, "fairseq-train"):
+            for name, size in sizes.items():
+                assert [value(command, f"--{side}-{name}") for side in ("encoder", "decoder")] == [size] * 2
+            for flag, wanted in (("lr", "0.0005"), ("warmup-updates", "10000"), ("dropout", "0.3"), ("max-update", "300000")):
+                assert value(command, f"--{flag}") == wanted
+            assert value(command, "--label-smoothing") == "0.1"
+            assert int(value(command, "--max-tokens")) * int(value(command, "--update-freq")) * 8 == 65536
+            assert ("--share-all-embeddings" in command) is not separate and "--cpu" not in command
+        assert ("--joined-dictionary" in printed) is not separate
+
+
+def test_systems_of_ocr_correction_and_their_flags() -> None:
+    settings = ["DATA=d", "OUT=o", "FOLDS=1", "NOISE_SHARE=0.5"]
+    printed = dry_run("ocr_correction/Makefile", *settings, "FUTURE_DROPOUT=0.2")
+    trained = {Path(value(words, "--save-dir")).name: " ".join(words) for words in commands(printed, "fairseq-train")}
+    assert trained.keys() == {
+        *(f"{kind}{depth}" for kind in ("transformer", "pbd", "levt") for depth in (2, 4)),
+        *(f"pbd{depth}-no-{part}" for part in ("future", "segments", "sharing") for depth in (2, 4)),
+    }
+    assert "--arch pbd --layers 4" in trained["pbd4"] and "--future-dropout 0.2" in trained["pbd4"]
+    assert "--no-sharing" in trained["pbd2-no-sharing"] and "--no-sharing" not in trained["pbd2"]
+    assert "--no-future" in trained["pbd2-no-future"] and "--future-dropout" not in trained["pbd2-no-future"]
+    assert "--decoder-layers 4" in trained["transformer4"] and "--noise-share 0.5" in trained["transformer4"]
+    assert "--draft-lang draft" in trained["levt2"] and "--noise" not in trained["levt2"]
+    assert "--lr-scheduler polynomial_decay" in trained["pbd2"] and "--total-num-update 4500" in trained["pbd2"]
+    other = dry_run("ocr_correction/Makefile", *settings, "SCHEDULE=inverse_sqrt", "UPDATES=1800", "ONLY=pbd2")
+    assert "--lr-scheduler inverse_sqrt" in other and "--max-update 1800" in other and "--total-num-update" not in other
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_drafts_that_exist_are_post_edited(number: int) -> None:
+    printed = succeed(*readme_commands("post_editing")[number], "-n").out
+    assert "/triples/data" in printed and "weak" not in printed and " -d mt " in printed and "--halve" not in printed
+
+
+def test_a_translator_that_exists_is_post_editing() -> None:
+    printed = succeed(*readme_commands("post_editing")[1], "-n").out
+    assert "/test_teacher/" in printed and "--save-dir runs/post-editing/translator" not in printed
+    assert "--finetune-from-model runs/multi30k/levt/checkpoint_best.pt" in printed
+    assert "--sentencepiece-model runs/multi30k/pieces/pieces.en-de.model" in printed
+
+
+def test_noise_without_confusions_needs_no_table() -> None:
+    settings = ["TEST=t", "OUT=o", "KEEP_BIASES=-1,0"]
+    without, given = (dry_run("grammar/Makefile", *settings, f"NOISE={kind}") for kind in ("random:1", "random:1,confusions:2"))
+    assert "confusions=" not in without and "--keep-bias=-1,0" in without
+    assert "--confusions=" in given and "--noise-confusions=" in given
+
+
+def test_learners_corpora_tune_the_corrector() -> None:
+    recipes = [words for words in readme_commands("grammar") if "SET=paper" in words]
+    assert len(recipes) == 5
+    for words in recipes:
+        printed = succeed(*words, "-n").out
+        assert "--embed-dim 1024" in printed and "--finetune-from-model" in printed and "score m2" in printed
+
+
+GATES = {"none": "", "all": "mask,copy,generate,skip", "MG": "mask,generate", "CG": "copy,generate", "MCG": "mask,copy,generate"}
+
+
+def test_every_system_of_denoising_has_its_gates() -> None:
+    printed = dry_run("denoising/Makefile", "OUT=o", "NOISES=swap,delete", "SEEDS=3", "SYSTEMS=none,all,MG,CG,MCG")
+    found = {Path(value(words, "--save-dir")).name: value(words, "--gates") for words in commands(printed, "fairseq-train")}
+    assert found == {f"train_{noise}_{name}_3": gates for noise in ("swap", "delete") for name, gates in GATES.items()}
+    assert len(commands(printed, "fairseq-generate")) == 10
+
+
+def test_what_labelling_trains() -> None:
+    printed = dry_run("labelling/Makefile", "DATA=d", "OUT=o")
+    trained = [Path(value(words, "--save-dir")).name for words in commands(printed, "fairseq-train")]
+    assert sorted(trained) == ["train_emotions", "train_emotions_one", "train_mrpc", "train_pos", "train_sst2"]
+    assert printed.count("--latents one") == 1 and printed.count("baselines.py") == 4
+
+
+def test_the_glue_set() -> None:
+    settings = ["SET=glue", "TEXT=TEXT", "MODEL=T5", "OUT=OUT", "ONLY=mnli,stsb", "GPUS=1", "FLAGS=--max-update 2"]
+    printed = dry_run("labelling/paper.mk", *settings, "ENCT5_FLAGS=--decoder-layers 12")
+    trainings = [" ".join(words) for words in commands(printed, "fairseq-train")]
+    assert len(trainings) == 4 and all(line.count("--bf16") == 1 and "--max-update 2" in line for line in trainings)
+    enct5, t5 = trainings[:2]
+    assert "--arch enct5 --backbone OUT/backbone" in enct5 and enct5.endswith("--decoder-layers 12")
+    assert "--pack --pack-length 512" in enct5 and "--optimizer adafactor --scale-parameter --lr 0.001" in enct5
+    assert "--arch gated_t5 --gates  --backbone OUT/backbone" in t5 and "--decoder-layers" not in t5
+    assert re.findall(r"for part in (.*); do", printed) == ["valid test", "valid"]  # mnli: matched and mismatched
+    assert [value(words, "--gen-subset") for words in commands(printed, "fairseq-generate")] == ["valid", "test", "valid"]
+    assert re.search(r"text_to_text.py TEXT/mnli/mismatched.tsv .* --generated OUT/mnli/t5-test/test.generated", printed)
+
+
+def test_the_other_sets_of_enct5(tmp_path: Path) -> None:
+    settings = ["MODEL=T5", "OUT=OUT", f"TEXT={tmp_path}"]
+    (enct5,) = (line for line in dry_run("labelling/paper.mk", "SET=eurlex57k", *settings).replace("\\\n", "").splitlines() if "--arch enct5" in line)
+    assert "--pack" not in enct5 and "--max-tokens 8192 --update-freq 8" in enct5
+    (tmp_path / "udpos" / "tests").mkdir(parents=True)
+    tests = [tmp_path / "udpos" / "tests" / f"{language}.conllu" for language in ("de", "fr")]
+    for path in tests:
+        path.touch()
+    printed = dry_run("labelling/paper.mk", "SET=udpos", *settings, "GPUS=0")
+    (prepared,) = (words for words in commands(printed, "lev-plugins") if words[0] == "prepare-labels")
+    assert value(prepared, "--train") == f"{tmp_path}/udpos/train.conllu"
+    assert prepared[prepared.index("--test") + 1 :][:2] == [*map(str, tests)]
+    assert "--testpref OUT/udpos/t5-data/pieces/test,OUT/udpos/t5-data/pieces/test1" in printed
+    assert "--bf16" not in printed  # on a CPU fairseq does not have it
+
+
+# ---- what they refuse ----------------------------------------------------------------------------------------------
+
+BAD = [
+    ("ocr_correction/Makefile", ["OUT=o"], "DATA is missing: give a folder, DATA=DIR"),
+    ("ocr_correction/Makefile", ["DATA=d", "OUT=o", "TEXT=x"], "There is no setting TEXT: choose from DATA OUT FOLDS"),
+    ("ocr_correction/Makefile", ["DATA=d", "OUT=o o"], "OUT must not have blanks, but is 'o o'"),
+    ("ocr_correction/Makefile", ["DATA=d", "OUT=o", "UPDATES=0"], "UPDATES must be a whole number above 0, but is '0'"),
+    ("ocr_correction/Makefile", ["DATA=d", "OUT=o", "WORDS="], "WORDS must be a whole number, 0 or above, but is ''"),
+    ("ocr_correction/Makefile", ["DATA=d", "OUT=o", "FOLDS=1,a"], "FOLDS must be a whole number, 0 or above, but is '1,a'"),
+    ("ocr_correction/Makefile", ["DATA=d", "OUT=o", "GPUS=all"], "GPUS must be auto or a whole number, but is 'all'"),
+    ("ocr_correction/Makefile", ["DATA=d", "OUT=o", "ONLY=pbd3"], "ONLY has no pbd3: choose from '' transformer2 pbd2 levt2"),
+    ("ocr_correction/Makefile", ["DATA=d", "OUT=o", "SCHEDULE=cosine"], "SCHEDULE has no cosine: choose from polynomial_decay"),
+    ("ocr_correction/Makefile", ["DATA=d", "OUT=o", "FOLDS=7"], "There is no file d/fold7/train.src"),
+    ("translation/Makefile", ["TEXT=t", "OUT=o", "SET=papers"], "There is no set papers: choose from paper"),
+    ("translation/Makefile", ["TEXT=t", "OUT=o"], "There is no file t/train.en"),
+    ("translation/Makefile", ["TEXT=t", "OUT=o", "STEP_TOKENS=10000", "GPUS=3", "-n"], "of TOKENS times the number of GPUs, 12288, but is 10000"),
+    ("translation/Makefile", ["TEXT=t", "OUT=o", "METRIC=ter"], "METRIC has no ter: choose from bleu rouge"),
+    ("denoising/Makefile", ["OUT=o", "SYSTEMS=all,some"], "SYSTEMS has no some: choose from none all MG CG MCG"),
+    ("denoising/Makefile", ["OUT=o", "BACKBONE=/nowhere"], "There is no file /nowhere/dict.txt"),
+    ("denoising/Makefile", ["OUT=o", "SET=paper", "TEXT=t", "-n"], "BACKBONE is missing: give a folder"),
+    ("labelling/Makefile", ["DATA=d", "OUT=o", "TASKS=x"], "TASKS has no x: choose from sst2 mrpc emotions pos"),
+    ("labelling/paper.mk", ["TEXT=t", "MODEL=m", "OUT=o"], "SET is missing"),
+    ("grammar/Makefile", ["TEST=t", "OUT=o"], "There is no file t/dev.src"),
+    ("demo/Makefile", ["OUT=o", "UPDATES=few"], "UPDATES must be a whole number above 0, but is 'few'"),
+]
+
+
+@pytest.mark.parametrize(("makefile", "settings", "message"), BAD)
+def test_wrong_settings(tmp_path: Path, makefile: str, settings: list[str], message: str) -> None:
+    done = run("make", "-f", EXAMPLES / makefile, *settings, cwd=tmp_path)
+    assert done.code == 2 and message in done.err and len(done.err.splitlines()) == 1
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_what_a_run_needs_is_there_before_it_begins(tmp_path: Path) -> None:
+    for name in ("train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de"):
+        (tmp_path / name).touch()
+    missing = run("make", "-f", EXAMPLES / "translation" / "Makefile", "TEXT=.", "OUT=o", "SEGMENT=no-such-tool -x", cwd=tmp_path)
+    assert not (tmp_path / "o").exists()  # where the next attempt would find the settings of this one
+    assert missing.code == 2 and "SEGMENT: there is no command no-such-tool: install it" in missing.err
+    (tmp_path / "levt").mkdir()
+    (tmp_path / "levt" / "checkpoint_best.pt").touch()
+    begun = run("make", "-f", EXAMPLES / "post_editing" / "Makefile", "TEXT=.", "OUT=p", "TRANSLATION=.", cwd=tmp_path)
+    assert begun.code == 2 and "TRANSLATION=. is not a finished run of examples/translation" in begun.err
+
+
+# ---- stops, failures, other settings, by a Makefile whose stages take no time -----------------------------------------
+
+TOY = """
+IN := # a file
+OUT := # folder
+PARTS := a # which
+LETTER := x # what is written
+FAIL := # yes: fail
+THREADS := 1 # threads
+FOLDERS := OUT
+SELECT := PARTS FAIL THREADS
+INPUTS = $(IN)
+parts = $(call list,$(PARTS))
+include $(dir $(lastword $(MAKEFILE_LIST)))../common.mk
+
+$(OUT)/text/done:
+	cat $(IN) >$(@D)/text
+	echo '$(LETTER)' >>$(@D)/text
+$(parts:%=$(OUT)/%/begun): $(OUT)/text/done
+$(parts:%=$(OUT)/%/done): $(OUT)/%/done: $(OUT)/%/begun
+	echo 'begins, or continues' >>$(@D)/checkpoint
+	$(if $(FAIL),echo the reason; false)
+	while [ -e $(OUT).wait ]; do sleep 0.02; done
+	cat $(OUT)/text/text >$(@D)/result
+report: $(parts:%=$(OUT)/%/done)
+	cat $(^D:%=%/result)
+"""
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> list[str]:
+    """The command of a toy example: its folder stands where an example's would."""
+    folder = tmp_path / "examples" / "toy"
+    folder.mkdir(parents=True)
+    for name in ("common.mk", "stage.sh"):
+        (tmp_path / "examples" / name).symlink_to(EXAMPLES / name)
+    (folder / "Makefile").write_text(TOY, encoding="utf-8")
+    (tmp_path / "in").write_text("in\n", encoding="utf-8")
+    return ["make", "-C", str(tmp_path), "--no-print-directory", "-f", "examples/toy/Makefile", "IN=in", "OUT=out"]
+
+
+def test_stages_are_done_once_and_more_can_be_chosen(toy: list[str], tmp_path: Path) -> None:
+    dry = succeed(*toy, "-n").out
+    assert "cat in >out/text/text" in dry and not (tmp_path / "out").exists()
+    first = succeed(*toy).out
+    assert re.sub(r"\d+ s$", "N s", first, flags=re.M) == "text ...\ntext: done in N s\na ...\na: done in N s\nin\nx\n"
+    assert succeed(*toy).out == "in\nx\n"
+    assert succeed(*toy, "PARTS=a,b").out.startswith("b ...\nb: done in ")
+    assert (tmp_path / "out" / "a" / "checkpoint").read_text("utf-8").count("begins") == 1
+
+
+def test_other_settings_and_other_files_are_refused(toy: list[str], tmp_path: Path) -> None:
+    succeed(*toy)
+    other = run(*toy, "LETTER=y$$z #")
+    assert other.code == 2 and "out was made with LETTER='x' and not 'y$z #': take another OUT, or remove out" in other.err
+    (tmp_path / "in").write_text("other\n", encoding="utf-8")
+    changed = run(*toy)
+    assert changed.code == 2 and "out was made from another in: take another OUT, or remove out" in changed.err
+    assert (tmp_path / "out" / "a" / "result").read_text("utf-8") == "in\nx\n"
+    for _ in range(2):  # what make would read differently in OUT/settings is the same again
+        assert succeed(*toy, "OUT=out2", "LETTER=y$$z #").out.endswith("other\ny$z #\n")
+
+
+def test_a_failure_shows_its_log_and_can_be_continued(toy: list[str], tmp_path: Path) -> None:
+    failed = run(*toy, "FAIL=yes")
+    assert failed.code == 2 and "a failed; the end of out/a/log:\nthe reason\n" in failed.err
+    assert not (tmp_path / "out" / "a" / "done").exists()
+    succeed(*toy)
+    assert (tmp_path / "out" / "a" / "checkpoint").read_text("utf-8").count("continues") == 2
+
+
+def wait_for(*paths: Path) -> None:
+    end = time.monotonic() + 30
+    while not all(path.exists() for path in paths):
+        assert time.monotonic() < end, paths
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_stop_loses_nothing_and_leaves_nothing_running(toy: list[str], tmp_path: Path, sent: signal.Signals) -> None:
+    """Two parts at once; whether the stop comes from the terminal or from another program."""
+    out = tmp_path / "out"
+    (tmp_path / "out.wait").touch()
+    running = subprocess.Popen(
+        [*toy, "PARTS=a,b", "-j2"], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    wait_for(out / "a" / "checkpoint", out / "b" / "checkpoint")
+    os.killpg(running.pid, sent) if sent == signal.SIGINT else running.send_signal(sent)  # Ctrl-C reaches all of them
+    if sent == signal.SIGKILL:
+        (tmp_path / "out.wait").unlink()  # what it started ends by itself, unseen
+        running.wait()
+        time.sleep(0.5)
+    else:
+        printed, _ = running.communicate(timeout=30)
+        assert running.returncode != 0 and "a: stopped" in printed and "b: stopped" in printed
+        (tmp_path / "out.wait").unlink()
+        time.sleep(0.2)
+        assert not (out / "a" / "result").exists() and not (out / "a" / "done").exists()
+    assert "text ..." not in succeed(*toy, "PARTS=a,b").out
+    assert (out / "b" / "result").read_text("utf-8") == "in\nx\n"
+
+
+def test_a_training_begins_again_when_its_data_was_made_again(toy: list[str], tmp_path: Path) -> None:
+    succeed(*toy)
+    (tmp_path / "out" / "a" / "done").unlink()
+    succeed(*toy)
+    checkpoint = tmp_path / "out" / "a" / "checkpoint"
+    assert checkpoint.read_text("utf-8").count("continues") == 2
+    (tmp_path / "out" / "text" / "done").unlink()
+    succeed(*toy)
+    assert checkpoint.read_text("utf-8").count("begins") == 1
