@@ -1,4 +1,4 @@
-"""The sets of the paper as pairs or clean text, a text a line: DIR/all.src and DIR/all.tgt, for the Makefile to cut 80-10-10.
+"""The sets of the paper as pairs or clean text, a text a line: DIR/all.src and DIR/all.tgt, to be cut 80-10-10.
 
     python fetch.py imdb DIR                     50,000 film reviews
     python fetch.py wmt14-en-fr DIR              10,000 sentences of News Commentary v9

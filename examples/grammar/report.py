@@ -10,6 +10,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from examples.grammar.dial import dial
 from examples.shared import NOT_RUN, finish
 from lev_plugins.errors import require
 
@@ -35,9 +36,8 @@ def page(out: Path) -> str:
     lines = ["| | GLEU | 95 % |", "|---|---|---|", row("the source, untouched", untouched)]
     lines += [row(title, scores[name]["system"] if name in scores else None) for name, title in SYSTEMS.items()]
     if (path := out / "sweep/sweep.json").exists():
-        best = json.loads(path.read_text("utf-8"))["best"]
-        dial = f"--keep-bias {best['keep_bias']:g} --min-edit-confidence {best['min_edit_confidence']:g}"
-        lines += ["", f"{dial} had the best F0.5 on the validation set."]
+        flags = dial(json.loads(path.read_text("utf-8")))
+        lines += ["", f"{flags} had the best F0.5 on the validation set."]
     for name in ("m2", "errant"):
         if (path := out / f"test_m2/{name}.txt").exists():
             lines += ["", f"{name}: {path.read_text('utf-8').splitlines()[0]}"]

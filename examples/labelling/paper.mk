@@ -54,7 +54,7 @@ $(chosen:%=$(OUT)/%/enct5/done): %/done: %/begun
 	    --validate-interval-updates 1000 --save-interval-updates 1000 --keep-interval-updates 1 $(FLAGS) $(ENCT5_FLAGS)
 
 $(chosen:%=$(OUT)/%/enct5-test/done): %-test/done: %/done
-	for part in valid $(tests); do \
+	for part in $(strip valid $(tests)); do \
 	    fairseq-validate $(OUT)/$(task)/labels/bin --user-dir $(PLUGINS) $(device) --task text_labelling --max-tokens 16384 \
 	        --path $(<D)/checkpoint_best.pt --valid-subset $$part >$(@D)/$$part.scores 2>&1 || exit 1; \
 	done

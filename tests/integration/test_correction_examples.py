@@ -1,4 +1,4 @@
-"""examples/ocr_correction/run.sh and examples/grammar/run.sh as their READMEs call them, on invented text."""
+"""examples/ocr_correction, grammar and labelling as their READMEs call them, on invented text."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.commands import ROOT, readme, readme_command, readme_commands, succeed
+from tests.integration.commands import ROOT, readme, readme_command, succeed
 
-SMALL = ["--width", "16", "--ffn", "16", "--heads", "2", "--tokens", "400", "--warmup", "1", "--beam", "2"]
-ONE_CORE = ["--gpus", "0", "--threads", "1"]
+SMALL = ["WIDTH=16", "FFN=16", "TOKENS=400", "WARMUP=1", "GPUS=0", "THREADS=1"]
 WORDS = ["kissa", "koira", "talo", "puu", "tuoli", "silta", "kivi", "vene", "saari", "lintu", "kala", "susi"]
 SENTENCES = ["He goes home .", "The cat sits here .", "We are in the house .", "She has a dog .", "They sleep now ."]
 
@@ -30,29 +29,19 @@ def folds(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-PRINTED = [words for example in ("ocr_correction", "grammar", "labelling") for words in readme_commands(example)]
-
-
-@pytest.mark.parametrize("words", [words for words in PRINTED if words[1].endswith("/run.sh")], ids=" ".join)
-def test_the_commands_of_the_readmes_can_be_listed(words: list[str]) -> None:
-    assert " fairseq-train " in succeed(*words, "--dry-run").out
-
-
 def test_words_are_learned_chosen_and_scored(folds: Path, tmp_path: Path) -> None:
     """One system of one fold, with misreadings that are drawn anew; what was not asked for is not yet run."""
     out = tmp_path / "run"
-    command = readme_command("ocr_correction", 1, data=folds, out=out, only="pbd2")
-    settings = ["--updates", "6", "--average", "2", "--noise-share", "0.5", "--by-type"]
-    done = succeed(*command, *SMALL, *ONE_CORE, *settings, timeout=600).out
+    command = readme_command("ocr_correction", 1, DATA=folds, OUT=out, ONLY="pbd2")
+    settings = ["UPDATES=6", "AVERAGE=2", "NOISE_SHARE=0.5", "BY_TYPE=yes", "BEAM=2"]
+    done = succeed(*command, *SMALL, *settings, timeout=600).out
     found = json.loads((out / "report.json").read_text(encoding="utf-8"))
     fold = found["systems"]["pbd2"]["fold0"]
     assert fold["took"] in ("best", "average") and fold["all"].keys() == {"best", "average"}
     assert 0 <= fold["test"] <= 100 and fold["minutes"] >= 0
     page = (out / "report.md").read_text(encoding="utf-8")
     assert done.endswith(page) and "| Transformer, 2 layers | not yet run |" in page
-    assert (out / "fold0_confusions" / "table.tsv").read_text(encoding="utf-8").strip()
-    again = succeed(*command, *SMALL, *ONE_CORE, *settings, timeout=600).out
-    assert again.count("already done") == 5
+    assert (out / "fold0" / "confusions" / "table.tsv").read_text(encoding="utf-8").strip()
 
 
 def test_the_printed_noise_command_makes_pairs(tmp_path: Path) -> None:
@@ -73,14 +62,32 @@ def test_a_corrector_learns_from_clean_text_alone(tmp_path: Path) -> None:
         lines = [line.replace("the ", "").replace("goes", "go") if wrong else line for line in SENTENCES]
         (tmp_path / "jfleg" / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     out = tmp_path / "run"
-    command = readme_command("grammar", 1, test=tmp_path / "jfleg", text=tmp_path / "clean.txt", out=out)
-    settings = ["--vocab", "32", "--updates", "4", "--valid-every", "2", "--average", "2", "--keep-biases", "5,6"]
-    done = succeed(*command, *SMALL, *ONE_CORE, *settings, timeout=600).out
+    command = readme_command("grammar", 1, TEST=tmp_path / "jfleg", TEXT=tmp_path / "clean.txt", OUT=out)
+    settings = ["VOCAB=32", "UPDATES=4", "VALID_EVERY=2", "AVERAGE=2", "KEEP_BIASES=5,6", "BEAM=2"]
+    done = succeed(*command, *SMALL, *settings, timeout=600).out
     page = (out / "report.md").read_text(encoding="utf-8")
     assert done.endswith(page)
     dial = re.search(r"--keep-bias [56] --min-edit-confidence [\d.]+(?= had the best F0.5)", page)
-    assert dial and f"--cpu {dial[0]}" in succeed(*command, *settings, "--dry-run").out
+    assert dial and f"'keep_bias': {dial[0].split()[1]}.0" in (out / "test" / "careful.out").read_text(encoding="utf-8")
     untouched = re.search(r"\| the source, untouched \| ([\d.]+)", page)
     assert untouched and 0.2 < float(untouched[1]) < 1
     corrected = json.loads((out / "test" / "plain.json").read_text(encoding="utf-8"))
     assert 0 <= corrected["system"]["score"] <= 1
+
+
+def test_labels_are_learned_and_scored(tmp_path: Path) -> None:
+    """The one task of the four with a second system, by one latent for all labels."""
+    folder = tmp_path / "data" / "multilabel-goemotions"
+    folder.mkdir(parents=True)
+    (folder / "labels.txt").write_text("joy\nanger\n", encoding="utf-8")
+    for name, times in (("train", 20), ("dev", 2)):
+        rows = ["good film\t0", "bad film\t1", "so so\t", "good bad\t0,1"] * times
+        (folder / f"{name}.tsv").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    out = tmp_path / "run"
+    command = readme_command("labelling", 0, DATA=tmp_path / "data", OUT=out, TASKS="emotions")
+    settings = ["VOCAB=30", "UPDATES=4", "VALID_EVERY=2"]
+    done = succeed(*command, *SMALL, *settings, timeout=600).out
+    page = (out / "report.md").read_text(encoding="utf-8")
+    assert done.endswith(page) and page.count("thresholds tuned") == 3  # of the linear model, too
+    assert "| most frequent label | not yet run |" in page  # of the other tasks
+    assert len((out / "texts_emotions" / "valid.tsv").read_text("utf-8").splitlines()) == 4  # one of twenty

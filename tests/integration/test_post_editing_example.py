@@ -1,4 +1,4 @@
-"""examples/post_editing/run.sh as its README calls it, on a text of a few hundred invented sentences."""
+"""examples/post_editing as its README calls it, on a text of a few hundred invented sentences."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ import random
 import sys
 from pathlib import Path
 
-import pytest
-
-from tests.integration.commands import ROOT, Result, readme_command, run, succeed
+from tests.integration.commands import ROOT, readme_command, run, succeed
 
 EXAMPLE = ROOT / "examples" / "post_editing"
 WORDS = ["red", "blue", "old", "young", "small", "big", "dog", "cat", "man", "runs", "sleeps", "sits", "eats", "now"]
-SMALL = [
-    *("--vocab", "60", "--tokens", "400", "--layers", "1", "--width", "16", "--ffn", "32", "--heads", "2"),
-    *("--warmup", "4", "--updates", "10", "--finetune-updates", "10", "--valid-every", "5", "--weak-epochs", "1"),
-    *("--weak-width", "16", "--beam", "2", "--max-iter", "2", "--gpus", "0", "--threads", "1", "--gammas", "0"),
-    *("--keep-biases", "-1,1"),
+SMALL = ["VOCAB=60", "TOKENS=400", "LAYERS=1", "WIDTH=16", "FFN=32", "WARMUP=4", "UPDATES=10", "FINETUNE_UPDATES=10"]
+SMALL += [
+    "VALID_EVERY=5",
+    "WEAK_EPOCHS=1",
+    "BEAM=2",
+    "MAX_ITER=2",
+    "GAMMAS=0",
+    "KEEP_BIASES=-1,1",
+    "GPUS=0",
+    "THREADS=1",
 ]
 SYSTEMS = ["autoregressive", "scratch", "zero_shot", "finetuned", "translator", "translator_delete"]
 SYSTEMS += ["translator_both", "finetuned_delete", "finetuned_both"]
@@ -34,15 +37,11 @@ def write_text(folder: Path, *suffixes: str) -> Path:
     return folder
 
 
-def printed_command(number: int, text: Path, out: Path, *more: str) -> list[str]:
-    return [*readme_command("post_editing", number, text=text, out=out), *SMALL, *more]
-
-
 def test_every_system_is_trained_and_scored(tmp_path: Path) -> None:
     """No drafts are given, so a weak system makes them."""
     out = tmp_path / "run"
-    command = printed_command(0, write_text(tmp_path / "text", "en", "de"), out)
-    printed = succeed(*command, timeout=600).out
+    command = readme_command("post_editing", 0, TEXT=write_text(tmp_path / "text", "en", "de"), OUT=out)
+    printed = succeed(*command, *SMALL, timeout=600).out
     found = json.loads((out / "report.json").read_text(encoding="utf-8"))
     assert "not yet run" not in (out / "report.md").read_text(encoding="utf-8")
     assert printed.endswith((out / "report.md").read_text(encoding="utf-8"))
@@ -53,37 +52,6 @@ def test_every_system_is_trained_and_scored(tmp_path: Path) -> None:
     drafts = (out / "drafts" / "test.draft").read_text(encoding="utf-8").splitlines()
     assert len(drafts) == 6 and not any("▁" in line for line in drafts)
     assert found["minutes"].keys() >= {"weak", "autoregressive", "scratch", "translator", "finetuned"}
-    assert "finetuned           already done" in succeed(*command, timeout=600).out
-
-
-@pytest.mark.parametrize("number", [2, 3])
-def test_drafts_that_are_there_are_taken(number: int, tmp_path: Path) -> None:
-    text = write_text(tmp_path / "text", "src", "pe", "mt")
-    for split in ("train", "valid"):
-        assert (text / f"{split}.mt").is_file()
-    command = printed_command(number, text, tmp_path / "run", "--dry-run")
-    printed = succeed(*command).out
-    assert "# triples\n" in printed and "# weak" not in printed and " -d mt " in printed and "--halve" not in printed
-
-
-def test_a_translator_that_is_there_is_taken(tmp_path: Path) -> None:
-    command = printed_command(1, write_text(tmp_path / "text", "en", "de"), tmp_path / "run", "--dry-run")
-    printed = succeed(*command).out
-    assert "# finetuned\n" in printed and "# test_teacher\n" in printed and "# translator\n" not in printed
-    assert "--finetune-from-model runs/multi30k/levt/checkpoint_best.pt" in printed
-    assert "--sentencepiece-model runs/multi30k/pieces/pieces.en-de.model" in printed
-
-
-def refused(*command: object) -> Result:
-    result = run(*command)
-    assert result.code == 2
-    return result
-
-
-def test_a_translation_that_is_not_finished_is_refused(tmp_path: Path) -> None:
-    command = printed_command(0, write_text(tmp_path / "text", "en", "de"), tmp_path / "run")
-    result = refused(*command, "--translation", tmp_path)
-    assert f"--translation {tmp_path}: there is no finished run of examples/translation" in result.err
 
 
 def test_hter_wants_a_number_for_each_draft(tmp_path: Path) -> None:

@@ -1,10 +1,8 @@
-"""The helpers of examples/ocr_correction and examples/grammar, their commands, and the recipes."""
+"""The helpers of examples/ocr_correction and examples/grammar."""
 
 from __future__ import annotations
 
 import json
-import re
-import subprocess
 from argparse import Namespace
 from pathlib import Path
 
@@ -13,14 +11,6 @@ import pytest
 from lev_plugins.errors import UserError
 from lev_plugins.noise import NoiseOptions, build_corruption
 from tests.examples import EXAMPLES, load_script
-
-RECIPES = sorted(path for path in (EXAMPLES / "grammar" / "recipes").glob("*.sh") if path.name != "paper.sh")
-
-
-def run_sh(example: str, *args: object, at: str = "run.sh") -> subprocess.CompletedProcess[str]:
-    command = ["bash", str(EXAMPLES / example / at), *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
-
 
 # ---- ocr_correction ------------------------------------------------------------------------------------------------
 
@@ -51,14 +41,14 @@ def decoded(words: list[str]) -> str:
 
 
 def write_system(out: Path, fold: str, words: dict[str, list[str]]) -> None:
-    tested = out / f"{fold}_pbd2_test"
+    tested = out / fold / "pbd2-test"
     tested.mkdir(parents=True)
     for name, found in words.items():
         (tested / name).write_text(decoded(found), encoding="utf-8")
-    (tested / ".done").touch()
-    (out / f"{fold}_pbd2").mkdir()
+    (tested / "done").touch()
+    (out / fold / "pbd2").mkdir()
     stamps = "2026-01-01 10:00:00 | INFO | a | num. shared model params: 1,500,000 (num. trained: 1,500,000)\n"
-    (out / f"{fold}_pbd2" / "log").write_text(
+    (out / fold / "pbd2" / "log").write_text(
         stamps + "2026-01-01 10:03:00 | INFO | fairseq_cli.train | done training\n", encoding="utf-8"
     )
 
@@ -68,7 +58,7 @@ def test_dev_chooses_and_the_table_has_mean_and_spread(tmp_path: Path) -> None:
     right, wrong = "k i s s a", "k i f s a"
     for fold, bad in (("fold0", wrong), ("fold1", right)):
         write_fold(tmp_path / fold)
-        texts.run(Namespace(fold=tmp_path / fold, out=tmp_path / "out" / f"{fold}_texts", words=0, by_type=False))
+        texts.run(Namespace(fold=tmp_path / fold, out=tmp_path / "out" / fold / "texts", words=0, by_type=False))
         files = {"valid.best": [right, "t u o", right], "test.best": [bad, "t u o", right]}
         files |= {"valid.average": [wrong, "t u o", right], "test.average": [right, "t u o", right]}
         write_system(tmp_path / "out", fold, files)
@@ -79,64 +69,9 @@ def test_dev_chooses_and_the_table_has_mean_and_spread(tmp_path: Path) -> None:
     assert "| Transformer, 4 layers | not yet run |" in page
     found = json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))
     assert found["systems"]["pbd2"]["fold0"]["took"] == "best"  # though the average is better on the test
-    (tmp_path / "out" / "fold0_pbd2_test" / "test.best").write_text(decoded([right]), encoding="utf-8")
+    (tmp_path / "out" / "fold0" / "pbd2-test" / "test.best").write_text(decoded([right]), encoding="utf-8")
     with pytest.raises(UserError, match="2 of 3 sentences were not decoded"):
         report.run(Namespace(out=tmp_path / "out"))
-
-
-def test_systems_and_their_flags(tmp_path: Path) -> None:
-    flags = ["--data", tmp_path, "--out", tmp_path / "out", "--dry-run", "--folds", "1", "--noise-share", "0.5"]
-    done = run_sh("ocr_correction", *flags, "--future-dropout", "0.2")
-    assert done.returncode == 0, done.stderr
-    trained = dict(re.findall(r"^# fold1_(\S+)\n(.* fairseq-train .*)$", done.stdout, re.M))
-    kinds = ["transformer", "pbd", "levt"]
-    assert trained.keys() == {
-        *(f"{kind}{depth}" for kind in kinds for depth in (2, 4)),
-        *(f"pbd{depth}-no-{part}" for part in ("future", "segments", "sharing") for depth in (2, 4)),
-    }
-    assert "--arch pbd --layers 4" in trained["pbd4"] and "--future-dropout 0.2" in trained["pbd4"]
-    assert "--no-sharing" in trained["pbd2-no-sharing"] and "--no-sharing" not in trained["pbd2"]
-    assert "--future-dropout" not in trained["pbd2-no-future"]
-    assert "--decoder-layers 4" in trained["transformer4"] and "--noise-share 0.5" in trained["transformer4"]
-    assert "--draft-lang draft" in trained["levt2"] and "--noise" not in trained["levt2"]
-    assert "--lr-scheduler polynomial_decay" in trained["pbd2"] and "--total-num-update 4500" in trained["pbd2"]
-    done = run_sh("ocr_correction", *flags, "--schedule", "inverse_sqrt", "--updates", "1800", "--only", "pbd2")
-    assert "--lr-scheduler inverse_sqrt" in done.stdout and "--max-update 1800" in done.stdout
-    assert "--total-num-update" not in done.stdout
-
-
-def test_only_takes_the_first_system_every_time(tmp_path: Path) -> None:
-    # a search that stops at its first match broke the pipe of the list it reads: about every second call failed
-    for _ in range(10):
-        done = run_sh("ocr_correction", "--data", tmp_path, "--out", tmp_path, "--dry-run", "--only", "transformer2")
-        assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--only", "pbd3"], "--only has no pbd3: choose from transformer2 pbd2 levt2"),
-        (["--folds", "a"], "--folds must be numbers such as 0,1,2, but is 'a'"),
-        (["--updates", "0"], "--updates must be a whole number above 0"),
-        (["--schedule", "cosine"], "--schedule must be polynomial_decay or inverse_sqrt, but is 'cosine'"),
-    ],
-)
-def test_what_the_script_refuses(tmp_path: Path, flags: list[str], message: str) -> None:
-    done = run_sh("ocr_correction", "--data", tmp_path, "--out", tmp_path / "out", "--dry-run", *flags)
-    assert done.returncode == 2 and message in done.stderr
-
-
-def test_what_is_missing_is_told_before_the_first_stage(tmp_path: Path) -> None:
-    write_fold(tmp_path / "data" / "fold0")
-    (tmp_path / "dev.src").touch()
-    (tmp_path / "dev.ref0").touch()
-    out = tmp_path / "out"
-    done = run_sh("ocr_correction", "--data", tmp_path / "data", "--out", out, "--folds", "0,1")
-    assert done.returncode == 2 and f"--folds 0,1: there is no file {tmp_path}/data/fold1/train.src" in done.stderr
-    for flag in ("--text", "--tune", "--test-m2", "--confusions"):
-        done = run_sh("grammar", "--test", tmp_path, "--out", out, flag, tmp_path / "none")
-        assert done.returncode == 2 and f"{flag}: there is no file {tmp_path}/none" in done.stderr
-    assert not (out / "texts").exists() and not (out / "fold0_texts").exists()
 
 
 # ---- grammar -------------------------------------------------------------------------------------------------------
@@ -163,15 +98,6 @@ def test_every_row_trains_or_validates(rows: int) -> None:
     train, valid = load_script("grammar/texts").held_out(list(range(rows)))
     assert sorted([*train, *valid]) == list(range(rows))
     assert min(rows, 1) <= len(valid) <= 1000
-
-
-def test_noise_without_confusions_asks_for_no_table(tmp_path: Path) -> None:
-    flags = ["--test", tmp_path, "--out", tmp_path / "out", "--dry-run", "--keep-biases", "-1,0"]
-    without, given = (run_sh("grammar", *flags, "--noise", kind) for kind in ("random:1", "random:1,confusions:2"))
-    assert without.returncode == given.returncode == 0
-    assert "confusions=" not in without.stdout
-    assert "--confusions=" in given.stdout and "--noise-confusions=" in given.stdout
-    assert "--keep-bias=-1" in without.stdout
 
 
 def test_the_table_of_confusions_is_one() -> None:
@@ -205,21 +131,3 @@ def test_the_report_of_the_corrector(tmp_path: Path, capsys: pytest.CaptureFixtu
     score = {"score": 0.4, "interval": [0.3, 0.5]}
     (tmp_path / "test" / "plain.json").write_text(json.dumps({"system": score, "do_nothing": score}), encoding="utf-8")
     assert "| the source, untouched | 0.4000 | 0.3000 - 0.5000 |" in report.page(tmp_path)
-
-
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
-def test_recipes_print_their_commands(tmp_path: Path, recipe: Path) -> None:
-    assert "NOT RUN" in recipe.read_text("utf-8")
-    at = f"recipes/{recipe.name}"
-    missing = run_sh("grammar", tmp_path, "--test", tmp_path, "--out", tmp_path / "out", "--dry-run", at=at)
-    assert missing.returncode == 2 and "there is no file" in missing.stderr
-    for name in re.findall(r"[\w.-]+\.m2", recipe.read_text("utf-8")):
-        (tmp_path / name).touch()
-    done = run_sh("grammar", tmp_path, "--test", tmp_path, "--out", tmp_path / "out", "--dry-run", at=at)
-    assert done.returncode == 0, done.stderr
-    assert "--embed-dim 1024" in done.stdout and "score m2" in done.stdout
-    assert "--finetune-from-model" in done.stdout
-
-
-def test_there_is_a_recipe_for_each_set_of_the_paper() -> None:
-    assert {path.stem for path in RECIPES} == {"lang8", "nucle", "fce", "wi-locness", "bea19"}

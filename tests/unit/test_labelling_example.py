@@ -1,10 +1,8 @@
-"""The helpers of examples/labelling, its recipes, and the commands of run.sh."""
+"""The helpers of examples/labelling."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from tests.examples import load_script
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "labelling"
-SCRIPTS = ["texts", "baselines", "report", "recipes/text_to_text"]
+SCRIPTS = ["texts", "baselines", "report", "text_to_text"]
 
 
 def write(folder: Path, kind: str) -> None:
@@ -52,89 +50,8 @@ def test_the_report_of_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "| EncT5, one latent | not yet run |" in page
 
 
-def test_run_lists_its_commands(tmp_path: Path) -> None:
-    command = ["bash", EXAMPLE / "run.sh", "--data", "DATA", "--out", tmp_path, "--dry-run", "--gpus", "0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    for stage in ("data_sst2", "train_mrpc", "train_emotions_one", "test_pos", "baselines_pos", "report"):
-        assert f"# {stage}\n" in done.stdout
-    assert done.stdout.count("fairseq-train") == 5
-    done = subprocess.run([*command, "--sets", "x"], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and "--sets takes sst2, mrpc, emotions and pos" in done.stderr
-
-
-@pytest.mark.parametrize("recipe", ["glue", "eurlex57k", "udpos", "paper"])
-def test_recipes_say_what_they_are(recipe: str) -> None:
-    path = EXAMPLE / "recipes" / f"{recipe}.sh"
-    assert "NOT RUN at full scale" in path.read_text("utf-8")
-    assert subprocess.run(["bash", "-n", path], timeout=60).returncode == 0
-
-
-def test_a_recipe_wants_its_flags() -> None:
-    for flags in ([], ["--text"], ["--flag", "x"]):
-        command = ["bash", EXAMPLE / "recipes" / "glue.sh", *flags]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-        assert done.returncode == 2 and "use --text DIR --model FOLDER --out DIR" in done.stderr
-
-
-STUB = """#!/usr/bin/env bash
-echo "$(basename "$0") $*" >>"$COMMANDS"
-while (($#)); do [[ $1 == --output ]] && touch "$2.scores.json"; [[ $1 == --save-dir ]] && mkdir -p "$2"; shift; done
-"""
-
-
-def commands_of(folder: Path, recipe: str, *flags: str) -> list[str]:
-    """What a recipe would run: the commands are there in name only."""
-    for name in ("python", "fairseq-train", "fairseq-validate", "fairseq-preprocess", "fairseq-generate"):
-        path = folder / "bin" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(STUB, "utf-8")
-        path.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "COMMANDS": str(folder / "commands")}
-    command = ["bash", EXAMPLE / "recipes" / f"{recipe}.sh", "--text", "TEXT", "--model", "T5", "--out", "OUT", *flags]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return (folder / "commands").read_text("utf-8").splitlines()
-
-
-def test_the_glue_recipe(tmp_path: Path) -> None:
-    flags = ["--only", "mnli,stsb", "--flags", "--max-update 2", "--enct5-flags", "--decoder-layers 12"]
-    found = commands_of(tmp_path, "glue", *flags)
-    trainings = [line for line in found if line.startswith("fairseq-train")]
-    assert len(trainings) == 4 and all(line.count("--bf16") == 1 and "--max-update 2" in line for line in trainings)
-    enct5, t5 = trainings[:2]
-    assert "--arch enct5 --backbone OUT/backbone" in enct5 and enct5.endswith("--decoder-layers 12")
-    assert "--pack --pack-length 512" in enct5 and "--optimizer adafactor --scale-parameter --lr 0.001" in enct5
-    assert "--arch gated_t5 --gates  --backbone OUT/backbone" in t5 and "--decoder-layers" not in t5
-    scored = [line.partition("--valid-subset ")[2] for line in found if line.startswith("fairseq-validate")]
-    assert scored == ["valid", "test", "valid"]  # mnli: matched and mismatched
-    generated = [line.partition("--gen-subset ")[2].split()[0] for line in found if line.startswith("fairseq-generate")]
-    assert generated == scored
-    assert any(
-        "TEXT/mnli/mismatched.tsv" in line and "--generated OUT/mnli/t5/test.generated" in line for line in found
-    )
-
-
-def test_the_other_recipes(tmp_path: Path) -> None:
-    eurlex = tmp_path / "eurlex"
-    eurlex.mkdir()
-    (enct5,) = (line for line in commands_of(eurlex, "eurlex57k") if "--arch enct5" in line)
-    assert "--pack" not in enct5 and "--max-tokens 8192 --update-freq 8" in enct5
-    tests = tmp_path / "TEXT" / "udpos" / "tests"
-    tests.mkdir(parents=True)
-    for language in ("de", "fr"):
-        (tests / f"{language}.conllu").write_text("", "utf-8")
-    found = commands_of(tmp_path, "udpos", "--flags", "--cpu")
-    both = "TEXT/udpos/tests/de.conllu TEXT/udpos/tests/fr.conllu"
-    assert any(
-        f"--train TEXT/udpos/train.conllu --valid TEXT/udpos/valid.conllu --test {both}" in line for line in found
-    )
-    assert any("--testpref OUT/udpos/t5/pieces/test,OUT/udpos/t5/pieces/test1" in line for line in found)
-    assert not any("--bf16" in line for line in found)  # on a CPU fairseq knows none
-
-
 def test_what_t5_wrote_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = load_script("labelling/recipes/text_to_text")
+    module = load_script("labelling/text_to_text")
 
     def scores(kind: str, rows: list[str], said: list[str]) -> dict[str, float]:
         (tmp_path / "gold.tsv").write_text("".join(f"{row}\n" for row in rows), "utf-8")

@@ -1,10 +1,9 @@
-"""The helpers of examples/translation, its recipes and what its README prints."""
+"""The helpers of examples/translation."""
 
 import argparse
 import importlib
 import json
 import re
-import shlex
 import subprocess
 import sys
 import types
@@ -18,7 +17,6 @@ from lev_plugins.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "translation"
-RECIPES = sorted(path for path in (EXAMPLE / "recipes").glob("*.sh") if path.name != "paper.sh")
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +35,6 @@ def helpers() -> Any:
 def script(name: str, *args: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(EXAMPLE / name), *map(str, args)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
-
-
-def run_sh(*args: Any, at: str = "run.sh") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["bash", str(EXAMPLE / at), *map(str, args)], capture_output=True, text=True, timeout=120)
 
 
 def log(hypotheses: dict[int, str], steps: dict[int, int] | None = None, seconds: float = 1.0) -> str:
@@ -259,160 +253,3 @@ def test_report_by_rouge(tmp_path: Path, helpers: Any) -> None:
     scores, metric = helpers.report.rouge(["the cat sits"], ["the cat sat"])
     assert scores == {"ROUGE-1": 66.67, "ROUGE-2": 50.0, "ROUGE-L": 66.67}
     assert re.fullmatch(r"rouge-score [\d.]+, F1, with stemming", metric)
-
-
-# ---- run.sh and the recipes ----------------------------------------------------------------------------------------
-
-
-def printed(done: subprocess.CompletedProcess[str], tool: str) -> list[list[str]]:
-    """The arguments of every command of that name in a dry run."""
-    assert done.returncode == 0, done.stderr
-    commands = [shlex.split(line) for line in done.stdout.splitlines() if not line.startswith("#")]
-    return [
-        words[words.index(tool) + 1 : words.index(">") if ">" in words else None] for words in commands if tool in words
-    ]
-
-
-def check_with_fairseq(done: subprocess.CompletedProcess[str]) -> None:
-    """Each command is one that fairseq takes, down to its typed configuration."""
-    from fairseq import options
-    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-
-    from lev_plugins.cli.main import build_parser
-
-    for words in printed(done, "fairseq-train"):
-        cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(options.get_training_parser(), words))
-        assert cfg.task._name in ("translation", "text_editing")
-        assert cfg.model._name in ("transformer", "levt")
-    for words in printed(done, "fairseq-generate"):
-        parser = options.get_generation_parser()
-        parser.add_argument("--arch", default="wav2vec2")  # as fairseq_cli.generate does
-        cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, words))
-        assert cfg.dataset.gen_subset in ("train", "test")
-    for words in printed(done, "fairseq-preprocess"):
-        args = options.get_preprocessing_parser().parse_args(words)
-        assert args.trainpref and args.validpref and args.testpref
-    for words in printed(done, "lev_plugins"):
-        assert build_parser(words[0]).parse_args(words[1:]).run
-
-
-@pytest.mark.parametrize("path", [EXAMPLE / "run.sh", *(EXAMPLE / "recipes").glob("*.sh")], ids=lambda path: path.name)
-def test_scripts_are_bash(path: Path) -> None:
-    done = subprocess.run(["bash", "-n", str(path)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
-PAPER = {"layers": "6", "embed-dim": "512", "ffn-embed-dim": "2048", "attention-heads": "8"}
-
-
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
-def test_recipes_print_commands_that_fairseq_takes(recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = run_sh("--text", "text", "--out", "out", "--dry-run", "--gpus", 8, at=f"recipes/{recipe.name}")
-    monkeypatch.setattr(sys, "argv", ["fairseq"])  # where fairseq looks for --user-dir
-    check_with_fairseq(done)
-    separate = recipe.stem == "wat17-en-ja"
-    for words in printed(done, "fairseq-train"):
-        for name, value in PAPER.items():
-            assert [words[words.index(f"--{side}-{name}") + 1] for side in ("encoder", "decoder")] == [value] * 2
-        values = {flag: words[words.index(flag) + 1] for flag in words if flag.startswith("--") and flag != words[-1]}
-        assert values["--lr"] == "0.0005"
-        assert values["--warmup-updates"] == "10000"
-        assert values["--dropout"] == "0.3"
-        assert values["--label-smoothing"] == "0.1"
-        assert values["--max-update"] == "300000"
-        assert int(values["--max-tokens"]) * int(values["--update-freq"]) * 8 == 65536
-        assert ("--share-all-embeddings" in words) is not separate
-        assert "--cpu" not in words
-    assert all(("--joined-dictionary" in words) is not separate for words in printed(done, "fairseq-preprocess")[:1])
-    assert "NOT RUN at full" in recipe.read_text("utf-8").replace("\n# ", " ")
-    [pieces] = [shlex.split(line) for line in done.stdout.splitlines() if "pieces.py" in line]
-    sizes = {"wmt16-ro-en": "40000", "wmt14-en-de": "32000", "wat17-en-ja": "16384", "gigaword": "32000"}
-    assert pieces[pieces.index("--vocab") + 1] == sizes[recipe.stem]
-
-
-def test_a_dry_run_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = run_sh("--text", "no such folder", "--out", tmp_path / "out", "--dry-run", "--also-oracle")
-    monkeypatch.setattr(sys, "argv", ["fairseq"])
-    check_with_fairseq(done)
-    assert not (tmp_path / "out").exists()
-    assert len(printed(done, "fairseq-train")) == 3
-    assert len(printed(done, "fairseq-generate")) == 4
-    decoding = [words for words in printed(done, "lev_plugins") if words[0] == "distill"]
-    assert len(decoding) == 1
-    assert all(
-        "--cpu" in words for tool in ("train", "generate") for words in printed(done, f"fairseq-{tool}") + decoding
-    )
-
-
-def test_fewer_gpus_take_more_batches_an_update() -> None:
-    flags = ["--text", "t", "--out", "o", "--dry-run", "--tokens", 1000, "--levt-tokens", 500]
-    flags += ["--step-tokens", 8000]
-    done = run_sh(*flags, "--gpus", 2)
-    for words, batches in zip(printed(done, "fairseq-train"), ("4", "8"), strict=True):
-        assert words[words.index("--update-freq") + 1] == batches
-        assert words[words.index("--distributed-world-size") + 1] == "2"
-    assert "--processes 2" in done.stdout  # of the distillation, one a GPU
-    done = run_sh(*flags, "--gpus", 3)
-    assert done.returncode == 2
-    assert "--step-tokens must be a multiple of --tokens times the number of GPUs, 3000, but is 8000" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--txt", "x"], "there is no flag --txt: see --help"),
-        (["--text", "x"], "--out is missing: give a folder"),
-        (["--out", "x"], "--text is missing: give a folder"),
-        (["--text"], "--text needs a value"),
-        (["--text", "x", "--out", "y", "--shard-size", "0"], "--shard-size must be a whole number above 0, but is '0'"),
-        (["--text", "x", "--out", "y", "--average", "-1"], "--average must be a whole number, 0 or above, but is '-1'"),
-        (["--text", "x", "--out", "y", "--gpus", "all"], "--gpus must be auto or a number, but is 'all'"),
-        (["--text", "x", "--out", "y", "--metric", "ter"], "--metric must be bleu or rouge, but is 'ter'"),
-        (["--text", "no such", "--out", "y"], "--text no such: there is no such folder"),
-        (["--text", ".", "--out", "y", "--segment", "no-such-tool -x"], "--segment: there is no command no-such-tool"),
-    ],
-)
-def test_wrong_flags(flags: list[str], message: str) -> None:
-    done = run_sh(*flags)
-    assert done.returncode == 2
-    assert message in done.stderr
-
-
-def test_help_lists_every_flag() -> None:
-    done = run_sh("--help")
-    assert done.returncode == 0
-    scripts = [(EXAMPLE / name).read_text("utf-8") for name in ("run.sh", "../stages.sh")]
-    used = set(re.findall(r"opt\[([a-z][a-z-]+)\]", "".join(scripts)))
-    listed = set(re.findall(r"^  --([a-z-]+)", done.stdout, re.M))
-    assert used == listed
-
-
-def test_a_failing_stage_shows_its_log_and_settings_may_not_change(tmp_path: Path) -> None:
-    text = write_text(tmp_path / "text")
-    flags = ["--text", text, "--out", tmp_path / "out"]
-    done = run_sh(*flags, "--vocab", 5000)
-    assert done.returncode == 1
-    assert done.stdout == f"{'pieces':<20}failed\n"
-    assert f"run.sh: error: stage pieces failed; the end of {tmp_path}/out/pieces/log:" in done.stderr
-    assert "Vocabulary size too high (5000)" in done.stderr
-    done = run_sh(*flags, "--vocab", 40)
-    assert done.returncode == 2
-    assert "out/pieces was begun with other flags or from other files: remove it to begin anew" in done.stderr
-
-
-# ---- README --------------------------------------------------------------------------------------------------------
-
-
-def readme_commands() -> list[list[str]]:
-    blocks = re.findall(r"^```bash\n(.*?)^```", (EXAMPLE / "README.md").read_text("utf-8"), re.M | re.S)
-    lines = "".join(blocks).replace("\\\n", " ").splitlines()
-    return [shlex.split(line, comments=True) for line in lines if line.strip()]
-
-
-@pytest.mark.parametrize("words", readme_commands(), ids=" ".join)
-def test_commands_of_the_readme(words: list[str]) -> None:
-    assert words[0] == "bash"
-    assert words[1].startswith("examples/translation/")
-    done = subprocess.run([*words, "--dry-run"], cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert len(printed(done, "fairseq-train")) >= 2
