@@ -68,7 +68,7 @@ def test_a_corrector_learns_from_clean_text_alone(tmp_path: Path) -> None:
     page = (out / "report.md").read_text(encoding="utf-8")
     assert done.endswith(page)
     dial = re.search(r"--keep-bias [56] --min-edit-confidence [\d.]+(?= had the best F0.5)", page)
-    assert dial and f"'keep_bias': {dial[0].split()[1]}.0" in (out / "test" / "careful.out").read_text(encoding="utf-8")
+    assert dial and f"'keep_bias': {dial[0].split()[1]}.0" in (out / "test" / "log").read_text(encoding="utf-8")
     untouched = re.search(r"\| the source, untouched \| ([\d.]+)", page)
     assert untouched and 0.2 < float(untouched[1]) < 1
     corrected = json.loads((out / "test" / "plain.json").read_text(encoding="utf-8"))

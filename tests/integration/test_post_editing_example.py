@@ -18,7 +18,7 @@ SMALL += [
     "BEAM=2",
     "MAX_ITER=2",
     "GAMMAS=0",
-    "KEEP_BIASES=-1,1",
+    "KEEP_BIASES=1",
     "GPUS=0",
     "THREADS=1",
 ]

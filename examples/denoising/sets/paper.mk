@@ -1,6 +1,5 @@
-# What the paper's sets have in common: pre-trained BERT, BART or T5 (BACKBONE=DIR, a folder made by lev-plugins
-# import-pretrained), with and without gates (appendix B of the paper).
-# NOT RUN at full scale here: the settings are the paper's, the scores are unknown.
+# The hyper-parameters of the paper (appendix B) for a pre-trained BERT, BART or T5, with and without gates: BACKBONE=DIR is
+# a folder made by lev-plugins import-pretrained. NOT RUN at full scale here: the scores are unknown.
 #
 # Cross-entropy, Adam (0.9, 0.999), learning rate 5e-5, weight decay 0.001, batches of 32, at most 30 epochs, stopped after
 # 10 without a better validation, texts cut after 300 pieces, sets without splits cut 80-10-10. What is new (gates,

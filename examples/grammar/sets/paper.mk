@@ -1,8 +1,6 @@
-# What the sets of learners' texts have in common: sizes and training of the PBD paper's section 3.1 and appendix, as far as
-# they are given there. NOT RUN at full scale: the scores are unknown.
-#
-# transformer-big (1,024 wide, 4,096 inside, 16 heads, 6 blocks). The paper pre-trains on 30 million corrupted sentences
-# and 30 million from back-translation; here all of TEXT is corrupted again in every epoch.
+# The sizes and the training of the PBD paper (section 3.1 and appendix), as far as they are given there: transformer-big
+# (1,024 wide, 4,096 inside, 16 heads, 6 blocks). NOT RUN at full scale: the scores are unknown. The paper pre-trains on 30
+# million corrupted sentences and 30 million from back-translation; here all of TEXT is corrupted again in every epoch.
 VOCAB := 32000
 LAYERS := 6
 WIDTH := 1024

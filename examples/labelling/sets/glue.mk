@@ -2,9 +2,8 @@
 # TEXT=DIR has one folder per task with train.tsv and valid.tsv: the texts, then the label, separated by TABs, no header; mnli
 # has mismatched.tsv, too. STS-B is a regression; T5 writes its score as text, in steps of 0.2. Texts are cut off at 512
 # tokens, as in the paper.
-#
-# Table 4, a decoder of 12 blocks, from scratch or T5's own: add one of
-#   ENCT5_FLAGS="--decoder-layers 12"      ENCT5_FLAGS="--decoder-layers 12 --decoder-init backbone"
+# Table 4, a decoder of 12 blocks, from scratch or T5's own: ENCT5_FLAGS="--decoder-layers 12", or
+# ENCT5_FLAGS="--decoder-layers 12 --decoder-init backbone"
 tasks := mnli qqp qnli mrpc rte sst2 cola stsb
 kind.stsb := regression
 metric.qqp := f1
