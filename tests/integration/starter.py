@@ -47,7 +47,8 @@ name = os.path.basename(sys.argv[0])
 at_start = {{key: value for key, value in os.environ.items() if key.startswith({starts_with}) and key != "PYTHONPATH"}}
 program = name != "python" or sys.argv[1:2] in (["-c"], ["-m"]) or "".join(sys.argv[1:2]).endswith(".py")
 if not program or at_start != {at_start} or not os.path.exists({address!r}):
-    os.execv(os.path.join({bin!r}, name), sys.argv)
+    real = os.path.join({bin!r}, name)
+    os.execv(real, [real, *sys.argv[1:]])  # where python looks for its environment
 server = socket.socket(socket.AF_UNIX)
 server.connect({address!r})
 request = json.dumps([name, sys.argv[1:], dict(os.environ), os.getcwd()]).encode()

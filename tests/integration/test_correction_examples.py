@@ -85,7 +85,7 @@ def test_labels_are_learned_and_scored(tmp_path: Path) -> None:
         (folder / f"{name}.tsv").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
     out = tmp_path / "run"
     command = readme_command("labelling", 0, DATA=tmp_path / "data", OUT=out, TASKS="emotions")
-    settings = ["VOCAB=30", "UPDATES=4", "VALID_EVERY=2"]
+    settings = ["VOCAB=16", "UPDATES=4", "VALID_EVERY=2"]
     done = succeed(*command, *SMALL, *settings, timeout=600).out
     page = (out / "report.md").read_text(encoding="utf-8")
     assert done.endswith(page) and page.count("thresholds tuned") == 3  # of the linear model, too
