@@ -74,7 +74,7 @@ def test_a_model_without_gates_has_none_to_show() -> None:
     words = toy_dictionary()
     task = SimpleNamespace(source_dictionary=words, target_dictionary=words)
     plain = TransformerModel.build_model(toy_args(""), task).eval()
-    with pytest.raises(UserError, match="--path holds no gated model: train one with --arch gated_trans"):
+    with pytest.raises(UserError, match="--path is not a gated model: train one with --arch gated_trans"):
         ask(asked(plain), ["a"], str, 100)
 
 
@@ -144,27 +144,27 @@ def test_gates_that_only_some_have_are_named(tmp_path: Path, kept: Path, capsys:
     other.write_text(as_line(Sentence(["a"], ["b"], {"mask": [0.1]})) + "\n", encoding="utf-8")
     output = str(tmp_path / "x.svg")
     assert main(["plot", "gates", "--saved", str(kept), str(other), "--by", "task", "--output", output]) == 0
-    assert "left out, for not all sentences have it: gate copy and skip" in capsys.readouterr().err
+    assert "gate copy and skip left out: not all sentences have it" in capsys.readouterr().err
     other.write_text(as_line(Sentence(["a"], ["b"], {"generate": [0.1]})) + "\n", encoding="utf-8")
     assert main(["plot", "gates", "--saved", str(kept), str(other), "--by", "task", "--output", output]) == 2
     assert "no gate in common" in capsys.readouterr().err
 
 
 BAD = [
-    (["--output", "x.png"], "a model is needed: DATA and --path, or gates by --saved"),
-    (["--saved", "KEPT"], "nothing is to be written: --output FILE.png, or --save FILE, or both"),
+    (["--output", "x.png"], "no model is given: add DATA and --path, or use gates with --saved"),
+    (["--saved", "KEPT"], "no output is given: add --output FILE.png, --save FILE, or both"),
     (["--saved", "KEPT", "--output", "x.doc"], "--output takes files that end in .png, .svg, .pdf, but has x.doc"),
     (["--saved", "KEPT", "--output", "x.png", "--path", "m.pt"], "leave out --path"),
-    (["--saved", "KEPT", "--output", "x.png", "--reference", "r"], "--reference goes with a model"),
+    (["--saved", "KEPT", "--output", "x.png", "--reference", "r"], "--reference requires a model"),
     (["--saved", "KEPT", "KEPT", "--output", "x.png"], "--saved has two files called denoising"),
     (["--saved", "KEPT", "--output", "x.png", "--bins", "0"], "--bins must be at least 1, but is 0"),
-    (["--saved", "EMPTY", "--output", "x.png"], "is empty: --saved takes what --save wrote"),
-    (["--saved", "BAD", "--output", "x.png"], "line 1 has no gates: --saved takes what --save wrote"),
+    (["--saved", "EMPTY", "--output", "x.png"], "is empty: give --saved a file written by --save"),
+    (["--saved", "BAD", "--output", "x.png"], "line 1 has no gates: give --saved a file written by --save"),
     (["--saved", "QUIET", "--output", "x.png", "--by", "noise"], "needs its clean text: --reference FILE"),
     (["nowhere", "--path", "m.pt", "--output", "x.png"], "there is no folder nowhere"),
-    ([".", "--path", "m.pt", "--output", "x.png", "--by", "task"], "--by task compares what --save kept"),
-    ([".", "--path", "m.pt", "--output", "x.png", "--by", "noise"], "--by noise needs the clean text: --reference"),
-    ([".", "EMPTY", "--path", "m.pt", "--output", "x.png"], "is empty: there is nothing to plot"),
+    ([".", "--path", "m.pt", "--output", "x.png", "--by", "task"], "--by task compares the saved gates"),
+    ([".", "--path", "m.pt", "--output", "x.png", "--by", "noise"], "--by noise needs the clean text: add --reference"),
+    ([".", "EMPTY", "--path", "m.pt", "--output", "x.png"], "is empty: nothing to plot"),
     ([".", "KEPT", "--path", "m.pt", "--output", "x.png", "--reference", "EMPTY"], "but has 0 for 2"),
 ]
 
