@@ -38,7 +38,7 @@ def test_what_is_saved_is_loaded(tmp_path):
 def test_a_malicious_pickle_is_refused_by_name_and_not_executed(tmp_path, new_format):
     path, canary = tmp_path / "bad.pt", tmp_path / "canary"
     torch.save({**GOOD, "extra_state": Malicious(canary)}, path, _use_new_zipfile_serialization=new_format)
-    with pytest.raises(UserError, match=r"bad\.pt: .* holds posix\.mkdir, .* nothing in it was executed"):
+    with pytest.raises(UserError, match=r"bad\.pt: .* contains posix\.mkdir, .* nothing in it was executed"):
         checkpoints.load(path)
     assert not canary.exists()
 

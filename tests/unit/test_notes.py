@@ -199,7 +199,7 @@ def test_a_post_editor_reads_unknown_words_and_keeps_to_no_marks(text: Path) -> 
         ("test", "h⟦!un⟧⟦-d⟧", "two marks of the draft 'h⟦!un⟧⟦-d⟧' touch the same token 'hund'"),
         ("test", "ein\thund", "holds a TAB"),
         ("train", "ein ⟦!hund⟧", "⟦!hund⟧ is a mark, but drafts for training must not have marks: remove it"),
-        ("train", "ein ⟦!hund", "is never closed"),
+        ("train", "ein ⟦!hund", "is not closed"),
     ],
 )
 def test_drafts_that_cannot_be_prepared(

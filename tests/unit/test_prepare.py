@@ -346,7 +346,10 @@ def test_a_tab_in_a_target_is_a_blank(text: Path) -> None:
         (["--learn-sentencepiece", 0], "--learn-sentencepiece must be at least 1, but is 0"),
         (["--learn-sentencepiece", 9999], "--learn-sentencepiece 9999: Vocabulary size too high (9999)."),
         (["--learn-sentencepiece", 9, "--bpe", "bytes"], "--learn-sentencepiece cannot be used with --bpe bytes"),
-        (["--learn-sentencepiece", 9, "--sentencepiece-model", "m"], "--learn-sentencepiece and --sentencepiece-model cannot be used together"),
+        (
+            ["--learn-sentencepiece", 9, "--sentencepiece-model", "m"],
+            "--learn-sentencepiece and --sentencepiece-model cannot be used together",
+        ),
         (["--learn-sentencepiece", 9, "--sentencepiece-coverage", 0], "must be above 0 and at most 1, but is 0.0"),
         (["--learn-sentencepiece", 9, "--sentencepiece-coverage", 0.5], "character_coverage() >= 0.98"),
         (["--sentencepiece-type", "bpe"], "--sentencepiece-type requires --learn-sentencepiece"),
@@ -358,8 +361,14 @@ def test_a_tab_in_a_target_is_a_blank(text: Path) -> None:
         (["--srcdict", "a", "--tgtdict", "b", "--joined-dictionary"], "--joined-dictionary uses one dictionary: give"),
         (["--srcdict", "no such"], "there is no dictionary no such"),
         (["--srcdict", "a", "--nwordssrc", 9], "--nwordssrc applies to a learned dictionary, but a is given"),
-        (["--joined-dictionary", "--thresholdtgt", 9], "applies to a learned dictionary, but with --joined-dictionary, --thresholdsrc applies"),
-        (["--joined-dictionary", "--tgtdict", "a", "--thresholdsrc", 9], "--thresholdsrc applies to a learned dictionary"),
+        (
+            ["--joined-dictionary", "--thresholdtgt", 9],
+            "--thresholdtgt applies to a learned dictionary, but with --joined-dictionary, --thresholdsrc applies",
+        ),
+        (
+            ["--joined-dictionary", "--tgtdict", "a", "--thresholdsrc", 9],
+            "--thresholdsrc applies to a learned dictionary, but a is given",
+        ),
     ],
 )  # fmt: skip
 def test_flags_that_cannot_work(text: Path, flags: list, message: str, capsys: pytest.CaptureFixture) -> None:
@@ -375,7 +384,10 @@ def test_flags_that_cannot_work(text: Path, flags: list, message: str, capsys: p
         (["--extra-train-prefix", "a"], "no text is given"),
         (["--test-prefix", "a", "--extra-train-prefix", "b"], "--extra-train-prefix requires --train-prefix"),
         (["--test-prefix", "a"], "there is no --train-prefix to learn a dictionary from: give one with --srcdict"),
-        (["--test-prefix", "a", "--srcdict", "b"], "there is no --train-prefix to learn a dictionary from: give one with --tgtdict"),
+        (
+            ["--test-prefix", "a", "--srcdict", "b"],
+            "there is no --train-prefix to learn a dictionary from: give one with --tgtdict",
+        ),
         (["--test-prefix", "a", "--learn-sentencepiece", 9], "--learn-sentencepiece requires --train-prefix"),
         (["--test-prefix", "a", "--allow-missing-drafts"], "--allow-missing-drafts requires --draft-lang"),
     ],
@@ -423,7 +435,7 @@ def test_a_line_that_fairseq_loses_is_missed(
     whole = prepare.binarise
     monkeypatch.setattr(prepare, "binarise", lambda tokens, *rest: (cut_last_line(tokens), whole(tokens, *rest))[1])
     assert run(text) == 2
-    assert "fairseq made 39 lines of 40 of train.en-de.en" in capsys.readouterr().err
+    assert "fairseq binarised 39 of 40 lines of train.en-de.en" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

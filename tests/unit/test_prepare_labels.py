@@ -118,7 +118,7 @@ def test_a_long_tagged_text_is_divided_between_words(tmp_path: Path, capsys: pyt
     assert prepare(tmp_path, "tagging", ["a b c d e\tA B C D E"], "--longest", 3) == 0
     assert texts(tmp_path) == ["a b </s>", "c d </s>", "e </s>"]
     assert arrays(tmp_path)["ends"] == [2, 4, 5]
-    assert "train: the rest of a text over 3 tokens: 2 examples" in capsys.readouterr().out
+    assert "train: split from texts of more than 3 tokens: 2 examples" in capsys.readouterr().out
 
 
 def test_a_long_text_is_refused_or_cut_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -250,7 +250,7 @@ def test_what_fairseq_generate_printed(score: Run, refuse: Refuse, folder: Path)
         "--generated: draft has no D- lines: give the output of fairseq-generate without --quiet"
     )
     (folder / "log").write_text(log.replace("D-1", "X-1"), encoding="utf-8")
-    assert "log has 2 sentences, but no D-1" in refuse("ter", "log", "reference", "--generated")
+    assert "log is incomplete: it has 2 sentences, but no D-1" in refuse("ter", "log", "reference", "--generated")
 
 
 def test_line_ends(score: Run, folder: Path) -> None:
