@@ -6,6 +6,8 @@ costs nothing, and ``lev_plugins.register()`` registers them.
 
 import sys
 
+__all__ = ["__version__", "register"]
+
 __version__ = "0.2.0"
 
 

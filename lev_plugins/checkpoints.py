@@ -18,6 +18,8 @@ import torch
 from lev_plugins.errors import UserError, explain, require
 from lev_plugins.files import all_or_nothing
 
+__all__ = ["load", "require_file", "require_finite_weights", "save"]
+
 
 def numpy_classes() -> list[Any]:
     """The classes of numeric arrays, which --eval-bleu leaves in checkpoints, under their names in numpy 1 and 2."""

@@ -12,6 +12,22 @@ from typing import Any
 
 from lev_plugins.errors import require
 
+__all__ = [
+    "DROPOUTS",
+    "MOST_LOG_ODDS",
+    "POSITIONS",
+    "WIDTHS",
+    "at_least",
+    "bounded",
+    "dropouts",
+    "finite",
+    "flag_name",
+    "layers",
+    "rates",
+    "sizes",
+    "transformer",
+]
+
 # Far beyond any model: a larger number is a typing mistake, which would otherwise cost hours or all memory
 MOST_LAYERS = 1_000
 MOST_LOG_ODDS = 1_000  # for a bias: beyond it, the other decision is never made

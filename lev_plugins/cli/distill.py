@@ -42,6 +42,8 @@ from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.tasks.pairs import whole_pair
 from lev_plugins.text.binarise import load_dictionary
 
+__all__ = ["RECORD", "SEARCH", "add_arguments", "run"]
+
 SEARCH = ["beam", "lenpen", "unkpen", "max_len_a", "max_len_b", "min_len", "no_repeat_ngram_size"]
 PIECES = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # that fairseq can join
 RECORD = "distill.json"  # in --dest; beside --text FILE it is FILE.json

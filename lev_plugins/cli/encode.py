@@ -11,6 +11,8 @@ from typing import TextIO
 from lev_plugins.errors import require
 from lev_plugins.text.pretrained import PretrainedBPE, PretrainedBPEConfig
 
+__all__ = ["add_arguments", "run"]
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="FOLDER", help="folder from lev-plugins import-pretrained")

@@ -23,6 +23,8 @@ from lev_plugins.errors import require
 from lev_plugins.models.levt import LevTConfig, head_projection
 from lev_plugins.ranges import flag_name
 
+__all__ = ["add_arguments", "convert", "convert_blocks", "run"]
+
 MAX_INSERTIONS = 255  # in fairseq's LevT; also our default
 
 # module names of a block, fairseq -> here

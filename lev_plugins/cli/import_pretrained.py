@@ -29,6 +29,8 @@ from lev_plugins.text.pretrained import (
     load_tokenizer,
 )
 
+__all__ = ["add_arguments", "name_symbols", "run"]
+
 # models on huggingface.co often include weights for other libraries as well
 FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "pytorch_model*.bin"]
 

@@ -13,6 +13,8 @@ from lev_plugins.cli.streams import arriving, decode, write
 from lev_plugins.errors import require
 from lev_plugins.inference.labeller import Labeller, read_thresholds
 
+__all__ = ["add_arguments", "add_model_arguments", "load", "run"]
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)

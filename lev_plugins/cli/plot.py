@@ -13,13 +13,15 @@ from lev_plugins.cli import streams
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
 from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.inference.gates import Sentence, as_line, ask, read
+from lev_plugins.inference.gates import Sentence, as_line, gates_of_lines, read_sentences
 from lev_plugins.plots import drawing
 from lev_plugins.plots.figures import check_figures
 from lev_plugins.plots.gates import PROPERTIES, Group, by, correlation, names_of, noise_level
 from lev_plugins.ranges import at_least
 from lev_plugins.text.cutting import Cutter, add_bpe_arguments, bpe_options
 from lev_plugins.text.lines import read_lines
+
+__all__ = ["add_arguments", "read_text", "run"]
 
 GATES = "draw the gates of a gated model, by token or on average"
 WAYS = ["sentence", "noise", "length", "task"]
@@ -107,7 +109,7 @@ def saved(args: argparse.Namespace) -> dict[str, list[Sentence]]:
         name, equals, path = entry.rpartition("=")
         name = name if equals else Path(path).stem
         require(name not in sentences, f"--saved has two files called {name}: name one, as in NAME={path}")
-        sentences[name] = read(Path(path))
+        sentences[name] = read_sentences(Path(path))
     return sentences
 
 
@@ -122,7 +124,7 @@ def measured(args: argparse.Namespace) -> list[Sentence]:
         lines, references = lines[: args.first], references[: args.first]
     device = "cuda" if torch.cuda.is_available() and not args.cpu else "cpu"
     model = CheckpointDecoder([args.path], {"data": str(args.data)}, {"beam": args.beam}, device)
-    gated = ask(model, lines, Cutter(bpe_options(args)), args.max_tokens)
+    gated = gates_of_lines(model, lines, Cutter(bpe_options(args)), args.max_tokens)
     levels: list[float | None] = [None] * len(lines)
     if references:
         levels = [noise_level(clean, noisy) for clean, noisy in zip(references, lines, strict=True)]

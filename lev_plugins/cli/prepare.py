@@ -27,6 +27,8 @@ from lev_plugins.text.binarise import TokenCounts, binarise, learn_dictionary, l
 from lev_plugins.text.cutting import Cutter, add_bpe_arguments, cutting, write_tokens
 from lev_plugins.text.lines import ParallelTexts, read_lines, read_parallel
 
+__all__ = ["add_arguments", "run"]
+
 UPSAMPLE = 10  # the paper repeats its real triples this often among the synthetic ones
 MARKS = {"sentencepiece": "sentencepiece", "subword_nmt": "subword_nmt", "fastbpe": "subword_nmt"}  # for --remove-bpe
 

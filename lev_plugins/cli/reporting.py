@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 
+__all__ = ["USER_DIR", "next_step", "table"]
+
 USER_DIR = '"$(lev-plugins path)"'
 
 

@@ -20,6 +20,8 @@ from lev_plugins.scoring import bleu, errant, exact_match, gleu, m2, resampling,
 from lev_plugins.scoring.evaluation import Array, Evaluation
 from lev_plugins.text import lines as texts
 
+__all__ = ["METRICS", "add_arguments", "read_generated", "run"]
+
 RESAMPLES = 1000  # for --against without --bootstrap
 SEED = 1
 DETOKENISED = re.compile(r"D-(\d+)\t\S+\t(.*)")

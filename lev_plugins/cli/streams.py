@@ -11,6 +11,8 @@ from tqdm import tqdm
 
 from lev_plugins.errors import UserError
 
+__all__ = ["arriving", "change_lines", "decode", "write"]
+
 CHUNK = 1 << 16
 BROKEN_PIPE = 141  # exit status that a shell reports for a program ended by SIGPIPE
 

@@ -23,6 +23,8 @@ from lev_plugins.ranges import at_least, bounded, finite
 from lev_plugins.scoring.dial import Judged, Point, curve, judge
 from lev_plugins.tasks.text_correction import TextCorrectionTask
 
+__all__ = ["add_arguments", "as_json", "as_text", "best_of", "draw", "run", "warn_of_length"]
+
 THRESHOLDS = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95,0.99"
 PIECES = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # that fairseq can join
 UNKNOWN_IN_TARGET = "<<unk>>"  # matches no word

@@ -13,6 +13,8 @@ from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
 from lev_plugins.scoring.labelling import best_thresholds, multilabel
 
+__all__ = ["add_arguments", "run"]
+
 TEST = r"test\d*"  # what fairseq calls test sets
 
 

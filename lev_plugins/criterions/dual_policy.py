@@ -14,6 +14,8 @@ from torch import Tensor
 from lev_plugins.models.levt import IGNORE, ROLLINS, HeadOutput
 from lev_plugins.ranges import bounded
 
+__all__ = ["HEADS", "DualPolicyConfig", "DualPolicyCriterion"]
+
 HEADS = ("deletion", "placeholder", "token")
 VALIDATION_SEED = 1  # keeps the roll-ins of validation independent of training
 

@@ -12,6 +12,8 @@ from lev_plugins.errors import require
 from lev_plugins.noise import Corruption
 from lev_plugins.noise.draws import stream
 
+__all__ = ["UNKNOWN", "NoisySourceDataset", "TextCodec"]
+
 # Stands for an unknown word in plain text: a private-use character that no noise changes and no dictionary contains
 UNKNOWN = "\ue000"
 

@@ -17,6 +17,8 @@ from lev_plugins import checkpoints
 from lev_plugins.data.noise_flags import WITHOUT_NOISE
 from lev_plugins.errors import UserError
 
+__all__ = ["CheckpointDecoder"]
+
 
 class CheckpointDecoder:
     """Checkpoints with the task of their training, but another data folder."""

@@ -22,6 +22,8 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.models.gated import GATES, GateProbabilities
 
+__all__ = ["Sentence", "as_line", "gates_of_lines", "read_sentences"]
+
 
 @dataclass(frozen=True)
 class Sentence:
@@ -44,7 +46,7 @@ class Sentence:
         return float(np.mean(self.gates[gate]))
 
 
-def ask(
+def gates_of_lines(
     model: CheckpointDecoder, lines: list[str], encode: Callable[[str], str], max_tokens: int
 ) -> list[Sentence | None]:
     """The gates of each line; None if the line is too long for the model."""
@@ -110,7 +112,7 @@ def as_line(sentence: Sentence) -> str:
     return json.dumps(asdict(sentence), ensure_ascii=False)
 
 
-def read(path: Path) -> list[Sentence]:
+def read_sentences(path: Path) -> list[Sentence]:
     sentences = []
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:

@@ -29,6 +29,8 @@ from lev_plugins.ranges import bounded
 from lev_plugins.scoring.labelling import POSITIVE
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 
+__all__ = ["Labeller", "read_thresholds"]
+
 logger = logging.getLogger(__name__)
 
 Answer = dict[str, Any]

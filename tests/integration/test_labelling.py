@@ -117,7 +117,7 @@ def test_labels_of_interest(trained: tuple[str, Path, Result], caplog: pytest.Lo
     answers = labeller.label(["sun", "wind"], labels_of_interest=["w", "s"], scores=True)
     assert [list(answer["all_scores"]) for answer in answers] == [["w", "s"]] * 2
     assert "the scores differ from those among all labels" in caplog.text
-    with pytest.raises(ValueError, match="--labels-of-interest: there is no label 'x' in the dictionary"):
+    with pytest.raises(ValueError, match="--labels-of-interest: 'x' is not a known label"):
         labeller.label(["sun"], labels_of_interest=["x"])
 
 

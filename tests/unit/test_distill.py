@@ -313,7 +313,7 @@ def test_shards_of_other_settings_are_not_used(
     other = write_teacher(tmp_path / "other.pt", data, *TRANSFORMER, "-s", "en", "-t", "de", seed=2)
     for changed, name in (
         ((data, teacher, *flags, "--lenpen", 2), "--lenpen"),
-        ((data, teacher, *flags, "--min-len", 2, "--unkpen", 1), "--unkpen and another --min-len"),
+        ((data, teacher, *flags, "--min-len", 2, "--unkpen", 1), "--unkpen and --min-len"),
         ((data, other, *flags), "teacher"),
     ):
         assert run(*changed) == 2

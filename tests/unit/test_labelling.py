@@ -180,9 +180,9 @@ def test_the_meter_of_answers() -> None:
             "leaves nothing to learn: give at least one label a weight above 0",
         ),
         ("tagging", {"class_weights": "LONG=x"}, "--class-weights must be balanced or LABEL=WEIGHT,... with"),
-        ("tagging", {"class_weights": "NONE=1"}, "--class-weights: there is no label 'NONE' in the dictionary"),
+        ("tagging", {"class_weights": "NONE=1"}, "--class-weights: 'NONE' is not a known label"),
         ("tagging", {"positive_label": "LONG"}, "--positive-label applies only to classification with two labels"),
-        ("classification", {"positive_label": "grey"}, "--positive-label: there is no label 'grey'"),
+        ("classification", {"positive_label": "grey"}, "--positive-label: 'grey' is not a known label"),
         ("multilabel", {"score_at": 0}, "--score-at must be at least 1, but is 0"),
     ],
 )

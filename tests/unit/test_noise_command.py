@@ -115,7 +115,7 @@ def test_files_of_different_length(monkeypatch: pytest.MonkeyPatch, capsysbinary
     [
         (["--longest", "0"], "--longest must be at least 1, but is 0"),
         (["--min-count", "0"], "--min-count must be at least 1, but is 0"),
-        (["--min-count", "3"], "have no confusion of at most 3 characters that happens 3 times: give more text"),
+        (["--min-count", "3"], "have no confusion of at most 3 characters that occurs 3 times: use more text"),
     ],
 )
 def test_nothing_to_learn(

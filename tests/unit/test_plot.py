@@ -17,7 +17,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.inference.gates import Sentence, as_line, ask, read
+from lev_plugins.inference.gates import Sentence, as_line, gates_of_lines, read_sentences
 from lev_plugins.plots import gates
 from tests.helpers import EOS, toy_dictionary
 from tests.unit.test_gated import toy_args, toy_gated
@@ -51,7 +51,7 @@ def test_the_gates_are_those_of_a_forward_pass_over_what_was_written() -> None:
     words = teacher.task.source_dictionary
     a, b, c = words.symbols[-3:]
     lines = [f"{a} {b} {c} {a}", c, " ".join([a] * 11), f"{b} {a}"]
-    found = ask(teacher, lines, str, 100)
+    found = gates_of_lines(teacher, lines, str, 100)
     assert [None if sentence is None else sentence.source for sentence in found] == [
         [a, b, c, a, "</s>"],
         [c, "</s>"],
@@ -70,18 +70,18 @@ def test_the_gates_are_those_of_a_forward_pass_over_what_was_written() -> None:
 
 def test_a_model_without_gates_has_none_to_show() -> None:
     with pytest.raises(UserError, match="the model of --path has no gates: it was trained with --gates ''"):
-        ask(asked(toy_gated("")), ["a"], str, 100)
+        gates_of_lines(asked(toy_gated("")), ["a"], str, 100)
     words = toy_dictionary()
     task = SimpleNamespace(source_dictionary=words, target_dictionary=words)
     plain = TransformerModel.build_model(toy_args(""), task).eval()
     with pytest.raises(UserError, match="--path is not a gated model: train one with --arch gated_trans"):
-        ask(asked(plain), ["a"], str, 100)
+        gates_of_lines(asked(plain), ["a"], str, 100)
 
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "gates.jsonl"
     path.write_text("".join(f"{as_line(sentence)}\n" for sentence in SENTENCES), encoding="utf-8")
-    assert read(path) == SENTENCES
+    assert read_sentences(path) == SENTENCES
 
 
 def test_means_are_over_tokens_by_noise_and_length() -> None:

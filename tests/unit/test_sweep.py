@@ -152,7 +152,7 @@ def test_what_is_too_long_is_told_once(
     assert main.main(flags) == 2
     assert "all 3 sentences of valid are too long for the model" in capsys.readouterr().err
     assert main.main([*flags, "--split", "dev"]) == 2
-    assert f"--split: {tmp_path} has no dev" in capsys.readouterr().err
+    assert f"--split: {tmp_path} has no split dev" in capsys.readouterr().err
 
 
 def test_there_must_be_data(capsys: pytest.CaptureFixture[str]) -> None:

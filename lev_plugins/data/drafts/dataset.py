@@ -17,6 +17,8 @@ from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.fairseq_fixes.leaving import not_while_leaving
 
+__all__ = ["RollIn", "TextEditingDataset"]
+
 logger = logging.getLogger(__name__)
 
 

@@ -10,6 +10,8 @@ from torch import Tensor
 
 from lev_plugins.edits import BORROWED, known
 
+__all__ = ["PLACEHOLDER", "Draft", "EditingDictionary"]
+
 PLACEHOLDER = "<plh>"
 
 

@@ -21,6 +21,8 @@ from lev_plugins.data.drafts.dictionary import EditingDictionary
 from lev_plugins.data.drafts.notes import with_notes
 from lev_plugins.errors import require
 
+__all__ = ["load_drafts"]
+
 logger = logging.getLogger(__name__)
 
 

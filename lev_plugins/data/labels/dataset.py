@@ -19,6 +19,8 @@ from lev_plugins.data.labels.folder import Example
 from lev_plugins.errors import UserError, require
 from lev_plugins.fairseq_fixes.leaving import not_while_leaving
 
+__all__ = ["BinarisedExamples", "LabelledDataset", "Question"]
+
 
 @dataclass(frozen=True)
 class Question:

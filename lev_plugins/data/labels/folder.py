@@ -27,6 +27,20 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.text.cutting import RESERVED, Cutter
 from lev_plugins.text.pretrained import DICTIONARY, SYMBOLS
 
+__all__ = [
+    "LABELS",
+    "LONGER",
+    "WORDS",
+    "Encoder",
+    "Example",
+    "ExampleCounts",
+    "Info",
+    "adopt_files",
+    "cut_row",
+    "symbols_of_pretrained",
+    "write_part",
+]
+
 INFO, WORDS, LABELS = "info.json", "dict.txt", "labels.txt"
 LONGER = ["refuse", "cut"]
 

@@ -18,6 +18,8 @@ from pathlib import Path
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.lines import read_lines
 
+__all__ = ["CONLLU_COLUMNS", "KINDS", "Labels", "Layout", "Row", "counted", "number_of", "read_rows"]
+
 KINDS = ["classification", "regression", "multilabel", "tagging"]
 CONLLU_COLUMNS = {"upos": 3, "xpos": 4, "deprel": 7}  # columns that contain tags
 CONLLU_WIDTH = 10
