@@ -107,7 +107,7 @@ def test_files_of_different_length(monkeypatch: pytest.MonkeyPatch, capsysbinary
         command = files(tmp_path, noisy, clean)
         code, out, err = run(monkeypatch, capsysbinary, b"", *command)
         assert (code, out) == (2, b"")
-        assert f"{command[1]} has {counts[0]} lines and {command[2]} has {counts[1]}" in err
+        assert f"{command[1]} has {counts[0]} and {command[2]} has {counts[1]}" in err
 
 
 @pytest.mark.parametrize(
