@@ -45,7 +45,7 @@ def no_part(folder: Path) -> Any:
 
 def test_errors_of_fairseq_and_torch(tmp_path: Path) -> None:
     found = said(too_long)
-    assert found is not None and "it has (1501, 0) tokens" in found and "the model takes (1024, 1024)" in found
+    assert found is not None and "it has (1501, 0) tokens" in found and "the model accepts (1024, 1024)" in found
     found = said(lambda: load_model_ensemble_and_task(["none.pt"]))
     assert found == "--path: there is no checkpoint none.pt"
     found = said(lambda: no_part(tmp_path))
@@ -96,7 +96,7 @@ def test_failures_of_fairseq_commands_alone_end_with_our_line(
             "--sampling requires --nbest to be equal",
         ),
         (ValueError("Seed must be between 0 and 2**32 - 1"), "--seed must be between 0 and 4294967295"),
-        (NotImplementedError("Unknown post_process option: x"), "--post-process x is not known"),
+        (NotImplementedError("Unknown post_process option: x"), "--post-process x is not supported"),
     ],
 )
 def test_errors_of_a_wrong_flag(error: Exception, meaning: str) -> None:
