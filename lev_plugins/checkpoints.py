@@ -1,7 +1,7 @@
 """Reading and writing checkpoints without trusting them.
 
-``torch.load`` (2.6 and newer) builds only classes that are allow-listed. Importing this module adds those that fairseq
-writes; all are plain containers without code of their own.
+``torch.load`` (2.6 and newer) creates only allow-listed classes. Importing this module adds those that fairseq writes;
+all are plain containers without code of their own.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ import torch
 from lev_plugins.errors import UserError, explain, require
 from lev_plugins.files import all_or_nothing
 
+__all__ = ["load", "require_file", "require_finite_weights", "save"]
+
 
 def numpy_classes() -> list[Any]:
-    """What arrays of numbers are made of, under the names of numpy 1 and 2: --eval-bleu leaves some in a checkpoint."""
+    """The classes of numeric arrays, which --eval-bleu leaves in checkpoints, under their names in numpy 1 and 2."""
     multiarray = import_module("numpy._core.multiarray" if hasattr(np, "_core") else "numpy.core.multiarray")
     makers = [getattr(multiarray, name) for name in ("_reconstruct", "scalar")]
     named = [(maker, f"numpy.{core}.multiarray.{maker.__name__}") for maker in makers for core in ("core", "_core")]
@@ -40,28 +42,28 @@ def load(path: str | Path) -> dict[str, Any]:
     require_file(path)
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # of a damaged file torch says anything from KeyError to OSError
+    except Exception as error:  # for a damaged file, torch raises anything from KeyError to OSError
         raise UserError(f"{path}: {explain(error) or error}") from error
     require(
         isinstance(state, dict) and "model" in state,
-        f"{path} is a torch file, but no fairseq checkpoint: it has no entry 'model'",
+        f"{path} is a torch file but not a fairseq checkpoint: it has no entry 'model'",
     )
     return state
 
 
 def require_finite_weights(model: torch.nn.Module) -> None:
-    """One look at all of them: a device is asked once."""
+    """Checks all weights with one transfer from the device."""
     weights = dict(model.named_parameters())
     finite = torch.stack([weight.detach().isfinite().all() for weight in weights.values()]).tolist()
     bad = [name for name, fine in zip(weights, finite, strict=True) if not fine]
     require(
         not bad,
         f"the checkpoint has NaN or infinite weights, first in {bad[0] if bad else ''}: its training diverged, or "
-        "--fp16 cannot hold them; take an older checkpoint, or leave --fp16 out",
+        "--fp16 cannot represent them; use an older checkpoint, or leave out --fp16",
     )
 
 
 def save(state: dict[str, Any], path: str | Path) -> None:
-    """All or nothing: what stood at ``path`` survives until the new file is complete."""
+    """All or nothing: an existing file is replaced only when the new one is complete."""
     with all_or_nothing(path) as file:
         torch.save(state, file)

@@ -1,4 +1,4 @@
-"""Errors a user can act on, and a last line for those that come from below."""
+"""Errors that a user can act on, and explanations of those raised by fairseq, torch and the operating system."""
 
 from __future__ import annotations
 
@@ -13,35 +13,37 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+__all__ = ["UserError", "explain", "explain_at_exit", "explained", "require"]
+
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-FAIRSEQ_ERRORS = {  # what its exceptions say: what there is to be done
+FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
     r"Size of sample #\d+ is invalid \(=(.*)\) since max_positions=(.*), skip": (
-        r"a sentence is too long: it has \1 tokens (source, target), and the model takes \2; shorten it, or leave such "
-        "sentences out with --skip-invalid-size-inputs-valid-test"
+        r"a sentence is too long: it has \1 tokens (source, target), but the model accepts \2; shorten it, or skip "
+        "such sentences with --skip-invalid-size-inputs-valid-test"
     ),
     r"Model file not found: (.*)": r"--path: there is no checkpoint \1",
     "--path required for generation": "--path is missing: the checkpoint to decode with",
     "gradients are Nan/Inf|Minimum loss scale reached": (
-        "the loss or its gradients became NaN or infinite; if a warning above says where it was detected, that is the "
-        "first layer of it. Start again from a checkpoint before that (--restore-file) with a smaller --lr, more "
-        "--warmup-updates or --clip-norm 1; if it happens in the first update, the restored checkpoint has such weights"
+        "the loss or its gradients became NaN or infinite; a warning above may name the first layer affected. Restart "
+        "from an earlier checkpoint (--restore-file) with a smaller --lr, more --warmup-updates or --clip-norm 1; if "
+        "it happens in the first update, the restored checkpoint itself has such weights"
     ),
     "min_len cannot be larger than max_len": (
-        "--min-len is more than a source may be given: --max-len-a times its tokens plus --max-len-b, or as many as "
-        "the model has positions for; lower --min-len, or raise the other two"
+        "--min-len exceeds the longest output allowed, which is --max-len-a times the source length plus --max-len-b, "
+        "and never more than the model's positions; lower --min-len, or raise the other two"
     ),
     "(--sampling|--sampling-topk|--sampling-topp) requires (.*)": r"\1 requires \2",
     "Sentences lengths should not exceed max_tokens=(.*)": r"--max-tokens is \1, but a sentence is longer: raise it",
     "DiverseBeamSearch requires (.*)": r"--diverse-beam-groups requires \1",
     "Provided Search parameters are mutually exclusive": (
-        "--sampling, --diverse-beam-groups, --match-source-len and --diversity-rate exclude each other: give one"
+        "--sampling, --diverse-beam-groups, --match-source-len and --diversity-rate exclude each other: give only one"
     ),
     "--batch-size cannot be larger than --buffer-size": "--batch-size must be at most --buffer-size",
-    "--replace-unk requires a raw text dataset": "--replace-unk works in fairseq-interactive only: leave it out here",
+    "--replace-unk requires a raw text dataset": "--replace-unk works only in fairseq-interactive: leave it out",
     "Unknown post_process option: (.*)": (
-        r"--post-process \1 is not known: give sentencepiece, subword_nmt, letter, wordpiece or the mark of your pieces"
+        r"--post-process \1 is not supported: use sentencepiece, subword_nmt, wordpiece, letter or @@"
     ),
     r"Seed must be between 0 and 2\*\*32 - 1": "--seed must be between 0 and 4294967295",
     "shard_id must be between 0 and num_shards": "--shard-id must be at least 0 and below --num-shards",
@@ -49,15 +51,15 @@ FAIRSEQ_ERRORS = {  # what its exceptions say: what there is to be done
     r"--finetune-from-model (.*) does not exist": r"--finetune-from-model: there is no checkpoint \1",
     r"Dataset not found: (\S+) \((.*)\)": r"\2 has no part called \1 (--gen-subset, --train-subset, --valid-subset)",
     r"Missing key\(s\) in state_dict|Unexpected key\(s\) in state_dict|size mismatch for ": (
-        "the weights of the checkpoint belong to a model with other flags, or to another dictionary: give --arch, its "
-        "flags and the data folder as in the training, and leave out what --model-overrides changes of the model"
+        "the checkpoint does not fit this model: use the --arch, model flags and data folder of its training, and "
+        "remove model settings from --model-overrides"
     ),
     "Torch not compiled with CUDA enabled|no attribute 'xla_device'": (
         "--fp16 and --bf16 need a GPU: leave them out, or train on a CPU with --cpu-bf16"
     ),
 }
 
-# where fairseq takes a checkpoint apart, by file and function: the variable that says which checkpoint
+# where fairseq reads a checkpoint, by file and function: the variable that holds its name
 CHECKPOINT_READERS = {
     ("checkpoint_utils.py", "load_checkpoint_to_cpu"): "path",
     ("checkpoint_utils.py", "load_model_ensemble_and_task"): "filename",
@@ -65,7 +67,7 @@ CHECKPOINT_READERS = {
 }
 
 
-# what fairseq calls in which file, where anything that it raises is one mistake of the user's
+# calls in fairseq that fail for one reason only, by file and function: what to tell the user
 RAISED_IN = {
     ("fairseq_cli/interactive.py", "split_paths"): "--path is missing: the checkpoint to decode with",
     ("fairseq_cli/", "literal_eval"): (
@@ -84,7 +86,7 @@ def require(condition: bool, message: str) -> None:
 
 
 def explain(error: BaseException) -> str | None:
-    """What an exception means to somebody at a fairseq command line; None for one we know nothing about.
+    """What an exception means to the user of a fairseq command; None for an exception that we do not know.
 
     >>> explain(UserError("--max-insertions must be at least 1, but is 0"))
     '--max-insertions must be at least 1, but is 0'
@@ -99,22 +101,22 @@ def explain(error: BaseException) -> str | None:
             f"the input is not UTF-8 (byte 0x{error.object[error.start]:02x}): convert it first, for example with "
             "iconv -t utf-8; what was printed so far is complete"
         )
-    named = re.search(r"GLOBAL (\S+)", text) if isinstance(error, pickle.UnpicklingError) else None
-    if named:
+    unexpected = re.search(r"GLOBAL (\S+)", text) if isinstance(error, pickle.UnpicklingError) else None
+    if unexpected:
         return (
-            f"the checkpoint holds {named.group(1)}, which no fairseq checkpoint has need of: it was not loaded and "
-            "nothing in it was executed"
+            f"the checkpoint contains {unexpected.group(1)}, which fairseq checkpoints do not need: it was not "
+            "loaded, and nothing in it was executed"
         )
     if from_torch_load(error):
         return (
-            "the checkpoint is cut short or is none: it was not loaded and nothing in it was executed; take an older "
-            "one (--path, --restore-file)"
+            "the checkpoint is truncated, or is not a checkpoint: it was not loaded, and nothing in it was executed; "
+            "use an older one (--path, --restore-file)"
         )
     if (isinstance(error, OSError) and error.errno in NO_ROOM) or "PytorchStreamWriter" in text:
-        return "the disk is full: checkpoints written before are intact; make room and start the same command again"
+        return "the disk is full; earlier checkpoints are intact. Free some space and run the same command again"
     for pattern, meaning in FAIRSEQ_ERRORS.items():
-        if found := re.search(pattern, text):
-            return found.expand(meaning)
+        if match := re.search(pattern, text):
+            return match.expand(meaning)
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
     return raised_in(error)
@@ -129,7 +131,7 @@ def raised_in(error: BaseException) -> str | None:
 
 
 def from_torch_load(error: BaseException) -> bool:
-    """Of a damaged file torch says anything from KeyError to OSError: what tells is where it was raised."""
+    """For a damaged file, torch raises anything from KeyError to OSError: only the place tells."""
     frames = traceback.extract_tb(error.__traceback__)
     return any(frame.filename.endswith(os.path.join("torch", "serialization.py")) for frame in frames) and not any(
         frame.name == "save" for frame in frames
@@ -137,7 +139,7 @@ def from_torch_load(error: BaseException) -> bool:
 
 
 def chain(error: BaseException) -> list[BaseException]:
-    """The error, what it was raised from, and so on down.
+    """The error and its causes, the innermost last.
 
     >>> try:
     ...     try:
@@ -157,20 +159,20 @@ def chain(error: BaseException) -> list[BaseException]:
 
 
 def unreadable(error: BaseException) -> str | None:
-    """Of a file that torch can load, but whose contents are not a checkpoint's, fairseq says anything."""
+    """For a file that torch can load but that is not a checkpoint, fairseq raises any kind of error."""
     for frame, _ in traceback.walk_tb(error.__traceback__) if isinstance(error, Exception) else ():
         name = CHECKPOINT_READERS.get((os.path.basename(frame.f_code.co_filename), frame.f_code.co_name))
         if name is not None:
             reason = chain(error)[-1]
             return (
-                f"{frame.f_locals.get(name)} cannot be loaded: it is damaged, not a fairseq checkpoint, or was made "
-                f"with other settings ({type(reason).__name__}: {' '.join(str(reason).split())})"
+                f"{frame.f_locals.get(name)} cannot be loaded: it is damaged, is not a fairseq checkpoint, or was "
+                f"made with other settings ({type(reason).__name__}: {' '.join(str(reason).split())})"
             )
     return None
 
 
 def explained(error: BaseException) -> tuple[BaseException | None, str | None]:
-    """The first error of the chain that we know something about, and what it means."""
+    """The first error of the chain that we can explain, and its explanation."""
     for link in chain(error):
         if (hint := explain(link)) is not None:
             return link, hint
@@ -178,14 +180,16 @@ def explained(error: BaseException) -> tuple[BaseException | None, str | None]:
 
 
 def explain_at_exit() -> None:
-    """In a fairseq command, end a failure with one line that says what to do.
+    """End a failed fairseq command with one line that says what to do.
 
-    A ``UserError`` is that line and nothing more; any other error keeps its traceback above it. ``fairseq-hydra-train``
-    is the exception: hydra itself reports a failure, by a short traceback that ends with the message.
+    A ``UserError`` prints only that line; other errors keep their traceback above it. The exception is
+    ``fairseq-hydra-train``: hydra itself reports a failure with a short traceback that ends with the message.
     """
-    if "fairseq_cli" not in sys.modules:  # the package of all commands, by whatever name or launcher they start
+    if "fairseq_cli" not in sys.modules:  # all commands live there, whatever starts them
         return
-    if getattr(sys.stdin, "errors", None) == "surrogateescape":  # in the locale C: what is no UTF-8 would become <unk>
+    if (
+        getattr(sys.stdin, "errors", None) == "surrogateescape"
+    ):  # in the locale C: bytes that are not UTF-8 would become <unk>
         sys.stdin.reconfigure(errors="strict")  # type: ignore[union-attr]
     previous: Callable[..., Any] = sys.excepthook
 

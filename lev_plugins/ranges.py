@@ -1,7 +1,7 @@
-"""Bounds for the numbers that a user gives, each in one wording.
+"""Range checks for the numbers that a user gives, with one wording for all messages.
 
-``given`` is a configuration or the arguments of a command; a field that is ``None`` was left open and passes. A number
-that is not finite is refused everywhere.
+``given`` is a configuration or the arguments of a command; a field that is ``None`` was not set and passes. Infinite
+numbers and NaN are always refused.
 """
 
 from __future__ import annotations
@@ -12,10 +12,26 @@ from typing import Any
 
 from lev_plugins.errors import require
 
-# Far beyond any model: a larger number is a slip, which would take hours or all memory before anything says so
+__all__ = [
+    "DROPOUTS",
+    "MOST_LOG_ODDS",
+    "POSITIONS",
+    "WIDTHS",
+    "at_least",
+    "bounded",
+    "dropouts",
+    "finite",
+    "flag_name",
+    "layers",
+    "rates",
+    "sizes",
+    "transformer",
+]
+
+# Far beyond any model: a larger number is a typing mistake, which would otherwise cost hours or all memory
 MOST_LAYERS = 1_000
-MOST_LOG_ODDS = 1_000  # by which a decision may have to win: with more, no decision is ever made otherwise
-MOST = 1_000_000  # of a width, a number of heads, positions or classes
+MOST_LOG_ODDS = 1_000  # for a bias: beyond it, the other decision is never made
+MOST = 1_000_000  # for a width or a number of heads, positions or classes
 
 WIDTHS = ("embed_dim", "ffn_embed_dim", "attention_heads")
 DROPOUTS = ("dropout", "attention_dropout", "activation_dropout")
@@ -100,19 +116,19 @@ def layers(given: Any, *fields: str) -> None:
 
 
 def rates(given: Any, *fields: str) -> None:
-    """Shares and probabilities: from 0 to 1."""
+    """Shares and probabilities, from 0 to 1."""
     for name, value in _each(given, fields):
         bounded(name, value, 0, 1)
 
 
 def dropouts(given: Any, *fields: str) -> None:
-    """Rates of what is taken away, which must leave something."""
+    """Shares that are removed, so 1 is too much."""
     for name, value in _each(given, fields):
         bounded(name, value, 0, below=1)
 
 
 def transformer(given: Any, *sides: str) -> None:
-    """The sizes of a Transformer, whose flags begin with each of ``sides``, and its rates, as far as it has them.
+    """The sizes and dropout rates that a Transformer has; its flags begin with each of ``sides``.
 
     >>> from argparse import Namespace
     >>> transformer(Namespace(layers=2, embed_dim=16, attention_heads=3), "")

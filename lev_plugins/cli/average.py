@@ -1,4 +1,4 @@
-"""``lev-plugins average``: the mean of several checkpoints' weights, as one checkpoint to decode with."""
+"""``lev-plugins average``: average the weights of several checkpoints into one."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from lev_plugins import checkpoints
 from lev_plugins.errors import require
 from lev_plugins.ranges import at_least
 
+__all__ = ["add_arguments", "average", "higher_is_better", "run"]
+
 # how fairseq names checkpoints
 EPOCH = re.compile(r"checkpoint(\d+)\.pt")
 UPDATES = re.compile(r"checkpoint_\d+_(\d+)\.pt")
@@ -24,25 +26,27 @@ BEST = re.compile(r"checkpoint\.best_(.+)_(-?\d+\.\d+)\.pt")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("inputs", metavar="INPUT", nargs="+", type=Path, help="checkpoints, or one folder of them")
-    parser.add_argument("--output", metavar="FILE", type=Path, required=True, help="where to write the result")
+    parser.add_argument(
+        "inputs", metavar="INPUT", nargs="+", type=Path, help="checkpoints, or one folder that contains them"
+    )
+    parser.add_argument("--output", metavar="FILE", type=Path, required=True, help="file to write")
     chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument("--last", metavar="N", type=int, help="of a folder: the N checkpoints of the last epochs")
+    chosen.add_argument("--last", metavar="N", type=int, help="from a folder: the checkpoints of the last N epochs")
     chosen.add_argument(
-        "--best", metavar="N", type=int, help="of a folder: the N best kept by fairseq's --keep-best-checkpoints"
+        "--best", metavar="N", type=int, help="from a folder: the N best that fairseq's --keep-best-checkpoints kept"
     )
     parser.add_argument(
         "--by-updates",
         action="store_true",
-        help="with --last: those written by --save-interval-updates, not those at the ends of epochs",
+        help="with --last: use the checkpoints of --save-interval-updates, not those at the ends of epochs",
     )
-    parser.add_argument("--metric", help="with --best: the metric in the file names, where there are several")
+    parser.add_argument("--metric", help="with --best: the metric in the file names, if there are several")
 
 
 def run(args: argparse.Namespace) -> int:
     require(not args.output.is_dir(), f"--output {args.output} is a folder: name a file")
-    require(args.last is not None or not args.by_updates, "--by-updates goes with --last")
-    require(args.best is not None or args.metric is None, "--metric goes with --best")
+    require(args.last is not None or not args.by_updates, "--by-updates requires --last")
+    require(args.best is not None or args.metric is None, "--metric requires --best")
     paths = choose(args)
     checkpoints.save(average(paths), args.output)
     sys.stdout.write(f"{args.output} is the average of {' '.join(str(path) for path in paths)}\n")
@@ -50,14 +54,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def choose(args: argparse.Namespace) -> list[Path]:
-    """The files to average; the last of them gives everything that is no weight."""
+    """The files to average; everything except weights comes from the last of them."""
     folders = [path for path in args.inputs if path.is_dir()]
     if args.last is None and args.best is None:
-        require(not folders, f"{folders[0] if folders else ''} is a folder: say --last N or --best N")
+        require(not folders, f"{folders[0] if folders else ''} is a folder: add --last N or --best N")
         return list(args.inputs)
     at_least(args, 1, "last", "best")
     flag, number = ("--last", args.last) if args.best is None else ("--best", args.best)
-    require(len(args.inputs) == 1 and bool(folders), f"{flag} chooses from one folder, but INPUT is no such thing")
+    require(len(args.inputs) == 1 and bool(folders), f"{flag} chooses from one folder: give a single folder as INPUT")
     if args.best is not None:
         return best(folders[0], number, args.metric)
     return last(folders[0], number, args.by_updates)
@@ -65,13 +69,13 @@ def choose(args: argparse.Namespace) -> list[Path]:
 
 def last(folder: Path, number: int, by_updates: bool) -> list[Path]:
     pattern, name = (UPDATES, "checkpoint_EPOCH_UPDATES.pt") if by_updates else (EPOCH, "checkpointEPOCH.pt")
-    found = {path: int(match[1]) for path in folder.iterdir() if (match := pattern.fullmatch(path.name))}
+    epochs_or_updates = {path: int(match[1]) for path in folder.iterdir() if (match := pattern.fullmatch(path.name))}
     require(
-        len(found) >= number,
-        f"--last {number}, but {folder} has {len(found)} checkpoints called {name}: take a smaller number"
-        + ("" if by_updates else ", or --by-updates"),
+        len(epochs_or_updates) >= number,
+        f"--last {number}, but {folder} has {len(epochs_or_updates)} checkpoints called {name}: use a smaller number"
+        + ("" if by_updates else ", or add --by-updates"),
     )
-    return sorted(found, key=lambda path: found[path])[-number:]
+    return sorted(epochs_or_updates, key=lambda path: epochs_or_updates[path])[-number:]
 
 
 def best(folder: Path, number: int, metric: str | None) -> list[Path]:
@@ -82,18 +86,18 @@ def best(folder: Path, number: int, metric: str | None) -> list[Path]:
         f"{folder} has the best checkpoints by {', '.join(metrics)}: choose with --metric",
     )
     metric = metric or "".join(metrics)
-    found = {path: float(match[2]) for path, match in matches.items() if match[1] == metric}
+    values = {path: float(match[2]) for path, match in matches.items() if match[1] == metric}
     require(
-        len(found) >= number,
-        f"--best {number}, but {folder} has {len(found)} checkpoints called "
-        f"checkpoint.best_{metric or 'METRIC'}_VALUE.pt: take a smaller number, or train with --keep-best-checkpoints",
+        len(values) >= number,
+        f"--best {number}, but {folder} has {len(values)} checkpoints called "
+        f"checkpoint.best_{metric or 'METRIC'}_VALUE.pt: use a smaller number, or train with --keep-best-checkpoints",
     )
-    sign = 1 if higher_is_better(next(iter(found))) else -1
-    return sorted(found, key=lambda path: sign * found[path])[-number:]
+    sign = 1 if higher_is_better(next(iter(values))) else -1
+    return sorted(values, key=lambda path: sign * values[path])[-number:]
 
 
 def higher_is_better(path: Path) -> bool:
-    """What the training thought of its metric: --maximize-best-checkpoint-metric."""
+    """As set in training by --maximize-best-checkpoint-metric."""
     state = checkpoints.load(path)
     if state.get("cfg"):
         return bool(state["cfg"]["checkpoint"]["maximize_best_checkpoint_metric"])
@@ -101,7 +105,7 @@ def higher_is_better(path: Path) -> bool:
 
 
 def average(paths: list[Path]) -> dict[str, Any]:
-    """The last checkpoint with the mean of all weights, and without what only its training could go on with."""
+    """The last checkpoint with the mean of all weights, and without its optimizer state."""
     total: dict[str, Tensor] = {}
     state: dict[str, Any] = {}
     for path in progress(paths):
@@ -129,10 +133,13 @@ def check_same(total: dict[str, Tensor], model: dict[str, Tensor], first: Path, 
     if not total:
         return
     odd = sorted(total.keys() ^ model.keys())
-    require(not odd, f"{path} and {first} are not of one model: only one of them has {odd[0] if odd else ''}")
+    require(not odd, f"{path} and {first} belong to different models: only one of them has {odd[0] if odd else ''}")
     for name, value in model.items():
         ours, theirs = tuple(total[name].shape), tuple(value.shape)
-        require(ours == theirs, f"{path} and {first} are not of one model: {name} is {theirs} and {ours}")
+        require(
+            ours == theirs,
+            f"{path} and {first} belong to different models: {name} is {theirs} in one and {ours} in the other",
+        )
 
 
 def progress(paths: list[Path]) -> Iterable[Path]:

@@ -1,4 +1,4 @@
-"""``lev-plugins confusions``: learn from pairs of texts what is taken for what, for ``lev-plugins noise``."""
+"""``lev-plugins confusions``: learn typical confusions from noisy and clean text, for ``lev-plugins noise``."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from lev_plugins.noise.learning import Learner
 from lev_plugins.ranges import at_least
 from lev_plugins.text.lines import read_lines
 
+__all__ = ["add_arguments", "run"]
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("noisy", metavar="NOISY", type=Path, help="noisy text, a line for each line of CLEAN")
+    parser.add_argument("noisy", metavar="NOISY", type=Path, help="noisy text, parallel to CLEAN line by line")
     parser.add_argument("clean", metavar="CLEAN", type=Path, help="clean text")
-    parser.add_argument("--unit", choices=UNITS, default="character", help="what is confused (default: character)")
+    parser.add_argument("--unit", choices=UNITS, default="character", help="unit that is confused (default: character)")
+    parser.add_argument("--longest", metavar="N", type=int, default=3, help="longest confusion, in units (default: 3)")
     parser.add_argument(
-        "--longest", metavar="N", type=int, default=3, help="the most units that are confused together (default: 3)"
-    )
-    parser.add_argument(
-        "--min-count", metavar="N", type=int, default=2, help="leave out what happened less often (default: 2)"
+        "--min-count", metavar="N", type=int, default=2, help="ignore confusions that occur less often (default: 2)"
     )
 
 
@@ -40,8 +40,8 @@ def run(args: argparse.Namespace) -> int:
     table = learner.table(args.min_count)
     require(
         bool(table.confusions),
-        f"{args.noisy} and {args.clean} have no confusion of at most {args.longest} {args.unit}s that happens "
-        f"{args.min_count} times: give more text, or a smaller --min-count",
+        f"{args.noisy} and {args.clean} have no confusion of at most {args.longest} {args.unit}s that occurs "
+        f"{args.min_count} times: use more text, or a smaller --min-count",
     )
     return streams.write(line.encode("utf-8") for line in write_table(table))
 
@@ -54,5 +54,5 @@ def pairs(noisy: Path, clean: Path) -> Iterator[tuple[str, str]]:
             yield pair
     require(
         counts[0] == counts[1],
-        f"line i of NOISY belongs to line i of CLEAN, but {noisy} has {counts[0]} lines and {clean} has {counts[1]}",
+        f"NOISY and CLEAN must have the same number of lines, but {noisy} has {counts[0]} and {clean} has {counts[1]}",
     )

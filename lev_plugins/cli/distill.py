@@ -1,4 +1,4 @@
-"""``lev-plugins distill``: a data folder, or a text, with the targets that a teacher writes."""
+"""``lev-plugins distill``: replace the targets of a data folder by a teacher's outputs, or write these as text."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from lev_plugins.files import all_or_nothing, all_or_nothing_folder, require_fre
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.shards import (
     Account,
-    Part,
     Shard,
+    SplitPart,
     Store,
     copy_rest,
     cut_into_shards,
@@ -42,9 +42,11 @@ from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.tasks.pairs import whole_pair
 from lev_plugins.text.binarise import load_dictionary
 
+__all__ = ["RECORD", "SEARCH", "add_arguments", "run"]
+
 SEARCH = ["beam", "lenpen", "unkpen", "max_len_a", "max_len_b", "min_len", "no_repeat_ngram_size"]
-PIECES = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # that fairseq can put together
-RECORD = "distill.json"  # in the folder that is made; of a text FILE it is FILE.json
+PIECES = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # that fairseq can join
+RECORD = "distill.json"  # in --dest; beside --text FILE it is FILE.json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,21 +54,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("data", metavar="DATA", type=Path, help="folder of the binarised data")
     add("--path", metavar="FILE", required=True, help="checkpoint of the teacher, or several as an ensemble: A.pt:B.pt")
     result = parser.add_mutually_exclusive_group(required=True)
-    result.add_argument("--dest", metavar="DIR", type=Path, help="folder to make: DATA with other targets")
-    result.add_argument("--text", metavar="FILE", type=Path, help="text to write: the targets, a line for a line")
-    add("--post-process", choices=PIECES, help="with --text: put words together from their pieces")
-    add("--split", default="train", help="what to decode; train stands for train, train1, ... (default: train)")
-    add("-s", "--source-lang", metavar="SUFFIX", help="suffix of the sources (default: that of the teacher's training)")
-    add("-t", "--target-lang", metavar="SUFFIX", help="suffix of the targets (default: that of the teacher's training)")
+    result.add_argument("--dest", metavar="DIR", type=Path, help="folder to create: DATA with new targets")
+    result.add_argument("--text", metavar="FILE", type=Path, help="file to write: the targets, one per line")
+    add("--post-process", choices=PIECES, help="with --text: how to join pieces into words")
+    add("--split", default="train", help="split to decode; train includes train1, train2, ... (default: train)")
+    add("-s", "--source-lang", metavar="SUFFIX", help="suffix of the sources (default: as in the teacher's training)")
+    add("-t", "--target-lang", metavar="SUFFIX", help="suffix of the targets (default: as in the teacher's training)")
     for name in SEARCH:
         field = next(field for field in fields(GenerationConfig) if field.name == name)
         flag, meaning = flag_name(name), field.metadata["help"]
         add(flag, metavar="X", type=field.type, default=field.default, help=meaning)
     add("--model-overrides", metavar="DICT", default="{}", help="settings of the teacher to change, as in fairseq")
-    add("--max-tokens", metavar="N", type=int, default=4096, help="tokens in a batch")
-    add("--shard-size", metavar="N", type=int, default=2000, help="sentences that are decoded, and kept, together")
-    add("--processes", metavar="N", type=int, help="how many decode at a time (default: one a GPU, or one)")
-    add("--cpu", action="store_true", help="use no GPU")
+    add("--max-tokens", metavar="N", type=int, default=4096, help="tokens per batch")
+    add("--shard-size", metavar="N", type=int, default=2000, help="sentences that are decoded and saved together")
+    add("--processes", metavar="N", type=int, help="decoding processes (default: one per GPU, or one on the CPU)")
+    add("--cpu", action="store_true", help="run on the CPU")
     add("--fp16", action="store_true", help="decode in half precision")
 
 
@@ -97,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     store = Store(output.with_name(f"{output.name}.shards"))
     if made_before(args, settings):
         shutil.rmtree(store.folder, ignore_errors=True)
-        sys.stdout.write(f"{output} is complete: there is nothing to do\n")
+        sys.stdout.write(f"{output} is complete: nothing to do\n")
         return 0
     with store.locked():
         keep_to(store, settings)
@@ -115,42 +117,45 @@ def run(args: argparse.Namespace) -> int:
 def check_arguments(args: argparse.Namespace) -> None:
     require(args.data.is_dir(), f"there is no folder {args.data}")
     at_least(args, 1, "beam", "max_tokens", "shard_size", "processes")
-    require(args.text is not None or args.post_process is None, "--post-process goes with --text")
+    require(args.text is not None or args.post_process is None, "--post-process requires --text")
 
 
 def read_overrides(text: str) -> dict[str, Any]:
     try:
-        found = ast.literal_eval(text)
+        overrides = ast.literal_eval(text)
     except (SyntaxError, ValueError):
-        found = None
-    require(isinstance(found, dict), f"--model-overrides must be like {{'max_source_positions': 2000}}, but is {text}")
-    return dict(found)
+        overrides = None
+    require(
+        isinstance(overrides, dict),
+        f"--model-overrides must be a dictionary, such as {{'max_source_positions': 2000}}, but is {text}",
+    )
+    return dict(overrides)
 
 
 def languages(args: argparse.Namespace, teacher: Path, overrides: dict[str, Any]) -> tuple[str, str]:
-    """Suffixes of source and target: those given, or those that the teacher was trained with, or those of the folder.
+    """Suffixes of source and target: as given, or else as in the teacher's training, or else as in the folder.
 
-    fairseq keeps in a checkpoint what it was told, not what it found in the folder.
+    A checkpoint records the suffixes that were given in training, not those that fairseq derived from the folder.
     """
     state = checkpoints.load(teacher)
     task = state["cfg"]["task"] if state.get("cfg") else vars(state["args"])
-    there = whole_pair(str(args.data))
-    if there is None:
-        raise UserError(f"{args.data} holds no pair of binarised texts: lev-plugins prepare makes such a folder")
+    in_folder = whole_pair(str(args.data))
+    if in_folder is None:
+        raise UserError(f"{args.data} has no pair of binarised texts: create such a folder with lev-plugins prepare")
     given = [getattr(args, name) or overrides.get(name) or task.get(name) for name in ("source_lang", "target_lang")]
-    return given[0] or there[0], given[1] or there[1]
+    return given[0] or in_folder[0], given[1] or in_folder[1]
 
 
 # ---- what the result depends on ----------------------------------------------------------------------------------
 
 
 def settings_of(
-    args: argparse.Namespace, teacher: list[Path], parts: list[Part], overrides: dict[str, Any]
+    args: argparse.Namespace, teacher: list[Path], parts: list[SplitPart], overrides: dict[str, Any]
 ) -> dict[str, Any]:
-    """All that decides what is written; a shard that was decoded under other settings is never used.
+    """Everything that decides the result; a shard decoded with other settings is never used.
 
-    Not the size of batches, the number of processes and the kind of machine: they change the rounding of a score, and
-    where a sentence without end is cut off (fairseq's --max-len-a goes by the longest source of a batch), no more.
+    Batch size, processes and hardware are left out: they only affect the rounding of scores and where an endless
+    output is cut off (fairseq's --max-len-a depends on the longest source of a batch).
     """
     files = [path for part in parts for path in sorted(args.data.glob(f"{part.name}.*"))]
     own = {name: value for name, value in overrides.items() if name != "data"}
@@ -176,7 +181,7 @@ def made_before(args: argparse.Namespace, settings: dict[str, Any]) -> bool:
         return False
     require(
         record.is_file() and json.loads(record.read_text("utf-8")).get("settings") == settings,
-        f"{output} is there, and was not made from this data by this teacher with these flags: name another "
+        f"{output} exists, but was not made from this data by this teacher with these flags: choose another "
         f"{'--dest' if args.dest else '--text'}",
     )
     return True
@@ -189,7 +194,7 @@ def keep_to(store: Store, settings: dict[str, Any]) -> None:
         changed = [name for name, value in settings.items() if before.get(name) != value]
         require(
             not changed,
-            f"{store.folder} was begun with another {' and another '.join(changed)}: remove it to begin anew",
+            f"{store.folder} was started with different {' and '.join(changed)}: remove it to start again",
         )
         return
     with all_or_nothing(path) as file:
@@ -215,7 +220,7 @@ def decode(job: Job, processes: int) -> None:
 
 
 def decode_share(job: Job, shards: list[Shard], rank: int) -> Iterator[Shard]:
-    """Decodes one shard after the other, on the GPU of this process."""
+    """Decodes the shards one by one, on the GPU of this process."""
     if not shards:
         return
     device = f"cuda:{rank % job.gpus}" if job.gpus else "cpu"
@@ -246,7 +251,7 @@ def decode_together(job: Job, shards: list[Shard], processes: int, progress: tqd
         process.join()
     require(
         all(process.exitcode == 0 for process in workers),
-        "a decoding process failed, as told above; what is finished is kept: start the same command again",
+        "a decoding process failed (see above); finished shards are kept: run the same command again",
     )
 
 
@@ -278,7 +283,7 @@ def put_together(
     args: argparse.Namespace,
     settings: dict[str, Any],
     job: Job,
-    parts: list[Part],
+    parts: list[SplitPart],
     dictionary: Dictionary,
 ) -> Account:
     account = Account(0, {}, 0.0)

@@ -1,10 +1,10 @@
-"""``lev-plugins import-levt IN.pt OUT.pt``: fairseq's ``levenshtein_transformer`` becomes a ``levt``.
+"""``lev-plugins import-levt IN.pt OUT.pt``: convert fairseq's ``levenshtein_transformer`` into a ``levt``.
 
-Names change, and the projections that are stored apart are stacked; no number does.
+Weights are renamed and separate projections stacked; the numbers stay the same.
 
-A checkpoint of fairseq's ``transformer``, such as the teacher of a distillation, becomes a ``levt`` to train
-further (``fairseq-train --finetune-from-model OUT.pt``): what an autoregressive model lacks, the deletion and the
-placeholder head and the row of the placeholder, is as in a new model.
+A checkpoint of fairseq's ``transformer``, such as the teacher of a distillation, becomes a ``levt`` to train further
+(``fairseq-train --finetune-from-model OUT.pt``). The parts that an autoregressive model lacks (deletion head,
+placeholder head and placeholder embedding) are initialised as in a new model.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from lev_plugins.errors import require
 from lev_plugins.models.levt import LevTConfig, head_projection
 from lev_plugins.ranges import flag_name
 
-MAX_INSERTIONS = 255  # of fairseq's LevT, and the default of ours
+__all__ = ["add_arguments", "convert", "convert_blocks", "run"]
+
+MAX_INSERTIONS = 255  # in fairseq's LevT; also our default
 
 # module names of a block, fairseq -> here
 RENAMED = {
@@ -36,7 +38,7 @@ RENAMED = {
     "encoder_attn.out_proj": "cross_attn.out_proj",
     "encoder_attn.q_proj": "cross_attn.q_proj",
 }
-# ... and the projections that are stacked into one, in this order
+# ... and the projections that are stacked into one, in order
 STACKED = {
     "self_attn.in_proj": ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"],
     "cross_attn.kv_proj": ["encoder_attn.k_proj", "encoder_attn.v_proj"],
@@ -48,18 +50,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "input", metavar="IN.pt", help="checkpoint of fairseq's levenshtein_transformer, or of its transformer"
     )
-    parser.add_argument("output", metavar="OUT.pt", help="where to write the levt checkpoint")
+    parser.add_argument("output", metavar="OUT.pt", help="levt checkpoint to write")
 
 
 def run(args: argparse.Namespace) -> int:
-
     checkpoints.save(convert(checkpoints.load(args.input)), args.output)
     return 0
 
 
 def convert(state: dict[str, Any]) -> dict[str, Any]:
-    """A checkpoint that ``fairseq-generate --task text_editing`` loads; optimizer and training state stay behind."""
-
+    """A checkpoint that ``fairseq-generate --task text_editing`` loads; the optimizer state is dropped."""
     old = old_options(state)
     cfg: Any = state.get("cfg")
     if cfg is None:
@@ -85,8 +85,8 @@ def old_options(state: dict[str, Any]) -> dict[str, Any]:
     require(
         is_levt(options)
         or (name_of(options).startswith("transformer") and "encoder.embed_tokens.weight" in state["model"]),
-        "import-levt takes a checkpoint of fairseq's levenshtein_transformer or of its transformer, but this one is "
-        f"of {name_of(options)}",
+        "import-levt accepts checkpoints of fairseq's levenshtein_transformer and transformer, but this is a "
+        f"{name_of(options)}",
     )
     for flag, harmless in (
         ("share_discriminator_maskpredictor", False),
@@ -122,8 +122,7 @@ def is_levt(options: dict[str, Any]) -> bool:
 
 
 def with_new_parts(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str, Tensor]:
-    """An autoregressive model's weights and those that only an editor has, drawn as a new model's are."""
-
+    """An autoregressive model's weights, and those that only an editor has, initialised as in a new model."""
     table = old["decoder.embed_tokens.weight"]  # (V, C)
     dim = table.size(1)
     with torch.random.fork_rng(devices=[]):
@@ -143,7 +142,6 @@ def with_new_parts(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str,
 
 
 def new_options(old: dict[str, Any]) -> dict[str, Any]:
-
     same = {key: old[key] for key in LevTConfig.__dataclass_fields__ if key in old and not key.startswith("_")}
     deletion, placeholder, token = exits(old)
     sharing = {
@@ -165,7 +163,7 @@ def new_options(old: dict[str, Any]) -> dict[str, Any]:
 
 
 def exits(old: dict[str, Any]) -> tuple[int, ...]:
-    """The blocks that deletion, placeholders and tokens read; past the last block, fairseq reads the last.
+    """The decoder blocks that feed deletion, placeholders and tokens; fairseq clips numbers beyond the last block.
 
     >>> exits({"early_exit": "6,3,6", "decoder_layers": 4})  # 6,6,6 is fairseq's default, however deep the decoder
     (4, 3, 4)
@@ -194,7 +192,7 @@ def convert_weights(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str
     depth = exits(options)[2]
     for theirs, ours in STACKS.items():
         blocks = convert_blocks(old, f"decoder.{theirs}", f"decoder.stacks.{ours}")
-        if theirs == "layers":  # blocks above the last exit are never run
+        if theirs == "layers":  # blocks above the last exit never run
             blocks = {key: value for key, value in blocks.items() if int(key.split(".")[3]) < depth}
         new |= blocks
     return new
@@ -210,7 +208,7 @@ def convert_blocks(old: dict[str, Tensor], theirs: str, ours: str) -> dict[str, 
                     new[f"{ours}.{number}.{renamed}.{kind}"] = old[f"{theirs}.{number}.{name}.{kind}"]
             for renamed, names in STACKED.items():
                 parts = [old.get(f"{theirs}.{number}.{name}.{kind}") for name in names]
-                found = [part for part in parts if part is not None]
-                if found:
-                    new[f"{ours}.{number}.{renamed}.{kind}"] = torch.cat(found)
+                present = [part for part in parts if part is not None]
+                if present:
+                    new[f"{ours}.{number}.{renamed}.{kind}"] = torch.cat(present)
     return new

@@ -1,7 +1,7 @@
-"""``lev-plugins import-pretrained DIR OUT``: a Hugging Face model becomes a dictionary, a tokenizer and weights.
+"""``lev-plugins import-pretrained DIR OUT``: convert a Hugging Face model into dictionary, tokenizer and weights.
 
-fairseq's symbols 0 to 3 are <s>, <pad>, </s> and <unk>; the other tokens follow in the order of their ids. The tables
-of the model are put in that order, so everywhere after this command an id is fairseq's.
+fairseq's symbols 0 to 3 are <s>, <pad>, </s> and <unk>; the other tokens follow in the order of their ids. The
+embeddings of the model are put in that order, so after this command all ids are fairseq's.
 """
 
 from __future__ import annotations
@@ -29,34 +29,37 @@ from lev_plugins.text.pretrained import (
     load_tokenizer,
 )
 
-# on huggingface.co there are often the weights for other libraries as well
+__all__ = ["add_arguments", "name_symbols", "run"]
+
+# models on huggingface.co often include weights for other libraries as well
 FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "pytorch_model*.bin"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="DIR", help="folder with config.json, weights and tokenizer files")
-    parser.add_argument("output", metavar="OUT", type=Path, help="folder to make, for --backbone and the rest")
-    parser.add_argument("--hub", action="store_true", help="DIR is the name of a model to fetch from huggingface.co")
+    parser.add_argument(
+        "output", metavar="OUT", type=Path, help="folder to create, for --backbone and --pretrained-tokenizer"
+    )
+    parser.add_argument("--hub", action="store_true", help="DIR is the name of a model to download from huggingface.co")
 
 
 def run(args: argparse.Namespace) -> int:
-
     need_transformers("import-pretrained")
     out: Path = args.output
-    require(not out.exists() or not any(out.iterdir()), f"OUT {out} is not empty: name a new folder")
+    require(not out.exists() or not any(out.iterdir()), f"OUT {out} is not empty: choose a new folder")
     source = fetch(args.input) if args.hub else local(args.input)
     out.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
     try:
         family = convert(source, scratch)
         open_to_all(scratch)
-        os.replace(scratch, out)  # complete, or not there
+        os.replace(scratch, out)  # complete or not at all
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     labelling = f", or --task text_labelling --arch enct5 --backbone {out}" if family == "t5" else ""
     sys.stdout.write(
         f"{out}: --arch gated_{family} --backbone {out}{labelling}\n"
-        f"text to pieces: lev-plugins encode {out} < TEXT > PIECES; back, in fairseq's commands: "
+        f"text to pieces: lev-plugins encode {out} < TEXT > PIECES; pieces to text, in fairseq's commands: "
         f"--bpe pretrained --pretrained-tokenizer {out}\n"
         f"pieces to data: fairseq-preprocess --joined-dictionary --srcdict {out}/dict.txt ...\n"
     )
@@ -64,18 +67,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def open_to_all(folder: Path) -> None:
-    """What tempfile and safetensors make can be read by its owner alone."""
+    """Only the owner can read files that tempfile and safetensors create."""
     folder.chmod(0o755)
     for path in folder.iterdir():
         path.chmod(0o644)
 
 
 def local(name: str) -> Path:
-
     folder = Path(name)
     require(
         folder.is_dir(),
-        f"DIR {name} is no folder; if it is the name of a model on huggingface.co, add --hub to fetch it",
+        f"DIR {name} is not a folder; to download a model of that name from huggingface.co, add --hub",
     )
     return folder
 
@@ -85,14 +87,13 @@ def fetch(name: str) -> Path:
 
     try:
         return Path(snapshot_download(name, allow_patterns=FILES))
-    except Exception as error:  # no network, no such model, a gated model: the hub has a class for each
+    except Exception as error:  # no network, no such model, a gated model: each has its own class
         reason = " ".join(str(error).split())[:200]
-        raise UserError(f"--hub: {name} cannot be fetched from huggingface.co: {reason}") from error
+        raise UserError(f"--hub: {name} cannot be downloaded from huggingface.co: {reason}") from error
 
 
 def convert(source: Path, out: Path) -> str:
-    """Everything into ``out``; the name of the family."""
-
+    """Writes everything to ``out``; returns the model family."""
     config = library.read_config(source)
     tokenizer, special_ids = copy_tokenizer(source, out, config)
     symbols = name_symbols(tokenizer.vocabulary, special_ids, sentinels(source, config, tokenizer))
@@ -107,8 +108,7 @@ def convert(source: Path, out: Path) -> str:
 
 
 def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dict[str, int]]:
-    """The tokenizer, written to ``out`` as well, and its ids of fairseq's <s> (if any), <pad>, </s>, <unk>."""
-
+    """The tokenizer, also written to ``out``, and its ids for fairseq's <s> (if any), <pad>, </s>, <unk>."""
     pieces = source / SENTENCEPIECE
     if config.model_type in ("t5", "mt5") and pieces.is_file():
         tokenizer = SentencePieces(pieces)
@@ -130,8 +130,7 @@ def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dic
 
 
 def sentinels(source: Path, config: Any, tokenizer: Tokenizer) -> list[str]:
-    """The names of T5's ids after those of its sentencepiece model: <extra_id_99> down to <extra_id_0>."""
-
+    """The names of T5's ids beyond its sentencepiece model: <extra_id_99> down to <extra_id_0>."""
     if config.model_type != "t5" or type(tokenizer).__name__ != "SentencePieces":
         return []
     number = library.tokenizer_option(source, "extra_ids", 100)
@@ -139,7 +138,7 @@ def sentinels(source: Path, config: Any, tokenizer: Tokenizer) -> list[str]:
 
 
 def name_symbols(vocabulary: list[str], special_ids: dict[str, int], more: list[str]) -> list[str]:
-    """What dict.txt calls each id: its name, unless a line of text could not hold that.
+    """The name of each id in dict.txt: its own, or <token-ID> if a line of text cannot contain that.
 
     >>> name_symbols(["[PAD]", "[SEP]", "[UNK]", "a", "a b", "</s>"], {"<pad>": 0, "</s>": 1, "<unk>": 2}, ["<m>"])
     ['<pad>', '</s>', '<unk>', 'a', '<token-4>', '<token-5>', '<m>']
@@ -159,11 +158,10 @@ def is_word(name: str) -> bool:
 
 
 def order(symbols: list[str], special_ids: dict[str, int]) -> tuple[Dictionary, list[int]]:
-    """fairseq's dictionary, and for each of its symbols the model's row.
+    """fairseq's dictionary, and the model's row for each of its symbols.
 
-    A model without <s> lends it the row of <pad>: it is never read, nor written.
+    If the model has no <s>, the row of <pad> stands in for it: it is never used.
     """
-
     dictionary = Dictionary()
     for symbol in symbols:
         if symbol not in special_ids:

@@ -1,4 +1,4 @@
-"""``lev-plugins COMMAND ...``: imports the module of the command, and nothing of the others."""
+"""``lev-plugins COMMAND ...``: imports only the module of the command that runs."""
 
 from __future__ import annotations
 
@@ -10,31 +10,33 @@ from importlib import import_module
 from lev_plugins import compatibility
 from lev_plugins.errors import explained
 
-# what each command does; its module is lev_plugins.cli.NAME, with an underscore for each dash
+__all__ = ["COMMANDS", "build_parser", "main"]
+
+# what each command does; its module is lev_plugins.cli.NAME, with underscores for dashes
 COMMANDS = {
-    "path": "print the folder for fairseq's --user-dir",
-    "prepare": "binarise texts: a file of sources, one of targets and one of drafts for every split",
-    "prepare-labels": "binarise labelled text: TSV with the labels in the last column, or CoNLL-U",
-    "encode": "cut text into the pieces of a folder that import-pretrained made, or join pieces again",
-    "distill": "replace the targets of a data folder by what a teacher writes; stopped and started again, it goes on",
-    "average": "average the weights of checkpoints: the last N or best N of a folder, or the files given",
-    "import-levt": "turn fairseq's levenshtein_transformer into a levt, or its transformer into a levt to train",
-    "import-pretrained": "turn a Hugging Face model (T5, mT5, ByT5, BART, BERT) into dictionary, tokenizer and weights",
-    "trace": "show the deletions and insertions of every iteration, from a log of fairseq-generate",
-    "plot": "draw the gates of a gated model: over the tokens of a sentence, or on average",
+    "path": "print the folder to use as fairseq's --user-dir",
+    "prepare": "binarise parallel text: sources, targets and optional drafts",
+    "prepare-labels": "binarise labelled text: TSV with labels in the last column, or CoNLL-U",
+    "encode": "cut text into the pieces of an imported model, or join pieces into text",
+    "distill": "replace the targets of a data folder by a teacher's outputs; resumes where it was stopped",
+    "average": "average the weights of checkpoints: the last or best N of a folder, or given files",
+    "import-levt": "convert fairseq's levenshtein_transformer into a levt, or its transformer into a levt to train",
+    "import-pretrained": "convert a Hugging Face model (T5, mT5, ByT5, BART or BERT) into data files and weights",
+    "trace": "show the edits of each iteration, from a log of fairseq-generate",
+    "plot": "draw the gates of a gated model, by token or on average",
     "score": "score text files: m2, gleu, wrr, wrr-set, exact, ter, rouge, bleu",
-    "sweep": "precision and recall of a corrector's edits by --min-edit-confidence and --keep-bias, to choose these",
-    "label": "label the lines of standard input with a trained enct5: JSON, with scores",
-    "tune-thresholds": "find the threshold of each label that makes its F1 on the validation set largest, for label",
-    "noise": "put noise into plain text, standard input to standard output, one line out for each line in",
-    "confusions": "learn from noisy lines and the clean ones that belong to them what is taken for what, and how often",
+    "sweep": "measure a corrector's precision and recall for values of --min-edit-confidence and --keep-bias",
+    "label": "label standard input line by line with a trained enct5; prints JSON with scores",
+    "tune-thresholds": "find the threshold per label with the best F1 on the validation set, for use with label",
+    "noise": "add noise to text, line by line from standard input to standard output",
+    "confusions": "learn typical confusions and their frequencies from noisy and clean text",
 }
 LIGHT = {"path", "trace", "score", "noise", "confusions"}  # these need neither torch nor fairseq
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else list(argv)
-    command = command_parser().parse_args(words[:1]).command  # --help and unknown commands end here
+    command = command_parser().parse_args(words[:1]).command  # exits on --help and on unknown commands
     missing = None if command in LIGHT else compatibility.problem()
     if missing is not None:
         return fail(missing)
@@ -43,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return args.run(args)
     except Exception as error:
         _, hint = explained(error)
-        if hint is None:  # a fault of ours, not of the user's: let the traceback be seen
+        if hint is None:  # our fault, not the user's: show the traceback
             raise
         return fail(hint)
 
@@ -58,16 +60,16 @@ def command_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="lev-plugins",
         usage="%(prog)s COMMAND ...",
-        description="What fairseq's commands do not do.",
+        description="Commands that complement those of fairseq.",
         epilog="\n".join(["commands:", *(f"  {name:<{width}}  {what}" for name, what in COMMANDS.items())]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="COMMAND --help shows its flags")
+    parser.add_argument("command", choices=COMMANDS, metavar="COMMAND", help="see COMMAND --help for its flags")
     return parser
 
 
 def build_parser(command: str) -> argparse.ArgumentParser:
-    """Of a command, whose module has ``add_arguments(parser)`` and ``run(args)``, which returns the exit status."""
+    """The parser of one command; ``run`` of its result is the function to call."""
     module = import_module(f"lev_plugins.cli.{command.replace('-', '_')}")
     parser = argparse.ArgumentParser(prog=f"lev-plugins {command}", description=COMMANDS[command])
     module.add_arguments(parser)

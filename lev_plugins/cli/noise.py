@@ -1,4 +1,4 @@
-"""``lev-plugins noise``: slips of the finger, the pen and the scanner in a text, one line out for each line in."""
+"""``lev-plugins noise``: add typing, spelling and scanning errors to text, line by line."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from lev_plugins.cli import streams
 from lev_plugins.noise import FLAGS, NoiseOptions, build_corruption
 from lev_plugins.ranges import flag_name
 
+__all__ = ["add_arguments", "run"]
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     for flag in FLAGS:
@@ -17,13 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             flag_name(flag.name),
             metavar=flag.metadata["metavar"],
-            type=(get_args(flag.type) or (flag.type,))[0],  # float, where the field is Optional[float]
+            type=(get_args(flag.type) or (flag.type,))[0],  # float if the field is Optional[float]
             required=needed,
             default=None if needed else default,
             help=flag.metadata["help"] + ("" if needed or default is None else f" (default: {default})"),
         )
     parser.add_argument(
-        "--epoch", metavar="N", type=int, default=1, help="what training sees in this epoch (default: 1)"
+        "--epoch", metavar="N", type=int, default=1, help="make the noise that training uses in this epoch (default: 1)"
     )
 
 

@@ -1,4 +1,4 @@
-"""``lev-plugins path``: the folder that ``--user-dir`` wants, as in ``--user-dir "$(lev-plugins path)"``."""
+"""``lev-plugins path``: print the folder for ``--user-dir``, as in ``--user-dir "$(lev-plugins path)"``."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import sys
 
 import lev_plugins
 
+__all__ = ["add_arguments", "run"]
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    del parser  # there are none
+    del parser  # no arguments
 
 
 def run(args: argparse.Namespace) -> int:

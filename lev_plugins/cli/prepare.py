@@ -1,4 +1,4 @@
-"""``lev-plugins prepare``: text files become binarised triples or pairs, in the form ``--task text_editing`` loads."""
+"""``lev-plugins prepare``: binarise text files as the triples or pairs that ``--task text_editing`` loads."""
 
 from __future__ import annotations
 
@@ -27,45 +27,49 @@ from lev_plugins.text.binarise import TokenCounts, binarise, learn_dictionary, l
 from lev_plugins.text.cutting import Cutter, add_bpe_arguments, cutting, write_tokens
 from lev_plugins.text.lines import ParallelTexts, read_lines, read_parallel
 
-UPSAMPLE = 10  # how often the paper repeats its real triples among the synthetic ones
-MARKS = {"sentencepiece": "sentencepiece", "subword_nmt": "subword_nmt", "fastbpe": "subword_nmt"}  # of --remove-bpe
+__all__ = ["add_arguments", "run"]
+
+UPSAMPLE = 10  # the paper repeats its real triples this often among the synthetic ones
+MARKS = {"sentencepiece": "sentencepiece", "subword_nmt": "subword_nmt", "fastbpe": "subword_nmt"}  # for --remove-bpe
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("-s", "--source-lang", metavar="SUFFIX", required=True, help="suffix of the sources, as in PREFIX.SUFFIX")
     add("-t", "--target-lang", metavar="SUFFIX", required=True, help="suffix of the targets")
-    add("-d", "--draft-lang", metavar="SUFFIX", help="suffix of the drafts; without it: pairs without drafts")
-    add("--train-prefix", metavar="PREFIX", type=Path, help="training text, from which everything is learned")
+    add("-d", "--draft-lang", metavar="SUFFIX", help="suffix of the drafts (default: no drafts)")
+    add(
+        "--train-prefix", metavar="PREFIX", type=Path, help="training text; dictionaries and pieces are learned from it"
+    )
     for split, meaning in (
-        ("extra-train", "more training text: train1, ...; --upsample-primary of fairseq-train repeats the first"),
-        ("valid", "validation text; several become valid, valid1, ..."),
-        ("test", "test text; several become test, test1, ..."),
+        ("extra-train", "more training text, as train1, ...; fairseq-train --upsample-primary repeats the first"),
+        ("valid", "validation text; several are called valid, valid1, ..."),
+        ("test", "test text; several are called test, test1, ..."),
     ):
         flag = f"--{split}-prefix"
         add(flag, metavar="PREFIX", type=Path, nargs="+", action="extend", default=[], help=meaning)
-    add("--dest", metavar="DIR", type=Path, required=True, help="the folder to make")
-    add("--allow-missing-drafts", action="store_true", help="where there is no file of drafts, all drafts are empty")
+    add("--dest", metavar="DIR", type=Path, required=True, help="folder to create")
+    add("--allow-missing-drafts", action="store_true", help="treat a missing draft file as empty drafts")
     add_piece_arguments(parser, "all training texts")
     add("--joined-dictionary", action="store_true", help="one dictionary for source and target")
     for side, name in (("src", "source"), ("tgt", "target")):
-        add(f"--{side}dict", metavar="FILE", type=Path, help=f"take this {name} dictionary, learn none")
-        add(f"--threshold{side}", metavar="N", type=int, default=0, help=f"{name} words that are rarer are unknown")
-        add(f"--nwords{side}", metavar="N", type=int, default=-1, help=f"size of the {name} dictionary (-1: any)")
-    add("--workers", metavar="N", type=int, default=1, help="processes that cut and binarise")
+        add(f"--{side}dict", metavar="FILE", type=Path, help=f"use this {name} dictionary instead of learning one")
+        add(f"--threshold{side}", metavar="N", type=int, default=0, help=f"treat rarer {name} words as unknown")
+        add(f"--nwords{side}", metavar="N", type=int, default=-1, help=f"size of the {name} dictionary (-1: no limit)")
+    add("--workers", metavar="N", type=int, default=1, help="number of processes")
     add_bpe_arguments(parser)
 
 
 @dataclass(frozen=True)
 class PreparedTexts:
-    """What there is to say of the folder in the end."""
+    """What the report needs."""
 
     parts: list[ParallelTexts]
     source: Dictionary
     target: Dictionary
-    bpe: argparse.Namespace | None  # fairseq's flags of what cut the texts
-    counts: dict[tuple[str, str], TokenCounts]  # of part and side
-    noted: dict[str, notes.Noted]  # of a part that is no training data
+    bpe: argparse.Namespace | None  # fairseq's flags for the BPE that cut the texts
+    counts: dict[tuple[str, str], TokenCounts]  # by part and side
+    noted: dict[str, notes.Noted]  # by part; not for training data
 
 
 def run(args: argparse.Namespace) -> int:
@@ -83,15 +87,15 @@ def check_arguments(args: argparse.Namespace) -> None:
     sides = sides_of(args)
     require(
         len(set(sides)) == len(sides),
-        f"source, draft and target need a suffix each, but they are {', '.join(sides)}; where the source itself is "
-        "what is to be edited, copy its files under another suffix",
+        f"source, draft and target need different suffixes, but they are {', '.join(sides)}; if the source itself is "
+        "to be edited, copy its files to another suffix",
     )
-    require(bool(args.train_prefix or args.valid_prefix or args.test_prefix), "no text is given: --train-prefix")
+    require(bool(args.train_prefix or args.valid_prefix or args.test_prefix), "no text is given: add --train-prefix")
     require(
         bool(args.train_prefix) or not args.extra_train_prefix,
-        "--extra-train-prefix goes with --train-prefix, the part that --upsample-primary repeats",
+        "--extra-train-prefix requires --train-prefix, the part that --upsample-primary repeats",
     )
-    require(bool(args.draft_lang) or not args.allow_missing_drafts, "--allow-missing-drafts goes with --draft-lang")
+    require(bool(args.draft_lang) or not args.allow_missing_drafts, "--allow-missing-drafts requires --draft-lang")
     at_least(args, 1, "workers")
     check_pieces(args, "--train-prefix", args.train_prefix)
     check_dictionaries(args)
@@ -101,26 +105,26 @@ def check_dictionaries(args: argparse.Namespace) -> None:
     joined = args.joined_dictionary
     require(
         not (joined and args.srcdict and args.tgtdict),
-        "--joined-dictionary is one dictionary: give it as --srcdict or --tgtdict, not as both",
+        "--joined-dictionary uses one dictionary: give either --srcdict or --tgtdict, not both",
     )
     given = {"src": args.srcdict or (joined and args.tgtdict), "tgt": args.tgtdict or (joined and args.srcdict)}
     for side, file in given.items():
         require(
             bool(file or args.train_prefix),
-            f"a dictionary is learned from --train-prefix, but there is none: give one with --{side}dict",
+            f"there is no --train-prefix to learn a dictionary from: give one with --{side}dict",
         )
         for flag, nothing in (("threshold", 0), ("nwords", -1)):
             number = getattr(args, f"{flag}{side}")
             learned = not file and not (joined and side == "tgt")
             require(
                 number == nothing or learned,
-                f"--{flag}{side} is for a dictionary that is learned, and "
-                + ("that of the source has the say in a joined one" if not file else f"{file} is given"),
+                f"--{flag}{side} applies to a learned dictionary, but "
+                + (f"{file} is given" if file else f"with --joined-dictionary, --{flag}src applies"),
             )
 
 
 def pair_of(args: argparse.Namespace, side: str) -> str:
-    """The languages in a file's name: drafts and targets are a pair of their own."""
+    """The languages in a file's name; drafts and targets form a pair of their own."""
     return f"{args.draft_lang if side == args.draft_lang else args.source_lang}-{args.target_lang}"
 
 
@@ -129,7 +133,7 @@ def sides_of(args: argparse.Namespace) -> list[str]:
 
 
 def texts_of(args: argparse.Namespace) -> dict[str, dict[str, Path]]:
-    """The files of each part: those of --train-prefix a --extra-train-prefix b are the parts train and train1."""
+    """The files of each part: --train-prefix a --extra-train-prefix b gives the parts train and train1."""
     train = [args.train_prefix] if args.train_prefix else []
     splits = {"train": train + args.extra_train_prefix, "valid": args.valid_prefix, "test": args.test_prefix}
     return {
@@ -149,16 +153,16 @@ def files_of(prefix: Path, args: argparse.Namespace) -> dict[str, Path]:
         missing = files.pop(args.draft_lang)
         require(
             args.allow_missing_drafts,
-            f"there are no drafts {missing}: it takes a line for each source, empty where there is nothing to start "
-            "from; with --allow-missing-drafts all of them are",
+            f"there is no draft file {missing}: it must have one line per source (empty: no draft); with "
+            "--allow-missing-drafts, all drafts are empty",
         )
     for path in files.values():
-        require(path.is_file(), f"there is no file {path}: prefix and suffix of a text make up its name")
+        require(path.is_file(), f"there is no file {path}: its name is made of prefix and suffix")
     return files
 
 
 def read_texts(args: argparse.Namespace, name: str, files: dict[str, Path]) -> ParallelTexts:
-    check_draft = notes.refuse_marks if trains(name) else marks.parse
+    check_draft = notes.refuse_marks if trains(name) else marks.parse_marks
     return read_parallel(name, files, tabs={args.target_lang}, checks={args.draft_lang: check_draft})
 
 
@@ -183,7 +187,8 @@ def build(args: argparse.Namespace, parts: list[ParallelTexts], folder: Path, sc
             dictionary = source if side == args.source_lang else target
             written = binarise(tokens_of(scratch, part, side), prefix, dictionary, args.workers)
             require(
-                written.lines == part.lines, f"fairseq made {written.lines:,} lines of {part.lines:,} of {prefix.name}"
+                written.lines == part.lines,
+                f"fairseq binarised {written.lines:,} of {part.lines:,} lines of {prefix.name}",
             )
             counts[part.name, side] = written
     return PreparedTexts(parts, source, target, with_model_in(args.dest, bpe, folder), counts, noted)
@@ -216,14 +221,14 @@ def write_notes(
     for part in parts:
         if args.draft_lang and not trains(part.name):
             text, prefix = part.texts.get(args.draft_lang), prefix_of(args, folder, part, args.draft_lang)
-            asked = notes.read_requests(text, cut.encode) if text else {}
+            requests = notes.read_requests(text, cut.encode) if text else {}
             tokens, path = tokens_of(scratch, part, args.draft_lang), prefix.with_name(prefix.name + notes.SUFFIX)
-            noted[part.name] = notes.write_notes(tokens, asked, target, path)
+            noted[part.name] = notes.write_notes(tokens, requests, target, path)
     return noted
 
 
 def with_model_in(dest: Path, bpe: argparse.Namespace | None, folder: Path) -> argparse.Namespace | None:
-    """Flags that will hold when ``folder`` is ``dest``, which has a copy of the sentencepiece model."""
+    """The flags for when ``folder`` has become ``dest``; copies the sentencepiece model into it."""
     if bpe is None or bpe.bpe != "sentencepiece":
         return bpe
     if Path(bpe.sentencepiece_model) != folder / MODEL:
@@ -232,7 +237,7 @@ def with_model_in(dest: Path, bpe: argparse.Namespace | None, folder: Path) -> a
 
 
 def dictionaries(args: argparse.Namespace, train: list[ParallelTexts], scratch: Path) -> tuple[Dictionary, Dictionary]:
-    """Of source and target; a draft is in the words of the target, which therefore are learned from drafts, too."""
+    """For source and target; drafts share the dictionary of the target, so it is learned from both."""
 
     def dictionary(flag: str, file: Path | None, sides: list[str]) -> Dictionary:
         if file:
@@ -247,17 +252,17 @@ def dictionaries(args: argparse.Namespace, train: list[ParallelTexts], scratch: 
     return dictionary("src", args.srcdict, [source]), dictionary("tgt", args.tgtdict, others)
 
 
-# ---- what is said in the end -------------------------------------------------------------------------------------
+# ---- the report -------------------------------------------------------------------------------------
 
 
 def warn_of_empty_lines(parts: list[ParallelTexts], draft: str | None) -> None:
-    """fairseq trains on an empty source or target as on any other; an empty draft is how to start from nothing."""
+    """fairseq also trains on empty sources and targets; an empty draft is normal, it means to start from nothing."""
     for part in parts:
         for side, survey in part.surveys.items():
             if survey.empty and side != draft:
                 sys.stderr.write(
                     f"lev-plugins: warning: {part.texts[side]} has {survey.empty:,} empty of {survey.lines:,} lines, "
-                    f"line {survey.first_empty} first: they are kept, to be learned from and decoded like any other\n"
+                    f"the first is line {survey.first_empty}: they are kept, and trained on or decoded like others\n"
                 )
 
 
@@ -269,7 +274,7 @@ def report(args: argparse.Namespace, prepared: PreparedTexts) -> str:
             empty = part.surveys[side].empty if side in part.surveys else part.lines
             row = [f"{part.lines:,}", f"{counts.tokens:,}", f"{counts.unknown / counts.tokens:.2%}", f"{empty:,}"]
             rows.append([part.name, side, *row, f"{counts.longest:,} (line {counts.longest_line:,})"])
-    lines = [f"{args.dest}, in tokens, of which the end of a line is one:", *table(rows), "", words(args, prepared)]
+    lines = [f"{args.dest}, in tokens (with one for the end of each line):", *table(rows), "", words(args, prepared)]
     lines += [*notes_on(prepared), ""]
     if args.train_prefix:
         lines += next_step("Train with", train_command(args, prepared))
@@ -280,7 +285,7 @@ def report(args: argparse.Namespace, prepared: PreparedTexts) -> str:
 
 def words(args: argparse.Namespace, prepared: PreparedTexts) -> str:
     if args.joined_dictionary:
-        return f"One dictionary for all: {len(prepared.source):,} words"
+        return f"Joined dictionary: {len(prepared.source):,} words"
     others = " and ".join(sides_of(args)[1:])
     return f"Dictionaries: {args.source_lang} {len(prepared.source):,} words, {others} {len(prepared.target):,}"
 
@@ -300,7 +305,7 @@ def common_flags(args: argparse.Namespace) -> list[str]:
 
 
 def train_command(args: argparse.Namespace, prepared: PreparedTexts) -> list[str]:
-    """The paper's settings; beside extra text, the first is repeated as often as the paper's real triples."""
+    """The paper's settings; with extra text, the first part is repeated as often as the paper's real triples."""
     valid = [part.name for part in prepared.parts if part.name.startswith("valid")]
     sharing = "--share-all-embeddings" if prepared.source == prepared.target else "--share-decoder-input-output-embed"
     command = ["fairseq-train", *common_flags(args), "--arch", "levt", sharing, "--criterion", "dual_policy"]

@@ -1,4 +1,4 @@
-"""``lev-plugins prepare-labels``: TSV or CoNLL-U text becomes what ``--task text_labelling`` loads."""
+"""``lev-plugins prepare-labels``: binarise TSV or CoNLL-U text for ``--task text_labelling``."""
 
 from __future__ import annotations
 
@@ -39,40 +39,51 @@ from lev_plugins.text.binarise import load_dictionary
 from lev_plugins.text.cutting import Cutter, add_bpe_arguments
 from lev_plugins.text.lines import read_lines
 
+__all__ = ["add_arguments", "run"]
+
 BEST = {"classification": "accuracy", "regression": "spearman", "multilabel": "micro_f1", "tagging": "tag_accuracy"}
 LEAST_LONGEST = 2  # tokens: a piece and </s>
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--label-kind", choices=KINDS, required=True, help="what a label is")
-    add("--train", metavar="FILE", type=Path, help="training text, from which everything is learned")
+    add("--label-kind", choices=KINDS, required=True, help="kind of labels")
+    add("--train", metavar="FILE", type=Path, help="training text; labels, dictionary and pieces are learned from it")
     add("--valid", metavar="FILE", type=Path, help="validation text")
-    add("--test", metavar="FILE", type=Path, nargs="+", default=[], help="test text; several: test, test1, ...")
-    add("--dest", metavar="DIR", type=Path, required=True, help="the folder to make")
-    add("--text-columns", metavar="N", type=int, default=1, help="columns of text before the labels: 2 for pairs")
-    add("--template", metavar="TEXT", help="make one text of the columns: 'mrpc sentence1: {0} sentence2: {1}'")
-    add("--labels", metavar="FILE", type=Path, help="the labels there are, one a line; without it: those of --train")
-    add("--numbered-labels", action="store_true", help="label N in the text is line N of --labels, counted from 0")
-    add("--label-separator", metavar="C", default=",", help="what stands between the labels of a multilabel text")
-    add("--conllu-column", choices=sorted(CONLLU_COLUMNS), default="upos", help="column of the tags, in *.conllu files")
-    add("--longest", metavar="N", type=int, default=512, help="the most tokens of an example, its end included")
+    add(
+        "--test",
+        metavar="FILE",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="test text; several are called test, test1, ...",
+    )
+    add("--dest", metavar="DIR", type=Path, required=True, help="folder to create")
+    add(
+        "--text-columns", metavar="N", type=int, default=1, help="number of text columns before the labels; 2 for pairs"
+    )
+    add("--template", metavar="TEXT", help="join the columns into one text, as in 'mrpc sentence1: {0} sentence2: {1}'")
+    add("--labels", metavar="FILE", type=Path, help="all labels, one per line (default: those of --train)")
+    add("--numbered-labels", action="store_true", help="labels in the text are line numbers of --labels, from 0")
+    add("--label-separator", metavar="C", default=",", help="multilabel: separates the labels of a text")
+    add("--conllu-column", choices=sorted(CONLLU_COLUMNS), default="upos", help="*.conllu files: column of the tags")
+    add("--longest", metavar="N", type=int, default=512, help="maximum tokens of an example, including </s>")
     add(
         "--longer",
         choices=LONGER,
         default="refuse",
-        help="what to do with longer texts; tagged ones are divided",
+        help="what to do with longer texts; tagging always splits them",
     )
     add_piece_arguments(parser, "--train")
-    add("--srcdict", metavar="FILE", type=Path, help="take this dictionary of pieces, learn none")
-    add("--threshold", metavar="N", type=int, default=0, help="pieces that are rarer are unknown")
-    add("--nwords", metavar="N", type=int, default=-1, help="size of the dictionary (-1: any)")
+    add("--srcdict", metavar="FILE", type=Path, help="use this dictionary instead of learning one")
+    add("--threshold", metavar="N", type=int, default=0, help="treat rarer pieces as unknown")
+    add("--nwords", metavar="N", type=int, default=-1, help="size of the dictionary (-1: no limit)")
     add_bpe_arguments(parser)
 
 
 @dataclass(frozen=True)
 class PreparedLabels:
-    """What there is to say of the folder in the end."""
+    """What the report needs."""
 
     dictionary: Dictionary
     labels: Labels | None
@@ -89,21 +100,25 @@ def run(args: argparse.Namespace) -> int:
 
 
 def check_arguments(args: argparse.Namespace) -> None:
-    require(bool(parts_of(args)), "no text is given: --train, --valid, --test")
+    require(bool(parts_of(args)), "no text is given: add --train, --valid or --test")
     at_least(args, 1, "text_columns")
     at_least(args, LEAST_LONGEST, "longest")
     if args.label_kind == "tagging":
-        require(args.text_columns == 1, "--text-columns: a text to be tagged is one column of words")
-        require(args.template is None, "--template does not go with --label-kind tagging, which labels the words")
-        require(args.longer == "refuse", "--longer cut does not go with --label-kind tagging, which divides long texts")
+        require(
+            args.text_columns == 1, f"--text-columns must be 1 for --label-kind tagging, but is {args.text_columns}"
+        )
+        require(args.template is None, "--template cannot be used with --label-kind tagging, which labels words")
+        require(
+            args.longer == "refuse", "--longer cut cannot be used with --label-kind tagging, which splits long texts"
+        )
     check_labels(args)
     check_pieces(args, "--train", args.train)
     check_dictionary(args)
     if args.template is not None:
         require(
             fits(args.template, args.text_columns),
-            f"--template {args.template!r}: {{0}} stands for the first "
-            f"column of text, and there are {args.text_columns} (--text-columns); a brace itself is doubled",
+            f"--template {args.template!r} does not fit --text-columns {args.text_columns}: {{0}} stands for the first "
+            "column; write a brace itself twice",
         )
 
 
@@ -120,22 +135,28 @@ def fits(template: str, columns: int) -> bool:
 
 
 def check_labels(args: argparse.Namespace) -> None:
-    require(args.label_kind != "regression" or args.labels is None, "--labels: a regression has numbers, no labels")
-    require(args.labels is not None or not args.numbered_labels, "--numbered-labels goes with --labels, their names")
+    require(
+        args.label_kind != "regression" or args.labels is None,
+        "--labels cannot be used with --label-kind regression, whose targets are numbers",
+    )
+    require(
+        args.labels is not None or not args.numbered_labels,
+        "--numbered-labels requires --labels, the file with their names",
+    )
     require(
         args.label_kind == "regression" or args.train is not None or args.labels is not None,
-        "the labels are learned from --train, but there is none: name them with --labels",
+        "there is no --train to learn the labels from: list them with --labels",
     )
-    require(args.label_separator not in ("", "\t"), "--label-separator must be a character, and no TAB")
+    require(args.label_separator not in ("", "\t"), "--label-separator must not be empty or a TAB")
 
 
 def check_dictionary(args: argparse.Namespace) -> None:
     pretrained = args.pretrained_tokenizer is not None
     require(
         args.train is not None or args.srcdict is not None or pretrained,
-        "the dictionary is learned from --train, but there is none: give one with --srcdict",
+        "there is no --train to learn a dictionary from: give one with --srcdict",
     )
-    require(not (pretrained and args.srcdict), "--pretrained-tokenizer has a dictionary: leave out --srcdict")
+    require(not (pretrained and args.srcdict), "--pretrained-tokenizer comes with a dictionary: leave out --srcdict")
 
 
 def parts_of(args: argparse.Namespace) -> dict[str, Path]:
@@ -186,7 +207,7 @@ def build(args: argparse.Namespace, folder: Path, scratch: Path) -> PreparedLabe
 
 
 def renaming(args: argparse.Namespace) -> Callable[[Row], Row]:
-    """With --numbered-labels, rows with names in the place of numbers."""
+    """With --numbered-labels, replaces the numbers in a row by names."""
     if not args.numbered_labels:
         return lambda row: row
     names = label_names(args.labels)
@@ -194,7 +215,7 @@ def renaming(args: argparse.Namespace) -> Callable[[Row], Row]:
     def name(label: str, where: str) -> str:
         require(
             label.isdigit() and int(label) < len(names),
-            f"{where}: label {label!r} is no number of a line of {args.labels}, 0 to {len(names) - 1}",
+            f"{where}: label {label!r} is not a line number of {args.labels}, 0 to {len(names) - 1}",
         )
         return names[int(label)]
 
@@ -205,7 +226,7 @@ def label_names(path: Path) -> list[str]:
     require(path.is_file(), f"--labels: there is no file {path}")
     names = [line.strip() for line in read_lines(path)]
     twice = [name for name, count in Counter(names).items() if count > 1]
-    require(not twice, f"--labels {path} has the label {twice and twice[0]!r} twice")
+    require(not twice, f"--labels {path} contains the label {twice and twice[0]!r} twice")
     require(bool(names) and all(names), f"--labels {path} has an empty line")
     return names
 
@@ -216,16 +237,16 @@ def label_dictionary(args: argparse.Namespace, rows: Callable[[str], Iterator[Ro
     for row in rows("train") if args.train else ():
         counts.update(row.labels)
     names = known if known is not None else sorted(counts)
-    require(len(names) > 0, f"{args.train} has no labels at all")
+    require(len(names) > 0, f"{args.train} has no labels")
     require(
         len(names) > 1 or args.label_kind == "multilabel",
-        f"{args.train or args.labels} has a single label, {names[0]!r}: there is nothing to choose from",
+        f"{args.train or args.labels} has only one label, {names[0]!r}: there is nothing to learn",
     )
     return Labels(names, [counts[name] for name in names])
 
 
 def write_texts(rows: Iterator[Row], info: Info, path: Path) -> Path:
-    """What pieces are learned from."""
+    """The text that pieces are learned from."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for row in rows:
             columns = [" ".join(row.texts)] if info.kind == "tagging" else row.texts
@@ -243,7 +264,7 @@ def learn_words(args: argparse.Namespace, rows: Iterator[Row], info: Info, cutte
     return dictionary
 
 
-# ---- what is said in the end -------------------------------------------------------------------------------------
+# ---- the report -------------------------------------------------------------------------------------
 
 
 def report(args: argparse.Namespace, prepared: PreparedLabels) -> str:
@@ -257,8 +278,8 @@ def report(args: argparse.Namespace, prepared: PreparedLabels) -> str:
             remarks.append(f"{part}: cut off at {args.longest:,} tokens (--longer cut): {counted(counts.cut, 'text')}")
         if counts.split:
             rest = counted(counts.split, "example")
-            remarks.append(f"{part}: the rest of a text over {args.longest:,} tokens: {rest}")
-    lines = [f"{args.dest}, in tokens, of which the end of a text is one:", *table(rows), *remarks, ""]
+            remarks.append(f"{part}: split from texts of more than {args.longest:,} tokens: {rest}")
+    lines = [f"{args.dest}, in tokens (with one for the end of each text):", *table(rows), *remarks, ""]
     lines += [f"{len(prepared.dictionary):,} pieces" + described(prepared.labels), ""]
     if args.train:
         lines += next_step("Train with", train_command(args))
@@ -269,7 +290,7 @@ def described(labels: Labels | None) -> str:
     if labels is None:
         return "; the labels are numbers"
     never = labels.counts.count(0)
-    return f", {len(labels):,} labels" + (f", of which {never:,} are not in the training text" if never else "")
+    return f", {len(labels):,} labels" + (f", {never:,} of them not in the training text" if never else "")
 
 
 def train_command(args: argparse.Namespace) -> list[str]:

@@ -1,8 +1,10 @@
-"""What commands print in the end: tables, and the commands to go on with."""
+"""Reports that commands print: tables, and the next command to run."""
 
 from __future__ import annotations
 
 import shlex
+
+__all__ = ["USER_DIR", "next_step", "table"]
 
 USER_DIR = '"$(lev-plugins path)"'
 
@@ -13,7 +15,7 @@ def table(rows: list[list[str]]) -> list[str]:
     ['part   lines  longest', 'train  1,000  9 (line 3)']
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    texts = {0, 1, len(widths) - 1}  # columns that begin at the left
+    texts = {0, 1, len(widths) - 1}  # left-aligned columns
     return [
         "  ".join(
             cell.ljust(width) if i in texts else cell.rjust(width)
@@ -28,7 +30,7 @@ def next_step(title: str, command: list[str]) -> list[str]:
 
 
 def for_a_shell(command: list[str], width: int = 110) -> str:
-    """Over several lines, broken between flags.
+    """A command over several lines, broken before flags.
 
     >>> print(for_a_shell(["fairseq-train", "data", "--lr", "1", "--betas", "(1, 2)"], width=20))
       fairseq-train data --lr 1 \\

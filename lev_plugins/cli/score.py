@@ -1,4 +1,4 @@
-"""``lev-plugins score METRIC SYSTEM REFERENCE ...``: text files scored, with how sure the score is."""
+"""``lev-plugins score METRIC SYSTEM REFERENCE ...``: score text files, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from lev_plugins.scoring import bleu, errant, exact_match, gleu, m2, resampling,
 from lev_plugins.scoring.evaluation import Array, Evaluation
 from lev_plugins.text import lines as texts
 
-RESAMPLES = 1000  # of --against, where --bootstrap does not say
+__all__ = ["METRICS", "add_arguments", "read_generated", "run"]
+
+RESAMPLES = 1000  # for --against without --bootstrap
 SEED = 1
 DETOKENISED = re.compile(r"D-(\d+)\t\S+\t(.*)")
 
@@ -29,8 +31,8 @@ Prepare = Callable[[argparse.Namespace, int], Score]  # the flags, and the numbe
 
 
 @dataclass
-class Row:
-    """A text that is scored, and what to call it."""
+class ScoredText:
+    """A scored text and its title."""
 
     title: str
     file: Path
@@ -38,14 +40,17 @@ class Row:
     resampled: Array | None = field(default=None, repr=False)
 
 
-# ---- the metrics: flags, and how the references are read -------------------------------------------------------------
+# ---- metrics: flags and references -------------------------------------------------------------
 
 
 def score_m2(args: argparse.Namespace, lines: int) -> Score:
     gold = m2.parse("\n".join(read_lines(args.gold)), str(args.gold))
     check_counts(args.system, lines, args.gold, len(gold), "sentences")
     if args.errant:
-        require(args.max_unchanged_words is None, "--max-unchanged-words is MaxMatch's: ERRANT has rules of its own")
+        require(
+            args.max_unchanged_words is None,
+            "--max-unchanged-words applies to MaxMatch, not to ERRANT: leave it out with --errant",
+        )
         annotator = errant.load_annotator()
         return lambda texts: errant.evaluate(gold, texts, args.beta, annotator)
     unchanged = m2.MAX_UNCHANGED_WORDS if args.max_unchanged_words is None else args.max_unchanged_words
@@ -59,7 +64,7 @@ def score_gleu(args: argparse.Namespace, lines: int) -> Score:
 
 
 def plain(evaluate: Callable[..., Evaluation], *options: str) -> Prepare:
-    """For a metric that wants nothing but references; its options are called as on the command line."""
+    """For a metric that only needs references; its options have the same names as on the command line."""
 
     def prepare(args: argparse.Namespace, lines: int) -> Score:
         return partial(evaluate, read_references(args, lines), **{name: vars(args)[name] for name in options})
@@ -73,19 +78,19 @@ def score_rouge(args: argparse.Namespace, lines: int) -> Score:
     if lost and args.tokenize == "english":
         sys.stderr.write(
             f"lev-plugins: warning: {lost:,} of {lines:,} lines of {args.references[0]} have no ASCII "
-            "letter or digit and score 0: --tokenize space takes words as they stand\n"
+            "letter or digit and score 0: use --tokenize space to split at spaces only\n"
         )
     return partial(rouge.evaluate, references, kind=args.kind, stem=args.stem, tokenize=args.tokenize)
 
 
 METRICS: dict[str, tuple[str, Prepare]] = {
-    "m2": ("MaxMatch F0.5 of the edits, as the official M2 scorer", score_m2),
-    "gleu": ("GLEU of grammatical error correction, as the authors' script", score_gleu),
+    "m2": ("MaxMatch F0.5 of edits, as in the official M2 scorer", score_m2),
+    "gleu": ("GLEU for grammatical error correction, as in the authors' script", score_gleu),
     "wrr": ("share of reference words recognised, by word alignment", plain(wrr.evaluate)),
-    "wrr-set": ("overlap of word sets, as the released code of the gated Transformer", plain(wrr_set.evaluate)),
-    "exact": ("share of lines that are their reference", plain(exact_match.evaluate)),
+    "wrr-set": ("overlap of word sets, as in the released code of the gated Transformer", plain(wrr_set.evaluate)),
+    "exact": ("share of lines that equal their reference", plain(exact_match.evaluate)),
     "ter": (
-        "translation edit rate by sacrebleu, with case; lower is better",
+        "translation edit rate by sacrebleu, case-sensitive; lower is better",
         plain(ter.evaluate, "normalized", "no_punct", "asian_support"),
     ),
     "rouge": ("ROUGE F1 by rouge-score", score_rouge),
@@ -97,11 +102,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     metrics = parser.add_subparsers(required=True, metavar="METRIC", dest="metric", title="metrics")
     for name, (meaning, _) in METRICS.items():
         metric = metrics.add_parser(name, help=meaning, description=f"{meaning[0].upper()}{meaning[1:]}.")
-        metric.add_argument("system", metavar="SYSTEM", type=Path, help="what is scored: a sentence a line")
+        metric.add_argument("system", metavar="SYSTEM", type=Path, help="text to score, one sentence per line")
         if name == "m2":
-            metric.add_argument("gold", metavar="GOLD", type=Path, help="source and annotators' edits, in M2 format")
+            metric.add_argument("gold", metavar="GOLD", type=Path, help="sources and annotators' edits, in M2 format")
         else:
-            metric.add_argument("references", metavar="REFERENCE", type=Path, nargs="+", help="what it should be")
+            metric.add_argument("references", metavar="REFERENCE", type=Path, nargs="+", help="reference text")
         add_own_flags(name, metric)
         add_common_flags(metric)
 
@@ -110,22 +115,22 @@ def add_own_flags(name: str, metric: argparse.ArgumentParser) -> None:
     if name == "m2":
         metric.add_argument("--beta", type=float, default=m2.BETA, help="weight of recall (default 0.5)")
         metric.add_argument(
-            "--max-unchanged-words", type=int, metavar="N", help="an edit may reach across N kept words (default 2)"
+            "--max-unchanged-words", type=int, metavar="N", help="an edit may span up to N unchanged words (default 2)"
         )
-        metric.add_argument("--errant", action="store_true", help="take the edits that ERRANT finds (English)")
+        metric.add_argument("--errant", action="store_true", help="use the edits that ERRANT finds (English only)")
     elif name == "gleu":
         metric.add_argument("--source", type=Path, metavar="FILE", required=True, help="the text before correction")
     elif name == "ter":
-        metric.add_argument("--normalized", action="store_true", help="punctuation becomes words of its own")
-        metric.add_argument("--no-punct", action="store_true", help="leave punctuation out")
-        metric.add_argument("--asian-support", action="store_true", help="with these two: Chinese and Japanese as well")
-    elif name == "rouge":
-        metric.add_argument("--kind", choices=list(rouge.KINDS), default="rougeL", help="which is the score")
+        metric.add_argument("--normalized", action="store_true", help="separate punctuation from words")
+        metric.add_argument("--no-punct", action="store_true", help="remove punctuation")
         metric.add_argument(
-            "--no-stemming", action="store_false", dest="stem", help="match words as they are, not their stems"
+            "--asian-support", action="store_true", help="with these two: also for Chinese and Japanese"
         )
+    elif name == "rouge":
+        metric.add_argument("--kind", choices=list(rouge.KINDS), default="rougeL", help="variant to report")
+        metric.add_argument("--no-stemming", action="store_false", dest="stem", help="match words, not their stems")
         metric.add_argument(
-            "--tokenize", choices=rouge.TOKENIZERS, default="english", help="space: for other languages than English"
+            "--tokenize", choices=rouge.TOKENIZERS, default="english", help="english, or space for other languages"
         )
     elif name == "bleu":
         metric.add_argument("--tokenize", choices=list(BLEU.TOKENIZERS), default="13a", help="sacrebleu's tokenizer")
@@ -134,16 +139,16 @@ def add_own_flags(name: str, metric: argparse.ArgumentParser) -> None:
 
 def add_common_flags(metric: argparse.ArgumentParser) -> None:
     add = metric.add_argument
-    add("--draft", type=Path, metavar="FILE", help="the text before editing: its score, that of doing nothing, as well")
-    add("--against", type=Path, metavar="FILE", help="another system: its score, and whether the difference is chance")
-    add("--bootstrap", type=int, metavar="N", help="95 %% intervals by N resamples (--against draws 1,000 anyway)")
-    add("--seed", type=int, default=SEED, help="of the resamples (default 1)")
-    add("--per-sentence", action="store_true", help="the score of each sentence as well")
+    add("--draft", type=Path, metavar="FILE", help="text before editing; also print its score")
+    add("--against", type=Path, metavar="FILE", help="other system to compare with, with a significance test")
+    add("--bootstrap", type=int, metavar="N", help="95 %% intervals from N resamples (--against alone draws 1,000)")
+    add("--seed", type=int, default=SEED, help="random seed of the resamples (default 1)")
+    add("--per-sentence", action="store_true", help="also print the score of each sentence")
     add("--json", action="store_true", help="print JSON")
     add(
         "--generated",
         action="store_true",
-        help="SYSTEM, and --against, is what fairseq-generate printed: score its D- lines, in the order of the data",
+        help="SYSTEM and --against are output of fairseq-generate: score its D- lines, in data order",
     )
 
 
@@ -152,38 +157,39 @@ def add_common_flags(metric: argparse.ArgumentParser) -> None:
 
 def read_lines(path: Path) -> list[str]:
     lines = list(texts.read_lines(path))
-    require(bool(lines), f"{path} is empty: there is nothing to score")
+    require(bool(lines), f"{path} is empty: nothing to score")
     return lines
 
 
 def read_generated(path: Path) -> list[str]:
-    """The first ``D-`` line of each sentence.
-
-    fairseq-generate prints sentences in the order of their lengths, with their numbers.
-    """
-    found: dict[int, str] = {}
+    """The first ``D-`` line of each sentence; fairseq-generate prints sentences by length, with their numbers."""
+    hypotheses: dict[int, str] = {}
     for line in read_lines(path):
         match = DETOKENISED.fullmatch(line)
         if match:
-            found.setdefault(int(match[1]), match[2])
-    require(bool(found), f"--generated: {path} has no D- lines: is it what fairseq-generate printed, without --quiet?")
-    missing = next((number for number in range(len(found)) if number not in found), None)
-    require(missing is None, f"--generated: {path} has {len(found)} sentences, but no D-{missing}: it is not complete")
-    return [found[number] for number in range(len(found))]
+            hypotheses.setdefault(int(match[1]), match[2])
+    require(
+        bool(hypotheses), f"--generated: {path} has no D- lines: give the output of fairseq-generate without --quiet"
+    )
+    missing = next((number for number in range(len(hypotheses)) if number not in hypotheses), None)
+    require(
+        missing is None, f"--generated: {path} is incomplete: it has {len(hypotheses)} sentences, but no D-{missing}"
+    )
+    return [hypotheses[number] for number in range(len(hypotheses))]
 
 
 def read_references(args: argparse.Namespace, lines: int) -> list[list[str]]:
-    """For each sentence its references."""
+    """The references of each sentence."""
     files = [read_lines(path) for path in args.references]
-    for path, found in zip(args.references, files, strict=True):
-        check_counts(args.system, lines, path, len(found))
+    for path, references in zip(args.references, files, strict=True):
+        check_counts(args.system, lines, path, len(references))
     return [list(entry) for entry in zip(*files, strict=True)]
 
 
 def check_counts(path: Path, count: int, other: Path, other_count: int, what: str = "lines") -> None:
     require(
         count == other_count,
-        f"every line needs a partner, but {path} has {count} lines and {other} has {other_count} {what}",
+        f"both files must be parallel, but {path} has {count} lines and {other} has {other_count} {what}",
     )
 
 
@@ -195,25 +201,25 @@ def run(args: argparse.Namespace) -> int:
     at_least(args, 2, "bootstrap")
     lines = read(args.system)
     score = METRICS[args.metric][1](args, len(lines))
-    rows = [Row("system", args.system, score(lines))]
+    rows = [ScoredText("system", args.system, score(lines))]
     for title, path, reader in (("do nothing", args.draft, read_lines), ("against", args.against, read)):
         if path is not None:
             other = reader(path)
             check_counts(args.system, len(lines), path, len(other))
-            rows.append(Row(title, path, score(other)))
+            rows.append(ScoredText(title, path, score(other)))
     comparison = sample(args, rows)
     report = as_json if args.json else as_text
     sys.stdout.write(report(args, rows, comparison))
     return 0
 
 
-def sample(args: argparse.Namespace, rows: Sequence[Row]) -> resampling.Comparison | None:
+def sample(args: argparse.Namespace, rows: Sequence[ScoredText]) -> resampling.Comparison | None:
     if args.bootstrap is None and args.against is None:
         return None
     scores = resampling.resample([row.evaluation for row in rows], resamples_of(args), args.seed)
     if args.bootstrap is not None:
-        for row, found in zip(rows, scores, strict=True):
-            row.resampled = found
+        for row, resampled in zip(rows, scores, strict=True):
+            row.resampled = resampled
     if args.against is None:
         return None
     return resampling.compare(rows[0].evaluation, rows[-1].evaluation, scores[[0, -1]])
@@ -223,7 +229,7 @@ def resamples_of(args: argparse.Namespace) -> int:
     return RESAMPLES if args.bootstrap is None else args.bootstrap
 
 
-def as_text(args: argparse.Namespace, rows: Sequence[Row], comparison: resampling.Comparison | None) -> str:
+def as_text(args: argparse.Namespace, rows: Sequence[ScoredText], comparison: resampling.Comparison | None) -> str:
     lines = sentence_lines(rows) if args.per_sentence else []
     digits = rows[0].evaluation.digits
     for row in rows:
@@ -239,7 +245,7 @@ def as_text(args: argparse.Namespace, rows: Sequence[Row], comparison: resamplin
     return "".join(f"{line}\n" for line in lines)
 
 
-def sentence_lines(rows: Sequence[Row]) -> list[str]:
+def sentence_lines(rows: Sequence[ScoredText]) -> list[str]:
     lines = ["\t".join(["sentence", *(row.title for row in rows)])]
     digits = rows[0].evaluation.digits
     for number, scores in enumerate(zip(*(row.evaluation.sentences for row in rows), strict=True), 1):
@@ -247,20 +253,20 @@ def sentence_lines(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def comparison_lines(found: resampling.Comparison, digits: int) -> list[str]:
+def comparison_lines(comparison: resampling.Comparison, digits: int) -> list[str]:
     welch = "undefined, all sentences score alike"
-    if found.welch_p is not None:
-        welch = f"p = {found.welch_p:.4f} (t = {found.welch_t:.2f})"
-    how, sign, low, high = "better by", 1, found.low, found.high
-    if found.difference < 0:
-        how, sign, low, high = "worse by", -1, -found.high, -found.low
+    if comparison.welch_p is not None:
+        welch = f"p = {comparison.welch_p:.4f} (t = {comparison.welch_t:.2f})"
+    how, sign, low, high = "better by", 1, comparison.low, comparison.high
+    if comparison.difference < 0:
+        how, sign, low, high = "worse by", -1, -comparison.high, -comparison.low
     return [
-        f"{how:<11} {sign * found.difference:.{digits}f}, 95 % between {low:.{digits}f} and {high:.{digits}f}",
-        f"chance?     paired bootstrap p = {found.bootstrap_p:.4f}; Welch's t-test over sentence scores {welch}",
+        f"{how:<11} {sign * comparison.difference:.{digits}f}, 95 % between {low:.{digits}f} and {high:.{digits}f}",
+        f"chance?     paired bootstrap p = {comparison.bootstrap_p:.4f}; Welch's t-test over sentence scores {welch}",
     ]
 
 
-def as_json(args: argparse.Namespace, rows: Sequence[Row], comparison: resampling.Comparison | None) -> str:
+def as_json(args: argparse.Namespace, rows: Sequence[ScoredText], comparison: resampling.Comparison | None) -> str:
     first = rows[0].evaluation
     result: dict[str, Any] = {
         "metric": args.metric,

@@ -1,4 +1,4 @@
-"""Text through files and pipes for the commands that need it: no command itself."""
+"""Text through files and pipes, for several commands."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from tqdm import tqdm
 
 from lev_plugins.errors import UserError
 
+__all__ = ["arriving", "change_lines", "decode", "write"]
+
 CHUNK = 1 << 16
-BROKEN_PIPE = 141  # what a shell reports of a program that SIGPIPE ended
+BROKEN_PIPE = 141  # exit status that a shell reports for a program ended by SIGPIPE
 
 
 def decode(line: bytes, number: int, name: str) -> str:
@@ -20,13 +22,13 @@ def decode(line: bytes, number: int, name: str) -> str:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         raise UserError(
-            f"line {number} of {name} is not UTF-8 (byte 0x{line[error.start]:02x} after {error.start} others): "
+            f"line {number} of {name} is not UTF-8 (byte 0x{line[error.start]:02x} at offset {error.start}): "
             "convert it first, for example with iconv -t utf-8"
         ) from error
 
 
 def arriving(stream: BinaryIO) -> Iterator[list[bytes]]:
-    """The lines of a pipe with their line feeds: all that have arrived, whenever some have."""
+    """The lines of a pipe with their line feeds, in groups as they arrive."""
     parts: list[bytes] = []
     while chunk := stream.read1(CHUNK):  # type: ignore[attr-defined]
         *whole, rest = chunk.split(b"\n")
@@ -40,16 +42,16 @@ def arriving(stream: BinaryIO) -> Iterator[list[bytes]]:
 
 
 def change_lines(change: Callable[[str, int], str]) -> int:
-    """Standard input to standard output, line for line; a line is given out before the next one is waited for.
+    """Standard input to standard output, line by line; each line is written before the next one is awaited.
 
-    ``change`` is told the number of its line, from 0. Returns the exit status.
+    ``change`` receives a line and its number, from 0. Returns the exit status.
     """
     return write(_changed(change))
 
 
 def _changed(change: Callable[[str, int], str]) -> Iterator[bytes]:
     number = 0
-    hidden = sys.stdout.isatty() or None  # None: shown on a terminal only, and not among the lines
+    hidden = sys.stdout.isatty() or None  # None: shown on a terminal only, but not among the lines
     with tqdm(unit=" lines", disable=hidden) as bar:
         for lines in arriving(sys.stdin.buffer):
             for line in lines:
@@ -62,12 +64,12 @@ def _changed(change: Callable[[str, int], str]) -> Iterator[bytes]:
 
 
 def write(pieces: Iterable[bytes]) -> int:
-    """To standard output; nobody is told when the reader has had enough. Returns the exit status."""
+    """To standard output; a reader that closes the pipe is not an error. Returns the exit status."""
     try:
         for piece in pieces:
             sys.stdout.buffer.write(piece)
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the last flush at the end of Python
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush when Python exits
         return BROKEN_PIPE
     return 0

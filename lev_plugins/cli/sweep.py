@@ -1,4 +1,4 @@
-"""``lev-plugins sweep``: what each turn of a corrector's dial does on a validation set, to choose one."""
+"""``lev-plugins sweep``: how a corrector's settings trade precision for recall on a validation set."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ from lev_plugins.ranges import at_least, bounded, finite
 from lev_plugins.scoring.dial import Judged, Point, curve, judge
 from lev_plugins.tasks.text_correction import TextCorrectionTask
 
-THRESHOLDS = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95,0.99"
-PIECES = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # that fairseq can put together
-UNKNOWN_IN_TARGET = "<<unk>>"  # which is right nowhere
+__all__ = ["add_arguments", "as_json", "as_text", "best_of", "draw", "run", "warn_of_length"]
 
-Curve = tuple[float, list[Point]]  # of a --keep-bias
+THRESHOLDS = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95,0.99"
+PIECES = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # that fairseq can join
+UNKNOWN_IN_TARGET = "<<unk>>"  # matches no word
+
+Curve = tuple[float, list[Point]]  # --keep-bias and its points
 
 logger = logging.getLogger(__name__)
 
@@ -36,19 +38,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("data", metavar="DATA", type=Path, help="folder of the binarised data")
     add("--path", metavar="FILE", required=True, help="checkpoint of --task text_correction, or an ensemble: A.pt:B.pt")
-    add("--split", default="valid", help="what to decode; not the test set (default: valid)")
-    add("--min-edit-confidence", metavar="P,...", default=THRESHOLDS, help="thresholds; they cost no time")
+    add("--split", default="valid", help="split to decode; not the test set (default: valid)")
+    add(
+        "--min-edit-confidence",
+        metavar="P,...",
+        default=THRESHOLDS,
+        help="thresholds to compare; more cost no extra decoding",
+    )
     add(
         "--keep-bias",
         metavar="B,...",
         default="0",
-        help="each is a decoding of its own (default: 0); one that begins with a minus as in --keep-bias=-1,0",
+        help="biases to compare, one decoding each (default: 0); write --keep-bias=-1,0 if the first is negative",
     )
-    add("--post-process", choices=PIECES, help="put words together from their pieces; edits are then those of words")
+    add("--post-process", choices=PIECES, help="how to join pieces into words, to count edits of words")
     add("--beam", metavar="N", type=int, default=5, help="beam size (default: 5)")
     add("--lenpen", metavar="X", type=float, default=1.0, help="length penalty (default: 1)")
-    add("--max-tokens", metavar="N", type=int, default=4096, help="tokens in a batch")
-    add("--cpu", action="store_true", help="use no GPU")
+    add("--max-tokens", metavar="N", type=int, default=4096, help="tokens per batch")
+    add("--cpu", action="store_true", help="run on the CPU")
     add("--json", action="store_true", help="print JSON")
     add("--plot", metavar="FILE", type=Path, help="draw the curve: .png, .svg or .pdf (extra [plot])")
 
@@ -74,20 +81,19 @@ def numbers(text: str, flag: str, least: float, most: float) -> list[float]:
     [0.1, 0.5]
     """
     try:
-        found = sorted({float(part) for part in text.split(",")})
+        values = sorted({float(part) for part in text.split(",")})
     except ValueError as error:
-        raise UserError(f"{flag} takes numbers with commas between, such as 0,0.5, but is {text!r}") from error
-    for number in found:
+        raise UserError(f"{flag} must be numbers separated by commas, such as 0,0.5, but is {text!r}") from error
+    for number in values:
         bounded(flag, number, least, most)
-    return found
+    return values
 
 
 # ---- decoding ----------------------------------------------------------------------------------------------------
 
 
 def judged(args: argparse.Namespace, bias: float) -> Iterator[Judged]:
-    """Every sentence of the split, decoded once with this bias and no threshold."""
-
+    """Every sentence of the split, decoded once with this bias and without a threshold."""
     overrides = {"data": str(args.data), "keep_bias": bias, "min_edit_confidence": 0.0}
     overrides |= {"eval_metrics": None, "eval_exact_match": False, "eval_wrr": False}
     device = "cuda" if torch.cuda.is_available() and not args.cpu else "cpu"
@@ -95,17 +101,17 @@ def judged(args: argparse.Namespace, bias: float) -> Iterator[Judged]:
     corrector = CheckpointDecoder([Path(path) for path in args.path.split(":")], overrides, search, device)
     require(
         isinstance(corrector.task, TextCorrectionTask),
-        f"--path {args.path} was trained with another task than text_correction, and has no such dial",
+        f"--path {args.path} was not trained with --task text_correction, so it has neither setting",
     )
     try:
         dataset = corrector.dataset(args.split)
     except FileNotFoundError as error:
-        raise UserError(f"--split: {args.data} has no {args.split}") from error
+        raise UserError(f"--split: {args.data} has no split {args.split}") from error
     require(dataset[0].get("target") is not None, f"{args.split} of {args.data} has no targets to compare with")
     words = Words(corrector.task, args.post_process)
-    found = corrector.best(dataset, range(len(dataset)), args.max_tokens)
+    hypotheses = corrector.best(dataset, range(len(dataset)), args.max_tokens)
     decoded = 0
-    for index, best in tqdm(found, total=len(dataset), unit="sentence", disable=None):
+    for index, best in tqdm(hypotheses, total=len(dataset), unit="sentence", disable=None):
         decoded += 1
         example = dataset[index]
         yield judge(
@@ -125,7 +131,7 @@ def warn_of_length(left_out: int, sentences: int, split: str) -> None:
 
 
 class Words:
-    """Texts as words, or as pieces where nothing puts these together."""
+    """Texts as words, or as pieces if these cannot be joined."""
 
     def __init__(self, task: Any, post_process: str | None):
         self.source, self.target, self.post_process = task.source_dictionary, task.target_dictionary, post_process
@@ -140,12 +146,12 @@ class Words:
         return self.target.string(tokens, self.post_process, unk_string=UNKNOWN_IN_TARGET).split()
 
 
-# ---- what is printed ---------------------------------------------------------------------------------------------
+# ---- the report ---------------------------------------------------------------------------------------------
 
 
 def best_of(curves: Sequence[Curve]) -> tuple[float, Point]:
-    """The highest F0.5; of several, the one that changes least."""
-    points = [(bias, point) for bias, found in curves for point in found]
+    """The highest F0.5; among equals, the one that changes fewest lines."""
+    points = [(bias, point) for bias, curve_points in curves for point in curve_points]
     return max(points, key=lambda one: (one[1].f_score, -one[1].lines_changed))
 
 

@@ -1,4 +1,4 @@
-"""``lev-plugins trace LOG``: how sentences were edited, iteration by iteration, on the terminal or as an HTML page."""
+"""``lev-plugins trace LOG``: show how sentences were edited in each iteration, as text or as an HTML page."""
 
 from __future__ import annotations
 
@@ -20,32 +20,38 @@ from lev_plugins.traces import page, terminal
 from lev_plugins.traces.log import STEPS, Log, Sentence
 from lev_plugins.traces.rows import SPELLINGS, layout
 
+__all__ = ["add_arguments", "in_colour", "run"]
+
 COLOURS = ["auto", "always", "never"]
-NAMED = 5  # sentences left out that are called by their numbers
+NAMED = 5  # how many of the sentences left out are listed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("log", metavar="LOG", nargs="?", default="-", help="the log (default: standard input)")
-    parser.add_argument("--html", metavar="OUT.html", type=Path, help="write a self-contained page instead of text")
     parser.add_argument(
-        "--select", metavar="ID,...", action="append", help="only the sentences with these numbers, as in S-NUMBER"
+        "log", metavar="LOG", nargs="?", default="-", help="log of fairseq-generate (default: standard input)"
     )
-    parser.add_argument("--first", metavar="N", type=int, help="only the first N of them, in the order of the input")
+    parser.add_argument(
+        "--html", metavar="OUT.html", type=Path, help="write a self-contained HTML page instead of text"
+    )
+    parser.add_argument(
+        "--select", metavar="ID,...", action="append", help="show only these sentences, by the number in S-NUMBER"
+    )
+    parser.add_argument("--first", metavar="N", type=int, help="show only the first N of them, in input order")
     parser.add_argument(
         "--changed",
         action="store_true",
-        help="only those in which an iteration changed words that were there: a draft's, or an earlier iteration's",
+        help="show only sentences in which an iteration changed words of a draft or of an earlier iteration",
     )
+    parser.add_argument("--remove-bpe", choices=list(SPELLINGS), default="none", help="how to join pieces into words")
     parser.add_argument(
-        "--remove-bpe", choices=list(SPELLINGS), default="none", help="how pieces are joined into words"
+        "--color", choices=COLOURS, help="when to use colours (default auto: on a terminal, unless NO_COLOR is set)"
     )
-    parser.add_argument("--color", choices=COLOURS, help="default auto: on a terminal, unless NO_COLOR is set")
 
 
 def run(args: argparse.Namespace) -> int:
     wanted = sentence_numbers(args.select) if args.select else None
     at_least(args, 1, "first")
-    require(args.html is None or args.color is None, "--color is for text: leave it out with --html")
+    require(args.html is None or args.color is None, "--color applies to text: leave it out with --html")
     log = Log("standard input" if args.log == "-" else args.log)
     with opened(args) as file:
         sentences = choose(log.read(file, wanted), args)
@@ -53,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     check_wanted(log, wanted or set())
     report_left_out(log)
     if not sentences:
-        warn("nothing to show: in no sentence did an iteration change words that were there (--changed)")
+        warn("nothing to show: no iteration changed existing words (--changed)")
     spelling = SPELLINGS[args.remove_bpe]
     blocks = (block for sentence in sentences for block in layout(sentence, spelling))
     if args.html is None:
@@ -73,33 +79,35 @@ def sentence_numbers(lists: list[str]) -> set[int]:
     """
     parts = [part.strip() for text in lists for part in text.split(",")]
     for part in parts:
-        require(part.isdecimal(), f"--select takes numbers of sentences, like 3,17, but {part!r} is none")
+        require(part.isdecimal(), f"--select must be sentence numbers, such as 3,17, but {part!r} is not a number")
     return {int(part) for part in parts}
 
 
 @contextmanager
 def opened(args: argparse.Namespace) -> Iterator[BinaryIO]:
     if args.log == "-":
-        require(not sys.stdin.isatty(), "LOG is missing: name a file, or pipe what fairseq-generate prints into trace")
+        require(
+            not sys.stdin.isatty(), "LOG is missing: name a file, or pipe the output of fairseq-generate into trace"
+        )
         yield sys.stdin.buffer
         return
     with open(args.log, "rb") as file:
         same = args.html is not None and args.html.exists() and args.html.samefile(args.log)
-        require(not same, f"--html {args.html} is the log itself: name another file")
+        require(not same, f"--html {args.html} is the log itself: choose another file")
         yield file
 
 
-def choose(found: Iterable[Sentence], args: argparse.Namespace) -> list[Sentence]:
-    """In the order of the input, whatever that of the log; no more in memory than are chosen."""
+def choose(sentences: Iterable[Sentence], args: argparse.Namespace) -> list[Sentence]:
+    """In input order, whatever the order of the log; only chosen sentences are held in memory."""
     if args.changed:
-        found = filter(changed, found)
+        sentences = filter(changed, sentences)
     if args.first is not None:
-        return heapq.nsmallest(args.first, found, key=lambda sentence: sentence.number)
-    return sorted(found, key=lambda sentence: sentence.number)
+        return heapq.nsmallest(args.first, sentences, key=lambda sentence: sentence.number)
+    return sorted(sentences, key=lambda sentence: sentence.number)
 
 
 def changed(sentence: Sentence) -> bool:
-    """Whether words that were there were edited, were it only by inserting others between them.
+    """Whether existing words were edited, if only by inserting others between them.
 
     >>> from lev_plugins.traces.log import Hypothesis
     >>> from_nothing = [[], [], ["<plh>"], ["a"]]
@@ -114,18 +122,18 @@ def changed(sentence: Sentence) -> bool:
 def check_wanted(log: Log, wanted: set[int]) -> None:
     if log.missing:
         raise UserError(
-            f"--select {min(log.missing)}: {log.name} has no such sentence; its numbers are {log.first} to {log.last}"
+            f"--select {min(log.missing)}: {log.name} has no such sentence; its sentences are {log.first} to {log.last}"
         )
     cut = wanted.intersection(log.incomplete)
     if cut:
-        raise UserError(f"--select {min(cut)}: the history of this sentence is not complete in {log.name}")
+        raise UserError(f"--select {min(cut)}: the history of this sentence is incomplete in {log.name}")
 
 
 def report_left_out(log: Log) -> None:
     if log.incomplete:
         names = ", ".join([*map(str, log.incomplete[:NAMED]), *(["..."] if log.incomplete[NAMED:] else [])])
         number = f"{len(log.incomplete):,} of {log.sentences:,} sentences"
-        warn(f"{log.name}: left out, for their history is not complete: {number} ({names})")
+        warn(f"{log.name}: {number} left out, because their history is incomplete ({names})")
 
 
 def warn(text: str) -> None:
@@ -133,14 +141,14 @@ def warn(text: str) -> None:
 
 
 def in_colour(when: str | None) -> bool:
-    """By hand, or as https://no-color.org wants it."""
+    """As the flag says, or by the rules of https://no-color.org."""
     if when in ("always", "never"):
         return when == "always"
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def write_text(lines: Iterable[str]) -> None:
-    if isinstance(sys.stdout, io.TextIOWrapper):  # what the terminal has no letter for is written by its number
+    if isinstance(sys.stdout, io.TextIOWrapper):  # characters that the terminal lacks are written as numbers
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         sys.stdout.writelines(f"{line}\n" for line in lines)

@@ -1,4 +1,4 @@
-"""``lev-plugins tune-thresholds CHECKPOINT OUT``: for each label of a set, the score from which on it is given."""
+"""``lev-plugins tune-thresholds CHECKPOINT OUT``: the lowest score at which each label is given."""
 
 from __future__ import annotations
 
@@ -13,36 +13,37 @@ from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
 from lev_plugins.scoring.labelling import best_thresholds, multilabel
 
+__all__ = ["add_arguments", "run"]
+
 TEST = r"test\d*"  # what fairseq calls test sets
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
-    parser.add_argument("output", metavar="OUT", type=Path, help="file to write: JSON, a number for each label")
-    parser.add_argument("--split", default="valid", help="part of the data to tune on; not the test set")
+    parser.add_argument("output", metavar="OUT", type=Path, help="file to write: JSON, one number per label")
+    parser.add_argument("--split", default="valid", help="split to tune on (default: valid); not the test set")
 
 
 def run(args: argparse.Namespace) -> int:
     require(
         re.fullmatch(TEST, args.split) is None,
-        f"--split {args.split}: thresholds tuned on a test set make its scores better than those of new text: tune on "
-        "the validation set",
+        f"--split {args.split}: thresholds tuned on a test set make its scores too good: tune on the validation set",
     )
     labeller = load(args)
     require(
         labeller.kind == "multilabel",
-        f"thresholds are for sets of labels, but {args.checkpoint} is for {labeller.kind}",
+        f"thresholds are for multilabel models, but {args.checkpoint} is for {labeller.kind}",
     )
     truth, scores = labeller.of_part(args.split)
     tuned = best_thresholds(truth, scores)
     before, after = multilabel(truth, scores, 1), multilabel(truth, scores, 1, tuned)
-    found = dict(zip(labeller.names, tuned, strict=True))
+    thresholds = dict(zip(labeller.names, tuned, strict=True))
     with all_or_nothing(args.output) as file:
-        file.write((json.dumps(found, ensure_ascii=False, indent=1) + "\n").encode("utf-8"))
-    lines = [f"{args.output}: thresholds of {len(found):,} labels, tuned on {len(truth):,} texts of {args.split}"]
+        file.write((json.dumps(thresholds, ensure_ascii=False, indent=1) + "\n").encode("utf-8"))
+    lines = [f"{args.output}: thresholds of {len(thresholds):,} labels, tuned on {len(truth):,} texts of {args.split}"]
     lines += [f"{name} {before[name]:.2f} with 0.5, {after[name]:.2f} tuned" for name in ("micro_f1", "macro_f1")]
     never = [name for name, present in zip(labeller.names, truth.any(0), strict=True) if not present]
     if never:
-        lines.append(f"not in {args.split}, so left at 0.5: {', '.join(never)}")
+        lines.append(f"left at 0.5, because not in {args.split}: {', '.join(never)}")
     sys.stdout.write("\n".join(lines) + "\n")
     return 0

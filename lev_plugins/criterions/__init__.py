@@ -1,3 +1,3 @@
-"""What is minimised."""
+"""Training losses."""
 
 from lev_plugins.criterions import dual_policy, labelling  # noqa: F401  registers

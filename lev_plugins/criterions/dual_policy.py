@@ -14,8 +14,10 @@ from torch import Tensor
 from lev_plugins.models.levt import IGNORE, ROLLINS, HeadOutput
 from lev_plugins.ranges import bounded
 
+__all__ = ["HEADS", "DualPolicyConfig", "DualPolicyCriterion"]
+
 HEADS = ("deletion", "placeholder", "token")
-VALIDATION_SEED = 1  # roll-ins drawn during validation do not disturb, and do not depend on, training
+VALIDATION_SEED = 1  # keeps the roll-ins of validation independent of training
 
 
 @dataclass
@@ -28,16 +30,16 @@ class DualPolicyConfig(FairseqDataclass):
     deletion_rollin: ChoiceEnum(ROLLINS) = field(  # type: ignore[valid-type]
         default="argmax",
         metadata={
-            "help": "what the deletion policy learns to delete: the model's own insertions, taken by argmax "
-            "(Algorithm 1) or sampled (Eq. 6), or random words (dae, the ablation of Table 2b)"
+            "help": "what the deletion policy learns to delete: the model's own insertions, chosen by argmax "
+            "(Algorithm 1) or sampled (Eq. 6), or random words (dae, the ablation in Table 2b)"
         },
     )
     loss_average: ChoiceEnum(["counts", "heads"]) = field(  # type: ignore[valid-type]
         default="counts",
         metadata={
-            "help": "counts: the sum over all decisions of all policies, divided by the number of target tokens of "
-            "the update, so that a batch may be split over processes and accumulation steps in any way; heads: the "
-            "plain mean of each policy in each batch, added up, as fairseq's nat_loss does"
+            "help": "counts: the sum over all decisions of all policies, divided by the target tokens of the update, "
+            "which does not depend on how the update is split into batches; heads: the sum of each policy's mean "
+            "within a batch, as in fairseq's nat_loss"
         },
     )
 
@@ -48,11 +50,11 @@ class HeadLoss:
     nll: Tensor  # sum over decisions
     count: Tensor  # decisions
     correct: Tensor  # decisions whose argmax is the label
-    label_sum: Tensor  # deletions: how many; placeholders: how many are to come; tokens: of no meaning
+    label_sum: Tensor  # deletions: their number; placeholders: insertions; tokens: meaningless
 
 
 def head_loss(head: HeadOutput, label_smoothing: float) -> HeadLoss:
-    """Cross-entropy of one policy, summed; keeps the graph alive when there is nothing to decide."""
+    """Summed cross-entropy of one policy; keeps the graph intact if there are no decisions."""
     log_probs = F.log_softmax(head.logits.float(), -1)  # (n, classes)
     decided = head.labels.ne(IGNORE)
     labels = head.labels.masked_fill(~decided, 0)
@@ -67,7 +69,7 @@ def head_loss(head: HeadOutput, label_smoothing: float) -> HeadLoss:
 
 @register_criterion("dual_policy", dataclass=DualPolicyConfig)
 class DualPolicyCriterion(FairseqCriterion):
-    # names of the validation log, each good for --best-checkpoint-metric
+    # names in the validation log, which --best-checkpoint-metric accepts
     logged = (
         *("loss", "nll_loss", "ppl", "deletion_rate", "insertions_per_slot"),
         *(f"{head}_{what}" for head in HEADS for what in ("loss", "nll", "accuracy")),

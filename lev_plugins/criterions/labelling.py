@@ -1,4 +1,4 @@
-"""``--criterion labelling``: cross-entropy, squared error, or binary cross-entropy a label; scores of validation."""
+"""``--criterion labelling``: cross-entropy, squared error or binary cross-entropy per label; validation scores."""
 
 import math
 from dataclasses import dataclass, field
@@ -19,6 +19,8 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.labelling import evaluate
 
+__all__ = ["Collected", "LabellingConfig", "LabellingCriterion", "answers"]
+
 BALANCED = "balanced"
 DIGITS = 2
 
@@ -28,25 +30,25 @@ class LabellingConfig(FairseqDataclass):
     class_weights: Optional[str] = field(
         default=None,
         metadata={
-            "help": "what a decision weighs in the loss: LABEL=WEIGHT with commas between, the others weigh 1; or "
-            "balanced: the rarer a label in the training text, the more. In a set: what the presence of one weighs"
+            "help": "weights in the loss: LABEL=WEIGHT,... (other labels: 1), or balanced, which gives rarer labels of "
+            "the training text more weight; multilabel: the weight of a label that is present"
         },
     )
     positive_label: Optional[str] = field(
-        default=None, metadata={"help": "the class whose F1 is `f1`, where there are two (default: the last one)"}
+        default=None, metadata={"help": "two classes: the one whose F1 is reported as `f1` (default: the last one)"}
     )
-    score_at: int = field(default=5, metadata={"help": "multilabel: k of the scores rp_at_k and ndcg_at_k"})
+    score_at: int = field(default=5, metadata={"help": "multilabel: k in the scores rp_at_k and ndcg_at_k"})
 
 
 class Collected(Meter):
-    """The answers and the truth of all batches so far: a score of a whole set is no mean of those of its batches."""
+    """Answers and truth of all batches so far: the score of a set is not the mean over its batches."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
         self.parts: list[tuple[Any, Any]] = []
-        self.scored: tuple[int, dict[str, float]] = (0, {})  # of how many parts, and what they are
+        self.scored: tuple[int, dict[str, float]] = (0, {})  # the number of parts, and their scores
 
     def update(self, parts: list[tuple[Any, Any]]) -> None:
         self.parts += parts
@@ -74,10 +76,13 @@ def label_weights(text: str | None, labels: Labels | None, kind: str, examples: 
     if text is None:
         return None
     if labels is None:
-        raise UserError("--class-weights: a regression has no classes to weigh")
+        raise UserError("--class-weights cannot be used with --label-kind regression, which has no classes")
     if text == BALANCED:
         counts = torch.tensor(labels.counts, dtype=torch.float)
-        require(bool(counts.sum() > 0), "--class-weights balanced: there was no training text to count in")
+        require(
+            bool(counts.sum() > 0),
+            "--class-weights balanced needs label counts, but the folder was prepared without training text",
+        )
         if kind == "multilabel":
             return (examples - counts).clamp(min=1) / counts.clamp(min=1)
         return counts.sum() / (len(labels) * counts.clamp(min=1))
@@ -90,24 +95,26 @@ def label_weights(text: str | None, labels: Labels | None, kind: str, examples: 
             weight = math.nan
         require(
             bool(name) and weight >= 0 and math.isfinite(weight),
-            f"--class-weights takes LABEL=WEIGHT with commas between, or balanced, but not {part!r}",
+            f"--class-weights must be balanced or LABEL=WEIGHT,... with weights of at least 0, but contains {part!r}",
         )
         weights[labels.id_of(name.strip(), "--class-weights")] = weight
-    require(bool(weights.any()), f"--class-weights {text} leaves nothing to learn: give at least one label more than 0")
+    require(
+        bool(weights.any()), f"--class-weights {text} leaves nothing to learn: give at least one label a weight above 0"
+    )
     return weights
 
 
 @register_criterion("labelling", dataclass=LabellingConfig)
 class LabellingCriterion(FairseqCriterion):
-    """Losses are summed over decisions (examples, words, pairs of example and label) and divided by their number in the
-    update, so that a batch may be split over processes and accumulation steps in any way."""
+    """Losses are summed over decisions (examples, words, or pairs of example and label) and divided by their number in
+    the update, so the result does not depend on how the update is split into batches."""
 
     def __init__(self, task: Any, class_weights: str | None, positive_label: str | None, score_at: int):
         super().__init__(task)
         bounded("--score-at", score_at, 1)
         require(
             hasattr(task, "info"),
-            f"--criterion labelling is for --task text_labelling, but it is {getattr(task.cfg, '_name', None)}",
+            f"--criterion labelling requires --task text_labelling, but --task is {getattr(task.cfg, '_name', None)}",
         )
         info: Info = task.info
         self.kind, self.labels = info.kind, task.labels
@@ -117,7 +124,7 @@ class LabellingCriterion(FairseqCriterion):
         if positive_label is not None:
             require(
                 self.kind == "classification" and self.classes == 2,
-                "--positive-label is for a classification with two labels: leave it out",
+                "--positive-label applies only to classification with two labels: leave it out",
             )
             self.positive = task.labels.id_of(positive_label, "--positive-label")
         self.at = score_at
@@ -152,7 +159,7 @@ class LabellingCriterion(FairseqCriterion):
         metrics.log_scalar("loss", total / max(size, 1), size, round=4)
 
     def log_scores(self, logging_outputs: list[dict[str, Any]]) -> None:
-        """Of all that was validated so far; ``--best-checkpoint-metric`` takes any of them."""
+        """Scores of all validation batches so far; ``--best-checkpoint-metric`` accepts any of them."""
         parts = [part for log in logging_outputs for part in log.get("_answers", [])]
         if not parts:
             return
@@ -161,22 +168,22 @@ class LabellingCriterion(FairseqCriterion):
             metrics.log_derived(name, lambda meters, name=name: round(self._scored(meters["_answers"])[name], DIGITS))
 
     def _scored(self, collected: Collected) -> dict[str, float]:
-        """Once for all scores, not once for each."""
+        """Computed once for all scores."""
         if collected.scored[0] != len(collected.parts):
             collected.scored = (len(collected.parts), self.scores(collected.parts))
         return collected.scored[1]
 
     def scores(self, parts: list[tuple[Any, Any]]) -> dict[str, float]:
-        found, truth = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        return evaluate(self.kind, truth, found, self.classes, self.positive, self.at)
+        given, truth = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return evaluate(self.kind, truth, given, self.classes, self.positive, self.at)
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:
-        return False  # answers are strung together
+        return False  # answers are concatenated
 
 
 def answers(logits: Tensor, kind: str) -> Tensor:
-    """Probabilities, or numbers of a regression."""
+    """Probabilities, or the numbers of a regression."""
     if kind == "regression":
         return logits
     return logits.sigmoid() if kind == "multilabel" else logits.softmax(-1)

@@ -1,1 +1,1 @@
-"""fairseq datasets: sources with noise (here), drafts, labels."""
+"""fairseq datasets: noisy sources (here), drafts and labels."""

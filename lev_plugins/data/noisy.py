@@ -1,4 +1,4 @@
-"""Noise in the source of a pair, put in while batches are made: other noise in every epoch."""
+"""Noise in the sources of a dataset, added while batches are made and different in every epoch."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from lev_plugins.errors import require
 from lev_plugins.noise import Corruption
 from lev_plugins.noise.draws import stream
 
-# An unknown word on its way through plain text: a character for private use, which no kind of noise changes and which
-# no dictionary has
+__all__ = ["UNKNOWN", "NoisySourceDataset", "TextCodec"]
+
+# Stands for an unknown word in plain text: a private-use character that no noise changes and no dictionary contains
 UNKNOWN = "\ue000"
 
 
 class NoisySourceDataset(BaseWrapperDataset):
-    """Replaces the source of a pair by its target with noise put in.
+    """Replaces the source of each example by its target with noise.
 
-    The noise of an example depends on (seed, epoch, index) alone: not on the worker, the batch or the process, and not
-    on what was read before. It is what ``lev-plugins noise --seed SEED --epoch EPOCH`` makes of line ``index`` of the
-    text.
+    The noise of an example depends only on (seed, epoch, index), not on worker, batch or process, nor on examples read
+    before. It is the noise that ``lev-plugins noise --seed SEED --epoch EPOCH`` adds to line ``index`` of the text.
 
     pair     gives examples that have a "source" and a "target"
     corrupt  the noise; its seed is the seed
     decode   target tokens -> plain text
     encode   plain text -> source tokens
-    share    of the examples whose source is replaced; the others stay as they are
-    longest  a noisy source of more tokens is not used: the source stays as it is
+    share    share of the examples whose source is replaced; the others stay unchanged
+    longest  if the noisy source would have more tokens, the source stays unchanged
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class NoisySourceDataset(BaseWrapperDataset):
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         example = self.dataset[index]
-        index = int(index)  # NumPy's integers among them, which are of 64 bits
+        index = int(index)  # may be a NumPy integer, which has only 64 bits
         if self.share < 1 and stream(self.corrupt.seed, self.epoch, index, " share")() >= self.share:
             return example
         noisy = self.encode(self.corrupt(self.decode(example["target"]), index, self.epoch))
@@ -64,13 +64,13 @@ class NoisySourceDataset(BaseWrapperDataset):
 class TextCodec:
     """Plain text <-> the tokens of a binarised side, through fairseq's ``--bpe`` and ``--tokenizer``.
 
-    Unknown words cannot be printed. They travel as ``UNKNOWN`` and are unknown again afterwards.
+    Unknown words have no spelling: ``UNKNOWN`` stands for them in text.
     """
 
     def __init__(self, dictionary: Dictionary, bpe: Any = None, tokenizer: Any = None):
         require(
             UNKNOWN not in dictionary.indices,
-            "the dictionary has the character U+E000, which stands for unknown words when noise is put in: rename it",
+            "the dictionary contains the character U+E000, which --noise-kind reserves for unknown words: remove it",
         )
         self.dictionary = dictionary
         self.layers = [layer for layer in (tokenizer, bpe) if layer is not None]  # from the text inwards

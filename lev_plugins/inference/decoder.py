@@ -1,4 +1,4 @@
-"""A model of any task that writes new targets for a training set."""
+"""Decoding a data folder with checkpoints of any task."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ from lev_plugins import checkpoints
 from lev_plugins.data.noise_flags import WITHOUT_NOISE
 from lev_plugins.errors import UserError
 
+__all__ = ["CheckpointDecoder"]
+
 
 class CheckpointDecoder:
-    """Checkpoints with their own task, turned to another data folder."""
+    """Checkpoints with the task of their training, but another data folder."""
 
     def __init__(
         self, paths: list[Path], overrides: dict[str, Any], search: dict[str, Any], device: str, fp16: bool = False
     ):
         for path in paths:
             checkpoints.require_file(path)
-        # no scoring of the teacher's own training, and no noise
+        # without the metrics and the noise of their own training
         overrides = {"eval_bleu": False, **WITHOUT_NOISE, **overrides}
         try:
             self.models, _, self.task = checkpoint_utils.load_model_ensemble_and_task(
@@ -36,8 +38,8 @@ class CheckpointDecoder:
             if "size mismatch" not in str(error):
                 raise
             raise UserError(
-                f"{paths[0]} does not fit the dictionaries in {overrides['data']}: a teacher writes for the dict.*.txt "
-                "files that it was trained with"
+                f"{paths[0]} does not fit the dictionaries in {overrides['data']}: use a data folder with the "
+                "dict.*.txt files of its training"
             ) from error
         self.device = torch.device(device)
         options = GenerationConfig(**search)
@@ -54,22 +56,22 @@ class CheckpointDecoder:
         return self.task.dataset(split)
 
     def write(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> list[list[int] | None]:
-        """What it makes of each sentence, </s> included; None of one that is too long for it."""
+        """The output for each sentence, including </s>; None if the sentence is too long for the model."""
         best = self.best(dataset, indices, max_tokens)
-        found = {index: self.plain(hypothesis["tokens"].tolist()) for index, hypothesis in best}
-        return [found.get(index) for index in indices]
+        outputs = {index: self.plain(hypothesis["tokens"].tolist()) for index, hypothesis in best}
+        return [outputs.get(index) for index in indices]
 
     def best(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> Iterator[tuple[int, dict[str, Any]]]:
         """The best hypothesis of each sentence that is not too long, in any order."""
         for batch in self.batches(dataset, indices, max_tokens):
             sample = dataset.collater([dataset[index] for index in batch])
-            sample = utils.move_to_cuda(sample, self.device)  # whatever its name says
+            sample = utils.move_to_cuda(sample, self.device)  # despite its name, to any device
             hypotheses = self.task.inference_step(self.generator, self.models, sample)
-            for index, found in zip(sample["id"].tolist(), hypotheses, strict=True):
-                yield index, found[0]
+            for index, n_best in zip(sample["id"].tolist(), hypotheses, strict=True):
+                yield index, n_best[0]
 
     def batches(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> list[Any]:
-        """Sentences of like length together; one of more than ``max_tokens`` is a batch by itself."""
+        """Batches of sentences of similar length; a sentence longer than ``max_tokens`` is a batch by itself."""
         by_length = np.array(sorted(indices, key=dataset.num_tokens))
         fitting, _ = dataset.filter_indices_by_size(by_length, self.max_positions)
         alone = [dataset.num_tokens(index) > max_tokens for index in fitting]

@@ -1,6 +1,6 @@
-"""The gates of a model at work: it decodes freely, then reads what it wrote once more, and its gates are kept.
+"""The gates of a gated model: it decodes freely, then reads its own output again to record the gates.
 
-A file of them has one line of JSON per sentence.
+They are saved as one line of JSON per sentence.
 
 Shapes: B batch, S source length, T target length.
 """
@@ -22,15 +22,17 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.models.gated import GATES, GateProbabilities
 
+__all__ = ["Sentence", "as_line", "gates_of_lines", "read_sentences"]
+
 
 @dataclass(frozen=True)
 class Sentence:
-    """``gates["mask"]`` has a probability for each token of the source, the other gates one for each of the output."""
+    """``gates["mask"]`` has one probability per source token, the other gates one per output token."""
 
     source: list[str]
     output: list[str]
     gates: dict[str, list[float]]
-    noise: float | None = None  # share of the words of the clean text that the noisy one does not have
+    noise: float | None = None  # share of the clean text's words that the noisy text lacks
 
     def __post_init__(self) -> None:
         for name, values in self.gates.items():
@@ -44,20 +46,20 @@ class Sentence:
         return float(np.mean(self.gates[gate]))
 
 
-def ask(
+def gates_of_lines(
     model: CheckpointDecoder, lines: list[str], encode: Callable[[str], str], max_tokens: int
 ) -> list[Sentence | None]:
-    """For each line its gates; None of one that is too long for the model."""
+    """The gates of each line; None if the line is too long for the model."""
     words = model.task.source_dictionary
     tokens = [words.encode_line(encode(line), add_if_not_exist=False).long() for line in lines]
     dataset = model.task.build_dataset_for_inference(tokens, [len(line) for line in tokens])
-    found: dict[int, Sentence] = {}
+    sentences: dict[int, Sentence] = {}
     for batch in model.batches(dataset, range(len(lines)), max_tokens):
         sample = utils.move_to_cuda(dataset.collater([dataset[index] for index in batch]), model.device)
         hypotheses = model.task.inference_step(model.generator, model.models, sample)
         written = [best[0]["tokens"] for best in hypotheses]
-        found.update(zip(sample["id"].tolist(), gates_of(model, sample, written), strict=True))
-    return [found.get(index) for index in range(len(lines))]
+        sentences.update(zip(sample["id"].tolist(), gates_of(model, sample, written), strict=True))
+    return [sentences.get(index) for index in range(len(lines))]
 
 
 @torch.no_grad()
@@ -66,7 +68,7 @@ def gates_of(model: CheckpointDecoder, sample: dict[str, Any], written: list[Ten
     pad, eos = target_words.pad(), target_words.eos()
     longest = max(len(row) for row in written)
     read = torch.full((len(written), longest), pad, device=model.device)  # (B, T)
-    for place, row in enumerate(written):  # </s> a b </s>: what is written is read one step later
+    for place, row in enumerate(written):  # </s> a b </s>: each token is read one step after it was written
         read[place, : len(row)] = torch.cat([row.new_tensor([eos]), row[:-1]])
     inputs = sample["net_input"]
     _, extra = model.models[0](inputs["src_tokens"], inputs["src_lengths"], read)
@@ -87,16 +89,16 @@ def gates_of(model: CheckpointDecoder, sample: dict[str, Any], written: list[Ten
 
 
 def probabilities(extra: Any) -> GateProbabilities:
-    found = extra.get("gates") if isinstance(extra, dict) else None
-    if not isinstance(found, GateProbabilities):
+    gates = extra.get("gates") if isinstance(extra, dict) else None
+    if not isinstance(gates, GateProbabilities):
         raise UserError(
-            "--path holds no gated model: train one with --arch gated_trans, gated_t5, gated_bart, gated_bert"
+            "--path is not a gated model: train one with --arch gated_trans, gated_t5, gated_bart or gated_bert"
         )
     require(
-        any(getattr(found, name) is not None for name in GATES),
+        any(getattr(gates, name) is not None for name in GATES),
         "the model of --path has no gates: it was trained with --gates ''",
     )
-    return found
+    return gates
 
 
 # ---- files --------------------------------------------------------------------------------------------------------
@@ -110,12 +112,14 @@ def as_line(sentence: Sentence) -> str:
     return json.dumps(asdict(sentence), ensure_ascii=False)
 
 
-def read(path: Path) -> list[Sentence]:
+def read_sentences(path: Path) -> list[Sentence]:
     sentences = []
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         try:
             sentences.append(Sentence(**json.loads(line)))
-        except (TypeError, ValueError, AttributeError) as error:  # bad UTF-8 and JSON are ValueErrors
-            raise UserError(f"{path}, line {number} has no gates: --saved takes what --save wrote ({error})") from error
-    require(bool(sentences), f"{path} is empty: --saved takes what --save wrote")
+        except (TypeError, ValueError, AttributeError) as error:  # bad UTF-8 and bad JSON raise ValueError
+            raise UserError(
+                f"{path}, line {number} has no gates: give --saved a file written by --save ({error})"
+            ) from error
+    require(bool(sentences), f"{path} is empty: give --saved a file written by --save")
     return sentences

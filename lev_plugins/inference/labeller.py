@@ -1,9 +1,9 @@
-"""Labels for new text, with their probabilities, by a trained EncT5.
+"""Label new text with a trained EncT5.
 
     labeller = Labeller.load("checkpoints/checkpoint_best.pt")
     labeller.label(["a fine film"])              # [{"label": "good", "score": 0.98}]
 
-One forward pass a batch, however many labels or words there are.
+One forward pass per batch, regardless of the number of labels or words.
 """
 
 from __future__ import annotations
@@ -29,11 +29,13 @@ from lev_plugins.ranges import bounded
 from lev_plugins.scoring.labelling import POSITIVE
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 
+__all__ = ["Labeller", "read_thresholds"]
+
 logger = logging.getLogger(__name__)
 
 Answer = dict[str, Any]
 BATCH = 32
-DIGITS = 4  # of a probability in an answer
+DIGITS = 4  # digits of a probability
 
 
 class Labeller:
@@ -47,9 +49,12 @@ class Labeller:
 
     @classmethod
     def load(cls, path: str | Path, data: str | Path | None = None, cpu: bool = True, **options: Any) -> Labeller:
-        """``data``: where the folder of prepare-labels is now, if not where it was when the model was trained."""
+        """``data``: the folder from prepare-labels, if it has moved since the training."""
         name = config_of(checkpoints.load(path), "task", "_name")
-        require(name == "text_labelling", f"{path} is of --task {name}: labels are given by one of text_labelling")
+        require(
+            name == "text_labelling",
+            f"{path} was trained with --task {name}: give a checkpoint of --task text_labelling",
+        )
         overrides = {"pack": False} | ({} if data is None else {"data": str(data)})
         models, _, task = checkpoint_utils.load_model_ensemble_and_task([str(path)], overrides)
         return cls(task, models[0], cuda=not cpu and torch.cuda.is_available(), **options)
@@ -57,8 +62,8 @@ class Labeller:
     # ---- probabilities -------------------------------------------------------------------------------------------
 
     def probabilities(self, dataset: LabelledDataset) -> list[Any]:
-        """Of each example: (labels,), (words, tags), or the number of a regression."""
-        found: list[Any] = [None] * len(dataset)
+        """For each example: (labels,), (words, tags), or the number of a regression."""
+        by_example: list[Any] = [None] * len(dataset)
         for batch in dataset.batch_by_size(dataset.ordered_indices(), max_sentences=self.batch_size):
             sample = dataset.collater([dataset[i] for i in batch])
             sample = move_to_cuda(sample) if self.cuda else sample
@@ -67,8 +72,8 @@ class Labeller:
             sizes = sample["words"].tolist() if self.kind == "tagging" else [1] * len(sample["id"])
             parts = np.split(scored, np.cumsum(sizes)[:-1])
             for i, part in zip(sample["id"].tolist(), parts, strict=True):
-                found[i] = part if self.kind == "tagging" else part[0]
-        return found
+                by_example[i] = part if self.kind == "tagging" else part[0]
+        return by_example
 
     def of_part(self, part: str) -> tuple[Any, Any]:
         """Truth and probabilities (n, L) of a binarised part."""
@@ -87,11 +92,11 @@ class Labeller:
         scores: bool = False,
         first_line: int = 1,
     ) -> list[Answer]:
-        """A text is a string with TABs between its columns, or these columns; to be tagged: words, or a string of them.
+        """A text is a string with TABs between columns, or a list of columns; for tagging, a string or a list of words.
 
-        ``scores``: the probabilities of all labels, too. ``first_line`` is for messages.
+        ``scores`` adds the probabilities of all labels. ``first_line`` numbers the texts in messages.
         """
-        asked = self.ids_of(labels_of_interest)
+        interest = self.ids_of(labels_of_interest)
         limits = self.limits(thresholds)
         columns = [self.columns(text, f"line {number}") for number, text in enumerate(texts, first_line)]
         examples: list[Example] = []
@@ -100,14 +105,14 @@ class Labeller:
             parts = self.encoder.examples(text, [], f"line {number}")
             owners.append(list(range(len(examples), len(examples) + len(parts))))
             examples += parts
-        found = self.probabilities(self.task.dataset_of(examples, labels=asked)) if examples else []
-        answered = []
+        probabilities = self.probabilities(self.task.dataset_of(examples, labels=interest)) if examples else []
+        results = []
         for text, own in zip(columns, owners, strict=True):
-            scored = [found[i] for i in own]
+            scored = [probabilities[i] for i in own]
             whole = np.concatenate(scored) if self.kind == "tagging" else scored[0]
-            answer = self.answer(text, whole, asked, limits, scores)
-            answered.append({**answer, "cut": True} if any(examples[i].cut for i in own) else answer)
-        return answered
+            answer = self.answer(text, whole, interest, limits, scores)
+            results.append({**answer, "cut": True} if any(examples[i].cut for i in own) else answer)
+        return results
 
     def columns(self, text: str | Sequence[str], where: str) -> list[str]:
         if self.kind == "tagging":
@@ -115,10 +120,10 @@ class Labeller:
             require(len(words) > 0, f"{where} has no words to tag")
             return words
         columns = text.split("\t") if isinstance(text, str) else list(text)
-        wanted = self.task.info.columns
+        expected = self.task.info.columns
         require(
-            len(columns) == wanted,
-            f"{where} has {len(columns)} columns, but the model was trained on {wanted}, with a TAB between",
+            len(columns) == expected,
+            f"{where} has {len(columns)} columns, but the model was trained on {expected}, separated by TABs",
         )
         return columns
 
@@ -128,48 +133,52 @@ class Labeller:
         require(self.kind == "multilabel", f"--labels-of-interest is for multilabel, but this model is for {self.kind}")
         assert self.task.labels is not None
         ids = tuple(self.task.labels.id_of(name, "--labels-of-interest") for name in names)
-        require(len(set(ids)) == len(ids), "--labels-of-interest names a label twice")
+        require(len(set(ids)) == len(ids), "--labels-of-interest contains a label twice")
         if self.model.decoder.interaction and len(ids) < len(self.names) and not self.warned:
             self.warned = True
             logger.warning(
-                "the scores are not those that these labels have among all labels: in this model labels look at each "
-                "other (it was trained without --no-label-interaction)"
+                "with --labels-of-interest, the scores differ from those among all labels, because the labels of this "
+                "model influence each other (it was trained without --no-label-interaction)"
             )
         return ids
 
     def limits(self, thresholds: dict[str, float] | None) -> dict[str, float]:
-        require(not thresholds or self.kind == "multilabel", f"thresholds are for sets of labels, not for {self.kind}")
+        require(
+            not thresholds or self.kind == "multilabel", f"thresholds are for multilabel models, not for {self.kind}"
+        )
         unknown = [name for name in thresholds or {} if name not in self.names]
-        require(not unknown, f"there is a threshold for {unknown and unknown[0]!r}, which is no label of this model")
+        require(not unknown, f"there is a threshold for {unknown and unknown[0]!r}, which is not a label of this model")
         return thresholds or {}
 
     def answer(
-        self, text: list[str], found: Any, asked: tuple[int, ...], limits: dict[str, float], all_: bool
+        self, text: list[str], scored: Any, interest: tuple[int, ...], limits: dict[str, float], all_: bool
     ) -> Answer:
         if self.kind == "regression":
-            return {"score": rounded(found)}
+            return {"score": rounded(scored)}
         if self.kind == "classification":
-            best = int(found.argmax())
-            return {"label": self.names[best], "score": rounded(found[best])} | self.all_scores(found, self.names, all_)
+            best = int(scored.argmax())
+            return {"label": self.names[best], "score": rounded(scored[best])} | self.all_scores(
+                scored, self.names, all_
+            )
         if self.kind == "tagging":
-            tags = [self.names[i] for i in found.argmax(1)]
-            sure = [rounded(score) for score in found.max(1)]
-            every = {"all_scores": [by_name(self.names, row) for row in found]} if all_ else {}
+            tags = [self.names[i] for i in scored.argmax(1)]
+            sure = [rounded(score) for score in scored.max(1)]
+            every = {"all_scores": [by_name(self.names, row) for row in scored]} if all_ else {}
             return {"words": text, "labels": tags, "scores": sure} | every
-        names = [self.names[i] for i in asked] if asked else self.names
-        # by the score itself, not by what is printed of it: thresholds of rare labels lie close together
-        given = [i for i, name in enumerate(names) if float(found[i]) >= limits.get(name, POSITIVE)]
-        given.sort(key=lambda i: -float(found[i]))
-        answer = {"labels": [names[i] for i in given], "scores": [rounded(found[i]) for i in given]}
-        return answer | self.all_scores(found, names, all_)
+        names = [self.names[i] for i in interest] if interest else self.names
+        # compare scores before rounding: thresholds of rare labels are close together
+        given = [i for i, name in enumerate(names) if float(scored[i]) >= limits.get(name, POSITIVE)]
+        given.sort(key=lambda i: -float(scored[i]))
+        answer = {"labels": [names[i] for i in given], "scores": [rounded(scored[i]) for i in given]}
+        return answer | self.all_scores(scored, names, all_)
 
     @staticmethod
-    def all_scores(found: Any, names: list[str], wanted: bool) -> Answer:
-        return {"all_scores": by_name(names, found)} if wanted else {}
+    def all_scores(scored: Any, names: list[str], all_: bool) -> Answer:
+        return {"all_scores": by_name(names, scored)} if all_ else {}
 
 
-def by_name(names: list[str], found: Any) -> dict[str, float]:
-    return {name: rounded(score) for name, score in zip(names, found, strict=True)}
+def by_name(names: list[str], scored: Any) -> dict[str, float]:
+    return {name: rounded(score) for name, score in zip(names, scored, strict=True)}
 
 
 def rounded(score: Any) -> float:
@@ -177,21 +186,21 @@ def rounded(score: Any) -> float:
 
 
 def config_of(state: dict[str, Any], *path: str) -> Any:
-    """What a checkpoint says of itself; None where it says nothing."""
-    found: Any = state.get("cfg") or {}
+    """A setting recorded in a checkpoint; None if it has none."""
+    value: Any = state.get("cfg") or {}
     for name in path:
-        found = found.get(name) if isinstance(found, dict) else getattr(found, name, None)
-    return found
+        value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+    return value
 
 
 def read_thresholds(path: Path) -> dict[str, float]:
-    """What ``lev-plugins tune-thresholds`` wrote."""
+    """A file written by ``lev-plugins tune-thresholds``."""
     require(path.is_file(), f"--thresholds: there is no file {path}")
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        numbers = {str(name): float(value) for name, value in found.items()}
+        entries = json.loads(path.read_text(encoding="utf-8"))
+        numbers = {str(name): float(value) for name, value in entries.items()}
     except (ValueError, TypeError, AttributeError) as error:
-        raise UserError(f"--thresholds {path} must be JSON, a number for each label: {error}") from error
+        raise UserError(f"--thresholds {path} must be JSON with one number per label: {error}") from error
     for name, value in numbers.items():
         bounded(f"--thresholds {path}: {name!r}", value, 0, 1)
     return numbers

@@ -1,8 +1,7 @@
-"""A training set with the targets of a teacher: cut into shards that are decoded one by one, then put together.
+"""Distilling a training set in shards that are decoded one by one and then joined.
 
-A shard is a range of sentences of one part (train, train1, ...). What the teacher wrote of it stands in a file of its
-own, which is complete or not there: a stop costs no more than the shards that were open, and the next start may have
-another number of processes.
+A shard is a range of sentences of one part (train, train1, ...). Its outputs are in a file of their own, which is
+complete or absent: a stop only loses the shards in progress, and the next start may use another number of processes.
 """
 
 from __future__ import annotations
@@ -23,11 +22,24 @@ from torch import Tensor
 from lev_plugins import checkpoints
 from lev_plugins.errors import UserError, require
 
-Rows = list[list[int] | None]  # what the teacher wrote of each sentence; None: it was too long for it
+__all__ = [
+    "Account",
+    "Shard",
+    "SplitPart",
+    "Store",
+    "copy_rest",
+    "cut_into_shards",
+    "distilled",
+    "find_parts",
+    "fingerprint",
+    "write_targets",
+]
+
+Rows = list[list[int] | None]  # the teacher's output for each sentence; None: it was too long
 
 
 @dataclass(frozen=True)
-class Part:
+class SplitPart:
     name: str
     target: str  # the binarised targets, without .bin
     lines: int
@@ -44,22 +56,22 @@ class Shard:
         return f"{self.part}.{self.start}-{self.stop}.pt"
 
 
-def find_parts(data: Path, split: str, source: str, target: str, dictionary: Dictionary) -> list[Part]:
-    """The parts that fairseq-train joins, each under either order of its languages."""
-    parts: list[Part] = []
+def find_parts(data: Path, split: str, source: str, target: str, dictionary: Dictionary) -> list[SplitPart]:
+    """The parts that fairseq-train joins; each file name has its languages in either order."""
+    parts: list[SplitPart] = []
     while True:
         name = f"{split}{len(parts) or ''}"
         prefixes = [
             str(data / f"{name}.{languages}.{target}") for languages in (f"{source}-{target}", f"{target}-{source}")
         ]
-        found = next((prefix for prefix in prefixes if Path(f"{prefix}.idx").is_file()), None)
-        if found is None:
+        prefix = next((prefix for prefix in prefixes if Path(f"{prefix}.idx").is_file()), None)
+        if prefix is None:
             break
-        parts.append(Part(name, found, len(references(found, dictionary))))
+        parts.append(SplitPart(name, prefix, len(references(prefix, dictionary))))
     require(
         bool(parts),
-        f"there is no {data / f'{split}.{source}-{target}.{target}.idx'}: if sources and targets have other suffixes "
-        "in that folder than the teacher was trained with, name them with --source-lang and --target-lang",
+        f"there is no {data / f'{split}.{source}-{target}.{target}.idx'}: if the suffixes in that folder differ "
+        "from those of the teacher's training, give --source-lang and --target-lang",
     )
     return parts
 
@@ -68,9 +80,9 @@ def references(prefix: str, dictionary: Dictionary) -> FairseqDataset:
     return data_utils.load_indexed_dataset(prefix, dictionary)
 
 
-def cut_into_shards(parts: list[Part], size: int) -> list[Shard]:
+def cut_into_shards(parts: list[SplitPart], size: int) -> list[Shard]:
     """
-    >>> [shard.file for shard in cut_into_shards([Part("train", "", 5), Part("train1", "", 2)], 3)]
+    >>> [shard.file for shard in cut_into_shards([SplitPart("train", "", 5), SplitPart("train1", "", 2)], 3)]
     ['train.0-3.pt', 'train.3-5.pt', 'train1.0-2.pt']
     """
     return [
@@ -78,7 +90,7 @@ def cut_into_shards(parts: list[Part], size: int) -> list[Shard]:
     ]
 
 
-# ---- shards on the disk ------------------------------------------------------------------------------------------
+# ---- shards on disk ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -93,17 +105,19 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One command at a time works here; the lock goes with the process, however that ends."""
+        """Only one command at a time may work here; the lock ends with the process, even if that is killed."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with (self.folder / "lock").open("a") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise UserError(f"another lev-plugins distill is at work in {self.folder}") from error
+                raise UserError(
+                    f"another lev-plugins distill is running in {self.folder}: wait until it ends"
+                ) from error
             yield
 
     def write(self, shard: Shard, rows: Rows, seconds: float) -> None:
-        """Every row ends with </s>, so a length of 0 can stand for none."""
+        """Every row ends with </s>, so a length of 0 can stand for None."""
         lengths = torch.tensor([len(row or []) for row in rows])
         tokens = torch.tensor([token for row in rows for token in row or []], dtype=torch.int32)
         checkpoints.save({"lengths": lengths, "tokens": tokens, "seconds": seconds}, self.path(shard))
@@ -120,7 +134,7 @@ class Store:
 @dataclass
 class Account:
     lines: int
-    kept_reference: dict[str, list[int]]  # by part: the numbers of the lines, from 1
+    kept_reference: dict[str, list[int]]  # line numbers by part, from 1
     seconds: float  # of decoding, summed over processes
 
     @property
@@ -129,11 +143,11 @@ class Account:
 
 
 def distilled(
-    store: Store, parts: list[Part], shards: list[Shard], dictionary: Dictionary, account: Account
-) -> Iterator[tuple[Part, Iterator[Tensor]]]:
-    """The targets of each part, in their order; ``account`` is complete when all have been read."""
+    store: Store, parts: list[SplitPart], shards: list[Shard], dictionary: Dictionary, account: Account
+) -> Iterator[tuple[SplitPart, Iterator[Tensor]]]:
+    """The targets of each part, in order; ``account`` is complete when all have been read."""
 
-    def targets(part: Part) -> Iterator[Tensor]:
+    def targets(part: SplitPart) -> Iterator[Tensor]:
         original = references(part.target, dictionary)
         for shard in (shard for shard in shards if shard.part == part.name):
             rows, seconds = store.read(shard)
@@ -155,8 +169,8 @@ def write_targets(rows: Iterator[Tensor], prefix: Path, words: int) -> None:
     builder.finalize(f"{prefix}.idx")
 
 
-def copy_rest(data: Path, folder: Path, parts: list[Part]) -> None:
-    """All files of the folder but the old targets: those of sources, drafts and other splits, and dictionaries."""
+def copy_rest(data: Path, folder: Path, parts: list[SplitPart]) -> None:
+    """All files of the folder except the old targets: sources, drafts, other splits and dictionaries."""
     old = {f"{Path(part.target).name}{end}" for part in parts for end in ("", ".bin", ".idx")}
     for path in data.iterdir():
         if path.is_file() and path.name not in old:
@@ -164,11 +178,11 @@ def copy_rest(data: Path, folder: Path, parts: list[Part]) -> None:
 
 
 def fingerprint(paths: list[Path]) -> str:
-    """Of the contents, so that a copy of the files counts as the same."""
-    found = hashlib.sha256()
+    """A hash of names and contents: copies of the files have the same."""
+    digest = hashlib.sha256()
     for path in paths:
-        found.update(path.name.encode())
+        digest.update(path.name.encode())
         with path.open("rb") as file:
             while block := file.read(2**20):
-                found.update(block)
-    return found.hexdigest()
+                digest.update(block)
+    return digest.hexdigest()

@@ -107,7 +107,7 @@ def test_a_truncated_checkpoint(toy: Path, trained: Path, tmp_path: Path) -> Non
     cut.write_bytes(whole[: len(whole) // 2])
     result = run(*generate(toy, cut))
     assert result.code != 0
-    assert "the checkpoint is cut short" in result.verdict
+    assert "the checkpoint is truncated" in result.verdict
 
 
 class Malice:
@@ -144,7 +144,7 @@ def test_a_full_disk_leaves_the_previous_checkpoint(toy: Path, tmp_path: Path) -
     words = " ".join(f"'{part}'" for part in limited)
     result = run("bash", "-c", f"ulimit -f 200; exec '{BIN}'/{words}")
     assert result.code != 0
-    assert "the disk is full: checkpoints written before are intact" in result.verdict
+    assert "the disk is full; earlier checkpoints are intact" in result.verdict
     assert {path.name: path.read_bytes() for path in save_dir.glob("*.pt")} == before
     resumed = succeed(*limited)
     assert "Loaded checkpoint" in resumed.both
@@ -158,7 +158,7 @@ def test_generation_options_that_cannot_work_are_refused(toy: Path, trained: Pat
         (["--prefix-size", 2], "--prefix-size keeps a prefix"),
         (["--iter-decode-max-iter", -1], "--iter-decode-max-iter must be at least 0, but is -1"),
         (["--left-pad-target"], "--left-pad-target is not supported"),
-        (["--draft-lang", "mt"], "--draft-lang mt: there are no drafts"),
+        (["--draft-lang", "mt"], "--draft-lang mt: there is no file"),
     ):
         result = run(*generate(toy, best, *flags))
         assert result.code != 0

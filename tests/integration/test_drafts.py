@@ -149,8 +149,8 @@ def test_drafts_in_another_dictionary(data: Path, toy: Path, trained: Path, tmp_
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("w1\tv1\tv2", "an input line is `source` or `source<TAB>draft`, but this one has 2 TABs: 'w1\\tv1\\tv2'"),
-        ("w1\t⟦!v1", "the mark at character 1 of the draft '⟦!v1' is never closed: put ⟧ where it ends"),
+        ("w1\tv1\tv2", "an input line must be `source` or `source<TAB>draft`, but this one has 2 TABs: 'w1\\tv1\\tv2'"),
+        ("w1\t⟦!v1", "the mark at character 1 of the draft '⟦!v1' is not closed: add ⟧ where it ends"),
         ("w1\t⟦-v1⟧ v2⟧", "character 9 of the draft '⟦-v1⟧ v2⟧' closes nothing"),
         ("w1\t" + "v1 " * 1100, "a draft has 1102 tokens, boundaries included, but the model has positions for 1024"),
     ],

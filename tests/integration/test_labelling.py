@@ -97,7 +97,7 @@ def test_thresholds_are_tuned_by_one_command(
     code = main(["tune-thresholds", str(checkpoint), str(found), "--cpu"])
     said = capsys.readouterr()
     if kind != "multilabel":
-        assert (code, "thresholds are for sets of labels" in said.err) == (2, True)
+        assert (code, "thresholds are for multilabel models" in said.err) == (2, True)
         return
     assert code == 0
     assert set(read_thresholds(found)) == {"s", "r", "w"}
@@ -116,8 +116,8 @@ def test_labels_of_interest(trained: tuple[str, Path, Result], caplog: pytest.Lo
         return
     answers = labeller.label(["sun", "wind"], labels_of_interest=["w", "s"], scores=True)
     assert [list(answer["all_scores"]) for answer in answers] == [["w", "s"]] * 2
-    assert "the scores are not those that these labels have among all labels" in caplog.text
-    with pytest.raises(ValueError, match="--labels-of-interest: there is no label 'x' in the dictionary"):
+    assert "the scores differ from those among all labels" in caplog.text
+    with pytest.raises(ValueError, match="--labels-of-interest: 'x' is not a known label"):
         labeller.label(["sun"], labels_of_interest=["x"])
 
 
@@ -130,7 +130,7 @@ def test_on_the_command_line(trained: tuple[str, Path, Result]) -> None:
     done = lev_plugins("label", folder / "checkpoints" / "checkpoint_best.pt", *flags, stdin="fog\n")
     answer = json.loads(done.out)
     assert (answer["labels"], list(answer["all_scores"])) == (["s"], ["w", "s"])
-    assert "the scores are not those that these labels have among all labels" in done.err
+    assert "the scores differ from those among all labels" in done.err
 
 
 def test_bad_input_to_label(trained: tuple[str, Path, Result]) -> None:
@@ -146,7 +146,7 @@ def test_bad_input_to_label(trained: tuple[str, Path, Result]) -> None:
     with pytest.raises(ValueError, match="--batch-size must be at least 1"):
         Labeller(labeller.task, labeller.model, batch_size=0)
     if kind != "multilabel":
-        with pytest.raises(ValueError, match=f"thresholds are for sets of labels, not for {kind}"):
+        with pytest.raises(ValueError, match=f"thresholds are for multilabel models, not for {kind}"):
             labeller.label(["sun"], thresholds={"x": 0.5})
     else:
         with pytest.raises(ValueError, match="there is a threshold for 'x'"):
@@ -155,7 +155,7 @@ def test_bad_input_to_label(trained: tuple[str, Path, Result]) -> None:
     if kind == "tagging":
         assert len(labeller.label([longer])[0]["labels"]) == 600  # in parts
     else:
-        with pytest.raises(ValueError, match="line 1 has 601 tokens, </s> included, but --longest is 512"):
+        with pytest.raises(ValueError, match="line 1 has 601 tokens, including </s>, but --longest is 512"):
             labeller.label([longer])
 
 
@@ -163,13 +163,15 @@ def test_another_checkpoint_is_refused(trained: tuple[str, Path, Result], tmp_pa
     import torch
 
     torch.save({"model": {}, "cfg": {"task": {"_name": "translation"}}}, tmp_path / "other.pt")
-    with pytest.raises(ValueError, match="is of --task translation: labels are given by one of text_labelling"):
+    with pytest.raises(
+        ValueError, match="was trained with --task translation: give a checkpoint of --task text_labelling"
+    ):
         Labeller.load(tmp_path / "other.pt")
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("[]", "must be JSON, a number for each label"), ('{"a": 2}', "'a' must be between 0 and 1, but is 2.0")],
+    [("[]", "must be JSON with one number per label"), ('{"a": 2}', "'a' must be between 0 and 1, but is 2.0")],
 )
 def test_bad_thresholds(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "t.json").write_text(text)

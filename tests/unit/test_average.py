@@ -122,13 +122,16 @@ def test_the_mean_of_one_is_itself(folder):
 def test_another_shape_is_refused_by_file_and_name(capsys, tmp_path):
     files = [write(tmp_path / "a.pt", 1), write(tmp_path / "b.pt", 2, weight=torch.zeros(5))]
     message = refusal(capsys, *files, "--output", tmp_path / "mean.pt")
-    assert "b.pt and" in message and "a.pt are not of one model: weight is (5,) and (2, 3)" in message
+    assert (
+        "b.pt and" in message
+        and "a.pt belong to different models: weight is (5,) in one and (2, 3) in the other" in message
+    )
     assert not (tmp_path / "mean.pt").exists()
 
 
 def test_other_names_are_refused_by_file_and_name(capsys, tmp_path):
     files = [write(tmp_path / "a.pt", 1), write(tmp_path / "b.pt", 2, bias=torch.zeros(5))]
-    assert "a.pt are not of one model: only one of them has bias" in refusal(
+    assert "a.pt belong to different models: only one of them has bias" in refusal(
         capsys, *files, "--output", tmp_path / "mean.pt"
     )
 
@@ -138,17 +141,17 @@ def test_other_names_are_refused_by_file_and_name(capsys, tmp_path):
     [
         (
             ["--last", "12"],
-            "--last 12, but {folder} has 11 checkpoints called checkpointEPOCH.pt: take a smaller number",
+            "--last 12, but {folder} has 11 checkpoints called checkpointEPOCH.pt: use a smaller number",
         ),
-        (["--last", "12", "--by-updates"], "has 11 checkpoints called checkpoint_EPOCH_UPDATES.pt: take a smaller"),
-        (["--best", "1"], "has 0 checkpoints called checkpoint.best_METRIC_VALUE.pt: take a smaller number, or train"),
+        (["--last", "12", "--by-updates"], "has 11 checkpoints called checkpoint_EPOCH_UPDATES.pt: use a smaller"),
+        (["--best", "1"], "has 0 checkpoints called checkpoint.best_METRIC_VALUE.pt: use a smaller number, or train"),
         (["--best", "1", "--metric", "bleu"], "has 0 checkpoints called checkpoint.best_bleu_VALUE.pt"),
         (["--last", "0"], "--last must be at least 1, but is 0"),
         (["--best", "-1"], "--best must be at least 1, but is -1"),
-        (["--by-updates"], "--by-updates goes with --last"),
-        (["--metric", "bleu"], "--metric goes with --best"),
-        ([], "is a folder: say --last N or --best N"),
-        (["{folder}/checkpoint1.pt", "--last", "1"], "--last chooses from one folder, but INPUT is"),
+        (["--by-updates"], "--by-updates requires --last"),
+        (["--metric", "bleu"], "--metric requires --best"),
+        ([], "is a folder: add --last N or --best N"),
+        (["{folder}/checkpoint1.pt", "--last", "1"], "--last chooses from one folder: give a single folder as INPUT"),
         (["--last", "1", "--output", "{folder}"], "is a folder: name a file"),
     ],
 )

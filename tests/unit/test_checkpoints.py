@@ -38,7 +38,7 @@ def test_what_is_saved_is_loaded(tmp_path):
 def test_a_malicious_pickle_is_refused_by_name_and_not_executed(tmp_path, new_format):
     path, canary = tmp_path / "bad.pt", tmp_path / "canary"
     torch.save({**GOOD, "extra_state": Malicious(canary)}, path, _use_new_zipfile_serialization=new_format)
-    with pytest.raises(UserError, match=r"bad\.pt: .* holds posix\.mkdir, .* nothing in it was executed"):
+    with pytest.raises(UserError, match=r"bad\.pt: .* contains posix\.mkdir, .* nothing in it was executed"):
         checkpoints.load(path)
     assert not canary.exists()
 
@@ -46,7 +46,7 @@ def test_a_malicious_pickle_is_refused_by_name_and_not_executed(tmp_path, new_fo
 def test_a_plain_malicious_pickle_too(tmp_path):
     path, canary = tmp_path / "bad.pt", tmp_path / "canary"
     path.write_bytes(pickle.dumps(Malicious(canary)))
-    with pytest.raises(UserError, match=r"bad\.pt: .* not loaded and nothing in it was executed"):
+    with pytest.raises(UserError, match=r"bad\.pt: .* not loaded, and nothing in it was executed"):
         checkpoints.load(path)
     assert not canary.exists()
 
@@ -57,7 +57,9 @@ def test_a_truncated_file(tmp_path, kept):
     checkpoints.save({"model": {"weight": torch.zeros(10_000)}}, path)
     content = path.read_bytes()
     path.write_bytes(content[: int(kept * len(content))])
-    with pytest.raises(UserError, match=r"short\.pt: the checkpoint is cut short or is none: .* take an older one"):
+    with pytest.raises(
+        UserError, match=r"short\.pt: the checkpoint is truncated, or is not a checkpoint: .* use an older one"
+    ):
         checkpoints.load(path)
 
 
@@ -65,7 +67,7 @@ def test_a_truncated_file(tmp_path, kept):
 def test_no_torch_file(tmp_path, content):
     path = tmp_path / "other.pt"
     path.write_bytes(content)
-    with pytest.raises(UserError, match=r"other\.pt: the checkpoint is (cut short or is none|damaged)"):
+    with pytest.raises(UserError, match=r"other\.pt: the checkpoint is (truncated, or is not a checkpoint|damaged)"):
         checkpoints.load(path)
 
 
@@ -73,7 +75,7 @@ def test_no_torch_file(tmp_path, content):
 def test_a_torch_file_that_is_no_checkpoint(tmp_path, state):
     path = tmp_path / "other.pt"
     torch.save(state, path)
-    with pytest.raises(UserError, match="is a torch file, but no fairseq checkpoint: it has no entry 'model'"):
+    with pytest.raises(UserError, match="is a torch file but not a fairseq checkpoint: it has no entry 'model'"):
         checkpoints.load(path)
 
 

@@ -95,7 +95,7 @@ def refusal(data: Path, folder: Path, command: str, state: object) -> str:
 def test_it_is_refused_in_one_line(data: Path, whole: Path, tmp_path: Path, command: str, damage: str) -> None:
     change, _, reason = DAMAGES[damage]
     found = refusal(data, tmp_path, command, change(torch.load(whole, weights_only=True)))
-    told = r"damaged.pt cannot be loaded: it is damaged, not a fairseq checkpoint, or was made with other settings"
+    told = r"damaged.pt cannot be loaded: it is damaged, is not a fairseq checkpoint, or was made with other settings"
     assert re.search(rf"{told} \({reason}", found), found
 
 

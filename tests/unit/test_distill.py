@@ -237,8 +237,8 @@ def test_several_processes(
     editor = write_teacher(tmp_path / "editor.pt", data, *LEVT, "-s", "en", "-t", "de", "--draft-lang", "none")
     assert run(data, editor, "--processes", 2, *flags, tmp_path / "failed") == 2
     said = capfd.readouterr().err.splitlines()
-    assert len(said) == 3 and all("error: --draft-lang none: there are no drafts" in line for line in said[:2])
-    assert said[2].endswith("failed, as told above; what is finished is kept: start the same command again")
+    assert len(said) == 3 and all("error: --draft-lang none: there is no file" in line for line in said[:2])
+    assert said[2].endswith("failed (see above); finished shards are kept: run the same command again")
 
 
 @pytest.mark.gpu
@@ -294,11 +294,11 @@ def test_what_is_complete_is_not_made_again(
         (tmp_path / f"{flags[1].name}.shards").mkdir()  # as a stop at the very end would leave it
         written = stop_after(monkeypatch, 0)
         assert run(data, teacher, *flags) == 0
-        assert f"{flags[1]} is complete: there is nothing to do" in capsys.readouterr().out
+        assert f"{flags[1]} is complete: nothing to do" in capsys.readouterr().out
         assert written == [] and not list(tmp_path.glob("*.shards"))
         assert run(data, teacher, *flags, "--lenpen", 2) == 2
         said = capsys.readouterr().err
-        assert f"{flags[1]} is there, and was not made from this data by this teacher with these flags" in said
+        assert f"{flags[1]} exists, but was not made from this data by this teacher with these flags" in said
         monkeypatch.undo()
 
 
@@ -313,18 +313,21 @@ def test_shards_of_other_settings_are_not_used(
     other = write_teacher(tmp_path / "other.pt", data, *TRANSFORMER, "-s", "en", "-t", "de", seed=2)
     for changed, name in (
         ((data, teacher, *flags, "--lenpen", 2), "--lenpen"),
-        ((data, teacher, *flags, "--min-len", 2, "--unkpen", 1), "--unkpen and another --min-len"),
+        ((data, teacher, *flags, "--min-len", 2, "--unkpen", 1), "--unkpen and --min-len"),
         ((data, other, *flags), "teacher"),
     ):
         assert run(*changed) == 2
-        assert f"new.shards was begun with another {name}: remove it to begin anew" in capsys.readouterr().err
+        assert f"new.shards was started with different {name}: remove it to start again" in capsys.readouterr().err
     assert run(data, teacher, *flags, "--max-tokens", 50, "--processes", 1) == 0
 
 
 def test_one_command_at_a_time(data: Path, teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     with distillation.Store(tmp_path / "new.shards").locked():
         assert run(data, teacher, "--dest", tmp_path / "new") == 2
-    assert f"another lev-plugins distill is at work in {tmp_path}/new.shards" in capsys.readouterr().err
+    assert (
+        f"another lev-plugins distill is running in {tmp_path}/new.shards: wait until it ends"
+        in capsys.readouterr().err
+    )
     assert run(data, teacher, "--dest", tmp_path / "new") == 0
 
 
@@ -338,10 +341,19 @@ def test_one_command_at_a_time(data: Path, teacher: Path, tmp_path: Path, capsys
         (["--max-tokens", 0], "--max-tokens must be at least 1, but is 0"),
         (["--shard-size", 0], "--shard-size must be at least 1, but is 0"),
         (["--processes", 0], "--processes must be at least 1, but is 0"),
-        (["--post-process", "sentencepiece"], "--post-process goes with --text"),
-        (["--model-overrides", "[1]"], "--model-overrides must be like {'max_source_positions': 2000}, but is [1]"),
-        (["--model-overrides", "a b"], "--model-overrides must be like {'max_source_positions': 2000}, but is a b"),
-        (["--split", "valid"], "valid.en-de.de.idx: if sources and targets have other suffixes in that folder"),
+        (["--post-process", "sentencepiece"], "--post-process requires --text"),
+        (
+            ["--model-overrides", "[1]"],
+            "--model-overrides must be a dictionary, such as {'max_source_positions': 2000}, but is [1]",
+        ),
+        (
+            ["--model-overrides", "a b"],
+            "--model-overrides must be a dictionary, such as {'max_source_positions': 2000}, but is a b",
+        ),
+        (
+            ["--split", "valid"],
+            "valid.en-de.de.idx: if the suffixes in that folder differ from those of the teacher's training",
+        ),
         (["--path", "no such"], "there is no checkpoint no such"),
     ],
 )
@@ -364,7 +376,7 @@ def test_another_dictionary(data: Path, teacher: Path, tmp_path: Path, capsys: p
     for path in data.iterdir():
         (copy / path.name).write_bytes(path.read_bytes() + (b"extra 1\n" if path.suffix == ".txt" else b""))
     assert run(copy, teacher, "--dest", tmp_path / "new") == 2
-    assert f"{teacher} does not fit the dictionaries in {copy}: a teacher writes for" in capsys.readouterr().err
+    assert f"{teacher} does not fit the dictionaries in {copy}: use a data folder with" in capsys.readouterr().err
 
 
 def test_a_result_that_was_not_made_here(
@@ -372,14 +384,17 @@ def test_a_result_that_was_not_made_here(
 ) -> None:
     (tmp_path / "text").write_text("mine")
     assert run(data, teacher, "--text", tmp_path / "text") == 2
-    assert f"{tmp_path}/text is there, and was not made from this data" in capsys.readouterr().err
+    assert f"{tmp_path}/text exists, but was not made from this data" in capsys.readouterr().err
     assert (tmp_path / "text").read_text() == "mine"
 
 
 def test_a_folder_without_data(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     (tmp_path / "data").mkdir()
     assert run(tmp_path / "data", teacher, "--dest", tmp_path / "new") == 2
-    assert f"{tmp_path}/data holds no pair of binarised texts: lev-plugins prepare makes" in capsys.readouterr().err
+    assert (
+        f"{tmp_path}/data has no pair of binarised texts: create such a folder with lev-plugins prepare"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_teacher_that_does_not_say_what_it_translates(data: Path, teacher: Path, tmp_path: Path) -> None:

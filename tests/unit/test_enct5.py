@@ -271,7 +271,7 @@ def test_another_kind_or_folder_is_refused(folders: dict[str, Path], tmp_path: P
         task_of(folders["regression"], label_kind="tagging")
     with pytest.raises(ValueError, match="there is no folder"):
         task_of(tmp_path / "none")
-    with pytest.raises(ValueError, match="it is no folder made by lev-plugins prepare-labels"):
+    with pytest.raises(ValueError, match="give a folder from lev-plugins prepare-labels"):
         task_of(tmp_path)
     with pytest.raises(ValueError, match="--pack-length must be at least 1"):
         task_of(folders["regression"], pack_length=0)

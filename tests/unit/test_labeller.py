@@ -61,7 +61,7 @@ def test_three_of_28_labels_score_as_among_all(
         assert list(one["all_scores"]) == LABELS and list(other["all_scores"]) == ASKED
         wanted = {name: one["all_scores"][name] for name in ASKED}
         assert other["all_scores"] == pytest.approx(wanted, abs=1.1e-4)  # of numbers with four digits
-    assert "the scores are not those" not in caplog.text
+    assert "the scores differ from those among all labels" not in caplog.text
 
 
 def test_else_it_is_said_and_only_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -70,10 +70,10 @@ def test_else_it_is_said_and_only_once(folder: Path, caplog: pytest.LogCaptureFi
     for _ in range(2):
         some = labeller.label(TEXTS, ASKED, scores=True)[0]["all_scores"]
     assert max(abs(some[name] - every[name]) for name in ASKED) > 1e-3
-    assert caplog.text.count("the scores are not those that these labels have among all labels") == 1
+    assert caplog.text.count("the scores differ from those among all labels") == 1
     labeller.warned = False
     labeller.label(TEXTS, LABELS)  # all of them
-    assert caplog.text.count("the scores are not those") == 1
+    assert caplog.text.count("the scores differ from those among all labels") == 1
 
 
 def test_thresholds_are_of_scores_not_of_what_is_printed_of_them(folder: Path) -> None:
@@ -120,9 +120,9 @@ def test_labels_of_interest_of_the_command_line(
         return command.run(args)  # type: ignore[arg-type]
 
     for asked in ("", "feeling 1,", " ,feeling 1"):
-        with pytest.raises(ValueError, match="--labels-of-interest names an empty label"):
+        with pytest.raises(ValueError, match="--labels-of-interest contains an empty label"):
             run(asked)
-    with pytest.raises(ValueError, match="--labels-of-interest names a label twice"):
+    with pytest.raises(ValueError, match="--labels-of-interest contains a label twice"):
         run("feeling 1,feeling 1")
     assert run(", ".join(ASKED)) == 0
     lines = capfdbinary.readouterr().out.splitlines()

@@ -154,7 +154,7 @@ def test_thresholds_are_the_best_there_are() -> None:
 @pytest.mark.parametrize("split", ["test", "test1"])
 def test_thresholds_are_not_tuned_on_a_test_set(split: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune-thresholds", "checkpoint.pt", str(tmp_path / "thresholds"), "--split", split]) == 2
-    assert f"--split {split}: thresholds tuned on a test set make its scores better" in capsys.readouterr().err
+    assert f"--split {split}: thresholds tuned on a test set make its scores too good" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -169,16 +169,20 @@ def test_the_meter_of_answers() -> None:
 @pytest.mark.parametrize(
     ("kind", "options", "reason"),
     [
-        ("regression", {"class_weights": "balanced"}, "a regression has no classes to weigh"),
+        (
+            "regression",
+            {"class_weights": "balanced"},
+            "cannot be used with --label-kind regression, which has no classes",
+        ),
         (
             "tagging",
             {"class_weights": "LONG=0,SHORT=0"},
-            "leaves nothing to learn: give at least one label more than 0",
+            "leaves nothing to learn: give at least one label a weight above 0",
         ),
-        ("tagging", {"class_weights": "LONG=x"}, "--class-weights takes LABEL=WEIGHT with commas between"),
-        ("tagging", {"class_weights": "NONE=1"}, "--class-weights: there is no label 'NONE' in the dictionary"),
-        ("tagging", {"positive_label": "LONG"}, "--positive-label is for a classification with two labels"),
-        ("classification", {"positive_label": "grey"}, "--positive-label: there is no label 'grey'"),
+        ("tagging", {"class_weights": "LONG=x"}, "--class-weights must be balanced or LABEL=WEIGHT,... with"),
+        ("tagging", {"class_weights": "NONE=1"}, "--class-weights: 'NONE' is not a known label"),
+        ("tagging", {"positive_label": "LONG"}, "--positive-label applies only to classification with two labels"),
+        ("classification", {"positive_label": "grey"}, "--positive-label: 'grey' is not a known label"),
         ("multilabel", {"score_at": 0}, "--score-at must be at least 1, but is 0"),
     ],
 )
@@ -194,6 +198,8 @@ def test_wrong_combinations_are_refused(folders: dict[str, Path]) -> None:
     with pytest.raises(ValueError, match="takes --arch enct5 or enct5_tiny, but it is levt"):
         task.build_model(SimpleNamespace(_name="levt"))
     other = SimpleNamespace(cfg=SimpleNamespace(_name="text_editing"))
-    with pytest.raises(ValueError, match="--criterion labelling is for --task text_labelling, but it is text_editing"):
+    with pytest.raises(
+        ValueError, match="--criterion labelling requires --task text_labelling, but --task is text_editing"
+    ):
         criterion_of(other)
     assert criterion_of(task, positive_label="dry").positive == 0

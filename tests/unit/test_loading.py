@@ -91,7 +91,7 @@ def test_a_pair_may_lie_under_the_other_order_of_its_languages(tmp_path: Path) -
 def test_drafts_that_are_nowhere_are_missed(tmp_path: Path) -> None:
     write_part(tmp_path, "train", range(3), drafts=False)
     write_part(tmp_path, "train1", range(3), drafts=False)
-    with pytest.raises(UserError, match=r"--draft-lang mt: there are no drafts .*/train\.mt-target\.mt\.bin"):
+    with pytest.raises(UserError, match=r"--draft-lang mt: there is no file .*/train\.mt-target\.mt\.bin"):
         load(tmp_path)
 
 

@@ -64,7 +64,7 @@ def test_input_that_is_not_utf8_is_named_and_what_came_before_is_there(
     assert code == 2
     assert out.count(b"\n") == 1
     assert err == (
-        "lev-plugins: error: line 2 of standard input is not UTF-8 (byte 0xff after 1 others): convert it first, for "
+        "lev-plugins: error: line 2 of standard input is not UTF-8 (byte 0xff at offset 1): convert it first, for "
         "example with iconv -t utf-8\n"
     )
 
@@ -107,7 +107,7 @@ def test_files_of_different_length(monkeypatch: pytest.MonkeyPatch, capsysbinary
         command = files(tmp_path, noisy, clean)
         code, out, err = run(monkeypatch, capsysbinary, b"", *command)
         assert (code, out) == (2, b"")
-        assert f"{command[1]} has {counts[0]} lines and {command[2]} has {counts[1]}" in err
+        assert f"{command[1]} has {counts[0]} and {command[2]} has {counts[1]}" in err
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_files_of_different_length(monkeypatch: pytest.MonkeyPatch, capsysbinary
     [
         (["--longest", "0"], "--longest must be at least 1, but is 0"),
         (["--min-count", "0"], "--min-count must be at least 1, but is 0"),
-        (["--min-count", "3"], "have no confusion of at most 3 characters that happens 3 times: give more text"),
+        (["--min-count", "3"], "have no confusion of at most 3 characters that occurs 3 times: use more text"),
     ],
 )
 def test_nothing_to_learn(

@@ -124,9 +124,9 @@ REFUSED = {
     "--noise-share must be between 0 and 1, but is 2": {"noise_share": 2.0},
     "--noise-layout": {"noise_kind": "keyboard", "noise_layout": "no-such-layout"},
     "--noise-confusions FILE and the kind confusions go together": {"noise_kind": "confusions"},
-    "--num-batch-buckets does not go with --noise-kind": {"num_batch_buckets": 2},
-    "--load-alignments does not go with --noise-kind": {"load_alignments": True},
-    "27 symbols have the ▁ of pieces: give the --bpe that cut the text": {"noise_bpe": None},
+    "--num-batch-buckets cannot be used with --noise-kind": {"num_batch_buckets": 2},
+    "--load-alignments cannot be used with --noise-kind": {"load_alignments": True},
+    "27 symbols have the mark ▁ of pieces: give the --bpe that cut the text": {"noise_bpe": None},
 }
 
 
@@ -149,12 +149,12 @@ def test_the_bpe_must_be_that_of_the_data() -> None:
     words = TextCodec(Dictionary())
     for word in " ".join(TEXTS).split():
         words.dictionary.add_symbol(word)
-    with pytest.raises(UserError, match="of the first 12 targets 12 are cut otherwise"):
+    with pytest.raises(UserError, match="12 of the first 12 targets change when they are joined and cut again"):
         with_noise(pair(TEXTS, words), config(**PLAIN), words.dictionary, words.dictionary)
 
 
 @pytest.mark.parametrize("name", ["word_rate", "char_rate", "share", "layout", "seed"])
 def test_a_flag_of_noise_wants_a_kind(name: str, tmp_path: Path) -> None:
     value: Any = "azerty" if name == "layout" else 0
-    with pytest.raises(UserError, match=f"--noise-{name.replace('_', '-')} does nothing without --noise-kind"):
+    with pytest.raises(UserError, match=f"--noise-{name.replace('_', '-')} requires --noise-kind"):
         TextCorrectionTask.setup_task(config(data=str(tmp_path), **{f"noise_{name}": value}))

@@ -182,5 +182,5 @@ def test_bpe_and_tokenizer_are_undone_and_done_in_order() -> None:
 def test_what_cannot_be() -> None:
     dictionary = Dictionary()
     dictionary.add_symbol(UNKNOWN)
-    with pytest.raises(UserError, match=r"the dictionary has the character U\+E000"):
+    with pytest.raises(UserError, match=r"the dictionary contains the character U\+E000"):
         TextCodec(dictionary)

@@ -109,7 +109,7 @@ def test_a_file_is_read_as_at_the_prompt(text: Path, cutting: str) -> None:
     noted = [i for i in range(len(DRAFTS)) if "note" in dataset[i]]
     assert set(noted) == NOTED[cutting]
     printed = [task.tgt_dict.string(torch.tensor(row)) for row in found[0]["draft"]]
-    plain = [" ".join(cutter(text, cutting).encode(marks.parse(draft)[0].strip()).split()) for draft in DRAFTS]
+    plain = [" ".join(cutter(text, cutting).encode(marks.parse_marks(draft)[0].strip()).split()) for draft in DRAFTS]
     assert [line.replace("<pad>", "").strip() for line in printed] == plain
 
 
@@ -193,13 +193,13 @@ def test_a_post_editor_reads_unknown_words_and_keeps_to_no_marks(text: Path) -> 
         (
             "test",
             "ein ⟦!hund",
-            "the mark at character 5 of the draft 'ein ⟦!hund' is never closed: put ⟧ where it ends",
+            "the mark at character 5 of the draft 'ein ⟦!hund' is not closed: add ⟧ where it ends",
         ),
         ("test", "⟦+⟧ hund⟧", "closes nothing"),
         ("test", "h⟦!un⟧⟦-d⟧", "two marks of the draft 'h⟦!un⟧⟦-d⟧' touch the same token 'hund'"),
         ("test", "ein\thund", "holds a TAB"),
-        ("train", "ein ⟦!hund⟧", "⟦!hund⟧ is a mark, and a model learns from drafts without marks: take it out"),
-        ("train", "ein ⟦!hund", "is never closed"),
+        ("train", "ein ⟦!hund⟧", "⟦!hund⟧ is a mark, but drafts for training must not have marks: remove it"),
+        ("train", "ein ⟦!hund", "is not closed"),
     ],
 )
 def test_drafts_that_cannot_be_prepared(
@@ -269,7 +269,7 @@ def test_a_spoiled_file_is_refused(noted: tuple[FairseqDataset, EditingDictionar
     with pytest.raises(UserError) as refused:
         notes.read_notes(path, *noted)
     line = content.count("\n") + 1
-    assert str(refused.value) == f"{path}, line {line}: damaged: run lev-plugins prepare again"
+    assert str(refused.value) == f"{path}, line {line} is damaged: run lev-plugins prepare again"
 
 
 def test_a_sound_file_is_read(noted: tuple[FairseqDataset, EditingDictionary], tmp_path: Path) -> None:

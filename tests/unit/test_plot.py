@@ -17,7 +17,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.inference.gates import Sentence, as_line, ask, read
+from lev_plugins.inference.gates import Sentence, as_line, gates_of_lines, read_sentences
 from lev_plugins.plots import gates
 from tests.helpers import EOS, toy_dictionary
 from tests.unit.test_gated import toy_args, toy_gated
@@ -51,7 +51,7 @@ def test_the_gates_are_those_of_a_forward_pass_over_what_was_written() -> None:
     words = teacher.task.source_dictionary
     a, b, c = words.symbols[-3:]
     lines = [f"{a} {b} {c} {a}", c, " ".join([a] * 11), f"{b} {a}"]
-    found = ask(teacher, lines, str, 100)
+    found = gates_of_lines(teacher, lines, str, 100)
     assert [None if sentence is None else sentence.source for sentence in found] == [
         [a, b, c, a, "</s>"],
         [c, "</s>"],
@@ -70,18 +70,18 @@ def test_the_gates_are_those_of_a_forward_pass_over_what_was_written() -> None:
 
 def test_a_model_without_gates_has_none_to_show() -> None:
     with pytest.raises(UserError, match="the model of --path has no gates: it was trained with --gates ''"):
-        ask(asked(toy_gated("")), ["a"], str, 100)
+        gates_of_lines(asked(toy_gated("")), ["a"], str, 100)
     words = toy_dictionary()
     task = SimpleNamespace(source_dictionary=words, target_dictionary=words)
     plain = TransformerModel.build_model(toy_args(""), task).eval()
-    with pytest.raises(UserError, match="--path holds no gated model: train one with --arch gated_trans"):
-        ask(asked(plain), ["a"], str, 100)
+    with pytest.raises(UserError, match="--path is not a gated model: train one with --arch gated_trans"):
+        gates_of_lines(asked(plain), ["a"], str, 100)
 
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "gates.jsonl"
     path.write_text("".join(f"{as_line(sentence)}\n" for sentence in SENTENCES), encoding="utf-8")
-    assert read(path) == SENTENCES
+    assert read_sentences(path) == SENTENCES
 
 
 def test_means_are_over_tokens_by_noise_and_length() -> None:
@@ -144,27 +144,27 @@ def test_gates_that_only_some_have_are_named(tmp_path: Path, kept: Path, capsys:
     other.write_text(as_line(Sentence(["a"], ["b"], {"mask": [0.1]})) + "\n", encoding="utf-8")
     output = str(tmp_path / "x.svg")
     assert main(["plot", "gates", "--saved", str(kept), str(other), "--by", "task", "--output", output]) == 0
-    assert "left out, for not all sentences have it: gate copy and skip" in capsys.readouterr().err
+    assert "gate copy and skip left out: not all sentences have it" in capsys.readouterr().err
     other.write_text(as_line(Sentence(["a"], ["b"], {"generate": [0.1]})) + "\n", encoding="utf-8")
     assert main(["plot", "gates", "--saved", str(kept), str(other), "--by", "task", "--output", output]) == 2
     assert "no gate in common" in capsys.readouterr().err
 
 
 BAD = [
-    (["--output", "x.png"], "a model is needed: DATA and --path, or gates by --saved"),
-    (["--saved", "KEPT"], "nothing is to be written: --output FILE.png, or --save FILE, or both"),
+    (["--output", "x.png"], "no model is given: add DATA and --path, or use gates with --saved"),
+    (["--saved", "KEPT"], "no output is given: add --output FILE.png, --save FILE, or both"),
     (["--saved", "KEPT", "--output", "x.doc"], "--output takes files that end in .png, .svg, .pdf, but has x.doc"),
     (["--saved", "KEPT", "--output", "x.png", "--path", "m.pt"], "leave out --path"),
-    (["--saved", "KEPT", "--output", "x.png", "--reference", "r"], "--reference goes with a model"),
+    (["--saved", "KEPT", "--output", "x.png", "--reference", "r"], "--reference requires a model"),
     (["--saved", "KEPT", "KEPT", "--output", "x.png"], "--saved has two files called denoising"),
     (["--saved", "KEPT", "--output", "x.png", "--bins", "0"], "--bins must be at least 1, but is 0"),
-    (["--saved", "EMPTY", "--output", "x.png"], "is empty: --saved takes what --save wrote"),
-    (["--saved", "BAD", "--output", "x.png"], "line 1 has no gates: --saved takes what --save wrote"),
+    (["--saved", "EMPTY", "--output", "x.png"], "is empty: give --saved a file written by --save"),
+    (["--saved", "BAD", "--output", "x.png"], "line 1 has no gates: give --saved a file written by --save"),
     (["--saved", "QUIET", "--output", "x.png", "--by", "noise"], "needs its clean text: --reference FILE"),
     (["nowhere", "--path", "m.pt", "--output", "x.png"], "there is no folder nowhere"),
-    ([".", "--path", "m.pt", "--output", "x.png", "--by", "task"], "--by task compares what --save kept"),
-    ([".", "--path", "m.pt", "--output", "x.png", "--by", "noise"], "--by noise needs the clean text: --reference"),
-    ([".", "EMPTY", "--path", "m.pt", "--output", "x.png"], "is empty: there is nothing to plot"),
+    ([".", "--path", "m.pt", "--output", "x.png", "--by", "task"], "--by task compares the saved gates"),
+    ([".", "--path", "m.pt", "--output", "x.png", "--by", "noise"], "--by noise needs the clean text: add --reference"),
+    ([".", "EMPTY", "--path", "m.pt", "--output", "x.png"], "is empty: nothing to plot"),
     ([".", "KEPT", "--path", "m.pt", "--output", "x.png", "--reference", "EMPTY"], "but has 0 for 2"),
 ]
 

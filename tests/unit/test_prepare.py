@@ -150,7 +150,7 @@ def test_an_empty_draft_is_no_mistake_and_other_empty_lines_are_told(text: Path,
     assert run(text) == 0
     said = capsys.readouterr()
     assert said.err.count("warning") == 1
-    assert f"{text}/train.de has 2 empty of 40 lines, line 5 first: they are kept" in said.err
+    assert f"{text}/train.de has 2 empty of 40 lines, the first is line 5: they are kept" in said.err
     assert [table(said.out)["train", side][3] for side in SIDES] == ["0", "1", "2"]
     assert lines_of(text, "train", "mt")[2] == lines_of(text, "train", "de")[4] == ""
 
@@ -158,7 +158,7 @@ def test_an_empty_draft_is_no_mistake_and_other_empty_lines_are_told(text: Path,
 def test_a_split_without_drafts_is_asked_for(text: Path, capsys: pytest.CaptureFixture) -> None:
     (text / "valid.mt").unlink()
     assert run(text, "--valid-prefix", text / "valid") == 2
-    assert f"there are no drafts {text}/valid.mt: it takes a line for each source" in capsys.readouterr().err
+    assert f"there is no draft file {text}/valid.mt: it must have one line per source" in capsys.readouterr().err
     assert run(text, "--valid-prefix", text / "valid", "--allow-missing-drafts") == 0
     assert lines_of(text, "valid", "mt") == [""] * 4
     assert table(capsys.readouterr().out)["valid", "mt"] == ["4", "4", "0.00%", "4", "1 (line 1)"]
@@ -298,7 +298,10 @@ SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda text: cut_last_line(text / "train.mt"),
         "belong together, but {text}/train.en has 40 lines and {text}/train.mt has 39 lines and {text}/train.de has 40",
     ),
-    "no target": (lambda text: (text / "train.de").unlink(), "there is no file {text}/train.de: prefix and suffix"),
+    "no target": (
+        lambda text: (text / "train.de").unlink(),
+        "there is no file {text}/train.de: its name is made of prefix and suffix",
+    ),
     "no line": (lambda text: (text / "train.de").write_text(""), "{text}/train.de is empty"),
     "latin-1": (
         lambda text: (text / "train.mt").write_bytes("ein\nläuft\n".encode("latin-1")),
@@ -338,25 +341,34 @@ def test_a_tab_in_a_target_is_a_blank(text: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["-d", "en"], "source, draft and target need a suffix each, but they are en, en, de"),
+        (["-d", "en"], "source, draft and target need different suffixes, but they are en, en, de"),
         (["--workers", 0], "--workers must be at least 1, but is 0"),
         (["--learn-sentencepiece", 0], "--learn-sentencepiece must be at least 1, but is 0"),
         (["--learn-sentencepiece", 9999], "--learn-sentencepiece 9999: Vocabulary size too high (9999)."),
-        (["--learn-sentencepiece", 9, "--bpe", "bytes"], "--learn-sentencepiece does not go with --bpe bytes"),
-        (["--learn-sentencepiece", 9, "--sentencepiece-model", "m"], "learns a model, --sentencepiece-model takes one"),
+        (["--learn-sentencepiece", 9, "--bpe", "bytes"], "--learn-sentencepiece cannot be used with --bpe bytes"),
+        (
+            ["--learn-sentencepiece", 9, "--sentencepiece-model", "m"],
+            "--learn-sentencepiece and --sentencepiece-model cannot be used together",
+        ),
         (["--learn-sentencepiece", 9, "--sentencepiece-coverage", 0], "must be above 0 and at most 1, but is 0.0"),
         (["--learn-sentencepiece", 9, "--sentencepiece-coverage", 0.5], "character_coverage() >= 0.98"),
-        (["--sentencepiece-type", "bpe"], "--sentencepiece-type goes with --learn-sentencepiece"),
-        (["--sentencepiece-coverage", 0.9], "--sentencepiece-coverage goes with --learn-sentencepiece"),
+        (["--sentencepiece-type", "bpe"], "--sentencepiece-type requires --learn-sentencepiece"),
+        (["--sentencepiece-coverage", 0.9], "--sentencepiece-coverage requires --learn-sentencepiece"),
         (["--bpe", "bytes", "--bpe-codes", "c"], "belongs to --bpe fastbpe or subword_nmt, but --bpe is bytes"),
         (["--bpe-cased"], "--bpe-cased belongs to --bpe bert, but --bpe is not given"),
         (["--bpe", "subword_nmt"], "--bpe subword_nmt needs --bpe-codes"),
         (["--sentencepiece-model", "no such"], "--bpe sentencepiece: file no such not found"),
-        (["--srcdict", "a", "--tgtdict", "b", "--joined-dictionary"], "--joined-dictionary is one dictionary: give"),
+        (["--srcdict", "a", "--tgtdict", "b", "--joined-dictionary"], "--joined-dictionary uses one dictionary: give"),
         (["--srcdict", "no such"], "there is no dictionary no such"),
-        (["--srcdict", "a", "--nwordssrc", 9], "--nwordssrc is for a dictionary that is learned, and a is given"),
-        (["--joined-dictionary", "--thresholdtgt", 9], "dictionary that is learned, and that of the source"),
-        (["--joined-dictionary", "--tgtdict", "a", "--thresholdsrc", 9], "--thresholdsrc is for a dictionary that"),
+        (["--srcdict", "a", "--nwordssrc", 9], "--nwordssrc applies to a learned dictionary, but a is given"),
+        (
+            ["--joined-dictionary", "--thresholdtgt", 9],
+            "--thresholdtgt applies to a learned dictionary, but with --joined-dictionary, --thresholdsrc applies",
+        ),
+        (
+            ["--joined-dictionary", "--tgtdict", "a", "--thresholdsrc", 9],
+            "--thresholdsrc applies to a learned dictionary, but a is given",
+        ),
     ],
 )  # fmt: skip
 def test_flags_that_cannot_work(text: Path, flags: list, message: str, capsys: pytest.CaptureFixture) -> None:
@@ -368,13 +380,16 @@ def test_flags_that_cannot_work(text: Path, flags: list, message: str, capsys: p
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ([], "no text is given: --train-prefix"),
+        ([], "no text is given: add --train-prefix"),
         (["--extra-train-prefix", "a"], "no text is given"),
-        (["--test-prefix", "a", "--extra-train-prefix", "b"], "--extra-train-prefix goes with --train-prefix"),
-        (["--test-prefix", "a"], "learned from --train-prefix, but there is none: give one with --srcdict"),
-        (["--test-prefix", "a", "--srcdict", "b"], "but there is none: give one with --tgtdict"),
-        (["--test-prefix", "a", "--learn-sentencepiece", 9], "--learn-sentencepiece learns from --train-prefix"),
-        (["--test-prefix", "a", "--allow-missing-drafts"], "--allow-missing-drafts goes with --draft-lang"),
+        (["--test-prefix", "a", "--extra-train-prefix", "b"], "--extra-train-prefix requires --train-prefix"),
+        (["--test-prefix", "a"], "there is no --train-prefix to learn a dictionary from: give one with --srcdict"),
+        (
+            ["--test-prefix", "a", "--srcdict", "b"],
+            "there is no --train-prefix to learn a dictionary from: give one with --tgtdict",
+        ),
+        (["--test-prefix", "a", "--learn-sentencepiece", 9], "--learn-sentencepiece requires --train-prefix"),
+        (["--test-prefix", "a", "--allow-missing-drafts"], "--allow-missing-drafts requires --draft-lang"),
     ],
 )  # fmt: skip
 def test_without_training_text(text: Path, flags: list, message: str, capsys: pytest.CaptureFixture) -> None:
@@ -420,7 +435,7 @@ def test_a_line_that_fairseq_loses_is_missed(
     whole = prepare.binarise
     monkeypatch.setattr(prepare, "binarise", lambda tokens, *rest: (cut_last_line(tokens), whole(tokens, *rest))[1])
     assert run(text) == 2
-    assert "fairseq made 39 lines of 40 of train.en-de.en" in capsys.readouterr().err
+    assert "fairseq binarised 39 of 40 lines of train.en-de.en" in capsys.readouterr().err
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,7 @@ def test_numbered_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert arrays(tmp_path)["values"] == [0, 2, 1]
     (tmp_path / "other").mkdir()
     said = refusal(capsys, prepare(tmp_path / "other", "multilabel", ["a\t2", "b\t3"], *flags))
-    assert "line 2: label '3' is no number of a line of" in said
+    assert "line 2: label '3' is not a line number of" in said
 
 
 def test_pairs_end_each_with_their_own_end(tmp_path: Path) -> None:
@@ -118,13 +118,13 @@ def test_a_long_tagged_text_is_divided_between_words(tmp_path: Path, capsys: pyt
     assert prepare(tmp_path, "tagging", ["a b c d e\tA B C D E"], "--longest", 3) == 0
     assert texts(tmp_path) == ["a b </s>", "c d </s>", "e </s>"]
     assert arrays(tmp_path)["ends"] == [2, 4, 5]
-    assert "train: the rest of a text over 3 tokens: 2 examples" in capsys.readouterr().out
+    assert "train: split from texts of more than 3 tokens: 2 examples" in capsys.readouterr().out
 
 
 def test_a_long_text_is_refused_or_cut_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = ["a b\tx", "a b c d\ty"]
     said = refusal(capsys, prepare(tmp_path, "classification", rows, "--longest", 4))
-    assert said.startswith(f"{tmp_path}/train.tsv, line 2 has 5 tokens, </s> included, but --longest is 4: shorten it")
+    assert said.startswith(f"{tmp_path}/train.tsv, line 2 has 5 tokens, including </s>, but --longest is 4: shorten it")
     assert not (tmp_path / "data").exists()
     assert prepare(tmp_path, "classification", rows, "--longest", 4, "--longer", "cut") == 0
     assert texts(tmp_path)[1] == "a b c </s>"
@@ -134,15 +134,19 @@ def test_a_long_text_is_refused_or_cut_when_asked(tmp_path: Path, capsys: pytest
 @pytest.mark.parametrize(
     ("kind", "rows", "reason"),
     [
-        ("classification", ["a\tx", "b"], "line 2 has 1 column, but there must be 2 with a TAB between"),
+        ("classification", ["a\tx", "b"], "line 2 has 1 column, but must have 2, separated by TABs"),
         ("classification", ["a\tx", "b\t "], "line 2 has no label: its last column is empty"),
-        ("classification", ["a\tx", "b\tx"], "has a single label, 'x': there is nothing to choose from"),
-        ("regression", ["a\t1", "b\thigh"], "line 2: the target of a regression must be a number, but is 'high'"),
-        ("regression", ["a\t1", "b\tnan"], "line 2: the target of a regression must be a number, but is 'nan'"),
-        ("multilabel", ["a\tx,,y"], "line 1: an empty label stands among 'x,,y'"),
-        ("tagging", ["a b\tX Y", "a b\tX"], "line 2 has 2 words, but 1 tag: there must be one for each"),
-        ("tagging", ["a\tX", "1\ta\t_\tX" + "\t_" * 6], "CoNLL-U is read from files that are called *.conllu"),
-        ("tagging", ["# text = a"], "CoNLL-U is read from files that are called *.conllu"),
+        ("classification", ["a\tx", "b\tx"], "has only one label, 'x': there is nothing to learn"),
+        ("regression", ["a\t1", "b\thigh"], "line 2: the label of a regression must be a number, but is 'high'"),
+        ("regression", ["a\t1", "b\tnan"], "line 2: the label of a regression must be a number, but is 'nan'"),
+        ("multilabel", ["a\tx,,y"], "line 1 has an empty label in 'x,,y'"),
+        ("tagging", ["a b\tX Y", "a b\tX"], "line 2 has 2 words, but 1 tag: give one tag per word"),
+        (
+            "tagging",
+            ["a\tX", "1\ta\t_\tX" + "\t_" * 6],
+            "for CoNLL-U, use --label-kind tagging and a file called *.conllu",
+        ),
+        ("tagging", ["# text = a"], "for CoNLL-U, use --label-kind tagging and a file called *.conllu"),
         ("tagging", ["\t"], "line 1 has no words to tag"),
     ],
 )
@@ -156,7 +160,7 @@ def test_bad_rows_are_named(
 def test_a_label_that_is_not_in_the_dictionary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     valid = write(tmp_path, ["a\tgood", "b\tugly"], "valid.tsv")
     said = refusal(capsys, prepare(tmp_path, "classification", ROWS["classification"], "--valid", valid))
-    assert said == f"{valid}, line 2: there is no label 'ugly' in the dictionary, which has bad, good"
+    assert said == f"{valid}, line 2: 'ugly' is not a known label; these are bad, good"
 
 
 def test_a_conllu_file_with_a_missing_column_or_tag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,13 +175,16 @@ def test_a_conllu_file_with_a_missing_column_or_tag(tmp_path: Path, capsys: pyte
     [
         (["--text-columns", 0], "--text-columns must be at least 1, but is 0"),
         (["--longest", 1], "--longest must be at least 2, but is 1"),
-        (["--template", "{0} {1}"], "{0} stands for the first column of text, and there are 1"),
-        (["--numbered-labels"], "--numbered-labels goes with --labels"),
-        (["--sentencepiece-type", "bpe"], "--sentencepiece-type goes with --learn-sentencepiece"),
-        (["--sentencepiece-coverage", 0.9], "--sentencepiece-coverage goes with --learn-sentencepiece"),
+        (["--template", "{0} {1}"], "does not fit --text-columns 1: {0} stands for the first column"),
+        (["--numbered-labels"], "--numbered-labels requires --labels"),
+        (["--sentencepiece-type", "bpe"], "--sentencepiece-type requires --learn-sentencepiece"),
+        (["--sentencepiece-coverage", 0.9], "--sentencepiece-coverage requires --learn-sentencepiece"),
         (["--learn-sentencepiece", 0], "--learn-sentencepiece must be at least 1, but is 0"),
         (["--learn-sentencepiece", 9, "--sentencepiece-coverage", 2], "must be above 0 and at most 1, but is 2.0"),
-        (["--learn-sentencepiece", 9, "--sentencepiece-model", "m"], "learns a model, --sentencepiece-model takes one"),
+        (
+            ["--learn-sentencepiece", 9, "--sentencepiece-model", "m"],
+            "--learn-sentencepiece and --sentencepiece-model cannot be used together",
+        ),
         (["--learn-sentencepiece", 9, "--bpe", "characters"], "leave out --bpe and --sentencepiece-model"),
         (
             ["--pretrained-tokenizer", "t", "--bpe", "characters"],
@@ -214,7 +221,7 @@ def test_the_arguments_stay_as_they_were_given(tmp_path: Path, learned: bool) ->
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(ValueError, match="it is no folder made by lev-plugins prepare-labels"):
+    with pytest.raises(ValueError, match="give a folder from lev-plugins prepare-labels"):
         Info.load(tmp_path)
     (tmp_path / "info.json").write_text("{")
     with pytest.raises(ValueError, match="is damaged"):

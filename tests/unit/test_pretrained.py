@@ -175,14 +175,18 @@ def test_folders_that_cannot_be_imported(folders: dict[str, Path], tmp_path: Pat
     from transformers import T5Config, T5ForConditionalGeneration
 
     out = tmp_path / "out"
-    refused("google/t5", out, "DIR google/t5 is no folder; if it is the name of a model on huggingface.co, add --hub")
+    refused(
+        "google/t5",
+        out,
+        "DIR google/t5 is not a folder; to download a model of that name from huggingface.co, add --hub",
+    )
     empty = tmp_path / "empty"
     empty.mkdir()
     refused(empty, out, "has no config.json: it is no folder of a Hugging Face model")
     (empty / "config.json").write_text('{"model_type": "gpt2"}', encoding="utf-8")
     refused(empty, out, "holds a model of type gpt2, which is not supported: the types are t5, mt5, bart, bert")
     refused(copy_without_weights(folders["bert"], tmp_path / "light"), out, "has no weights: there must be a model.saf")
-    refused(folders["bert"], folders["t5.out"], "is not empty: name a new folder")
+    refused(folders["bert"], folders["t5.out"], "is not empty: choose a new folder")
     few = copy_without_weights(folders["byt5"], tmp_path / "few")
     pretrained.save_t5(T5ForConditionalGeneration, T5Config, few, True, 40)
     refused(few, out, "the tokenizer has 259 tokens, but the model only 40: they do not belong together")
@@ -193,7 +197,7 @@ def test_folders_that_cannot_be_imported(folders: dict[str, Path], tmp_path: Pat
         raise OSError("no route to host")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
-    refused("google/t5", out, "--hub: google/t5 cannot be fetched from huggingface.co: no route to host", hub=True)
+    refused("google/t5", out, "--hub: google/t5 cannot be downloaded from huggingface.co: no route to host", hub=True)
 
 
 def copy(source: Path, target: Path, without: str = "", **files: bytes) -> Path:

@@ -40,12 +40,12 @@ text = st.text(alphabet="ab \\⟦⟧!~-+", max_size=14)
 @thorough
 @given(text)
 def test_text_that_was_escaped_is_read_as_it_was(line: str) -> None:
-    assert marks.parse(marks.escape(line)) == (line, [])
+    assert marks.parse_marks(marks.escape(line)) == (line, [])
 
 
 @pytest.mark.parametrize("line", ["f: ⟦0, 1⟧ → ⟦n⟧", "⟧0, n⟦", "\\⟦x⟧", "[!a] ~b~ -c- +d+", "", "⟦ !a⟧"])
 def test_ordinary_text_is_left_alone(line: str) -> None:
-    assert marks.parse(line) == (line, [])
+    assert marks.parse_marks(line) == (line, [])
     assert marks.escape(line) == line
 
 
@@ -62,7 +62,7 @@ def test_marks_are_found_where_they_were_put(parts: list[tuple[str, str]]) -> No
         if kind:
             expected.append((kind, words + " "))
         plain += words + " " if kind else words
-    found, spans = marks.parse(line)
+    found, spans = marks.parse_marks(line)
     assert found == plain
     assert [(mark.kind, found[mark.start : mark.end]) for mark in spans] == expected
 
@@ -70,19 +70,19 @@ def test_marks_are_found_where_they_were_put(parts: list[tuple[str, str]]) -> No
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("a ⟦!b", r"the mark at character 3 of the draft 'a ⟦!b' is never closed: put ⟧ where it ends"),
+        ("a ⟦!b", r"the mark at character 3 of the draft 'a ⟦!b' is not closed: add ⟧ where it ends"),
         (
             "⟦+⟧ b⟧",
             r"the mark at character 6 of the draft '⟦\+⟧ b⟧' closes nothing: write \\⟧ if it belongs to the text",
         ),
         ("⟦!a ⟦-b⟧⟧", r"character 5 .* is inside another mark: close that one with ⟧ first"),
-        ("a ⟦-  ⟧", r"character 3 .* holds no word"),
-        ("a ⟦+b⟧", r"character 3 .* says that something is missing and holds no text: write ⟦\+⟧b"),
+        ("a ⟦-  ⟧", r"character 3 .* contains no word"),
+        ("a ⟦+b⟧", r"character 3 .* means that something is missing and must not contain text: write ⟦\+⟧b"),
     ],
 )
 def test_marks_that_do_not_add_up_are_refused(line: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        marks.parse(line)
+        marks.parse_marks(line)
 
 
 # ---- tokens ----

@@ -95,13 +95,13 @@ def test_the_curve_is_drawn(tmp_path: Path, kind: str) -> None:
     ("flags", "message"),
     [
         (["--min-edit-confidence", "0,1.2"], "--min-edit-confidence must be between 0 and 1, but is 1.2"),
-        (["--min-edit-confidence", "all"], "takes numbers with commas between, such as 0,0.5, but is 'all'"),
+        (["--min-edit-confidence", "all"], "must be numbers separated by commas, such as 0,0.5, but is 'all'"),
         (["--keep-bias", "0,inf"], "--keep-bias must be a finite number, but is inf"),
         (["--beam", "0"], "--beam must be at least 1, but is 0"),
         (["--lenpen", "nan"], "--lenpen must be a finite number, but is nan"),
         (["--path", "no.pt"], "there is no checkpoint no.pt"),
         (["--path", "{}/a.pt:no.pt"], "there is no checkpoint no.pt"),
-        (["--keep-bias=-1,x"], "--keep-bias takes numbers with commas between, such as 0,0.5, but is '-1,x'"),
+        (["--keep-bias=-1,x"], "--keep-bias must be numbers separated by commas, such as 0,0.5, but is '-1,x'"),
         (["--plot", "curve.doc"], "--plot takes files that end in .png, .svg, .pdf, but has curve.doc"),
     ],
 )
@@ -152,7 +152,7 @@ def test_what_is_too_long_is_told_once(
     assert main.main(flags) == 2
     assert "all 3 sentences of valid are too long for the model" in capsys.readouterr().err
     assert main.main([*flags, "--split", "dev"]) == 2
-    assert f"--split: {tmp_path} has no dev" in capsys.readouterr().err
+    assert f"--split: {tmp_path} has no split dev" in capsys.readouterr().err
 
 
 def test_there_must_be_data(capsys: pytest.CaptureFixture[str]) -> None:

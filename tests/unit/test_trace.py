@@ -556,7 +556,7 @@ def test_nothing_was_changed(log: Path, tmp_path: Path, capsys: pytest.CaptureFi
     for flags in ([], ["--html", str(tmp_path / "out.html")]):
         assert main(["trace", str(log), "--select", "3", "--changed", *flags]) == 0
         assert capsys.readouterr().err == (
-            "lev-plugins: nothing to show: in no sentence did an iteration change words that were there (--changed)\n"
+            "lev-plugins: nothing to show: no iteration changed existing words (--changed)\n"
         )
     assert "0 of 3 sentences" in (tmp_path / "out.html").read_text(encoding="utf-8")
 
@@ -566,8 +566,8 @@ def test_an_incomplete_sentence_is_named(log: Path, capsys: pytest.CaptureFixtur
     assert main(["trace", str(log)]) == 0
     out, err = capsys.readouterr()
     assert numbers(out) == [3, 20]
-    assert err == f"lev-plugins: {log}: left out, for their history is not complete: 1 of 3 sentences (11)\n"
-    assert f"--select 11: the history of this sentence is not complete in {log}" in refusal(capsys, log, "--select", 11)
+    assert err == f"lev-plugins: {log}: 1 of 3 sentences left out, because their history is incomplete (11)\n"
+    assert f"--select 11: the history of this sentence is incomplete in {log}" in refusal(capsys, log, "--select", 11)
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -615,11 +615,11 @@ def test_what_is_no_log_with_a_history(
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--select", "3,4"], "--select 4: {log} has no such sentence; its numbers are 3 to 20"),
-        (["--select", "3,S-4"], "--select takes numbers of sentences, like 3,17, but 'S-4' is none"),
-        (["--select", ""], "like 3,17, but '' is none"),
+        (["--select", "3,4"], "--select 4: {log} has no such sentence; its sentences are 3 to 20"),
+        (["--select", "3,S-4"], "--select must be sentence numbers, such as 3,17, but 'S-4' is not a number"),
+        (["--select", ""], "such as 3,17, but '' is not a number"),
         (["--first", 0], "--first must be at least 1, but is 0"),
-        (["--html", "x.html", "--color", "never"], "--color is for text: leave it out with --html"),
+        (["--html", "x.html", "--color", "never"], "--color applies to text: leave it out with --html"),
         (["--html", "{log}"], "--html {log} is the log itself"),
         (["--html", "{log.parent}"], "{log.parent} is there and is no file"),
     ],

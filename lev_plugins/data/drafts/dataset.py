@@ -17,19 +17,21 @@ from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.fairseq_fixes.leaving import not_while_leaving
 
+__all__ = ["RollIn", "TextEditingDataset"]
+
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class RollIn:
-    """How training states are drawn; every draw depends on (seed, epoch, index) alone.
+    """How training states are drawn; every draw depends only on (seed, epoch, index).
 
-    So it is the same in any worker, in any batch, on any number of processes and after a restart.
+    So it does not depend on worker, batch, number of processes or restarts.
     """
 
     seed: int
-    alpha: float = 0.0  # share of drafted examples whose deletions are learnt from the draft
-    beta: float = 0.0  # share of drafted examples whose insertions are learnt from the draft
+    alpha: float = 0.0  # share of drafted examples whose deletions are learned from the draft
+    beta: float = 0.0  # share of drafted examples whose insertions are learned from the draft
     every_epoch: bool = True  # False: the same states in every epoch, for validation
 
     def generator(self, epoch: int, index: int) -> torch.Generator:
@@ -40,9 +42,8 @@ class RollIn:
 class TextEditingDataset(EverySentence):
     """Adds drafts and roll-ins to a ``LanguagePairDataset`` whose two sides both begin with <s>.
 
-    Without ``rollin`` the batches hold what decoding needs and nothing more; with ``teacher_forcing`` they hold what
-    an autoregressive model learns from. The padding side of the source is the pair's; everything on the target side
-    is padded on the right.
+    Without ``rollin``, batches contain only what decoding needs; with ``teacher_forcing``, they contain what an
+    autoregressive model learns from. The source is padded as in the pair, everything on the target side on the right.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class TextEditingDataset(EverySentence):
                 f"every source line needs one draft line, but there are {len(pair)} source lines and "
                 f"{len(drafts)} drafts",
             )
-            # a draft has the length to keep to of what it is read with; batches are made by the longest of the three
+            # the draft shares the length limit of the side it is read with; batches go by the longest of the three
             if teacher_forcing:
                 pair.src_sizes = np.maximum(pair.src_sizes, drafts.sizes)
             elif pair.tgt_sizes is not None:
@@ -68,7 +69,7 @@ class TextEditingDataset(EverySentence):
             pair.sizes = pair.src_sizes if pair.tgt_sizes is None else np.vstack((pair.src_sizes, pair.tgt_sizes)).T
         self.drafts, self.rollin, self.pad_to_multiple = drafts, rollin, pad_to_multiple
         self.teacher_forcing = teacher_forcing
-        # fairseq keeps its worker processes from epoch to epoch: they would never hear of a plain attribute
+        # fairseq keeps its worker processes from epoch to epoch: they would not see changes of a plain attribute
         self.shared_epoch = torch.ones((), dtype=torch.long).share_memory_()
 
     def draft_sizes(self, indices: np.ndarray) -> np.ndarray:
@@ -154,13 +155,13 @@ class TextEditingDataset(EverySentence):
         return states
 
     def _shifted(self, examples: list[dict[str, Any]]) -> Tensor:
-        """The targets behind </s>, from which fairseq's decoders start, and without their own: (B, T - 1)."""
+        """The targets with </s> first, where fairseq's decoders start, instead of last: (B, T - 1)."""
         shifted = self._pad([e["target"][:-1] for e in examples])
         shifted[:, 0] = self.dataset.tgt_dict.eos()
         return shifted
 
     def _notes(self, examples: list[dict[str, Any]]) -> dict[str, Tensor]:
-        """What decoding reads beside the source, where there are notes on some drafts: both (B, N)."""
+        """What decoding reads beside the source if some drafts have notes: two tensors (B, N)."""
         drafts = [e.get("note") or Draft(e["draft"], torch.zeros_like(e["draft"])) for e in examples]
         requests = data_utils.collate_tokens([d.requests for d in drafts], 0, pad_to_multiple=self.pad_to_multiple)
         return {"draft": self._pad([d.ids for d in drafts]), "requests": requests}

@@ -1,4 +1,4 @@
-"""Dictionaries: one for both sides, and one that prints more than it holds: placeholders, unknown words of drafts."""
+"""A dictionary that can also print placeholders and the unknown words of drafts."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from torch import Tensor
 
 from lev_plugins.edits import BORROWED, known
 
+__all__ = ["PLACEHOLDER", "Draft", "EditingDictionary"]
+
 PLACEHOLDER = "<plh>"
 
 
 class Draft(NamedTuple):
-    """More than its ids in a dataset: how unknown words are spelt, and what a person asks for."""
+    """A draft with ids for unknown words, and the user's requests."""
 
-    ids: Tensor  # (N,), borrowed ones for unknown words
+    ids: Tensor  # (N,), borrowed ids for unknown words
     requests: Tensor  # (N,), see lev_plugins.edits.requests
 
 
 class EditingDictionary(Dictionary):
-    """fairseq's dictionary, with ids past its end that only the printing of a text knows.
+    """fairseq's dictionary, with ids past its end that are only used for printing.
 
-    The index after the last word of the file is the placeholder of a model with a symbol of its own for it.
-    It is no entry: files, lengths and vocabularies stay what ``fairseq-preprocess`` wrote, so an autoregressive
-    model trained on the same data works with the same dictionary. Only a generation history ever prints it.
-    The index is taken down when the file is read: ``fairseq-generate --remove-bpe`` adds the words of its
-    output to the dictionary as it goes.
+    The index after the last word of the file is the placeholder, for models that have their own symbol for it. It is
+    not an entry: files and sizes stay as ``fairseq-preprocess`` wrote them, so an autoregressive model trained on the
+    same data can use the same dictionary. Only a generation history prints it. The index is stored when the file is
+    read, because ``fairseq-generate --remove-bpe`` adds words of its output to the dictionary.
 
-    A word of a draft that the dictionary does not know can borrow an id, so that it is printed as it was written
-    where an editor keeps it. A model reads it as <unk> (``known``).
+    An unknown word of a draft can borrow an id, so that it is printed as it was written if the editor keeps it.
+    Models read it as <unk> (``known``).
     """
 
     placeholder_index: int | None = None
@@ -52,9 +53,9 @@ class EditingDictionary(Dictionary):
         return PLACEHOLDER if index == self.placeholder_index else super().__getitem__(index)
 
     def ids(self, words: list[str]) -> list[int]:
-        """Ids of a draft's words; one that is unknown gets the same borrowed id whenever it comes.
+        """Ids of a draft's words; the same unknown word always gets the same borrowed id.
 
-        Words spelt like special symbols (``</s>``) are words as well, which no dictionary knows.
+        Words spelt like special symbols (``</s>``) are unknown words.
 
         >>> dictionary = EditingDictionary()
         >>> _ = dictionary.add_symbol("a")
@@ -71,10 +72,10 @@ class EditingDictionary(Dictionary):
         return self.borrowed[word]
 
     def draft(self, words: list[str], requests: list[int]) -> Draft:
-        """With both boundaries; the first of the requests is for ``<s>``, and nothing is asked of ``</s>``."""
+        """With both boundaries; the first request is for ``<s>``, and ``</s>`` has none."""
         ids = [self.bos(), *self.ids(words), self.eos()]
         return Draft(torch.tensor(ids), torch.tensor([*requests, 0]))
 
     def known(self, tokens: Tensor) -> Tensor:
-        """What a model may look up: <unk> in place of borrowed ids."""
+        """The ids that a model can look up: <unk> in place of borrowed ids."""
         return known(tokens, self.unk())

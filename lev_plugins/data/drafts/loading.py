@@ -1,4 +1,4 @@
-"""The drafts of a split, put together as fairseq puts together the pairs they belong to."""
+"""The drafts of a split, joined in the same way as fairseq joins their pairs."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from lev_plugins.data.drafts.dictionary import EditingDictionary
 from lev_plugins.data.drafts.notes import with_notes
 from lev_plugins.errors import require
 
+__all__ = ["load_drafts"]
+
 logger = logging.getLogger(__name__)
 
 
@@ -35,21 +37,23 @@ def load_drafts(
 ) -> FairseqDataset:
     """One draft for each example of ``pair``, whose sides already begin with <s>.
 
-    fairseq strings together the parts train, train1, train2, ... and repeats the first --upsample-primary times; the
-    drafts follow it part by part. A part without drafts starts from nothing, but one of them must have some.
-    ``draft`` and ``target`` are suffixes: fairseq-preprocess -s DRAFT -t TARGET --only-source made the files, or
-    lev-plugins prepare, which may leave notes beside them.
+    fairseq joins the parts train, train1, train2, ... and repeats the first --upsample-primary times; so are the
+    drafts. A part without drafts starts from nothing, but at least one part must have drafts. ``draft`` and ``target``
+    are suffixes: the files come from fairseq-preprocess -s DRAFT -t TARGET --only-source, or from lev-plugins prepare,
+    which may add notes.
     """
-    below = pair.src.dataset  # what is under the <s>
+    below = pair.src.dataset  # without <s>
     parts, ratios = (below.datasets, below.sample_ratios) if isinstance(below, ConcatDataset) else ([below], [1])
     check_dictionary(folder, draft, target, words)
     names = [f"{split}{number or ''}" for number in range(len(parts))]
     prefixes = [os.path.join(folder, f"{name}.{draft}-{target}.{draft}") for name in names]
-    found = [data_utils.load_indexed_dataset(prefix, words, impl) for prefix in prefixes]
-    require(any(part is not None for part in found), f"--draft-lang {draft}: there are no drafts {prefixes[0]}.bin")
+    drafts_of_parts = [data_utils.load_indexed_dataset(prefix, words, impl) for prefix in prefixes]
+    require(
+        any(part is not None for part in drafts_of_parts), f"--draft-lang {draft}: there is no file {prefixes[0]}.bin"
+    )
     fitted = [
         with_notes(prefix, PrependTokenDataset(fitting(name, drafts, len(part), words.eos()), words.bos()), words)
-        for name, prefix, drafts, part in zip(names, prefixes, found, parts, strict=True)
+        for name, prefix, drafts, part in zip(names, prefixes, drafts_of_parts, parts, strict=True)
     ]
     return ConcatDataset(fitted, ratios) if len(fitted) > 1 else fitted[0]
 
@@ -66,11 +70,11 @@ def fitting(name: str, drafts: FairseqDataset | None, lines: int, eos: int) -> F
 
 
 def check_dictionary(folder: str, draft: str, target: str, words: Dictionary) -> None:
-    """``fairseq-preprocess`` leaves the dictionary of the drafts beside them, ``lev-plugins prepare`` has but one."""
+    """``fairseq-preprocess`` writes a dictionary for the drafts, ``lev-plugins prepare`` only that of the target."""
     path = os.path.join(folder, f"dict.{draft}.txt")
     if os.path.exists(path):
         require(
             Dictionary.load(path) == words,
-            f"--draft-lang {draft}: the drafts were binarised with {path}, but a draft is in the words of the target, "
+            f"--draft-lang {draft}: the drafts were binarised with {path}, but must use the dictionary of the target, "
             f"dict.{target}.txt: use lev-plugins prepare, or fairseq-preprocess with that as --srcdict",
         )

@@ -1,15 +1,15 @@
-"""Marks that a person puts on a draft: what must stay, what must go, where something is missing.
+"""Marks on a draft: what must stay, what must go, where something is missing.
 
     ⟦!New York⟧   hard: stays as it is, nothing is inserted into it
-    ⟦~New York⟧   soft: changed only when the model is sure (--soft-protection says how sure)
-    ⟦-very very⟧  goes
+    ⟦~New York⟧   soft: changed only if the model is sure (--soft-protection sets how sure)
+    ⟦-very very⟧  is deleted
     ⟦+⟧           something is missing here
 
 The brackets are U+27E6 and U+27E7. A line in which no ``⟦`` is followed by ``!``, ``~``, ``-`` or ``+`` is ordinary
-text, whatever else it holds. In any other line a backslash in front of a bracket takes its meaning away
-(and a backslash that stands in front of a bracket is doubled); ``escape`` does so.
+text. In other lines, a backslash before a bracket makes it ordinary text (and a backslash before a bracket is doubled);
+``escape`` does this.
 
-Tokenisation never sees a mark: a draft is tokenised as if it had none, and a mark covers every token it touches.
+A draft is tokenised without its marks, and a mark covers every token it touches.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 from lev_plugins.edits import requests
 from lev_plugins.errors import UserError, require
+
+__all__ = ["MARKED", "escape", "parse_marks", "tokenize"]
 
 KINDS = {"!": requests.KEEP, "~": requests.PREFER, "-": requests.DELETE, "+": requests.INSERT}
 MARKED = re.compile(r"⟦[!~+-]")
@@ -33,7 +35,7 @@ class Mark(NamedTuple):
 
 
 def escape(text: str) -> str:
-    r"""Ordinary text as a draft without marks.
+    r"""Ordinary text, escaped so that it has no marks.
 
     >>> escape("the set ⟦1, n⟧"), escape("type ⟦!x⟧")
     ('the set ⟦1, n⟧', 'type \\⟦!x\\⟧')
@@ -43,10 +45,10 @@ def escape(text: str) -> str:
     return re.sub(r"(\\*)([⟦⟧])", r"\1\1\\\2", text)
 
 
-def parse(line: str) -> tuple[str, list[Mark]]:
-    """The text without its marks, and where they were.
+def parse_marks(line: str) -> tuple[str, list[Mark]]:
+    """The text without its marks, and the marks with their positions.
 
-    >>> text, marks = parse("I love ⟦!New York⟧ ⟦-very⟧ much ⟦+⟧ .")
+    >>> text, marks = parse_marks("I love ⟦!New York⟧ ⟦-very⟧ much ⟦+⟧ .")
     >>> text, [(mark.kind, text[mark.start : mark.end]) for mark in marks]
     ('I love New York very much .', [('!', 'New York'), ('-', 'very'), ('+', '')])
     """
@@ -54,28 +56,28 @@ def parse(line: str) -> tuple[str, list[Mark]]:
         return line, []
     text, marks, at = "", [], 0
     opened: tuple[str, int, int] | None = None  # kind, where in the text, where in the line
-    for found in TOKEN.finditer(line):
-        text += line[at : found.start()]
-        at = found.end()
-        slashes = len(found["slashes"])
+    for match in TOKEN.finditer(line):
+        text += line[at : match.start()]
+        at = match.end()
+        slashes = len(match["slashes"])
         text += "\\" * (slashes // 2)
-        bracket = found.group()[slashes:]
+        bracket = match.group()[slashes:]
         if slashes % 2 or bracket == "⟦":
             text += bracket
-        elif found["open"]:
-            require(opened is None, _says(line, found.start(), "is inside another mark: close that one with ⟧ first"))
-            opened = found["kind"], len(text), found.start()
+        elif match["open"]:
+            require(opened is None, _says(line, match.start(), "is inside another mark: close that one with ⟧ first"))
+            opened = match["kind"], len(text), match.start()
         else:
             if opened is None:
-                raise UserError(_says(line, found.start(), "closes nothing: write \\⟧ if it belongs to the text"))
+                raise UserError(_says(line, match.start(), "closes nothing: write \\⟧ if it belongs to the text"))
             mark = Mark(opened[0], opened[1], len(text))
             _check(line, opened[2], mark, text)
             if mark.kind == "+" and text[-1:].isspace() and line[at : at + 1].isspace():
-                at += 1  # the blank that set the mark apart
+                at += 1  # the blank that separated the mark
             marks.append(mark)
             opened = None
     if opened is not None:
-        raise UserError(_says(line, opened[2], "is never closed: put ⟧ where it ends"))
+        raise UserError(_says(line, opened[2], "is not closed: add ⟧ where it ends"))
     text += line[at:]
     return text, [mark._replace(start=min(mark.start, len(text)), end=min(mark.end, len(text))) for mark in marks]
 
@@ -83,9 +85,12 @@ def parse(line: str) -> tuple[str, list[Mark]]:
 def _check(line: str, place: int, mark: Mark, text: str) -> None:
     inside = text[mark.start : mark.end]
     if mark.kind == "+":
-        require(not inside, _says(line, place, f"says that something is missing and holds no text: write ⟦+⟧{inside}"))
+        require(
+            not inside,
+            _says(line, place, f"means that something is missing and must not contain text: write ⟦+⟧{inside}"),
+        )
     else:
-        require(bool(inside.strip()), _says(line, place, "holds no word"))
+        require(bool(inside.strip()), _says(line, place, "contains no word: put it around the words it is for"))
 
 
 def _says(line: str, place: int, what: str) -> str:
@@ -93,37 +98,37 @@ def _says(line: str, place: int, what: str) -> str:
 
 
 def tokenize(line: str, encode: Callable[[str], str]) -> tuple[list[str], list[int]]:
-    """Tokens of a draft and what is asked of each; the first entry of the requests is for ``<s>``.
+    """Tokens of a draft and the request for each; the first request is for ``<s>``.
 
-    ``encode`` is fairseq's: text in, tokens with blanks between them out.
+    ``encode`` is fairseq's: it turns text into tokens separated by blanks.
 
     >>> tokenize("I ⟦!love it⟧ ⟦-very⟧ much⟦+⟧", lambda text: text)
     (['I', 'love', 'it', 'very', 'much'], [0, 0, 17, 17, 36, 8])
     """
-    text, marks = _stripped(*parse(line))
+    text, marks = _stripped(*parse_marks(line))
     tokens = encode(text).split()
-    asked = [0] * (len(tokens) + 1)
+    requested = [0] * (len(tokens) + 1)
     span = 0
     for mark in marks:
         first, last = _tokens_of(mark, text, tokens, encode)
         if mark.kind == "+":
-            asked[first] |= requests.INSERT  # of the token to the left, which may be <s>
+            requested[first] |= requests.INSERT  # for the token to the left, which may be <s>
             continue
         span += 1
         for i in range(first + 1, last + 1):
             require(
-                asked[i] & ~requests.INSERT == 0,
-                f"two marks of the draft {line!r} touch the same token {tokens[i - 1]!r}: leave one of them out",
+                requested[i] & ~requests.INSERT == 0,
+                f"two marks of the draft {line!r} touch the same token {tokens[i - 1]!r}: remove one of them",
             )
-            asked[i] |= KINDS[mark.kind] | span * requests.SPAN
+            requested[i] |= KINDS[mark.kind] | span * requests.SPAN
     for mark in marks:
         if mark.kind == "+":
-            _refuse_split(line, tokens, asked, _tokens_of(mark, text, tokens, encode)[0])
-    return tokens, asked
+            _refuse_split(line, tokens, requested, _tokens_of(mark, text, tokens, encode)[0])
+    return tokens, requested
 
 
 def _stripped(text: str, marks: list[Mark]) -> tuple[str, list[Mark]]:
-    """Without blanks at both ends, such as those that set ⟦+⟧ apart: to some tokenisers they are a token.
+    """Without blanks at both ends, such as those around ⟦+⟧: some tokenisers turn them into a token.
 
     >>> _stripped(" a b ", [Mark("+", 0, 0), Mark("-", 3, 5)])
     ('a b', [Mark(kind='+', start=0, end=0), Mark(kind='-', start=2, end=3)])
@@ -155,10 +160,11 @@ def _common(one: list[str], other: list[str]) -> int:
     return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def _refuse_split(line: str, tokens: list[str], asked: list[int], left: int) -> None:
+def _refuse_split(line: str, tokens: list[str], requested: list[int], left: int) -> None:
     right = left + 1
-    both = right < len(asked) and asked[left] & asked[right] & requests.KEEP
+    both = right < len(requested) and requested[left] & requested[right] & requests.KEEP
     require(
-        not (both and asked[left] // requests.SPAN == asked[right] // requests.SPAN),
-        f"a mark of the draft {line!r} asks to insert inside a protected span, between {tokens[left - 1 : right]}",
+        not (both and requested[left] // requests.SPAN == requested[right] // requests.SPAN),
+        f"a mark of the draft {line!r} asks for an insertion inside a protected span, between "
+        f"{tokens[left - 1 : right]}: remove one of the marks",
     )

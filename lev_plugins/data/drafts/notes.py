@@ -1,13 +1,12 @@
-"""Notes on drafts: what their ids cannot hold, in a file beside the binarised ones.
+"""Notes on drafts: what ids cannot express, in a file beside the binarised drafts.
 
-Ids know neither the marks that a person put on a draft nor how a word is spelt that the dictionary does not know.
-``lev-plugins prepare`` writes both to ``test.DRAFT-TARGET.DRAFT.notes.jsonl``, a line for each draft that has any, so
-that ``fairseq-generate`` does to it what ``fairseq-interactive`` does:
+Ids express neither the marks on a draft nor the spelling of unknown words. ``lev-plugins prepare`` writes both to
+``test.DRAFT-TARGET.DRAFT.notes.jsonl``, one line per draft that has any, so that ``fairseq-generate`` treats the draft
+as ``fairseq-interactive`` does:
 
     {"line": 7, "tokens": ["in", "Zürich"], "requests": [0, 0, 17]}
 
-The requests (``lev_plugins.edits.requests``) are one for <s> and one for each token. What the file says is used only
-where it fits the ids.
+There is one request (``lev_plugins.edits.requests``) for <s> and one per token. A note must agree with the ids.
 """
 
 from __future__ import annotations
@@ -29,8 +28,19 @@ from lev_plugins.edits import requests
 from lev_plugins.errors import UserError
 from lev_plugins.text.lines import at_line, read_lines
 
+__all__ = [
+    "SUFFIX",
+    "Noted",
+    "read_drafts",
+    "read_notes",
+    "read_requests",
+    "refuse_marks",
+    "with_notes",
+    "write_notes",
+]
+
 SUFFIX = ".notes.jsonl"
-TOKEN = re.compile(r"[^\s\ud800-\udfff]+")  # no white space, and nothing that UTF-8 cannot write
+TOKEN = re.compile(r"[^\s\ud800-\udfff]+")  # no white space, and no surrogates, which UTF-8 cannot encode
 KINDS = (0, requests.KEEP, requests.PREFER, requests.DELETE)
 
 
@@ -38,31 +48,31 @@ KINDS = (0, requests.KEEP, requests.PREFER, requests.DELETE)
 
 
 def refuse_marks(line: str) -> None:
-    """For drafts of a training set, from which a model could not learn what to do about marks."""
-    text, found = marks.parse(line)
-    if found:
-        mark = found[0]
+    """For training sets: a model cannot learn from marks."""
+    text, marked = marks.parse_marks(line)
+    if marked:
+        mark = marked[0]
         raise UserError(
-            f"⟦{mark.kind}{text[mark.start : mark.end]}⟧ is a mark, and a model learns from drafts without marks: "
-            "take it out, or write \\⟦ and \\⟧ where the brackets belong to the text"
+            f"⟦{mark.kind}{text[mark.start : mark.end]}⟧ is a mark, but drafts for training must not have marks: "
+            "remove it, or write \\⟦ and \\⟧ if the brackets belong to the text"
         )
 
 
 def read_drafts(path: Path) -> Iterator[str]:
-    """Their text alone."""
-    return (marks.parse(line)[0] for line in read_lines(path))
+    """Their text without marks."""
+    return (marks.parse_marks(line)[0] for line in read_lines(path))
 
 
 def read_requests(path: Path, encode: Callable[[str], str]) -> dict[int, list[int]]:
-    """By the number of the line, from 1, where something is asked."""
-    found = {}
+    """Requests by line number, from 1, for drafts that have any."""
+    by_line = {}
     for number, line in enumerate(read_lines(path), 1):
         if marks.MARKED.search(line):
             with at_line(path, number):
-                asked = marks.tokenize(line, encode)[1]
-            if any(asked):
-                found[number] = asked
-    return found
+                requested = marks.tokenize(line, encode)[1]
+            if any(requested):
+                by_line[number] = requested
+    return by_line
 
 
 @dataclass(frozen=True)
@@ -73,26 +83,26 @@ class Noted:
     unknown: int
 
 
-def write_notes(tokens: Path, asked: dict[int, list[int]], dictionary: Dictionary, path: Path) -> Noted:
-    """Of drafts that were cut into ``tokens``; no file where there is nothing to note."""
+def write_notes(tokens: Path, requested: dict[int, list[int]], dictionary: Dictionary, path: Path) -> Noted:
+    """For drafts that were cut into ``tokens``; writes no file if there is nothing to note."""
     notes, unknown = [], 0
     for number, line in enumerate(read_lines(tokens), 1):
         words = line.split()
         strange = any(dictionary.index(word) < dictionary.nspecial for word in words)
         unknown += strange
-        if strange or number in asked:
-            note = {"line": number, "tokens": words, "requests": asked.get(number, [0] * (len(words) + 1))}
+        if strange or number in requested:
+            note = {"line": number, "tokens": words, "requests": requested.get(number, [0] * (len(words) + 1))}
             notes.append(json.dumps(note, ensure_ascii=False))
     if notes:
         path.write_text("".join(f"{note}\n" for note in notes), "utf-8")
-    return Noted(len(asked), unknown)
+    return Noted(len(requested), unknown)
 
 
 # ---- to drafts -------------------------------------------------------------------------------------------------------
 
 
 class NotedDrafts(BaseWrapperDataset):
-    """Drafts of ids, but for those with a note, which are a ``Draft``."""
+    """Drafts as ids, except for those with a note, which are a ``Draft``."""
 
     def __init__(self, dataset: FairseqDataset, notes: dict[int, Draft]):
         super().__init__(dataset)
@@ -103,24 +113,24 @@ class NotedDrafts(BaseWrapperDataset):
 
 
 def with_notes(prefix: str, dataset: FairseqDataset, dictionary: EditingDictionary) -> FairseqDataset:
-    """``dataset`` has <s> already; ``prefix`` says where it lies."""
+    """``dataset`` already has <s>; ``prefix`` is that of its files."""
     path = Path(prefix + SUFFIX)
     return NotedDrafts(dataset, read_notes(path, dataset, dictionary)) if path.exists() else dataset
 
 
 def read_notes(path: Path, drafts: FairseqDataset, dictionary: EditingDictionary) -> dict[int, Draft]:
-    """By the index of the draft. Nobody writes such a file by hand, so a line that is wrong in any way is damage."""
-    found: dict[int, Draft] = {}
+    """Notes by index of the draft. The file is not written by hand, so any error means that it is damaged."""
+    by_index: dict[int, Draft] = {}
     for number, text in enumerate(read_lines(path), 1):
         index, note = read_note(text, drafts, dictionary) or (-1, None)
-        if note is None or index in found:
-            raise UserError(f"{path}, line {number}: damaged: run lev-plugins prepare again")
-        found[index] = note
-    return found
+        if note is None or index in by_index:
+            raise UserError(f"{path}, line {number} is damaged: run lev-plugins prepare again")
+        by_index[index] = note
+    return by_index
 
 
 def read_note(text: str, drafts: FairseqDataset, dictionary: EditingDictionary) -> tuple[int, Draft] | None:
-    """The index of a draft and the draft; None if this is not a note, or not one about that draft."""
+    """The index of a draft, and the draft; None if this is not a note, or does not agree with the draft."""
     try:
         note = json.loads(text)
     except (ValueError, RecursionError):
@@ -140,20 +150,20 @@ def is_note(value: Any) -> bool:
     False
     """
     match value:
-        case {"line": line, "tokens": [*tokens], "requests": [*asked], **more}:
+        case {"line": line, "tokens": [*tokens], "requests": [*requested], **more}:
             return (
                 not more
                 and type(line) is int
                 and line >= 1
                 and all(isinstance(token, str) and TOKEN.fullmatch(token) for token in tokens)
-                and len(asked) == len(tokens) + 1
-                and all(is_request(request, place, len(tokens)) for place, request in enumerate(asked))
+                and len(requested) == len(tokens) + 1
+                and all(is_request(request, place, len(tokens)) for place, request in enumerate(requested))
             )
     return False
 
 
 def is_request(value: Any, place: int, tokens: int) -> bool:
-    """Nothing but an insertion is asked of <s>, at ``place`` 0, and there are at most as many spans as tokens.
+    """The only request for <s>, at ``place`` 0, is an insertion; there cannot be more spans than tokens.
 
     >>> is_request(17, 1, tokens=1), is_request(17, 0, tokens=1), is_request(33, 1, tokens=1)
     (True, False, False)

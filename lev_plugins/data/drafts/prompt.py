@@ -13,6 +13,8 @@ from lev_plugins.data.drafts.dataset import TextEditingDataset
 from lev_plugins.data.drafts.dictionary import Draft
 from lev_plugins.errors import require
 
+__all__ = ["TypedLines", "split_line"]
+
 
 def split_line(line: str) -> tuple[str, str | None]:
     """``source`` or ``source<TAB>draft``.
@@ -23,15 +25,15 @@ def split_line(line: str) -> tuple[str, str | None]:
     parts = line.split("\t")
     require(
         len(parts) <= 2,
-        f"an input line is `source` or `source<TAB>draft`, but this one has {len(parts) - 1} TABs: {line!r}",
+        f"an input line must be `source` or `source<TAB>draft`, but this one has {len(parts) - 1} TABs: {line!r}",
     )
     return parts[0], parts[1] if len(parts) == 2 else None
 
 
 class TypedLines(TextEditingDataset):
-    """The batches of ``fairseq-interactive``, of which it hands on the source and a tensor called ``constraints``.
+    """The batches of ``fairseq-interactive``, which passes on only the source and a tensor called ``constraints``.
 
-    To fairseq, constraints are what stands behind a TAB. Here that is the draft: (2, B, N), its ids and its requests.
+    In fairseq, constraints are what follows a TAB. Here that is the draft: (2, B, N), its ids and requests.
     """
 
     def __init__(
@@ -45,7 +47,7 @@ class TypedLines(TextEditingDataset):
         sources, drafts = [torch.cat([bos, row]) for row, _ in rows], [draft for _, draft in rows]
         lengths = [len(row) for row in sources]
         pair = LanguagePairDataset(sources, lengths, source, tgt_dict=target, left_pad_source=left_pad_source)
-        # no sizes: generators refuse a draft that is too long, and fairseq would number it from the last buffer on
+        # no sizes: generators refuse drafts that are too long, with the right number, which fairseq does not know
         super().__init__(pair, ListDataset(drafts, np.zeros(len(drafts), dtype=int)))
 
     def collater(self, examples: list[dict[str, Any]], pad_to_length: Any = None) -> dict[str, Any]:

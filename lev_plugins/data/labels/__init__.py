@@ -1,1 +1,1 @@
-"""Texts and their labels: reading, the prepared folder, and the dataset with packing."""
+"""Labelled texts: reading, the prepared folder, and the dataset with packing."""

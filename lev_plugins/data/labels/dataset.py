@@ -1,6 +1,6 @@
-"""Texts and their labels as a fairseq dataset: an example a row, or several, packed.
+"""Labelled texts as a fairseq dataset, with one example per row, or several when packed.
 
-Shapes: B rows, S source length, T latents of a row; n counts examples, or words of tagging.
+Shapes: B rows, S source length, T latents of a row; n counts examples, or words for tagging.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from lev_plugins.data.labels.folder import Example
 from lev_plugins.errors import UserError, require
 from lev_plugins.fairseq_fixes.leaving import not_while_leaving
 
+__all__ = ["BinarisedExamples", "LabelledDataset", "Question"]
+
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked about each example: how many latents it gets, and which."""
+    """What the model answers for each example: how many latents it gets, and which."""
 
     kind: str
     asked: tuple[int, ...] = ()  # multilabel: ids of the labels of interest
-    a_latent_each: bool = False  # ... each with a latent of its own
+    a_latent_each: bool = False  # ... each with its own latent
 
     def latents(self, example: Example) -> list[int]:
         """decoder_input_tokens of the paper.
@@ -42,7 +44,7 @@ class Question:
 
 
 def first_fit(lengths: Sequence[int], width: int) -> list[list[int]]:
-    """Which examples share a row of ``width`` tokens: the longest first, each into the first row with room for it.
+    """The examples that share a row of ``width`` tokens: longest first, each in the first row with enough room.
 
     >>> first_fit([3, 9, 4, 2, 1], width=8)
     [[1], [2, 0, 4], [3]]
@@ -63,7 +65,7 @@ def first_fit(lengths: Sequence[int], width: int) -> list[list[int]]:
 def collate(
     examples: list[Example], rows: list[list[int]], question: Question, pad: int, packed: bool
 ) -> dict[str, Tensor]:
-    """What ``EncT5.forward`` takes; ``rows`` says which examples are in a row."""
+    """The arguments of ``EncT5.forward``; ``rows`` lists the examples in each row."""
     asked = {i: question.latents(example) for i, example in enumerate(examples)}
     width = max(sum(len(examples[i].tokens) for i in row) for row in rows)
     latents_of_row = max(sum(len(asked[i]) for i in row) for row in rows)
@@ -79,7 +81,7 @@ def collate(
             segments[r, at:end] = number
             latents[r, latent_at:latent_end] = asked[i]
             latent_segments[r, latent_at:latent_end] = number
-            if question.kind == "tagging":  # words are numbered through the row; </s> is in none
+            if question.kind == "tagging":  # words are numbered along the row; </s> belongs to no word
                 words = np.arange(latent_at + 1, latent_end + 1)
                 spans[r, at : end - 1] = np.repeat(words, example.spans)
                 latent_spans[r, latent_at:latent_end] = words
@@ -97,7 +99,7 @@ def collate(
 
 
 def targets(examples: list[Example], question: Question) -> Tensor:
-    """In the order of the examples: (n,) classes, numbers or tags; (n, L) zeros and ones of the labels asked for."""
+    """In the order of the examples: (n,) classes, numbers or tags; (n, L) zeros and ones for the labels of interest."""
     if question.kind != "multilabel":
         values = [label for example in examples for label in example.labels]
         return torch.tensor(values, dtype=torch.float if question.kind == "regression" else torch.long)
@@ -109,7 +111,7 @@ def targets(examples: list[Example], question: Question) -> Tensor:
 
 
 class LabelledDataset(FairseqDataset):
-    """``pack`` is the number of tokens of a row that several examples share; 0: an example a row."""
+    """``pack`` is the width in tokens of rows that several examples share; 0: one example per row."""
 
     def __init__(self, examples: Sequence[Example], question: Question, pad: int, pack: int = 0, shuffle: bool = False):
         self.examples, self.question, self.pad = examples, question, pad
@@ -134,7 +136,7 @@ class LabelledDataset(FairseqDataset):
         return int(self.sizes[index])
 
     def ordered_indices(self) -> Any:
-        """Examples of about the same length stand together, unless they are packed."""
+        """Sorted by length, unless examples are packed."""
         order = np.random.permutation(len(self)) if self.shuffle else np.arange(len(self))
         return order if self.pack else order[np.argsort(self.sizes[order], kind="mergesort")]
 
@@ -149,11 +151,11 @@ class LabelledDataset(FairseqDataset):
             return list(self._filled(indices, max_tokens, max_sentences))
         if not len(indices):
             return []
-        # fairseq drops a last batch that is no multiple: with 1 it drops none
+        # fairseq drops a last batch that is not a multiple; with 1 it drops none
         return list(super().batch_by_size(indices, max_tokens, max_sentences, 1))
 
     def _filled(self, indices: Any, max_tokens: int | None, max_sentences: int | None) -> Iterator[Any]:
-        """Batches of as many examples as there are tokens, or examples, allowed."""
+        """Batches with as many examples as the limits on tokens and sentences allow."""
         begin = used = 0
         for end, size in enumerate(self.sizes[indices]):
             full = (max_tokens or 0) and used + size > (max_tokens or 0)
@@ -186,7 +188,7 @@ class LabelledDataset(FairseqDataset):
 
 
 class BinarisedExamples(Sequence[Example]):
-    """A part of a folder that ``lev-plugins prepare-labels`` made."""
+    """A part of a folder from ``lev-plugins prepare-labels``."""
 
     def __init__(self, folder: Path, part: str, dictionary: Dictionary):
         prefix = folder / f"{part}.text"
@@ -194,13 +196,14 @@ class BinarisedExamples(Sequence[Example]):
         require(self.text is not None, f"there is no part {part} in {folder}: no {prefix}.idx")
         path = folder / f"{part}.labels.npz"
         try:
-            with np.load(path, allow_pickle=False) as found:
-                self.values, ends, self.spans = found["values"], found["ends"], found["spans"]
+            with np.load(path, allow_pickle=False) as arrays:
+                self.values, ends, self.spans = arrays["values"], arrays["ends"], arrays["spans"]
         except (OSError, ValueError, KeyError) as error:
-            raise UserError(f"{path} cannot be read ({error}): make the folder anew") from error
+            raise UserError(f"{path} cannot be read ({error}): run lev-plugins prepare-labels again") from error
         self.begins = np.concatenate([[0], ends])
         require(
-            len(self.text) == len(ends), f"{path} has labels of {len(ends):,} texts, but there are {len(self.text):,}"
+            len(self.text) == len(ends),
+            f"{path} has labels for {len(ends):,} texts, but there are {len(self.text):,} texts",
         )
         self.part = part
 

@@ -1,8 +1,8 @@
-"""The folder that ``lev-plugins prepare-labels`` makes.
+"""The folder that ``lev-plugins prepare-labels`` creates.
 
-info.json                how the text was read and cut, so that whoever labels new text does the same
+info.json                how the text was read and cut, to treat new text in the same way
 dict.txt                 fairseq's dictionary of the pieces
-labels.txt               label TAB count, a line a label, in the order of the ids (not for regression)
+labels.txt               label TAB count, one line per label, in the order of the ids (not for regression)
 PART.text.bin, .idx      the pieces of each example, and </s>
 PART.labels.npz          its labels; for tagging also how many pieces each word has
 """
@@ -27,6 +27,20 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.text.cutting import RESERVED, Cutter
 from lev_plugins.text.pretrained import DICTIONARY, SYMBOLS
 
+__all__ = [
+    "LABELS",
+    "LONGER",
+    "WORDS",
+    "Encoder",
+    "Example",
+    "ExampleCounts",
+    "Info",
+    "adopt_files",
+    "cut_row",
+    "symbols_of_pretrained",
+    "write_part",
+]
+
 INFO, WORDS, LABELS = "info.json", "dict.txt", "labels.txt"
 LONGER = ["refuse", "cut"]
 
@@ -41,9 +55,9 @@ class Info:
     conllu: str = "upos"
     template: str | None = None  # "{0}" and "{1}" stand for the columns
     longest: int = 512  # tokens, </s> included
-    longer: str = "refuse"  # what becomes of a longer text: of one to be tagged, always several examples
+    longer: str = "refuse"  # what to do with a longer text; tagging always splits it
     bpe: dict[str, Any] = field(default_factory=dict)  # fairseq's flags; files are relative to the folder
-    files: list[str] = field(default_factory=list)  # which of these flags name a file in the folder
+    files: list[str] = field(default_factory=list)  # those flags that name a file in the folder
     train_examples: int = 0
 
     @property
@@ -62,20 +76,20 @@ class Info:
     @classmethod
     def load(cls, folder: Path) -> Info:
         path = folder / INFO
-        require(path.is_file(), f"{folder} has no {INFO}: it is no folder made by lev-plugins prepare-labels")
+        require(path.is_file(), f"{folder} has no {INFO}: give a folder from lev-plugins prepare-labels")
         try:
             return cls(**json.loads(path.read_text(encoding="utf-8")))
         except (TypeError, ValueError) as error:
-            raise UserError(f"{path} is damaged ({error}): make the folder anew") from error
+            raise UserError(f"{path} is damaged ({error}): run lev-plugins prepare-labels again") from error
 
 
 def adopt_files(options: Namespace, folder: Path) -> dict[str, Any]:
-    """Copies what a BPE reads into the folder; returns ``bpe`` and ``files`` of its ``Info``."""
+    """Copies the files that a BPE reads into the folder; returns ``bpe`` and ``files`` for its ``Info``."""
     flags, files = dict(vars(options)), []
     for name, value in flags.items():
         path = Path(str(value))
-        if path.is_dir():  # of import-pretrained: the tokenizer, without the weights
-            shutil.copytree(path, folder / name, ignore=lambda _, found: [f for f in found if f.startswith("model")])
+        if path.is_dir():  # from import-pretrained: copy the tokenizer without the weights
+            shutil.copytree(path, folder / name, ignore=lambda _, names: [n for n in names if n.startswith("model")])
         elif path.is_file():
             shutil.copyfile(path, folder / name)
         else:
@@ -90,21 +104,21 @@ def symbols_of_pretrained(options: Namespace | None) -> Path | None:
     folder = getattr(options, "pretrained_tokenizer", None)
     if folder is None:
         return None
-    require((Path(folder) / SYMBOLS).is_file(), f"{folder} is no folder made by lev-plugins import-pretrained")
+    require((Path(folder) / SYMBOLS).is_file(), f"{folder} is not a folder from lev-plugins import-pretrained")
     return Path(folder) / DICTIONARY
 
 
 @dataclass
 class Example:
     where: str
-    tokens: list[int]  # the last is </s>
+    tokens: list[int]  # ending with </s>
     labels: list[int] | list[float]
     spans: list[int] = field(default_factory=list)  # tagging: the number of pieces of each word
-    cut: bool = False  # the text was longer
+    cut: bool = False  # whether the text was cut off
 
 
 def cut_row(texts: list[str], info: Info, cutter: Cutter) -> list[list[str]]:
-    """The pieces of each word that is tagged; otherwise of each column, or of the one text that a template makes.
+    """The pieces of each word (tagging), of each column, or of the text that a template makes of the columns.
 
     >>> cut_row(["a b", "c"], Info("classification", 2), Cutter(None))
     [['a', 'b'], ['c']]
@@ -119,12 +133,12 @@ def cut_row(texts: list[str], info: Info, cutter: Cutter) -> list[list[str]]:
 
 
 def token_ids(pieces: Iterable[str], dictionary: Dictionary) -> list[int]:
-    """What is spelt like a boundary is no boundary, but unknown."""
+    """A piece spelt like a boundary symbol is unknown."""
     return [dictionary.unk() if piece in RESERVED else dictionary.index(piece) for piece in pieces]
 
 
 class Encoder:
-    """Rows to examples: the same when a folder is made and when new text is labelled."""
+    """Turns rows into examples, for preparing a folder and for labelling new text alike."""
 
     def __init__(self, info: Info, cutter: Cutter, dictionary: Dictionary, labels: Labels | None):
         self.info, self.cutter, self.dictionary, self.labels = info, cutter, dictionary, labels
@@ -136,7 +150,7 @@ class Encoder:
         return [self.labels.id_of(label, where) for label in labels]
 
     def examples(self, texts: list[str], labels: list[str], where: str) -> list[Example]:
-        """One; of a text to be tagged that is longer than allowed, several."""
+        """One example, or several for a text to be tagged that is too long."""
         ids, cut = self.label_ids(labels, where), cut_row(texts, self.info, self.cutter)
         if self.info.kind == "tagging":
             return self._tagging(texts, cut, ids, where)
@@ -146,8 +160,8 @@ class Encoder:
             return [Example(where, tokens, ids)]
         require(
             self.info.longer == "cut",
-            f"{where} has {len(tokens):,} tokens, </s> included, but --longest is {longest:,}: shorten it, raise "
-            "--longest, or cut such texts off with --longer cut",
+            f"{where} has {len(tokens):,} tokens, including </s>, but --longest is {longest:,}: shorten it, raise "
+            "--longest, or cut off such texts with --longer cut",
         )
         return [Example(where, [*tokens[: longest - 1], self.dictionary.eos()], ids, cut=True)]
 
@@ -169,7 +183,7 @@ class Encoder:
 
 
 def split_words(spans: list[int], room: int) -> list[tuple[int, int]]:
-    """Runs of words whose pieces have room together; a word is never divided.
+    """Runs of words whose pieces fit into ``room``; words are never split.
 
     >>> split_words([2, 1, 3, 1], room=4)
     [(0, 2), (2, 4)]
@@ -188,7 +202,7 @@ def split_words(spans: list[int], room: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class ExampleCounts:
-    """Of a part of the folder."""
+    """Statistics of a part of the folder."""
 
     examples: int
     tokens: int
@@ -197,7 +211,7 @@ class ExampleCounts:
     longest_where: str
     labels: int
     cut: int
-    split: int  # examples that are the rest of a text
+    split: int  # examples that continue a text
 
 
 def write_part(examples: Iterable[Example], prefix: Path, dictionary: Dictionary, kind: str) -> ExampleCounts:

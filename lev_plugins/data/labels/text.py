@@ -1,4 +1,4 @@
-"""Rows of TSV and CoNLL-U files, what is labelled and its labels; what is wrong with one is told by its line.
+"""Rows of TSV and CoNLL-U files: texts and their labels. Errors name file and line.
 
 classification   text TAB label              multilabel   text TAB label,label,...
 regression       text TAB number             tagging      word word ... TAB tag tag ..., or CoNLL-U
@@ -18,19 +18,21 @@ from pathlib import Path
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.lines import read_lines
 
+__all__ = ["CONLLU_COLUMNS", "KINDS", "Labels", "Layout", "Row", "counted", "number_of", "read_rows"]
+
 KINDS = ["classification", "regression", "multilabel", "tagging"]
-CONLLU_COLUMNS = {"upos": 3, "xpos": 4, "deprel": 7}  # where a tag may stand
+CONLLU_COLUMNS = {"upos": 3, "xpos": 4, "deprel": 7}  # columns that contain tags
 CONLLU_WIDTH = 10
 WORD_NUMBER = re.compile(r"[0-9]+$")  # neither a range (3-4: one token of several words) nor an empty node (3.1)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What a row looks like."""
+    """The format of a row."""
 
     kind: str
     columns: int = 1  # of text
-    separator: str = ","  # between the labels of a multilabel row
+    separator: str = ","  # separates the labels of a multilabel row
     conllu: str = "upos"  # the column of the tags
 
 
@@ -45,14 +47,14 @@ def read_rows(path: Path, layout: Layout) -> Iterator[Row]:
     require(path.is_file(), f"there is no file {path}")
     if layout.kind == "tagging" and path.suffix == ".conllu":
         return read_conllu(path, CONLLU_COLUMNS[layout.conllu])
-    return (parse(line, f"{path}, line {number}", layout) for number, line in enumerate(read_lines(path), 1))
+    return (parse_row(line, f"{path}, line {number}", layout) for number, line in enumerate(read_lines(path), 1))
 
 
-def parse(line: str, where: str, layout: Layout) -> Row:
+def parse_row(line: str, where: str, layout: Layout) -> Row:
     """
-    >>> parse("good film\\t1", "f.tsv, line 7", Layout("classification"))
+    >>> parse_row("good film\\t1", "f.tsv, line 7", Layout("classification"))
     Row(where='f.tsv, line 7', texts=['good film'], labels=['1'])
-    >>> parse("the cat\\tDET NOUN", "f.tsv, line 7", Layout("tagging"))
+    >>> parse_row("the cat\\tDET NOUN", "f.tsv, line 7", Layout("tagging"))
     Row(where='f.tsv, line 7', texts=['the', 'cat'], labels=['DET', 'NOUN'])
     """
     *texts, label = columns_of(line, where, layout.columns + 1, "text and labels")
@@ -60,7 +62,7 @@ def parse(line: str, where: str, layout: Layout) -> Row:
         return tagged(texts[0].split(), label.split(), where)
     if layout.kind == "multilabel":
         names = [name.strip() for name in label.split(layout.separator)] if label.strip() else []
-        require(all(names), f"{where}: an empty label stands among {label!r}")
+        require(all(names), f"{where} has an empty label in {label!r}")
         return Row(where, texts, sorted(set(names)))
     require(label.strip() != "", f"{where} has no label: its last column is empty")
     if layout.kind == "regression":
@@ -68,14 +70,14 @@ def parse(line: str, where: str, layout: Layout) -> Row:
     return Row(where, texts, [label.strip()])
 
 
-def columns_of(line: str, where: str, wanted: int, what: str) -> list[str]:
+def columns_of(line: str, where: str, expected: int, what: str) -> list[str]:
     columns = line.split("\t")
-    if len(columns) != wanted:
-        hint = "--text-columns says how many of them are text"
+    if len(columns) != expected:
+        hint = "--text-columns sets the number of text columns"
         if len(columns) == CONLLU_WIDTH or line.startswith("# "):
-            hint = "CoNLL-U is read from files that are called *.conllu, for --label-kind tagging"
+            hint = "for CoNLL-U, use --label-kind tagging and a file called *.conllu"
         raise UserError(
-            f"{where} has {counted(len(columns), 'column')}, but there must be {wanted} with a TAB between, {what}: "
+            f"{where} has {counted(len(columns), 'column')}, but must have {expected}, separated by TABs, with {what}: "
             f"{line[:60]!r} ({hint})"
         )
     return columns
@@ -94,7 +96,7 @@ def number_of(label: str, where: str) -> float:
         number = float(label)
     except ValueError:
         number = math.nan
-    require(math.isfinite(number), f"{where}: the target of a regression must be a number, but is {label!r}")
+    require(math.isfinite(number), f"{where}: the label of a regression must be a number, but is {label!r}")
     return number
 
 
@@ -102,7 +104,7 @@ def tagged(words: list[str], tags: list[str], where: str) -> Row:
     require(len(words) > 0, f"{where} has no words to tag")
     require(
         len(words) == len(tags),
-        f"{where} has {counted(len(words), 'word')}, but {counted(len(tags), 'tag')}: there must be one for each",
+        f"{where} has {counted(len(words), 'word')}, but {counted(len(tags), 'tag')}: give one tag per word",
     )
     return Row(where, words, tags)
 
@@ -123,7 +125,7 @@ def read_conllu(path: Path, column: int) -> Iterator[Row]:
         cells = line.split("\t")
         require(
             len(cells) == CONLLU_WIDTH,
-            f"{where} has {counted(len(cells), 'column')}, but CoNLL-U has {CONLLU_WIDTH} with a TAB between: "
+            f"{where} has {counted(len(cells), 'column')}, but CoNLL-U has {CONLLU_WIDTH}, separated by TABs: "
             f"{line[:60]!r}",
         )
         if not WORD_NUMBER.match(cells[0]):
@@ -136,7 +138,7 @@ def read_conllu(path: Path, column: int) -> Iterator[Row]:
 
 @dataclass(frozen=True)
 class Labels:
-    """The label dictionary: names in the order of their ids, and how often each is in the training text."""
+    """The label dictionary: names in the order of their ids, and their counts in the training text."""
 
     names: list[str]
     counts: list[int]
@@ -149,10 +151,10 @@ class Labels:
         return {name: i for i, name in enumerate(self.names)}
 
     def id_of(self, name: str, where: str) -> int:
-        found = self.ids.get(name)
-        if found is None:
-            raise UserError(f"{where}: there is no label {name!r} in the dictionary, which has {told(self.names)}")
-        return found
+        index = self.ids.get(name)
+        if index is None:
+            raise UserError(f"{where}: {name!r} is not a known label; these are {listed(self.names)}")
+        return index
 
     def save(self, path: Path) -> None:
         lines = (f"{name}\t{count}\n" for name, count in zip(self.names, self.counts, strict=True))
@@ -160,15 +162,20 @@ class Labels:
 
     @classmethod
     def load(cls, path: Path) -> Labels:
-        require(path.is_file(), f"there is no label dictionary {path}: make the folder with lev-plugins prepare-labels")
+        require(
+            path.is_file(), f"there is no label dictionary {path}: create the folder with lev-plugins prepare-labels"
+        )
         rows = [line.rpartition("\t") for line in read_lines(path)]
-        require(all(row[2].isdigit() for row in rows), f"{path} is no label dictionary: a line is label TAB count")
+        require(
+            all(row[2].isdigit() for row in rows),
+            f"{path} is not a label dictionary: each line must be label TAB count",
+        )
         return cls([row[0] for row in rows], [int(row[2]) for row in rows])
 
 
-def told(names: list[str], most: int = 10) -> str:
+def listed(names: list[str], most: int = 10) -> str:
     """
-    >>> told(["a", "b", "c"], most=2)
+    >>> listed(["a", "b", "c"], most=2)
     'a, b and 1 more'
     """
     shown = ", ".join(names[:most])
