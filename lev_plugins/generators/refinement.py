@@ -139,7 +139,7 @@ class RefinementGenerator:
         others = sorted({type(m).__name__ for m in models if not isinstance(m, LevT)})
         require(
             not others,
-            f"--path names a {' and a '.join(others)} and a levt, which cannot form an ensemble: leave one of them out, "
+            f"--path names a {' and a '.join(others)} and a levt, which cannot form an ensemble: leave one out, "
             "or rerank with the last checkpoint by --iter-decode-with-external-reranker",
         )
         require(

@@ -72,14 +72,14 @@ class PairTask(TranslationTask):
         if not cfg.data:
             raise UserError(f"--task {cls.name} requires the folder that fairseq-preprocess made")
         folder = utils.split_paths(cfg.data)[0]
-        require(os.path.isdir(folder), f"the folder {folder} does not exist: check its path")
+        require(os.path.isdir(folder), f"there is no folder {folder}")
         sizes(cfg, *POSITIONS)
 
     @classmethod
     def load_dictionary(cls, filename: str) -> Dictionary:
         require(
             os.path.exists(filename),
-            f"the dictionary {filename} does not exist: run fairseq-preprocess into that folder, or check "
+            f"there is no dictionary {filename}: run fairseq-preprocess into that folder, or check "
             "--source-lang and --target-lang",
         )
         return cls.dictionary_type.load(filename)

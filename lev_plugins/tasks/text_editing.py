@@ -184,7 +184,8 @@ class TextEditingTask(ScoredTask):
             if len(long):
                 what = (
                     f"the draft of sentence {indices[long[0]]}, counted from 0, has {sizes[long[0]]:,} tokens, "
-                    f"including boundaries, but must have at most {limit:,} (--max-{side}-positions of the model, --max-tokens)"
+                    f"including boundaries, but must have at most {limit:,} "
+                    f"(--max-{side}-positions of the model, --max-tokens)"
                 )
                 require(
                     ignore_invalid_inputs,

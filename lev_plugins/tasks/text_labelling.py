@@ -54,7 +54,7 @@ class TextLabellingTask(PrecisionTask, FairseqTask):
         ranges.sizes(cfg, "pack_length")
         require(bool(cfg.data), "--task text_labelling requires the folder that lev-plugins prepare-labels made")
         folder = Path(utils.split_paths(cfg.data)[0])
-        require(folder.is_dir(), f"the folder {folder} does not exist: check its path")
+        require(folder.is_dir(), f"there is no folder {folder}")
         info = Info.load(folder)
         kind = getattr(cfg.label_kind, "value", cfg.label_kind)
         require(
@@ -87,8 +87,8 @@ class TextLabellingTask(PrecisionTask, FairseqTask):
     def require_words_of(self, path: Path) -> None:
         require(
             self.dictionary == Dictionary.load(str(path)),
-            f"the dictionary of the data ({len(self.dictionary)} symbols) must be that of --backbone {path.parent}: make "
-            f"the folder with lev-plugins prepare-labels --pretrained-tokenizer {path.parent}",
+            f"the dictionary of the data ({len(self.dictionary)} symbols) must be that of --backbone {path.parent}: "
+            f"make the folder with lev-plugins prepare-labels --pretrained-tokenizer {path.parent}",
         )
 
     def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:

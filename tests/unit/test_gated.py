@@ -303,7 +303,7 @@ def test_what_fairseq_fills_dictionaries_up_with_is_no_common_word() -> None:
         dictionary.add_symbol(word)
         dictionary.finalize()
         assert "madeupword0000" in dictionary
-    with pytest.raises(UserError, match="no word is in both"):
+    with pytest.raises(UserError, match="dictionaries share no word"):
         counterparts(source, target)
 
 

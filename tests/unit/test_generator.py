@@ -274,8 +274,8 @@ def test_an_ensemble_takes_the_mean_of_the_probabilities(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_insertions": 5}, "must agree on --max-insertions, but they have 4 and 5"),
-        ({"placeholder": "unk"}, "must agree on --placeholder, but they have 24 and 3"),
+        ({"max_insertions": 5}, "must have the same --max-insertions, but they have 4 and 5"),
+        ({"placeholder": "unk"}, "must have the same --placeholder, but they have 24 and 3"),
     ],
 )
 def test_models_that_do_not_fit_make_no_ensemble(options: dict[str, Any], message: str) -> None:
@@ -375,14 +375,14 @@ def test_a_wrong_decoding_option_is_refused_by_name(options: dict[str, Any], mes
 def test_a_prefix_and_constraints_are_refused() -> None:
     models = [lively_model()]
     sample = {"net_input": {"src_tokens": rows_to_tensor(SOURCES[:1])}}
-    with pytest.raises(UserError, match=r"--prefix-size .* give a draft instead"):
+    with pytest.raises(UserError, match=r"--prefix-size .* give a levt a draft instead"):
         generator(models).generate(models, sample, prefix_tokens=torch.tensor([[5]]))
-    with pytest.raises(UserError, match=r"--constraints .* takes a draft instead"):
+    with pytest.raises(UserError, match=r"--constraints .* give a levt a draft instead"):
         generator(models).generate(models, sample, constraints=torch.tensor([[5]]))
 
 
 def test_decoding_needs_a_levt() -> None:
-    with pytest.raises(UserError, match="needs a levt checkpoint in --path"):
+    with pytest.raises(UserError, match="requires a levt checkpoint in --path"):
         RefinementGenerator([torch.nn.Linear(1, 1)], toy_dictionary(), RefinementOptions())
 
 
@@ -482,7 +482,7 @@ def test_a_negative_gamma_shortens() -> None:
         (
             "transformer",
             False,
-            "--path names a TransformerModel beside a levt.*add --iter-decode-with-external-reranker",
+            "--path names a TransformerModel and a levt.*by --iter-decode-with-external-reranker",
         ),
         ("levt", True, "as the last checkpoint of --path, but it is a LevT: use --path levt.pt:transformer.pt"),
     ],

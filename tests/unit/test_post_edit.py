@@ -262,7 +262,7 @@ def test_what_fairseq_asks_for_by_itself_is_not_refused() -> None:
     ("name", "message"),
     [
         *((name, "is for refinement, which a post_edit_transformer does not do") for name in REFINEMENT),
-        *((name, "looks at the source") for name in ("replace_unk", "print_alignment", "match_source_len")),
+        *((name, "reads only the source") for name in ("replace_unk", "print_alignment", "match_source_len")),
         ("constraints", "reads the text after a TAB, which is the draft here"),
     ],
 )
