@@ -206,9 +206,13 @@ def copy(source: Path, target: Path, without: str = "", **files: bytes) -> Path:
 
 def test_damaged_files_are_named(folders: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    refused(copy(folders["bert"], tmp_path / "a", config_json=b"{bad"), out, r"a/config\.json is no JSON")
-    refused(copy(folders["bert"], tmp_path / "b", config_json=b"[1]"), out, r"b/config\.json holds no settings")
-    refused(copy(folders["t5"], tmp_path / "c", tokenizer_config_json=b"{"), out, r"tokenizer_config\.json is no JSON")
+    refused(copy(folders["bert"], tmp_path / "a", config_json=b"{bad"), out, r"a/config\.json is not valid JSON")
+    refused(copy(folders["bert"], tmp_path / "b", config_json=b"[1]"), out, r"b/config\.json is not a JSON object")
+    refused(
+        copy(folders["t5"], tmp_path / "c", tokenizer_config_json=b"{"),
+        out,
+        r"tokenizer_config\.json is not valid JSON",
+    )
     refused(copy(folders["t5"], tmp_path / "d", spiece_model=b"x" * 20), out, r"d/spiece\.model is no sentencepiece")
     refused(copy(folders["bart"], tmp_path / "e", tokenizer_json=b"{}"), out, "e: its tokenizer files are damaged")
     damaged = copy(folders["bart.out"], tmp_path / "f", tokenizer_json=b"{}")
@@ -255,7 +259,7 @@ def test_a_hub_name_is_fetched(folders: dict[str, Path], tmp_path: Path, monkeyp
 def test_without_transformers_the_extra_is_named(folders: dict[str, Path], tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(library, "find_spec", lambda name: None)
     refused(folders["t5"], tmp_path / "out", r'not installed: pip install "lev-plugins\[pretrained\]"')
-    with pytest.raises(UserError, match="--arch gated_bart needs the package transformers, which is not installed"):
+    with pytest.raises(UserError, match="--arch gated_bart requires the package transformers, which is not installed"):
         pretrained.build(folders["bart.out"])
 
 
@@ -269,7 +273,7 @@ def test_models_that_cannot_be_built(folders: dict[str, Path], tmp_path: Path) -
     bad("--backbone .*t5.out does not work with --arch gated_bart: use --arch gated_t5", t5, "gated_bart")
     bad("--backbone-lr-factor requires --optimizer scaled_adam, but --optimizer is adam", backbone_lr_factor=0.1)
     bad("--backbone-lr-factor must be above 0, but is 0", backbone_lr_factor=0, optimizer="scaled_adam")
-    bad("--left-pad-target does not go with a pre-trained decoder", left_pad_target=True)
+    bad("--left-pad-target does not work with a pre-trained decoder", left_pad_target=True)
     bad("--freeze-backbone leaves no weights to train: add --gates", freeze_backbone=True)
     bad("--backbone is missing", backbone=None)
     bad("is no folder made by lev-plugins import-pretrained", backbone=str(folders["bart"]))

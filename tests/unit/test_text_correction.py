@@ -200,7 +200,7 @@ def test_constraints_and_references_that_are_not_there_are_missed() -> None:
     sample = {"net_input": {"src_tokens": source, "src_lengths": torch.tensor([3])}}
     for flags, message in (
         ({"constraints": "ordered"}, "--constraints works only in fairseq-interactive"),
-        ({"score_reference": True}, "--score-reference needs references"),
+        ({"score_reference": True}, "--score-reference requires references"),
     ):
         generator = task.build_generator([model], Namespace(**flags))
         with pytest.raises(UserError, match=message):
