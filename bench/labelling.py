@@ -24,7 +24,7 @@ from lev_plugins.data.labels.dataset import LabelledDataset, Question
 from lev_plugins.data.labels.folder import Example
 from lev_plugins.errors import require
 from lev_plugins.layers.t5 import T5Shape
-from lev_plugins.models.enct5 import EncT5, LabelHead, LatentDecoder, T5LabelEncoder, Wanted
+from lev_plugins.models.enct5 import EncT5, LabelHead, LabelSpec, LatentDecoder, T5LabelEncoder
 
 FORMAT = 1  # of the JSON
 PAD, EOS, FIRST = 1, 2, 4
@@ -47,11 +47,11 @@ class Plan:
 QUICK = Plan(texts=24, repetitions=2, words=60, dim=16, ffn_dim=32, heads=2, layers=1, tokens=300, rows=(64,))
 
 
-def model_of(plan: Plan, wanted: Wanted) -> EncT5:
+def model_of(plan: Plan, spec: LabelSpec) -> EncT5:
     torch.manual_seed(1)
     shape = T5Shape(plan.dim, plan.ffn_dim, plan.heads, plan.dim // plan.heads, "gated-gelu")
     encoder = T5LabelEncoder(plan.words, PAD, shape, plan.layers)
-    return EncT5(encoder, LatentDecoder(shape, 1, wanted, wanted.a_latent_each), LabelHead(shape.dim, wanted))
+    return EncT5(encoder, LatentDecoder(shape, 1, spec, spec.latent_per_label), LabelHead(shape.dim, spec))
 
 
 def examples_of(plan: Plan, kind: str) -> list[Example]:
@@ -98,7 +98,7 @@ def measure(plan: Plan, device: torch.device, quiet: bool) -> dict[str, Any]:
     ways = [("as they come", False, 0), ("by length", True, 0), *((f"packed, {n}", False, n) for n in plan.rows)]
     for kind in LABELS:
         examples = examples_of(plan, kind)
-        model = model_of(plan, Wanted(kind, LABELS[kind])).to(device)
+        model = model_of(plan, LabelSpec(kind, LABELS[kind])).to(device)
         for train in (True, False):
             jobs = {}
             for name, sort, pack in ways:

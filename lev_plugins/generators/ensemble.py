@@ -1,4 +1,4 @@
-"""Several models as one: the mean of their probabilities, head by head."""
+"""Several models as one: the mean of their probabilities, for each head."""
 
 from __future__ import annotations
 
@@ -10,24 +10,28 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lev_plugins.errors import require
-from lev_plugins.models.levt import LevT, Memory
+from lev_plugins.models.levt import EncodedSource, LevT
 from lev_plugins.ranges import flag_name
+
+__all__ = ["Ensemble"]
 
 
 @dataclass
 class Passes:
-    """What each model said of the canvas in one pass, and for which rows (B,) it still holds."""
+    """Each model's states of the canvas in one pass."""
 
     states: list[list[Tensor]]
-    valid: Tensor
+    valid: Tensor  # (B,) True = the row has not changed since
 
 
 @dataclass
-class Memories:
-    each: list[Memory]
+class EncodedSources:
+    """The sources as each model encodes them."""
 
-    def select(self, rows: Tensor) -> Memories:
-        return Memories([memory.select(rows) for memory in self.each])
+    each: list[EncodedSource]
+
+    def select(self, rows: Tensor) -> EncodedSources:
+        return EncodedSources([source.select(rows) for source in self.each])
 
 
 def mean_log_probs(logits: list[Tensor]) -> Tensor:
@@ -51,12 +55,12 @@ class Ensemble:
                 mine, theirs = getattr(first, name), getattr(model, name)
                 require(
                     mine == theirs,
-                    f"the models of an ensemble must agree on {flag_name(name)}, but they have {mine} and {theirs}",
+                    f"models of an ensemble must have the same {flag_name(name)}, but they have {mine} and {theirs}",
                 )
         self.models = models
         self.placeholder = first.placeholder
         self.max_target_positions = min(model.max_positions()[1] for model in models)
-        # may the states of the deletion pass serve the placeholder policy?
+        # whether the placeholder policy can reuse the states of the deletion pass
         self.shared = all(m.decoder.sharing["deletion"] == m.decoder.sharing["placeholder"] for m in models)
 
     def eval(self) -> None:
@@ -66,10 +70,10 @@ class Ensemble:
     def zeros(self, tokens: Tensor) -> Tensor:
         return torch.zeros(tokens.shape, dtype=torch.float, device=tokens.device)
 
-    def encode(self, src_tokens: Tensor) -> Memories:
-        return Memories([model.encode(src_tokens) for model in self.models])
+    def encode(self, src_tokens: Tensor) -> EncodedSources:
+        return EncodedSources([model.encode(src_tokens) for model in self.models])
 
-    def states(self, head: str, tokens: Tensor, memories: Memories) -> Passes:
+    def states(self, head: str, tokens: Tensor, memories: EncodedSources) -> Passes:
         every = torch.ones(tokens.size(0), dtype=torch.bool, device=tokens.device)
         pairs = zip(self.models, memories.each, strict=True)
         return Passes([model.decoder.states(head, tokens, memory) for model, memory in pairs], every)
@@ -79,8 +83,10 @@ class Ensemble:
         pairs = zip(self.models, passes.states, strict=True)
         return mean_log_probs([model.decoder.deletion_logits(states) for model, states in pairs])
 
-    def placeholder_scores(self, tokens: Tensor, memories: Memories, passes: Passes | None, rows: Tensor) -> Tensor:
-        """Log-probabilities (b, T - 1, K + 1) for ``rows`` (b,), reusing ``passes`` where they hold."""
+    def placeholder_scores(
+        self, tokens: Tensor, memories: EncodedSources, passes: Passes | None, rows: Tensor
+    ) -> Tensor:
+        """Log-probabilities (b, T - 1, K + 1) for ``rows`` (b,), reusing ``passes`` where they are valid."""
         if passes is None or not self.shared:
             return self._placeholder(tokens, memories, rows, None)
         known = passes.valid[rows]  # (b,)
@@ -94,7 +100,7 @@ class Ensemble:
         scores[known], scores[~known] = old, new
         return scores
 
-    def _placeholder(self, tokens: Tensor, memories: Memories, rows: Tensor, passes: Passes | None) -> Tensor:
+    def _placeholder(self, tokens: Tensor, memories: EncodedSources, rows: Tensor, passes: Passes | None) -> Tensor:
         every = rows.numel() == tokens.size(0)
         tokens = tokens if every else tokens[rows]
         logits = []
@@ -108,7 +114,7 @@ class Ensemble:
             logits.append(model.decoder.placeholder_logits(model.decoder.states("placeholder", tokens, source, known)))
         return mean_log_probs(logits)
 
-    def tokens(self, tokens: Tensor, memories: Memories, rows: Tensor, holes: Tensor) -> Tensor:
+    def tokens(self, tokens: Tensor, memories: EncodedSources, rows: Tensor, holes: Tensor) -> Tensor:
         """Log-probabilities (n, V) at the holes (b, T) of ``rows`` (b,)."""
         if rows.numel() < tokens.size(0):
             tokens, memories = tokens[rows], memories.select(rows)

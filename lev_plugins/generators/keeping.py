@@ -1,8 +1,8 @@
-"""The dial of a corrector: leave the text alone unless the edit is sure enough.
+"""Cautious correction: change the text only where the model is confident enough.
 
-``KeepingEnsemble`` acts before search: at every step it adds to the log-odds of the tokens that come next if nothing
-more is edited. ``edit_confidences`` acts after it: how sure a model is of an edited sentence as against its source.
-Both work with any model that fairseq's left-to-right search decodes.
+``KeepingEnsemble`` acts during search: at every step it raises the log-odds of the tokens that leave the rest of the
+source unchanged. ``edit_confidences`` acts after search: it compares an edited sentence with its source. Both work with
+any model that fairseq's left-to-right search decodes.
 """
 
 from __future__ import annotations
@@ -20,9 +20,19 @@ from torch import Tensor, nn
 
 from lev_plugins.edits import distances_after, distances_before, expected
 
+__all__ = [
+    "Copier",
+    "EditConfidence",
+    "Followed",
+    "KeepingEnsemble",
+    "biased",
+    "cautious",
+    "edit_confidences",
+]
+
 
 class Copier:
-    """Sources in the words of the target's dictionary, <unk> where it does not have them."""
+    """Sources in the ids of the target's dictionary, with <unk> for words that it lacks."""
 
     def __init__(self, source: Dictionary, target: Dictionary):
         self.target = target
@@ -37,7 +47,7 @@ class Copier:
 
 @dataclass
 class Followed:
-    """How far the text of each row has come in its source."""
+    """The progress of each row's text through its source."""
 
     source: Tensor  # (R, S)
     distances: Tensor  # (R, S + 1)
@@ -50,11 +60,11 @@ class Followed:
 
 
 class KeepingEnsemble(EnsembleModel):
-    """An ensemble in which leaving the text alone has ``bias`` more log-odds, at every step.
+    """An ensemble that adds ``bias`` to the log-odds of leaving the text unchanged, at every step.
 
-    The Levenshtein alignment of the text so far with its source says which tokens that are (``edits.expected``), so
-    they are found again after an edit. What results is a distribution: where the model is sure of keeping, the bonus
-    changes next to nothing.
+    The Levenshtein alignment of the text so far with its source determines the tokens that do so (``edits.expected``),
+    also after an edit. The result is a distribution: where the model is already sure to keep the text, the bias has
+    almost no effect.
     """
 
     def __init__(self, models: list[nn.Module], bias: float, copier: Copier):
@@ -86,33 +96,33 @@ def biased(log_probs: Tensor, followed: Followed, pad: int, bias: float) -> Tens
 
 @dataclass
 class EditConfidence:
-    """An edited sentence beside its source."""
+    """An edited sentence compared with its source."""
 
     value: float  # p(edited) / (p(edited) + p(source)); 1 where nothing was edited
-    unedited: dict[str, Any]  # the source as a hypothesis
+    unedited: dict[str, Any]  # the source, as a hypothesis
 
 
 def edit_confidences(
     models: list[nn.Module], sample: dict[str, Any], edited: list[Tensor], copier: Copier
 ) -> list[EditConfidence]:
-    """How sure ``models`` are of ``edited``, one sentence for each source of ``sample``, as against that source.
+    """The confidence of ``models`` in each ``edited`` sentence, compared with its source in ``sample``.
 
-    Probabilities are those of whole sentences under the models' mean, without bias, temperature or length penalty.
+    Probabilities are of whole sentences, under the models' mean, without bias, temperature or length penalty.
     """
     pad = copier.target.pad()
     sources = [row[row.ne(pad)] for row in copier(sample["net_input"]["src_tokens"])]
-    found = []
+    confidences = []
     for unedited, other in zip(
         scored(models, sample, sources, copier.target), scored(models, sample, edited, copier.target), strict=True
     ):
         same = torch.equal(unedited["tokens"], other["tokens"])
         log_odds = other["positional_scores"].sum() - unedited["positional_scores"].sum()
-        found.append(EditConfidence(1.0 if same else float(log_odds.sigmoid()), unedited))
-    return found
+        confidences.append(EditConfidence(1.0 if same else float(log_odds.sigmoid()), unedited))
+    return confidences
 
 
 def cautious(hypotheses: list[dict[str, Any]], confidence: EditConfidence, least: float) -> list[dict[str, Any]]:
-    """As many hypotheses, best first, led by the source where the ``confidence`` in the first is below ``least``."""
+    """The same number of ``hypotheses``, with the source first if the ``confidence`` is below ``least``."""
     if confidence.value < least:
         source = confidence.unedited
         others = [each for each in hypotheses if not torch.equal(each["tokens"], source["tokens"])]
@@ -123,7 +133,7 @@ def cautious(hypotheses: list[dict[str, Any]], confidence: EditConfidence, least
 def scored(
     models: list[nn.Module], sample: dict[str, Any], rows: list[Tensor], dictionary: Dictionary
 ) -> list[dict[str, Any]]:
-    """Sentences ``rows`` as hypotheses, scored in one pass by fairseq's own scorer."""
+    """The sentences in ``rows`` as hypotheses, scored in one pass by fairseq's scorer."""
     source = {name: sample["net_input"][name] for name in ("src_tokens", "src_lengths")}
     pad, eos = dictionary.pad(), dictionary.eos()
     previous = collate_tokens(rows, pad, eos, move_eos_to_beginning=True).to(source["src_tokens"])

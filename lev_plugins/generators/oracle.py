@@ -1,7 +1,7 @@
-"""An oracle's hand on the wheel (Figure 5 of the LevT paper): actions taken from the reference while decoding.
+"""Oracle actions (Figure 5 of the LevT paper): decoding takes some actions from the reference.
 
-``delete``: every deletion is the expert's. ``delete+placeholder``: the number of placeholders in every slot as well,
-so that the model only chooses words. What comes out measures how much a person who gives such hints would gain.
+``delete``: the expert makes all deletions. ``delete+placeholder``: the expert also chooses the number of placeholders
+in every slot, so the model only chooses words. The result shows how much such hints from a person would help.
 """
 
 from __future__ import annotations
@@ -12,14 +12,16 @@ from torch import Tensor
 
 from lev_plugins.edits import align, insertion_labels
 
+__all__ = ["ORACLES", "behind_spans", "missing_counts"]
+
 ORACLES = ["none", "delete", "delete+placeholder"]
 
 
 def missing_counts(tokens: Tensor, target: Tensor, pad: int) -> Tensor:
-    """(B, N) -> (B, N - 1): how many placeholders the expert opens in each slot.
+    """(B, N) -> (B, N - 1): the number of placeholders that the expert inserts in each slot.
 
-    What is missing behind a token of the target goes behind the same token of ``tokens``. Those that the target does
-    not have, 10 here, are passed over: they are protected.
+    Words missing after a token of the target are inserted after the same token in ``tokens``. Tokens that are not in
+    the target (10 here) are skipped: they are protected.
 
     >>> y = torch.tensor([[0, 12, 13, 2, 1], [0, 10, 11, 2, 1]])
     >>> missing_counts(y, torch.tensor([[0, 11, 11, 12, 13, 14, 2], [0, 11, 13, 14, 2, 1, 1]]), pad=1)
@@ -27,13 +29,13 @@ def missing_counts(tokens: Tensor, target: Tensor, pad: int) -> Tensor:
             [0, 0, 2, 0]])
     """
     kept, matched = align(tokens, target, pad)
-    counts = insertion_labels(target, ~matched & target.ne(pad), pad).counts  # (B, T - 1), by rank of what was kept
+    counts = insertion_labels(target, ~matched & target.ne(pad), pad).counts  # (B, T - 1), by rank of the kept token
     rank = (kept.cumsum(1) - 1).clamp(min=0)  # (B, N)
     return F.pad(counts, (0, 1)).gather(1, rank).masked_fill(~kept, 0)[:, :-1]
 
 
 def behind_spans(counts: Tensor, shut: Tensor) -> Tensor:
-    """Placeholders of slots that are ``shut`` (B, N - 1) go into the next slot that is not; the last never is.
+    """Move the placeholders of ``shut`` (B, N - 1) slots to the next open slot; the last slot is always open.
 
     >>> behind_spans(torch.tensor([[0, 2, 0, 1]]), torch.tensor([[0, 1, 0, 0]]).bool())
     tensor([[0, 0, 2, 1]])

@@ -1,25 +1,25 @@
-"""Iterative refinement: Algorithm 2 of the LevT paper, over a batch in which every sentence leaves when it is done.
+"""Iterative refinement: Algorithm 2 of the LevT paper, over a batch from which finished sentences are removed.
 
-One iteration is three named steps, each a policy and its action: ``_delete``, ``_open`` (placeholders), ``_fill``.
-A sentence ends when
+One iteration has three steps, each a policy and its action: ``_delete``, ``_open`` (placeholders), ``_fill``.
+A sentence is finished when
 
-* an iteration returns what it was given: nothing to delete, nothing to insert;
-* what is left after the deletions is what was left one iteration before: the policies undo each other for ever;
+* an iteration changes nothing;
+* the deletions leave what they left in the iteration before: the policies undo each other forever;
 * ``max_iter`` iterations are over.
 
-A person's marks on a draft (``lev_plugins.edits.requests``) and an oracle that knows the reference change what a step
-decides, nothing else.
+A person's marks on a draft (``lev_plugins.edits.requests``) and an oracle that knows the reference change only the
+decisions of a step.
 
-The score of a candidate is the mean over its tokens, boundaries included, of a log-probability: of a word that was
-inserted, that of the token policy when it was chosen; of a word of the draft, that of the deletion policy keeping it,
-as of the last time it was asked. What no policy decided counts 0: the boundaries, and words that a mark or an oracle
-kept. Without drafts this is the score of fairseq's own refinement.
+The score of a candidate is the mean log-probability of its tokens, including boundaries: for an inserted word, that of
+the token policy choosing it; for a word of the draft, that of the deletion policy keeping it, in its last decision.
+Tokens that no policy decided count as 0: boundaries, and words that a mark or an oracle kept. Without drafts this is
+the score of fairseq's own refinement.
 
-A Transformer pass is not run where its result is known: a sentence that lost no token enters the placeholder step
-with the states of the deletion step (where the two policies share blocks), and one that got no placeholder has no
-third pass.
+A Transformer pass is skipped where its result is known: the placeholder step reuses the states of the deletion step
+for sentences that lost no token (if the two policies share blocks), and the third pass leaves out sentences without
+placeholders.
 
-Shapes: B sentences under way (times candidates), T width of the canvas.
+Shapes: B unfinished sentences (times candidates), T width of the canvas.
 """
 
 from __future__ import annotations
@@ -50,22 +50,24 @@ from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT, mix_rows
 from lev_plugins.ranges import MOST_LOG_ODDS, bounded
 
-TEMPERATURES = 0.0001, 10_000  # beyond, scores cannot be told apart
+__all__ = ["RefinementGenerator", "RefinementOptions"]
+
+TEMPERATURES = 0.0001, 10_000  # beyond these, scores become indistinguishable
 
 
 @dataclass(frozen=True)
 class RefinementOptions:
-    max_iter: int = 10  # the timeout: iterations after the first
+    max_iter: int = 10  # maximum number of iterations after the first
     gamma: float = 0.0  # subtracted from the log-probability of inserting nothing, section 3.3; negative: shorter texts
-    max_ratio: float = 2.0  # a sentence of more than this many times the source's tokens gets no more placeholders
-    max_ratio_floor: int = 10  # ... but every sentence may have this many
-    min_length: int = 0  # words a sentence must have
+    max_ratio: float = 2.0  # a sentence with more than this many times the source's tokens gets no more placeholders
+    max_ratio_floor: int = 10  # ... but every sentence may have this number of tokens
+    min_length: int = 0  # minimum number of words in a sentence
     adaptive: bool = True  # False: run all iterations
-    candidates: int = 1  # the greedy result and this many - 1 sampled ones
+    candidates: int = 1  # the greedy result and candidates - 1 sampled ones
     temperature: float = 1.0  # of the sampled candidates
-    soft_protection: float = 3.0  # log-odds by which a change of a softly protected span must win
-    keep_bias: float = 0.0  # log-odds by which any change of the draft must win
-    oracle: str = "none"  # whose actions come from the reference, one of ORACLES
+    soft_protection: float = 3.0  # log-odds by which a change to a softly protected span must win
+    keep_bias: float = 0.0  # log-odds by which any change to the draft must win
+    oracle: str = "none"  # actions taken from the reference, one of ORACLES
     retain_history: bool = False
 
     def __post_init__(self) -> None:
@@ -83,21 +85,21 @@ class RefinementOptions:
 
 @dataclass
 class Canvas:
-    """The sentences under way."""
+    """The unfinished sentences."""
 
     tokens: Tensor  # (B, T)
-    scores: Tensor  # (B, T) log-probability of each token when it was inserted, 0 of the boundaries and of the draft
-    rows: Tensor  # (B,) which result each belongs to
-    limits: Tensor  # (B,) tokens from which on a sentence gets no placeholders
+    scores: Tensor  # (B, T) log-probability of each token when inserted; 0 for boundaries and the draft
+    rows: Tensor  # (B,) index of each sentence's result
+    limits: Tensor  # (B,) number of tokens from which a sentence gets no placeholders
     sampled: Tensor  # (B,) True = a candidate drawn at random
-    requests: Tensor | None = None  # (B, T) what a person asked of each token; None = nothing of any
-    origin: Tensor | None = None  # (B, T) where in the draft it stood; None = there are no drafts
-    kept: Tensor | None = None  # (B, T) of the draft's words, log-probability of keeping; None = there are no drafts
+    requests: Tensor | None = None  # (B, T) a person's requests for each token; None = no requests
+    origin: Tensor | None = None  # (B, T) position of each token in the draft; None = no drafts
+    kept: Tensor | None = None  # (B, T) log-probability of keeping each word of the draft; None = no drafts
     target: Tensor | None = None  # (B, R) the reference, for an oracle
-    states: list[list[Tensor]] = field(default_factory=list)  # per step so far, what each row looked like
+    states: list[list[Tensor]] = field(default_factory=list)  # each row's tokens after each step so far
 
     def moving(self) -> list[str]:
-        """What moves with the tokens."""
+        """The names of the fields that move with the tokens."""
         return [name for name in ("scores", "requests", "origin", "kept") if getattr(self, name) is not None]
 
     def along(self) -> list[Tensor]:
@@ -133,24 +135,23 @@ class RefinementGenerator:
         options: RefinementOptions,
         reranker: Any | None = None,
     ):
-        require(any(isinstance(m, LevT) for m in models), "decoding by refinement needs a levt checkpoint in --path")
+        require(any(isinstance(m, LevT) for m in models), "decoding by refinement requires a levt checkpoint in --path")
         others = sorted({type(m).__name__ for m in models if not isinstance(m, LevT)})
         require(
             not others,
-            f"--path names a {' and a '.join(others)} beside a levt, which make no ensemble: to let the last "
-            "checkpoint choose among candidates add --iter-decode-with-external-reranker, else leave it out",
+            f"--path names a {' and a '.join(others)} and a levt, which cannot form an ensemble: leave one out, "
+            "or rerank with the last checkpoint by --iter-decode-with-external-reranker",
         )
         require(
             reranker is None or isinstance(reranker, FairseqEncoderDecoderModel),
-            "--iter-decode-with-external-reranker takes the last checkpoint of --path as the reranker, which must be "
-            f"an encoder-decoder that writes from left to right, but it is a {type(reranker).__name__}: give "
-            "levt.pt:transformer.pt",
+            "--iter-decode-with-external-reranker requires a left-to-right encoder-decoder as the last checkpoint of "
+            f"--path, but it is a {type(reranker).__name__}: use --path levt.pt:transformer.pt",
         )
         self.ensemble = Ensemble(models)
         most = self.ensemble.max_target_positions - 2  # 2: <s> and </s>
         require(
             options.min_length <= most,
-            f"--min-words must be at most {most}, as many as the model has positions for, but is {options.min_length}",
+            f"--min-words must be at most {most}, the model's number of positions, but is {options.min_length}",
         )
         self.options, self.reranker, self.tgt_dict = options, reranker, tgt_dict
         self.bos, self.pad, self.eos, self.unk = tgt_dict.bos(), tgt_dict.pad(), tgt_dict.eos(), tgt_dict.unk()
@@ -162,8 +163,8 @@ class RefinementGenerator:
     def generate(
         self, models: Any, sample: dict[str, Any], prefix_tokens: Tensor | None = None, constraints: Any = None
     ) -> list[list[dict[str, Any]]]:
-        require(prefix_tokens is None, "--prefix-size keeps a prefix by left-to-right search; give a draft instead")
-        require(constraints is None, "--constraints is for left-to-right search; a levt takes a draft instead")
+        require(prefix_tokens is None, "--prefix-size is for left-to-right search: give a levt a draft instead")
+        require(constraints is None, "--constraints is for left-to-right search: give a levt a draft instead")
         self.ensemble.eval()
         net_input = sample["net_input"]
         target = self._reference(sample) if self.options.oracle != "none" else None
@@ -175,21 +176,23 @@ class RefinementGenerator:
         return [sorted(group, key=lambda hypo: -float(hypo["score"])) for group in groups]
 
     def _reference(self, sample: dict[str, Any]) -> Tensor:
-        """(B, R) with <s>, which fairseq leaves out"""
+        """(B, R) with <s>, which fairseq omits"""
         target = sample.get("target")
         if target is None:
-            raise UserError(f"--oracle {self.options.oracle} takes actions from references, but there are none here")
+            raise UserError(
+                f"--oracle {self.options.oracle} requires references, but the input has no targets: leave it out here"
+            )
         return torch.cat([target.new_full((target.size(0), 1), self.bos), target], 1)
 
     def _refine(
-        self, src_tokens: Tensor, draft: Tensor | None, asked: Tensor | None = None, target: Tensor | None = None
+        self, src_tokens: Tensor, draft: Tensor | None, marked: Tensor | None = None, target: Tensor | None = None
     ) -> list[dict[str, Any]]:
         memory = self.ensemble.encode(src_tokens)
-        canvas = self._start(src_tokens, draft, asked, target)
+        canvas = self._start(src_tokens, draft, marked, target)
         if self.options.candidates > 1:
             memory = memory.select(canvas.rows // self.options.candidates)
         results: list[dict[str, Any]] = [{} for _ in range(canvas.rows.numel())]
-        before: list[Tensor] | None = None  # what the last iteration's deletions left
+        before: list[Tensor] | None = None  # the state after the last iteration's deletions
         for step in range(self.options.max_iter + 1):
             given = [canvas.tokens, *canvas.along()]
             passes = self._delete(canvas, memory)
@@ -200,7 +203,7 @@ class RefinementGenerator:
             self._put_back(canvas, loops, given)
             if canvas.requests is not None:
                 canvas.requests = requests.after_first_iteration(canvas.requests)
-            self._remember(canvas)
+            self._record_history(canvas)
             done = torch.full_like(loops, step == self.options.max_iter)
             if self.options.adaptive:
                 done = done | same_rows(canvas.tokens, given[0], self.pad)
@@ -215,17 +218,17 @@ class RefinementGenerator:
             self._trim(canvas)
         return results
 
-    def _start(self, src_tokens: Tensor, draft: Tensor | None, asked: Tensor | None, target: Tensor | None) -> Canvas:
+    def _start(self, src_tokens: Tensor, draft: Tensor | None, marked: Tensor | None, target: Tensor | None) -> Canvas:
         """y^0: the draft, or <s> </s>."""
         batch, n = src_tokens.size(0), self.options.candidates
         if draft is None:
             draft = src_tokens.new_tensor([self.bos, self.eos]).repeat(batch, 1)
         room = self.ensemble.max_target_positions
-        if draft.size(1) > room:  # which may be padding
+        if draft.size(1) > room:  # the excess may be padding
             longest = int(draft.ne(self.pad).sum(1).max())
             require(
                 longest <= room,
-                f"a draft has {longest} tokens, boundaries included, but the model has positions for {room}: "
+                f"a draft has {longest} tokens, including boundaries, but the model has positions for {room}: "
                 "shorten it, or train with a larger --max-target-positions",
             )
         tokens = draft.repeat_interleave(n, 0)
@@ -234,28 +237,28 @@ class RefinementGenerator:
         limits = (lengths * self.options.max_ratio).clamp(min=least, max=room).long()
         rows = torch.arange(batch * n, device=src_tokens.device)
         canvas = Canvas(tokens, self.ensemble.zeros(tokens), rows, limits, rows % n > 0)
-        if asked is not None and bool(asked.any()):
-            canvas.requests = asked.repeat_interleave(n, 0)
-        if tokens.size(1) > 2:  # a draft of <s> </s> has nothing to keep
+        if marked is not None and bool(marked.any()):
+            canvas.requests = marked.repeat_interleave(n, 0)
+        if tokens.size(1) > 2:  # a draft of <s> </s> has no words to keep
             canvas.origin = origin_of(tokens, self.bos, self.eos, self.pad)
             canvas.kept = self.ensemble.zeros(tokens)
         if target is not None:
             canvas.target = target.repeat_interleave(n, 0)
         if self.options.retain_history:
             canvas.states = [[] for _ in range(batch * n)]
-            self._remember(canvas)
+            self._record_history(canvas)
         return canvas
 
     def _delete(self, canvas: Canvas, memory: Any) -> Any:
-        """y' = E(y, d); returns the pass for the placeholder step to reuse."""
+        """y' = E(y, d); returns the pass, for the placeholder step to reuse."""
         passes = None
         words = deletable(canvas.tokens, self.bos, self.eos, self.pad)
-        if bool(words.any()):  # else all are empty, and there is nothing to skip past
+        if bool(words.any()):  # otherwise all sentences are empty
             if canvas.target is None:
                 passes = self.ensemble.states("deletion", self._known(canvas), memory)
                 scores = self._scored(self.ensemble.deletion(passes), canvas)
                 deleted = scores.argmax(-1).bool()
-                self._note_kept(scores, words, canvas)
+                self._record_kept(scores, words, canvas)
             else:
                 deleted = ~align(self._known(canvas), canvas.target, self.pad).kept
             if canvas.requests is not None:
@@ -267,36 +270,36 @@ class RefinementGenerator:
             if canvas.requests is not None:
                 canvas.requests = requests.hand_on(canvas.requests, deleted)
             canvas.move(*apply_deletions(canvas.tokens, deleted, self.pad, *canvas.along()))
-        self._remember(canvas)
+        self._record_history(canvas)
         return passes
 
     def _scored(self, scores: Tensor, canvas: Canvas) -> Tensor:
-        """Log-probabilities (B, T, 2) of the deletion policy, with what a deletion must win by."""
+        """Log-probabilities (B, T, 2) of the deletion policy, less what a deletion must win by."""
         if canvas.requests is not None:
             scores[:, :, 1] -= self.options.soft_protection * requests.has(canvas.requests, requests.PREFER)
         if self.options.keep_bias and canvas.origin is not None:
             scores[:, :, 1] -= self.options.keep_bias * canvas.origin.ne(0)
         return scores
 
-    def _note_kept(self, scores: Tensor, words: Tensor, canvas: Canvas) -> None:
-        """Of the words of the draft that are still there; a protected one does not depend on the policy."""
+    def _record_kept(self, scores: Tensor, words: Tensor, canvas: Canvas) -> None:
+        """Record log-probabilities for the remaining words of the draft, except those that a mark protects."""
         if canvas.kept is None or canvas.origin is None:
             return
-        judged = words & canvas.origin.ne(0)
+        decided = words & canvas.origin.ne(0)
         if canvas.requests is not None:
-            judged = judged & ~requests.has(canvas.requests, requests.KEEP)
-        canvas.kept = torch.where(judged, scores.log_softmax(-1)[:, :, 0], canvas.kept)
+            decided = decided & ~requests.has(canvas.requests, requests.KEEP)
+        canvas.kept = torch.where(decided, scores.log_softmax(-1)[:, :, 0], canvas.kept)
 
     def _known(self, canvas: Canvas) -> Tensor:
         return known(canvas.tokens, self.unk)
 
     def _steering(self, canvas: Canvas) -> list[Tensor]:
-        """What two iterations must have in common to go on alike."""
+        """The state that determines how an iteration continues after the deletions."""
         along = [canvas.requests, canvas.origin if self.options.keep_bias else None]
         return [canvas.tokens, canvas.scores, *(each for each in along if each is not None)]
 
     def _loops(self, canvas: Canvas, before: list[Tensor] | None) -> Tensor:
-        """(B,) True where the deletions left what they left before: the insertions would be the same as well."""
+        """(B,) True where the deletions left the same state as before, so the insertions would repeat as well."""
         loops = ~canvas.sampled
         if before is None or not self.options.adaptive:
             return torch.zeros_like(loops)
@@ -305,7 +308,7 @@ class RefinementGenerator:
         return loops
 
     def _put_back(self, canvas: Canvas, loops: Tensor, given: list[Tensor]) -> None:
-        """A sentence in a loop is what it was when the iteration began."""
+        """Restore each sentence in a loop to its state at the start of the iteration."""
         if bool(loops.any()):
             tokens = mix_rows(loops, given[0], canvas.tokens, self.pad)
             along = zip(given[1:], canvas.along(), strict=True)
@@ -314,60 +317,60 @@ class RefinementGenerator:
     def _open(self, canvas: Canvas, memory: Any, passes: Any, active: Tensor) -> None:
         """y'' = E(y', p) for the ``active`` (B,) sentences"""
         lengths = canvas.tokens.ne(self.pad).sum(1)
-        open_to_more = active & (lengths < canvas.limits)  # (B,)
+        extensible = active & (lengths < canvas.limits)  # (B,)
         if canvas.requests is not None:
-            open_to_more = open_to_more | requests.has(canvas.requests, requests.INSERT).any(1)
-        if bool(open_to_more.any()):
-            rows = open_to_more.nonzero()[:, 0]
+            extensible = extensible | requests.has(canvas.requests, requests.INSERT).any(1)
+        if bool(extensible.any()):
+            rows = extensible.nonzero()[:, 0]
             counts = torch.zeros_like(canvas.tokens[:, 1:])
             if canvas.target is not None and self.options.oracle == "delete+placeholder":
-                counts = missing_counts(self._known(canvas), canvas.target, self.pad) * open_to_more[:, None]
+                counts = missing_counts(self._known(canvas), canvas.target, self.pad) * extensible[:, None]
                 if canvas.requests is not None:
                     counts = behind_spans(counts, requests.inside_span(canvas.requests, requests.KEEP))
             else:
-                counts[rows] = self._wanted(canvas, memory, passes, rows, lengths)
+                counts[rows] = self._placeholder_counts(canvas, memory, passes, rows, lengths)
             counts = self._within_table(counts, lengths, canvas.tokens)
             canvas.move(*apply_placeholders(canvas.tokens, counts, self.placeholder, self.pad, *canvas.along()))
-        self._remember(canvas)
+        self._record_history(canvas)
 
-    def _wanted(self, canvas: Canvas, memory: Any, passes: Any, rows: Tensor, lengths: Tensor) -> Tensor:
-        """(b, T - 1): how many placeholders the policy puts into each slot of ``rows`` (b,)"""
+    def _placeholder_counts(self, canvas: Canvas, memory: Any, passes: Any, rows: Tensor, lengths: Tensor) -> Tensor:
+        """(b, T - 1): the policy's number of placeholders for each slot of ``rows`` (b,)"""
         scores = self.ensemble.placeholder_scores(self._known(canvas), memory, passes, rows)  # (b, T - 1, K + 1)
         scores[:, :, 0] -= self.options.gamma
         if self.options.keep_bias and canvas.origin is not None:
             scores[:, :, 1:] -= self.options.keep_bias * unopened(canvas.origin[rows])[:, :, None]
         if canvas.requests is not None:
-            self._heed(scores, canvas.requests[rows])
+            self._apply_requests(scores, canvas.requests[rows])
         picked = self._pick(scores, canvas.sampled[rows])
         picked = torch.minimum(picked, canvas.limits[rows, None])
         return self._at_least(picked, scores, lengths[rows], canvas.tokens[rows])
 
-    def _heed(self, scores: Tensor, asked: Tensor) -> None:
-        """Slots of protected spans stay shut, those where an insertion is asked for do not (in place)."""
-        soft, hard = (requests.inside_span(asked, kind) for kind in (requests.PREFER, requests.KEEP))
+    def _apply_requests(self, scores: Tensor, marked: Tensor) -> None:
+        """In place: slots inside protected spans stay shut, and slots marked for insertion open."""
+        soft, hard = (requests.inside_span(marked, kind) for kind in (requests.PREFER, requests.KEEP))
         scores[:, :, 1:] -= self.options.soft_protection * soft[:, :, None]
         scores[:, :, 0].masked_fill_(hard, 0.0)
         scores[:, :, 1:].masked_fill_(hard[:, :, None], -math.inf)
-        scores[:, :, 0].masked_fill_(requests.has(asked[:, :-1], requests.INSERT), -math.inf)
+        scores[:, :, 0].masked_fill_(requests.has(marked[:, :-1], requests.INSERT), -math.inf)
 
     def _fill(self, canvas: Canvas, memory: Any) -> None:
         """y = E(y'', t)"""
         holes = canvas.tokens.eq(self.placeholder)
         rows = holes.any(1).nonzero()[:, 0]
         if rows.numel():
-            found = holes[rows]
-            log_probs = self.ensemble.tokens(self._known(canvas), memory, rows, found)  # (n, V)
-            if self.own_placeholder:  # <s>, <pad> and </s> are no words; fairseq's way is to let them be chosen
+            open_holes = holes[rows]
+            log_probs = self.ensemble.tokens(self._known(canvas), memory, rows, open_holes)  # (n, V)
+            if self.own_placeholder:  # <s>, <pad> and </s> are not words, but fairseq allows them
                 log_probs[:, [self.bos, self.pad, self.eos]] = -math.inf
-            sampled = canvas.sampled[rows][:, None].expand_as(found)[found]
+            sampled = canvas.sampled[rows][:, None].expand_as(open_holes)[open_holes]
             picked = self._pick(log_probs, sampled)
             canvas.tokens = apply_tokens(canvas.tokens, holes, picked)
             canvas.scores = apply_tokens(canvas.scores, holes, log_probs.gather(1, picked[:, None])[:, 0])
 
     def _pick(self, scores: Tensor, sampled: Tensor) -> Tensor:
-        """(n, ..., classes) -> (n, ...): the best class, or a drawn one in the rows of ``sampled`` (n,)."""
+        """(n, ..., classes) -> (n, ...): the best class, or a random one in the ``sampled`` (n,) rows."""
         best = scores.argmax(-1)
-        if self.options.candidates > 1 and bool(sampled.any()):  # one candidate: do not ask the device
+        if self.options.candidates > 1 and bool(sampled.any()):  # avoids a device synchronisation for one candidate
             weights = (scores[sampled].float() / self.options.temperature).softmax(-1)
             flat = weights.flatten(0, -2).cpu()
             drawn = torch.multinomial(flat, 1, generator=self.random)
@@ -375,7 +378,7 @@ class RefinementGenerator:
         return best
 
     def _at_least(self, counts: Tensor, scores: Tensor, lengths: Tensor, tokens: Tensor) -> Tensor:
-        """Make good what a sentence lacks of ``min_length`` words, in the slot most ready to take one."""
+        """Add placeholders up to ``min_length`` words, in the slot with the lowest score for no insertion."""
         if not self.options.min_length:
             return counts
         slots = tokens[:, 1:].ne(self.pad)
@@ -385,13 +388,13 @@ class RefinementGenerator:
         return counts.scatter_add(1, slot, lack[:, None])
 
     def _within_table(self, counts: Tensor, lengths: Tensor, tokens: Tensor) -> Tensor:
-        """Never more tokens than the decoder has positions for: slots on the left are served first."""
+        """Limit the tokens to the decoder's positions, filling slots from left to right."""
         counts = counts.masked_fill(tokens[:, 1:].eq(self.pad), 0)
         room = (self.ensemble.max_target_positions - lengths).clamp(min=0)[:, None]
         before = counts.cumsum(1) - counts
         return torch.minimum(counts, (room - before).clamp(min=0))
 
-    def _remember(self, canvas: Canvas) -> None:
+    def _record_history(self, canvas: Canvas) -> None:
         if self.options.retain_history:
             for history, tokens in zip(canvas.states, canvas.tokens, strict=True):
                 history.append(tokens[tokens.ne(self.pad)])
@@ -401,11 +404,11 @@ class RefinementGenerator:
         canvas.move(canvas.tokens[:, :width], *(each[:, :width] for each in canvas.along()))
 
     def _result(self, canvas: Canvas, i: int, step: int) -> dict[str, Any]:
-        """A hypothesis as fairseq prints it. The score is the mean over all tokens, boundaries included."""
+        """A hypothesis as fairseq expects it. The score is the mean over all tokens, including boundaries."""
         real = canvas.tokens[i].ne(self.pad)
         scores = (canvas.scores if canvas.kept is None else canvas.scores + canvas.kept)[i][real]
         result = {
-            "tokens": canvas.tokens[i][real][1:],  # without <s>, as everywhere in fairseq
+            "tokens": canvas.tokens[i][real][1:],  # fairseq omits <s>
             "positional_scores": scores[1:],
             "score": scores.mean(),
             "steps": step,
@@ -418,7 +421,7 @@ class RefinementGenerator:
 
 
 def same_rows(x: Tensor, y: Tensor | None, fill: float) -> Tensor:
-    """(B,) True where two rows hold the same, however much padding follows.
+    """(B,) True where two rows are equal apart from padding.
 
     >>> same_rows(torch.tensor([[0, 11, 2, 1], [0, 2, 1, 1]]), torch.tensor([[0, 11, 2], [0, 12, 2]]), fill=1)
     tensor([ True, False])

@@ -1,4 +1,4 @@
-"""Let an autoregressive model choose among candidates."""
+"""Rank candidates with an autoregressive model."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from torch import Tensor
 
 from lev_plugins.edits import known
 
+__all__ = ["rerank"]
+
 
 def rerank(model: Any, tgt_dict: Any, src_tokens: Tensor, groups: list[list[dict[str, Any]]]) -> None:
     """Replace the score of every hypothesis by the mean log-probability that ``model`` gives each of its tokens.
 
-    ``groups`` holds the candidates of each source sentence. The sources lose their <s>: an autoregressive model
-    was trained without it.
+    ``groups`` holds the candidates of each source sentence. <s> is removed from the sources, because autoregressive
+    models are trained without it.
     """
     pad, bos, eos = tgt_dict.pad(), tgt_dict.bos(), tgt_dict.eos()
     sources = [row[row.ne(pad) & row.ne(bos)] for row in src_tokens]

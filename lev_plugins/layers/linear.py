@@ -1,10 +1,10 @@
-"""Matrix products on a CPU by oneDNN.
+"""Matrix products on a CPU with oneDNN.
 
-``torch.nn.Linear`` multiplies 32-bit floats with MKL, which leaves the widest vector units of processors of another
-maker idle: on an AMD EPYC with AVX-512 it reaches 100 GFLOP/s a core where oneDNN, which is in every torch as well,
-reaches 230. oneDNN prepares every new shape for about 0.4 ms, so small products stay where they are. On a GPU, in
-another precision, on a processor without AVX-512, where oneDNN is the slower one, or where torch has no such operator,
-nothing changes. ``ATEN_CPU_CAPABILITY=avx2`` therefore turns it off.
+``torch.nn.Linear`` multiplies 32-bit floats with MKL, which does not use the widest vector units of non-Intel
+processors: on an AMD EPYC with AVX-512 it reaches 100 GFLOP/s per core, while oneDNN, also part of torch, reaches 230.
+oneDNN takes about 0.4 ms to prepare each new shape, so small products use MKL. torch's own product is also used on a
+GPU, in other precisions, on processors without AVX-512 (where oneDNN is slower), and in torch builds without the
+operator. Setting ``ATEN_CPU_CAPABILITY=avx2`` therefore turns oneDNN off.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-WIDEST = "AVX512"  # what torch calls the vector units
+__all__ = ["Linear", "head_projection", "linear"]
+
+WIDEST = "AVX512"  # torch's name for the vector units
 
 
 def _operator(vector_units: str) -> Any:
-    """oneDNN's product, or None where torch's own is to be used."""
-    there = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-    return torch.ops.mkldnn._linear_pointwise.default if there and vector_units.startswith(WIDEST) else None
+    """oneDNN's product, or None to use torch's own."""
+    available = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    return torch.ops.mkldnn._linear_pointwise.default if available and vector_units.startswith(WIDEST) else None
 
 
 _OPERATOR = _operator(torch.backends.cpu.get_cpu_capability())
-WORTH_IT = 4_000_000  # multiplications from which on oneDNN is used
+WORTH_IT = 4_000_000  # use oneDNN from this many multiplications on
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -82,7 +84,7 @@ class _Linear(torch.autograd.Function):
         for_x, for_weight, for_bias = ctx.needs_input_grad
         return (
             _product(gradient, weight.t(), None).view_as(x) if for_x else None,
-            # (I, n) x (n, O), transposed: the order in which many output classes cost least
+            # (I, n) x (n, O), transposed: the fastest order for many output classes
             _product(x.flatten(0, -2).t(), gradient.t(), None).t() if for_weight else None,
             gradient.sum(0) if ctx.has_bias and for_bias else None,
         )

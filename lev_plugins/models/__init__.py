@@ -1,1 +1,1 @@
-"""One file a system."""
+"""The models, one file per system."""

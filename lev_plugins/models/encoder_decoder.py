@@ -1,4 +1,4 @@
-"""Sizes of the encoder-decoders that are trained from scratch: their flags, what is refused, the shape of a block."""
+"""Sizes of the encoder-decoders that are trained from scratch: flags, checks and the shape of a block."""
 
 from dataclasses import dataclass, field
 
@@ -10,12 +10,21 @@ from lev_plugins import ranges
 from lev_plugins.errors import require
 from lev_plugins.layers import LayerShape
 
+__all__ = [
+    "SIDES",
+    "EncoderDecoderConfig",
+    "TransformerSizes",
+    "check_sizes",
+    "layer_shape",
+    "require_equal_widths",
+]
+
 SIDES = ("encoder", "decoder")
 
 
 @dataclass
 class TransformerSizes(FairseqDataclass):
-    """What both sides share, whatever else a model has flags for."""
+    """Flags that apply to both sides of any of these models."""
 
     activation_fn: ChoiceEnum(get_available_activation_fns()) = field(  # type: ignore[valid-type]
         default="relu", metadata={"help": "activation in the feed-forward layers"}
@@ -51,7 +60,7 @@ class EncoderDecoderConfig(TransformerSizes):
 
 
 def layer_shape(cfg: TransformerSizes, side: str = "") -> LayerShape:
-    """Of the blocks of one ``side`` of an ``EncoderDecoderConfig``; without one, of both sides of a ``PBDConfig``."""
+    """The shape of the blocks on one ``side`` of an ``EncoderDecoderConfig``, or on both sides of a ``PBDConfig``."""
     prefix = f"{side}_" if side else ""
     return LayerShape(
         dim=getattr(cfg, f"{prefix}embed_dim"),
@@ -74,6 +83,6 @@ def check_sizes(cfg: EncoderDecoderConfig) -> None:
 def require_equal_widths(cfg: EncoderDecoderConfig, reason: str) -> None:
     require(
         cfg.encoder_embed_dim == cfg.decoder_embed_dim,
-        f"{reason} needs --encoder-embed-dim and --decoder-embed-dim to be equal, but they are "
+        f"{reason} requires equal --encoder-embed-dim and --decoder-embed-dim, but they are "
         f"{cfg.encoder_embed_dim} and {cfg.decoder_embed_dim}",
     )

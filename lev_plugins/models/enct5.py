@@ -1,20 +1,20 @@
 """EncT5 (Liu et al., 2021, https://arxiv.org/abs/2110.08426): labels from a T5 encoder, in one pass.
 
-The encoder is T5's. The decoder is new: its inputs are learned *latent vectors* instead of words, nothing in it is
-causal, and projection heads instead of the vocabulary's table read its output (Framework 1).
+The encoder is T5's. The decoder is new: its inputs are learned *latent vectors* instead of words, its attention is not
+causal, and projection heads read its output instead of the vocabulary's table (Framework 1).
 
-Algorithm 1   classification, regression   one latent; no self-attention, which would be an identity
-Algorithm 2   multilabel                   a latent and a head of two classes a label; or, with --latents one, the
-                                           fallback for thousands of labels: one latent and a head for all of them
-Algorithm 3   tagging                      one and the same latent for each word, which looks at the pieces of its own
-                                           word only (``encdec_segments``), while the encoder sees the whole text
+Algorithm 1   classification, regression   one latent; without self-attention, which would be an identity
+Algorithm 2   multilabel                   one latent and one head of two classes per label; or, with --latents one, the
+                                           fallback for thousands of labels, one latent and one head for all of them
+Algorithm 3   tagging                      the same latent for each word, which attends only to the pieces of its own
+                                           word (``encdec_segments``), while the encoder sees the whole text
 
-Where the paper leaves something open: latents have no positions ("decoder_positions: None"), so of T5's decoder its
-table of distances is not used; heads have a bias, which starts at zero; in tagging with one decoder layer there is no
-self-attention either, because it would see copies of the same latent.
+Where the paper leaves a choice: latents have no positions ("decoder_positions: None"), so the distance table of T5's
+decoder is not used; heads have a bias, initialised to zero; tagging with one decoder layer has no self-attention,
+because it would see copies of the same latent.
 
-Shapes: B rows, S source length, T latents of a row, C channels, H heads. A row holds one example or, packed, several;
-n counts what is asked for over the batch: examples, words of tagging.
+Shapes: B rows, S source length, T latents per row, C channels, H heads. A row holds one example or, packed, several;
+n is the number of outputs of the batch: examples, or words in tagging.
 """
 
 import re
@@ -36,12 +36,26 @@ from lev_plugins.models.presets import register_presets
 from lev_plugins.models.requirements import require_task
 from lev_plugins.text.pretrained import DICTIONARY, require_folder
 
+__all__ = [
+    "PRESETS",
+    "SIZES",
+    "EncT5",
+    "EncT5Config",
+    "LabelHead",
+    "LabelSpec",
+    "LatentDecoder",
+    "T5LabelEncoder",
+    "check_config",
+    "fill_sizes",
+    "own_name",
+]
+
 LATENTS = ["label", "one"]
 HEADS = ["label", "shared"]
 INITS = ["scratch", "backbone"]
-BINARY = 2  # classes of a label that is there or not
+BINARY = 2  # classes of a label: absent, present
 
-# a flag of the size -> what it is where neither --backbone nor the user says so: T5 1.1's "small"
+# size flag -> its value where neither --backbone nor the user sets it: that of T5 1.1 "small"
 SIZES: dict[str, Any] = {
     "embed_dim": 512,
     "ffn_embed_dim": 1024,
@@ -59,8 +73,8 @@ class EncT5Config(FairseqDataclass):
     backbone: Optional[str] = field(
         default=None,
         metadata={
-            "help": "folder made by lev-plugins import-pretrained of a T5, T5 1.1, mT5 or ByT5: the encoder and all "
-            "sizes are its; it is needed to begin a training, and by nothing afterwards"
+            "help": "folder made by lev-plugins import-pretrained from a T5, T5 1.1, mT5 or ByT5, which provides the "
+            "encoder and all sizes; needed only to start training"
         },
     )
     embed_dim: Optional[int] = field(default=None, metadata={"help": "width (without --backbone: 512)"})
@@ -71,39 +85,39 @@ class EncT5Config(FairseqDataclass):
     feed_forward: Optional[str] = field(
         default=None, metadata={"help": "relu (T5) or gated-gelu (T5 1.1, mT5, ByT5) (gated-gelu)"}
     )
-    distance_buckets: Optional[int] = field(default=None, metadata={"help": "classes of distances of two pieces (32)"})
-    farthest_distance: Optional[int] = field(
-        default=None, metadata={"help": "distance from which on all are one class (128)"}
+    distance_buckets: Optional[int] = field(
+        default=None, metadata={"help": "number of classes for the distance between two pieces (32)"}
     )
-    decoder_layers: int = field(default=1, metadata={"help": "blocks of the decoder (Table 4: 1d, 12d)"})
+    farthest_distance: Optional[int] = field(
+        default=None, metadata={"help": "distances from this one on share a class (128)"}
+    )
+    decoder_layers: int = field(default=1, metadata={"help": "decoder blocks (Table 4: 1d, 12d)"})
     decoder_init: ChoiceEnum(INITS) = field(  # type: ignore[valid-type]
         default="scratch",
-        metadata={"help": "where the blocks of the decoder come from; backbone: T5's first ones (12d-T5-init)"},
+        metadata={"help": "initialisation of the decoder blocks; backbone: T5's first blocks (12d-T5-init)"},
     )
     latents: ChoiceEnum(LATENTS) = field(  # type: ignore[valid-type]
         default="label",
         metadata={
-            "help": "multilabel: a latent for each label (Algorithm 2), or one with a head as wide as there are "
-            "labels, for thousands of them"
+            "help": "multilabel: one latent per label (Algorithm 2), or a single latent with one head for all labels, "
+            "for thousands of labels"
         },
     )
     heads: ChoiceEnum(HEADS) = field(  # type: ignore[valid-type]
         default="label",
-        metadata={"help": "multilabel: a projection head for each label (Algorithm 2), or one that all labels share"},
+        metadata={"help": "multilabel: one projection head per label (Algorithm 2), or one shared by all labels"},
     )
     no_label_interaction: bool = field(
         default=False,
-        metadata={
-            "help": "multilabel: no self-attention among the latents, so that labels do not depend on each other"
-        },
+        metadata={"help": "multilabel: no self-attention between latents, so that labels do not depend on each other"},
     )
     dropout: float = field(default=0.1, metadata={"help": "dropout"})
 
 
 class EncT5Output(NamedTuple):
-    """Logits: classification (n, classes), regression (n,), multilabel (n, labels asked for), tagging (words, tags).
+    """Logits: classification (n, classes), regression (n,), multilabel (n, requested labels), tagging (words, tags).
 
-    They are in the order of the batch's ``where``; the logit of a label in a set is that of its being there.
+    They are in the order of the batch's ``where``; in multilabel, a logit is that of the label's presence.
     """
 
     logits: Tensor
@@ -111,16 +125,16 @@ class EncT5Output(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What the heads are for."""
+class LabelSpec:
+    """What the heads predict."""
 
     kind: str
-    classes: int  # of a classification, tags, labels of a set; 1 for a regression
+    classes: int  # number of classes, tags or labels; 1 for regression
     latents: str = "label"
     heads: str = "label"
 
     @property
-    def a_latent_each(self) -> bool:
+    def latent_per_label(self) -> bool:
         return self.kind == "multilabel" and self.latents == "label"
 
 
@@ -146,7 +160,7 @@ class T5LabelEncoder(nn.Module):
 
 
 def same(queries: Tensor, keys: Tensor) -> Tensor:
-    """(B, T), (B, S) -> (B, 1, T, S), True = may be attended to: what has the same number.
+    """(B, T), (B, S) -> (B, 1, T, S), True = may be attended to: equal numbers.
 
     >>> same(torch.tensor([[1, 2]]), torch.tensor([[1, 1, 2, 0]]))[:, 0].int()
     tensor([[[1, 1, 0, 0],
@@ -156,10 +170,10 @@ def same(queries: Tensor, keys: Tensor) -> Tensor:
 
 
 class LatentDecoder(nn.Module):
-    def __init__(self, shape: T5Shape, layers: int, wanted: Wanted, interaction: bool):
+    def __init__(self, shape: T5Shape, layers: int, spec: LabelSpec, interaction: bool):
         super().__init__()
-        self.wanted, self.dropout = wanted, shape.dropout
-        self.latents = nn.Embedding(wanted.classes if wanted.a_latent_each else 1, shape.dim)
+        self.spec, self.dropout = spec, shape.dropout
+        self.latents = nn.Embedding(spec.classes if spec.latent_per_label else 1, shape.dim)
         nn.init.normal_(self.latents.weight)
         self.layers = nn.ModuleList(T5Block(shape, interaction, look_at_source=True) for _ in range(layers))
         self.norm = Norm(shape.dim)
@@ -174,29 +188,29 @@ class LatentDecoder(nn.Module):
 
 
 class LabelHead(nn.Module):
-    """Projections that read the decoder's output; the scores of a label in a set are of its absence and presence."""
+    """Projections that read the decoder's output; in multilabel, a label's two scores are for absence and presence."""
 
-    def __init__(self, dim: int, wanted: Wanted):
+    def __init__(self, dim: int, spec: LabelSpec):
         super().__init__()
-        self.wanted = wanted
-        own = wanted.a_latent_each and wanted.heads == "label"
-        classes = BINARY if wanted.a_latent_each else wanted.classes
-        number = wanted.classes if own else 1
+        self.spec = spec
+        separate = spec.latent_per_label and spec.heads == "label"
+        classes = BINARY if spec.latent_per_label else spec.classes
+        number = spec.classes if separate else 1
         self.weight = nn.Parameter(torch.randn(number, classes, dim) * dim**-0.5)
         self.bias = nn.Parameter(torch.zeros(number, classes))
 
-    def forward(self, states: Tensor, asked: Tensor | None) -> Tensor:
-        """(n, C) -> logits; for a set with a latent each, ``n`` is examples x labels ``asked`` for."""
-        if not self.wanted.a_latent_each:
+    def forward(self, states: Tensor, labels: Tensor | None) -> Tensor:
+        """(n, C) -> logits, of ``labels`` (L,) only; with one latent per label, ``n`` is examples x L."""
+        if not self.spec.latent_per_label:
             logits = F.linear(states, self.weight[0], self.bias[0])  # (n, classes)
-            if self.wanted.kind == "regression":
+            if self.spec.kind == "regression":
                 return logits[:, 0]
-            return logits if asked is None else logits[:, asked]
-        assert asked is not None
-        states = states.unflatten(0, (-1, asked.numel()))  # (examples, L, C)
-        rows = asked if self.weight.size(0) > 1 else torch.zeros_like(asked)
+            return logits if labels is None else logits[:, labels]
+        assert labels is not None
+        states = states.unflatten(0, (-1, labels.numel()))  # (examples, L, C)
+        rows = labels if self.weight.size(0) > 1 else torch.zeros_like(labels)
         both = torch.einsum("nlc,lkc->nlk", states, self.weight[rows]) + self.bias[rows]  # (examples, L, 2)
-        return both[..., 1] - both[..., 0]  # of a softmax over two, the logit of the second
+        return both[..., 1] - both[..., 0]  # the logit of the second class in a softmax over two
 
 
 @register_model("enct5", dataclass=EncT5Config)
@@ -207,25 +221,25 @@ class EncT5(BaseFairseqModel):
 
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> "EncT5":
-        wanted = check_config(cfg, task)
+        spec = check_config(cfg, task)
         shape = shape_of(cfg)
         encoder = T5LabelEncoder(len(task.source_dictionary), task.source_dictionary.pad(), shape, cfg.layers)
-        decoder = LatentDecoder(shape, cfg.decoder_layers, wanted, interacts(cfg, wanted))
-        model = cls(encoder, decoder, LabelHead(shape.dim, wanted))
+        decoder = LatentDecoder(shape, cfg.decoder_layers, spec, interacts(cfg, spec))
+        model = cls(encoder, decoder, LabelHead(shape.dim, spec))
         if cfg.backbone is not None:
             load_backbone(model, cfg, task)
         return model
 
     @property
-    def wanted(self) -> Wanted:
-        return self.head.wanted
+    def spec(self) -> LabelSpec:
+        return self.head.spec
 
     def forward(
         self,
         src_tokens: Tensor,  # (B, S)
         latents: Tensor,  # (B, T) ids
-        where: Tensor,  # (n,) which of the B * T latents are asked for, the others being padding
-        asked: Tensor | None = None,  # (L,) multilabel: the labels asked for, in this order for each example
+        where: Tensor,  # (n,) indices of the B * T latents that are not padding
+        asked: Tensor | None = None,  # (L,) multilabel: the requested labels, in this order for each example
         encoder_segments: Tensor | None = None,  # (B, S) examples of a packed row: 1, 2, ...; 0 = padding
         decoder_segments: Tensor | None = None,  # (B, T) the examples that the latents belong to
         encdec_segments: Tensor | None = None,  # (B, S) words of a row: 1, 2, ...; 0 = none
@@ -239,22 +253,22 @@ class EncT5(BaseFairseqModel):
             keys, queries = encdec_segments, latent_encdec_segments
         if keys is None or queries is None:
             across = src_tokens.ne(self.encoder.pad)[:, None, None, :]  # (B, 1, 1, S)
-        else:  # a latent that is padding looks anywhere: softmax over nothing is no number
+        else:  # padding latents may attend anywhere: a softmax over nothing is NaN
             across = same(queries, keys) | queries.eq(0)[:, None, :, None]
         around = same(decoder_segments, decoder_segments) if decoder_segments is not None else None
-        found = self.decoder(latents, states, around, across)  # (B, T, C)
-        return EncT5Output(self.head(found.flatten(0, 1)[where], asked), states)
+        outputs = self.decoder(latents, states, around, across)  # (B, T, C)
+        return EncT5Output(self.head(outputs.flatten(0, 1)[where], asked), states)
 
     def require_range(self) -> None:
         device = self.head.weight.device.type
         autocast = torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16
         require(
             self.head.weight.dtype != torch.float16 and not autocast,
-            "T5 overflows in 16-bit floats (--fp16, --amp): use --bf16, or neither",
+            "T5 overflows in 16-bit floats (--fp16, --amp): use --bf16 or 32 bits",
         )
 
     def max_positions(self) -> Any:
-        return None  # distances know no end
+        return None  # distances have no maximum
 
     def load_state_dict(self, state_dict: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         for name, what, file in (
@@ -264,8 +278,8 @@ class EncT5(BaseFairseqModel):
             here, there = (tuple(weights[name].shape) for weights in (self.state_dict(), state_dict))
             require(
                 here == there,
-                f"the checkpoint was trained with other {what} ({name} is {there}) than the data has ({here}): use the "
-                f"folder with the {file} that it was trained with",
+                f"the checkpoint has {name} of shape {there}, but the {what} of the data require {here}: use the "
+                f"folder whose {file} it was trained with",
             )
         return super().load_state_dict(state_dict, *args, **kwargs)
 
@@ -283,14 +297,14 @@ def shape_of(cfg: Any) -> T5Shape:
     )
 
 
-def interacts(cfg: Any, wanted: Wanted) -> bool:
-    """Whether latents see each other: not where there is one, nor where all are the same (one block of tagging)."""
-    if wanted.a_latent_each:
-        return not cfg.no_label_interaction and wanted.classes > 1
-    return wanted.kind == "tagging" and cfg.decoder_layers > 1
+def interacts(cfg: Any, spec: LabelSpec) -> bool:
+    """Whether latents see each other: not if there is only one, or all are the same (tagging with one block)."""
+    if spec.latent_per_label:
+        return not cfg.no_label_interaction and spec.classes > 1
+    return spec.kind == "tagging" and cfg.decoder_layers > 1
 
 
-def check_config(cfg: Any, task: Any) -> Wanted:
+def check_config(cfg: Any, task: Any) -> LabelSpec:
     require_task(task, "text_labelling", cfg._name or "enct5")
     ranges.layers(cfg, "layers", "decoder_layers")
     ranges.sizes(cfg, *ranges.WIDTHS, "head_dim", "distance_buckets", "farthest_distance")
@@ -302,7 +316,7 @@ def check_config(cfg: Any, task: Any) -> Wanted:
     ranges.at_least(cfg, 4, "distance_buckets")
     require(
         cfg.farthest_distance > cfg.distance_buckets // 4,
-        f"--farthest-distance must be above a quarter of --distance-buckets, but is {cfg.farthest_distance}",
+        f"--farthest-distance must be more than a quarter of --distance-buckets, but is {cfg.farthest_distance}",
     )
     kind = str(task.cfg.label_kind)
     many = kind == "multilabel" and str(cfg.latents) == "label"
@@ -311,30 +325,30 @@ def check_config(cfg: Any, task: Any) -> Wanted:
         ("--heads shared", str(cfg.heads) != HEADS[0] and not many),
         ("--no-label-interaction", cfg.no_label_interaction and not many),
     ):
-        require(not given, f"{flag} is for --label-kind multilabel with a latent for each label: leave it out")
+        require(not given, f"{flag} requires --label-kind multilabel with one latent per label: leave it out")
     require(
         str(cfg.decoder_init) == "scratch" or cfg.backbone is not None or task.from_checkpoint,
-        "--decoder-init backbone needs --backbone",
+        "--decoder-init backbone requires --backbone",
     )
     classes = 1 if task.labels is None else len(task.labels)
-    return Wanted(kind, classes, str(cfg.latents), str(cfg.heads))
+    return LabelSpec(kind, classes, str(cfg.latents), str(cfg.heads))
 
 
 # ---- sizes and weights of a pre-trained T5 -----------------------------------------------------------------------
 
 
 def fill_sizes(cfg: Any) -> None:
-    """What the user left open, from --backbone or the defaults; so a checkpoint knows its sizes."""
-    sizes, owner = SIZES, None
+    """Set the sizes that the user left out, from --backbone or the defaults, so that checkpoints contain them."""
+    sizes, folder = SIZES, None
     if cfg.backbone is not None:
-        owner = require_folder(cfg.backbone, "--backbone")
-        sizes = backbone_sizes(owner)
+        folder = require_folder(cfg.backbone, "--backbone")
+        sizes = backbone_sizes(folder)
     for name, value in sizes.items():
         given = getattr(cfg, name)
         require(
-            owner is None or given in (None, value),
-            f"{ranges.flag_name(name)} {given} (by itself or by --arch) does not go with --backbone {owner}, where "
-            f"it is {value}: use --arch enct5 and leave out the sizes",
+            folder is None or given in (None, value),
+            f"{ranges.flag_name(name)} is {given} (set directly or by --arch), but --backbone {folder} has {value}: "
+            "use --arch enct5 and leave out the sizes",
         )
         setattr(cfg, name, value if given is None else given)
 
@@ -343,11 +357,11 @@ def backbone_sizes(folder: Path) -> dict[str, Any]:
     library.need_transformers("--backbone")
     config = library.read_config(folder)
     family = library.family_of(config)
-    require(family == "t5", f"--arch enct5 takes a T5, but --backbone {folder} holds a {family}")
+    require(family == "t5", f"--arch enct5 requires a T5, but --backbone {folder} contains a {family}")
     require(
         config.feed_forward_proj in FEED_FORWARDS,
-        f"--backbone {folder}: feed-forward layers of kind {config.feed_forward_proj} are not supported, those of "
-        f"{' and '.join(FEED_FORWARDS)} are",
+        f"--backbone {folder}: its feed-forward layers must be {' or '.join(FEED_FORWARDS)}, but are "
+        f"{config.feed_forward_proj}: choose another model",
     )
     return {
         "embed_dim": config.d_model,
@@ -368,7 +382,7 @@ BLOCK_WEIGHT = re.compile(r"(encoder|decoder)\.block\.(\d+)\.layer\.(\d)\.(?:\w+
 
 
 def own_name(theirs: str) -> str | None:
-    """What a weight of ``transformers``' T5 is called here; None for one that EncT5 has no use for.
+    """EncT5's name for a weight of ``transformers``' T5; None if EncT5 does not use it.
 
     >>> own_name("encoder.block.3.layer.1.DenseReluDense.wi_0.weight")
     'encoder.layers.3.ffn.inner.weight'
@@ -394,7 +408,7 @@ def own_name(theirs: str) -> str | None:
 
 
 def load_backbone(model: EncT5, cfg: Any, task: Any) -> None:
-    """The encoder of --backbone, and with --decoder-init backbone the first blocks of its decoder."""
+    """Load the encoder of --backbone and, with --decoder-init backbone, the first blocks of its decoder."""
     folder = Path(cfg.backbone)
     task.require_words_of(folder / DICTIONARY)
     theirs, missing = library.read_model(library.class_of(library.read_config(folder)), folder)
@@ -406,7 +420,8 @@ def load_backbone(model: EncT5, cfg: Any, task: Any) -> None:
         there = theirs.config.num_decoder_layers
         require(
             cfg.decoder_layers <= there,
-            f"--decoder-init backbone: --decoder-layers is {cfg.decoder_layers}, but --backbone {folder} has {there}",
+            f"--decoder-init backbone: --decoder-layers must be at most {there}, as in --backbone {folder}, but is "
+            f"{cfg.decoder_layers}",
         )
     weights = {own_name(name): weight for name, weight in theirs.state_dict().items()}
     with torch.no_grad():
@@ -419,8 +434,8 @@ def require_side(side: str, missing: set[str], folder: Path) -> None:
     absent = sorted(name for name in missing if name.startswith(f"{side}.block"))
     if absent:
         raise UserError(
-            f"--backbone {folder} is a T5 without {'an' if side == 'encoder' else 'a'} {side}: it lacks {absent[0]} "
-            f"and {len(absent) - 1} more weights"
+            f"--backbone {folder} is a T5 without {'an' if side == 'encoder' else 'a'} {side}: {absent[0]} and "
+            f"{len(absent) - 1} more weights are missing: import a complete T5"
         )
 
 

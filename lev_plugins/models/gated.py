@@ -8,13 +8,13 @@ Gates around an encoder-decoder that removes noise:
     generate   g_i                              how far output i is the decoder's own word         Eq. (4)
     skip       s_i                              how far output i is [MASK]                         Eq. (5)
 
-The last three are a softmax over the sigmoids of those that are enabled (Eq. 6): with all three, a gate lies between
-0.155 and 0.576, and one that is alone is 1. A gate that is not enabled is absent: it takes no mass, has no weights, and
-without ``generate`` the decoder's own word passes as it is. So ``--gates ''`` is exactly the backbone. Only with
-``--gate-mix vocabulary`` does an absent gate stay in the softmax, as a 0, and take mass from the others, as in the
+The last three are a softmax over the sigmoids of the enabled gates (Eq. 6): with all three, a gate lies between 0.155
+and 0.576; a single gate is 1. A gate that is not enabled is absent: it takes no mass and has no weights. Without
+``generate`` the decoder's own word passes unchanged, so ``--gates ''`` is exactly the backbone. With
+``--gate-mix vocabulary``, an absent gate stays in the softmax as a 0 and takes mass from the others, as in the
 released code.
 
-How they meet (``--gate-mix``), with h' the decoder's state, z its logits and y' the copy:
+How they are combined (``--gate-mix``), with h' the decoder's state, z its logits and y' the copy:
 
     hidden        logits of  g sigmoid(h') + c emb(y') + s emb_mask                  Eq. (7) and (8)
     vocabulary    g log softmax(z) + c onehot(y') + s onehot([MASK])                 what the released code computes
@@ -23,11 +23,11 @@ How they meet (``--gate-mix``), with h' the decoder's state, z its logits and y'
 y' (``--copy-from``) is the token that the decoder reads (the equations), or the source (the text of the paper): then
 onehot(y') is the attention of a pointer, summed by word, and emb(y') the mean embedding under that attention.
 
-The defaults, mask, copy and generate with ``--gate-mix probability --copy-from source``, are those that learned fastest
-to take noise out of text (examples/denoising, "Which gates, and how?"). With 7,000 training lines they make the
-difference between copying and not; with 130,000, or a pre-trained encoder, ``--gates ''`` is as good or better (there,
-"Results"). Skip is not among them: no target ever has [MASK], so all it can learn is to stay at its least, 0.155, which
-a mixture takes from the words.
+The defaults (mask, copy and generate, with ``--gate-mix probability --copy-from source``) learned fastest to remove
+noise from text (examples/denoising, "Which gates, and how?"). With 7,000 training lines the model learns to copy only
+with them; with 130,000, or a pre-trained encoder, ``--gates ''`` is as good or better (see "Results" there). Skip is
+off by default: targets never contain [MASK], so it can only learn to stay at its minimum, 0.155, which a mixture takes
+from the words.
 
 Shapes: B batch, S source length, T target length, C channels, V vocabulary (see ``lev_plugins.layers``).
 """
@@ -53,38 +53,50 @@ from torch import Tensor, nn
 
 from lev_plugins.errors import require
 
+__all__ = [
+    "GATES",
+    "GateConfig",
+    "GateProbabilities",
+    "GatedModel",
+    "GatedTrans",
+    "counterparts",
+    "gated_trans_tiny",
+    "mask_symbol",
+    "parse_gates",
+]
+
 OUTPUT_GATES = ["copy", "generate", "skip"]
 GATES = ["mask", *OUTPUT_GATES]
-# the symbol that stands for [MASK] is the first of these that a dictionary has, else <unk>
+# [MASK] is the first of these symbols that the dictionary has, otherwise <unk>
 MASK_SYMBOLS = ["<mask>", "[MASK]", "<extra_id_0>", "▁<extra_id_0>"]  # of BART, BERT, T5 and ByT5, mT5
-FILLER = "madeupword"  # what fairseq-preprocess fills a dictionary up with: no word of any text
-NEGLIGIBLE = 1e-30  # a probability below which nothing is copied: its logarithm is finite
+FILLER = "madeupword"  # what fairseq-preprocess pads a dictionary with: not a word of any text
+NEGLIGIBLE = 1e-30  # smallest probability of a copy, so that its logarithm is finite
 
 
 @dataclass
 class GateConfig(FairseqDataclass):
     gates: str = field(
         default="mask,copy,generate",
-        metadata={"help": "any of mask, copy, generate, skip, separated by commas; '' is the backbone alone"},
+        metadata={"help": "any of mask, copy, generate, skip, separated by commas; '': the backbone only"},
     )
     gate_mix: ChoiceEnum(["hidden", "vocabulary", "probability"]) = field(  # type: ignore[valid-type]
         default="probability",
         metadata={
-            "help": "where copy, generate and skip meet: in the last hidden state (Eq. 7), in the scores of the "
-            "vocabulary (as in the authors' code), or as a mixture of probability distributions"
+            "help": "where copy, generate and skip are combined: in the last hidden state (Eq. 7), in the vocabulary "
+            "scores (as in the authors' code), or as a mixture of probability distributions"
         },
     )
     copy_from: ChoiceEnum(["decoder-input", "source"]) = field(  # type: ignore[valid-type]
         default="source",
         metadata={
-            "help": "what the copy gate copies: the token the decoder reads, or what a pointer finds in the source"
+            "help": "what the copy gate copies: the token the decoder reads, or source tokens chosen by attention"
         },
     )
 
 
 @dataclass
 class GateProbabilities:
-    """What each gate said, for inspection: None for a gate that is not there."""
+    """The value of each gate, for inspection; None for an absent gate."""
 
     source: Tensor  # (B, S) the tokens that the encoder read
     mask: Tensor | None = None  # (B, S)
@@ -109,7 +121,7 @@ def parse_gates(gates: str) -> list[str]:
     unknown = [name for name in named if name not in GATES]
     require(
         not unknown,
-        f"--gates takes any of {', '.join(GATES)}, with commas between ('': none), but it has {', '.join(unknown)}",
+        f"--gates must be any of {', '.join(GATES)}, separated by commas, but contains {', '.join(unknown)}",
     )
     return [name for name in GATES if name in named]
 
@@ -124,7 +136,7 @@ def soft_mask(states: Tensor, probability: Tensor, mask_embedding: Tensor) -> Te
 
 
 def gate_weights(logits: Tensor, zeros: int = 0) -> Tensor:
-    """Eq. (3) to (6), in 32 bits: (..., gates) -> (..., gates), adding up to 1 with the ``zeros`` of absent gates.
+    """Eq. (3) to (6), in 32 bits: (..., gates) -> (..., gates); the sum is 1, including the ``zeros`` of absent gates.
 
     >>> gate_weights(torch.tensor([0.0, 0.0]))
     tensor([0.5000, 0.5000])
@@ -135,7 +147,7 @@ def gate_weights(logits: Tensor, zeros: int = 0) -> Tensor:
 
 
 def mix_hidden(states: Tensor, weights: dict[str, Tensor], copied: Tensor, mask_embedding: Tensor) -> Tensor:
-    """Eq. (7): states (B, T, C), a weight (B, T) each gate, copied (B, T, C), (C,) -> (B, T, C)."""
+    """Eq. (7): states (B, T, C), a weight (B, T) per gate, copied (B, T, C), (C,) -> (B, T, C)."""
     w = {name: weight.to(states.dtype)[:, :, None] for name, weight in weights.items()}
     mixed = w["generate"] * states.sigmoid() if "generate" in w else states
     if "copy" in w:
@@ -162,7 +174,7 @@ def not_generated(weights: dict[str, Tensor], copied: Copied, mask_symbol: int, 
 
 
 def mix_vocabulary(logits: Tensor, weights: dict[str, Tensor], rest: Tensor) -> Tensor:
-    """The released code's scores, of which the softmax is P: (B, T, V), the weights, (B, T, V) -> (B, T, V)."""
+    """The released code's scores, whose softmax is P: (B, T, V), the weights, (B, T, V) -> (B, T, V)."""
     generated = logits.float().log_softmax(-1)
     if "generate" in weights:
         generated = weights["generate"][:, :, None] * generated
@@ -182,20 +194,20 @@ def mask_symbol(dictionary: Dictionary) -> int:
 
 
 def counterparts(source: Dictionary, target: Dictionary) -> Tensor:
-    """(V_source,): the target dictionary's index of each source symbol, <unk> where it has none."""
+    """(V_source,): the target index of each source symbol, or <unk>."""
     shared = source == target
-    found = torch.tensor([i if shared else target.index(word) for i, word in enumerate(source.symbols)])
+    indices = torch.tensor([i if shared else target.index(word) for i, word in enumerate(source.symbols)])
     words = [word for word in source.symbols[source.nspecial :] if not word.startswith(FILLER)]
     require(
         any(word in target for word in words),
-        "--copy-from source copies words from the source dictionary to the target dictionary, but no word is in both: "
-        "run fairseq-preprocess with --joined-dictionary, or use --copy-from decoder-input",
+        "--copy-from source requires words that are in both dictionaries, but the source and target dictionaries share "
+        "no word: run fairseq-preprocess with --joined-dictionary, or use --copy-from decoder-input",
     )
-    return found
+    return indices
 
 
 class GatedEncoder(FairseqEncoder):
-    """An encoder with a mask gate on its last states; it remembers the source tokens for the decoder to copy.
+    """An encoder with a mask gate on its last states; it keeps the source tokens for the decoder to copy.
 
     ``backbone`` is any encoder whose output is fairseq's usual dict, with ``embed_tokens`` and ``embed_scale``.
     """
@@ -234,16 +246,16 @@ class OutputGates(nn.Module):
         self.names = names
         self.zeros = len(OUTPUT_GATES) - len(names) if absent_take_mass else 0
         self.register_buffer("absent", torch.tensor(self.zeros) if self.zeros else None)  # for checkpoints
-        self.gate = nn.Linear(dim, len(names))  # one row a gate
+        self.gate = nn.Linear(dim, len(names))  # one row per gate
         self.pointer = nn.Linear(dim, source_dim, bias=False) if source_dim is not None else None
 
     def forward(self, states: Tensor) -> dict[str, Tensor]:
-        """(B, T, C) -> a weight (B, T) each gate"""
+        """(B, T, C) -> a weight (B, T) per gate"""
         weights = gate_weights(self.gate(states), self.zeros)
         return dict(zip(self.names, weights.unbind(-1), strict=True))
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
-        """A checkpoint that says nothing of absent gates was trained when they took no mass, and decodes as it did."""
+        """In a checkpoint without this entry, absent gates took no mass in training, and take none in decoding."""
         if self.absent is not None:
             self.zeros = int(state_dict.setdefault(f"{prefix}absent", torch.tensor(0)))
         super()._load_from_state_dict(state_dict, prefix, *rest)
@@ -259,8 +271,8 @@ class OutputGates(nn.Module):
 class GatedDecoder(FairseqIncrementalDecoder):
     """A decoder with gates between its last states and the vocabulary.
 
-    ``backbone`` is any incremental decoder with ``embed_tokens``, ``embed_scale`` and ``output_embed_dim``. Its first
-    input, which fairseq writes as </s>, is for it the symbol ``start``.
+    ``backbone`` is any incremental decoder with ``embed_tokens``, ``embed_scale`` and ``output_embed_dim``. ``start``
+    is the symbol that it reads first, where fairseq writes </s>.
     """
 
     to_target: Tensor
@@ -283,7 +295,7 @@ class GatedDecoder(FairseqIncrementalDecoder):
         incremental_state: dict[str, Any] | None = None,
         **options: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """Scores (B, T, V), of which the log-softmax is log P; T is 1 in incremental decoding."""
+        """Scores (B, T, V), whose log-softmax is log P; T is 1 in incremental decoding."""
         states, extra = self.backbone.extract_features(
             prev_output_tokens, encoder_out=encoder_out, incremental_state=incremental_state, **options
         )
@@ -330,7 +342,7 @@ def embed(backbone: Any, tokens: Tensor | int) -> Tensor:
 
 
 class GatedModel(FairseqEncoderDecoderModel):
-    """Any encoder and decoder of fairseq's whose last states can be had (``extract_features``), gated.
+    """Any fairseq encoder and decoder with ``extract_features``, gated.
 
     ``model(src_tokens, src_lengths, prev_output_tokens)[1]["gates"]`` are the GateProbabilities of a batch.
     """
@@ -347,23 +359,23 @@ class GatedModel(FairseqEncoderDecoderModel):
 def check_decoder(decoder: Any, names: list[str], mix: str) -> None:
     require(
         type(decoder).extract_features is not FairseqIncrementalDecoder.extract_features,
-        f"gates work on a decoder's last states, but {type(decoder).__name__} has no extract_features",
+        f"gates require the decoder's last states, but {type(decoder).__name__} has no extract_features",
     )
     require(
         decoder.adaptive_softmax is None,
-        "a gated model needs the scores of all words, which --adaptive-softmax-cutoff does not give: leave it out",
+        "a gated model requires scores for all words, which --adaptive-softmax-cutoff does not provide: leave it out",
     )
     dims = decoder.output_embed_dim, decoder.embed_tokens.embedding_dim
     require(
         not names or mix != "hidden" or dims[0] == dims[1],
-        "--gate-mix hidden adds embeddings to decoder states, so --decoder-output-dim must be equal to "
+        "--gate-mix hidden adds embeddings to decoder states, so --decoder-output-dim must equal "
         f"--decoder-embed-dim, but they are {dims[0]} and {dims[1]}",
     )
 
 
 @register_model("gated_trans")
 class GatedTrans(GatedModel):
-    """fairseq's ``transformer``, with all of its flags, and gates."""
+    """fairseq's ``transformer``, with all its flags, plus gates."""
 
     @classmethod
     def add_args(cls, parser: ArgumentParser) -> None:

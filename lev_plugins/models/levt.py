@@ -2,9 +2,9 @@
 
 A Transformer whose decoder sees a whole sequence y at once and has three heads, the policies of section 3.1:
 
-    deletion     pi^del(d | i, y)   one of 2 classes a token            Eq. (3)
-    placeholder  pi^plh(p | i, y')  one of K_max + 1 counts a slot      Eq. (4)
-    token        pi^tok(t | i, y'') one of V words a placeholder        Eq. (5)
+    deletion     pi^del(d | i, y)   one of 2 classes per token            Eq. (3)
+    placeholder  pi^plh(p | i, y')  one of K_max + 1 counts per slot      Eq. (4)
+    token        pi^tok(t | i, y'') one of V words per placeholder        Eq. (5)
 
 Shapes: B batch, S source length, T target length, C channels, V vocabulary (see ``lev_plugins.layers``).
 Padding of y is always on the right; the source may be padded on either side.
@@ -38,7 +38,21 @@ from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, chec
 from lev_plugins.models.presets import register_presets
 from lev_plugins.models.requirements import require_one_dictionary, require_same_vocabulary, require_task
 
-IGNORE = -100  # a label that no loss looks at
+__all__ = [
+    "IGNORE",
+    "PRESETS",
+    "ROLLINS",
+    "EncodedSource",
+    "HeadOutput",
+    "LevT",
+    "LevTConfig",
+    "LevTOutput",
+    "check_config",
+    "mix_rows",
+    "roll_in",
+]
+
+IGNORE = -100  # a label that every loss ignores
 
 # Table 2a: which Transformer stack each policy reads from
 SHARING = {
@@ -63,23 +77,23 @@ class LevTConfig(EncoderDecoderConfig):
         default="all", metadata={"help": "which policies share decoder blocks (Table 2a of the paper)"}
     )
     max_insertions: int = field(
-        default=255, metadata={"help": "K_max: the most placeholders one slot can get in one iteration"}
+        default=255, metadata={"help": "K_max: maximum number of placeholders per slot and iteration"}
     )
     placeholder: ChoiceEnum(["plh", "unk"]) = field(  # type: ignore[valid-type]
         default="plh",
-        metadata={"help": "what stands in a hole: a symbol of its own, or <unk> as in fairseq's LevT"},
+        metadata={"help": "placeholder symbol: a separate one, or <unk> as in fairseq's LevT"},
     )
     apply_bert_init: bool = field(default=False, metadata={"help": "normal(0, 0.02) initialisation, as BERT's"})
 
 
 class HeadOutput(NamedTuple):
-    """What one policy hands the criterion: n decisions, whatever their place in the batch.
+    """One policy's n decisions, for the criterion; their positions in the batch do not matter.
 
-    A tuple, so that hooks on modules (fairseq's search for the first NaN) find the tensors in it.
+    A tuple, so that module hooks (fairseq's search for the first NaN) can find its tensors.
     """
 
     logits: Tensor  # (n, classes)
-    labels: Tensor  # (n,), IGNORE where there is nothing to decide
+    labels: Tensor  # (n,), IGNORE where no decision is needed
 
 
 class LevTOutput(NamedTuple):
@@ -88,19 +102,19 @@ class LevTOutput(NamedTuple):
     token: HeadOutput
 
 
-class Memory(NamedTuple):
+class EncodedSource(NamedTuple):
     """An encoded source: per decoder stack and block, the keys and values that cross-attention reads."""
 
     keys_values: dict[str, list[KeysValues]]
     mask: Tensor | None  # (B, 1, 1, S), True = may be attended to
     lengths: Tensor  # (B,) source tokens, boundaries included
 
-    def select(self, rows: Tensor) -> "Memory":
+    def select(self, rows: Tensor) -> "EncodedSource":
         """The sources at ``rows`` (n,); a row may appear more than once."""
-        chosen = {
+        selected = {
             stack: [keys_values.select(rows) for keys_values in layers] for stack, layers in self.keys_values.items()
         }
-        return Memory(chosen, None if self.mask is None else self.mask[rows], self.lengths[rows])
+        return EncodedSource(selected, None if self.mask is None else self.mask[rows], self.lengths[rows])
 
 
 class LevTEncoder(nn.Module):
@@ -151,16 +165,17 @@ class LevTDecoder(nn.Module):
     def stack(self, name: str) -> list[DecoderLayer]:
         return list(cast(nn.ModuleList, self.stacks[name]))  # type: ignore[arg-type]
 
-    def remember(self, source: Tensor, mask: Tensor | None, lengths: Tensor) -> Memory:
+    def remember(self, source: Tensor, mask: Tensor | None, lengths: Tensor) -> EncodedSource:
         """Project the encoded source (B, S, C) for every block of every stack, once."""
         projected = {name: [layer.cross_attn.project(source) for layer in self.stack(name)] for name in self.stacks}
-        return Memory(projected, mask, lengths)
+        return EncodedSource(projected, mask, lengths)
 
-    def states(self, head: str, tokens: Tensor, memory: Memory, known: list[Tensor] | None = None) -> list[Tensor]:
-        """What every block up to the one ``head`` reads says of ``tokens`` (B, T): a list of (B, T, C).
+    def states(
+        self, head: str, tokens: Tensor, memory: EncodedSource, known: list[Tensor] | None = None
+    ) -> list[Tensor]:
+        """The states of ``tokens`` (B, T) after each block up to the one that ``head`` reads: a list of (B, T, C).
 
-        ``known`` are states of the same tokens from the same stack, computed for another head: they are not
-        computed again.
+        ``known`` holds states of the same tokens from the same stack, computed for another head, to reuse.
         """
         stack = self.sharing[head]
         states = list(known) if known else [self.embedding(tokens)]
@@ -183,7 +198,7 @@ class LevTDecoder(nn.Module):
         return self.placeholder_head(torch.cat([h[:, :-1], h[:, 1:]], -1))  # (B, T-1, 2C)
 
     def token_logits(self, states: list[Tensor], holes: Tensor) -> Tensor:
-        """Eq. (5) at the holes alone: (n, V); ``holes`` (n,) are positions in the flattened (B * T)."""
+        """Eq. (5) at the holes only: (n, V); ``holes`` (n,) are positions in the flattened (B * T)."""
         h = self.features("token", states).flatten(0, 1)[holes]  # (n, C)
         if self.token_head is not None:
             return self.token_head(h)
@@ -202,7 +217,7 @@ class LevT(BaseFairseqModel):
         require_task(task, "text_editing", cfg._name or "levt")
         check_config(cfg)
         source, target = task.source_dictionary, task.target_dictionary
-        # the placeholder is no word: it has a row in the input table after the V words, and no output class
+        # the placeholder is not a word: it has a row in the input table, after the V words, but no output class
         own_symbol = cfg.placeholder == "plh"
         rows = len(target) + (1 if own_symbol else 0)
         tokens = token_embedding(rows, cfg.decoder_embed_dim, target.pad())
@@ -246,7 +261,7 @@ class LevT(BaseFairseqModel):
         require_same_vocabulary(self, state_dict)
         return super().load_state_dict(state_dict, strict, *args, **kwargs)
 
-    def encode(self, src_tokens: Tensor) -> Memory:
+    def encode(self, src_tokens: Tensor) -> EncodedSource:
         mask = attention_mask(src_tokens, self.encoder.embedding.pad)
         lengths = src_tokens.ne(self.encoder.embedding.pad).sum(1)
         return self.decoder.remember(self.encoder(src_tokens, mask), mask, lengths)
@@ -254,17 +269,17 @@ class LevT(BaseFairseqModel):
     def forward(
         self,
         src_tokens: Tensor,  # (B, S)
-        src_lengths: Tensor,  # (B,); part of fairseq's interface, the padding says the same
+        src_lengths: Tensor,  # (B,); unused: part of fairseq's interface
         target: Tensor,  # (B, T) y*
         kept_tokens: Tensor,  # (B, T) y_ins: the target without its missing tokens
         missing_counts: Tensor,  # (B, T - 1) p*
-        hole_index: Tensor,  # (n,) where the missing tokens stand in the flattened target
+        hole_index: Tensor,  # (n,) positions of the missing tokens in the flattened target
         draft: Tensor | None = None,  # (B, N) y0
         from_draft: Tensor | None = None,  # (B,) True = this row learns to delete from y0
         rollin: str = "argmax",
         generator: torch.Generator | None = None,
     ) -> LevTOutput:
-        """Dual-policy learning (Algorithm 1): one state a policy, each labelled by the expert."""
+        """Dual-policy learning (Algorithm 1): one state per policy, each labelled by the expert."""
         decoder, memory = self.decoder, self.encode(src_tokens)
 
         counts = decoder.placeholder_logits(decoder.states("placeholder", kept_tokens, memory))
@@ -291,7 +306,7 @@ class LevT(BaseFairseqModel):
 
 
 def roll_in(logits: Tensor, words: Tensor, policy: str, generator: torch.Generator | None = None) -> Tensor:
-    """The tokens that fill the holes before the deletion policy looks: (n, V) -> (n,).
+    """The tokens that fill the holes before the deletion policy runs: (n, V) -> (n,).
 
     ``argmax`` and ``sample`` let the model insert (Algorithm 1 and Eq. 6). ``dae`` draws from the batch's missing
     ``words`` (n,): the ablation of Table 2b, in which the model never sees its own insertions.
@@ -308,10 +323,10 @@ def roll_in(logits: Tensor, words: Tensor, policy: str, generator: torch.Generat
 
 
 def mix_rows(first_where: Tensor, first: Tensor, second: Tensor, pad: float) -> Tensor:
-    """Rows of ``first`` (B, N) where ``first_where`` (B,), else of ``second`` (B, T), padded to the wider: (B, max)."""
+    """Rows of ``first`` (B, N) where ``first_where`` (B,), otherwise of ``second`` (B, T): (B, the larger width)."""
     width = max(first.size(1), second.size(1))
-    one, other = (F.pad(rows, (0, width - rows.size(1)), value=pad) for rows in (first, second))
-    return torch.where(first_where[:, None], one, other)
+    first, second = (F.pad(rows, (0, width - rows.size(1)), value=pad) for rows in (first, second))
+    return torch.where(first_where[:, None], first, second)
 
 
 def check_config(cfg: LevTConfig) -> None:
@@ -326,7 +341,7 @@ def check_config(cfg: LevTConfig) -> None:
         )
 
 
-# What a preset changes of `levt` (the paper's base: 512 wide, 6 + 6 blocks)
+# What each preset changes in `levt` (the paper's base model: 512 wide, 6 + 6 blocks)
 PRESETS: dict[str, dict[str, int]] = {
     "levt_tiny": {"embed_dim": 64, "ffn_embed_dim": 128, "layers": 2, "attention_heads": 2},
     "levt_iwslt": {"embed_dim": 512, "ffn_embed_dim": 1024, "layers": 6, "attention_heads": 4},

@@ -1,25 +1,25 @@
 """Pseudo-Bidirectional Decoding (Zhou, Ge and Xu, 2020, https://arxiv.org/abs/2001.11694).
 
 A Transformer for texts that change in few places. To predict the N-th output token, the self-attention of decoder
-block l looks at the tokens generated so far and, in place of the future that it does not know, at source positions
-N + 1 to the end as encoder block l has them (section 2.1 of the paper). A learned segment embedding, one pair a
-block, tells generated from copied. Encoder and decoder share all parameters but those of cross-attention (section 2.2).
+block l attends to the tokens generated so far and, in place of the unknown future, to the states of encoder block l at
+source positions N + 1 to the end (section 2.1 of the paper). Learned segment embeddings, one pair per block, mark
+states as generated or copied. Encoder and decoder share all parameters except those of cross-attention (section 2.2).
 
-Which states are copied: section 2.1 takes "the representation of tokens [...] in the encoder layer to the
+Copied states: section 2.1 takes "the representation of tokens [...] in the encoder layer to the
 corresponding decoder layer" and joins it with that of the output "to form the key and the value in the decoder
-self-attention module". Keys and values are made of what *enters* a block, so ``--future-states input``, the default,
-copies what enters encoder block l: a copied word has been through as many blocks as a generated one. The sentence can
-also be read as ``--future-states output``, what leaves block l. Either way the decoder block's own self-attention
-projects them, which is also the encoder's where parameters are shared. The segment embedding is added to what enters
-a decoder block ("to each token representation in each decoder layer"): to the states of the generated tokens, in the
-residual stream, and to the copies, not to the encoder's states themselves.
+self-attention module". Keys and values are made from the *input* of a block, so ``--future-states input``, the default,
+copies the input of encoder block l: a copied word has passed through the same number of blocks as a generated one. The
+sentence can also mean ``--future-states output``, the output of block l. In both cases the decoder block's own
+self-attention projects them (with shared parameters, this is also the encoder's). The segment embedding is added to the
+input of a decoder block ("to each token representation in each decoder layer"): to the states of the generated tokens,
+in the residual stream, and to the copies, but not to the encoder's own states.
 
 Positions are fairseq's: input t of the decoder (t = 0 is </s>, which stands for the beginning) predicts output
-N = t + 1 and has position N, so the copied future, source tokens N + 1, N + 2, ..., </s>, goes on where the generated
-tokens end. On which side a source is padded makes no difference.
+N = t + 1 and has position N, so the copied future, source tokens N + 1, N + 2, ..., </s>, continues where the generated
+tokens end. The source may be padded on either side.
 
 Shapes: B batch, S source length, T target length, C channels, H heads, V vocabulary (see ``lev_plugins.layers``).
-In beam search the decoder has R = B * beams rows; what belongs to a source is kept once a sentence.
+In beam search the decoder has R = B * beams rows; what depends only on the source is stored once per sentence.
 """
 
 from dataclasses import dataclass, field
@@ -52,6 +52,8 @@ from lev_plugins.models.encoder_decoder import TransformerSizes, layer_shape
 from lev_plugins.models.presets import register_presets
 from lev_plugins.models.requirements import require_one_dictionary, require_same_vocabulary
 
+__all__ = ["COPIED", "GENERATED", "PBD", "PRESETS", "PBDConfig", "PBDLayer", "check_config"]
+
 GENERATED, COPIED = 0, 1  # segments
 STATES = ["input", "output"]
 
@@ -60,23 +62,21 @@ STATES = ["input", "output"]
 class PBDConfig(TransformerSizes):
     embed_dim: int = field(default=512, metadata={"help": "width of encoder and decoder"})
     ffn_embed_dim: int = field(default=2048, metadata={"help": "feed-forward width of encoder and decoder"})
-    layers: int = field(default=6, metadata={"help": "blocks of the encoder, and as many of the decoder"})
+    layers: int = field(default=6, metadata={"help": "number of blocks in the encoder, and in the decoder"})
     attention_heads: int = field(default=8, metadata={"help": "attention heads"})
     normalize_before: bool = field(default=False, metadata={"help": "pre-norm"})
     learned_pos: bool = field(default=False, metadata={"help": "learned positions"})
     no_future: bool = field(
-        default=False, metadata={"help": "ablation: no copied future, and so no segment embeddings either"}
+        default=False, metadata={"help": "ablation: no copied future, and therefore no segment embeddings"}
     )
     no_segments: bool = field(default=False, metadata={"help": "ablation: no segment embeddings"})
-    no_sharing: bool = field(
-        default=False, metadata={"help": "ablation: encoder and decoder have parameters of their own"}
-    )
+    no_sharing: bool = field(default=False, metadata={"help": "ablation: encoder and decoder have separate parameters"})
     future_states: ChoiceEnum(STATES) = field(  # type: ignore[valid-type]
-        default="input", metadata={"help": "what is copied of encoder block l: what enters it, or what leaves it"}
+        default="input", metadata={"help": "what to copy from encoder block l: its input or its output"}
     )
     future_dropout: float = field(
         default=0.0,
-        metadata={"help": "rate at which a source token is hidden from the copied future (all blocks) in training"},
+        metadata={"help": "training: probability of hiding a source token from the copied future (in all blocks)"},
     )
     apply_bert_init: bool = field(default=False, metadata={"help": "normal(0, 0.02) initialisation, as BERT's"})
 
@@ -122,7 +122,7 @@ class PBDLayer(DecoderLayer):
     def forward(  # type: ignore[override]
         self, x: Tensor, past: KeysValues | None, future: KeysValues | None, source: KeysValues, masks: Masks
     ) -> tuple[Tensor, KeysValues]:
-        """(R, T, C) -> the same, and the keys and values of all tokens generated so far"""
+        """(R, T, C) -> (R, T, C), and the keys and values of all tokens generated so far"""
         x = self.in_segment(x, GENERATED)
         queries, own = self.self_attn.project(self.self_attn_residual.enter(x))
         own = own if past is None else past.joined(own)
@@ -156,7 +156,7 @@ class PBDDecoder(FairseqIncrementalDecoder):
         super().__init__(dictionary)
         self.embedding, self.positions = embedding, max_positions
         self.future, self.future_dropout = future, future_dropout
-        self.copied_from = STATES.index(future_states)  # of the states of the encoder, for the first block
+        self.copied_from = STATES.index(future_states)  # index into the encoder's states, for the first block
         self.layers = nn.ModuleList(PBDLayer(shape, segments) for _ in range(layers))
         self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
         # None = the embedding table
@@ -184,7 +184,7 @@ class PBDDecoder(FairseqIncrementalDecoder):
         encoder_out: Source,
         incremental_state: dict[str, Any] | None = None,
     ) -> tuple[Tensor, None]:
-        """Logits (R, T, V); with ``incremental_state``, of the tokens that are new since the last call."""
+        """Logits (R, T, V); with ``incremental_state``, of the tokens added since the last call."""
         return self.output_layer(self.extract_features(prev_output_tokens, encoder_out, incremental_state)[0]), None
 
     def extract_features(
@@ -210,7 +210,7 @@ class PBDDecoder(FairseqIncrementalDecoder):
 
     def masks(self, memory: Memory, start: int, stop: int, stepwise: bool) -> Masks:
         device = memory.places.device
-        # to be joined, the future is copied for every row: too dear for a single step, and where rows share a sentence
+        # joining copies the future for every row: too slow for a single step, or where rows share a sentence
         together = not stepwise and memory.beams == 1
         generated = generated_mask(start, stop, device)
         if not memory.future:
@@ -238,7 +238,7 @@ class PBDDecoder(FairseqIncrementalDecoder):
     def make_generation_fast_(self, need_attn: Any = False, **unused: Any) -> None:
         require(
             not need_attn,
-            "--print-alignment needs attention weights, which a pbd does not keep: leave it out",
+            "--print-alignment requires attention weights, which a pbd does not keep: leave it out",
         )
 
 
@@ -282,10 +282,10 @@ class PBD(FairseqEncoderDecoderModel):
 
 
 def share(encoder: PBDEncoder, decoder: PBDDecoder) -> None:
-    """All of section 2.2: whatever a block has in encoder and decoder becomes one; cross-attention is left."""
-    for own, other in zip(decoder.layers, encoder.layers, strict=True):
-        for name, part in other.named_children():
-            setattr(own, name, part)
+    """Section 2.2: the decoder uses every part of the encoder's blocks; cross-attention stays separate."""
+    for layer, encoder_layer in zip(decoder.layers, encoder.layers, strict=True):
+        for name, part in encoder_layer.named_children():
+            setattr(layer, name, part)
     decoder.norm = encoder.norm
 
 
@@ -302,20 +302,20 @@ def check_config(cfg: PBDConfig, task: Any) -> None:
             ("--future-dropout", cfg.future_dropout > 0),
             ("--future-states", str(cfg.future_states) != STATES[0]),
         ):
-            require(not changed, f"{flag} does nothing beside --no-future: leave one of them out")
+            require(not changed, f"{flag} has no effect with --no-future: leave one of them out")
     if not cfg.no_sharing:
         require_one_dictionary(task, "an encoder that shares its embeddings with the decoder", "add --no-sharing")
     elif cfg.share_all_embeddings:
         require_one_dictionary(task, "--share-all-embeddings", "leave the flag out")
     require(
-        not getattr(task.cfg, "left_pad_target", False),  # any task may come along
-        "--left-pad-target moves the outputs away from the source positions that a pbd aligns them with: leave it out",
+        not getattr(task.cfg, "left_pad_target", False),  # any task may be used
+        "a pbd aligns outputs with source positions, which --left-pad-target shifts: leave it out",
     )
 
 
-# What a preset changes of `pbd` (6 + 6 blocks, 512 wide). `pbd_big` is the size of the paper's Table 1 with
-# --share-all-embeddings: 132.0 M parameters with 30,522 words, 163.3 M without. It is not part of the preset because no
-# flag could take it back, and two dictionaries (--no-sharing) cannot have it.
+# What each preset changes in `pbd` (6 + 6 blocks, 512 wide). `pbd_big` has the size of the paper's Table 1 with
+# --share-all-embeddings: 132.0 M parameters with 30,522 words, 163.3 M without. The preset does not set that flag: the
+# user could not unset it, and it is impossible with two dictionaries (--no-sharing).
 PRESETS: dict[str, dict[str, int]] = {
     "pbd_tiny": {"embed_dim": 64, "ffn_embed_dim": 128, "layers": 2, "attention_heads": 2},
     "pbd_big": {"embed_dim": 1024, "ffn_embed_dim": 4096, "layers": 6, "attention_heads": 16},

@@ -1,15 +1,15 @@
-"""The autoregressive post-editor that the LevT paper compares with (section 4.2 and appendix C.2).
+"""The autoregressive post-editor that is the LevT paper's baseline (section 4.2 and appendix C.2).
 
-fairseq's Transformer, whose encoder reads source and draft as one row. Positions start anew at the draft, and an
-embedding of its language is added to each token. With real ids, <s> = 0 and </s> = 2:
+fairseq's Transformer, whose encoder reads source and draft as one row. Positions restart at the draft, and a
+language embedding is added to each token. With real ids, <s> = 0 and </s> = 2:
 
     source   <s> 11 12 </s>     draft   <s> 21 </s>
     row          11 12  2                   21  2
     position      1  2  3                    1  2
     language      0  0  0                    1  1
 
-What fairseq's own `transformer` reads of a source has no <s>, so neither has the row; and a draft of ``<s> </s>`` is
-none: the row is then the source alone. Shapes: B batch, S source length, N draft length, T target length, C channels,
+fairseq's own `transformer` reads sources without <s>, so the row has none either. A draft of ``<s> </s>`` counts as no
+draft: the row is then the source only. Shapes: B batch, S source length, N draft length, T target length, C channels,
 V vocabulary. Padding may be on either side.
 """
 
@@ -32,11 +32,13 @@ from lev_plugins.models.encoder_decoder import (
 )
 from lev_plugins.models.requirements import require_one_dictionary, require_same_vocabulary, require_task
 
+__all__ = ["PostEditTransformer", "readable"]
+
 SOURCE, DRAFT = 0, 1  # the languages
 
 
 def readable(draft: Tensor, dictionary: EditingDictionary) -> Tensor:
-    """Without <s> and ids that are borrowed, and without anything where there is no word: (B, N) -> (B, N)
+    """Drafts without <s> and borrowed ids; a draft without words becomes padding: (B, N) -> (B, N)
 
     >>> readable(torch.tensor([[0, 21, 2], [0, 2, 1]]), EditingDictionary())
     tensor([[ 1, 21,  2],
@@ -48,7 +50,7 @@ def readable(draft: Tensor, dictionary: EditingDictionary) -> Tensor:
 
 
 class PostEditEncoder(TransformerEncoderBase):
-    """fairseq's encoder, which finds the source's words in one table and the draft's in that of the target."""
+    """fairseq's encoder, with the source's words in one table and the draft's words in the target's table."""
 
     def __init__(self, cfg: TransformerConfig, dictionary: Any, source_words: nn.Embedding, draft_words: nn.Embedding):
         super().__init__(cfg, dictionary, source_words)
@@ -59,9 +61,9 @@ class PostEditEncoder(TransformerEncoderBase):
     def forward(
         self,
         src_tokens: Tensor,  # (B, S)
-        src_lengths: Tensor | None = None,  # (B,); part of fairseq's interface, the padding says the same
+        src_lengths: Tensor | None = None,  # (B,); unused: part of fairseq's interface
         draft: Tensor | None = None,  # (B, N)
-        requests: Tensor | None = None,  # (B, N) what the marks on the draft ask for, see lev_plugins.edits.requests
+        requests: Tensor | None = None,  # (B, N) requests from the marks on the draft, see lev_plugins.edits.requests
     ) -> dict[str, list[Tensor]]:
         """What fairseq's decoder reads: ``encoder_out`` (S + N, B, C), ``encoder_padding_mask`` (B, S + N), ..."""
         row = src_tokens.masked_fill(src_tokens.eq(self.dictionary.bos()), self.padding_idx)
@@ -69,7 +71,7 @@ class PostEditEncoder(TransformerEncoderBase):
         if draft is not None:
             require(
                 requests is None or not bool(requests.any()),
-                "a post_edit_transformer writes its text anew and keeps to no marks: leave them out of the draft",
+                "a post_edit_transformer rewrites the whole text and ignores marks: remove them from the draft",
             )
             self.require_room(draft)
             draft = readable(draft, self.dictionary)
@@ -83,16 +85,16 @@ class PostEditEncoder(TransformerEncoderBase):
             longest = int(draft.ne(self.padding_idx).sum(1).max())
             require(
                 longest <= room,
-                f"a draft has {longest} tokens, boundaries included, but the model has positions for {room}: "
+                f"a draft has {longest} tokens, including boundaries, but the model has positions for {room}: "
                 "shorten it, or train with a larger --max-source-positions",
             )
 
     def embed(self, tokens: Tensor, table: nn.Embedding, language: int) -> Tensor:
-        """(B, S) -> (B, S, C): positions count from the first of ``tokens``; language and word are scaled alike."""
+        """(B, S) -> (B, S, C): positions count from the first of ``tokens``; language and word have the same scale."""
         return super().forward_embedding(tokens, table(tokens) + self.languages.weight[language])[0]
 
     def forward_embedding(self, src_tokens: Tensor, token_embedding: Tensor) -> tuple[Tensor, Tensor]:
-        """fairseq's encoder asks for embeddings here, where the row is one already: ``embed`` has made them."""
+        """fairseq's encoder calls this for embeddings, but ``embed`` has already made those of the row."""
         return token_embedding, token_embedding
 
 
@@ -102,7 +104,7 @@ class PostEditTransformer(FairseqEncoderDecoderModel):
     def build_model(cls, cfg: EncoderDecoderConfig, task: Any) -> "PostEditTransformer":
         require_task(task, "text_editing", "post_edit_transformer")
         check_sizes(cfg)
-        require_equal_widths(cfg, "--arch post_edit_transformer")  # the table of the target's words serves both sides
+        require_equal_widths(cfg, "--arch post_edit_transformer")  # both sides read the target's table
         source, target = task.source_dictionary, task.target_dictionary
         words = token_embedding(len(target), cfg.decoder_embed_dim, target.pad())
         if cfg.share_all_embeddings:
@@ -117,10 +119,10 @@ class PostEditTransformer(FairseqEncoderDecoderModel):
         self,
         src_tokens: Tensor,  # (B, S)
         src_lengths: Tensor,  # (B,)
-        prev_output_tokens: Tensor,  # (B, T) the target behind </s>, without its own
+        prev_output_tokens: Tensor,  # (B, T) </s>, then the target without its own </s>
         draft: Tensor | None = None,  # (B, N)
     ) -> tuple[Tensor, dict[str, Any]]:
-        """CheckpointDecoder forcing: (B, T, V) and what else fairseq's decoder has to say."""
+        """Teacher forcing: logits (B, T, V), and the extra output of fairseq's decoder."""
         return self.decoder(prev_output_tokens, encoder_out=self.encoder(src_tokens, src_lengths, draft))
 
     def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, *args: Any, **kwargs: Any) -> Any:

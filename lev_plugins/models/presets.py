@@ -1,4 +1,4 @@
-"""Named architectures that differ from a model in some defaults."""
+"""Named architectures: a model with other defaults."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 from fairseq.models import register_model_architecture
 
+__all__ = ["register_presets"]
+
 
 def register_presets(model: str, presets: Mapping[str, Mapping[str, Any]]) -> None:
-    """``presets``: for each ``--arch``, what it changes of ``model``; what the user gives wins."""
+    """``presets``: the defaults of ``model`` that each ``--arch`` changes; the user's flags take precedence."""
     for name, changes in presets.items():
         register_model_architecture(model, name)(_preset(changes))
 

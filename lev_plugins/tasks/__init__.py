@@ -1,1 +1,1 @@
-"""The fairseq tasks: which data, which decoding, which models belong together."""
+"""The fairseq tasks, which combine data, decoding and models."""

@@ -1,8 +1,8 @@
-"""``--cpu-bf16``: what fairseq's --bf16 is on a GPU, for training on a CPU.
+"""``--cpu-bf16``: fairseq's --bf16, for training on a CPU.
 
-fairseq trains in half precision on a GPU only. Processors with bfloat16 products (avx512_bf16 or amx_bf16 among their
-flags) multiply matrices in it several times faster than in 32 bits; torch's autocast leaves all else, the weights and
-the optimiser in 32 bits.
+fairseq supports half precision only on a GPU. Processors with bfloat16 products (flags avx512_bf16 or amx_bf16)
+multiply matrices several times faster in bfloat16 than in 32 bits; torch's autocast keeps everything else, including
+weights and optimiser, in 32 bits.
 """
 
 import functools
@@ -16,6 +16,8 @@ from fairseq.dataclass import FairseqDataclass
 
 from lev_plugins.errors import require
 
+__all__ = ["PrecisionConfig", "PrecisionTask", "in_bfloat16", "warn_about_slow_processor"]
+
 logger = logging.getLogger(__name__)
 
 
@@ -25,13 +27,13 @@ class PrecisionConfig(FairseqDataclass):
         default=False,
         metadata={
             "help": "training with --cpu: matrix products in bfloat16, weights in 32 bits; 1.3 to 2.2 times as fast "
-            "where the processor can (avx512_bf16, amx_bf16), slower elsewhere"
+            "on processors with avx512_bf16 or amx_bf16, slower on others"
         },
     )
 
 
 class PrecisionTask:
-    """To be inherited before a fairseq task."""
+    """Inherit from this before a fairseq task."""
 
     cfg: Any
 
@@ -41,14 +43,12 @@ class PrecisionTask:
 
 
 def in_bfloat16(criterion: Callable[..., Any]) -> Callable[..., Any]:
-    """The forward pass only: gradients follow the precision of what they are the gradients of."""
+    """Run the forward pass in bfloat16; each gradient has the precision of its tensor."""
 
     def loss(model: Any, sample: Any) -> Any:
         device = next(model.parameters()).device
-        require(
-            device.type == "cpu", "--cpu-bf16 is for --cpu: on a GPU, leave it out and take --fp16, --bf16 or --amp"
-        )
-        warn_of_slow_processor()
+        require(device.type == "cpu", "--cpu-bf16 requires --cpu: on a GPU, use --fp16, --bf16 or --amp instead")
+        warn_about_slow_processor()
         with torch.autocast("cpu", torch.bfloat16):
             return criterion(model, sample)
 
@@ -56,7 +56,7 @@ def in_bfloat16(criterion: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @functools.cache
-def warn_of_slow_processor() -> None:
-    fast = [getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")]
-    if not any(ask() for ask in fast if ask):
-        logger.warning("this processor has no bfloat16 products: training is likely to be faster without --cpu-bf16")
+def warn_about_slow_processor() -> None:
+    checks = [getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")]
+    if not any(supported() for supported in checks if supported):
+        logger.warning("this processor has no bfloat16 products: training is probably faster without --cpu-bf16")

@@ -1,4 +1,4 @@
-"""What the tasks that read binarised sentence pairs have in common."""
+"""Shared by the tasks that read binarised sentence pairs."""
 
 import hashlib
 import os
@@ -17,9 +17,11 @@ from lev_plugins.ranges import POSITIONS, bounded, flag_name, sizes
 from lev_plugins.text.cutting import failing_as, require_complete
 from lev_plugins.text.pretrained import PretrainedBPE
 
+__all__ = ["PairTask", "fingerprint", "refuse", "whole_pair"]
+
 
 def whole_pair(folder: str) -> tuple[str, str] | None:
-    """Source and target of a folder; fairseq takes the first pair it meets, which may be drafts without targets."""
+    """The languages of a folder's source and target; fairseq's first pair may be drafts without targets."""
     for name in sorted(os.listdir(folder)):
         match = re.fullmatch(r"[^.]+\.([^.-]+)-([^.-]+)\.\2(\.idx)?", name)
         if match:
@@ -27,16 +29,16 @@ def whole_pair(folder: str) -> tuple[str, str] | None:
     return None
 
 
-def refuse(given: Any, names: Iterable[str], config: type, reason: str, advice: str = "leave it out") -> None:
-    """Of ``given``, made after ``config`` or a Namespace of some of its fields, all ``names`` must be as by default."""
+def refuse(options: Any, names: Iterable[str], config: type, reason: str, advice: str = "leave it out") -> None:
+    """The ``names`` must have their defaults in ``options``: a ``config``, or a Namespace of some of its fields."""
     defaults = {each.name: each.default for each in fields(config)}
     for name in names:
-        value = getattr(given, name, None)
+        value = getattr(options, name, None)
         require(value is None or value == defaults[name], f"{flag_name(name)} {reason}: {advice}")
 
 
 def fingerprint(dictionary: Dictionary) -> list[Any]:
-    """How many symbols, and a digest of which and in what order.
+    """The number of symbols, and a digest of the symbols in their order.
 
     >>> one, other = Dictionary(), Dictionary()
     >>> _ = one.add_symbol("a"), other.add_symbol("b")
@@ -47,7 +49,7 @@ def fingerprint(dictionary: Dictionary) -> list[Any]:
 
 
 class PairTask(TranslationTask):
-    """fairseq's translation task, with errors that come early and say what to do."""
+    """fairseq's translation task, with early errors that say what to do."""
 
     name: str
     dictionary_type: type[Dictionary] = Dictionary
@@ -60,15 +62,15 @@ class PairTask(TranslationTask):
             cfg.source_lang, cfg.target_lang = whole_pair(folder) or data_utils.infer_language_pair(folder)
             require(
                 cfg.source_lang is not None,
-                f"{folder} holds no binarised texts, whose names say what the sides are called: run fairseq-preprocess "
-                "into that folder, or, to a fairseq command, give --source-lang and --target-lang",
+                f"{folder} has no binarised texts, which name the languages: run fairseq-preprocess into that folder, "
+                "or pass --source-lang and --target-lang to the fairseq command",
             )
         return super().setup_task(cfg, **kwargs)
 
     @classmethod
     def check_config(cls, cfg: TranslationConfig) -> None:
         if not cfg.data:
-            raise UserError(f"--task {cls.name} needs the folder that fairseq-preprocess made")
+            raise UserError(f"--task {cls.name} requires the folder that fairseq-preprocess made")
         folder = utils.split_paths(cfg.data)[0]
         require(os.path.isdir(folder), f"there is no folder {folder}")
         sizes(cfg, *POSITIONS)
@@ -77,13 +79,13 @@ class PairTask(TranslationTask):
     def load_dictionary(cls, filename: str) -> Dictionary:
         require(
             os.path.exists(filename),
-            f"there is no dictionary {filename}: run fairseq-preprocess into that folder, or check --source-lang "
-            "and --target-lang",
+            f"there is no dictionary {filename}: run fairseq-preprocess into that folder, or check "
+            "--source-lang and --target-lang",
         )
         return cls.dictionary_type.load(filename)
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint tells of its dictionaries: their size alone does not say that they are the same."""
+        """Store a digest of each dictionary: dictionaries of the same size may differ."""
         sides = {"source": self.source_dictionary, "target": self.target_dictionary}
         return {**super().state_dict(), **{f"{side}_words": fingerprint(words) for side, words in sides.items()}}
 
@@ -92,9 +94,9 @@ class PairTask(TranslationTask):
         for name, lang in (("source_words", self.cfg.source_lang), ("target_words", self.cfg.target_lang)):
             size, digest = state_dict.get(name, here[name])
             require(
-                size != here[name][0] or digest == here[name][1],  # another size is told of by the model
-                f"the checkpoint was trained with other words than dict.{lang}.txt of {self.cfg.data} has, or in "
-                "another order: use the folder, or the dict.*.txt files, that it was trained with",
+                size != here[name][0] or digest == here[name][1],  # the model reports a different size
+                f"dict.{lang}.txt of {self.cfg.data} has other words, or another order, than in the training of the "
+                "checkpoint: use the folder, or the dict.*.txt files, that it was trained with",
             )
         super().load_state_dict({name: value for name, value in state_dict.items() if name not in here})
 
@@ -106,7 +108,7 @@ class PairTask(TranslationTask):
         return super().get_batch_iterator(*args, **options)
 
     def build_bpe(self, args: Any) -> Any:
-        """``args`` is the configuration of the BPE, whose fields are ??? where its user did not say."""
+        """``args`` is the configuration of the BPE; fields that the user left out are ???."""
         name = getattr(args, "_name", None)
         if name is not None:
             require_complete(name, [key for key in args if not OmegaConf.is_missing(args, key)])
@@ -121,6 +123,5 @@ class PairTask(TranslationTask):
         criterion = getattr(cfg, "_name", None) or cfg.criterion
         require(
             criterion in allowed,
-            f"--task {self.name} with this --arch trains with --criterion {' or '.join(allowed)}, but it is "
-            f"{criterion}",
+            f"--criterion must be {' or '.join(allowed)} for --task {self.name} with this --arch, but is {criterion}",
         )

@@ -1,4 +1,4 @@
-"""What fairseq's flags of a search may be: it takes any number, and fails or stalls on some at work."""
+"""Limits for fairseq's search flags: fairseq accepts any number, but fails or stalls on some while decoding."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,7 +11,9 @@ from lev_plugins.errors import require
 from lev_plugins.ranges import bounded, flag_name
 from lev_plugins.tasks.pairs import refuse
 
-# flags of fairseq that are about refinement, and do nothing to a search from left to right
+__all__ = ["REFINEMENT", "check_left_to_right", "check_search"]
+
+# fairseq's refinement flags, which have no effect on left-to-right search
 REFINEMENT = (
     "iter_decode_max_iter",
     "iter_decode_eos_penalty",
@@ -23,7 +25,7 @@ REFINEMENT = (
 )
 LEAST = {"beam": 1, "nbest": 1, "max_len_a": 0, "max_len_b": 0, "min_len": 0, "prefix_size": 0}
 LEAST |= {"no_repeat_ngram_size": 0, "sampling_topk": -1}
-# wider is of no use, and leaves the range in which scores can be told apart
+# beyond these, scores become indistinguishable
 BETWEEN: dict[str, tuple[float, float]] = {
     "lenpen": (-10, 10),
     "unkpen": (-1000, 1000),
@@ -36,7 +38,7 @@ BETWEEN: dict[str, tuple[float, float]] = {
 
 
 def check_search(models: Iterable[Any], args: Any) -> None:
-    """Of any model; ``args`` is fairseq's GenerationConfig, or a Namespace of what --eval-bleu-args names."""
+    """For any model; ``args`` is fairseq's GenerationConfig, or a Namespace of what --eval-bleu-args sets."""
     for name, least in LEAST.items():
         bounded(flag_name(name), option(args, name), least)
     for name, (low, high) in BETWEEN.items():
@@ -46,22 +48,22 @@ def check_search(models: Iterable[Any], args: Any) -> None:
 
 
 def check_left_to_right(models: list[Any], args: Any, name: str, symbols: int) -> None:
-    """``name`` is that of the model, which writes text of as many ``symbols``."""
+    """``name`` is the model's; ``symbols`` is the size of its target dictionary."""
     check_search(models, args)
-    refuse(args, REFINEMENT, GenerationConfig, f"is about refinement, and a {name} does not refine")
+    refuse(args, REFINEMENT, GenerationConfig, f"is for refinement, which a {name} does not do")
     least = option(args, "min_len")
     most = min(model.max_decoder_positions() for model in models) - 1  # 1: </s>
     if not option(args, "max_len_a") and not option(args, "match_source_len"):
         most = min(most, option(args, "max_len_b"))
     require(
         least <= most,
-        f"--min-len is {least}, but --max-len-a, --max-len-b and the model's positions allow at most {most} tokens; "
-        "lower the one, or raise the others",
+        f"--min-len must be at most {most}, by --max-len-a, --max-len-b and the model's positions, but is {least}: "
+        "lower it, or raise the others",
     )
     topk = option(args, "sampling_topk")
     require(topk <= symbols, f"--sampling-topk must be at most {symbols}, the size of the dictionary, but is {topk}")
     if not all(any(isinstance(part, FairseqDropout) for part in model.modules()) for model in models):
-        reason = f"does nothing for a {name}, whose dropout ends with its training"
+        reason = f"has no effect on a {name}, which has no dropout after training"
         refuse(args, ("retain_dropout", "retain_dropout_modules"), GenerationConfig, reason)
 
 

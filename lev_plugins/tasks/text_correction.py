@@ -22,37 +22,39 @@ from lev_plugins.tasks.pairs import refuse
 from lev_plugins.tasks.search import check_left_to_right
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
 
+__all__ = ["CRITERIONS", "TextCorrectionConfig", "TextCorrectionTask"]
+
 CRITERIONS = ["label_smoothed_cross_entropy", "cross_entropy", "label_smoothed_cross_entropy_with_rdrop"]
-NOT_WITH_THE_DIAL = ("print_alignment", "replace_unk", "score_reference")
+NOT_WITH_CAUTION = ("print_alignment", "replace_unk", "score_reference")
 
 
 @dataclass
 class TextCorrectionConfig(NoiseConfig, ScoredConfig):
     eval_exact_match: bool = field(
         default=False,
-        metadata={"help": "validation: decode and log `exact_match`, the per cent of lines without error"},
+        metadata={"help": "validation: decode and log `exact_match`, the percentage of lines without errors"},
     )
     eval_wrr: bool = field(
-        default=False, metadata={"help": "validation: decode, and log as `wrr` the per cent of words recognised"}
+        default=False, metadata={"help": "validation: decode and log `wrr`, the percentage of words recognised"}
     )
     keep_bias: float = field(
         default=0.0,
         metadata={
-            "help": "decoding: at every step, add this to the log-odds of the tokens that come next if the rest of the "
-            "source is left as it is (negative: edit more); H- and P- lines have the changed log-probabilities"
+            "help": "decoding: at every step, add this to the log-odds of the tokens that leave the rest of the source "
+            "unchanged (negative: edit more); H- and P- lines show the changed log-probabilities"
         },
     )
     min_edit_confidence: Optional[float] = field(
         default=None,
         metadata={
-            "help": "decoding: print the source in place of the best hypothesis h where p(h) / (p(h) + p(source)) is "
-            "less than this, in [0, 1]; 0.5: the edit must be likelier than the source"
+            "help": "decoding: print the source instead of the best hypothesis h if p(h) / (p(h) + p(source)) is "
+            "less than this, in [0, 1]; 0.5: the edit must be more likely than the source"
         },
     )
 
 
 def with_room_for_the_source(search: Any) -> Any:
-    """fairseq's 0 and 200 for --max-len-a and --max-len-b would cut off the end of a long text: it becomes 1 and 200.
+    """Use 1 and 200 for --max-len-a and --max-len-b: fairseq's 0 and 200 would truncate long texts.
 
     >>> from argparse import Namespace
     >>> vars(with_room_for_the_source(Namespace(beam=5)))
@@ -74,8 +76,8 @@ def needs_constraints(generator: Any) -> bool:
 class TextCorrectionTask(ScoredTask):
     """fairseq's translation task from noisy to clean text.
 
-    During training, validation decodes freely as ``fairseq-generate`` would: whichever of --eval-exact-match,
-    --eval-wrr, --eval-bleu and --eval-metrics are given share one pass of the search that --eval-bleu-args describes.
+    During training, validation decodes as ``fairseq-generate`` does, once for all of --eval-exact-match, --eval-wrr,
+    --eval-bleu and --eval-metrics, with the search flags in --eval-bleu-args.
     """
 
     cfg: TextCorrectionConfig
@@ -89,21 +91,21 @@ class TextCorrectionTask(ScoredTask):
         check_noise(cfg)
 
     def score_names(self) -> list[str]:
-        asked = {"exact_match": self.cfg.eval_exact_match, "wrr": self.cfg.eval_wrr}
-        return [*(name for name, wanted in asked.items() if wanted), *super().score_names()]
+        selected = {"exact_match": self.cfg.eval_exact_match, "wrr": self.cfg.eval_wrr}
+        return [*(name for name, on in selected.items() if on), *super().score_names()]
 
     @cached_property
     def copier(self) -> Copier:
         return Copier(self.source_dictionary, self.target_dictionary)
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        # of fairseq's own architectures; those with attention count their layers
+        # for fairseq's own architectures; only those with attention have a number of layers
         ranges.transformer(cfg, *(side for side in ("encoder_", "decoder_") if hasattr(cfg, f"{side}attention_heads")))
         model = super().build_model(cfg, from_checkpoint)
         require(
             isinstance(model, FairseqEncoderDecoderModel) and not isinstance(model, FairseqNATModel),
-            "--task text_correction takes an encoder-decoder that writes from left to right, such as --arch pbd or "
-            f"transformer, but --arch is {getattr(cfg, '_name', None) or getattr(cfg, 'arch', type(model).__name__)}",
+            "--task text_correction requires a left-to-right encoder-decoder, such as --arch pbd or transformer, but "
+            f"--arch is {getattr(cfg, '_name', None) or getattr(cfg, 'arch', type(model).__name__)}",
         )
         return model
 
@@ -123,8 +125,8 @@ class TextCorrectionTask(ScoredTask):
         args = with_room_for_the_source(args)
         check_left_to_right(models, args, type(models[0]).__name__, len(self.target_dictionary))
         if self.cfg.keep_bias or self.cfg.min_edit_confidence is not None:
-            reason = "does not go with --keep-bias or --min-edit-confidence"
-            refuse(args, NOT_WITH_THE_DIAL, GenerationConfig, reason, "leave one out")
+            reason = "does not work with --keep-bias or --min-edit-confidence"
+            refuse(args, NOT_WITH_CAUTION, GenerationConfig, reason, "leave one out")
         if self.cfg.min_edit_confidence is not None:
             source, target = utils.resolve_max_positions(
                 self.max_positions(), *(each.max_positions() for each in models)
@@ -132,35 +134,38 @@ class TextCorrectionTask(ScoredTask):
             require(
                 source <= target,
                 "--min-edit-confidence scores every source as a target, but sources may have "
-                f"{source} tokens and targets {target}: train with equal --max-source- and --max-target-positions",
+                f"{source} tokens and targets {target}: train with equal --max-source-positions and "
+                "--max-target-positions",
             )
         require(
             getattr(args, "replace_unk", None) in (None, False) or bool(getattr(args, "print_alignment", None)),
-            "--replace-unk reads from the alignment which source word to take: add --print-alignment where the model "
-            "keeps alignments, and '' or a file of replacements to --replace-unk; a pbd keeps none: leave it out there",
+            "--replace-unk takes source words from the alignment: add --print-alignment, and pass '' or a file of "
+            "replacements to --replace-unk; with a pbd, which has no alignment, leave it out",
         )
         ensemble = KeepingEnsemble(models, self.cfg.keep_bias, self.copier) if self.cfg.keep_bias else models
         return super().build_generator(ensemble, args, *options, **named)
 
     def inference_step(self, generator: Any, models: list[Any], sample: dict[str, Any], **options: Any) -> Any:
-        """As fairseq's; with --min-edit-confidence, the best hypothesis of each sentence has its ``confidence``.
+        """fairseq's step; with --min-edit-confidence, the best hypothesis of each sentence has its ``confidence``.
 
-        With a threshold of 0 nothing is rejected: a sweep over thresholds decodes once so, and puts the source in the
-        place of each hypothesis whose confidence is below.
+        A threshold of 0 rejects nothing: a sweep over thresholds decodes once with it, then replaces each hypothesis
+        of lower confidence by the source.
         """
         require(
             options.get("constraints") is not None or not needs_constraints(generator),
-            "--constraints are read behind a TAB from the lines of fairseq-interactive: leave it out here",
+            "--constraints works only in fairseq-interactive, which reads them after a TAB: leave it out here",
         )
         require(
             sample.get("target") is not None or not isinstance(generator, SequenceScorer),
-            "--score-reference needs references, which fairseq-generate reads from its data: leave it out here",
+            "--score-reference requires references, which only fairseq-generate reads: leave it out here",
         )
-        found = super().inference_step(generator, models, sample, **options)
+        results = super().inference_step(generator, models, sample, **options)
         least = self.cfg.min_edit_confidence
         if least is None:
-            return found
-        best = [hypotheses[0]["tokens"] for hypotheses in found]
+            return results
+        best = [hypotheses[0]["tokens"] for hypotheses in results]
         with torch.no_grad():
-            judged = edit_confidences(models, sample, best, self.copier)
-        return [cautious(hypotheses, confidence, least) for hypotheses, confidence in zip(found, judged, strict=True)]
+            confidences = edit_confidences(models, sample, best, self.copier)
+        return [
+            cautious(hypotheses, confidence, least) for hypotheses, confidence in zip(results, confidences, strict=True)
+        ]

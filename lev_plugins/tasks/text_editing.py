@@ -27,16 +27,18 @@ from lev_plugins.tasks.pairs import refuse
 from lev_plugins.tasks.search import check_left_to_right, check_search
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
 
+__all__ = ["TextEditingConfig", "TextEditingTask"]
+
 logger = logging.getLogger(__name__)
 
 NOT_GIVEN = -1  # fairseq's default of --upsample-primary
 
-# which criterion trains which architecture of this task
+# the criterions of each model class of this task
 CRITERIONS = {
     "LevT": ["dual_policy"],
     "PostEditTransformer": ["label_smoothed_cross_entropy", "cross_entropy"],
 }
-# flags of fairseq that do nothing to refinement
+# fairseq's flags that have no effect on refinement
 LEFT_TO_RIGHT = (
     *("replace_unk", "print_alignment", "sampling", "match_source_len", "diverse_beam_groups"),
     *("score_reference", "no_repeat_ngram_size"),
@@ -47,7 +49,7 @@ LEFT_TO_RIGHT = (
 class TextEditingConfig(ScoredConfig):
     draft_lang: Optional[str] = field(
         default=None,
-        metadata={"help": "suffix of the binarised drafts, as in train.DRAFT-TARGET.DRAFT; without it: from scratch"},
+        metadata={"help": "suffix of the binarised drafts, as in train.DRAFT-TARGET.DRAFT (default: no drafts)"},
     )
     rollin_alpha: float = field(
         default=0.5, metadata={"help": "share of drafted examples that learn deletions from their draft (Eq. 6)"}
@@ -57,26 +59,26 @@ class TextEditingConfig(ScoredConfig):
     )
     max_ratio: float = field(
         default=2.0,
-        metadata={"help": "decoding: no more placeholders once the output has this many times the source's tokens"},
+        metadata={"help": "decoding: insert no more once the output has this many times the source's tokens"},
     )
     max_ratio_floor: int = field(
-        default=10, metadata={"help": "decoding: the number of tokens that --max-ratio always allows"}
+        default=10, metadata={"help": "decoding: number of tokens that --max-ratio always allows"}
     )
-    min_words: int = field(default=0, metadata={"help": "decoding: the least number of tokens of an output"})
+    min_words: int = field(default=0, metadata={"help": "decoding: minimum number of tokens in the output"})
     soft_protection: float = field(
         default=3.0,
-        metadata={"help": "decoding: log-odds by which a change of a softly protected span of the draft must win"},
+        metadata={"help": "decoding: log-odds by which a change to a softly protected span of the draft must win"},
     )
     keep_bias: float = field(
         default=0.0,
         metadata={
-            "help": "decoding: log-odds by which a deletion from the draft, or an insertion between words that were "
-            "neighbours in it, must win (negative: edit more)"
+            "help": "decoding: log-odds by which a deletion from the draft, or an insertion between neighbouring words "
+            "of it, must win (negative: edit more)"
         },
     )
     oracle: ChoiceEnum(ORACLES) = field(  # type: ignore[valid-type]
         default="none",
-        metadata={"help": "decoding: which actions are taken from the reference (Figure 5 of the LevT paper)"},
+        metadata={"help": "decoding: actions to take from the reference (Figure 5 of the LevT paper)"},
     )
     seed: int = II("common.seed")
     post_process: Optional[str] = II("common_eval.post_process")
@@ -84,13 +86,13 @@ class TextEditingConfig(ScoredConfig):
 
 @register_task("text_editing", dataclass=TextEditingConfig)
 class TextEditingTask(ScoredTask):
-    """fairseq's translation task with drafts, and with roll-ins and refinement for the models that edit."""
+    """fairseq's translation task with drafts and, for models that edit, roll-ins and refinement."""
 
     cfg: TextEditingConfig
     name = "text_editing"
     dictionary_type = EditingDictionary
-    system = "LevT"  # the class of the model at hand, one of CRITERIONS
-    # of a decoding command: they make text of tokens, one after the other (None: there is none to undo)
+    system = "LevT"  # the class of the current model, one of CRITERIONS
+    # decoding commands apply these to tokens in turn, to make text (None: nothing to undo)
     untokenisers: list[Any] = []
 
     @classmethod
@@ -110,13 +112,12 @@ class TextEditingTask(ScoredTask):
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         model = super().build_model(cfg, from_checkpoint)
         kind = type(model).__name__
-        # at decoding time any encoder-decoder may come along, as the reranker
+        # in decoding, any encoder-decoder may be the reranker
         if not from_checkpoint:
             require(
                 kind in CRITERIONS,
                 "--task text_editing trains --arch levt, levt_tiny, levt_iwslt, levt_big or post_edit_transformer, but "
-                f"--arch is {getattr(cfg, '_name', None) or getattr(cfg, 'arch', kind)}: "
-                "use --task text_correction for it",
+                f"--arch is {getattr(cfg, '_name', None) or getattr(cfg, 'arch', kind)}: use --task text_correction",
             )
         if kind in CRITERIONS:
             self.system = kind
@@ -126,7 +127,7 @@ class TextEditingTask(ScoredTask):
 
     @property
     def autoregressive(self) -> bool:
-        """Does the model at hand learn by teacher forcing, and read drafts where it reads sources?"""
+        """Whether the current model learns by teacher forcing and reads drafts beside sources."""
         return self.system == PostEditTransformer.__name__
 
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
@@ -148,7 +149,7 @@ class TextEditingTask(ScoredTask):
             self.tgt_dict,
             combine=combine,
             dataset_impl=cfg.dataset_impl,
-            upsample_primary=max(1, cfg.upsample_primary),  # fairseq's default is -1, with which it cannot join parts
+            upsample_primary=max(1, cfg.upsample_primary),  # fairseq cannot join parts with its default, -1
             left_pad_source=cfg.left_pad_source,
             left_pad_target=False,
             max_source_positions=cfg.max_source_positions,
@@ -175,7 +176,7 @@ class TextEditingTask(ScoredTask):
     def filter_indices_by_size(
         self, indices: Any, dataset: Any, max_positions: Any = None, ignore_invalid_inputs: bool = False
     ) -> Any:
-        """fairseq's, which cuts nothing: it refuses what is too long, or leaves it out; of a draft, this says so."""
+        """fairseq refuses or leaves out sentences that are too long; this also names drafts that are."""
         if isinstance(dataset, TextEditingDataset) and isinstance(max_positions, tuple):
             side, limit = ("source", max_positions[0]) if dataset.teacher_forcing else ("target", max_positions[1])
             sizes = dataset.draft_sizes(indices)
@@ -183,14 +184,14 @@ class TextEditingTask(ScoredTask):
             if len(long):
                 what = (
                     f"the draft of sentence {indices[long[0]]}, counted from 0, has {sizes[long[0]]:,} tokens, "
-                    f"boundaries included, of which at most {limit:,} are possible here (--max-{side}-positions of the "
-                    "model, --max-tokens)"
+                    f"including boundaries, but must have at most {limit:,} "
+                    f"(--max-{side}-positions of the model, --max-tokens)"
                 )
                 require(
                     ignore_invalid_inputs,
-                    f"{what}: shorten it, or leave all such sentences out with --skip-invalid-size-inputs-valid-test",
+                    f"{what}: shorten it, or skip such sentences with --skip-invalid-size-inputs-valid-test",
                 )
-                logger.warning(f"{what}: it is left out, and so are {len(long) - 1:,} more sentences with such drafts")
+                logger.warning(f"{what}: skipped, with {len(long) - 1:,} more sentences whose drafts are too long")
         return super().filter_indices_by_size(indices, dataset, max_positions, ignore_invalid_inputs)
 
     def build_generator(
@@ -201,27 +202,29 @@ class TextEditingTask(ScoredTask):
             return super().build_generator(models, args, seq_gen_cls, extra_gen_cls_kwargs, **unused)
 
         def option(name: str, default: Any) -> Any:
-            """``args`` is fairseq's GenerationConfig, or a Namespace of what --eval-bleu-args names."""
+            """``args`` is fairseq's GenerationConfig, or a Namespace of what --eval-bleu-args sets."""
             value = getattr(args, name, None)
             return default if value is None else value
 
         check_search(models, args)
-        refuse(args, LEFT_TO_RIGHT, GenerationConfig, "belongs to left-to-right search and does nothing for a levt")
+        refuse(args, LEFT_TO_RIGHT, GenerationConfig, "is for left-to-right search and has no effect on a levt")
         dropout = ("retain_dropout", "retain_dropout_modules")
-        refuse(args, dropout, GenerationConfig, "does nothing for a levt, whose dropout ends with its training")
-        require((extra_gen_cls_kwargs or {}).get("lm_model") is None, "--lm-path does not go with a levt")
+        refuse(args, dropout, GenerationConfig, "has no effect on a levt, which has no dropout after training")
+        require(
+            (extra_gen_cls_kwargs or {}).get("lm_model") is None, "--lm-path does not work with a levt: leave it out"
+        )
         reranking = option("iter_decode_with_external_reranker", False)
         candidates = option("iter_decode_with_beam", 1)
         if reranking:
             require(
                 len(models) > 1,
-                "--iter-decode-with-external-reranker takes the last checkpoint of --path as the reranker, but "
-                "--path has only one: give levt.pt:transformer.pt",
+                "--iter-decode-with-external-reranker uses the last checkpoint of --path as the reranker, but "
+                "--path has only one: use --path levt.pt:transformer.pt",
             )
             require(
                 candidates > 1,
-                "--iter-decode-with-external-reranker chooses among candidates: ask for several with "
-                "--iter-decode-with-beam",
+                "--iter-decode-with-external-reranker chooses among candidates: set --iter-decode-with-beam to more "
+                "than 1",
             )
         options = RefinementOptions(
             max_iter=option("iter_decode_max_iter", 10),
@@ -241,7 +244,7 @@ class TextEditingTask(ScoredTask):
         return RefinementGenerator(editors, self.target_dictionary, options, reranker)
 
     def build_tokenizer(self, args: Any) -> Any:
-        """Only decoding commands call this, and ``build_bpe`` after it."""
+        """Called by decoding commands only, before ``build_bpe``."""
         tokenizer = super().build_tokenizer(args)
         self.untokenisers = [tokenizer]
         return tokenizer
@@ -252,7 +255,7 @@ class TextEditingTask(ScoredTask):
         return bpe
 
     def _draft_texts(self, draft: Tensor) -> list[str]:
-        """As fairseq-generate prints a hypothesis on its ``D-`` line."""
+        """The drafts as text, like the ``D-`` lines of fairseq-generate."""
         rows = (utils.strip_pad(row, self.tgt_dict.pad()) for row in draft)
         texts = [self.tgt_dict.string(row, self.cfg.post_process) for row in rows]
         for untokeniser in filter(None, self.untokenisers):
@@ -267,7 +270,7 @@ class TextEditingTask(ScoredTask):
         prefix_tokens: Tensor | None = None,
         constraints: Tensor | None = None,
     ) -> Any:
-        """``constraints`` are the draft of a typed line (``data.drafts.prompt``)."""
+        """``constraints`` holds the drafts of typed lines (``data.drafts.prompt``)."""
         net_input = {**sample["net_input"], **sample.get("notes", {})}
         if constraints is not None:
             net_input["draft"], net_input["requests"] = constraints
@@ -276,7 +279,7 @@ class TextEditingTask(ScoredTask):
         return super().inference_step(generator, models, {**sample, "net_input": net_input}, prefix_tokens)
 
     def get_interactive_tokens_and_lengths(self, lines: list[str], encode_fn: Any) -> tuple[list, list]:
-        """A line is ``source`` or ``source<TAB>draft``; the draft may have marks (``data.drafts.marks``)."""
+        """A line is ``source`` or ``source<TAB>draft``; the draft may contain marks (``data.drafts.marks``)."""
         rows: list[Tensor | tuple[Tensor, Draft]] = []
         lengths = []
         for line in lines:
@@ -289,34 +292,35 @@ class TextEditingTask(ScoredTask):
     def build_dataset_for_inference(
         self, src_tokens: list[Tensor | tuple[Tensor, Draft]], src_lengths: list[int], constraints: Any = None
     ) -> TypedLines:
-        """Sources without <s>, each alone or with its draft."""
-        require(constraints is None, "--constraints is for left-to-right search; a levt takes a draft instead")
-        nothing = self.tgt_dict.draft([], [0])
-        rows = [(row, nothing) if isinstance(row, Tensor) else row for row in src_tokens]
+        """Sources without <s>, each with or without a draft."""
+        require(constraints is None, "--constraints is for left-to-right search: give a levt a draft instead")
+        no_draft = self.tgt_dict.draft([], [0])
+        rows = [(row, no_draft) if isinstance(row, Tensor) else row for row in src_tokens]
         return TypedLines(rows, self.src_dict, self.tgt_dict, self.cfg.left_pad_source)
 
 
 def check_post_editing(cfg: TextEditingConfig, training: bool) -> None:
     require(
         cfg.draft_lang is not None or not training,
-        "--arch post_edit_transformer learns from drafts: name them with --draft-lang; without drafts it is "
-        "--task translation --arch transformer",
+        "--arch post_edit_transformer requires drafts: set --draft-lang, or use --task translation --arch "
+        "transformer without drafts",
     )
     inherited = {each.name for each in fields(ScoredConfig)}
     own = (each for each in fields(TextEditingConfig) if each.name not in inherited)
-    ours = [each.name for each in own if "help" in each.metadata and each.name != "draft_lang"]  # others are no flags
-    refuse(cfg, ours, TextEditingConfig, "is for a levt and does nothing for a post_edit_transformer")
+    # fields without help are not flags
+    for_levt = [each.name for each in own if "help" in each.metadata and each.name != "draft_lang"]
+    refuse(cfg, for_levt, TextEditingConfig, "is for a levt and has no effect on a post_edit_transformer")
 
 
 def check_post_editing_search(models: list[Any], args: Any, symbols: int) -> None:
-    """What a post_edit_transformer can be asked when it decodes."""
+    """Check the search flags for a post_edit_transformer."""
     others = sorted({type(model).__name__ for model in models if not isinstance(model, PostEditTransformer)})
     require(
         not others,
-        f"--path names a post_edit_transformer beside a {' and a '.join(others)}: it makes an ensemble with its own "
-        "kind alone, and is no reranker, which would have to do without the draft",
+        f"--path names a post_edit_transformer and a {' and a '.join(others)}, but it works in an ensemble only with "
+        "its own kind, and not as a reranker, which reads no draft: leave one of them out",
     )
     check_left_to_right(models, args, "post_edit_transformer", symbols)
     one_sided = ("replace_unk", "print_alignment", "match_source_len")
-    refuse(args, one_sided, GenerationConfig, "looks at the source, and a post_edit_transformer reads a draft too")
-    refuse(args, ["constraints"], GenerationConfig, "takes what stands behind a TAB, and that is the draft here")
+    refuse(args, one_sided, GenerationConfig, "reads only the source, but a post_edit_transformer also reads a draft")
+    refuse(args, ["constraints"], GenerationConfig, "reads the text after a TAB, which is the draft here")

@@ -1,4 +1,4 @@
-"""``--task text_labelling``: a class, a number, a set of labels or a tag a word, for a text."""
+"""``--task text_labelling``: a class, a number, a set of labels or one tag per word, for a text."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,22 +19,26 @@ from lev_plugins.tasks.bfloat16 import PrecisionConfig, PrecisionTask
 from lev_plugins.tasks.pairs import fingerprint
 from lev_plugins.text.binarise import load_dictionary
 
+__all__ = ["TextLabellingConfig", "TextLabellingTask"]
+
 
 @dataclass
 class TextLabellingConfig(PrecisionConfig):
     data: Optional[str] = field(default=None, metadata={"help": "folder made by lev-plugins prepare-labels"})
     label_kind: Optional[ChoiceEnum(KINDS)] = field(  # type: ignore[valid-type]
-        default=None, metadata={"help": "what a label is; without it: what the folder was made for"}
+        default=None, metadata={"help": "kind of label (default: that of the folder)"}
     )
     pack: bool = field(
-        default=False, metadata={"help": "several examples in a row, which do not see each other, instead of padding"}
+        default=False, metadata={"help": "several examples per row, which do not see each other, instead of padding"}
     )
-    pack_length: int = field(default=512, metadata={"help": "--pack: tokens of a row; a longer example has its own"})
+    pack_length: int = field(
+        default=512, metadata={"help": "--pack: tokens per row; a longer example gets its own row"}
+    )
 
 
 @register_task("text_labelling", dataclass=TextLabellingConfig)
 class TextLabellingTask(PrecisionTask, FairseqTask):
-    """Examples are texts; a forward pass answers for all of a batch, however many labels or words there are."""
+    """Examples are texts; one forward pass labels a batch, whatever the number of labels or words."""
 
     cfg: TextLabellingConfig
     name = "text_labelling"
@@ -48,14 +52,14 @@ class TextLabellingTask(PrecisionTask, FairseqTask):
     @classmethod
     def setup_task(cls, cfg: TextLabellingConfig, **kwargs: Any) -> "TextLabellingTask":
         ranges.sizes(cfg, "pack_length")
-        require(bool(cfg.data), "--task text_labelling needs the folder that lev-plugins prepare-labels made")
+        require(bool(cfg.data), "--task text_labelling requires the folder that lev-plugins prepare-labels made")
         folder = Path(utils.split_paths(cfg.data)[0])
         require(folder.is_dir(), f"there is no folder {folder}")
         info = Info.load(folder)
-        asked = getattr(cfg.label_kind, "value", cfg.label_kind)
+        kind = getattr(cfg.label_kind, "value", cfg.label_kind)
         require(
-            asked in (None, info.kind),
-            f"--label-kind is {asked}, but {folder} was made for {info.kind}: leave it out, or make another folder",
+            kind in (None, info.kind),
+            f"--label-kind is {kind}, but {folder} was made for {info.kind}: leave it out, or make another folder",
         )
         cfg.label_kind = info.kind
         labels = None if info.kind == "regression" else Labels.load(folder / LABELS)
@@ -83,8 +87,8 @@ class TextLabellingTask(PrecisionTask, FairseqTask):
     def require_words_of(self, path: Path) -> None:
         require(
             self.dictionary == Dictionary.load(str(path)),
-            f"the data has another dictionary ({len(self.dictionary)} symbols) than --backbone {path.parent}: make the "
-            f"folder with lev-plugins prepare-labels --pretrained-tokenizer {path.parent}",
+            f"the dictionary of the data ({len(self.dictionary)} symbols) must be that of --backbone {path.parent}: "
+            f"make the folder with lev-plugins prepare-labels --pretrained-tokenizer {path.parent}",
         )
 
     def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
@@ -92,25 +96,26 @@ class TextLabellingTask(PrecisionTask, FairseqTask):
         self.datasets[split] = self.dataset_of(examples, shuffle=split == "train")
 
     def dataset_of(self, examples: Any, shuffle: bool = False, labels: tuple[int, ...] = ()) -> LabelledDataset:
-        """``labels``: the ids of the labels of interest, of a set; without them: all."""
+        """``labels``: in multilabel, the ids of the labels of interest; empty: all."""
         pack = self.cfg.pack_length if self.cfg.pack else 0
         question = replace(self.question, asked=labels) if labels else self.question
         return LabelledDataset(examples, question, self.dictionary.pad(), pack, shuffle)
 
     def get_batch_iterator(self, dataset: Any, max_tokens: Any = None, **options: Any) -> Any:
-        """fairseq would leave out, from training, what is longer than a batch."""
+        """fairseq would leave examples longer than a batch out of training."""
         longest = int(dataset.sizes.max()) if len(dataset) else 0
         require(
             max_tokens is None or longest <= max_tokens,
-            f"an example has {longest:,} tokens, but a batch only {max_tokens}: raise --max-tokens, or make the folder "
-            "with a smaller --longest",
+            f"--max-tokens must be at least {longest}, the length of an example, but is {max_tokens}: raise it, or "
+            "make the folder with a smaller --longest",
         )
         return super().get_batch_iterator(dataset, max_tokens=max_tokens, **options)
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
         require(
-            str(name).startswith("enct5"), f"--task text_labelling takes --arch enct5 or enct5_tiny, but it is {name}"
+            str(name).startswith("enct5"),
+            f"--task text_labelling requires --arch enct5 or enct5_tiny, but --arch is {name}",
         )
         self.from_checkpoint = from_checkpoint
         if from_checkpoint:
@@ -118,17 +123,17 @@ class TextLabellingTask(PrecisionTask, FairseqTask):
         fill_sizes(cfg)
         model = super().build_model(cfg, from_checkpoint)
         assert isinstance(model, EncT5)
-        self.question = replace(self.question, a_latent_each=model.wanted.a_latent_each)
+        self.question = replace(self.question, a_latent_each=model.spec.latent_per_label)
         return model
 
     def build_generator(self, *args: Any, **options: Any) -> Any:
         raise UserError(
-            "--task text_labelling generates no text: lev-plugins label CHECKPOINT labels new text, and "
-            "fairseq-validate scores a labelled part of the data"
+            "--task text_labelling generates no text: use lev-plugins label CHECKPOINT to label new text, or "
+            "fairseq-validate to score labelled data"
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint tells of its labels and pieces: their number alone does not say that they are the same."""
+        """Store the labels and a digest of the pieces: the same number may hide different ones."""
         names = None if self.labels is None else self.labels.names
         return {**super().state_dict(), "labels": names, "pieces": fingerprint(self.dictionary)[1]}
 
@@ -137,14 +142,14 @@ class TextLabellingTask(PrecisionTask, FairseqTask):
         for what, file in (("labels", LABELS), ("pieces", WORDS)):
             require(
                 state_dict.get(what, here[what]) == here[what],
-                f"the checkpoint was trained with other {what} than {self.folder / file} has, or in another order: use "
+                f"{self.folder / file} has other {what}, or another order, than in the training of the checkpoint: use "
                 "the folder that it was trained with",
             )
         super().load_state_dict({name: value for name, value in state_dict.items() if name not in here})
 
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         name = getattr(cfg, "_name", None) or cfg.criterion
-        require(name == "labelling", f"--task text_labelling trains with --criterion labelling, but it is {name}")
+        require(name == "labelling", f"--task text_labelling requires --criterion labelling, but --criterion is {name}")
         return super().build_criterion(cfg, from_checkpoint)
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:

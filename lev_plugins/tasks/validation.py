@@ -1,4 +1,4 @@
-"""fairseq's translation task, with any of our scores computed on the validation set."""
+"""fairseq's translation task, with our scores on the validation set."""
 
 import json
 import logging
@@ -17,11 +17,13 @@ from lev_plugins.scoring.validation import LOWER_IS_BETTER, METRICS, ValidationS
 from lev_plugins.tasks.bfloat16 import PrecisionConfig, PrecisionTask
 from lev_plugins.tasks.pairs import PairTask
 
+__all__ = ["ScoredConfig", "ScoredTask"]
+
 logger = logging.getLogger(__name__)
 
-# what fairseq logs of a validation beside what the criterion does, which may leave out some of the first
+# what fairseq logs for a validation, unless the criterion leaves it out
 LOGGED = ("loss", "nll_loss", "ppl", "accuracy", "rdrop_loss", "bsz", "wpb", "num_updates")
-# an unknown word is right nowhere, and no tokeniser cuts these
+# unknown words never count as correct; tokenisers do not split these
 UNKNOWN_IN_TEXT, UNKNOWN_IN_REFERENCE = "UNKNOWNTOKENINHYP", "UNKNOWNTOKENINREF"
 IN_JSON = {"eval_bleu_args": '{"beam": 5}', "eval_bleu_detok_args": '{"target_lang": "de"}'}
 
@@ -42,9 +44,9 @@ class ScoredConfig(PrecisionConfig, TranslationConfig):
     eval_metrics: Optional[str] = field(
         default=None,
         metadata={
-            "help": "scores of the validation set beside BLEU, in per cent, each good for --best-checkpoint-metric: "
-            "ter, rouge1, rouge2, rougeL, wrr, exact_match, with commas between; implies --eval-bleu, whose flags "
-            "say how to decode"
+            "help": "validation scores in addition to BLEU, in per cent, also for --best-checkpoint-metric: any of "
+            "ter, rouge1, rouge2, rougeL, wrr, exact_match, separated by commas; implies --eval-bleu, whose flags "
+            "set how to decode"
         },
     )
     best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")
@@ -55,13 +57,13 @@ class ScoredTask(PrecisionTask, PairTask):
     """Decodes a validation batch once for all scores."""
 
     cfg: ScoredConfig
-    training = False  # only a training makes a model that is from no checkpoint
+    training = False  # only training makes a model without a checkpoint
 
     def __init__(self, cfg: ScoredConfig, src_dict: Any, tgt_dict: Any):
         super().__init__(cfg, src_dict, tgt_dict)
         names = self.score_names()
         if names:
-            cfg.eval_bleu = True  # fairseq's switch for what decoding needs
+            cfg.eval_bleu = True  # makes fairseq prepare decoding
         self.scores = ValidationScores(names, "none" if cfg.eval_tokenized_bleu else "13a")
 
     @classmethod
@@ -70,10 +72,12 @@ class ScoredTask(PrecisionTask, PairTask):
         for name, example in IN_JSON.items():
             require(
                 is_json_object(getattr(cfg, name)),
-                f"{flag_name(name)} must be a JSON object, as in {example}, but is {getattr(cfg, name)}",
+                f"{flag_name(name)} must be a JSON object, such as {example}, but is {getattr(cfg, name)}",
             )
         unknown = json.loads(cfg.eval_bleu_args).keys() - {each.name for each in fields(GenerationConfig)}
-        require(not unknown, f"--eval-bleu-args: fairseq-generate has no flag for {', '.join(sorted(unknown))}")
+        require(
+            not unknown, f"--eval-bleu-args must name flags of fairseq-generate, but names {', '.join(sorted(unknown))}"
+        )
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         self.training = not from_checkpoint
@@ -93,12 +97,12 @@ class ScoredTask(PrecisionTask, PairTask):
         return criterion
 
     def score_names(self) -> list[str]:
-        """What is scored, in the order of the log; nothing, and there is no decoding."""
+        """The scores in the order of the log; if empty, validation does not decode."""
         names = parse_names(self.cfg.eval_metrics)
         return ["bleu", *names] if names or self.cfg.eval_bleu else []
 
     def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> tuple[Any, Any, dict[str, Any]]:
-        own = {**sample, "net_input": dict(sample["net_input"])}  # R-drop doubles what it is given, in place
+        own = {**sample, "net_input": dict(sample["net_input"])}  # R-drop doubles its input in place
         loss, size, output = super(TranslationTask, self).valid_step(own, model, criterion)
         if self.cfg.eval_bleu:
             output.update(self.scores.statistics(*self._decode(sample, model)))
@@ -109,9 +113,9 @@ class ScoredTask(PrecisionTask, PairTask):
         self.scores.log(logging_outputs)
 
     def _decode(self, sample: dict[str, Any], model: Any) -> tuple[list[str], list[str]]:
-        """References and texts."""
-        found = self.inference_step(self.sequence_generator, [model], sample, prefix_tokens=None)
-        texts = [self._text(hypotheses[0]["tokens"], UNKNOWN_IN_TEXT) for hypotheses in found]
+        """The references and the decoded texts."""
+        results = self.inference_step(self.sequence_generator, [model], sample, prefix_tokens=None)
+        texts = [self._text(hypotheses[0]["tokens"], UNKNOWN_IN_TEXT) for hypotheses in results]
         rows = (utils.strip_pad(row, self.tgt_dict.pad()) for row in sample["target"])
         references = [self._text(row, UNKNOWN_IN_REFERENCE) for row in rows]
         if self.cfg.eval_bleu_print_samples:

@@ -50,7 +50,7 @@ def test_dictionaries_differ_but_embeddings_are_shared(data: Path, tmp_path: Pat
         file.write("extra 1\n")
     result = run(*train(data, tmp_path / "out", *FEW))
     assert result.code != 0
-    assert "--share-all-embeddings needs one dictionary" in result.verdict
+    assert "--share-all-embeddings requires one dictionary" in result.verdict
 
 
 def test_a_dictionary_does_not_fit_the_checkpoint(data: Path, trained: Path) -> None:
@@ -72,7 +72,10 @@ def test_task_and_architecture_do_not_belong_together(toy: Path, tmp_path: Path)
     assert "--task text_editing trains --arch levt" in wrong_arch.verdict
     wrong_loss = run("fairseq-train", toy, *flags, "--task", "text_editing", "--arch", "levt_tiny")
     assert wrong_loss.code != 0
-    assert "trains with --criterion dual_policy, but it is cross_entropy" in wrong_loss.verdict
+    assert (
+        "--criterion must be dual_policy for --task text_editing with this --arch, but is cross_entropy"
+        in wrong_loss.verdict
+    )
 
 
 def test_a_source_longer_than_the_position_table(toy: Path, trained: Path) -> None:
@@ -153,9 +156,9 @@ def test_a_full_disk_leaves_the_previous_checkpoint(toy: Path, tmp_path: Path) -
 def test_generation_options_that_cannot_work_are_refused(toy: Path, trained: Path) -> None:
     best = trained / "checkpoint_best.pt"
     for flags, text in (
-        (["--iter-decode-with-external-reranker"], "takes the last checkpoint of --path as the reranker"),
-        (["--print-alignment"], "--print-alignment belongs to left-to-right search"),
-        (["--prefix-size", 2], "--prefix-size keeps a prefix"),
+        (["--iter-decode-with-external-reranker"], "uses the last checkpoint of --path as the reranker"),
+        (["--print-alignment"], "--print-alignment is for left-to-right search"),
+        (["--prefix-size", 2], "--prefix-size is for left-to-right search"),
         (["--iter-decode-max-iter", -1], "--iter-decode-max-iter must be at least 0, but is -1"),
         (["--left-pad-target"], "--left-pad-target is not supported"),
         (["--draft-lang", "mt"], "--draft-lang mt: there is no file"),

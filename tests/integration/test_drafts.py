@@ -152,7 +152,7 @@ def test_drafts_in_another_dictionary(data: Path, toy: Path, trained: Path, tmp_
         ("w1\tv1\tv2", "an input line must be `source` or `source<TAB>draft`, but this one has 2 TABs: 'w1\\tv1\\tv2'"),
         ("w1\t⟦!v1", "the mark at character 1 of the draft '⟦!v1' is not closed: add ⟧ where it ends"),
         ("w1\t⟦-v1⟧ v2⟧", "character 9 of the draft '⟦-v1⟧ v2⟧' closes nothing"),
-        ("w1\t" + "v1 " * 1100, "a draft has 1102 tokens, boundaries included, but the model has positions for 1024"),
+        ("w1\t" + "v1 " * 1100, "a draft has 1102 tokens, including boundaries, but the model has positions for 1024"),
     ],
     ids=["a TAB too many", "not closed", "not opened", "too long"],
 )  # fmt: skip
@@ -169,9 +169,11 @@ def test_a_draft_too_long_is_never_cut(data: Path, toy: Path, trained: Path, tmp
     checkpoint = trained / "checkpoint_best.pt"
     spoil(data, "test", toy.parent / "test", {5: "v1 " * 1100})
     spoil(data, "train", toy.parent / "train", {7: "v1 " * 1100, 9: "v1 " * 1200})
-    says = "the draft of sentence {}, counted from 0, has 1,102 tokens, boundaries included, of which at most 1,024 are"
+    says = (
+        "the draft of sentence {}, counted from 0, has 1,102 tokens, including boundaries, but must have at most 1,024"
+    )
     verdict = refused(run(*generate(data, checkpoint, *DRAFTED)))
-    assert says.format(5) in verdict and "leave all such sentences out with --skip-invalid-size-inputs" in verdict
+    assert says.format(5) in verdict and "skip such sentences with --skip-invalid-size-inputs" in verdict
     skipped = succeed(*generate(data, checkpoint, *DRAFTED, "--skip-invalid-size-inputs-valid-test"))
     assert set(range(100)) - hypotheses(skipped.out).keys() == {5}
     assert says.format(5) in skipped.both and "it is left out, and so are 0 more sentences" in skipped.both

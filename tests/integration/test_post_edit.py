@@ -111,10 +111,10 @@ def test_wrong_combinations_are_refused(data: Path, tmp_path: Path) -> None:
     few = ["--max-tokens", 500, "--max-update", 1]
     wrong_loss = run(*train(data, tmp_path, *few, "--criterion", "dual_policy"))
     assert wrong_loss.code != 0
-    text = "trains with --criterion label_smoothed_cross_entropy or cross_entropy, but it is dual_policy"
-    assert text in wrong_loss.verdict
+    text = "--criterion must be label_smoothed_cross_entropy or cross_entropy for --task text_editing"
+    assert f"{text} with this --arch, but is dual_policy" in wrong_loss.verdict
     flags = ["--user-dir", TASK[1], "--cpu", *LANGUAGES, *MODEL, *ADAM, *few, "--save-dir", tmp_path]
     wrong_task = run("fairseq-train", data, *flags, "--task", "translation")
     assert wrong_task.code != 0
-    assert "--arch post_edit_transformer does not work with the batches of --task translation" in wrong_task.verdict
+    assert "--arch post_edit_transformer does not work with --task translation" in wrong_task.verdict
     assert not list(tmp_path.iterdir())

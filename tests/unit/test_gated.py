@@ -291,7 +291,7 @@ def test_the_source_is_copied_by_word_between_dictionaries() -> None:
 def test_copying_from_the_source_needs_common_words() -> None:
     target = Dictionary()
     target.add_symbol("other")
-    with pytest.raises(UserError, match="no word is in both: run fairseq-preprocess with --joined-dictionary"):
+    with pytest.raises(UserError, match="dictionaries share no word: run fairseq-preprocess with --joined-dictionary"):
         toy_gated("copy", copy_from="source", target=target)
     toy_gated("copy", copy_from="decoder-input", target=target)
     toy_gated("generate", copy_from="source", target=target)
@@ -303,7 +303,7 @@ def test_what_fairseq_fills_dictionaries_up_with_is_no_common_word() -> None:
         dictionary.add_symbol(word)
         dictionary.finalize()
         assert "madeupword0000" in dictionary
-    with pytest.raises(UserError, match="no word is in both"):
+    with pytest.raises(UserError, match="dictionaries share no word"):
         counterparts(source, target)
 
 
@@ -315,16 +315,18 @@ def test_the_symbol_that_stands_for_mask() -> None:
 
 
 def test_unknown_gates_are_named() -> None:
-    with pytest.raises(UserError, match=r"--gates takes any of mask, copy, generate, skip, .* but it has forget, keep"):
+    with pytest.raises(
+        UserError, match=r"--gates must be any of mask, copy, generate, skip, .* but contains forget, keep"
+    ):
         toy_gated("mask,forget,keep")
     assert parse_gates(" skip, mask,skip") == ["mask", "skip"]
 
 
 def test_what_gates_cannot_do_is_refused() -> None:
     for gates in ("", "mask", "generate"):
-        with pytest.raises(UserError, match="needs the scores of all words, which --adaptive-softmax-cutoff does not"):
+        with pytest.raises(UserError, match="requires scores for all words, which --adaptive-softmax-cutoff does not"):
             toy_gated(gates, adaptive_softmax_cutoff="10,20")
-    with pytest.raises(UserError, match="must be equal to --decoder-embed-dim, but they are 8 and 16"):
+    with pytest.raises(UserError, match="must equal --decoder-embed-dim, but they are 8 and 16"):
         toy_gated("skip", mix="hidden", decoder_output_dim=8)
     toy_gated("mask", mix="hidden", decoder_output_dim=8)
 

@@ -274,8 +274,8 @@ def test_an_ensemble_takes_the_mean_of_the_probabilities(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_insertions": 5}, "must agree on --max-insertions, but they have 4 and 5"),
-        ({"placeholder": "unk"}, "must agree on --placeholder, but they have 24 and 3"),
+        ({"max_insertions": 5}, "must have the same --max-insertions, but they have 4 and 5"),
+        ({"placeholder": "unk"}, "must have the same --placeholder, but they have 24 and 3"),
     ],
 )
 def test_models_that_do_not_fit_make_no_ensemble(options: dict[str, Any], message: str) -> None:
@@ -375,14 +375,14 @@ def test_a_wrong_decoding_option_is_refused_by_name(options: dict[str, Any], mes
 def test_a_prefix_and_constraints_are_refused() -> None:
     models = [lively_model()]
     sample = {"net_input": {"src_tokens": rows_to_tensor(SOURCES[:1])}}
-    with pytest.raises(UserError, match=r"--prefix-size .* give a draft instead"):
+    with pytest.raises(UserError, match=r"--prefix-size .* give a levt a draft instead"):
         generator(models).generate(models, sample, prefix_tokens=torch.tensor([[5]]))
-    with pytest.raises(UserError, match=r"--constraints .* takes a draft instead"):
+    with pytest.raises(UserError, match=r"--constraints .* give a levt a draft instead"):
         generator(models).generate(models, sample, constraints=torch.tensor([[5]]))
 
 
 def test_decoding_needs_a_levt() -> None:
-    with pytest.raises(UserError, match="needs a levt checkpoint in --path"):
+    with pytest.raises(UserError, match="requires a levt checkpoint in --path"):
         RefinementGenerator([torch.nn.Linear(1, 1)], toy_dictionary(), RefinementOptions())
 
 
@@ -413,8 +413,8 @@ def test_the_task_hands_fairseq_flags_to_the_generator() -> None:
 @pytest.mark.parametrize(
     ("count", "beam", "message"),
     [
-        (1, 3, "--path has only one: give levt.pt:transformer.pt"),
-        (2, 1, "ask for several with --iter-decode-with-beam"),
+        (1, 3, "--path has only one: use --path levt.pt:transformer.pt"),
+        (2, 1, "set --iter-decode-with-beam to more than 1"),
     ],
 )
 def test_reranking_needs_a_reranker_and_candidates(count: int, beam: int, message: str) -> None:
@@ -425,7 +425,7 @@ def test_reranking_needs_a_reranker_and_candidates(count: int, beam: int, messag
 
 @pytest.mark.parametrize("flag", ["replace_unk", "print_alignment", "sampling", "match_source_len", "score_reference"])
 def test_flags_of_left_to_right_search_are_refused(flag: str) -> None:
-    with pytest.raises(UserError, match=f"--{flag.replace('_', '-')} belongs to left-to-right search"):
+    with pytest.raises(UserError, match=f"--{flag.replace('_', '-')} is for left-to-right search"):
         toy_task().build_generator([lively_model()], Namespace(**{flag: True}))
 
 
@@ -482,9 +482,9 @@ def test_a_negative_gamma_shortens() -> None:
         (
             "transformer",
             False,
-            "--path names a TransformerModel beside a levt.*add --iter-decode-with-external-reranker",
+            "--path names a TransformerModel and a levt.*by --iter-decode-with-external-reranker",
         ),
-        ("levt", True, "writes from left to right, but it is a LevT: give levt.pt:transformer.pt"),
+        ("levt", True, "as the last checkpoint of --path, but it is a LevT: use --path levt.pt:transformer.pt"),
     ],
 )
 def test_models_that_cannot_work_together_are_refused(other: str, as_reranker: bool, message: str) -> None:
@@ -495,7 +495,7 @@ def test_models_that_cannot_work_together_are_refused(other: str, as_reranker: b
 
 
 def test_retained_dropout_is_refused() -> None:
-    with pytest.raises(UserError, match="--retain-dropout does nothing for a levt"):
+    with pytest.raises(UserError, match="--retain-dropout has no effect on a levt"):
         toy_task().build_generator([lively_model()], Namespace(retain_dropout=True))
 
 

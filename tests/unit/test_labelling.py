@@ -193,9 +193,9 @@ def test_refused(folders: dict[str, Path], kind: str, options: dict[str, Any], r
 
 def test_wrong_combinations_are_refused(folders: dict[str, Path]) -> None:
     task = task_of(folders["classification"])
-    with pytest.raises(ValueError, match="trains with --criterion labelling, but it is cross_entropy"):
+    with pytest.raises(ValueError, match="requires --criterion labelling, but --criterion is cross_entropy"):
         task.build_criterion(SimpleNamespace(_name="cross_entropy"))
-    with pytest.raises(ValueError, match="takes --arch enct5 or enct5_tiny, but it is levt"):
+    with pytest.raises(ValueError, match="requires --arch enct5 or enct5_tiny, but --arch is levt"):
         task.build_model(SimpleNamespace(_name="levt"))
     other = SimpleNamespace(cfg=SimpleNamespace(_name="text_editing"))
     with pytest.raises(

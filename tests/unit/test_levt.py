@@ -245,7 +245,7 @@ REFUSED = {
     "--decoder-layers must be at least 1, but is 0": {"decoder_layers": 0},
     r"--deletion-layers must be between 0 .* and --decoder-layers \(2\), but is 3": {"deletion_layers": 3},
     r"--placeholder-layers must be between 0 .* and --decoder-layers \(2\), but is -1": {"placeholder_layers": -1},
-    "--share-all-embeddings needs .* to be equal, but they are 24 and 16": {
+    "--share-all-embeddings requires equal .*, but they are 24 and 16": {
         "share_all_embeddings": True,
         "encoder_embed_dim": 24,
     },
@@ -269,9 +269,7 @@ def test_one_table_for_two_dictionaries_is_refused() -> None:
 
 def test_a_task_that_prepares_no_edits_is_refused() -> None:
     other = SimpleNamespace(cfg=SimpleNamespace(_name="translation"))
-    with pytest.raises(
-        UserError, match="--arch levt does not work with the batches of --task translation: use --task text_editing"
-    ):
+    with pytest.raises(UserError, match="--arch levt does not work with --task translation: use --task text_editing"):
         LevT.build_model(toy_config(), other)
 
 

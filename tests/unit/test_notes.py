@@ -180,7 +180,7 @@ def test_a_post_editor_reads_unknown_words_and_keeps_to_no_marks(text: Path) -> 
     with_notes, without = (task.inference_step(generator, [model], batch) for batch in (noted, plain))
     for one, other in zip(with_notes, without, strict=True):
         assert one[0]["tokens"].tolist() == other[0]["tokens"].tolist()
-    with pytest.raises(UserError, match="a post_edit_transformer writes its text anew and keeps to no marks"):
+    with pytest.raises(UserError, match="a post_edit_transformer rewrites the whole text and ignores marks"):
         task.inference_step(generator, [model], dataset.collater([dataset[1]]))
 
 

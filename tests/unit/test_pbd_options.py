@@ -178,9 +178,9 @@ def test_positions_are_those_that_were_asked_for() -> None:
 REFUSED = {
     "--layers must be at least 1, but is 0": {"layers": 0},
     r"--future-dropout must be at least 0 and below 1, but is 1.0": {"future_dropout": 1.0},
-    "--no-segments does nothing beside --no-future": {"no_future": True, "no_segments": True},
-    "--future-dropout does nothing beside --no-future": {"no_future": True, "future_dropout": 0.1},
-    "--future-states does nothing beside --no-future": {"no_future": True, "future_states": "output"},
+    "--no-segments has no effect with --no-future": {"no_future": True, "no_segments": True},
+    "--future-dropout has no effect with --no-future": {"no_future": True, "future_dropout": 0.1},
+    "--future-states has no effect with --no-future": {"no_future": True, "future_states": "output"},
     "--embed-dim must be a multiple of --attention-heads, but 16 is not divisible by 3": {"attention_heads": 3},
     "--attention-heads must be at least 1, but is 0": {"attention_heads": 0},
 }
@@ -196,22 +196,22 @@ def test_two_dictionaries_cannot_be_shared() -> None:
     task = toy_task(toy_dictionary(30), toy_dictionary(20))
     with pytest.raises(UserError, match=r"shares its embeddings .* --joined-dictionary, or add --no-sharing"):
         toy_pbd(task)
-    with pytest.raises(UserError, match="--share-all-embeddings needs one dictionary"):
+    with pytest.raises(UserError, match="--share-all-embeddings requires one dictionary"):
         toy_pbd(task, no_sharing=True, share_all_embeddings=True)
 
 
 def test_targets_padded_on_the_left_are_refused() -> None:
-    with pytest.raises(UserError, match="--left-pad-target moves the outputs"):
+    with pytest.raises(UserError, match="which --left-pad-target shifts: leave it out"):
         toy_pbd(toy_task(left_pad_target=True))
 
 
 def test_weights_of_another_dictionary_are_refused() -> None:
     weights = toy_pbd(toy_task(toy_dictionary(30))).state_dict()
-    with pytest.raises(UserError, match=r"the checkpoint has a encoder table of 34 symbols, but .* one of 24"):
+    with pytest.raises(UserError, match=r"the checkpoint's encoder table has 34 symbols, but .* requires 24"):
         toy_pbd().load_state_dict(weights)
 
 
 def test_alignments_are_refused() -> None:
     generation = SimpleNamespace(print_alignment="hard", beam=5)
-    with pytest.raises(UserError, match="--print-alignment needs attention weights"):
+    with pytest.raises(UserError, match="--print-alignment requires attention weights"):
         toy_pbd().prepare_for_inference_(SimpleNamespace(generation=generation))

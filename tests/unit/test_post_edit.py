@@ -125,7 +125,7 @@ def test_marks_are_refused() -> None:
     generator = task.build_generator([model], Namespace())
     rows, lengths = task.get_interactive_tokens_and_lengths(["w1 w2\tw3 ⟦!w4⟧"], str.strip)
     dataset = task.build_dataset_for_inference(rows, lengths)
-    with pytest.raises(UserError, match="keeps to no marks: leave them out"):
+    with pytest.raises(UserError, match="ignores marks: remove them from the draft"):
         task.inference_step(generator, [model], dataset.collater([dataset[0]]))
 
 
@@ -136,7 +136,7 @@ def test_dropout_spares_no_part_of_an_embedding() -> None:
 
 
 REFUSED = {
-    "--arch post_edit_transformer needs .* to be equal, but they are 24 and 16": {"encoder_embed_dim": 24},
+    "--arch post_edit_transformer requires equal .*, but they are 24 and 16": {"encoder_embed_dim": 24},
     "--encoder-layers must be at least 1, but is 0": {"encoder_layers": 0},
     "--decoder-embed-dim must be a multiple of --decoder-attention-heads, but 16 is not divisible by 3": {
         "decoder_attention_heads": 3
@@ -166,7 +166,7 @@ def test_a_task_without_drafts_is_refused() -> None:
 def test_a_checkpoint_of_other_dictionaries_is_refused(side: str) -> None:
     sizes = {"encoder": (30, 20), "decoder": (20, 30)}[side]
     weights = toy_post_editor(toy_task(*map(toy_dictionary, sizes))).state_dict()
-    with pytest.raises(UserError, match=f"the checkpoint has a {side} table of 34 symbols, but .* one of 24"):
+    with pytest.raises(UserError, match=f"the checkpoint's {side} table has 34 symbols, but .* requires 24"):
         toy_post_editor(toy_task(toy_dictionary(20), toy_dictionary(20))).load_state_dict(weights)
 
 
@@ -198,7 +198,7 @@ def test_a_reranker_leaves_the_batches_as_they_were() -> None:
 
 
 def test_training_without_drafts_is_refused_and_decoding_is_not() -> None:
-    with pytest.raises(UserError, match="learns from drafts: name them with --draft-lang"):
+    with pytest.raises(UserError, match="requires drafts: set --draft-lang"):
         built(toy_task(), "post_edit_transformer")
     assert built(toy_task(), "post_edit_transformer", from_checkpoint=True)
 
@@ -224,7 +224,7 @@ def test_every_model_has_its_criterions(arch: str, right: list[str], name: str, 
     if name in right:
         assert isinstance(task.build_criterion(config), FairseqCriterion)
     else:
-        with pytest.raises(UserError, match=f"trains with --criterion {' or '.join(right)}, but it is {name}"):
+        with pytest.raises(UserError, match=f"--criterion must be {' or '.join(right)} for .*, but is {name}"):
             task.build_criterion(config)
 
 
@@ -261,9 +261,9 @@ def test_what_fairseq_asks_for_by_itself_is_not_refused() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        *((name, "is about refinement, and a post_edit_transformer does not refine") for name in REFINEMENT),
-        *((name, "looks at the source") for name in ("replace_unk", "print_alignment", "match_source_len")),
-        ("constraints", "takes what stands behind a TAB, and that is the draft here"),
+        *((name, "is for refinement, which a post_edit_transformer does not do") for name in REFINEMENT),
+        *((name, "reads only the source") for name in ("replace_unk", "print_alignment", "match_source_len")),
+        ("constraints", "reads the text after a TAB, which is the draft here"),
     ],
 )
 def test_flags_that_do_not_go_with_drafts_are_refused(name: str, message: str) -> None:
@@ -276,5 +276,5 @@ def test_flags_that_do_not_go_with_drafts_are_refused(name: str, message: str) -
 def test_a_mixed_ensemble_is_refused(reranking: bool, first: bool) -> None:
     models = [toy_post_editor(), toy_model()]
     flags = Namespace(iter_decode_with_external_reranker=reranking, iter_decode_with_beam=3)
-    with pytest.raises(UserError, match="beside a LevT: it makes an ensemble with its own kind alone"):
+    with pytest.raises(UserError, match="and a LevT, but it works in an ensemble only with its own kind"):
         toy_task().build_generator(models if first else models[::-1], flags)

@@ -52,7 +52,7 @@ def test_loss_and_gradient_are_those_of_32_bits_to_a_hundredth() -> None:
 
 def test_a_gpu_is_refused() -> None:
     model = Model().to("meta")
-    with pytest.raises(UserError, match="--cpu-bf16 is for --cpu: on a GPU, leave it out"):
+    with pytest.raises(UserError, match="--cpu-bf16 requires --cpu: on a GPU, use --fp16"):
         precision.in_bfloat16(loss_of)(model, torch.randn(5, 64))
 
 
@@ -60,8 +60,8 @@ def test_a_gpu_is_refused() -> None:
 def test_a_processor_without_it_is_warned_of(fast: bool, monkeypatch: Any, caplog: pytest.LogCaptureFixture) -> None:
     for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
         monkeypatch.setattr(torch.cpu, name, lambda: fast, raising=False)
-    precision.warn_of_slow_processor.cache_clear()
+    precision.warn_about_slow_processor.cache_clear()
     with caplog.at_level(logging.WARNING):
-        precision.warn_of_slow_processor()
-    precision.warn_of_slow_processor.cache_clear()
+        precision.warn_about_slow_processor()
+    precision.warn_about_slow_processor.cache_clear()
     assert ("no bfloat16 products" in caplog.text) is not fast

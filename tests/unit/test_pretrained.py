@@ -182,14 +182,14 @@ def test_folders_that_cannot_be_imported(folders: dict[str, Path], tmp_path: Pat
     )
     empty = tmp_path / "empty"
     empty.mkdir()
-    refused(empty, out, "has no config.json: it is no folder of a Hugging Face model")
+    refused(empty, out, "has no config.json: choose the folder of a Hugging Face model")
     (empty / "config.json").write_text('{"model_type": "gpt2"}', encoding="utf-8")
-    refused(empty, out, "holds a model of type gpt2, which is not supported: the types are t5, mt5, bart, bert")
-    refused(copy_without_weights(folders["bert"], tmp_path / "light"), out, "has no weights: there must be a model.saf")
+    refused(empty, out, "the type of the model must be one of t5, mt5, bart, bert, but is gpt2")
+    refused(copy_without_weights(folders["bert"], tmp_path / "light"), out, "has no weights: add model.saf")
     refused(folders["bert"], folders["t5.out"], "is not empty: choose a new folder")
     few = copy_without_weights(folders["byt5"], tmp_path / "few")
     pretrained.save_t5(T5ForConditionalGeneration, T5Config, few, True, 40)
-    refused(few, out, "the tokenizer has 259 tokens, but the model only 40: they do not belong together")
+    refused(few, out, "the tokenizer has 259 tokens, but the model only 40: use the model's own tokenizer")
     (few / "model.safetensors").write_bytes(b"damaged")
     refused(few, out, f"{few}: ")
 
@@ -210,9 +210,13 @@ def copy(source: Path, target: Path, without: str = "", **files: bytes) -> Path:
 
 def test_damaged_files_are_named(folders: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    refused(copy(folders["bert"], tmp_path / "a", config_json=b"{bad"), out, r"a/config\.json is no JSON")
-    refused(copy(folders["bert"], tmp_path / "b", config_json=b"[1]"), out, r"b/config\.json holds no settings")
-    refused(copy(folders["t5"], tmp_path / "c", tokenizer_config_json=b"{"), out, r"tokenizer_config\.json is no JSON")
+    refused(copy(folders["bert"], tmp_path / "a", config_json=b"{bad"), out, r"a/config\.json is not valid JSON")
+    refused(copy(folders["bert"], tmp_path / "b", config_json=b"[1]"), out, r"b/config\.json is not a JSON object")
+    refused(
+        copy(folders["t5"], tmp_path / "c", tokenizer_config_json=b"{"),
+        out,
+        r"tokenizer_config\.json is not valid JSON",
+    )
     refused(copy(folders["t5"], tmp_path / "d", spiece_model=b"x" * 20), out, r"d/spiece\.model is no sentencepiece")
     refused(copy(folders["bart"], tmp_path / "e", tokenizer_json=b"{}"), out, "e: its tokenizer files are damaged")
     damaged = copy(folders["bart.out"], tmp_path / "f", tokenizer_json=b"{}")
@@ -233,7 +237,7 @@ def test_a_folder_without_its_tokenizer(
     folders: dict[str, Path], tmp_path: Path, name: str, without: str, files: str
 ) -> None:
     source = copy(folders[name], tmp_path / name, without=without)
-    refused(source, tmp_path / "out", f"{name} has no tokenizer: there must be {files}, beside config.json")
+    refused(source, tmp_path / "out", f"{name} has no tokenizer: add {files}, beside config.json")
 
 
 @pytest.mark.parametrize(("name", "other"), [("bert", "t5"), ("t5", "bart"), ("bart", "bert")])
@@ -241,15 +245,13 @@ def test_weights_of_another_model(folders: dict[str, Path], tmp_path: Path, name
     """The library would make random ones of them, and say so to nobody."""
     source = copy_without_weights(folders[name], tmp_path / name)
     shutil.copyfile(folders[other] / "model.safetensors", source / "model.safetensors")
-    refused(
-        source, tmp_path / "out", r"its weights are not those of the \w+ of its config.json: \d+ are not there, such"
-    )
+    refused(source, tmp_path / "out", r"its weights do not match the \w+ in its config.json: \d+ are missing, such")
 
 
 def test_weights_of_another_size(folders: dict[str, Path], tmp_path: Path) -> None:
     config = json.loads((folders["bert"] / "config.json").read_text("utf-8"))
     source = copy(folders["bert"], tmp_path / "wide", config_json=json.dumps({**config, "hidden_size": 32}).encode())
-    refused(source, tmp_path / "out", r"\S+ is [\dx]+ in the file of weights, but [\dx]+ by config.json")
+    refused(source, tmp_path / "out", r"\S+ is [\dx]+ in the weights, but [\dx]+ in config.json: copy the folder again")
 
 
 def test_a_hub_name_is_fetched(folders: dict[str, Path], tmp_path: Path, monkeypatch: Any) -> None:
@@ -261,7 +263,7 @@ def test_a_hub_name_is_fetched(folders: dict[str, Path], tmp_path: Path, monkeyp
 def test_without_transformers_the_extra_is_named(folders: dict[str, Path], tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(library, "find_spec", lambda name: None)
     refused(folders["t5"], tmp_path / "out", r'not installed: pip install "lev-plugins\[pretrained\]"')
-    with pytest.raises(UserError, match="--arch gated_bart needs the package transformers, which is not installed"):
+    with pytest.raises(UserError, match="--arch gated_bart requires the package transformers, which is not installed"):
         pretrained.build(folders["bart.out"])
 
 
@@ -272,15 +274,15 @@ def test_models_that_cannot_be_built(folders: dict[str, Path], tmp_path: Path) -
         with pytest.raises(UserError, match=match):
             pretrained.build(folder, arch, **options)
 
-    bad("--arch gated_bart was given --backbone .*t5.out, which is for --arch gated_t5", t5, "gated_bart")
-    bad("--backbone-lr-factor needs --optimizer scaled_adam, but it is adam", backbone_lr_factor=0.1)
+    bad("--backbone .*t5.out does not work with --arch gated_bart: use --arch gated_t5", t5, "gated_bart")
+    bad("--backbone-lr-factor requires --optimizer scaled_adam, but --optimizer is adam", backbone_lr_factor=0.1)
     bad("--backbone-lr-factor must be above 0, but is 0", backbone_lr_factor=0, optimizer="scaled_adam")
-    bad("--left-pad-target does not go with a pre-trained decoder", left_pad_target=True)
-    bad("--freeze-backbone leaves nothing to train: add --gates", freeze_backbone=True)
+    bad("--left-pad-target does not work with a pre-trained decoder", left_pad_target=True)
+    bad("--freeze-backbone leaves no weights to train: add --gates", freeze_backbone=True)
     bad("--backbone is missing", backbone=None)
     bad("is no folder made by lev-plugins import-pretrained", backbone=str(folders["bart"]))
     other = Dictionary.load(str(t5 / "dict.txt"))
-    bad("the data has another dictionary .59 symbols. than --backbone .*bart.out .330 symbols", dictionary=other)
+    bad("the dictionary of the data .59 symbols. must be that of --backbone .*bart.out .330 symbols", dictionary=other)
 
 
 def trained(model: nn.Module) -> set[str]:
@@ -376,7 +378,7 @@ def test_t5_never_writes_a_symbol_it_does_not_have(folders: dict[str, Path]) -> 
 def test_t5_refuses_16_bit_floats(folders: dict[str, Path]) -> None:
     model = pretrained.build(folders["t5.out"])
     with (
-        pytest.raises(UserError, match=r"T5 overflows in 16-bit floats \(--fp16, --amp\): use --bf16, or neither"),
+        pytest.raises(UserError, match=r"T5 overflows in 16-bit floats \(--fp16, --amp\): use --bf16 or 32 bits"),
         torch.autocast("cpu", dtype=torch.float16),
     ):
         model(*batch(model))
@@ -400,7 +402,9 @@ def test_limits_leave_room_for_the_symbols_put_in_front(folders: dict[str, Path]
     assert pretrained.build(folders["bart.out"]).max_positions() == (39, 39)
     model = pretrained.build(folders["bert.out"])
     assert model.max_positions() == (63, 64)
-    with pytest.raises(UserError, match=r"has 65 tokens, but .* has 64 positions: give --max-source-positions 63, or"):
+    with pytest.raises(
+        UserError, match=r"has 65 tokens, but .* has 64 positions: set --max-source-positions to at most 63"
+    ):
         model(torch.full((1, 64), 5), None, torch.full((1, 9), 5))
     longest = torch.full((1, 63), 5), None, torch.full((1, 64), 5)
     assert model(*longest)[0].shape[:2] == (1, 64)

@@ -283,7 +283,7 @@ def test_an_oracle_fills_in_behind_the_word_that_a_protected_one_stands_before()
 def test_an_oracle_needs_references() -> None:
     model = lively_model()
     generator = RefinementGenerator([model], toy_dictionary(), RefinementOptions(oracle="delete"))
-    with pytest.raises(UserError, match="--oracle delete takes actions from references, but there are none here"):
+    with pytest.raises(UserError, match="--oracle delete requires references, but the input has no targets"):
         generator.generate([model], {"net_input": {"src_tokens": rows_to_tensor(SOURCES)}})
 
 
@@ -294,7 +294,7 @@ def test_a_draft_that_does_not_fit_is_refused_and_not_cut() -> None:
         "net_input": {"src_tokens": torch.tensor([[BOS, 5, EOS]]), "draft": torch.tensor([[BOS, *[5] * 10, EOS]])}
     }
     with pytest.raises(
-        UserError, match=r"a draft has 12 tokens, boundaries included, but the model has positions for 11"
+        UserError, match=r"a draft has 12 tokens, including boundaries, but the model has positions for 11"
     ):
         generator.generate([model], sample)
 

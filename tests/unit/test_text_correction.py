@@ -156,13 +156,13 @@ def test_an_edit_must_be_sure_enough() -> None:
 @pytest.mark.parametrize("dial", [{"keep_bias": 1.0}, {"min_edit_confidence": 0.0}])
 def test_what_the_dial_cannot_serve_is_refused(flag: str, value: Any, dial: dict[str, float]) -> None:
     task = correction_task(**dial)
-    with pytest.raises(UserError, match=f"--{flag.replace('_', '-')} does not go with --keep-bias or"):
+    with pytest.raises(UserError, match=f"--{flag.replace('_', '-')} does not work with --keep-bias or"):
         task.build_generator([build(task)], Namespace(**{flag: value}))
 
 
 def test_words_cannot_be_replaced_without_an_alignment() -> None:
     task = correction_task()
-    with pytest.raises(UserError, match=r"--replace-unk reads from the alignment .*: add --print-alignment"):
+    with pytest.raises(UserError, match=r"--replace-unk takes source words from the alignment: add --print-alignment"):
         task.build_generator([build(task)], Namespace(replace_unk=""))
 
 
@@ -173,16 +173,16 @@ WRONG_SEARCH: dict[str, dict[str, Any]] = {
     "--temperature must be between 0.0001 and 10000, but is 0": {"temperature": 0},
     "--max-len-a must be a finite number, but is nan": {"max_len_a": float("nan")},
     "--max-len-b must be at least 0, but is -7": {"max_len_b": -7},
-    "--min-len is 1, but --max-len-a, --max-len-b .* allow at most 0 tokens": {"max_len_b": 0},
-    "--min-len is 9999, but --max-len-a, --max-len-b .* allow at most [0-9]+ tokens": {"min_len": 9999},
+    "--min-len must be at most 0, by --max-len-a, --max-len-b .*, but is 1:": {"max_len_b": 0},
+    "--min-len must be at most [0-9]+, by --max-len-a, --max-len-b .*, but is 9999:": {"min_len": 9999},
     "--beam must be at least 1, but is 0": {"beam": 0},
     "--nbest must be at least 1, but is 0": {"nbest": 0},
     "--prefix-size must be at least 0, but is -2": {"prefix_size": -2},
     "--sampling-topk must be at most [0-9]+, the size of the dictionary, but is 99999": {"sampling_topk": 99999},
     "--diverse-beam-strength must be between -1000 and 1000, but is inf": {"diverse_beam_strength": float("inf")},
     "--diversity-rate must be between -1000 and 1000": {"diversity_rate": 1e308},
-    "--print-step is about refinement, and a PBD does not refine": {"print_step": True},
-    "--retain-dropout does nothing for a PBD": {"retain_dropout": True},
+    "--print-step is for refinement, which a PBD does not do": {"print_step": True},
+    "--retain-dropout has no effect on a PBD": {"retain_dropout": True},
     "--beam must be a number, but is .5": {"beam": "5"},
 }
 
@@ -199,8 +199,8 @@ def test_constraints_and_references_that_are_not_there_are_missed() -> None:
     model, source = build(task), torch.tensor([[4, 5, EOS]])
     sample = {"net_input": {"src_tokens": source, "src_lengths": torch.tensor([3])}}
     for flags, message in (
-        ({"constraints": "ordered"}, "--constraints are read behind a TAB"),
-        ({"score_reference": True}, "--score-reference needs references"),
+        ({"constraints": "ordered"}, "--constraints works only in fairseq-interactive"),
+        ({"score_reference": True}, "--score-reference requires references"),
     ):
         generator = task.build_generator([model], Namespace(**flags))
         with pytest.raises(UserError, match=message):
@@ -221,14 +221,14 @@ def test_r_drop_leaves_the_batch_to_the_decoding() -> None:
 
 
 REFUSED = {
-    "--task text_correction needs the folder that fairseq-preprocess made": {"data": None},
+    "--task text_correction requires the folder that fairseq-preprocess made": {"data": None},
     "there is no folder /nowhere": {"data": "/nowhere"},
     "--keep-bias must be between -1000 and 1000, but is inf": {"keep_bias": float("inf")},
     "--keep-bias must be between -1000 and 1000, but is 1e\\+308": {"keep_bias": 1e308},
     r"--min-edit-confidence must be between 0 and 1, but is 1\.5": {"min_edit_confidence": 1.5},
-    """--eval-bleu-args must be a JSON object, as in {"beam": 5}, but is beam=5""": {"eval_bleu_args": "beam=5"},
-    "--eval-bleu-args: fairseq-generate has no flag for beem": {"eval_bleu_args": '{"beem": 5}'},
-    """--eval-bleu-detok-args must be a JSON object, as in .*, but is 5""": {"eval_bleu_detok_args": "5"},
+    """--eval-bleu-args must be a JSON object, such as {"beam": 5}, but is beam=5""": {"eval_bleu_args": "beam=5"},
+    "--eval-bleu-args must name flags of fairseq-generate, but names beem": {"eval_bleu_args": '{"beem": 5}'},
+    """--eval-bleu-detok-args must be a JSON object, such as .*, but is 5""": {"eval_bleu_detok_args": "5"},
 }
 
 
@@ -270,7 +270,7 @@ def test_a_sentencepiece_model_that_is_missing_or_something_else_is_named(tmp_pa
 
 
 def test_a_folder_without_texts_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=f"{tmp_path} holds no binarised texts, .* give --source-lang and --target"):
+    with pytest.raises(UserError, match=f"{tmp_path} has no binarised texts, .* pass --source-lang and --target"):
         TextCorrectionTask.setup_task(TextCorrectionConfig(data=str(tmp_path)))
 
 
@@ -284,7 +284,7 @@ def test_a_model_that_does_not_write_from_left_to_right_is_refused(arch: str) ->
 
 def test_a_criterion_of_another_task_is_refused() -> None:
     task = correction_task()
-    with pytest.raises(UserError, match=f"trains with --criterion {' or '.join(CRITERIONS)}, but it is dual_policy"):
+    with pytest.raises(UserError, match=f"--criterion must be {' or '.join(CRITERIONS)} for .*, but is dual_policy"):
         task.build_criterion(Namespace(criterion="dual_policy"))
 
 
@@ -304,7 +304,9 @@ def test_another_dictionary_of_the_same_size_is_refused() -> None:
     task.load_state_dict({})  # of an older checkpoint, or of fairseq's own task
     symbols = other.tgt_dict.symbols
     symbols[-1], symbols[-2] = symbols[-2], symbols[-1]
-    with pytest.raises(UserError, match=r"trained with other words than dict\.noisy\.txt"):
+    with pytest.raises(
+        UserError, match=r"dict\.noisy\.txt of .* has other words, or another order, than in the training"
+    ):
         task.load_state_dict(other.state_dict())
 
 

@@ -1,1 +1,1 @@
-"""Pre-trained encoder-decoders by ``transformers`` (extra ``[pretrained]``), which only ``library.py`` imports."""
+"""Pre-trained encoder-decoders from ``transformers`` (extra ``[pretrained]``), which only ``library.py`` imports."""

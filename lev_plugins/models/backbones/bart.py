@@ -1,4 +1,4 @@
-"""``gated_bart``."""
+"""``gated_bart``: BART with gates."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ class BartHead(nn.Module):
 
 @register_model("gated_bart", dataclass=PretrainedConfig)
 class GatedBart(GatedPretrained):
-    """Source and target are <s> ... </s> to BART, and its decoder begins with </s> <s>."""
+    """BART reads source and target as <s> ... </s>, and its decoder starts with </s> <s>."""
 
     FAMILY = "bart"
     DROPOUTS = ["dropout", "attention_dropout", "activation_dropout"]

@@ -16,13 +16,13 @@ from lev_plugins.models.backbones.pretrained import GatedPretrained, PretrainedC
 @dataclass
 class GatedBertConfig(PretrainedConfig):
     tie_encoder_decoder: bool = field(
-        default=False, metadata={"help": "encoder and decoder share all weights but the decoder's cross-attention"}
+        default=False, metadata={"help": "encoder and decoder share all weights except the decoder's cross-attention"}
     )
 
 
 @register_model("gated_bert", dataclass=GatedBertConfig)
 class GatedBert(GatedPretrained):
-    """The same weights twice; the decoder's cross-attention is new, and its output layer if the folder has none."""
+    """BERT twice; the decoder's cross-attention is new, and so is its output layer if the folder has none."""
 
     FAMILY = "bert"
     DROPOUTS = ["hidden_dropout_prob", "attention_probs_dropout_prob"]
@@ -48,7 +48,7 @@ class GatedBert(GatedPretrained):
 
 
 def tie(encoder: nn.Module, decoder: nn.Module) -> None:
-    """The decoder's weights become the encoder's, where it has one of the name."""
+    """Replace the decoder's weights by the encoder's of the same names."""
     for name, parameter in encoder.named_parameters():
         owner, _, leaf = name.rpartition(".")
         decoder.get_submodule(owner).register_parameter(leaf, parameter)

@@ -1,4 +1,4 @@
-"""The one file that imports ``transformers``, and only when one of its models is asked for."""
+"""The only file that imports ``transformers``, when a model from it is needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,20 @@ from lev_plugins.text.pretrained import EXTRA, TOKENIZER
 if TYPE_CHECKING:
     from fairseq.data import Dictionary
 
-# what config.json calls a model -> the family that stands behind --arch gated_FAMILY, and the library's class
+__all__ = [
+    "class_of",
+    "family_of",
+    "need_transformers",
+    "read_config",
+    "read_model",
+    "read_tokenizer",
+    "reorder_tables",
+    "require_pretrained",
+    "save",
+    "tokenizer_option",
+]
+
+# model_type in config.json -> FAMILY in --arch gated_FAMILY, and the library's class
 CLASSES = {
     "t5": ("t5", "T5ForConditionalGeneration"),  # T5, T5 1.1, ByT5
     "mt5": ("t5", "MT5ForConditionalGeneration"),
@@ -25,20 +38,20 @@ CLASSES = {
     "bert": ("bert", "BertForMaskedLM"),
 }
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
-# what a folder may be without: BERT's output layer, T5's decoder (EncT5 needs none), a bias that old files of BART lack
+# weights that a folder may lack: BERT's output layer, T5's decoder (unused in EncT5), a bias missing in old BART files
 DISPENSABLE = {"bert": ("cls.",), "t5": ("decoder.", "lm_head."), "bart": ("final_logits_bias", "lm_head.")}
 
 
 def need_transformers(who: str) -> None:
     require(
         find_spec("transformers") is not None,
-        f"{who} needs the package transformers, which is not installed: {EXTRA}",
+        f"{who} requires the package transformers, which is not installed: {EXTRA}",
     )
 
 
 @contextmanager
 def quietly(folder: Path, trouble: str = "") -> Iterator[None]:
-    """No reports, no progress bars; what goes wrong is laid at the folder's door, as ``trouble`` with the reason."""
+    """Without reports or progress bars; any failure becomes an error in ``folder``: ``trouble``, then the reason."""
     from transformers.utils import logging
 
     level = logging.get_verbosity()
@@ -48,7 +61,7 @@ def quietly(folder: Path, trouble: str = "") -> Iterator[None]:
         yield
     except UserError:
         raise
-    except Exception as error:  # of a damaged file the library says anything
+    except Exception as error:  # the library raises any type for a damaged file
         reason = explain(error) or " ".join(str(error).split())[:300]
         raise UserError(f"{folder}: {trouble}{reason}") from error
     finally:
@@ -59,11 +72,13 @@ def quietly(folder: Path, trouble: str = "") -> Iterator[None]:
 def read_config(folder: Path) -> Any:
     from transformers import AutoConfig
 
-    require((folder / "config.json").is_file(), f"{folder} has no config.json: it is no folder of a Hugging Face model")
+    require(
+        (folder / "config.json").is_file(), f"{folder} has no config.json: choose the folder of a Hugging Face model"
+    )
     kind = read_json(folder / "config.json").get("model_type")
     require(
         kind in CLASSES,
-        f"{folder} holds a model of type {kind}, which is not supported: the types are {', '.join(CLASSES)}",
+        f"{folder}: the type of the model must be one of {', '.join(CLASSES)}, but is {kind}",
     )
     with quietly(folder):
         return AutoConfig.from_pretrained(folder, local_files_only=True)
@@ -71,11 +86,11 @@ def read_config(folder: Path) -> Any:
 
 def read_json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # bad UTF-8 is one as well
-        raise UserError(f"{path} is no JSON ({error}): copy the folder anew") from error
-    require(isinstance(found, dict), f"{path} holds no settings, which are a JSON object: copy the folder anew")
-    return found
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # including bad UTF-8
+        raise UserError(f"{path} is not valid JSON ({error}): copy the folder again") from error
+    require(isinstance(settings, dict), f"{path} is not a JSON object: copy the folder again")
+    return settings
 
 
 def family_of(config: Any) -> str:
@@ -89,67 +104,69 @@ def class_of(config: Any) -> str:
 def read_tokenizer(folder: Path) -> Any:
     from transformers import AutoTokenizer
 
-    with quietly(folder, "its tokenizer files are damaged or do not belong together: "):
+    with quietly(folder, "its tokenizer files are damaged or do not match: "):
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     require_vocabulary(tokenizer, folder)
     return tokenizer
 
 
 def require_vocabulary(tokenizer: Any, folder: Path) -> None:
-    """Without its files, the library makes a tokenizer that knows no words."""
-    names = dict(tokenizer.vocab_files_names)  # of a tokenizer of bytes: none
-    whole = names.pop("tokenizer_file", TOKENIZER)
+    """Without these files, the library makes a tokenizer with an empty vocabulary."""
+    names = dict(tokenizer.vocab_files_names)  # empty for a byte tokenizer
+    single = names.pop("tokenizer_file", TOKENIZER)
     parts = list(names.values())
     require(
-        (folder / whole).is_file() or all((folder / name).is_file() for name in parts),
-        f"{folder} has no tokenizer: there must be {' and '.join(parts)}, or {whole}, beside config.json",
+        (folder / single).is_file() or all((folder / name).is_file() for name in parts),
+        f"{folder} has no tokenizer: add {' and '.join(parts)}, or {single}, beside config.json",
     )
 
 
 def require_weights(folder: Path) -> None:
     require(
         any(path for pattern in WEIGHTS for path in folder.glob(pattern)),
-        f"{folder} has no weights: there must be a model.safetensors (or pytorch_model.bin) beside config.json",
+        f"{folder} has no weights: add model.safetensors or pytorch_model.bin beside config.json",
     )
 
 
 def read_model(name: str, folder: Path, **options: Any) -> tuple[Any, set[str]]:
-    """A model of the class ``name`` in 32 bits, and the names of the weights that the folder does not have.
+    """A model of the class ``name`` in 32 bits, and the names of the weights missing from the folder.
 
-    Pickled weights are read with ``weights_only``: nothing in them is executed.
+    Pickled weights are read with ``weights_only``, which executes no code from the file.
     """
     import transformers
 
     require_weights(folder)
-    checks = {"output_loading_info": True, "ignore_mismatched_sizes": True}  # for we say it more plainly
+    checks = {"output_loading_info": True, "ignore_mismatched_sizes": True}  # reported more plainly below
     with quietly(folder):
         model, info = getattr(transformers, name).from_pretrained(
             folder, local_files_only=True, dtype=torch.float32, **checks, **options
         )
     for weight, *shapes in info["mismatched_keys"]:
         file, config = ("x".join(map(str, shape)) for shape in shapes)
-        raise UserError(f"{folder}: {weight} is {file} in the file of weights, but {config} by config.json")
+        raise UserError(
+            f"{folder}: {weight} is {file} in the weights, but {config} in config.json: copy the folder again"
+        )
     return model, set(info["missing_keys"])
 
 
 def require_pretrained(model: Any, missing: set[str], folder: Path) -> None:
-    """Weights of another model have other names, and the library leaves ours random without a word."""
+    """Weights of another model have other names, and the library silently leaves ours random."""
     family = family_of(model.config)
     lacking = sorted(name for name in missing if not name.startswith(DISPENSABLE[family]))
     require(
         not lacking,
-        f"{folder}: its weights are not those of the {type(model).__name__} of its config.json: "
-        f"{len(lacking)} are not there, such as {lacking[0] if lacking else ''}",
+        f"{folder}: its weights do not match the {type(model).__name__} in its config.json: "
+        f"{len(lacking)} are missing, such as {lacking[0] if lacking else ''}: copy the folder again",
     )
 
 
 def reorder_tables(model: Any, rows: list[int]) -> None:
-    """Every table with a row a word, and every bias with a number a word, in the order of ``rows``."""
+    """Put every table and bias with one row per word into the order of ``rows``."""
     index = torch.tensor(rows)
     words = model.config.vocab_size
     require(
         max(rows) < words,
-        f"the tokenizer has {max(rows) + 1} tokens, but the model only {words}: they do not belong together",
+        f"the tokenizer has {max(rows) + 1} tokens, but the model only {words}: use the model's own tokenizer",
     )
     head = model.get_output_embeddings()
     tables = [model.get_input_embeddings().weight, head.weight, head.bias]
@@ -160,7 +177,7 @@ def reorder_tables(model: Any, rows: list[int]) -> None:
 
 
 def save(model: Any, missing: set[str], dictionary: Dictionary, folder: Path) -> None:
-    """The model in the library's format, with fairseq's ids, and without weights that it never had."""
+    """Write the model in the library's format, with fairseq's ids and without the ``missing`` weights."""
     from transformers import GenerationConfig
 
     config = model.config

@@ -1,4 +1,4 @@
-"""The library's stacks behind fairseq's interfaces: encoder output as a dict, search step by step with a cache.
+"""The library's stacks with fairseq's interfaces: encoder output as a dict, incremental search with a cache.
 
 Shapes: B batch, S source length, T target length, C channels, V vocabulary (see ``lev_plugins.layers``).
 """
@@ -16,6 +16,8 @@ from torch import Tensor, nn
 
 from lev_plugins.errors import require
 
+__all__ = ["PretrainedDecoder", "PretrainedEncoder", "Stacks"]
+
 
 @dataclass
 class Stacks:
@@ -24,9 +26,9 @@ class Stacks:
     encoder: Any
     decoder: Any
     head: nn.Module  # decoder states (B, T, C) -> logits (B, T, V)
-    before_source: list[int]  # symbols that the encoder expects in front of what fairseq gives it
-    start: list[int]  # symbols that the decoder begins with, where fairseq begins with </s>
-    positions: int | None = None  # the longest sequence, None = any
+    before_source: list[int]  # symbols that the encoder expects before fairseq's source
+    start: list[int]  # symbols that the decoder starts with, where fairseq has </s>
+    positions: int | None = None  # maximum sequence length, None = unlimited
     new: list[nn.Parameter] = field(default_factory=list)  # weights that were not pre-trained
 
 
@@ -57,12 +59,12 @@ class PretrainedEncoder(FairseqEncoder):
         }
 
     def require_positions(self, tokens: Tensor) -> None:
-        """Data is checked when it is read; noise that is put in later makes it longer."""
+        """Data is checked when it is read, but noise added later can make it longer."""
         room = tokens.size(1) if self.positions is None else self.positions
         require(
             tokens.size(1) <= room,
-            f"a source has {tokens.size(1)} tokens, but the pre-trained model has {room} positions: give "
-            f"--max-source-positions {room - len(self.before)}, or less",
+            f"a source has {tokens.size(1)} tokens, but the pre-trained model has {room} positions: set "
+            f"--max-source-positions to at most {room - len(self.before)}",
         )
 
     def as_trained(self, tokens: Tensor) -> Tensor:
@@ -101,7 +103,7 @@ class PretrainedDecoder(FairseqIncrementalDecoder):
         incremental_state: dict[str, Any] | None = None,
         **unused: Any,
     ) -> tuple[Tensor, dict[str, Any]]:
-        """States (B, T, C); with ``incremental_state`` those of the last token alone, (B, 1, C)."""
+        """States (B, T, C); with ``incremental_state``, of the last token only, (B, 1, C)."""
         cache = self.get_incremental_state(incremental_state, "cache")
         if cache is not None:
             tokens = prev_output_tokens[:, -1:]

@@ -1,4 +1,4 @@
-"""What ``gated_t5``, ``gated_bart`` and ``gated_bert`` have in common: flags, checks, and how they are put together."""
+"""Shared by ``gated_t5``, ``gated_bart`` and ``gated_bert``: flags, checks and construction."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,29 +16,31 @@ from lev_plugins.models.gated import GateConfig, GatedModel
 from lev_plugins.optim import scale_learning_rate
 from lev_plugins.text.pretrained import DICTIONARY, require_folder
 
-MOVED = """; if it was moved since the training: --model-overrides "{'backbone': 'NEW'}" """.rstrip()
+__all__ = ["GatedPretrained", "PretrainedConfig", "check_config"]
+
+MOVED = """; if it has moved since training: --model-overrides "{'backbone': 'NEW'}" """.rstrip()
 
 
 @dataclass
 class PretrainedConfig(GateConfig):
     backbone: Optional[str] = field(
-        default=None, metadata={"help": "folder made by lev-plugins import-pretrained; it is needed to decode, too"}
+        default=None, metadata={"help": "folder made by lev-plugins import-pretrained; also needed to decode"}
     )
     backbone_lr_factor: float = field(
         default=1.0,
         metadata={
-            "help": "learning rate of pre-trained weights, as a part of --lr, which is that of the gates and of all "
-            "else that is new; needs --optimizer scaled_adam"
+            "help": "learning rate of pre-trained weights, as a multiple of --lr, which applies to gates and other new "
+            "weights; requires --optimizer scaled_adam"
         },
     )
-    freeze_backbone: bool = field(default=False, metadata={"help": "train only what is new"})
+    freeze_backbone: bool = field(default=False, metadata={"help": "train only new weights"})
     freeze_encoder: bool = field(
         default=False,
-        metadata={"help": "train nothing pre-trained in the encoder, nor what it shares with the decoder"},
+        metadata={"help": "do not train the encoder's pre-trained weights, including those shared with the decoder"},
     )
-    freeze_embeddings: bool = field(default=False, metadata={"help": "do not train the tables of words and positions"})
+    freeze_embeddings: bool = field(default=False, metadata={"help": "do not train word and position embeddings"})
     dropout: Optional[float] = field(
-        default=None, metadata={"help": "all dropout rates of the backbone; without it: those it was pre-trained with"}
+        default=None, metadata={"help": "all dropout rates of the backbone (default: as in pre-training)"}
     )
     max_source_positions: int = II("task.max_source_positions")
     max_target_positions: int = II("task.max_target_positions")
@@ -47,10 +49,10 @@ class PretrainedConfig(GateConfig):
 
 
 class GatedPretrained(GatedModel):
-    """A subclass a family: which library model, and how it is taken apart."""
+    """One subclass per family: which library model to load, and how to split it into stacks."""
 
     FAMILY: ClassVar[str]
-    DROPOUTS: ClassVar[list[str]]  # the rates in the library's configuration
+    DROPOUTS: ClassVar[list[str]]  # dropout fields in the library's configuration
     ENCODER: ClassVar[type[PretrainedEncoder]] = PretrainedEncoder
 
     @classmethod
@@ -79,27 +81,27 @@ class GatedPretrained(GatedModel):
         return model
 
 
-def longest(asked: int, positions: int | None, extra: list[int]) -> int:
-    return asked if positions is None else min(asked, positions - len(extra))
+def longest(limit: int, positions: int | None, extra: list[int]) -> int:
+    return limit if positions is None else min(limit, positions - len(extra))
 
 
 def check_config(cfg: Any, family: str) -> Path:
-    frozen = "; to train nothing pre-trained: --freeze-backbone"
+    frozen = "; to freeze all pre-trained weights, use --freeze-backbone"
     ranges.bounded("--backbone-lr-factor", cfg.backbone_lr_factor, above=0, advice=frozen)
     ranges.dropouts(cfg, "dropout")
     ranges.sizes(cfg, *ranges.POSITIONS)
     library.need_transformers(f"--arch gated_{family}")
     folder = require_folder(cfg.backbone, "--backbone", MOVED)
-    found = library.family_of(library.read_config(folder))
+    own_family = library.family_of(library.read_config(folder))
     require(
-        found == family,
-        f"--arch gated_{family} was given --backbone {folder}, which is for --arch gated_{found}",
+        own_family == family,
+        f"--backbone {folder} does not work with --arch gated_{family}: use --arch gated_{own_family}",
     )
     require(
         cfg.backbone_lr_factor == 1 or cfg.optimizer in ("scaled_adam", "composite"),
-        f"--backbone-lr-factor needs --optimizer scaled_adam, but it is {cfg.optimizer}, with one rate for all weights",
+        f"--backbone-lr-factor requires --optimizer scaled_adam, but --optimizer is {cfg.optimizer}",
     )
-    require(not cfg.left_pad_target, "--left-pad-target does not go with a pre-trained decoder: leave it out")
+    require(not cfg.left_pad_target, "--left-pad-target does not work with a pre-trained decoder: leave it out")
     return folder
 
 
@@ -108,8 +110,8 @@ def check_dictionaries(task: Any, folder: Path) -> Dictionary:
     for dictionary in (task.source_dictionary, task.target_dictionary):
         require(
             dictionary == expected,
-            f"the data has another dictionary ({len(dictionary)} symbols) than --backbone {folder} "
-            f"({len(expected)} symbols): cut the text into pieces with lev-plugins encode {folder}, then run "
+            f"the dictionary of the data ({len(dictionary)} symbols) must be that of --backbone {folder} "
+            f"({len(expected)} symbols): tokenise the text with lev-plugins encode {folder}, then run "
             f"fairseq-preprocess with --joined-dictionary --srcdict {folder / DICTIONARY}",
         )
     return expected
@@ -117,7 +119,7 @@ def check_dictionaries(task: Any, folder: Path) -> Dictionary:
 
 def is_new(parameter: nn.Parameter, model: GatedModel, stacks: Stacks) -> bool:
     gates = [*parameters_of(model.encoder.gate), *parameters_of(model.decoder.gates)]
-    return any(parameter is other for other in [*gates, *stacks.new])
+    return any(parameter is new for new in [*gates, *stacks.new])
 
 
 def parameters_of(module: nn.Module | None) -> list[nn.Parameter]:
@@ -137,5 +139,5 @@ def freeze(model: GatedModel, stacks: Stacks, cfg: Any) -> None:
         parameter.requires_grad = is_new(parameter, model, stacks)
     require(
         any(parameter.requires_grad for parameter in model.parameters()),
-        "--freeze-backbone leaves nothing to train: add --gates, or leave it out",
+        "--freeze-backbone leaves no weights to train: add --gates, or leave it out",
     )

@@ -13,11 +13,11 @@ from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.modules import PretrainedEncoder, Stacks
 from lev_plugins.models.backbones.pretrained import GatedPretrained, PretrainedConfig
 
-BELOW_ALL = 30.0  # how far the score of a symbol that T5 does not have is below that of any other
+BELOW_ALL = 30.0  # a symbol that T5 lacks scores this much below the lowest of the others
 
 
 class T5Head(nn.Module):
-    """The output table; T5, but not T5 1.1 and mT5, reads it with states scaled down. <s> is no word of T5."""
+    """The output table; T5, but not T5 1.1 and mT5, scales the states down first. T5 has no <s>."""
 
     def __init__(self, table: nn.Linear, scale: float, absent: int):
         super().__init__()
@@ -30,14 +30,14 @@ class T5Head(nn.Module):
 
 
 class T5Encoder(PretrainedEncoder):
-    """T5's states overflow in 16-bit floats, so it does not run in them."""
+    """T5's states overflow in 16-bit floats, so these are refused."""
 
     def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: Any) -> dict[str, list[Tensor]]:
         device = src_tokens.device.type
         autocast = torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16
         require(
             self.embed_tokens.weight.dtype != torch.float16 and not autocast,
-            "T5 overflows in 16-bit floats (--fp16, --amp): use --bf16, or neither",
+            "T5 overflows in 16-bit floats (--fp16, --amp): use --bf16 or 32 bits",
         )
         return super().forward(src_tokens, src_lengths, **unused)
 
@@ -55,8 +55,8 @@ class GatedT5(GatedPretrained):
         for side in ("encoder", "decoder"):
             require(
                 not any(weight.startswith(f"{side}.block") for weight in missing),
-                f"--backbone {folder} is a T5 without its {side}, and --arch gated_t5 needs both",
+                f"--backbone {folder} has no {side}, which --arch gated_t5 requires: import a complete T5",
             )
-        scaled = getattr(model.config, "scale_decoder_outputs", False)  # mT5 has no such setting
+        scaled = getattr(model.config, "scale_decoder_outputs", False)  # mT5 lacks this setting
         head = T5Head(model.lm_head, model.config.d_model**-0.5 if scaled else 1.0, dictionary.bos())
         return Stacks(model.encoder, model.decoder, head, before_source=[], start=[dictionary.pad()])
