@@ -102,7 +102,7 @@ def page(found: dict[str, Any]) -> str:
     lines = [
         *table(SYSTEMS, found["systems"]),
         "",
-        "With an oracle's hand on the wheel (Figure 5 of the paper):",
+        "With some actions taken from the reference (an oracle) (Figure 5 of the paper):",
         "",
         *table(WHEEL, found["systems"]),
         "",
