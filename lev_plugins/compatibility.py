@@ -32,7 +32,7 @@ def python_problem() -> str | None:
 
 def torch_problem() -> str | None:
     if importlib.util.find_spec("torch") is None:
-        return "lev-plugins needs torch 2.6 or newer, but none is installed: pip install 'torch>=2.6'"
+        return "lev-plugins needs torch 2.6 or newer, but it is not installed: pip install 'torch>=2.6'"
     version = metadata.version("torch")
     numbers = re.match(r"(\d+)\.(\d+)", version)
     if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST_TORCH:
@@ -42,7 +42,7 @@ def torch_problem() -> str | None:
 
 def fairseq_problem() -> str | None:
     if importlib.util.find_spec("fairseq") is None:
-        return f"lev-plugins needs fairseq, but none is installed: {INSTALL_FAIRSEQ}"
+        return f"lev-plugins needs fairseq, but it is not installed: {INSTALL_FAIRSEQ}"
     # importing fairseq tells everybody, speech or not, to install tensorboardX
     logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
     try:

@@ -17,7 +17,7 @@ from lev_plugins.errors import UserError, require
 def all_or_nothing(path: str | Path) -> Iterator[BinaryIO]:
     """A file to write to; what stood at ``path`` survives until the new content is complete and on the disk."""
     path = Path(path)
-    require(path.is_file() or not path.exists(), f"{path} is there and is no file: name another one")
+    require(path.is_file() or not path.exists(), f"{path} exists but is not a regular file: name another one")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -39,10 +39,10 @@ def all_or_nothing(path: str | Path) -> Iterator[BinaryIO]:
 def require_free(path: Path, flag: str) -> None:
     """A folder that is to be made may be there, but empty."""
     if path.is_dir():
-        found = next(path.iterdir(), None)
-        require(found is None, f"{flag} {path} is not empty, it holds {found and found.name}: name another folder")
+        entry = next(path.iterdir(), None)
+        require(entry is None, f"{flag} {path} is not empty (it contains {entry and entry.name}): name another folder")
     else:
-        require(not os.path.lexists(path), f"{flag} {path} is there and is no folder: name another one")
+        require(not os.path.lexists(path), f"{flag} {path} exists but is not a folder: name another one")
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def all_or_nothing_folder(path: Path) -> Iterator[Path]:
     try:
         scratch = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     except OSError as error:
-        raise UserError(f"{path} cannot be made: {error.strerror}") from error
+        raise UserError(f"{path} cannot be created: {error.strerror}") from error
     try:
         yield scratch
         for file in scratch.rglob("*"):

@@ -18,24 +18,23 @@ def check_best_checkpoint(
     """
     >>> check_best_checkpoint("wrr", False, ["wrr"], ["wrr", "ter"], ["ter"], ["loss"])
     Traceback (most recent call last):
-    lev_plugins.errors.UserError: --best-checkpoint-metric wrr: the higher the better, add \
---maximize-best-checkpoint-metric, or the worst checkpoint is kept as the best
+    lev_plugins.errors.UserError: --best-checkpoint-metric wrr: higher is better, so add \
+--maximize-best-checkpoint-metric; otherwise the worst checkpoint is kept
     """
     if metric not in scores:
         require(
             metric in logged,
-            f"--best-checkpoint-metric {metric} is not in the log: take one of {', '.join(logged)}, or a score "
-            f"({', '.join(scores)}) that --eval-metrics names",
+            f"--best-checkpoint-metric {metric} is not in the log: choose one of {', '.join(logged)}, or "
+            f"a score ({', '.join(scores)}) that --eval-metrics names",
         )
         return
     require(
         metric in computed,
-        f"--best-checkpoint-metric {metric} is not computed: add --eval-metrics {metric}, or the --eval-... of its "
-        "name",
+        f"--best-checkpoint-metric {metric} is not computed: add --eval-metrics {metric} or its --eval-... flag",
     )
-    advice = "lower the better, leave out" if metric in lower_is_better else "higher the better, add"
+    advice = "lower is better, so remove" if metric in lower_is_better else "higher is better, so add"
     require(
         maximized != (metric in lower_is_better),
-        f"--best-checkpoint-metric {metric}: the {advice} --maximize-best-checkpoint-metric, or the worst checkpoint "
-        "is kept as the best",
+        f"--best-checkpoint-metric {metric}: {advice} --maximize-best-checkpoint-metric; otherwise the worst "
+        "checkpoint is kept",
     )

@@ -40,15 +40,15 @@ def read_table(path: Path) -> Table:
     try:
         lines = path.read_text("utf-8").split("\n")
     except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 text: `lev-plugins confusions` writes such files") from error
+        raise UserError(f"{path} is not UTF-8 text: create it with `lev-plugins confusions`") from error
     headers = {header(unit): unit for unit in UNITS}
     require(
         lines[0] in headers,
-        f"{path}:1: a file of confusions starts with {' or '.join(map(repr, headers))}, but this one with {lines[0]!r}",
+        f"{path}:1: the first line must be {' or '.join(map(repr, headers))}, but is {lines[0]!r}",
     )
     unit = headers[lines[0]]
     rows = [(number, line) for number, line in enumerate(lines[1:], 2) if line]
-    require(bool(rows), f"{path} has no confusions")
+    require(bool(rows), f"{path} has no confusions: add at least one below its first line")
     return Table(unit, [parse(line, unit, f"{path}:{number}") for number, line in rows])
 
 
@@ -62,12 +62,13 @@ def parse(line: str, unit: str, place: str) -> Confusion:
     Confusion(clean=('r', 'n'), noisy=('m',), rate=0.02)
     """
     columns = line.split("\t")
-    require(len(columns) == 3, f"{place}: a confusion has 3 columns, but {line!r} has {len(columns)}")
+    require(len(columns) == 3, f"{place}: a confusion must have 3 columns, but {line!r} has {len(columns)}")
     clean, noisy = (tuple(split_units(text, unit)) for text in columns[:2])
-    require(bool(clean) and clean != noisy, f"{place}: {columns[0]!r} must be something, and become something else")
+    require(bool(clean), f"{place}: the first column must not be empty")
+    require(clean != noisy, f"{place}: {columns[0]!r} must become something else, but stays the same")
     require(
         unit == "word" or not any(map(is_space, clean[:-1])),
-        f"{place}: characters are confused word by word, so white space may only end {columns[0]!r}",
+        f"{place}: white space may only be the last character of the first column, but is not in {columns[0]!r}",
     )
     try:
         rate = float(columns[2])

@@ -28,7 +28,7 @@ def neighbours(layout: str, flag: str = "--layout") -> dict[str, tuple[str, ...]
     """
     path = LAYOUTS / f"{layout}.txt" if layout in known_layouts() else Path(layout)
     require(
-        path.is_file(), f"{flag} has no {layout}: choose from {', '.join(known_layouts())}, or name a file like theirs"
+        path.is_file(), f"{flag} {layout} is unknown: choose from {', '.join(known_layouts())}, or name a layout file"
     )
     near: dict[str, tuple[str, ...]] = {}
     for keys in read(path):
@@ -43,12 +43,12 @@ def read(path: Path) -> tuple[Keys, Keys]:
     try:
         lines = path.read_text("utf-8").splitlines()
     except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 text: a layout is a file like those in {LAYOUTS}") from error
+        raise UserError(f"{path} is not UTF-8 text: follow the layouts in {LAYOUTS}") from error
     for row, text in enumerate(lines):
         start, *both = text.split() or [""]
         require(
             is_number(start) and len(both) == 2 and len(both[0]) == len(both[1]),
-            f"{path}:{row + 1}: a row is where it starts, its characters and as many with shift, but is {text!r}",
+            f"{path}:{row + 1}: a row must be START KEYS SHIFTED, the last two equally long, but is {text!r}",
         )
         for keys, characters in zip((plain, shifted), both, strict=True):
             keys |= {key: (float(start) + at, row) for at, key in enumerate(characters) if key != NO_KEY}

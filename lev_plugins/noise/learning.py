@@ -132,7 +132,7 @@ def distances(clean: Sequence[str], noisy: Sequence[str]) -> np.ndarray:
     n, m = len(clean), len(noisy)
     require(
         n * m <= LARGEST,
-        f"{n} and {m} units are too many to align (at most {LARGEST:,} by their product): split the lines",
+        f"lines of {n} and {m} units are too long to align (their product may be at most {LARGEST:,}): split them",
     )
     numbers = {unit: number for number, unit in enumerate({*clean, *noisy})}
     rows = np.array([numbers[unit] for unit in clean], dtype=np.int32)

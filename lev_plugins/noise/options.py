@@ -50,12 +50,10 @@ class NoiseOptions:
     kind: str = field(
         metadata={
             "metavar": "KIND[:WEIGHT],...",
-            "help": f"one of {', '.join(KINDS)}; or several, with weights, as in keyboard:2,swap:1",
+            "help": f"one of {', '.join(KINDS)}; or several with weights, such as keyboard:2,swap:1",
         }
     )
-    word_rate: Optional[float] = field(
-        default=None, metadata={"metavar": "P", "help": "share of the words that are changed"}
-    )
+    word_rate: Optional[float] = field(default=None, metadata={"metavar": "P", "help": "share of words to change"})
     char_rate: Optional[float] = field(
         default=None,
         metadata={
@@ -67,17 +65,17 @@ class NoiseOptions:
     seed: int = field(default=1, metadata={"metavar": "N", "help": "random seed"})
     layout: str = field(
         default="qwerty",
-        metadata={"metavar": "NAME", "help": f"for keyboard: {', '.join(known_layouts())} or a file like theirs"},
+        metadata={"metavar": "NAME", "help": f"for `keyboard`: {', '.join(known_layouts())} or a layout file"},
     )
     alphabet: Optional[str] = field(
         default=None,
         metadata={
             "metavar": "LETTERS",
-            "help": "for random, insert and substitute: the letters to write (default: those of the same script)",
+            "help": "for `random`, `insert` and `substitute`: letters to write (default: those of the same script)",
         },
     )
     confusions: Optional[str] = field(
-        default=None, metadata={"metavar": "FILE", "help": "for confusions: what `lev-plugins confusions` learned"}
+        default=None, metadata={"metavar": "FILE", "help": "for `confusions`: file made by `lev-plugins confusions`"}
     )
     prefix: str = "--"  # of the flags, where errors name them
 
@@ -110,7 +108,7 @@ def parse_kinds(text: str, prefix: str = "--") -> dict[str, float]:
     weights: dict[str, float] = {}
     for part in text.split(","):
         name, _, weight = part.strip().partition(":")
-        require(name in KINDS, f"{prefix}kind has no {name!r}: choose from {', '.join(KINDS)}")
+        require(name in KINDS, f"{prefix}kind {name!r} is unknown: choose from {', '.join(KINDS)}")
         require(name not in weights, f"{prefix}kind names {name} twice: give it one weight, as in {name}:2")
         weights[name] = parse_weight(weight or "1", part, prefix)
     return weights
@@ -120,7 +118,9 @@ def parse_weight(text: str, part: str, prefix: str) -> float:
     try:
         weight = float(text)
     except ValueError as error:
-        raise UserError(f"{prefix}kind: a weight is a number, as in keyboard:2, but {part!r} has {text!r}") from error
+        raise UserError(
+            f"{prefix}kind: a weight must be a number, as in keyboard:2, but {part!r} has {text!r}"
+        ) from error
     bounded(f"{prefix}kind: the weight in {part!r}", weight, above=0)
     return weight
 
@@ -133,5 +133,5 @@ def check_rates(options: NoiseOptions, kinds: list[str]) -> None:
     require(
         any(rate is not None for rate in rates.values()) or (len(kinds) == 1 and kinds[0] in WITH_RATES),
         f"{options.prefix}kind {options.kind} needs {options.prefix}word-rate, {options.prefix}char-rate or both: only "
-        f"{' or '.join(WITH_RATES)} alone has rates of its own",
+        f"{' or '.join(WITH_RATES)} by itself has its own rates",
     )

@@ -40,8 +40,9 @@ class ScaledAdam(FairseqAdam):
         by_factor = groups(params)
         require(
             any(group["lr_scale"] != 1 for group in by_factor),
-            "--optimizer scaled_adam finds no weight for which less than --lr is asked: use --optimizer adam; or, if "
-            "there is a --backbone-lr-factor, --fp16 has made one vector of all weights: add --fp16-no-flatten-grads",
+            "--optimizer scaled_adam needs weights with their own learning rate, but there are none: use --optimizer "
+            "adam; if --backbone-lr-factor is given, --fp16 has joined all weights in one vector: add "
+            "--fp16-no-flatten-grads",
         )
         super().__init__(cfg, by_factor)
         self.factors = [group["lr_scale"] for group in by_factor]

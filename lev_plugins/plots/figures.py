@@ -24,8 +24,8 @@ def check_figures(flag: str, paths: Sequence[Path]) -> None:
     """Before the work that is to be drawn."""
     for path in paths:
         kinds = ", ".join(UNDATED)
-        require(path.suffix.lower() in UNDATED, f"{flag} takes files that end in {kinds}, but has {path}")
-        require(not path.is_dir(), f"{flag} takes files, but {path} is a folder")
+        require(path.suffix.lower() in UNDATED, f"{flag} {path} must end in one of {kinds}")
+        require(not path.is_dir(), f"{flag} {path} is a folder: name a file")
     logging.getLogger("matplotlib").setLevel(logging.WARNING)  # of every font it looks at it has much to tell
     try:
         import matplotlib  # noqa: F401

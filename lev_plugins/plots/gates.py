@@ -55,7 +55,9 @@ def names_of(sentences: Sequence[Sentence]) -> tuple[list[str], list[str]]:
 def noise_of(sentence: Sentence) -> float:
     """In per cent."""
     if sentence.noise is None:
-        raise UserError("the noise level of a sentence needs its clean text: --reference FILE, with --save as well")
+        raise UserError(
+            "the noise level of a sentence needs its clean text: give --reference FILE, with --save as well"
+        )
     return 100 * sentence.noise
 
 

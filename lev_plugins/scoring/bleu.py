@@ -26,12 +26,15 @@ def corpus_bleu(references: References, texts: Sequence[str], tokenize: str = "1
 
 
 def evaluate(references: References, texts: Sequence[str], tokenize: str = "13a", lowercase: bool = False) -> Additive:
-    require(tokenize in BLEU.TOKENIZERS, f"BLEU is tokenised by one of {', '.join(BLEU.TOKENIZERS)}, not {tokenize}")
+    require(
+        tokenize in BLEU.TOKENIZERS,
+        f"the BLEU tokeniser must be one of {', '.join(BLEU.TOKENIZERS)}, but is {tokenize}",
+    )
     chosen = alternatives(references, texts)
     try:
         metric = BLEU(tokenize=tokenize, lowercase=lowercase, effective_order=True, force=True)
     except (ImportError, RuntimeError, OSError) as error:  # some want packages, and say which, or a file from the net
-        raise UserError(f"BLEU cannot be tokenised by {tokenize}: {error}") from error
+        raise UserError(f"the BLEU tokeniser {tokenize} cannot be loaded: {error}") from error
     scores = [metric.sentence_score(text, entry) for entry, text in zip(chosen, texts, strict=True)]
     rows = np.array([[*score.counts, *score.totals, score.sys_len, score.ref_len] for score in scores])
     length, reference_length = rows.sum(0)[-2:].tolist()

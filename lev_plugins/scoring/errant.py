@@ -33,7 +33,7 @@ def evaluate(gold: Sequence[Gold], texts: Sequence[str], beta: float = BETA, ann
         len(gold) == len(texts),
         f"every sentence needs one text, but there are {len(gold)} sentences and {len(texts)} texts",
     )
-    require(len(texts) > 0, "there must be a text to score, but there is none")
+    require(len(texts) > 0, "there are no texts to score")
     annotator = annotator or load_annotator()
     counts = [sentence_counts(sentence, text, annotator) for sentence, text in zip(gold, texts, strict=True)]
     return from_counts(counts, beta, signature="edits by ERRANT")

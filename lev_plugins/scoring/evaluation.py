@@ -122,7 +122,7 @@ def alternatives(references: References, texts: Sequence[str]) -> list[list[str]
         len(references) == len(texts),
         f"every reference needs one text, but there are {len(references)} references and {len(texts)} texts",
     )
-    require(len(texts) > 0, "there must be a text to score, but there is none")
+    require(len(texts) > 0, "there are no texts to score")
     found = [[entry] if isinstance(entry, str) else list(entry) for entry in references]
     for number, entry in enumerate(found, 1):
         require(bool(entry), f"every text needs a reference, but text {number} has none")

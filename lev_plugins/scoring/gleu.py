@@ -51,7 +51,7 @@ def evaluate(sources: Sequence[str], references: References, texts: Sequence[str
     )
     chosen = alternatives(references, texts)
     several = {len(entry) for entry in chosen}
-    require(len(several) == 1, f"every text needs as many references as the others, but they have {sorted(several)}")
+    require(len(several) == 1, f"every text needs the same number of references, but they have {sorted(several)}")
     statistics = np.array(
         [
             [sentence_statistics(source, reference, text) for reference in entry]

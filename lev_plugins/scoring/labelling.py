@@ -120,7 +120,7 @@ def best_thresholds(gold: Any, scores: Any) -> list[float]:
     >>> best_thresholds(np.array([[1], [0], [1], [0]]), np.array([[0.4], [0.3], [0.2], [0.1]]))
     [0.15000000000000002]
     """
-    require(len(gold) > 0, "there is nothing to tune thresholds on")
+    require(len(gold) > 0, "thresholds are tuned on at least one example, but there are none")
     return [best_threshold(gold[:, label], scores[:, label]) for label in range(gold.shape[1])]
 
 

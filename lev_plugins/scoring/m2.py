@@ -79,13 +79,13 @@ def parse(text: str, name: str = "the M2 file") -> list[Gold]:
             sources.append(line[2:].split())
             edits.append(defaultdict(list))
         elif line.startswith("A "):
-            require(bool(sources), f"{where}: an edit (A) comes after its sentence (S), but there is none")
+            require(bool(sources), f"{where}: an edit (A) must follow its sentence (S), but there is no sentence")
             annotator, edit = parse_edit(line[2:], len(sources[-1]), where)
             found = edits[-1][annotator]
             if edit is not None:
                 found.append(edit)
         else:
-            require(not line, f"{where}: a line begins with S or A, or is empty, but this is {line[:40]!r}")
+            require(not line, f"{where}: a line must begin with S or A or be empty, but is {line[:40]!r}")
     return [
         Gold(source, [sorted(group[annotator], key=lambda edit: edit[:2]) for annotator in sorted(group)] or [[]])
         for source, group in zip(sources, edits, strict=True)
@@ -95,19 +95,19 @@ def parse(text: str, name: str = "the M2 file") -> list[Gold]:
 def parse_edit(line: str, words: int, where: str) -> tuple[int, Edit | None]:
     """The annotator, and the edit; None for ``noop``, by which an annotator says that nothing is wrong."""
     fields = line.split("|||")
-    require(len(fields) == 6, f"{where}: an edit has 6 fields between |||, but this has {len(fields)}: {line!r}")
+    require(len(fields) == 6, f"{where}: an edit must have 6 fields separated by |||, but has {len(fields)}: {line!r}")
     try:
         start, end = (int(number) for number in fields[0].split())
         annotator = int(fields[5])
     except ValueError:
         raise UserError(
-            f"{where}: an edit is `A START END|||...|||ANNOTATOR`, in numbers, but this is {line!r}"
+            f"{where}: an edit must be `A START END|||...|||ANNOTATOR` with three numbers, but is {line!r}"
         ) from None
     if fields[1] == "noop" or start < 0:
         return annotator, None
     require(
         start <= end <= words,
-        f"{where}: an edit lies within its sentence of {words} words, but this goes from {start} to {end}",
+        f"{where}: an edit must lie within its sentence of {words} words, but goes from {start} to {end}",
     )
     corrections = ["" if text.strip() == NOTHING else " ".join(text.split()) for text in fields[2].split("||")]
     return annotator, Edit(start, end, tuple(corrections), fields[1])
@@ -298,7 +298,7 @@ def evaluate(
         len(gold) == len(texts),
         f"every sentence needs one text, but there are {len(gold)} sentences and {len(texts)} texts",
     )
-    require(len(texts) > 0, "there must be a text to score, but there is none")
+    require(len(texts) > 0, "there are no texts to score")
     bounded("max_unchanged_words", max_unchanged_words, 0)
     counts = [sentence_counts(sentence, text, max_unchanged_words) for sentence, text in zip(gold, texts, strict=True)]
     return from_counts(counts, beta, "" if max_unchanged_words == MAX_UNCHANGED_WORDS else f"{max_unchanged_words=}")

@@ -27,10 +27,10 @@ def resample(evaluations: Sequence[Evaluation], resamples: int, seed: int) -> Ar
     """(E, B) The scores of the same resamples."""
     bounded("the number of resamples", resamples, 2)
     sizes = {len(evaluation.sentences) for evaluation in evaluations}
-    require(len(sizes) == 1, f"systems are compared on the same sentences, but have {sorted(sizes)} of them")
+    require(len(sizes) == 1, f"all systems must have the same number of sentences, but have {sorted(sizes)}")
     sentences = sizes.pop()
     # all resamples of one sentence are alike: any difference would look certain
-    require(sentences >= 2, f"a bootstrap draws from at least 2 sentences, but there is {sentences}")
+    require(sentences >= 2, f"a bootstrap needs at least 2 sentences, but there is {sentences}")
     bounded("the seed", seed, 0)
     counted = draw_counts(sentences, resamples, np.random.default_rng(seed))
     scores = [[evaluation.scores_of(counts) for evaluation in evaluations] for counts in counted]

@@ -48,7 +48,7 @@ def evaluate(
     tokenize: str = "english",
 ) -> Additive:
     require(kind in KINDS, f"the kind of ROUGE must be one of {', '.join(KINDS)}, but is {kind}")
-    require(tokenize in TOKENIZERS, f"ROUGE is tokenised as one of {', '.join(TOKENIZERS)}, but not {tokenize}")
+    require(tokenize in TOKENIZERS, f"the ROUGE tokeniser must be one of {', '.join(TOKENIZERS)}, but is {tokenize}")
     chosen = alternatives(references, texts)
     scorer = build_scorer(stem, tokenize)
     rows = np.array([f1_of(scorer, entry, text) for entry, text in zip(chosen, texts, strict=True)])

@@ -44,7 +44,7 @@ def parse_names(text: str | None) -> list[str]:
     """
     names = [name.strip() for name in text.split(",")] if text else []
     for name in names:
-        require(name in METRICS, f"--eval-metrics takes {', '.join(METRICS)}, with commas between, but not {name!r}")
+        require(name in METRICS, f"--eval-metrics accepts {', '.join(METRICS)}, separated by commas, but not {name!r}")
     return names
 
 

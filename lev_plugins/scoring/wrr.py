@@ -52,7 +52,7 @@ def word_recognition_rate(references: References, texts: Sequence[str]) -> float
     """
     found = evaluate(references, texts)
     words = found.details["reference words"]
-    require(words > 0, f"there must be a word to recognise, but the {len(texts)} references have none")
+    require(words > 0, f"WRR needs at least one reference word, but the {len(texts)} references have none")
     return found.score
 
 

@@ -20,11 +20,11 @@ def learn_dictionary(tokens: list[Path], threshold: int, words: int, workers: in
 
 
 def load_dictionary(path: Path) -> Dictionary:
-    require(path.is_file(), f"there is no dictionary {path}")
+    require(path.is_file(), f"the dictionary {path} does not exist: check the path")
     try:
         return Dictionary.load(str(path))
     except Exception as error:  # fairseq raises plain ones, too
-        raise UserError(f"{path} is no dictionary of fairseq: {error}") from error
+        raise UserError(f"{path} is not a fairseq dictionary: {error}") from error
 
 
 @dataclass(frozen=True)

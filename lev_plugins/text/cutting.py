@@ -46,8 +46,8 @@ def learn_sentencepiece(texts: list[Path], model: Path, size: int, kind: str, co
 
 def add_bpe_arguments(parser: ArgumentParser) -> None:
     """``--bpe`` and the flags of all of fairseq's BPEs, some of which share a flag."""
-    group = parser.add_argument_group("any other of fairseq's BPEs, with its flags")
-    group.add_argument("--bpe", choices=sorted(BPE_REGISTRY), help="fairseq's name of it")
+    group = parser.add_argument_group("other fairseq BPEs and their flags")
+    group.add_argument("--bpe", choices=sorted(BPE_REGISTRY), help="name of the BPE in fairseq")
     for config in CONFIGS.values():
         gen_parser_from_dataclass(group, config(), delete_default=True)
 
@@ -62,7 +62,7 @@ def bpe_options(args: Namespace) -> Namespace | None:
         owners = sorted(owner for owner in names if name in names[owner])
         require(
             bpe in owners,
-            f"{flag_name(name)} belongs to --bpe {' or '.join(owners)}, but --bpe is {bpe or 'not given'}",
+            f"{flag_name(name)} requires --bpe {' or '.join(owners)}, but --bpe is {bpe or 'not given'}",
         )
     if bpe is None:
         return None
@@ -151,7 +151,7 @@ def write_tokens(text: Path, cut: Cut, path: Path, read: Callable[[Path], Iterat
             reserved = RESERVED.intersection(tokens.split())
             require(
                 not reserved,
-                f"{text}, line {number} holds {' and '.join(sorted(reserved))}, which to fairseq is the boundary of a "
-                "sentence or padding: write it otherwise",
+                f"{text}, line {number} contains {' and '.join(sorted(reserved))}, which fairseq reserves for sentence "
+                "boundaries and padding: replace it",
             )
             file.write(f"{tokens}\n")

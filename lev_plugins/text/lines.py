@@ -23,7 +23,7 @@ def read_lines(path: Path) -> Iterator[str]:
             progress.update(len(line))
             if number == 1 and line.startswith(codecs.BOM_UTF8):
                 raise UserError(
-                    f"{path} begins with a byte order mark, which would be part of its first word: take it away, for "
+                    f"{path} begins with a byte order mark, which would be part of its first word: remove it, for "
                     f"example with sed -i '1s/^\\xef\\xbb\\xbf//' {shlex.quote(str(path))}"
                 )
             try:
@@ -56,8 +56,8 @@ def survey(path: Path, tabs: bool, check: Callable[[str], object] | None = None)
     for number, line in enumerate(read_lines(path), 1):
         require(
             tabs or "\t" not in line,
-            f"{path}, line {number} holds a TAB, which in fairseq-interactive stands between a source and its draft: "
-            "replace it by a blank",
+            f"{path}, line {number} contains a TAB, which separates source and draft in fairseq-interactive: "
+            "replace it with a space",
         )
         if check:
             with at_line(path, number):
@@ -86,7 +86,7 @@ def read_parallel(
     counts = {side: found.lines for side, found in surveys.items()}
     require(
         len(set(counts.values())) == 1,
-        "line by line the texts belong together, but "
+        "parallel texts must have the same number of lines, but "
         + " and ".join(f"{texts[side]} has {lines:,} lines" for side, lines in counts.items()),
     )
     return ParallelTexts(name, texts, surveys, next(iter(counts.values())))

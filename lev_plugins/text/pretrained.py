@@ -44,7 +44,7 @@ class SentencePieces:
         try:
             self.model = sentencepiece.SentencePieceProcessor(model_file=str(path))
         except (RuntimeError, OSError) as error:
-            raise UserError(f"{path} is no sentencepiece model, or a damaged one: copy it anew") from error
+            raise UserError(f"{path} is not a sentencepiece model or is damaged: copy it again") from error
 
     @property
     def vocabulary(self) -> list[str]:
@@ -64,11 +64,11 @@ class LibraryTokenizer:
         try:
             from tokenizers import Tokenizer as Library
         except ImportError:
-            raise UserError(f"{path} is read by the package tokenizers, which is not installed: {EXTRA}") from None
+            raise UserError(f"{path} needs the package tokenizers, which is not installed: {EXTRA}") from None
         try:
             self.library = Library.from_file(str(path))
         except Exception as error:  # the package raises no other class
-            raise UserError(f"{path} is no tokenizer, or a damaged one: copy it anew ({error})") from error
+            raise UserError(f"{path} is not a tokenizer file or is damaged: copy it again ({error})") from error
         self.library.no_padding()
         self.library.no_truncation()
         self.library.encode_special_tokens = True  # "[SEP]" in a text is five characters
@@ -121,7 +121,7 @@ def require_folder(name: str | None, flag: str, hint: str = "") -> Path:
     folder = Path(str(name))
     require(
         (folder / SYMBOLS).is_file() and (folder / DICTIONARY).is_file(),
-        f"{flag} {folder} is no folder made by lev-plugins import-pretrained: it lacks {SYMBOLS} or {DICTIONARY}{hint}",
+        f"{flag} {folder} was not made by lev-plugins import-pretrained: it lacks {SYMBOLS} or {DICTIONARY}{hint}",
     )
     return folder
 
@@ -150,9 +150,9 @@ class PretrainedBPE:
         foreign = [word for word in words if word not in self.ids]
         require(
             len(foreign) <= len(words) / 100,
-            f"--pretrained-tokenizer {self.folder} is another tokenizer than that of the data: {len(foreign):,} of the "
-            f"{len(words):,} words of the dictionary, such as {''.join(foreign[:1])}, are unknown to it. Name the "
-            "folder that made the data",
+            f"--pretrained-tokenizer {self.folder} is not the tokenizer of the data: it lacks {len(foreign):,} of the "
+            f"{len(words):,} words of the dictionary, such as {''.join(foreign[:1])}. Name the folder that the data "
+            "was prepared with",
         )
 
     def encode(self, text: str) -> str:

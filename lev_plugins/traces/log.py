@@ -99,24 +99,24 @@ class Log:
     def check(self) -> None:
         """After reading: was there anything to show?"""
         name = self.name
-        require(self.lines > 0, f"{name} is empty: give what fairseq-generate printed with {FLAGS}")
+        require(self.lines > 0, f"{name} is empty: provide the output of fairseq-generate {FLAGS}")
         require(
             self.sentences > 0,
-            f"{name} is no log of fairseq-generate: none of its {self.lines:,} lines begins with S-, H- or E-, a "
+            f"{name} is not a fairseq-generate log: no line ({self.lines:,} read) starts with S-, H- or E-, a "
             f"number and a TAB; run it without --quiet and with {FLAGS}",
         )
         require(
             self.with_history > 0 or not self.interactive,
-            f"{name} is of fairseq-interactive, which never prints the history: use fairseq-generate {FLAGS}",
+            f"{name} is from fairseq-interactive, which never prints the history: use fairseq-generate {FLAGS}",
         )
         require(
             self.with_history > 0,
-            f"{name} has no E- lines, the history of the iterations: run fairseq-generate with {FLAGS}",
+            f"{name} has no E- lines with the history of the iterations: run fairseq-generate with {FLAGS}",
         )
         require(
             len(self.incomplete) < self.sentences,
-            f"{name} has no sentence with a complete history, E- lines of the start and {STEPS} states an iteration: "
-            "is it cut short, or not of a levt with --task text_editing?",
+            f"{name} has no sentence with a complete history (E- lines for the start and {STEPS} states per "
+            "iteration): use a complete log of a levt with --task text_editing",
         )
 
 
