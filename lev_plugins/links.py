@@ -1,7 +1,7 @@
 """``--user-dir`` through a link whose name is not ``lev_plugins``.
 
-fairseq names the module after the folder, so it would import this package a second time under another name, and
-register everything twice. Instead the real package is imported, and stands in for the other name.
+fairseq names the module after the folder, so it would import this package a second time under another name and
+register everything twice. Instead, the real package is imported and also answers to the other name.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import os
 import sys
 from importlib import import_module
 
+__all__ = ["stand_in"]
+
 PACKAGE = "lev_plugins"
 
 
 def stand_in(alias: str, folder: str) -> None:
-    """From here on ``import alias`` and ``import alias.x`` give ``lev_plugins`` and ``lev_plugins.x``."""
+    """Make ``import alias`` and ``import alias.x`` return ``lev_plugins`` and ``lev_plugins.x``."""
     parent, name = os.path.split(os.path.realpath(folder))
     if name != PACKAGE:
         raise ImportError(f"--user-dir {folder}: the folder must be named {PACKAGE} (or be a link to it), not {name}")

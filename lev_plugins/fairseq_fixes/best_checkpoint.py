@@ -1,4 +1,4 @@
-"""``--best-checkpoint-metric`` is checked before the first batch; fairseq looks it up after an epoch is paid for."""
+"""Check ``--best-checkpoint-metric`` before the first batch; fairseq looks it up only after an epoch."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Collection
 
 from lev_plugins.errors import require
 
+__all__ = ["check_best_checkpoint"]
+
 
 def check_best_checkpoint(
     metric: str,
     maximized: bool,
-    computed: Collection[str],  # our scores that a validation computes
-    scores: Collection[str],  # all that it could compute
+    computed: Collection[str],  # our scores that validation computes
+    scores: Collection[str],  # all that validation could compute
     lower_is_better: Collection[str],
-    logged: Collection[str],  # what else the log has, of which only fairseq knows which way is better
+    logged: Collection[str],  # other values in the log; only fairseq knows which direction is better
 ) -> None:
     """
     >>> check_best_checkpoint("wrr", False, ["wrr"], ["wrr", "ter"], ["ter"], ["loss"])

@@ -1,4 +1,4 @@
-"""What noise a user asks for, and the ``Corruption`` that it means."""
+"""The noise that a user requests, and the ``Corruption`` built from it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -24,6 +24,8 @@ from lev_plugins.noise.kinds import (
 from lev_plugins.noise.layouts import known_layouts, neighbours
 from lev_plugins.ranges import bounded
 
+__all__ = ["FLAGS", "KINDS", "NoiseOptions", "build_corruption"]
+
 KINDS: dict[str, Callable[["NoiseOptions"], Kind]] = {
     "random": lambda options: OneOf([KINDS[name](options) for name in ("insert", "delete", "substitute")]),
     "insert": lambda options: Insert(Alphabets(options.alphabet)),
@@ -37,12 +39,12 @@ KINDS: dict[str, Callable[["NoiseOptions"], Kind]] = {
     "ocr": lambda options: confuser(read_table(OCR)),
     "confusions": lambda options: confuser(read_table(Path(options.confusions or ""))),
 }
-WITH_RATES = ("ocr", "confusions")  # those that know how often they happen
+WITH_RATES = ("ocr", "confusions")  # the kinds with their own rates
 
 
 @dataclass(frozen=True)
 class NoiseOptions:
-    """Each field with ``help`` is a flag of ``lev-plugins noise`` and, after ``--noise-``, of the training tasks.
+    """Each field with ``help`` is a flag of ``lev-plugins noise`` and, with ``--noise-`` before it, of training tasks.
 
     This module evaluates its annotations, because fairseq and argparse read the types of the fields.
     """
@@ -77,7 +79,7 @@ class NoiseOptions:
     confusions: Optional[str] = field(
         default=None, metadata={"metavar": "FILE", "help": "for `confusions`: file made by `lev-plugins confusions`"}
     )
-    prefix: str = "--"  # of the flags, where errors name them
+    prefix: str = "--"  # of the flags in error messages
 
 
 FLAGS = [each for each in fields(NoiseOptions) if "help" in each.metadata]

@@ -1,4 +1,4 @@
-"""fairseq's side of the scores: what ``--scoring ter, rouge, wrr, exact_match`` builds."""
+"""The scorers that fairseq builds for ``--scoring ter, rouge, wrr, exact_match``."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ from lev_plugins.scoring.evaluation import Evaluation
 
 
 class TextScorer(BaseScorer):
-    """Collects references and texts; the score of the drafts stands beside that of the texts."""
+    """Collects references and texts; prints the score of the drafts beside that of the texts."""
 
     ref: list[str]
     pred: list[str]
 
     def __init__(self, cfg: Any):
         super().__init__(cfg)
-        do_nothing.forget()  # those of another run in this process
+        do_nothing.forget()  # drafts of another run in this process
 
     @abstractmethod
     def evaluate(self, texts: list[str]) -> Evaluation:

@@ -93,7 +93,9 @@ def test_decoding_wants_the_tokenizer_of_the_data(folders: dict[str, Path]) -> N
     own.pad_to_multiple_(64)  # with symbols that no text has
     bpe.require_dictionary(own)
     words = len(other) - other.nspecial
-    with pytest.raises(UserError, match=rf"--pretrained-tokenizer \S+ is another tokenizer .* of the {words} words"):
+    with pytest.raises(
+        UserError, match=rf"--pretrained-tokenizer \S+ is not the tokenizer of the data: .* of the {words} words"
+    ):
         bpe.require_dictionary(other)
 
 

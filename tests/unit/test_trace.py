@@ -19,7 +19,7 @@ from tqdm import tqdm
 from lev_plugins.cli.main import main
 from lev_plugins.cli.trace import in_colour
 from lev_plugins.traces import page, terminal
-from lev_plugins.traces.log import Hypothesis, Log, Sentence, parse
+from lev_plugins.traces.log import Hypothesis, Log, Sentence, parse_line
 from lev_plugins.traces.rows import SPELLINGS, Row, layout, marked
 from lev_plugins.traces.script import Edit, Kind, Script, edits, iterations
 from tests.helpers import slow_alignment, thorough
@@ -284,7 +284,7 @@ def test_a_progress_bar_in_the_log_is_no_part_of_it() -> None:
     [b"P-1\t0.1", b"A-1\t0-0", b"S-\t", b"S-1 w1", b" S-1\tw1", b"XS-1\tw1", b"\r" * 5000, b"\r" + b"1" * 100_000],
 )
 def test_lines_that_belong_to_nobody(line: bytes) -> None:
-    assert parse(line + b"\n") is None
+    assert parse_line(line + b"\n") is None
 
 
 # the rows
