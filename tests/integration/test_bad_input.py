@@ -36,7 +36,7 @@ def test_a_dictionary_is_missing(data: Path, tmp_path: Path) -> None:
     (data / "dict.tgt.txt").unlink()
     result = run(*train(data, tmp_path / "out", *FEW))
     assert result.code != 0
-    assert f"the dictionary {data / 'dict.tgt.txt'} does not exist: check the path" in result.verdict
+    assert f"there is no dictionary {data / 'dict.tgt.txt'}" in result.verdict
 
 
 def test_a_data_folder_is_missing(tmp_path: Path) -> None:
