@@ -1,4 +1,4 @@
-"""One readable line when the machine has the wrong Python, torch or fairseq."""
+"""One readable line if the machine has the wrong Python, torch or fairseq."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ import re
 import sys
 from importlib import import_module, metadata
 
+__all__ = ["INSTALL_FAIRSEQ", "OLDEST_PYTHON", "OLDEST_TORCH", "check_environment", "problem", "torch_problem"]
+
 OLDEST_PYTHON = (3, 10)
-OLDEST_TORCH = (2, 6)  # from here on torch.load reads weights only, unless told otherwise
+OLDEST_TORCH = (2, 6)  # the first whose torch.load reads weights only by default
 INSTALL_FAIRSEQ = "pip install 'setuptools<81' wheel cython numpy && pip install --no-build-isolation fairseq-fixed"
 
 
 def check_environment() -> None:
-    found = problem()
-    if found is not None:
-        raise ImportError(found)
+    message = problem()
+    if message is not None:
+        raise ImportError(message)
 
 
 def problem() -> str | None:
-    """What is wrong with this environment, and what to install; None when nothing is."""
+    """What is wrong with this environment and what to install; None if all is well."""
     return python_problem() or torch_problem() or fairseq_problem()
 
 
@@ -32,7 +34,7 @@ def python_problem() -> str | None:
 
 def torch_problem() -> str | None:
     if importlib.util.find_spec("torch") is None:
-        return "lev-plugins needs torch 2.6 or newer, but none is installed: pip install 'torch>=2.6'"
+        return "lev-plugins needs torch 2.6 or newer, but it is not installed: pip install 'torch>=2.6'"
     version = metadata.version("torch")
     numbers = re.match(r"(\d+)\.(\d+)", version)
     if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST_TORCH:
@@ -42,8 +44,8 @@ def torch_problem() -> str | None:
 
 def fairseq_problem() -> str | None:
     if importlib.util.find_spec("fairseq") is None:
-        return f"lev-plugins needs fairseq, but none is installed: {INSTALL_FAIRSEQ}"
-    # importing fairseq tells everybody, speech or not, to install tensorboardX
+        return f"lev-plugins needs fairseq, but it is not installed: {INSTALL_FAIRSEQ}"
+    # on import, fairseq tells every user to install tensorboardX, which only its speech tasks need
     logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
     try:
         import_module("fairseq")

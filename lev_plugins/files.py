@@ -1,4 +1,4 @@
-"""Files, and folders of them, that are complete or not there."""
+"""Files and folders that are either complete or absent."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from typing import BinaryIO
 
 from lev_plugins.errors import UserError, require
 
+__all__ = ["all_or_nothing", "all_or_nothing_folder", "require_free"]
+
 
 @contextmanager
 def all_or_nothing(path: str | Path) -> Iterator[BinaryIO]:
-    """A file to write to; what stood at ``path`` survives until the new content is complete and on the disk."""
+    """A file to write to; the old content of ``path`` survives until the new content is complete and on disk."""
     path = Path(path)
-    require(path.is_file() or not path.exists(), f"{path} is there and is no file: name another one")
+    require(path.is_file() or not path.exists(), f"{path} exists but is not a regular file: name another one")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
-        error.filename = str(path)  # the one the user knows
+        error.filename = str(path)  # the path that the user knows
         raise
     try:
         with os.fdopen(handle, "wb") as file:
@@ -37,23 +39,23 @@ def all_or_nothing(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def require_free(path: Path, flag: str) -> None:
-    """A folder that is to be made may be there, but empty."""
+    """A folder to be created may exist, but must be empty."""
     if path.is_dir():
-        found = next(path.iterdir(), None)
-        require(found is None, f"{flag} {path} is not empty, it holds {found and found.name}: name another folder")
+        entry = next(path.iterdir(), None)
+        require(entry is None, f"{flag} {path} is not empty (it contains {entry and entry.name}): name another folder")
     else:
-        require(not os.path.lexists(path), f"{flag} {path} is there and is no folder: name another one")
+        require(not os.path.lexists(path), f"{flag} {path} exists but is not a folder: name another one")
 
 
 @contextmanager
 def all_or_nothing_folder(path: Path) -> Iterator[Path]:
-    """A hidden folder beside ``path``, which gets that name once it is complete and on the disk."""
+    """A hidden folder beside ``path``, renamed to ``path`` once it is complete and on disk."""
     path = Path(os.path.abspath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         scratch = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
     except OSError as error:
-        raise UserError(f"{path} cannot be made: {error.strerror}") from error
+        raise UserError(f"{path} cannot be created: {error.strerror}") from error
     try:
         yield scratch
         for file in scratch.rglob("*"):

@@ -1,7 +1,7 @@
-"""The heart of the package: what an edit is, as pure functions on padded token tensors.
+"""The core of the package: edits as pure functions on padded token tensors.
 
-Nothing here knows fairseq, a model or a file. Every function leaves its arguments as they were, runs on the
-device of its inputs and never asks the device for a number, so a GPU is not stalled in the training path.
+This room uses no fairseq, no models and no files. Every function leaves its arguments unchanged, runs on the device of
+its inputs and never reads a number back from it, so that training does not stall a GPU.
 
 Shapes: B batch, N length of the edited sequence, T length of the target, K insertions in one slot.
 A *slot* is the gap between two neighbouring tokens: a row of N tokens has N - 1 slots.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+__all__ = ["apply_deletions", "apply_placeholders", "apply_tokens", "deletable"]
+
 
 def deletable(tokens: Tensor, bos: int, eos: int, pad: int) -> Tensor:
     """Where a token may be deleted: everywhere but at the two boundaries and on padding.
@@ -18,7 +20,7 @@ def deletable(tokens: Tensor, bos: int, eos: int, pad: int) -> Tensor:
 def apply_deletions(tokens: Tensor, deleted: Tensor, pad: int, *along: Tensor) -> tuple[Tensor, ...]:
     """Remove the tokens marked in ``deleted`` and move the rest to the left; the width stays N.
 
-    What belongs to the tokens, such as scores, moves ``along`` (each (B, N)) and is 0 where there is none.
+    Values that belong to the tokens, such as scores, move ``along`` (each (B, N)) and are 0 on padding.
 
     >>> y = torch.tensor([[0, 11, 12, 13, 2], [0, 21, 2, 1, 1]])
     >>> d = torch.tensor([[0, 0, 1, 0, 0], [0, 1, 0, 0, 0]]).bool()
@@ -42,8 +44,8 @@ def apply_placeholders(
 ) -> tuple[Tensor, ...]:
     """Open ``counts[b, i]`` holes between token i and token i + 1.
 
-    ``width`` is the width of the result; without it the longest row decides, which costs a GPU one round trip.
-    What belongs to the tokens moves ``along``, as in ``apply_deletions``.
+    ``width`` is the width of the result; by default that of the longest row, which costs a GPU one round trip.
+    Values that belong to the tokens move ``along``, as in ``apply_deletions``.
 
     >>> y = torch.tensor([[0, 11, 2, 1], [0, 21, 22, 2]])
     >>> p = torch.tensor([[2, 0, 0], [0, 0, 1]])

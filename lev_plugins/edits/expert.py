@@ -1,8 +1,8 @@
 """The expert of Eq. (8): the cheapest insertions and deletions that turn one sequence into another.
 
 Without substitution the cheapest edit keeps a longest common subsequence (LCS), deletes the rest of the draft
-and inserts the rest of the target. Among equally cheap edits the choice is the one fairseq's ``libnat`` makes
-(walking back from the end: insert before delete before keep), so labels agree with it token by token.
+and inserts the rest of the target. Among equally cheap edits it chooses as fairseq's ``libnat`` does
+(walking back from the end: insert before delete before keep), so that labels agree token by token.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from torch import Tensor
 
 from lev_plugins.edits.actions import apply_deletions
 
+__all__ = ["Alignment", "InsertionLabels", "align", "insertion_labels"]
+
 
 class Alignment(NamedTuple):
     kept: Tensor  # (B, N) True = the expert keeps this token of the edited sequence
-    matched: Tensor  # (B, T) True = this target token is already there, False = it must be inserted
+    matched: Tensor  # (B, T) True = this target token is already present, False = it must be inserted
 
 
 class InsertionLabels(NamedTuple):
@@ -31,17 +33,17 @@ def align(tokens: Tensor, target: Tensor, pad: int) -> Alignment:
     >>> y = torch.tensor([[0, 11, 12, 13, 2]])           # <s> a b c </s>
     >>> t = torch.tensor([[0, 12, 14, 13, 15, 2]])       # <s> b x c y </s>
     >>> kept, matched = align(y, t, pad=1)
-    >>> kept.int(), matched.int()                        # a goes; x and y are to come
+    >>> kept.int(), matched.int()                        # delete a; insert x and y
     (tensor([[1, 0, 1, 1, 1]], dtype=torch.int32), tensor([[1, 1, 0, 1, 0, 1]], dtype=torch.int32))
     """
     table = _lcs_table(tokens, target, pad)
     batch = tokens.size(0)
     kept = torch.zeros_like(tokens, dtype=torch.bool)
-    # (B, T + 1): column j + 1 is target position j; column 0 collects the rows that match nothing in a step
+    # (B, T + 1): column j + 1 is target position j; column 0 collects rows without a match in a step
     matched = torch.zeros(batch, target.size(1) + 1, dtype=torch.bool, device=target.device)
     value = table[-1][:, -1:]  # (B, 1): how many matches are left to place
     for i in range(tokens.size(1), 0, -1):
-        # the first column that reaches `value`: everything right of it was inserted
+        # the first column that reaches `value`: everything to its right was inserted
         column = (table[i] < value).sum(1, keepdim=True)
         keep = table[i - 1].gather(1, column) < value
         kept[:, i - 1] = keep[:, 0]
@@ -53,8 +55,8 @@ def align(tokens: Tensor, target: Tensor, pad: int) -> Alignment:
 def _lcs_table(tokens: Tensor, target: Tensor, pad: int) -> list[Tensor]:
     """``table[i][b, j]``: length of the LCS of the first i tokens and the first j target tokens; N + 1 of (B, T + 1).
 
-    A row needs its own left neighbour, ``L[i][j] = max(L[i-1][j], L[i-1][j-1] + equal, L[i][j-1])``; since a row
-    never decreases, the last term is a running maximum and a whole row is one vector operation.
+    A cell needs its left neighbour, ``L[i][j] = max(L[i-1][j], L[i-1][j-1] + equal, L[i][j-1])``; since a row
+    never decreases, the last term is a running maximum, and one vector operation computes the whole row.
     """
     words = target.masked_fill(target.eq(pad), -1)  # padding equals nothing
     row = torch.zeros(target.size(0), target.size(1) + 1, dtype=torch.int32, device=target.device)
@@ -67,18 +69,18 @@ def _lcs_table(tokens: Tensor, target: Tensor, pad: int) -> list[Tensor]:
 
 
 def insertion_labels(target: Tensor, missing: Tensor, pad: int) -> InsertionLabels:
-    """What to insert into a target from which ``missing`` was taken out; needs no alignment.
+    """What to insert into a target from which ``missing`` was removed; needs no alignment.
 
-    ``missing`` (B, T) never marks the boundaries. Slots that lie in the padding of y_ins get 0.
+    ``missing`` (B, T) never marks the boundaries. Slots in the padding of y_ins get 0.
 
     >>> t = torch.tensor([[0, 11, 12, 13, 2]])
     >>> m = torch.tensor([[0, 1, 0, 1, 0]]).bool()
     >>> insertion_labels(t, m, pad=1)
     InsertionLabels(tokens=tensor([[ 0, 12,  2,  1,  1]]), counts=tensor([[1, 1, 0, 0]]))
     """
-    there = target.ne(pad) & ~missing
-    # every token that is there goes into slot (its rank - 1); the gap to the one before it is that slot's count
-    rank = there.cumsum(1) - 1  # (B, T): of a missing token, the rank of the last token before it
+    present = target.ne(pad) & ~missing
+    # a present token closes slot (its rank - 1), whose count is the number of missing tokens before it
+    rank = present.cumsum(1) - 1  # (B, T): for a missing token, the rank of the last present one before it
     counts = torch.zeros_like(target).scatter_add(1, rank.clamp(min=0), missing.to(target.dtype))
     (kept,) = apply_deletions(target, missing, pad)
     return InsertionLabels(kept, counts[:, :-1])

@@ -1,8 +1,8 @@
-"""How far a text that is written token by token has come in the source that it copies and edits.
+"""How much of its source a text has covered that is written token by token, copying and editing.
 
-A row of the Levenshtein table (insertion, deletion and substitution cost 1) is kept for each text: the distance of
-what was written so far to every beginning of its source, R rows of S + 1. Sources are padded on the right; padding
-changes nothing that is said about real tokens.
+Each text has one row of the Levenshtein table (insertion, deletion and substitution cost 1): the distance from what
+was written so far to every prefix of its source, R rows of S + 1. Sources are padded on the right; padding does not
+change the values for real tokens.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+__all__ = ["distances_after", "distances_before", "expected"]
+
 
 def distances_before(source: Tensor) -> Tensor:
-    """Nothing was written yet: (R, S) -> (R, S + 1).
+    """The distances before the first token: (R, S) -> (R, S + 1).
 
     >>> distances_before(torch.tensor([[11, 12, 2]]))
     tensor([[0, 1, 2, 3]])
@@ -21,7 +23,7 @@ def distances_before(source: Tensor) -> Tensor:
 
 
 def distances_after(distances: Tensor, source: Tensor, token: Tensor) -> Tensor:
-    """``token`` (R,) was written.
+    """The distances after writing ``token`` (R,).
 
     >>> source = torch.tensor([[11, 12, 13, 2]])
     >>> distances_after(distances_before(source), source, torch.tensor([11]))
@@ -30,15 +32,15 @@ def distances_after(distances: Tensor, source: Tensor, token: Tensor) -> Tensor:
     inserted = distances + 1
     paired = distances[:, :-1] + source.ne(token[:, None])
     best = torch.cat([inserted[:, :1], torch.minimum(inserted[:, 1:], paired)], 1)
-    # a source token may also have been left out: each entry is at most 1 more than the one before it
+    # a source token may also have been skipped: each entry is at most 1 more than the one before it
     steps = torch.arange(best.size(1), device=best.device)
     return (best - steps).cummin(1).values + steps
 
 
 def expected(distances: Tensor, source: Tensor, pad: int) -> Tensor:
-    """Source tokens that come next if nothing more is edited, (R, S): one after each nearest beginning.
+    """Source tokens that come next if nothing more is edited, (R, S): one after each nearest prefix.
 
-    Of the source a b c, after "a" that is b; after "a x", where x may stand for b or before it, it is b or c.
+    For the source a b c: after "a", b; after "a x", where x may replace b or precede it, b or c.
 
     >>> source = torch.tensor([[11, 12, 13, 2]])
     >>> after_a = distances_after(distances_before(source), source, torch.tensor([11]))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+__all__ = ["random_deletions"]
+
 
 def random_deletions(length: int, generator: torch.Generator | None = None) -> Tensor:
     """Mark a random part of a target of ``length`` tokens, boundaries included, for deletion.
 
-    How many inner tokens stay is uniform in 0 .. length - 2, which ones is uniform too. Sometimes nothing goes: that is
-    how the placeholder policy learns that a sentence is complete, the state in which every decoding ends.
+    The number of inner tokens kept is uniform in 0 .. length - 2, and so is their choice. Sometimes nothing is deleted:
+    this teaches the placeholder policy when a sentence is complete, the state in which every decoding ends.
 
     >>> random_deletions(6, torch.Generator().manual_seed(1)).int()
     tensor([0, 1, 0, 0, 0, 0], dtype=torch.int32)

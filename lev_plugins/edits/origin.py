@@ -1,6 +1,6 @@
-"""Where in the draft each token stood: 1 for its first, 2 for the next, ...; 0 = not of the draft.
+"""The position of each token in the draft: 1, 2, ...; 0 = not from the draft.
 
-One whole number a token that moves along with it through deletions and insertions.
+One integer per token, which moves with it through deletions and insertions.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from lev_plugins.edits.actions import deletable
+
+__all__ = ["origin_of", "unopened"]
 
 
 def origin_of(draft: Tensor, bos: int, eos: int, pad: int) -> Tensor:
@@ -26,7 +28,7 @@ def origin_of(draft: Tensor, bos: int, eos: int, pad: int) -> Tensor:
 def unopened(origin: Tensor) -> Tensor:
     """(B, N) -> (B, N - 1) True = the slot between two tokens that were neighbours in the draft.
 
-    Where a word of the draft went, its replacement is no further change.
+    Where a word of the draft was deleted, inserting its replacement is not a further change.
 
     >>> unopened(torch.tensor([[1, 2, 4, 0, 5]])).int()
     tensor([[1, 0, 0, 0]], dtype=torch.int32)

@@ -1,14 +1,16 @@
-"""Ids that a model may look up, and others that only the printing of a text knows."""
+"""Ids that a model may look up, and ids that exist only for printing."""
 
 from __future__ import annotations
 
 from torch import Tensor
 
-BORROWED = 2**30  # ids from here on are unknown words of drafts; fairseq prints hypotheses from 32-bit integers
+__all__ = ["BORROWED", "known"]
+
+BORROWED = 2**30  # the first id of unknown words of drafts; fairseq prints hypotheses from 32-bit integers
 
 
 def known(tokens: Tensor, unk: int) -> Tensor:
-    """<unk> in place of borrowed ids.
+    """Replace borrowed ids by <unk>.
 
     >>> import torch
     >>> known(torch.tensor([0, 11, BORROWED + 5, 2]), unk=3)

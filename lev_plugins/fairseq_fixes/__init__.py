@@ -1,1 +1,1 @@
-"""What works around faults of fairseq."""
+"""Workarounds for faults of fairseq."""

@@ -1,4 +1,4 @@
-"""Batches from which no sentence is missing, and which no ending interpreter interrupts."""
+"""Batches that miss no sentence and that a shutdown of the interpreter does not interrupt."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from fairseq.data import BaseWrapperDataset
 
 from lev_plugins.fairseq_fixes.leaving import not_while_leaving
 
+__all__ = ["EverySentence"]
+
 
 class EverySentence(BaseWrapperDataset):
-    """fairseq drops a last batch that is no multiple of --required-batch-size-multiple (8): here it stays."""
+    """Keeps a last batch that is not a multiple of --required-batch-size-multiple (8); fairseq drops it."""
 
     def batch_by_size(self, indices: Any, *args: Any, **kwargs: Any) -> list[Any]:
         if not len(indices):

@@ -1,4 +1,4 @@
-"""``--best-checkpoint-metric`` is checked before the first batch; fairseq looks it up after an epoch is paid for."""
+"""Check ``--best-checkpoint-metric`` before the first batch; fairseq looks it up only after an epoch."""
 
 from __future__ import annotations
 
@@ -6,36 +6,37 @@ from collections.abc import Collection
 
 from lev_plugins.errors import require
 
+__all__ = ["check_best_checkpoint"]
+
 
 def check_best_checkpoint(
     metric: str,
     maximized: bool,
-    computed: Collection[str],  # our scores that a validation computes
-    scores: Collection[str],  # all that it could compute
+    computed: Collection[str],  # our scores that validation computes
+    scores: Collection[str],  # all that validation could compute
     lower_is_better: Collection[str],
-    logged: Collection[str],  # what else the log has, of which only fairseq knows which way is better
+    logged: Collection[str],  # other values in the log; only fairseq knows which direction is better
 ) -> None:
     """
     >>> check_best_checkpoint("wrr", False, ["wrr"], ["wrr", "ter"], ["ter"], ["loss"])
     Traceback (most recent call last):
-    lev_plugins.errors.UserError: --best-checkpoint-metric wrr: the higher the better, add \
---maximize-best-checkpoint-metric, or the worst checkpoint is kept as the best
+    lev_plugins.errors.UserError: --best-checkpoint-metric wrr: higher is better, so add \
+--maximize-best-checkpoint-metric; otherwise the worst checkpoint is kept
     """
     if metric not in scores:
         require(
             metric in logged,
-            f"--best-checkpoint-metric {metric} is not in the log: take one of {', '.join(logged)}, or a score "
-            f"({', '.join(scores)}) that --eval-metrics names",
+            f"--best-checkpoint-metric {metric} is not in the log: choose one of {', '.join(logged)}, or "
+            f"a score ({', '.join(scores)}) that --eval-metrics names",
         )
         return
     require(
         metric in computed,
-        f"--best-checkpoint-metric {metric} is not computed: add --eval-metrics {metric}, or the --eval-... of its "
-        "name",
+        f"--best-checkpoint-metric {metric} is not computed: add --eval-metrics {metric} or its --eval-... flag",
     )
-    advice = "lower the better, leave out" if metric in lower_is_better else "higher the better, add"
+    advice = "lower is better, so remove" if metric in lower_is_better else "higher is better, so add"
     require(
         maximized != (metric in lower_is_better),
-        f"--best-checkpoint-metric {metric}: the {advice} --maximize-best-checkpoint-metric, or the worst checkpoint "
-        "is kept as the best",
+        f"--best-checkpoint-metric {metric}: {advice} --maximize-best-checkpoint-metric; otherwise the worst "
+        "checkpoint is kept",
     )

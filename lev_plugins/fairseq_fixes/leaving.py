@@ -1,9 +1,9 @@
-"""A training that succeeded must not end with an abort.
+"""Keep a successful training from ending with an abort.
 
-fairseq reads batches ahead in a daemon thread. When the interpreter ends, Python stops such a thread where it next asks
-for the interpreter; if that is inside torch, C++ cannot be unwound and the whole process aborts (exit status 134,
-"terminate called without an active exception"), after everything was saved, which fails the script around it.
-So the work on a batch holds a lock, and the first thing that an ending interpreter does is to take it for good.
+fairseq reads batches ahead in a daemon thread. When the interpreter shuts down, Python stops such a thread as soon as
+it requests the interpreter lock. Inside torch, C++ cannot be unwound and the whole process aborts (exit status 134,
+"terminate called without an active exception"): everything is saved, but the surrounding script fails.
+So work on a batch holds a lock, which the interpreter takes for good as the first step of its shutdown.
 """
 
 from __future__ import annotations
@@ -16,26 +16,28 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-PATIENCE = 10.0  # seconds; no batch takes as long
+__all__ = ["not_while_leaving"]
+
+PATIENCE = 10.0  # seconds; longer than any batch takes
 MOMENT = 0.1
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class _Door:
-    """Open while somebody may work; shut when the interpreter ends."""
+    """Open while batches may be made; shut when the interpreter shuts down."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """A forked worker starts with a lock of its own: the thread that held this one is not there."""
+        """A forked worker gets its own lock: the thread that held the old one was not forked."""
         self.lock = threading.RLock()  # one guarded function may call another
 
     def shut(self) -> None:
         self.lock.acquire(timeout=PATIENCE)
         if threading.active_count() > 1:
-            time.sleep(MOMENT)  # who had the lock frees its tensors, and comes back to wait here
+            time.sleep(MOMENT)  # the thread that held the lock frees its tensors, then waits here
 
 
 _door = _Door()
@@ -45,7 +47,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def not_while_leaving(method: Method) -> Method:
-    """Whoever calls the function after the interpreter began to end waits for ever, in Python and not inside torch.
+    """Once the interpreter is shutting down, a call waits for ever, in Python instead of inside torch.
 
     >>> @not_while_leaving
     ... def collate(numbers):

@@ -1,10 +1,10 @@
-"""The few Transformer parts the models share.
+"""Transformer parts shared by the models.
 
-One alphabet for shapes, here and on every line that reshapes:
+Letters for shapes, here and on every line that reshapes:
 
-    B batch   S source length   T target length   C channels   H heads   K insertions a slot   V vocabulary
+    B batch   S source length   T target length   C channels   H heads   K insertions per slot   V vocabulary
 
-Activations are batch first, (B, T, C). One polarity for attention masks: ``True`` = may be attended to.
+Activations are batch first, (B, T, C). In attention masks, ``True`` = may be attended to.
 """
 
 from lev_plugins.layers.attention import (

@@ -11,15 +11,17 @@ from torch import Tensor, nn
 
 from lev_plugins.layers.linear import Linear, linear
 
+__all__ = ["CrossAttention", "KeysValues", "SelfAttention", "attend", "attend_to_both", "attention_mask"]
+
 
 class KeysValues(NamedTuple):
-    """What attention needs of the positions it may look at; of a source, computed once a sentence."""
+    """The keys and values of the positions to attend to; for a source, computed once per sentence."""
 
     keys: Tensor  # (B, H, S, C / H)
     values: Tensor  # (B, H, S, C / H)
 
     def select(self, rows: Tensor) -> KeysValues:
-        """Those of ``rows`` (n,); a row may appear more than once."""
+        """The keys and values of ``rows`` (n,); a row may appear more than once."""
         return KeysValues(self.keys.index_select(0, rows), self.values.index_select(0, rows))
 
     def joined(self, more: KeysValues) -> KeysValues:
@@ -28,9 +30,9 @@ class KeysValues(NamedTuple):
 
 
 def attention_mask(tokens: Tensor, pad: int) -> Tensor | None:
-    """(B, 1, 1, S), True = may be attended to; ``None`` where nothing is padded.
+    """(B, 1, 1, S), True = may be attended to; ``None`` if nothing is padded.
 
-    Only a CPU is asked whether anything is padded: the question would stall a GPU, and None is faster on a CPU.
+    Only on a CPU, where None is faster, is padding looked for: reading the answer from a GPU would stall it.
     """
     real = tokens.ne(pad)
     if not tokens.is_cuda and bool(real.all()):
@@ -67,16 +69,16 @@ def unfold_beams(x: Tensor, beams: int) -> Tensor:
 def attend(queries: Tensor, source: KeysValues, mask: Tensor | None, dropout: float = 0.0) -> Tensor:
     """Queries (B, H, T, C / H) -> (B, T, C).
 
-    A row of ``source`` may serve several consecutive rows of queries, the beams of one sentence; its keys are then
-    read once, and the mask is one that all of them share, (B, 1, 1, S).
+    A row of ``source`` may serve several consecutive rows of queries, the beams of one sentence. Its keys are then
+    read once, and the beams share the mask, (B, 1, 1, S).
     """
     beams = queries.size(0) // source.keys.size(0)
-    found = _attended(fold_beams(queries, beams), source, mask, dropout)
-    return merge_heads(unfold_beams(found, beams))
+    attended = _attended(fold_beams(queries, beams), source, mask, dropout)
+    return merge_heads(unfold_beams(attended, beams))
 
 
 def _attended(queries: Tensor, source: KeysValues, mask: Tensor | None, dropout: float) -> Tensor:
-    """On a CPU in 32 bits, whatever autocast says: its gradient is seven times as slow in bfloat16 as in these."""
+    """On a CPU always in 32 bits, even under autocast: the gradient in bfloat16 takes seven times as long."""
     if not torch.is_autocast_enabled("cpu") or queries.is_cuda:
         return F.scaled_dot_product_attention(queries, *source, attn_mask=mask, dropout_p=dropout)
     keys, values = source.keys.float(), source.values.float()
@@ -85,7 +87,7 @@ def _attended(queries: Tensor, source: KeysValues, mask: Tensor | None, dropout:
 
 
 def attend_to_both(queries: Tensor, own: KeysValues, shared: KeysValues, mask: Tensor, dropout: float = 0.0) -> Tensor:
-    """``attend`` to ``own`` joined with ``shared``, which the beams of a sentence have in common, without joining them.
+    """``attend`` to ``own`` and to ``shared``, which the beams of a sentence share, without joining the two.
 
     Queries are (B * beams, H, T, C / H), ``own`` has N positions for each of their rows, ``shared`` has S for each
     of B; the mask is (B * beams, 1, T, N + S). In a step of decoding, where T is 1, this costs a fraction of copying
@@ -99,8 +101,8 @@ def attend_to_both(queries: Tensor, own: KeysValues, shared: KeysValues, mask: T
     if dropout:
         weights = F.dropout(weights, dropout)
     for_own, for_shared = weights.split([to_own.size(3), to_shared.size(3)], 3)
-    found = for_own @ own.values + unfold_beams(fold_beams(for_shared, beams) @ shared.values, beams)
-    return merge_heads(found)
+    attended = for_own @ own.values + unfold_beams(fold_beams(for_shared, beams) @ shared.values, beams)
+    return merge_heads(attended)
 
 
 def _init_projection(projection: nn.Linear, parts: int, gain: float) -> None:
@@ -125,7 +127,7 @@ class SelfAttention(nn.Module):
         return queries, KeysValues(keys, values)
 
     def project_source(self, x: Tensor) -> KeysValues:
-        """(B, S, C) -> keys and values of what is looked at and does not look itself"""
+        """(B, S, C) -> keys and values of positions without queries"""
         dim = self.out_proj.in_features
         both = linear(x, self.in_proj.weight[dim:], self.in_proj.bias[dim:])
         return KeysValues(*split_heads(both, self.heads, parts=2))
@@ -136,7 +138,7 @@ class SelfAttention(nn.Module):
 
 
 class CrossAttention(nn.Module):
-    """Attention whose keys and values come from elsewhere (``source_dim`` channels) and outlive one call."""
+    """Attention whose keys and values come from a source (``source_dim`` channels) and are reused between calls."""
 
     def __init__(self, dim: int, heads: int, source_dim: int, dropout: float = 0.0):
         super().__init__()

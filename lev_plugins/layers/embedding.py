@@ -8,6 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+__all__ = ["TextEmbedding", "sinusoid_table", "token_embedding"]
+
 
 def token_embedding(size: int, dim: int, pad: int) -> nn.Embedding:
     table = nn.Embedding(size, dim, padding_idx=pad)
@@ -17,7 +19,7 @@ def token_embedding(size: int, dim: int, pad: int) -> nn.Embedding:
 
 
 class TextEmbedding(nn.Module):
-    """Looks tokens up, scales by sqrt(C), adds positions counted over real tokens only, so the padding side is moot."""
+    """Looks up tokens, scales by sqrt(C) and adds positions, counted over real tokens: padding may be on any side."""
 
     sinusoids: Tensor
 
@@ -30,7 +32,7 @@ class TextEmbedding(nn.Module):
         self.scale = math.sqrt(dim) if scale else 1.0
         self.dropout = dropout
         self.tokens = tokens
-        # the first real token has position pad + 1, as in fairseq, so that tables can be exchanged
+        # the first real token has position pad + 1, as in fairseq, so that tables are interchangeable
         rows = max_positions + self.pad + 1
         self.learned: nn.Embedding | None = token_embedding(rows, dim, self.pad) if learned else None
         if not learned:

@@ -1,7 +1,7 @@
-"""The copied future of Pseudo-Bidirectional Decoding: what is kept of a source, and where attention may go.
+"""The copied future of Pseudo-Bidirectional Decoding: encoded sources and attention masks.
 
-Shapes are those of ``models/pbd.py``: in beam search the decoder has R = B * beams rows, and what belongs to a source
-is kept once a sentence.
+Shapes are those of ``models/pbd.py``: in beam search the decoder has R = B * beams rows, and values of a source are
+kept once per sentence.
 """
 
 from collections.abc import Sequence
@@ -13,27 +13,29 @@ from torch import Tensor
 
 from lev_plugins.layers.attention import KeysValues
 
+__all__ = ["Masks", "Memory", "Progress", "Source", "future_mask", "generated_mask", "grouped", "join_masks"]
+
 
 class Source(NamedTuple):
-    """What the encoder hands over; ``rows`` is all of it that beam search ever reorders."""
+    """The output of the encoder; beam search reorders only ``rows``."""
 
-    states: list[Tensor]  # (B, S, C) each: the embedding, then what leaves every block
-    output: Tensor  # (B, S, C): what leaves the encoder
+    states: list[Tensor]  # (B, S, C) each: the embedding, then the output of every block
+    output: Tensor  # (B, S, C): the output of the encoder
     tokens: Tensor  # (B, S)
-    rows: Tensor | None = None  # (R,) the sentence of each row of the decoder; None: one row a sentence
+    rows: Tensor | None = None  # (R,) the sentence of each row of the decoder; None: one row per sentence
 
 
 class Memory(NamedTuple):
-    """Encoded sources as the decoder's blocks read them, once a sentence."""
+    """Encoded sources for the decoder's blocks, once per sentence."""
 
-    source: list[KeysValues]  # a block: for cross-attention
-    future: list[KeysValues]  # a block: for self-attention; empty where nothing is copied
+    source: list[KeysValues]  # per block, for cross-attention
+    future: list[KeysValues]  # per block, for self-attention; empty if nothing is copied
     places: Tensor  # (B, S) 1, 2, ... counted over the tokens of the source, 0 on padding
     mask: Tensor | None  # (B, 1, 1, S) True = may be attended to
-    beams: int = 1  # how many consecutive rows of the decoder belong to a sentence
+    beams: int = 1  # consecutive rows of the decoder per sentence
 
     def select(self, rows: Tensor) -> "Memory":
-        """For the decoder's ``rows`` (n,): those of one sentence go on sharing what they share."""
+        """The part for the decoder's ``rows`` (n,); rows of one sentence still share it."""
         sentences, beams = grouped((rows // self.beams).tolist())
         if sentences == list(range(self.places.size(0))):
             return self._replace(beams=beams)
@@ -48,25 +50,25 @@ class Memory(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What a step of decoding leaves to the next."""
+    """What one step of decoding passes to the next."""
 
     memory: Memory
-    generated: list[KeysValues]  # a block: of the tokens so far, (R, H, t, C / H)
+    generated: list[KeysValues]  # per block, of the tokens so far, (R, H, t, C / H)
 
     def select(self, rows: Tensor) -> "Progress":
         return Progress(self.memory.select(rows), [keys_values.select(rows) for keys_values in self.generated])
 
 
 class Masks(NamedTuple):
-    """Where attention may go: True = may be attended to."""
+    """Attention masks: True = may be attended to."""
 
     generated: Tensor | None  # (T, t) without a future, (R, 1, T, t + S) with one; None = everywhere
     source: Tensor | None  # (B, 1, 1, S)
-    together: bool  # whether a block may join the generated and the copied, or had better attend to each apart
+    together: bool  # whether a block joins generated and copied positions, or attends to each separately
 
 
 def grouped(sentences: Sequence[int]) -> tuple[list[int], int]:
-    """Rows of equal sentences taken together, if each has as many consecutive rows as the next.
+    """Rows grouped by sentence, if all sentences have the same number of consecutive rows.
 
     >>> grouped([0, 0, 0, 2, 2, 2])
     ([0, 2], 3)
@@ -80,7 +82,7 @@ def grouped(sentences: Sequence[int]) -> tuple[list[int], int]:
 
 
 def generated_mask(start: int, stop: int, device: torch.device | None = None) -> Tensor:
-    """Decoder inputs start .. stop - 1 and the inputs they may look at, (T, stop): the causal mask from row ``start``.
+    """Which inputs the decoder inputs start .. stop - 1 may attend to, (T, stop): the causal mask from row ``start``.
 
     >>> generated_mask(1, 3).int()
     tensor([[1, 1, 0],
@@ -90,7 +92,7 @@ def generated_mask(start: int, stop: int, device: torch.device | None = None) ->
 
 
 def future_mask(places: Tensor, start: int, stop: int) -> Tensor:
-    """Decoder inputs start .. stop - 1 and the copied source tokens they may look at, (B, 1, T, S).
+    """Which copied source tokens the decoder inputs start .. stop - 1 may attend to, (B, 1, T, S).
 
     Input t predicts output N = t + 1, whose pseudo-future is source tokens N + 1 to the end.
 

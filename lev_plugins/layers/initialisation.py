@@ -1,9 +1,11 @@
-"""Initialisations that are not a layer's own."""
+"""Initialisations shared by several layers."""
 
 from __future__ import annotations
 
 import torch
 from torch import nn
+
+__all__ = ["bert_init"]
 
 
 def bert_init(module: nn.Module) -> None:

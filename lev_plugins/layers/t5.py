@@ -14,6 +14,8 @@ from torch import Tensor, nn
 
 from lev_plugins.layers.linear import Linear
 
+__all__ = ["FEED_FORWARDS", "DistanceBias", "Norm", "T5Block", "T5Shape"]
+
 EPSILON = 1e-6
 FEED_FORWARDS = ["relu", "gated-gelu"]  # T5; T5 1.1, mT5 and ByT5
 
@@ -23,10 +25,10 @@ class T5Shape:
     dim: int
     ffn_dim: int
     heads: int
-    head_dim: int  # of its own: heads * head_dim need not be dim
+    head_dim: int  # heads * head_dim need not be dim
     feed_forward: str = "relu"
     buckets: int = 32  # of distances
-    farthest: int = 128  # distance from which on all are one
+    farthest: int = 128  # all distances from this one on share a bucket
     dropout: float = 0.1
 
 
@@ -40,9 +42,9 @@ class Norm(nn.Module):
 
 
 def distance_buckets(distances: Tensor, buckets: int, farthest: int) -> Tensor:
-    """Where a distance (key position - query position) is looked up: the upper half is for keys to the right.
+    """The bucket of a distance (key position - query position); the upper half is for keys to the right.
 
-    Small distances have a bucket each, larger ones share them in steps that grow.
+    Small distances have one bucket each; larger ones share buckets of growing width.
 
     >>> distance_buckets(torch.tensor([-200, -9, -2, 0, 1, 2, 9, 200]), 8, 16)
     tensor([3, 3, 2, 0, 5, 6, 7, 7])
@@ -56,7 +58,7 @@ def distance_buckets(distances: Tensor, buckets: int, farthest: int) -> Tensor:
 
 
 class DistanceBias(nn.Module):
-    """What is added to attention for the distance of key and query; one table for all blocks."""
+    """The bias added to attention for the distance of key and query; one table for all blocks."""
 
     def __init__(self, shape: T5Shape):
         super().__init__()
@@ -78,13 +80,13 @@ class T5Attention(nn.Module):
         self.heads, self.dropout = shape.heads, shape.dropout
         self.q, self.k, self.v = (Linear(shape.dim, inner, bias=False) for _ in range(3))
         self.o = Linear(inner, shape.dim, bias=False)
-        nn.init.normal_(self.q.weight, std=(shape.dim * shape.head_dim) ** -0.5)  # in the place of a scale
+        nn.init.normal_(self.q.weight, std=(shape.dim * shape.head_dim) ** -0.5)  # instead of a scale
         for projection in (self.k, self.v):
             nn.init.normal_(projection.weight, std=shape.dim**-0.5)
         nn.init.normal_(self.o.weight, std=inner**-0.5)
 
     def forward(self, x: Tensor, source: Tensor, mask: Tensor | None) -> Tensor:
-        """(B, T, C) looks at (B, S, C); the mask is added, or True = may be attended to: (B, H or 1, T or 1, S)."""
+        """(B, T, C) attends to (B, S, C); the mask is added, or True = may be attended to: (B, H or 1, T or 1, S)."""
         queries, keys, values = (
             projected.unflatten(2, (self.heads, -1)).transpose(1, 2)  # (B, T or S, H * C') -> (B, H, T or S, C')
             for projected in (self.q(x), self.k(source), self.v(source))
@@ -116,7 +118,7 @@ class T5FeedForward(nn.Module):
 
 
 class T5Block(nn.Module):
-    """Self-attention (or none), cross-attention (or none), feed-forward; each adds to what enters it."""
+    """Optional self-attention, optional cross-attention, feed-forward; each adds to its input."""
 
     def __init__(self, shape: T5Shape, look_around: bool, look_at_source: bool):
         super().__init__()

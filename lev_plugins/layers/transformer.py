@@ -12,10 +12,12 @@ from lev_plugins.layers.attention import CrossAttention, KeysValues, SelfAttenti
 from lev_plugins.layers.linear import Linear
 from lev_plugins.ranges import DROPOUTS, dropouts
 
+__all__ = ["DecoderLayer", "EncoderLayer", "LayerShape", "Residual"]
+
 
 @dataclass(frozen=True)
 class LayerShape:
-    """What a block is made of: widths, heads, drop-out rates."""
+    """The sizes of a block: widths, heads, drop-out rates."""
 
     dim: int
     ffn_dim: int
@@ -36,7 +38,7 @@ class LayerShape:
 
 
 class Residual(nn.Module):
-    """Where a block's sub-layers meet its residual stream: normalise before (pre-norm) or after the sum."""
+    """Joins a sub-layer and the residual stream, normalising before (pre-norm) or after the sum."""
 
     def __init__(self, shape: LayerShape):
         super().__init__()
@@ -67,7 +69,7 @@ class FeedForward(nn.Module):
 
 
 class Block(nn.Module):
-    """What the blocks of encoder and decoder have in common; each makes its parts in the order in which they run."""
+    """Shared by the blocks of encoder and decoder, which create their parts in the order in which they run."""
 
     self_attn: SelfAttention
     self_attn_residual: Residual
@@ -94,7 +96,7 @@ class EncoderLayer(Block):
 
 
 class DecoderLayer(Block):
-    """A block with cross-attention; the masks, (B, 1, 1, T) and (B, 1, 1, S), are True where attention may go."""
+    """A block with cross-attention; the masks, (B, 1, 1, T) and (B, 1, 1, S), are True where attention is allowed."""
 
     def __init__(self, shape: LayerShape, source_dim: int):
         super().__init__()

@@ -1,23 +1,23 @@
-"""Noise for plain text, put in before it is tokenised: slips of the finger, of the pen and of the scanner.
+"""Noise for plain text, added before tokenisation: slips of typing, writing and scanning.
 
-A text is white space and words; a word is grapheme clusters, what readers count as one character. Noise changes words,
-one slip at a time: an insertion, deletion, substitution, exchange, confusion, run-on or split. What no slip touches,
-white space and case included, stays as it was, and no cluster is broken. Of the two rates
+A text consists of white space and words; a word consists of grapheme clusters, what readers count as one character.
+Noise changes words one slip at a time: an insertion, deletion, substitution, exchange, confusion, run-on or split. All
+else, white space and case included, stays as it was, and no cluster is broken. The two rates:
 
-- ``word_rate`` alone is the share of all words that are changed, each by one slip;
-- ``word_rate`` and ``char_rate``: a changed word of n characters has max(1, n * char_rate) slips in the mean: the whole
-  part of n * char_rate, and one more as often as the fraction says;
-- ``char_rate`` alone is the number of slips by the number of characters in words, wherever these stand;
-- neither, for ``ocr`` and ``confusions``: every confusion as often as the table says.
+- ``word_rate`` alone is the share of all words to change, each by one slip;
+- with ``word_rate`` and ``char_rate``, a changed word of n characters has max(1, n * char_rate) slips on average: the
+  integer part of n * char_rate, and one more with the probability of the fraction;
+- ``char_rate`` alone is the number of slips per character in words;
+- without either, ``ocr`` and ``confusions`` make every confusion at the rate of the table.
 
-How many words of a line are changed follows the binomial distribution, as if each were drawn for itself. A word that is
-drawn is changed if any of the kinds asked for can change it. If none can (two equal letters cannot be swapped, a word
-of one letter loses none, no keyboard has Han characters), another word of the line takes its turn: so the share is one
-of *all* words as long as the line has enough that can be changed. Where it has not (a line of one such word, a rate
-near 1), there is less noise than asked, never more.
+The number of changed words of a line follows the binomial distribution, as if each word were drawn independently. A
+drawn word is changed if any requested kind can change it. Otherwise (two equal letters cannot be swapped, a word of one
+letter cannot lose it, no keyboard has Han characters) another word of the line is drawn: the share is one of *all*
+words as long as the line has enough words that can be changed. If it does not (a line of one such word, a rate near 1),
+there is less noise than requested, never more.
 
-A run-on counts as a change of the word before it; two words in each other's place count as two. No two slips touch
-the same character, so that at most half of the characters can be swapped with their neighbours.
+A run-on counts as a change of the word before it; two exchanged words count as two. No two slips touch the same
+character, so at most half of the characters can be swapped with their neighbours.
 """
 
 from lev_plugins.noise.corrupt import Corruption

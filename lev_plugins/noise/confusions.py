@@ -1,7 +1,7 @@
-"""Confusions: what is taken for what, and how often. A file of them is made by hand or learned from pairs of texts.
+"""Confusions: what is mistaken for what, and how often; written by hand or learned from pairs of texts.
 
-The file has tabs between three columns and names them in its first line, ``characters become rate`` or ``words become
-rate``: what is clean, what it becomes (or nothing), and in which share of the places where it stands.
+The file has three columns separated by tabs and names them in its first line, ``characters become rate`` or ``words
+become rate``: the clean text, what it becomes (or nothing), and the share of its occurrences where it does.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from lev_plugins.noise.draws import Draw, by_weight
 from lev_plugins.noise.kinds import Kind, has_company
 from lev_plugins.noise.text import Line, Word, all_alone, clusters, is_space, like
 from lev_plugins.ranges import bounded
+
+__all__ = ["OCR", "UNITS", "Confuse", "Confusion", "Table", "confuser", "read_table", "split_units", "write_table"]
 
 OCR = Path(__file__).parent / "tables" / "ocr.tsv"
 UNITS = ("character", "word")
@@ -40,34 +42,35 @@ def read_table(path: Path) -> Table:
     try:
         lines = path.read_text("utf-8").split("\n")
     except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 text: `lev-plugins confusions` writes such files") from error
+        raise UserError(f"{path} is not UTF-8 text: create it with `lev-plugins confusions`") from error
     headers = {header(unit): unit for unit in UNITS}
     require(
         lines[0] in headers,
-        f"{path}:1: a file of confusions starts with {' or '.join(map(repr, headers))}, but this one with {lines[0]!r}",
+        f"{path}:1: the first line must be {' or '.join(map(repr, headers))}, but is {lines[0]!r}",
     )
     unit = headers[lines[0]]
     rows = [(number, line) for number, line in enumerate(lines[1:], 2) if line]
-    require(bool(rows), f"{path} has no confusions")
-    return Table(unit, [parse(line, unit, f"{path}:{number}") for number, line in rows])
+    require(bool(rows), f"{path} has no confusions: add at least one below its first line")
+    return Table(unit, [parse_confusion(line, unit, f"{path}:{number}") for number, line in rows])
 
 
 def header(unit: str) -> str:
     return f"{unit}s\tbecome\trate"
 
 
-def parse(line: str, unit: str, place: str) -> Confusion:
+def parse_confusion(line: str, unit: str, place: str) -> Confusion:
     """
-    >>> parse("rn\\tm\\t0.02", "character", "FILE:2")
+    >>> parse_confusion("rn\\tm\\t0.02", "character", "FILE:2")
     Confusion(clean=('r', 'n'), noisy=('m',), rate=0.02)
     """
     columns = line.split("\t")
-    require(len(columns) == 3, f"{place}: a confusion has 3 columns, but {line!r} has {len(columns)}")
+    require(len(columns) == 3, f"{place}: a confusion must have 3 columns, but {line!r} has {len(columns)}")
     clean, noisy = (tuple(split_units(text, unit)) for text in columns[:2])
-    require(bool(clean) and clean != noisy, f"{place}: {columns[0]!r} must be something, and become something else")
+    require(bool(clean), f"{place}: the first column must not be empty")
+    require(clean != noisy, f"{place}: {columns[0]!r} must become something else, but stays the same")
     require(
         unit == "word" or not any(map(is_space, clean[:-1])),
-        f"{place}: characters are confused word by word, so white space may only end {columns[0]!r}",
+        f"{place}: white space may only be the last character of the first column, but is not in {columns[0]!r}",
     )
     try:
         rate = float(columns[2])
@@ -82,7 +85,7 @@ def split_units(text: str, unit: str) -> list[str]:
 
 
 def write_table(table: Table) -> Iterator[str]:
-    """The lines of a file; what has a tab or a line break in it cannot be written and is left out."""
+    """The lines of a file, without confusions that contain a tab or a line break."""
     yield header(table.unit) + "\n"
     between = "" if table.unit == "character" else " "
     for clean, noisy, rate in table.confusions:
@@ -96,18 +99,18 @@ def confuser(table: Table) -> Confuse:
 
 
 class Options(NamedTuple):
-    """What may happen at one place, and the sums of the rates up to each of them."""
+    """The confusions possible at one place, and the cumulative sums of their rates."""
 
-    found: list[Confusion]
+    confusions: list[Confusion]
     cumulative: list[float]
 
 
 class Confuse(Kind):
-    """Takes characters for others, more often those that are confused more often."""
+    """Mistakes characters for others, in proportion to their rates."""
 
     def __init__(self, table: Table):
-        self.alone = all(all_alone("".join(found.noisy)) for found in table.confusions)
-        self.longest = max(len(found.clean) for found in table.confusions)
+        self.alone = all(all_alone("".join(confusion.noisy)) for confusion in table.confusions)
+        self.longest = max(len(confusion.clean) for confusion in table.confusions)
         self.starting: dict[str, list[Confusion]] = {}
         for confusion in table.confusions:
             self.starting.setdefault(confusion.clean[0], []).append(confusion)
@@ -115,7 +118,7 @@ class Confuse(Kind):
         self.places_seen: dict[tuple[str, ...], Options] = {}
 
     def rates(self, line: Line, words: Sequence[Word]) -> tuple[list[int], list[float]]:
-        """Where in some words something may be confused, and how often it is."""
+        """Where some words may be confused, and at which rates."""
         places: list[int] = []
         rates: list[float] = []
         for word in words:
@@ -125,36 +128,36 @@ class Confuse(Kind):
         return places, rates
 
     def rates_of(self, word: str) -> tuple[list[int], list[float]]:
-        """The same for a word and the white space behind it; most words come again and again."""
+        """The same for a word and the white space after it, cached because most words recur."""
         if word not in self.words_seen:
             cells = tuple(clusters(word))
             options = [self.options(cells[at : at + self.longest]) for at in range(len(cells))]
-            places = [at for at, here in enumerate(options) if here.found]
+            places = [at for at, here in enumerate(options) if here.confusions]
             make_room(self.words_seen)
             self.words_seen[word] = places, [options[at].cumulative[-1] for at in places]
         return self.words_seen[word]
 
     def options(self, cells: tuple[str, ...]) -> Options:
-        """What may happen where these cells begin."""
+        """The confusions possible where these cells begin."""
         if cells not in self.places_seen:
             starting = self.starting.get(cells[0], ())
-            found = [confusion for confusion in starting if cells[: len(confusion.clean)] == confusion.clean]
+            possible = [confusion for confusion in starting if cells[: len(confusion.clean)] == confusion.clean]
             make_room(self.places_seen)
-            self.places_seen[cells] = Options(found, list(accumulate(confusion.rate for confusion in found)))
+            self.places_seen[cells] = Options(possible, list(accumulate(confusion.rate for confusion in possible)))
         return self.places_seen[cells]
 
     def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
         return by_weight(*self.rates(line, words), draw)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        found, cumulative = self.options(tuple(line.cells[at : at + self.longest]))
-        if not found:
+        possible, cumulative = self.options(tuple(line.cells[at : at + self.longest]))
+        if not possible:
             return False
-        drawn = found[bisect_right(cumulative, draw() * cumulative[-1])]
-        return confuse(line, at, drawn) or any(confuse(line, at, other) for other in found if other is not drawn)
+        drawn = possible[bisect_right(cumulative, draw() * cumulative[-1])]
+        return confuse(line, at, drawn) or any(confuse(line, at, other) for other in possible if other is not drawn)
 
     def edit_by_rate(self, line: Line, draw: Draw) -> None:
-        """Confuse every place as often as the table says."""
+        """Confuse every place at the rate of the table."""
         for at, rate in zip(*self.rates(line, line.words()), strict=True):
             if draw() < rate and at not in line.touched:
                 self.edit(line, at, draw)
@@ -165,14 +168,14 @@ def make_room(seen: dict[Any, Any]) -> None:
         seen.clear()
 
 
-def confuse(line: Line, at: int, found: Confusion) -> bool:
-    """Do it if none of the cells was touched before and something of the word is left."""
-    stop = at + len(found.clean)
+def confuse(line: Line, at: int, confusion: Confusion) -> bool:
+    """Apply the confusion if all its cells are untouched and part of the word remains."""
+    stop = at + len(confusion.clean)
     if stop > at + 1 and not line.untouched(at + 1, stop):
         return False
-    if is_blank(found.noisy) and not is_space(line.cells[at]) and not has_company(line, at, stop):
+    if is_blank(confusion.noisy) and not is_space(line.cells[at]) and not has_company(line, at, stop):
         return False
-    return line.put(at, stop, found.noisy)
+    return line.put(at, stop, confusion.noisy)
 
 
 def is_blank(parts: tuple[str, ...]) -> bool:
@@ -180,45 +183,45 @@ def is_blank(parts: tuple[str, ...]) -> bool:
 
 
 class ConfuseWords(Confuse):
-    """The same for whole words: what stands between white space.
+    """The same for whole words, separated by white space.
 
-    A capitalised word that the table does not know is treated as the same word in small letters.
+    A capitalised word that is not in the table is treated like the same word in lower case.
     """
 
     def rates(self, line: Line, words: Sequence[Word]) -> tuple[list[int], list[float]]:
-        rates = {word.start: sum(found.rate for found in self.said(line, word)) for word in words}
+        rates = {word.start: sum(confusion.rate for confusion in self.possible(line, word)) for word in words}
         return [at for at, rate in rates.items() if rate], [rate for rate in rates.values() if rate]
 
-    def said(self, line: Line, word: Word) -> list[Confusion]:
-        """What may happen to the words that start with this one, in its case."""
+    def possible(self, line: Line, word: Word) -> list[Confusion]:
+        """The confusions possible for the words that start with this one, in its case."""
         text = line.piece(word.start, word.end)
         known = text in self.starting
         following = tuple(line.piece(other.start, other.end) for other in line.words_after(word, self.longest - 1))
         return [
-            found if known else found._replace(noisy=capitalised(found.noisy, text))
-            for found in self.starting.get(text if known else uncapitalised(text), ())
-            if found.clean[1:] == following[: len(found.clean) - 1]
+            confusion if known else confusion._replace(noisy=capitalised(confusion.noisy, text))
+            for confusion in self.starting.get(text if known else uncapitalised(text), ())
+            if confusion.clean[1:] == following[: len(confusion.clean) - 1]
         ]
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         first = bisect_left(line.starts, at)
-        found = self.said(line, line.word(first))
-        order = by_weight(range(len(found)), [confusion.rate for confusion in found], draw)
-        return any(confuse_words(line, first, found[number]) for number in order)
+        possible = self.possible(line, line.word(first))
+        order = by_weight(range(len(possible)), [confusion.rate for confusion in possible], draw)
+        return any(confuse_words(line, first, possible[number]) for number in order)
 
 
-def confuse_words(line: Line, first: int, found: Confusion) -> bool:
-    """A word that goes takes white space along: behind it, or before it at the end of the line. The last one stays."""
-    last = line.word(first + len(found.clean) - 1)
+def confuse_words(line: Line, first: int, confusion: Confusion) -> bool:
+    """A deleted word takes the white space after it, or before it at the end of the line. The last word stays."""
+    last = line.word(first + len(confusion.clean) - 1)
     start, stop = line.starts[first], last.end
-    if not found.noisy:
+    if not confusion.noisy:
         if last.next > last.end:
             stop = last.next
         elif first:
             start = line.word(first - 1).end
-    if not line.untouched(start, stop) or (not found.noisy and not not_alone(line, start, stop)):
+    if not line.untouched(start, stop) or (not confusion.noisy and not not_alone(line, start, stop)):
         return False
-    return line.put(start, stop, clusters(" ".join(found.noisy)))
+    return line.put(start, stop, clusters(" ".join(confusion.noisy)))
 
 
 def uncapitalised(word: str) -> str:
@@ -230,6 +233,6 @@ def capitalised(words: tuple[str, ...], model: str) -> tuple[str, ...]:
 
 
 def not_alone(line: Line, start: int, stop: int) -> bool:
-    """Whether anything but white space would be left without these cells."""
+    """Whether more than white space would remain without these cells."""
     outside = chain(range(start), range(stop, len(line.cells)))
     return any(line.cells[at] and not is_space(line.cells[at]) for at in outside)

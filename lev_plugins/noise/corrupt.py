@@ -1,4 +1,4 @@
-"""Lines with noise in them: how much, and where."""
+"""How much noise each line gets, and where."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from lev_plugins.noise.draws import Draw, binomial, level, pick, shuffled, strea
 from lev_plugins.noise.kinds import Kind
 from lev_plugins.noise.text import Line, Word
 
+__all__ = ["Corruption"]
+
 
 @dataclass(frozen=True)
 class Corruption:
-    """Puts noise into a text; what the rates mean is said in the package's docstring.
+    """Adds noise to a text; the docstring of ``noise`` explains the rates.
 
-    The same (seed, epoch, index) gives the same noise, in whatever process and order it is asked for.
+    The same (seed, epoch, index) gives the same noise in every process and order.
 
     >>> from lev_plugins.noise import NoiseOptions, build_corruption
     >>> corrupt = build_corruption(NoiseOptions("keyboard", word_rate=0.5, seed=1))
@@ -39,35 +41,37 @@ class Corruption:
             self._edits(line, line.words(), binomial(line.characters(), self.char_rate, at), draw)
         else:
             for kind in self.kinds:
-                assert isinstance(kind, Confuse), "the other kinds have no rate of their own"
+                assert isinstance(kind, Confuse), "other kinds have no rates"
                 kind.edit_by_rate(line, draw)
         return str(line)
 
     def _words(self, line: Line, wanted: int, draw: Draw) -> None:
-        """Change so many words, whichever of them can be changed."""
+        """Change ``wanted`` words, drawn from those that can be changed."""
         for number in shuffled(range(len(line.starts)), draw):
             if wanted <= 0:
                 return
             before = len(line.log)
             changed = self._word(line, line.word(number), draw)
-            if changed > wanted and draw() * changed >= wanted:  # two words for one: every other time
+            if (
+                changed > wanted and draw() * changed >= wanted
+            ):  # only one more is wanted, but two change: accept every second time
                 line.undo(before)
             wanted -= changed
 
     def _word(self, line: Line, word: Word, draw: Draw) -> int:
-        """Make as many slips in a word as its length asks for, at least one; returns how many words they changed."""
+        """Make the slips due to the length of a word, at least one; returns the number of words changed."""
         count = 1
         if self.char_rate:
             count = max(1, int(self.char_rate * (word.end - word.start) + draw()))
         before = len(line.log)
         changed = self._edits(line, [word], count, draw)
-        if count > 1 and changed and line.as_before(before):  # a letter deleted here, inserted there
+        if count > 1 and changed and line.as_before(before):  # such as a letter deleted and inserted again
             line.undo(before)
             changed = self._edits(line, [word], 1, draw)
         return changed
 
     def _edits(self, line: Line, among: Sequence[Word], count: int, draw: Draw) -> int:
-        """Make so many slips among some words, as far as there is room; returns how many words one of them changed."""
+        """Make up to ``count`` slips in some words; returns the most words that one slip changed."""
         walks: dict[int, Iterator[int]] = {}
         possible = list(range(len(self.kinds)))
         words = 0

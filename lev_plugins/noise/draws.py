@@ -1,7 +1,7 @@
-"""Randomness that depends on (seed, epoch, index) alone: the same in any process, on any machine, in any version.
+"""Randomness that depends only on (seed, epoch, index): the same in every process, machine and version.
 
-It is made from BLAKE2b, not from ``random``: making a ``random.Random`` for every line costs more than changing the
-line, and how ``choice`` and ``shuffle`` draw is not promised to stay.
+It comes from BLAKE2b, not from ``random``: creating a ``random.Random`` for every line costs more than changing the
+line, and Python does not promise that ``choice`` and ``shuffle`` always draw alike.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from hashlib import blake2b
 from itertools import accumulate
 from struct import unpack
 
-Draw = Callable[[], float]  # a number in [0, 1), another one with each call
+__all__ = ["Draw", "binomial", "by_weight", "level", "pick", "shuffled", "stream"]
+
+Draw = Callable[[], float]  # returns a new number in [0, 1) on each call
 
 WORD = 2.0**-32
-BLOCK = 64  # lines that share out the levels of noise among them
+BLOCK = 64  # lines among which the levels of noise are distributed
 
 
 def stream(seed: int, epoch: int, index: int, purpose: str = "") -> Draw:
-    """Numbers of one line's own; those for another purpose have nothing to do with them.
+    """The numbers of one line, independent of those for another purpose.
 
     >>> draw = stream(seed=1, epoch=1, index=0)
     >>> [round(draw(), 3) for _ in range(3)]
@@ -39,10 +41,10 @@ def _numbers(key: str) -> Iterator[float]:
 
 
 def level(seed: int, epoch: int, index: int, draw: Draw) -> float:
-    """How noisy a line is among its like, in [0, 1): from the least to the most.
+    """How noisy a line is compared with other lines, in [0, 1): from the least to the most.
 
-    For one line this is any number. Of ``BLOCK`` lines one after the other each gets its own part of [0, 1), so that
-    the clean and the noisy ones balance, and the rate of a text of many lines comes out as asked.
+    For a single line this is any number. Each of ``BLOCK`` consecutive lines gets its own part of [0, 1), so that clean
+    and noisy lines balance, and a text of many lines has the requested rate.
 
     >>> [round(level(1, 1, index, stream(1, 1, index)), 2) for index in range(5)]
     [0.43, 0.26, 0.09, 0.91, 0.74]
@@ -54,13 +56,13 @@ def level(seed: int, epoch: int, index: int, draw: Draw) -> float:
 
 @lru_cache(maxsize=64)
 def _order(key: str) -> tuple[int, int]:
-    """An odd step and a start lead through a block of 2 ** n lines in an order of its own."""
+    """An odd step and a start, which visit a block of 2 ** n lines in pseudo-random order."""
     step, start = blake2b(key.encode(), digest_size=2).digest()
     return step | 1, start
 
 
 def binomial(trials: int, rate: float, at: float) -> int:
-    """How many of ``trials`` succeed, each with probability ``rate``, where a share ``at`` of all tries has fewer.
+    """The ``at`` quantile of the number of successes in ``trials``, each with probability ``rate``.
 
     >>> [binomial(10, 0.3, at) for at in (0.01, 0.25, 0.5, 0.75, 0.99)]
     [0, 2, 3, 4, 7]
@@ -73,7 +75,7 @@ def binomial(trials: int, rate: float, at: float) -> int:
 
 @lru_cache(maxsize=1024)
 def _cumulative(trials: int, rate: float) -> tuple[int, list[float]]:
-    """The least count that ever happens, and the probabilities of at most that count, of at most one more, ..."""
+    """The least count that ever occurs, and the probabilities of at most that count, at most one more, ..."""
     reach = 10 + 9 * math.sqrt(trials * rate * (1 - rate))
     least, most = max(0, int(trials * rate - reach)), min(trials, int(trials * rate + reach))
     total, cumulative = 0.0, []
@@ -90,7 +92,7 @@ def _cumulative(trials: int, rate: float) -> tuple[int, list[float]]:
 
 
 def shuffled(places: Iterable[int], draw: Draw) -> Iterator[int]:
-    """In random order, drawn one by one as they are asked for.
+    """The places in random order, drawn lazily.
 
     >>> list(shuffled(range(3, 8), stream(1, 1, 0)))
     [4, 7, 6, 3, 5]
@@ -103,7 +105,7 @@ def shuffled(places: Iterable[int], draw: Draw) -> Iterator[int]:
 
 
 def by_weight(places: Sequence[int], weights: Sequence[float], draw: Draw) -> Iterator[int]:
-    """Some places in random order, each next one drawn in proportion to its weight as it is asked for.
+    """The places in random order, drawn lazily in proportion to their weights.
 
     >>> list(by_weight([3, 4, 5], [1.0, 2.0, 9.0], stream(1, 1, 0)))
     [5, 4, 3]
@@ -112,7 +114,7 @@ def by_weight(places: Sequence[int], weights: Sequence[float], draw: Draw) -> It
     cumulative = list(accumulate(left))
     for _ in places:
         at = bisect_right(cumulative, draw() * cumulative[-1])
-        if not left[at]:  # it has come before: draw from what has not
+        if not left[at]:  # already drawn: draw from the rest
             cumulative = list(accumulate(left))
             at = bisect_right(cumulative, draw() * cumulative[-1])
         yield places[at]
@@ -120,7 +122,7 @@ def by_weight(places: Sequence[int], weights: Sequence[float], draw: Draw) -> It
 
 
 def pick(choices: Sequence[int], weights: Sequence[float], draw: Draw) -> int:
-    """One of the choices, drawn in proportion to its weight: the one at its place in ``weights``.
+    """One of the choices, drawn in proportion to ``weights[choice]``.
 
     >>> draw = stream(1, 1, 0)
     >>> [pick([0, 2], [1.0, 5.0, 1.0], draw) for _ in range(6)]

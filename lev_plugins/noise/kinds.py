@@ -1,4 +1,4 @@
-"""The kinds of noise: each knows how to make one slip at one place of a line."""
+"""The kinds of noise; each makes one slip at one place of a line."""
 
 from __future__ import annotations
 
@@ -11,27 +11,43 @@ from pathlib import Path
 from lev_plugins.noise.draws import Draw, shuffled
 from lev_plugins.noise.text import Line, Word, all_alone, clusters, is_letter, is_space, like
 
+__all__ = [
+    "Alphabets",
+    "Delete",
+    "Insert",
+    "Keyboard",
+    "Kind",
+    "OneOf",
+    "RunOn",
+    "Split",
+    "Substitute",
+    "Swap",
+    "SwapWords",
+    "has_company",
+    "known_alphabets",
+]
+
 ALPHABETS = Path(__file__).parent / "tables" / "alphabets.tsv"
 
 
 class Kind:
     """One kind of slip."""
 
-    alone = True  # whatever it writes passes ``all_alone``
-    words = 1  # that one slip changes
+    alone = True  # all that it writes passes ``all_alone``
+    words = 1  # changed by one slip
 
     def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
-        """Cells of some neighbouring words in the order in which to try them: at random, all alike."""
+        """Cells of some neighbouring words in the order to try them, uniform at random."""
         del line
         return shuffled(range(words[0].start, words[-1].end), draw)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        """Make one slip at the untouched cell ``at``; False, and nothing changed, where there is none to make."""
+        """Make one slip at the untouched cell ``at``; False, with nothing changed, if none is possible."""
         raise NotImplementedError
 
 
 class Alphabets:
-    """The letters to choose from beside a given one: those of its script, or always the ones given.
+    """The letters to choose from beside a given one: those of its script, or a fixed set.
 
     >>> "".join(Alphabets().beside("é"))[:5], Alphabets().beside("7")[:3], Alphabets("aäy").beside("y")
     ('abcde', ('0', '1', '2'), ('a', 'ä', 'y'))
@@ -42,7 +58,7 @@ class Alphabets:
         self.alone = all_alone(letters or "")
 
     def beside(self, cell: str) -> tuple[str, ...]:
-        """Nothing for what is neither letter nor digit, and for a script whose letters we do not know."""
+        """Empty for anything but letters and digits, and for scripts without a table."""
         return (self.given or letters_of_script(cell[0])) if is_letter(cell) else ()
 
 
@@ -53,14 +69,14 @@ def letters_of_script(letter: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def known_alphabets() -> dict[str, tuple[str, ...]]:
-    """By the first word of a letter's Unicode name."""
+    """Alphabets by the first word of a letter's Unicode name."""
     lines = ALPHABETS.read_text("utf-8").splitlines()
     return {name: tuple(letters) for name, letters in (line.split("\t") for line in lines)}
 
 
 @lru_cache(maxsize=4096)
 def others(letters: tuple[str, ...], letter: str) -> tuple[str, ...]:
-    """In the case of a letter, all that are not the letter itself.
+    """The letters other than ``letter``, in its case.
 
     >>> others(("a", "b", "c"), "B")
     ('A', 'C')
@@ -69,7 +85,7 @@ def others(letters: tuple[str, ...], letter: str) -> tuple[str, ...]:
 
 
 class Insert(Kind):
-    """A letter too many, beside one of the same script and in its case."""
+    """An extra letter, beside one of the same script and in its case."""
 
     def __init__(self, alphabets: Alphabets):
         self.alphabets, self.alone = alphabets, alphabets.alone
@@ -96,14 +112,14 @@ class Substitute(Kind):
 
 
 class Delete(Kind):
-    """A letter or digit missing. The last character of a word stays: no word disappears."""
+    """A missing letter or digit. The last character of a word stays, so that no word disappears."""
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         return is_letter(line.cells[at]) and has_company(line, at, at + 1) and line.put(at, at + 1, [])
 
 
 def has_company(line: Line, start: int, stop: int) -> bool:
-    """Whether the word would still have a character without these."""
+    """Whether the word would still have a character without these cells."""
     for place, step in ((start - 1, -1), (stop, 1)):
         while 0 <= place < len(line.cells) and not is_space(line.cells[place]):
             if line.cells[place]:
@@ -113,7 +129,7 @@ def has_company(line: Line, start: int, stop: int) -> bool:
 
 
 class OneOf(Kind):
-    """Each slip is of a kind drawn anew; where that kind can do nothing, the next one is tried."""
+    """Draws a kind for each slip; if that kind is impossible, the next one is tried."""
 
     def __init__(self, kinds: Sequence[Kind]):
         self.kinds, self.alone = kinds, all(kind.alone for kind in kinds)
@@ -126,7 +142,7 @@ class OneOf(Kind):
 
 
 class Keyboard(Kind):
-    """The key beside, above or below, with shift as it was held."""
+    """A neighbouring key, with shift unchanged."""
 
     def __init__(self, near: Mapping[str, Sequence[str]]):
         self.near, self.alone = near, all(map(all_alone, near))
@@ -137,7 +153,7 @@ class Keyboard(Kind):
 
 
 class Swap(Kind):
-    """Two neighbouring letters of a word in the wrong order; capitals stay where they were: The is Hte."""
+    """Two neighbouring letters of a word in the wrong order; capitals stay in place: The becomes Hte."""
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         if at + 1 >= len(line.cells) or not line.untouched(at + 1, at + 2):
@@ -150,7 +166,7 @@ class Swap(Kind):
 
 
 class SwapWords(Kind):
-    """Two words in each other's place: a word and the nearest one that no other slip has touched."""
+    """Exchanges a word and the nearest untouched one."""
 
     words = 2
 
@@ -169,7 +185,7 @@ class SwapWords(Kind):
 
 
 def exchange(line: Line, first: Word, second: Word) -> bool:
-    """Put two words in each other's place, unless they are equal or one of them has been touched."""
+    """Exchange two words, unless they are equal or one of them has been touched."""
     if not (line.untouched(first.start, first.end) and line.untouched(second.start, second.end)):
         return False
     one, other = line.cells[first.start : first.end], line.cells[second.start : second.end]
@@ -178,7 +194,7 @@ def exchange(line: Line, first: Word, second: Word) -> bool:
 
 
 class RunOn(Kind):
-    """A word and the next one without the white space between: is said, issaid."""
+    """Drops the white space between two words: is said becomes issaid."""
 
     def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
         del line
@@ -192,7 +208,7 @@ class RunOn(Kind):
 
 
 class Split(Kind):
-    """A blank inside a word, between two letters or digits."""
+    """A space inside a word, between two letters or digits."""
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         inside = is_letter(line.cells[at]) and at + 1 < len(line.cells) and is_letter(line.cells[at + 1])

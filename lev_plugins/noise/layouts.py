@@ -1,4 +1,4 @@
-"""Keyboards as data: which keys lie beside a key. The pictures are in tables/layouts."""
+"""Keyboards as data: which keys are neighbours. The layouts are in tables/layouts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from pathlib import Path
 
 from lev_plugins.errors import UserError, require
 
+__all__ = ["known_layouts", "neighbours"]
+
 LAYOUTS = Path(__file__).parent / "tables" / "layouts"
-NO_KEY = "¤"  # a dead key, or one that is not there: it stands in the picture so that the others have their place
-Keys = dict[str, tuple[float, int]]  # where the middle of a key is: key widths from the left, rows from the top
+NO_KEY = "¤"  # a dead or missing key, which keeps the place of the others
+Keys = dict[str, tuple[float, int]]  # the middle of a key: key widths from the left, rows from the top
 
 
 def known_layouts() -> list[str]:
@@ -18,37 +20,37 @@ def known_layouts() -> list[str]:
 
 @lru_cache(maxsize=8)
 def neighbours(layout: str, flag: str = "--layout") -> dict[str, tuple[str, ...]]:
-    """For every character of a layout, those of the keys beside it, with or without shift as the character itself.
+    """For every character of a layout, those of the neighbouring keys, with or without shift like the character.
 
-    A layout is a name, or a file like those in tables/layouts: a line is a row of keys, from the top; where its first
-    key starts, in key widths from the left; its characters without shift; the same keys with shift.
+    A layout is a name, or a file like those in tables/layouts. It has one line per row of keys, from the top: the start
+    of its first key, in key widths from the left; its characters without shift; its characters with shift.
 
     >>> "".join(neighbours("qwerty")["g"]), "".join(neighbours("qwertz")["Z"]), "".join(neighbours("dvorak")["u"])
     ('tyfhvb', '&/TUGH', 'pyeijk')
     """
     path = LAYOUTS / f"{layout}.txt" if layout in known_layouts() else Path(layout)
     require(
-        path.is_file(), f"{flag} has no {layout}: choose from {', '.join(known_layouts())}, or name a file like theirs"
+        path.is_file(), f"{flag} {layout} is unknown: choose from {', '.join(known_layouts())}, or name a layout file"
     )
     near: dict[str, tuple[str, ...]] = {}
-    for keys in read(path):
+    for keys in read_layout(path):
         near |= {key: tuple(other for other in keys if adjacent(keys[key], keys[other])) for key in keys}
     return near
 
 
-def read(path: Path) -> tuple[Keys, Keys]:
+def read_layout(path: Path) -> tuple[Keys, Keys]:
     """The keys without and with shift."""
     plain: Keys = {}
     shifted: Keys = {}
     try:
         lines = path.read_text("utf-8").splitlines()
     except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 text: a layout is a file like those in {LAYOUTS}") from error
+        raise UserError(f"{path} is not UTF-8 text: follow the layouts in {LAYOUTS}") from error
     for row, text in enumerate(lines):
         start, *both = text.split() or [""]
         require(
             is_number(start) and len(both) == 2 and len(both[0]) == len(both[1]),
-            f"{path}:{row + 1}: a row is where it starts, its characters and as many with shift, but is {text!r}",
+            f"{path}:{row + 1}: a row must be START KEYS SHIFTED, the last two equally long, but is {text!r}",
         )
         for keys, characters in zip((plain, shifted), both, strict=True):
             keys |= {key: (float(start) + at, row) for at, key in enumerate(characters) if key != NO_KEY}
@@ -60,6 +62,6 @@ def is_number(text: str) -> bool:
 
 
 def adjacent(one: tuple[float, int], other: tuple[float, int]) -> bool:
-    """In one row the keys on both sides; in the rows above and below those that overlap."""
+    """The keys on both sides in a row; in the rows above and below, those that overlap."""
     across, down = abs(one[0] - other[0]), abs(one[1] - other[1])
     return across == 1 if down == 0 else down == 1 and across < 1

@@ -11,12 +11,14 @@ from lev_plugins.errors import require
 from lev_plugins.noise.confusions import Confusion, Table, split_units
 from lev_plugins.noise.text import is_space
 
+__all__ = ["Learner", "blocks", "distances", "matches"]
+
 Block = tuple[tuple[str, ...], tuple[str, ...]]  # clean, noisy
 LARGEST = 25_000_000  # cells of an alignment table
 
 
 class Learner:
-    """Counts confusions pair by pair, then how often what is confused occurs at all.
+    """Counts confusions pair by pair, then all occurrences of what is confused.
 
     >>> learner = Learner("character", longest=2)
     >>> for clean in ("modern", "corner", "morning"):
@@ -34,16 +36,16 @@ class Learner:
 
     def learn(self, clean: str, noisy: str) -> None:
         if clean != noisy:
-            found = blocks(split_units(clean, self.unit), split_units(noisy, self.unit))
-            self.confused.update(block for block in found if self._fits(*block))
+            confused = blocks(split_units(clean, self.unit), split_units(noisy, self.unit))
+            self.confused.update(block for block in confused if self._fits(*block))
 
     def _fits(self, clean: tuple[str, ...], noisy: tuple[str, ...]) -> bool:
-        """Words are confused one by one: white space may end what is confused, not stand before other characters."""
+        """Words are confused one by one: white space may only be the last confused character."""
         one_word = self.unit == "word" or not any(map(is_space, clean[:-1]))
         return max(len(clean), len(noisy)) <= self.longest and one_word
 
     def count(self, clean: str) -> None:
-        """After all pairs have been learned: where else could it have happened?"""
+        """Call this after all pairs have been learned, for every place where a confusion was possible."""
         units = split_units(clean, self.unit)
         confused = {block[0] for block in self.confused}
         for length in range(1, self.longest + 1):
@@ -51,20 +53,20 @@ class Learner:
             self.occurring.update(run for run in runs if run in confused)
 
     def table(self, least: int) -> Table:
-        """What was confused at least so many times, the most frequent first."""
-        found = [
+        """The confusions seen at least ``least`` times, the most frequent first."""
+        frequent = [
             Confusion(clean, noisy, times / max(times, self.occurring[clean]))
             for (clean, noisy), times in self.confused.items()
             if times >= least
         ]
-        return Table(self.unit, sorted(found, key=lambda one: (-one.rate, one.clean, one.noisy)))
+        return Table(self.unit, sorted(frequent, key=lambda one: (-one.rate, one.clean, one.noisy)))
 
 
 def blocks(clean: Sequence[str], noisy: Sequence[str]) -> Iterator[Block]:
-    """What stands in place of what: the runs of edits in a cheapest alignment.
+    """What replaces what: the runs of edits in a cheapest alignment.
 
-    A run of substitutions comes apart into single ones, but for two neighbours in the wrong order; what is inserted
-    belongs to what stands before it, or behind it at the start.
+    A run of substitutions is split into single ones, except two neighbours in the wrong order; an insertion belongs
+    to the unit before it, or at the start to the unit after it.
 
     >>> [("".join(a), "".join(b)) for a, b in blocks("the corner shop is", "tke comer hsop iss")]
     [('h', 'k'), ('rn', 'm'), ('sh', 'hs'), ('i', 'is')]
@@ -93,7 +95,7 @@ def insertion(clean: Sequence[str], at: int, inserted: tuple[str, ...]) -> Itera
 
 
 def matches(clean: Sequence[str], noisy: Sequence[str]) -> list[tuple[int, int]]:
-    """Which units are the same in an alignment with the least substitutions, deletions and insertions.
+    """Which units are equal in an alignment with the fewest substitutions, deletions and insertions.
 
     >>> matches("corner", "comer")
     [(0, 0), (1, 1), (4, 3), (5, 4)]
@@ -109,22 +111,22 @@ def matches(clean: Sequence[str], noisy: Sequence[str]) -> list[tuple[int, int]]
 def inner_matches(clean: Sequence[str], noisy: Sequence[str]) -> list[tuple[int, int]]:
     table = distances(clean, noisy)
     i, j = len(clean), len(noisy)
-    found = []
+    pairs = []
     while i and j:  # a pair before a deletion before an insertion
         same = clean[i - 1] == noisy[j - 1]
         if table[i, j] == table[i - 1, j - 1] + (not same):
             i, j = i - 1, j - 1
             if same:
-                found.append((i, j))
+                pairs.append((i, j))
         elif table[i, j] == table[i - 1, j] + 1:
             i -= 1
         else:
             j -= 1
-    return found[::-1]
+    return pairs[::-1]
 
 
 def distances(clean: Sequence[str], noisy: Sequence[str]) -> np.ndarray:
-    """Edit distances of the first i clean units to the first j noisy ones, row by row.
+    """Edit distances from the first i clean units to the first j noisy ones, row by row.
 
     >>> distances("rn", "m").tolist()
     [[0, 1], [1, 1], [2, 2]]
@@ -132,7 +134,7 @@ def distances(clean: Sequence[str], noisy: Sequence[str]) -> np.ndarray:
     n, m = len(clean), len(noisy)
     require(
         n * m <= LARGEST,
-        f"{n} and {m} units are too many to align (at most {LARGEST:,} by their product): split the lines",
+        f"lines of {n} and {m} units are too long to align (their product may be at most {LARGEST:,}): split them",
     )
     numbers = {unit: number for number, unit in enumerate({*clean, *noisy})}
     rows = np.array([numbers[unit] for unit in clean], dtype=np.int32)

@@ -1,4 +1,4 @@
-"""What noise a user asks for, and the ``Corruption`` that it means."""
+"""The noise that a user requests, and the ``Corruption`` built from it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -24,6 +24,8 @@ from lev_plugins.noise.kinds import (
 from lev_plugins.noise.layouts import known_layouts, neighbours
 from lev_plugins.ranges import bounded
 
+__all__ = ["FLAGS", "KINDS", "NoiseOptions", "build_corruption"]
+
 KINDS: dict[str, Callable[["NoiseOptions"], Kind]] = {
     "random": lambda options: OneOf([KINDS[name](options) for name in ("insert", "delete", "substitute")]),
     "insert": lambda options: Insert(Alphabets(options.alphabet)),
@@ -37,12 +39,12 @@ KINDS: dict[str, Callable[["NoiseOptions"], Kind]] = {
     "ocr": lambda options: confuser(read_table(OCR)),
     "confusions": lambda options: confuser(read_table(Path(options.confusions or ""))),
 }
-WITH_RATES = ("ocr", "confusions")  # those that know how often they happen
+WITH_RATES = ("ocr", "confusions")  # the kinds with their own rates
 
 
 @dataclass(frozen=True)
 class NoiseOptions:
-    """Each field with ``help`` is a flag of ``lev-plugins noise`` and, after ``--noise-``, of the training tasks.
+    """Each field with ``help`` is a flag of ``lev-plugins noise`` and, with ``--noise-`` before it, of training tasks.
 
     This module evaluates its annotations, because fairseq and argparse read the types of the fields.
     """
@@ -50,12 +52,10 @@ class NoiseOptions:
     kind: str = field(
         metadata={
             "metavar": "KIND[:WEIGHT],...",
-            "help": f"one of {', '.join(KINDS)}; or several, with weights, as in keyboard:2,swap:1",
+            "help": f"one of {', '.join(KINDS)}; or several with weights, such as keyboard:2,swap:1",
         }
     )
-    word_rate: Optional[float] = field(
-        default=None, metadata={"metavar": "P", "help": "share of the words that are changed"}
-    )
+    word_rate: Optional[float] = field(default=None, metadata={"metavar": "P", "help": "share of words to change"})
     char_rate: Optional[float] = field(
         default=None,
         metadata={
@@ -67,19 +67,19 @@ class NoiseOptions:
     seed: int = field(default=1, metadata={"metavar": "N", "help": "random seed"})
     layout: str = field(
         default="qwerty",
-        metadata={"metavar": "NAME", "help": f"for keyboard: {', '.join(known_layouts())} or a file like theirs"},
+        metadata={"metavar": "NAME", "help": f"for `keyboard`: {', '.join(known_layouts())} or a layout file"},
     )
     alphabet: Optional[str] = field(
         default=None,
         metadata={
             "metavar": "LETTERS",
-            "help": "for random, insert and substitute: the letters to write (default: those of the same script)",
+            "help": "for `random`, `insert` and `substitute`: letters to write (default: those of the same script)",
         },
     )
     confusions: Optional[str] = field(
-        default=None, metadata={"metavar": "FILE", "help": "for confusions: what `lev-plugins confusions` learned"}
+        default=None, metadata={"metavar": "FILE", "help": "for `confusions`: file made by `lev-plugins confusions`"}
     )
-    prefix: str = "--"  # of the flags, where errors name them
+    prefix: str = "--"  # of the flags in error messages
 
 
 FLAGS = [each for each in fields(NoiseOptions) if "help" in each.metadata]
@@ -110,7 +110,7 @@ def parse_kinds(text: str, prefix: str = "--") -> dict[str, float]:
     weights: dict[str, float] = {}
     for part in text.split(","):
         name, _, weight = part.strip().partition(":")
-        require(name in KINDS, f"{prefix}kind has no {name!r}: choose from {', '.join(KINDS)}")
+        require(name in KINDS, f"{prefix}kind {name!r} is unknown: choose from {', '.join(KINDS)}")
         require(name not in weights, f"{prefix}kind names {name} twice: give it one weight, as in {name}:2")
         weights[name] = parse_weight(weight or "1", part, prefix)
     return weights
@@ -120,7 +120,9 @@ def parse_weight(text: str, part: str, prefix: str) -> float:
     try:
         weight = float(text)
     except ValueError as error:
-        raise UserError(f"{prefix}kind: a weight is a number, as in keyboard:2, but {part!r} has {text!r}") from error
+        raise UserError(
+            f"{prefix}kind: a weight must be a number, as in keyboard:2, but {part!r} has {text!r}"
+        ) from error
     bounded(f"{prefix}kind: the weight in {part!r}", weight, above=0)
     return weight
 
@@ -133,5 +135,5 @@ def check_rates(options: NoiseOptions, kinds: list[str]) -> None:
     require(
         any(rate is not None for rate in rates.values()) or (len(kinds) == 1 and kinds[0] in WITH_RATES),
         f"{options.prefix}kind {options.kind} needs {options.prefix}word-rate, {options.prefix}char-rate or both: only "
-        f"{' or '.join(WITH_RATES)} alone has rates of its own",
+        f"{' or '.join(WITH_RATES)} by itself has its own rates",
     )

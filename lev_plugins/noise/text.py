@@ -1,4 +1,4 @@
-"""A text as cells: the unit that noise changes, and never breaks apart."""
+"""A text as cells, the units that noise changes and never splits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import regex
 
-# Runs of these need no search for clusters: none of them joins its neighbour. Latin, Greek, Cyrillic, Armenian, Hebrew
+__all__ = ["ALONE", "Line", "Word", "all_alone", "clusters", "is_letter", "is_space", "like"]
+
+# Runs of these need no search for clusters: they never join their neighbours. Latin, Greek, Cyrillic, Armenian, Hebrew
 # and Arabic letters, Georgian, punctuation, symbols, kana, Han, Hangul syllables, full-width forms
 ALONE = re.compile(
     "[\u0000-\u02ff\u0370-\u0482\u048a-\u0590\u05d0-\u05ea\u0620-\u064a\u10a0-\u10ff\u1e00-\u200a\u2010-\u205f"
@@ -22,12 +24,12 @@ RUN = re.compile(r"\S+|\s+")
 
 
 def all_alone(text: str) -> bool:
-    """Whether every code point of the text is a grapheme cluster, and stays one in any company of its like."""
+    """Whether every code point of the text is a grapheme cluster, and stays one beside others that are."""
     return text.isascii() or ALONE.fullmatch(text) is not None
 
 
 def clusters(text: str) -> list[str]:
-    """What a reader takes for one character each: a letter with its accents, a flag, a family of emoji.
+    """What a reader sees as one character each: a letter with its accents, a flag, a family emoji.
 
     >>> [len(cluster) for cluster in clusters("ae\\u0301b")]
     [1, 2, 1]
@@ -38,14 +40,14 @@ def clusters(text: str) -> list[str]:
 class Word(NamedTuple):
     start: int
     end: int
-    next: int  # where the following word starts; ``end`` if there is none
+    next: int  # where the next word starts; ``end`` for the last word
 
 
 class Line:
     """Grapheme clusters, some of which may have been changed.
 
-    A cell keeps its place: what was deleted is an empty cell, what was inserted shares one. A cell is touched only
-    once. White space has cells like everything else, so what is not touched stays as it was.
+    A cell keeps its place: a deletion leaves an empty cell, an insertion shares a cell. A cell is touched only once.
+    White space has cells, too, so that all untouched text stays as it was.
 
     >>> line = Line("on a mat")
     >>> line.words()
@@ -57,13 +59,13 @@ class Line:
     __slots__ = ("_ends", "_starts", "alone", "cells", "log", "text", "touched", "was")
 
     def __init__(self, text: str, alone: bool = True):
-        """``alone``: all that will be put into the text passes ``all_alone``."""
+        """``alone``: everything put into the text passes ``all_alone``."""
         self.text = text
         self.alone = alone and all_alone(text)
         self.was: Sequence[str] = text if self.alone else CLUSTER.findall(text)
         self.cells = list(self.was)
         self.touched: set[int] = set()
-        self.log: list[tuple[int, list[str]]] = []  # where something was put, and what stood there
+        self.log: list[tuple[int, list[str]]] = []  # where something was put, and what it replaced
         self._starts: list[int] | None = None
         self._ends: list[int] = []
 
@@ -72,10 +74,10 @@ class Line:
 
     @property
     def starts(self) -> list[int]:
-        """Where the words of the text as it was start; a cluster is white space if its first character is."""
+        """Where the words of the original text start; a cluster is white space if its first character is."""
         if self._starts is None:
             outline = self.text
-            if not self.alone:  # one character a cell
+            if not self.alone:  # one character per cell
                 outline = "".join(" " if is_space(cell) else "x" for cell in self.was)
             bounds = [0, *accumulate(map(len, RUN.findall(outline)))]
             first, last = outline[:1].isspace(), len(bounds) - outline[-1:].isspace()
@@ -88,7 +90,7 @@ class Line:
         return Word(starts[number], end, starts[number + 1] if number + 1 < len(starts) else end)
 
     def characters(self) -> int:
-        """How many there are in words."""
+        """The number of characters in words."""
         return sum(end - start for start, end in zip(self.starts, self._ends, strict=True))
 
     def words(self) -> list[Word]:
@@ -99,11 +101,11 @@ class Line:
         return [self.word(number) for number in range(first, min(first + count, len(self.starts)))]
 
     def piece(self, start: int, stop: int) -> str:
-        """What these cells held before anything was put there."""
+        """The original content of these cells."""
         return self.text[start:stop] if self.alone else "".join(self.was[start:stop])
 
     def put(self, start: int, stop: int, parts: Sequence[str]) -> bool:
-        """Let ``parts``, clusters all, stand for some cells; False if they would join what stands beside them."""
+        """Replace some cells by ``parts``, all clusters; False if they would join their neighbours."""
         if not self.alone and not self._stay_apart(start, stop, parts):
             return False
         new = parts[0] if len(parts) == 1 else "".join(parts)
@@ -124,14 +126,14 @@ class Line:
         return CLUSTER.findall(left + "".join(parts) + right) == apart
 
     def undo(self, length: int) -> None:
-        """Go back to when the log had that length."""
+        """Undo all changes after the first ``length`` entries of the log."""
         while len(self.log) > length:
             start, cells = self.log.pop()
             self.cells[start : start + len(cells)] = cells
             self.touched.difference_update(range(start, start + len(cells)))
 
     def as_before(self, length: int) -> bool:
-        """Whether what was put since the log had that length leaves the text as it was then.
+        """Whether the changes after the first ``length`` entries of the log cancel out.
 
         >>> line = Line("aba")
         >>> line.put(0, 1, []), line.as_before(0), line.put(2, 3, ["a", "b", "a"]), line.as_before(0)
@@ -157,12 +159,12 @@ def is_space(cell: str) -> bool:
 
 
 def is_letter(cell: str) -> bool:
-    """A letter or a digit, whatever marks it carries."""
+    """A letter or a digit, with or without marks."""
     return cell[:1].isalnum()
 
 
 def like(letter: str, model: str) -> str:
-    """A letter in the case of another, where it has that case.
+    """A letter in the case of another, if it has that case.
 
     >>> like("x", "A"), like("X", "a"), like("x", "1"), like("ß", "A")
     ('X', 'x', 'x', 'ß')

@@ -1,4 +1,4 @@
-"""Learning rates of their own for some of the weights."""
+"""Separate learning rates for some weights."""
 
 from lev_plugins.optim.scaled_adam import ScaledAdam, scale_learning_rate
 

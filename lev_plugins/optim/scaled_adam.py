@@ -1,8 +1,8 @@
-"""``--optimizer scaled_adam``: fairseq's adam, with a part of the learning rate for weights that ask for it.
+"""``--optimizer scaled_adam``: fairseq's adam, with a fraction of the learning rate for marked weights.
 
-A weight asks as fairseq's own ``composite`` optimizer has it: ``parameter.optim_overrides["optimizer"]["lr_scale"]``.
-That one has to be set up in hydra's files, an optimizer and a scheduler a group; here every flag of adam and any
-scheduler work as they are.
+The mark is that of fairseq's own ``composite`` optimizer: ``parameter.optim_overrides["optimizer"]["lr_scale"]``.
+``composite`` must be set up in hydra's files, with one optimizer and one scheduler per group; here every flag of adam
+and every scheduler work unchanged.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from torch import nn
 
 from lev_plugins.errors import require
 
+__all__ = ["ScaledAdam", "scale_learning_rate"]
+
 
 def scale_learning_rate(parameters: Iterable[nn.Parameter], factor: float) -> None:
-    """These parameters learn with ``factor`` times the learning rate, under an optimizer that looks for it."""
+    """Mark these parameters to learn with ``factor`` times the learning rate."""
     if factor != 1:
         for parameter in parameters:
             parameter.param_group = "backbone"  # type: ignore[attr-defined]
@@ -26,12 +28,12 @@ def scale_learning_rate(parameters: Iterable[nn.Parameter], factor: float) -> No
 
 
 def groups(parameters: Iterable[Any]) -> list[dict[str, Any]]:
-    """torch's parameter groups, one a factor."""
-    found: dict[float, list[Any]] = {}
+    """torch's parameter groups, one per factor."""
+    by_factor: dict[float, list[Any]] = {}
     for parameter in parameters:
-        overrides = getattr(parameter, "optim_overrides", {})  # set by whoever built the model, or by nobody
-        found.setdefault(overrides.get("optimizer", {}).get("lr_scale", 1.0), []).append(parameter)
-    return [{"params": members, "lr_scale": factor} for factor, members in found.items()]
+        overrides = getattr(parameter, "optim_overrides", {})
+        by_factor.setdefault(overrides.get("optimizer", {}).get("lr_scale", 1.0), []).append(parameter)
+    return [{"params": members, "lr_scale": factor} for factor, members in by_factor.items()]
 
 
 @register_optimizer("scaled_adam", dataclass=FairseqAdamConfig)
@@ -40,8 +42,9 @@ class ScaledAdam(FairseqAdam):
         by_factor = groups(params)
         require(
             any(group["lr_scale"] != 1 for group in by_factor),
-            "--optimizer scaled_adam finds no weight for which less than --lr is asked: use --optimizer adam; or, if "
-            "there is a --backbone-lr-factor, --fp16 has made one vector of all weights: add --fp16-no-flatten-grads",
+            "--optimizer scaled_adam needs weights with their own learning rate, but there are none: use --optimizer "
+            "adam; if --backbone-lr-factor is given, --fp16 has joined all weights in one vector: add "
+            "--fp16-no-flatten-grads",
         )
         super().__init__(cfg, by_factor)
         self.factors = [group["lr_scale"] for group in by_factor]
@@ -52,5 +55,5 @@ class ScaledAdam(FairseqAdam):
             group["lr"] = lr * factor
 
     def get_lr(self) -> float:
-        """What --lr and the scheduler say."""
+        """The rate that --lr and the scheduler give."""
         return self.param_groups[0]["lr"] / self.factors[0]

@@ -1,1 +1,1 @@
-"""Figures: what the gates of gated-Trans say, averaged and drawn."""
+"""Figures of the gates of gated-Trans, averaged and drawn."""

@@ -1,4 +1,4 @@
-"""Figures of gates that are read without colour: grey cells with numbers in them, lines by marker, bars by hatching."""
+"""Figures of gates that need no colour: grey cells with numbers, lines with markers, bars with hatching."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from lev_plugins.inference.gates import Sentence
 from lev_plugins.plots.figures import canvas, save
 from lev_plugins.plots.gates import Group
 
-COLUMNS = 16  # cells in a row; longer sentences go on below
+__all__ = ["bars", "heat_maps", "lines"]
+
+COLUMNS = 16  # cells in a row; longer sentences continue below
 CELL, LINE = 0.62, 0.34  # inches
-TOKEN_LINES = 2.2  # lines that slanting tokens take
-LONGEST = 14  # characters of a token that are shown
-NEAR = 0.06  # two points that are nearer have their numbers on different sides
+TOKEN_LINES = 2.2  # lines that slanted tokens need
+LONGEST = 14  # characters shown of a token
+NEAR = 0.06  # numbers of points closer than this go on different sides
 DARK = 0.55  # above this, numbers are white
 MARKERS, DASHES = "osD^", ["-", "--", "-.", ":"]
 HATCHES = ["", "//", "..", "xx"]
@@ -60,7 +62,7 @@ def heat_maps(sentences: Sequence[Sentence], paths: Sequence[Path]) -> None:
 
 
 def draw_block(axes: Any, top: float, side: str, tokens: list[str], gates: dict[str, list[float]]) -> float:
-    """Tokens, and under each of them a cell a gate; where the next block begins."""
+    """Draw tokens, with one cell per gate below each; returns the top of the next block."""
     top += TOKEN_LINES
     axes.text(-0.15, top - 0.25, side, ha="right", va="bottom", style="italic", fontsize=8)
     for column, token in enumerate(tokens):
@@ -75,7 +77,7 @@ def draw_block(axes: Any, top: float, side: str, tokens: list[str], gates: dict[
 
 
 def draw_cell(axes: Any, left: float, top: float, value: float) -> None:
-    """White is 0, black is 1, and the number stands in it."""
+    """A cell from white (0) to black (1), with its number."""
     from matplotlib.patches import Rectangle
 
     axes.add_patch(Rectangle((left, top), 1, 1, facecolor=str(round(1 - value, 4)), edgecolor="0.6", linewidth=0.5))
@@ -95,7 +97,7 @@ def draw_scale(axes: Any, top: float) -> None:
 def lines(
     groups: Sequence[Group], gates: Sequence[str], axis: str, beside: dict[str, float | None], paths: Sequence[Path]
 ) -> None:
-    """A line for each gate, a point for each group; ``beside``: the correlation that the legend has for a gate."""
+    """One line per gate, one point per group; ``beside``: the correlation per gate, for the legend."""
     with canvas(max(5.0, 0.9 * len(groups) + 3), 4) as figure:
         axes = figure.add_subplot()
         for number, gate in enumerate(gates):
@@ -111,14 +113,14 @@ def lines(
 
 
 def number_goes_above(gate: str, gates: Sequence[str], group: Group) -> bool:
-    """It goes below where another gate has a point close above."""
+    """Whether it goes above; it goes below if another gate has a point close above."""
     mean, place = group.mean(gate), gates.index(gate)
     others = [(group.mean(other), number) for number, other in enumerate(gates) if number != place]
     return not any(0 <= other - mean < NEAR and (other, -number) > (mean, -place) for other, number in others)
 
 
 def bars(groups: Sequence[Group], gates: Sequence[str], axis: str, paths: Sequence[Path]) -> None:
-    """A cluster of bars for each group, in it a bar for each gate."""
+    """One cluster of bars per group, one bar per gate."""
     with canvas(max(5.0, 1.4 * len(groups) + 3), 4) as figure:
         axes = figure.add_subplot()
         width = 0.8 / len(gates)
@@ -143,5 +145,5 @@ def finish(figure: Any, axes: Any, titles: list[str], axis: str, paths: Sequence
     axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1))
     figure.set_layout_engine("constrained")
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # once: every drawing would move things a little further
+    figure.set_layout_engine("none")  # lay out only once: each drawing would shift things further
     save(figure, paths)

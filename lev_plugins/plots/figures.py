@@ -1,4 +1,4 @@
-"""What every figure needs: matplotlib, a canvas, and files that are whole and the same each time."""
+"""Shared by all figures: matplotlib, a canvas, and complete, reproducible files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from typing import Any
 from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing
 
+__all__ = ["canvas", "check_figures", "save"]
+
 EXTRA = 'pip install "lev-plugins[plot]"'
-UNDATED = {  # suffix -> what keeps dates and versions out of the file
+UNDATED = {  # suffix -> metadata that keeps dates and versions out of the file
     ".png": {"Software": None},
     ".svg": {"Date": None},
     ".pdf": {"CreationDate": None, "Producer": None},
@@ -21,12 +23,12 @@ UNDATED = {  # suffix -> what keeps dates and versions out of the file
 
 
 def check_figures(flag: str, paths: Sequence[Path]) -> None:
-    """Before the work that is to be drawn."""
+    """Check the flag before the work whose results are drawn."""
     for path in paths:
         kinds = ", ".join(UNDATED)
-        require(path.suffix.lower() in UNDATED, f"{flag} takes files that end in {kinds}, but has {path}")
-        require(not path.is_dir(), f"{flag} takes files, but {path} is a folder")
-    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # of every font it looks at it has much to tell
+        require(path.suffix.lower() in UNDATED, f"{flag} {path} must end in one of {kinds}")
+        require(not path.is_dir(), f"{flag} {path} is a folder: name a file")
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it logs every font that it looks at
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -35,11 +37,11 @@ def check_figures(flag: str, paths: Sequence[Path]) -> None:
 
 @contextmanager
 def canvas(width: float, height: float) -> Iterator[Any]:
-    """A figure that no display is needed for, the same bytes every time."""
+    """A figure that needs no display and has the same bytes every time."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    # text stays text in an SVG: it can be searched, read aloud, and has the reader's fonts
+    # keep text as text in an SVG: it can be searched and read aloud, and uses the reader's fonts
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "lev-plugins", "text.parse_math": False}):
         yield Figure(figsize=(width, height), dpi=150)
 

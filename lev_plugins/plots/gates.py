@@ -13,16 +13,18 @@ from lev_plugins.models.gated import GATES
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.wrr import recognition
 
+__all__ = ["PROPERTIES", "Group", "by", "correlation", "names_of", "noise_level"]
+
 
 @dataclass(frozen=True)
 class Group:
-    """Sentences that are alike in something."""
+    """Sentences that share a property."""
 
     title: str
     sentences: list[Sentence]
 
     def mean(self, gate: str) -> float:
-        """Over all tokens.
+        """The mean over all tokens.
 
         >>> group = Group("", [Sentence(["a"], [], {"mask": [0.5]}), Sentence(["b", "c"], [], {"mask": [0.2, 0.2]})])
         >>> round(group.mean("mask"), 3)
@@ -37,25 +39,27 @@ def noise_level(reference: str, text: str) -> float:
     >>> noise_level("the cat sat down", "the cta sat down")
     0.25
     """
-    found, words = recognition(reference, text)
-    return 1 - found / words if words else 0.0
+    recognised, words = recognition(reference, text)
+    return 1 - recognised / words if words else 0.0
 
 
 def names_of(sentences: Sequence[Sentence]) -> tuple[list[str], list[str]]:
-    """The gates that all of them have, and those that only some have, in the order of the paper.
+    """The gates that all sentences have, and those that only some have, in the order of the paper.
 
     >>> names_of([Sentence(["a"], ["b"], {"copy": [0.5], "mask": [0.5]}), Sentence(["a"], ["b"], {"mask": [0.5]})])
     (['mask'], ['copy'])
     """
-    found = [name for name in GATES if any(name in sentence.gates for sentence in sentences)]
-    common = [name for name in found if all(name in sentence.gates for sentence in sentences)]
-    return common, [name for name in found if name not in common]
+    present = [name for name in GATES if any(name in sentence.gates for sentence in sentences)]
+    common = [name for name in present if all(name in sentence.gates for sentence in sentences)]
+    return common, [name for name in present if name not in common]
 
 
 def noise_of(sentence: Sentence) -> float:
-    """In per cent."""
+    """The noise in per cent."""
     if sentence.noise is None:
-        raise UserError("the noise level of a sentence needs its clean text: --reference FILE, with --save as well")
+        raise UserError(
+            "the noise level of a sentence needs its clean text: give --reference FILE, with --save as well"
+        )
     return 100 * sentence.noise
 
 
@@ -67,7 +71,7 @@ PROPERTIES: dict[str, Callable[[Sentence], float]] = {"noise": noise_of, "length
 
 
 def by(name: str, sentences: Sequence[Sentence], bins: int) -> list[Group]:
-    """By noise (in per cent) or by length (of the source, in tokens)."""
+    """Groups by noise (in per cent) or by length (of the source, in tokens)."""
     unit = {"noise": " %", "length": ""}[name]
     values = [PROPERTIES[name](sentence) for sentence in sentences]
     return ranges(sentences, values, bins, lambda low, high: f"{low:.0f}-{high:.0f}{unit}")
@@ -76,7 +80,7 @@ def by(name: str, sentences: Sequence[Sentence], bins: int) -> list[Group]:
 def ranges(
     sentences: Sequence[Sentence], values: Sequence[float], bins: int, title: Callable[[float, float], str]
 ) -> list[Group]:
-    """``bins`` ranges of equal width; those without a sentence are left out.
+    """``bins`` ranges of equal width, without empty ones.
 
     >>> some = [Sentence([], [str(n)], {}) for n in range(4)]
     >>> groups = ranges(some, [0, 1, 1, 10], 5, lambda low, high: f"{low:.0f}-{high:.0f}")
@@ -95,7 +99,7 @@ def ranges(
 
 
 def correlation(values: Sequence[float], sentences: Sequence[Sentence], gate: str) -> float | None:
-    """Pearson's r of a property and the mean gate of a sentence; None where one of them is always the same.
+    """Pearson's r of a property and the mean gate of a sentence; None if either is constant.
 
     >>> some = [Sentence(["a"], [], {"mask": [p]}) for p in (0.1, 0.2, 0.3)]
     >>> round(correlation([1, 2, 3], some, "mask"), 6), correlation([1, 1, 1], some, "mask")

@@ -1,7 +1,7 @@
-"""BLEU by sacrebleu, 0 to 100; fairseq has ``--scoring sacrebleu`` for it.
+"""BLEU by sacrebleu, 0 to 100; in fairseq, ``--scoring sacrebleu``.
 
-A text all of whose sentences have less than four words has BLEU 0, even against itself: so says sacrebleu. Sentences by
-themselves are scored with effective order, as sacrebleu's ``sentence_bleu`` does.
+As in sacrebleu, a text whose sentences all have fewer than four words has BLEU 0, even against itself. Single sentences
+are scored with effective order, like sacrebleu's ``sentence_bleu``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from sacrebleu.metrics import BLEU
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives
+
+__all__ = ["corpus_bleu", "evaluate", "formula"]
 
 ORDER = 4
 
@@ -26,17 +28,24 @@ def corpus_bleu(references: References, texts: Sequence[str], tokenize: str = "1
 
 
 def evaluate(references: References, texts: Sequence[str], tokenize: str = "13a", lowercase: bool = False) -> Additive:
-    require(tokenize in BLEU.TOKENIZERS, f"BLEU is tokenised by one of {', '.join(BLEU.TOKENIZERS)}, not {tokenize}")
+    require(
+        tokenize in BLEU.TOKENIZERS,
+        f"the BLEU tokeniser must be one of {', '.join(BLEU.TOKENIZERS)}, but is {tokenize}",
+    )
     chosen = alternatives(references, texts)
     try:
         metric = BLEU(tokenize=tokenize, lowercase=lowercase, effective_order=True, force=True)
-    except (ImportError, RuntimeError, OSError) as error:  # some want packages, and say which, or a file from the net
-        raise UserError(f"BLEU cannot be tokenised by {tokenize}: {error}") from error
+    except (
+        ImportError,
+        RuntimeError,
+        OSError,
+    ) as error:  # some tokenisers need packages, which they name, or a download
+        raise UserError(f"the BLEU tokeniser {tokenize} cannot be loaded: {error}") from error
     scores = [metric.sentence_score(text, entry) for entry, text in zip(chosen, texts, strict=True)]
     rows = np.array([[*score.counts, *score.totals, score.sys_len, score.ref_len] for score in scores])
     length, reference_length = rows.sum(0)[-2:].tolist()
     corpus = BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
-    corpus.corpus_score(texts[:1], [[reference] for reference in chosen[0]])  # only now does it know its signature
+    corpus.corpus_score(texts[:1], [[reference] for reference in chosen[0]])  # the signature exists only after scoring
     return additive(
         "BLEU",
         rows,
@@ -49,9 +58,9 @@ def evaluate(references: References, texts: Sequence[str], tokenize: str = "13a"
 
 
 def formula(sums: Array) -> Array:
-    """Matches and numbers of n-grams, length of text and reference, to BLEU smoothed as by sacrebleu ("exp").
+    """BLEU with sacrebleu's smoothing ("exp") from matches and totals of n-grams and lengths of text and reference.
 
-    The k-th order without a match counts as if it had 1 / 2^k of one.
+    The k-th order without a match counts as 1 / 2^k of a match.
 
     >>> formula(np.array([5.0, 3, 2, 1, 6, 5, 4, 3, 6, 6])).round(2).tolist()
     53.73

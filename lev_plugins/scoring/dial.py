@@ -1,8 +1,8 @@
-"""What a corrector's dial does: precision, recall and F0.5 of its edits, at every threshold of its confidence.
+"""Precision, recall and F0.5 of a corrector's edits at every threshold of its confidence.
 
-An edit is a run of words that were changed. Those wanted lie between source and target, on a cheapest alignment; those
-made, between source and text, are cut so that most of them match (``lev_plugins.scoring.m2``). A text whose confidence
-is below the threshold is not used: the source is left as it is. So all thresholds are known from one decoding.
+An edit is a run of changed words. Gold edits come from a cheapest alignment of source and target; those proposed, from
+source and text, are cut so that most of them match (``lev_plugins.scoring.m2``). If the confidence of a text is below
+the threshold, the source is used instead, so one decoding yields the results at all thresholds.
 """
 
 from __future__ import annotations
@@ -15,21 +15,23 @@ import numpy as np
 from lev_plugins.scoring import m2
 from lev_plugins.scoring.evaluation import share
 
+__all__ = ["Judged", "Point", "curve", "edits_between", "judge"]
+
 
 @dataclass(frozen=True)
 class Judged:
-    """A sentence and what a corrector makes of it."""
+    """A corrected sentence, judged."""
 
     confidence: float
     edits: m2.Counts
     changed: bool
     right: bool  # the text is the target
-    was_right: bool  # the source is
+    was_right: bool  # the source is the target
 
 
 @dataclass(frozen=True)
 class Point:
-    """A turn of the dial; all shares between 0 and 1."""
+    """The results at one threshold; all shares between 0 and 1."""
 
     min_edit_confidence: float
     precision: float
@@ -67,7 +69,7 @@ def edits_between(source: Sequence[str], text: Sequence[str]) -> list[m2.Edit]:
     table = m2.cost_table(source, text, 1)
     i, j = len(source), len(text)
     edits = []
-    end = (i, j)  # of the run that is open
+    end = (i, j)  # of the open run
     while i or j:
         if i and j and source[i - 1] == text[j - 1] and table[i][j] == table[i - 1][j - 1]:
             edits += run(i, j, end, text)

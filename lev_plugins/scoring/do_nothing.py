@@ -1,13 +1,15 @@
-"""The drafts of a ``fairseq-generate`` run, kept for the score of doing nothing.
+"""The drafts of a ``fairseq-generate`` run, kept to score them as they are.
 
-fairseq-generate makes task and scorer apart from each other and never shows a scorer a draft. What both can reach is
-this module: the task tells it the drafts of a batch just before fairseq tells the scorer the texts of the same batch,
-in the same order, in the same process.
+fairseq-generate builds task and scorer separately and never passes drafts to a scorer. Both use this module: the task
+stores the drafts of a batch just before fairseq passes the texts of the same batch to the scorer, in the same order and
+process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+__all__ = ["forget", "remember", "remembered"]
 
 _drafts: list[str] = []
 

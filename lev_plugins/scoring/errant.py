@@ -1,8 +1,8 @@
-"""F0.5 of the edits that ERRANT finds, by ``errant_compare``'s default rules; for English, where ERRANT is installed.
+"""F0.5 of edits extracted by ERRANT, by the default rules of ``errant_compare``; for English, if ERRANT is installed.
 
-ERRANT cuts the difference between source and text into edits by grammar, without a look at the annotator's: an edit is
-right if the annotator changes the same words into the same. Errors that an annotator marks but does not correct (UNK)
-are left out. Everything else is as in ``m2``.
+ERRANT cuts the difference between source and text into edits by grammar, independently of the annotator's: an edit is
+right if the annotator changes the same words in the same way. Errors marked but not corrected (UNK) are ignored. All
+else is as in ``m2``.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.scoring.evaluation import Evaluation
 from lev_plugins.scoring.m2 import BETA, Counts, Gold, from_counts
 
+__all__ = ["evaluate", "load_annotator"]
+
 INSTALL = "pip install errant && python -m spacy download en_core_web_sm"
 UNCORRECTED = "UNK"
 
@@ -24,7 +26,7 @@ Change = tuple[int, int, str]
 def load_annotator() -> Any:
     try:
         return import_module("errant").load("en")
-    except (ImportError, OSError) as error:  # spaCy raises OSError where its model is missing
+    except (ImportError, OSError) as error:  # spaCy raises OSError if its model is missing
         raise UserError(f"--errant needs the package errant and spaCy's English model: {INSTALL} ({error})") from error
 
 
@@ -33,15 +35,15 @@ def evaluate(gold: Sequence[Gold], texts: Sequence[str], beta: float = BETA, ann
         len(gold) == len(texts),
         f"every sentence needs one text, but there are {len(gold)} sentences and {len(texts)} texts",
     )
-    require(len(texts) > 0, "there must be a text to score, but there is none")
+    require(len(texts) > 0, "there are no texts to score")
     annotator = annotator or load_annotator()
     counts = [sentence_counts(sentence, text, annotator) for sentence, text in zip(gold, texts, strict=True)]
     return from_counts(counts, beta, signature="edits by ERRANT")
 
 
 def sentence_counts(gold: Gold, text: str, annotator: Any) -> list[Counts]:
-    """Those of each of the people who annotated the sentence; ``annotator`` is ERRANT's."""
-    proposed = found_edits(gold.source, text.split(), annotator)
+    """The counts against each human annotator of the sentence; ``annotator`` is ERRANT's."""
+    proposed = extracted_edits(gold.source, text.split(), annotator)
     counts = []
     for edits in gold.annotators:
         wanted = {
@@ -54,7 +56,7 @@ def sentence_counts(gold: Gold, text: str, annotator: Any) -> list[Counts]:
     return counts
 
 
-def found_edits(source: list[str], text: list[str], annotator: Any) -> set[Change]:
+def extracted_edits(source: list[str], text: list[str], annotator: Any) -> set[Change]:
     if source == text:
         return set()
     edits = annotator.annotate(annotator.parse(" ".join(source)), annotator.parse(" ".join(text)))

@@ -1,8 +1,8 @@
-"""What all scores have in common: a number for each sentence, and one for any choice of sentences.
+"""Shared by all scores: a number per sentence, and one for any choice of sentences.
 
-The score of a corpus is not the mean of its sentences' scores. Each sentence has *statistics* (so many edits, so many
-words), those of the sentences taken are added up, and a formula makes a score of the sums. So a score can be asked for
-any number of sentences, each taken any number of times: this is what resampling needs.
+The score of a corpus is not the mean of its sentences' scores. Each sentence has *statistics* (e.g. edits and words);
+the statistics of the chosen sentences are added up, and a formula turns the sums into a score. So any number of
+sentences can be scored, each taken any number of times, as resampling needs.
 
 Shapes: B choices of sentences, N sentences, K statistics.
 """
@@ -20,9 +20,11 @@ import numpy.typing as npt
 
 from lev_plugins.errors import require
 
+__all__ = ["Additive", "Array", "Evaluation", "Formula", "References", "additive", "alternatives", "share", "whole"]
+
 Array = npt.NDArray[np.float64]
 Formula = Callable[[Array], Array]  # sums of statistics (..., K) -> scores (...)
-# for each sentence its reference, or its several references
+# one or several references for each sentence
 References = Sequence[str] | Sequence[Sequence[str]]
 
 
@@ -32,15 +34,15 @@ class Evaluation(ABC):
 
     name: str  # as it is printed
     sentences: Array  # (N,) the score of each sentence by itself
-    # of the whole text, beside the score; counts are int
+    # more results for the whole text; counts are int
     details: dict[str, float] = field(default_factory=dict, kw_only=True)
-    signature: str = field(default="", kw_only=True)  # what must be said of the settings so that another gets the same
+    signature: str = field(default="", kw_only=True)  # the settings that reproduce the score
     digits: int = field(default=4, kw_only=True)  # 4 for scores from 0 to 1, 2 for those from 0 to 100
     higher_is_better: bool = field(default=True, kw_only=True)
 
     @abstractmethod
     def scores_of(self, counts: Array) -> Array:
-        """How often each sentence is taken, (B, N), to scores (B,)."""
+        """Scores (B,) from the number of times that each sentence is taken, (B, N)."""
 
     @cached_property
     def score(self) -> float:
@@ -58,10 +60,10 @@ class Additive(Evaluation):
 
     >>> errors_and_words = np.array([[1.0, 4.0], [0.0, 6.0]])
     >>> rate = lambda sums: sums[..., 0] / sums[..., 1]
-    >>> found = additive("error rate", errors_and_words, rate)
-    >>> found.score, found.sentences.tolist()
+    >>> evaluation = additive("error rate", errors_and_words, rate)
+    >>> evaluation.score, evaluation.sentences.tolist()
     (0.1, [0.25, 0.0])
-    >>> found.scores_of(np.array([[2, 0], [0, 2]])).tolist()    # two resamples
+    >>> evaluation.scores_of(np.array([[2, 0], [0, 2]])).tolist()    # two resamples
     [0.25, 0.0]
     """
 
@@ -78,7 +80,7 @@ class Additive(Evaluation):
 
 
 def additive(name: str, statistics: Sequence[Sequence[float]] | Array, formula: Formula, **options: Any) -> Additive:
-    """Each sentence by itself is scored by the same formula, unless ``sentences`` are given."""
+    """The formula also scores single sentences, unless ``sentences`` has their scores."""
     rows = np.asarray(statistics, dtype=np.float64)
     sentences = options.pop("sentences", None)
     scores = formula(rows) if sentences is None else np.asarray(sentences, dtype=np.float64)
@@ -94,7 +96,7 @@ def rounded(value: float) -> str:
 
 
 def whole(value: float) -> float:
-    """Numbers come back from sums as floats; counts are printed as what they are.
+    """Counts as integers again, after summing has made them floats.
 
     >>> whole(3.0), whole(3.5)
     (3, 3.5)
@@ -103,7 +105,7 @@ def whole(value: float) -> float:
 
 
 def share(sums: Array) -> Array:
-    """The first of two sums as a share of the second; of nothing, all of it.
+    """The first of two sums as a share of the second; 1 if the second is 0.
 
     >>> share(np.array([[1.0, 4.0], [0.0, 0.0]])).tolist()
     [0.25, 1.0]
@@ -113,7 +115,7 @@ def share(sums: Array) -> Array:
 
 
 def alternatives(references: References, texts: Sequence[str]) -> list[list[str]]:
-    """For each text its references, of which there may be one or several.
+    """The list of references for each text.
 
     >>> alternatives(["a b", ["c", "d"]], ["a", "d"])
     [['a b'], ['c', 'd']]
@@ -122,8 +124,8 @@ def alternatives(references: References, texts: Sequence[str]) -> list[list[str]
         len(references) == len(texts),
         f"every reference needs one text, but there are {len(references)} references and {len(texts)} texts",
     )
-    require(len(texts) > 0, "there must be a text to score, but there is none")
-    found = [[entry] if isinstance(entry, str) else list(entry) for entry in references]
-    for number, entry in enumerate(found, 1):
+    require(len(texts) > 0, "there are no texts to score")
+    lists = [[entry] if isinstance(entry, str) else list(entry) for entry in references]
+    for number, entry in enumerate(lists, 1):
         require(bool(entry), f"every text needs a reference, but text {number} has none")
-    return found
+    return lists

@@ -1,6 +1,6 @@
-"""Exact match: the share of texts that are their reference, or one of their references, to the last character.
+"""Exact match: the share of texts identical to their reference, or to one of them.
 
-White space and case count. An empty text is right where the reference is empty.
+White space and case count. An empty text is right if the reference is empty.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, share
+
+__all__ = ["evaluate", "exact_match_rate"]
 
 
 def exact_match_rate(references: References, texts: Sequence[str]) -> float:

@@ -1,4 +1,4 @@
-"""fairseq's side of the scores: what ``--scoring ter, rouge, wrr, exact_match`` builds."""
+"""The scorers that fairseq builds for ``--scoring ter, rouge, wrr, exact_match``."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
@@ -12,14 +12,14 @@ from lev_plugins.scoring.evaluation import Evaluation
 
 
 class TextScorer(BaseScorer):
-    """Collects references and texts; the score of the drafts stands beside that of the texts."""
+    """Collects references and texts; prints the score of the drafts beside that of the texts."""
 
     ref: list[str]
     pred: list[str]
 
     def __init__(self, cfg: Any):
         super().__init__(cfg)
-        do_nothing.forget()  # those of another run in this process
+        do_nothing.forget()  # drafts of another run in this process
 
     @abstractmethod
     def evaluate(self, texts: list[str]) -> Evaluation:
@@ -49,12 +49,12 @@ class WrrScorer(TextScorer):
 @dataclass
 class TerConfig(FairseqDataclass):
     ter_normalized: bool = field(
-        default=False, metadata={"help": "punctuation becomes words of its own, as in Tercom's normalisation"}
+        default=False, metadata={"help": "split punctuation from words, as Tercom's normalisation does"}
     )
-    ter_no_punct: bool = field(default=False, metadata={"help": "punctuation is left out"})
+    ter_no_punct: bool = field(default=False, metadata={"help": "ignore punctuation"})
     ter_asian_support: bool = field(
         default=False,
-        metadata={"help": "with the two above: Chinese and Japanese characters and punctuation as well"},
+        metadata={"help": "apply the two flags above to Chinese and Japanese characters and punctuation, too"},
     )
 
 
@@ -70,16 +70,14 @@ class TerScorer(TextScorer):
 @dataclass
 class RougeConfig(FairseqDataclass):
     rouge_kind: ChoiceEnum(list(rouge.KINDS)) = field(  # type: ignore[valid-type]
-        default="rougeL", metadata={"help": "which ROUGE is the score; the others are printed beside it"}
+        default="rougeL", metadata={"help": "which ROUGE to use as the score; the others are printed beside it"}
     )
-    rouge_no_stemming: bool = field(
-        default=False, metadata={"help": "words match only as they are, not by their stems"}
-    )
+    rouge_no_stemming: bool = field(default=False, metadata={"help": "compare words as they are, not by their stems"})
     rouge_tokenize: ChoiceEnum(rouge.TOKENIZERS) = field(  # type: ignore[valid-type]
         default="english",
         metadata={
-            "help": "english: lower-cased, ASCII letters and digits, as rouge-score does; space: what white space "
-            "separates, for any other language"
+            "help": "english: lower-cased ASCII letters and digits, as in rouge-score; space: split at white space, "
+            "for other languages"
         },
     )
 

@@ -1,14 +1,13 @@
-"""GLEU of grammatical error correction (Napoles et al. 2015, and their note of 2016 on several references).
+"""GLEU for grammatical error correction (Napoles et al. 2015, and their note of 2016 on several references).
 
-BLEU that knows the source: an n-gram of the text counts if the reference has it, and counts against the text if the
-source has it and the reference has not, for then something that should have changed was left as it was.
+Unlike BLEU, it uses the source: an n-gram of the text counts if it is in the reference, and counts against the text if
+it is in the source but not in the reference, because it should have been changed.
 
 With several references, each sentence is scored against one drawn at random; the score is the mean of 500 such corpora.
 The draws are those of the authors' script under Python 2, for which it was written (seeds 0, 101, 202, ... of Python's
-generator): the number is the same to the last digit, and in every run. Python 3 draws other references from the same
-seeds; run with it, the script gives 0.404740 for the source of JFLEG's test set, where Python 2 and this module give
-0.405430. A sentence by itself: the mean over its references, where a count of 0 stands
-for 1, as there.
+generator): the number is the same to the last digit, in every run. Python 3 draws other references from the same seeds:
+there, the script gives 0.404740 for the source of JFLEG's test set; Python 2 and this module give 0.405430. A single
+sentence scores the mean over its references, with counts of 0 replaced by 1, as in the script.
 
 Shapes: N sentences, R references, D draws, B resamples.
 """
@@ -25,6 +24,8 @@ import numpy.typing as npt
 
 from lev_plugins.errors import require
 from lev_plugins.scoring.evaluation import Array, Evaluation, References, alternatives
+
+__all__ = ["draws", "evaluate", "gleu_score"]
 
 ORDER = 4
 DRAWS = 500
@@ -51,7 +52,7 @@ def evaluate(sources: Sequence[str], references: References, texts: Sequence[str
     )
     chosen = alternatives(references, texts)
     several = {len(entry) for entry in chosen}
-    require(len(several) == 1, f"every text needs as many references as the others, but they have {sorted(several)}")
+    require(len(several) == 1, f"every text needs the same number of references, but they have {sorted(several)}")
     statistics = np.array(
         [
             [sentence_statistics(source, reference, text) for reference in entry]
@@ -79,24 +80,24 @@ class Gleu(Evaluation):
 
 
 def draws(sentences: int, references: int) -> npt.NDArray[np.int64]:
-    """(D, N) Which reference each sentence is scored against in each draw, as the authors' script in Python 2 has it.
+    """(D, N) The reference of each sentence in each draw, as in the authors' script under Python 2.
 
     >>> draws(3, 1).tolist(), draws(8, 4).shape, draws(8, 4)[0].tolist()
     ([[0, 0, 0]], (500, 8), [3, 3, 1, 1, 2, 1, 3, 1])
     """
     if references == 1:
         return np.zeros((1, sentences), dtype=np.int64)
-    found = []
+    rows = []
     for draw in range(DRAWS):
         generator = random.Random(draw * SEED_STEP)
-        found.append([int(generator.random() * references) for _ in range(sentences)])
-    return np.array(found)
+        rows.append([int(generator.random() * references) for _ in range(sentences)])
+    return np.array(rows)
 
 
 def sentence_statistics(source: str, reference: str, text: str) -> list[int]:
-    """Length of text and reference; then for n = 1, 2, 3, 4: n-grams that count, and n-grams.
+    """Lengths of text and reference; then for n = 1, 2, 3, 4: the n-grams that count, and all n-grams.
 
-    >>> sentence_statistics("he go home", "he goes home", "he go home")  # "go" is in the source, not in the reference
+    >>> sentence_statistics("he go home", "he goes home", "he go home")  # "go" is only in the source
     [3, 3, 1, 3, 0, 2, 0, 1, 0, 0]
     """
     old, right, new = (ngrams(line.split()) for line in (source, reference, text))
@@ -113,7 +114,7 @@ def ngrams(words: list[str]) -> Ngrams:
 
 
 def formula(sums: Array) -> Array:
-    """Statistics (..., 2 + 2 * ORDER) to scores; 0 where one of them is 0."""
+    """Statistics (..., 2 + 2 * ORDER) to scores; 0 if one of them is 0."""
     scored = sums.min(-1) > 0
     sums = np.where(np.expand_dims(scored, -1), sums, 1)
     lengths, reference_lengths = sums[..., 0], sums[..., 1]

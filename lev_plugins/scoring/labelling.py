@@ -1,4 +1,4 @@
-"""Scores of labels, in per cent: by scikit-learn and SciPy, but for RP@k, which they do not have.
+"""Scores of labels, in per cent, by scikit-learn and SciPy, except RP@k, which they lack.
 
 Arrays: n examples (or words), L labels.
 """
@@ -12,32 +12,43 @@ import numpy as np
 
 from lev_plugins.errors import require
 
+__all__ = [
+    "POSITIVE",
+    "best_threshold",
+    "best_thresholds",
+    "classification",
+    "evaluate",
+    "multilabel",
+    "r_precision",
+    "regression",
+]
+
 Scores = dict[str, float]
-POSITIVE = 0.5  # the probability from which on a label of a set is given, unless it is tuned
+POSITIVE = 0.5  # the default threshold: labels with at least this probability are assigned
 
 
 def classification(gold: Any, predicted: Any, classes: int, positive: int) -> Scores:
-    """Classes (n,); F1 is that of class ``positive``, where there are two.
+    """Scores of classes (n,); with two classes, also the F1 of class ``positive``.
 
-    >>> found = classification(np.array([1, 1, 0, 0]), np.array([1, 0, 0, 0]), 2, positive=1)
-    >>> {name: round(score, 1) for name, score in found.items()}
+    >>> scores = classification(np.array([1, 1, 0, 0]), np.array([1, 0, 0, 0]), 2, positive=1)
+    >>> {name: round(score, 1) for name, score in scores.items()}
     {'accuracy': 75.0, 'macro_f1': 73.3, 'matthews': 57.7, 'f1': 66.7}
     """
     from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
     every = list(range(classes))
-    found = {
+    scores = {
         "accuracy": accuracy_score(gold, predicted),
         "macro_f1": f1_score(gold, predicted, labels=every, average="macro", zero_division=0),
         "matthews": matthews_corrcoef(gold, predicted),
     }
     if classes == 2:
-        found["f1"] = f1_score(gold, predicted, labels=[positive], average="macro", zero_division=0)
-    return percent(found)
+        scores["f1"] = f1_score(gold, predicted, labels=[positive], average="macro", zero_division=0)
+    return percent(scores)
 
 
 def regression(gold: Any, predicted: Any) -> Scores:
-    """Numbers (n,); a correlation with a constant is 0.
+    """Scores of numbers (n,); a correlation with a constant is 0.
 
     >>> {name: round(score, 1) for name, score in regression(np.array([1, 2, 3.0]), np.array([2, 4, 9.0])).items()}
     {'pearson': 97.1, 'spearman': 100.0, 'mse': 13.7}
@@ -47,12 +58,12 @@ def regression(gold: Any, predicted: Any) -> Scores:
     error = float(np.mean((gold - predicted) ** 2))
     if len(gold) < 2 or not np.ptp(gold) or not np.ptp(predicted):
         return {"pearson": 0.0, "spearman": 0.0, "mse": error}
-    found = {"pearson": pearsonr(gold, predicted)[0], "spearman": spearmanr(gold, predicted)[0]}
-    return percent(found) | {"mse": error}
+    correlations = {"pearson": pearsonr(gold, predicted)[0], "spearman": spearmanr(gold, predicted)[0]}
+    return percent(correlations) | {"mse": error}
 
 
 def multilabel(gold: Any, scores: Any, at: int, thresholds: Any = POSITIVE) -> Scores:
-    """Zeros and ones (n, L) and probabilities (n, L).
+    """Scores of sets of labels: zeros and ones (n, L), and probabilities (n, L).
 
     >>> gold, scores = np.array([[1, 0, 1], [0, 1, 0]]), np.array([[0.9, 0.6, 0.2], [0.1, 0.8, 0.3]])
     >>> {name: round(score, 1) for name, score in multilabel(gold, scores, at=1).items()}
@@ -62,19 +73,19 @@ def multilabel(gold: Any, scores: Any, at: int, thresholds: Any = POSITIVE) -> S
 
     given = scores >= thresholds
     with_labels = gold.any(1)
-    found = {
+    results = {
         "micro_f1": f1_score(gold, given, average="micro", zero_division=0),
         "macro_f1": f1_score(gold, given, average="macro", zero_division=0),
         f"rp_at_{at}": r_precision(gold, scores, at),
         f"ndcg_at_{at}": 0.0,
     }
     if with_labels.any() and gold.shape[1] > 1:
-        found[f"ndcg_at_{at}"] = ndcg_score(gold[with_labels], scores[with_labels], k=at)
-    return percent(found)
+        results[f"ndcg_at_{at}"] = ndcg_score(gold[with_labels], scores[with_labels], k=at)
+    return percent(results)
 
 
 def r_precision(gold: Any, scores: Any, at: int) -> float:
-    """RP@k of Chalkidis et al. (2019): what share of the k likeliest labels is right, of what could be.
+    """RP@k of Chalkidis et al. (2019): right labels among the k likeliest, as a share of the most possible.
 
     >>> r_precision(np.array([[1, 0, 0, 0]]), np.array([[0.5, 0.9, 0.1, 0.0]]), at=2)
     1.0
@@ -87,23 +98,23 @@ def r_precision(gold: Any, scores: Any, at: int) -> float:
 
 
 def tagging(gold: Any, predicted: Any, classes: int) -> Scores:
-    """Tags (n,) of words.
+    """Scores of the tags (n,) of words.
 
     >>> tagging(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0]), 2)["tag_accuracy"]
     75.0
     """
-    found = classification(gold, predicted, classes, positive=0)
-    return {"tag_accuracy": found["accuracy"], "macro_f1": found["macro_f1"]}
+    scores = classification(gold, predicted, classes, positive=0)
+    return {"tag_accuracy": scores["accuracy"], "macro_f1": scores["macro_f1"]}
 
 
-def percent(found: dict[str, Any]) -> Scores:
-    return {name: 100 * float(score) for name, score in found.items()}
+def percent(scores: dict[str, Any]) -> Scores:
+    return {name: 100 * float(score) for name, score in scores.items()}
 
 
 def evaluate(kind: str, gold: Any, predicted: Any, classes: int, positive: int = 1, at: int = 5) -> Scores:
     """``predicted``: probabilities (n, classes) or (n, L), or numbers (n,)."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of classes that never occur, which count 0
+        warnings.simplefilter("ignore")  # about classes that never occur, which score 0
         if kind == "regression":
             return regression(gold, predicted)
         if kind == "multilabel":
@@ -115,12 +126,12 @@ def evaluate(kind: str, gold: Any, predicted: Any, classes: int, positive: int =
 
 
 def best_thresholds(gold: Any, scores: Any) -> list[float]:
-    """For each label, the one that makes its F1 largest; the middle of two neighbouring scores.
+    """The threshold with the highest F1 for each label, midway between two neighbouring scores.
 
     >>> best_thresholds(np.array([[1], [0], [1], [0]]), np.array([[0.4], [0.3], [0.2], [0.1]]))
     [0.15000000000000002]
     """
-    require(len(gold) > 0, "there is nothing to tune thresholds on")
+    require(len(gold) > 0, "thresholds are tuned on at least one example, but there are none")
     return [best_threshold(gold[:, label], scores[:, label]) for label in range(gold.shape[1])]
 
 
@@ -135,4 +146,4 @@ def best_threshold(gold: Any, scores: Any) -> float:
     last_of_equals = np.append(ranked[1:] < ranked[:-1], True)
     best = int(np.where(last_of_equals, f1, -1.0).argmax())
     following = ranked[best + 1] if best + 1 < len(ranked) else 0.0
-    return (float(ranked[best]) + float(following)) / 2  # of 32 bits, the middle could be one of the two
+    return (float(ranked[best]) + float(following)) / 2  # in 32 bits, the middle could equal one of them

@@ -1,15 +1,15 @@
 """MaxMatch, or M2 (Dahlmeier and Ng, 2012): F0.5 of a corrector's edits against those of annotators.
 
-A corrected sentence does not say which edits made it. Of all the ways to cut the difference between source and text
-into edits, the one is taken that has most edits in common with the annotator's; among those the one with the fewest
-words touched, then the fewest edits. An edit may reach across a few words that it leaves unchanged (two, by default).
+A corrected sentence does not show which edits made it. Of all the ways to cut the difference between source and text
+into edits, MaxMatch takes the one that shares most edits with the annotator; then the one that touches the fewest
+words; then the one with the fewest edits. An edit may span a few unchanged words (two, by default).
 
-The ways are the paths of a lattice of word pairs: those on a cheapest alignment, at a price of 1 or of 2 for replacing
-a word. Of several annotators of a sentence, the one counts who makes the F0.5 of the sentences so far best, so the
-score depends on the order of the sentences, a little. All of this is as in the official scorer, version 3.2. Where it
-misses a match because the same word is inserted twice at one place, or equally good paths differ in their number of
-edits, the best is taken here. It also counts one proposed edit several times where an annotator repeats an insertion at
-one place; here an edit counts once.
+The ways are the paths of a lattice of word pairs: those on a cheapest alignment, where replacing a word costs 1 or 2.
+Of several annotators of a sentence, the one counts who gives the best F0.5 of the sentences so far, so the score
+depends slightly on the order of the sentences. All this is as in the official scorer, version 3.2, with two
+exceptions. If that scorer misses a match because the same word is inserted twice at one place, or if equally good paths
+differ in their number of edits, the best path is taken here. If an annotator repeats an insertion at one place, it
+counts one proposed edit several times; here an edit counts once.
 
 Shapes: B resamples, N sentences, A annotators.
 """
@@ -29,11 +29,26 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.evaluation import Array, Evaluation
 
+__all__ = [
+    "BETA",
+    "MAX_UNCHANGED_WORDS",
+    "Counts",
+    "Edit",
+    "Gold",
+    "cost_table",
+    "evaluate",
+    "f_score",
+    "from_counts",
+    "max_match",
+    "parse",
+    "sentence_counts",
+]
+
 MAX_UNCHANGED_WORDS = 2
 BETA = 0.5
 NOTHING = "-NONE-"
 
-Node = tuple[int, int]  # so many words of the source, so many of the text
+Node = tuple[int, int]  # the number of words read from the source, and from the text
 
 
 class Edit(NamedTuple):
@@ -46,14 +61,14 @@ class Edit(NamedTuple):
 
 
 class Gold(NamedTuple):
-    """A sentence, and what each annotator (there is at least one) changes in it."""
+    """A sentence and the edits of each annotator, of whom there is at least one."""
 
     source: list[str]
     annotators: list[list[Edit]]
 
 
 class Counts(NamedTuple):
-    """What a score is made of."""
+    """The numbers of edits that a score is computed from."""
 
     correct: int
     proposed: int
@@ -66,8 +81,8 @@ class Counts(NamedTuple):
 def parse(text: str, name: str = "the M2 file") -> list[Gold]:
     """Sentences (``S`` lines) and their edits (``A`` lines).
 
-    >>> found = parse("S a cat sit\\nA 2 3|||SVA|||sits||sat|||REQUIRED|||-NONE-|||0\\n")[0]
-    >>> found.source, found.annotators
+    >>> sentence = parse("S a cat sit\\nA 2 3|||SVA|||sits||sat|||REQUIRED|||-NONE-|||0\\n")[0]
+    >>> sentence.source, sentence.annotators
     (['a', 'cat', 'sit'], [[Edit(start=2, end=3, corrections=('sits', 'sat'), kind='SVA')]])
     """
     sources: list[list[str]] = []
@@ -79,13 +94,13 @@ def parse(text: str, name: str = "the M2 file") -> list[Gold]:
             sources.append(line[2:].split())
             edits.append(defaultdict(list))
         elif line.startswith("A "):
-            require(bool(sources), f"{where}: an edit (A) comes after its sentence (S), but there is none")
+            require(bool(sources), f"{where}: an edit (A) must follow its sentence (S), but there is no sentence")
             annotator, edit = parse_edit(line[2:], len(sources[-1]), where)
-            found = edits[-1][annotator]
+            annotated = edits[-1][annotator]
             if edit is not None:
-                found.append(edit)
+                annotated.append(edit)
         else:
-            require(not line, f"{where}: a line begins with S or A, or is empty, but this is {line[:40]!r}")
+            require(not line, f"{where}: a line must begin with S or A or be empty, but is {line[:40]!r}")
     return [
         Gold(source, [sorted(group[annotator], key=lambda edit: edit[:2]) for annotator in sorted(group)] or [[]])
         for source, group in zip(sources, edits, strict=True)
@@ -93,21 +108,21 @@ def parse(text: str, name: str = "the M2 file") -> list[Gold]:
 
 
 def parse_edit(line: str, words: int, where: str) -> tuple[int, Edit | None]:
-    """The annotator, and the edit; None for ``noop``, by which an annotator says that nothing is wrong."""
+    """The annotator and the edit; None for ``noop``, which marks a sentence without errors."""
     fields = line.split("|||")
-    require(len(fields) == 6, f"{where}: an edit has 6 fields between |||, but this has {len(fields)}: {line!r}")
+    require(len(fields) == 6, f"{where}: an edit must have 6 fields separated by |||, but has {len(fields)}: {line!r}")
     try:
         start, end = (int(number) for number in fields[0].split())
         annotator = int(fields[5])
     except ValueError:
         raise UserError(
-            f"{where}: an edit is `A START END|||...|||ANNOTATOR`, in numbers, but this is {line!r}"
+            f"{where}: an edit must be `A START END|||...|||ANNOTATOR` with three numbers, but is {line!r}"
         ) from None
     if fields[1] == "noop" or start < 0:
         return annotator, None
     require(
         start <= end <= words,
-        f"{where}: an edit lies within its sentence of {words} words, but this goes from {start} to {end}",
+        f"{where}: an edit must lie within its sentence of {words} words, but goes from {start} to {end}",
     )
     corrections = ["" if text.strip() == NOTHING else " ".join(text.split()) for text in fields[2].split("||")]
     return annotator, Edit(start, end, tuple(corrections), fields[1])
@@ -117,7 +132,7 @@ def parse_edit(line: str, words: int, where: str) -> tuple[int, Edit | None]:
 
 
 def lattice(source: Sequence[str], text: Sequence[str]) -> dict[Node, list[Node]]:
-    """The steps of all cheapest alignments, at both prices of replacing a word.
+    """The steps of all cheapest alignments, at both costs of replacing a word.
 
     >>> sorted(lattice(["a"], ["b"]).items())
     [((0, 0), [(0, 1), (1, 0), (1, 1)]), ((0, 1), [(1, 1)]), ((1, 0), [(1, 1)])]
@@ -130,7 +145,7 @@ def lattice(source: Sequence[str], text: Sequence[str]) -> dict[Node, list[Node]
 
 
 def cheapest_steps(source: Sequence[str], text: Sequence[str], price: int) -> Iterator[tuple[Node, Node]]:
-    """From the end back, every step that lies on a cheapest alignment."""
+    """Every step on a cheapest alignment, from the end backwards."""
     table = cost_table(source, text, price)
     seen = {(len(source), len(text))}
     waiting = list(seen)
@@ -148,7 +163,7 @@ def cheapest_steps(source: Sequence[str], text: Sequence[str], price: int) -> It
 
 
 def cost_table(source: Sequence[str], text: Sequence[str], price: int) -> list[list[int]]:
-    """``table[i][j]``: the edits between the first i and the first j words, where replacing a word costs ``price``."""
+    """``table[i][j]``: the edits between the first i and the first j words; replacing a word costs ``price``."""
     table = [list(range(len(text) + 1))]
     for i, word in enumerate(source, 1):
         above, row = table[-1], [i]
@@ -166,7 +181,7 @@ def keeps(node: Node, after: Node, source: Sequence[str], text: Sequence[str]) -
 def fewest_kept(
     start: Node, stop: Node, steps: dict[Node, list[Node]], source: Sequence[str], text: Sequence[str]
 ) -> float:
-    """Words kept on the way from ``start`` to ``stop`` that keeps the fewest; infinite where there is no way.
+    """The fewest words kept on a way from ``start`` to ``stop``; infinite if there is no way.
 
     >>> source, text = "he go home".split(), "he goes home".split()
     >>> fewest_kept((1, 1), (3, 3), lattice(source, text), source, text)
@@ -187,7 +202,7 @@ def fewest_kept(
 
 
 class Path(NamedTuple):
-    """A way to a node. The smallest is the best, compared field by field."""
+    """A way to a node. The smallest, compared field by field, is the best."""
 
     misses: int = 0  # minus the matches with the annotator's edits
     length: int = 0  # words outside matches: removed, inserted, replaced or kept
@@ -195,10 +210,10 @@ class Path(NamedTuple):
 
 
 class State(NamedTuple):
-    """What decides how a way may go on, beside its node."""
+    """With its node, decides how a way may continue."""
 
-    behind: int = 0  # so many of the annotator's insertions at this place
-    kept: int | None = None  # so many words in the edit that is open; None: none is
+    behind: int = 0  # how many of the annotator's insertions at this place are matched or skipped
+    kept: int | None = None  # kept words in the open edit; None: no edit is open
 
 
 Paths = dict[State, Path]
@@ -207,11 +222,11 @@ Paths = dict[State, Path]
 def count(
     steps: dict[Node, list[Node]], source: list[str], text: list[str], gold: Sequence[Edit], max_unchanged: int
 ) -> Counts:
-    """Edits in common with an annotator's, and edits, on the best path through the lattice.
+    """The edits shared with an annotator, and all edits, on the best path through the lattice.
 
-    A path goes step by step, and an edit that matches nothing is opened at one node and closed at a later one. So the
-    edits there are need not be listed: between texts that have little in common they are as many as pairs of nodes.
-    An edit that would change nothing is no danger: keeping each of its words is as short, and one edit less.
+    A path goes step by step, and an edit without a match opens at one node and closes at a later one. So the possible
+    edits need not be listed: between very different texts, there is one per pair of nodes. An edit that changes
+    nothing is never chosen: keeping each of its words is as short and takes one edit less.
 
     >>> source, text = "he go home".split(), "she goes home".split()
     >>> count(lattice(source, text), source, text, [Edit(1, 2, ("goes",))], max_unchanged=2)
@@ -250,9 +265,9 @@ def improve(paths: Paths, state: State, path: Path) -> None:
 
 
 class Wanted:
-    """An annotator's edits, by the place where they begin.
+    """An annotator's edits, by their start.
 
-    Several insertions at one place may be matched, each once and in their order.
+    Several insertions at one place may be matched, each once and in order.
     """
 
     def __init__(self, gold: Sequence[Edit]):
@@ -265,7 +280,7 @@ class Wanted:
                 self.changes[edit.start].update((edit.end, correction) for correction in edit.corrections)
 
     def matches(self, node: Node, behind: int, source: list[str], text: list[str]) -> Iterator[tuple[Node, int]]:
-        """Where an edit that is one of these and begins at ``node`` ends, and how many insertions are then behind."""
+        """The ends of matching edits that begin at ``node``, each with the number of insertions then behind."""
         i, j = node
         for number, corrections in enumerate(self.insertions.get(i, [])[behind:], behind + 1):
             for words in corrections:
@@ -298,14 +313,14 @@ def evaluate(
         len(gold) == len(texts),
         f"every sentence needs one text, but there are {len(gold)} sentences and {len(texts)} texts",
     )
-    require(len(texts) > 0, "there must be a text to score, but there is none")
+    require(len(texts) > 0, "there are no texts to score")
     bounded("max_unchanged_words", max_unchanged_words, 0)
     counts = [sentence_counts(sentence, text, max_unchanged_words) for sentence, text in zip(gold, texts, strict=True)]
     return from_counts(counts, beta, "" if max_unchanged_words == MAX_UNCHANGED_WORDS else f"{max_unchanged_words=}")
 
 
 def sentence_counts(gold: Gold, text: str, max_unchanged_words: int = MAX_UNCHANGED_WORDS) -> list[Counts]:
-    """Those of each annotator.
+    """The counts against each annotator.
 
     >>> edits = "A 1 2|||SVA|||goes|||REQUIRED|||-NONE-|||0\\nA -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||1"
     >>> sentence_counts(parse(f"S he go home\\n{edits}")[0], "he goes home .")
@@ -317,7 +332,7 @@ def sentence_counts(gold: Gold, text: str, max_unchanged_words: int = MAX_UNCHAN
 
 
 def from_counts(counts: Sequence[Sequence[Counts]], beta: float = BETA, signature: str = "") -> Evaluation:
-    """The score of sentences, each with the counts of each annotator; also that of ERRANT's edits."""
+    """The score of sentences from their counts per annotator; ``errant`` uses it, too."""
     require(beta > 0 and 0 < beta * beta < math.inf, f"beta must be above 0 and finite, but is {beta}")
     rows = [np.array(annotators, dtype=np.float64) for annotators in counts]
     sentences = np.array([f_score(choose(row[None], beta)[0], beta) for row in rows])
@@ -342,7 +357,7 @@ class MaxMatch(Evaluation):
 
 
 def total(rows: Sequence[Array], counts: Array, beta: float) -> Array:
-    """(B, 3) The counts of all sentences, each with the annotator who is best for it and those before."""
+    """(B, 3) The summed counts, for each sentence with the annotator who is best for it and those before."""
     if all(len(row) == 1 for row in rows):
         return counts @ np.concatenate(rows)
     sums = np.zeros((len(counts), 3))
@@ -352,7 +367,7 @@ def total(rows: Sequence[Array], counts: Array, beta: float) -> Array:
 
 
 def choose(options: Array, beta: float) -> Array:
-    """(B, A, 3) to (B, 3): of each row the best F, then the most correct, then the fewest proposed and gold edits.
+    """(B, A, 3) to (B, 3): the best F per row, then the most correct, then the fewest proposed and gold edits.
 
     >>> choose(np.array([[[1.0, 2, 2], [2, 2, 4], [2, 3, 4]]]), beta=1.0)
     array([[2., 2., 4.]])
@@ -367,7 +382,7 @@ def choose(options: Array, beta: float) -> Array:
 
 
 def f_score(sums: Array, beta: float) -> Array:
-    """Correct, proposed and gold edits (..., 3) to F; 1 where nothing is proposed and nothing wanted.
+    """Correct, proposed and gold edits (..., 3) to F; 1 if nothing is proposed and nothing is wanted.
 
     >>> f_score(np.array([[4.0, 5, 5], [0, 0, 0], [0, 2, 0]]), beta=0.5).tolist()
     [0.8, 1.0, 0.0]

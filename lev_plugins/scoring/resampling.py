@@ -1,7 +1,7 @@
-"""How sure a score is, and a difference between two systems: by drawing sentences again and again, and by a t-test.
+"""How certain a score or a difference between two systems is, by bootstrap resampling and a t-test.
 
-A resample takes as many sentences as there are, with replacement. It is drawn once for all systems, so that a
-difference is one on the same sentences.
+A resample draws N of the N sentences, with replacement. All systems share the same resamples, so that their scores
+are compared on the same sentences.
 
 Shapes: E evaluations (systems), B resamples, N sentences.
 """
@@ -19,18 +19,20 @@ from lev_plugins.errors import require
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.evaluation import Array, Evaluation
 
+__all__ = ["Comparison", "compare", "interval", "resample"]
+
 COVERAGE = 0.95
-COUNTS_AT_ONCE = 1_000_000  # bounds the memory, and fits the cache: five times as many take longer
+COUNTS_AT_ONCE = 1_000_000  # bounds the memory and fits the cache; five times this is slower
 
 
 def resample(evaluations: Sequence[Evaluation], resamples: int, seed: int) -> Array:
-    """(E, B) The scores of the same resamples."""
+    """(E, B) The scores on the same resamples."""
     bounded("the number of resamples", resamples, 2)
     sizes = {len(evaluation.sentences) for evaluation in evaluations}
-    require(len(sizes) == 1, f"systems are compared on the same sentences, but have {sorted(sizes)} of them")
+    require(len(sizes) == 1, f"all systems must have the same number of sentences, but have {sorted(sizes)}")
     sentences = sizes.pop()
-    # all resamples of one sentence are alike: any difference would look certain
-    require(sentences >= 2, f"a bootstrap draws from at least 2 sentences, but there is {sentences}")
+    # all resamples of one sentence are equal: any difference would look certain
+    require(sentences >= 2, f"a bootstrap needs at least 2 sentences, but there is {sentences}")
     bounded("the seed", seed, 0)
     counted = draw_counts(sentences, resamples, np.random.default_rng(seed))
     scores = [[evaluation.scores_of(counts) for evaluation in evaluations] for counts in counted]
@@ -38,7 +40,7 @@ def resample(evaluations: Sequence[Evaluation], resamples: int, seed: int) -> Ar
 
 
 def draw_counts(sentences: int, resamples: int, generator: np.random.Generator) -> Iterator[Array]:
-    """How often each sentence is in each resample: some resamples at a time, (some, N).
+    """How often each sentence is in each resample, in batches of resamples (some, N).
 
     >>> [rows.sum(1).tolist() for rows in draw_counts(4, 2, np.random.default_rng(1))]
     [[4.0, 4.0]]
@@ -51,7 +53,7 @@ def draw_counts(sentences: int, resamples: int, generator: np.random.Generator) 
 
 
 def interval(scores: Array) -> tuple[float, float]:
-    """Between these lie 95 % of the resamples.
+    """The bounds of the middle 95 % of the resamples.
 
     >>> [round(end, 1) for end in interval(np.arange(101.0))]
     [2.5, 97.5]
@@ -63,32 +65,32 @@ def interval(scores: Array) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Of a system with another; ``difference`` is above 0 where the first is better, whichever way the score goes."""
+    """One system compared with another; ``difference`` is above 0 if the first is better, also for TER."""
 
     difference: float
     low: float
     high: float
     bootstrap_p: float
-    welch_t: float | None  # None: undefined, since the sentences of each system all have one score
+    welch_t: float | None  # None: undefined, as all sentences of each system have the same score
     welch_p: float | None
 
 
 def compare(one: Evaluation, other: Evaluation, resampled: Array) -> Comparison:
     """Two-sided tests of "no difference"; ``resampled`` is (2, B).
 
-    Paired bootstrap (Koehn 2004, shifted as by Riezler and Maxwell 2005): how often resamples stray from the difference
-    by at least as much as it strays from 0. Welch's t-test takes the two lists of sentence scores as if they had
-    nothing to do with each other, and sees means of sentence scores instead of corpus scores: the weaker test.
+    Paired bootstrap (Koehn 2004, shifted as by Riezler and Maxwell 2005): the share of resamples that differ from the
+    difference by at least as much as it differs from 0. Welch's t-test treats the two lists of sentence scores as
+    independent and compares means of sentence scores instead of corpus scores: it is the weaker test.
     """
-    from scipy import stats  # the slowest import of `score`, for --against alone
+    from scipy import stats  # slow, and needed only for --against
 
     sign = 1 if one.higher_is_better else -1
-    difference = sign * (one.score - other.score) + 0.0  # no minus in front of 0
+    difference = sign * (one.score - other.score) + 0.0  # avoids -0.0
     differences = sign * (resampled[0] - resampled[1]) + 0.0
     strays = np.abs(differences - differences.mean()) >= abs(difference)
     low, high = interval(differences)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of scores that are all alike
+        warnings.simplefilter("ignore", RuntimeWarning)  # about equal scores
         test = stats.ttest_ind(one.sentences, other.sentences, equal_var=False)
     t, p = sign * float(test.statistic) + 0.0, float(test.pvalue)
     defined = math.isfinite(t)

@@ -1,8 +1,8 @@
-"""ROUGE by the package rouge-score: the mean F1, over texts, of words, pairs of words or longest common subsequence.
+"""ROUGE by the package rouge-score: the mean F1 of words, word pairs or longest common subsequences of the texts.
 
-As there, text is lower-cased, everything but ASCII letters and digits separates words, and of several references the
-one of the best F1 counts. That suits English only: ``tokenize="space"`` takes the words as they stand. A text of one
-word has no pairs, so its ROUGE-2 is 0. An empty text for an empty reference is a match, 1; rouge-score says 0.
+As there, text is lower-cased, everything but ASCII letters and digits separates words, and the reference with the best
+F1 counts. This suits only English: ``tokenize="space"`` splits at white space instead. A text of one word has no word
+pairs, so its ROUGE-2 is 0. An empty text for an empty reference is a match, 1; rouge-score gives 0.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,8 @@ import numpy as np
 
 from lev_plugins.errors import require
 from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives
+
+__all__ = ["KINDS", "TOKENIZERS", "evaluate", "mean", "rouge_f1"]
 
 KINDS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 TOKENIZERS = ["english", "space"]
@@ -48,7 +50,7 @@ def evaluate(
     tokenize: str = "english",
 ) -> Additive:
     require(kind in KINDS, f"the kind of ROUGE must be one of {', '.join(KINDS)}, but is {kind}")
-    require(tokenize in TOKENIZERS, f"ROUGE is tokenised as one of {', '.join(TOKENIZERS)}, but not {tokenize}")
+    require(tokenize in TOKENIZERS, f"the ROUGE tokeniser must be one of {', '.join(TOKENIZERS)}, but is {tokenize}")
     chosen = alternatives(references, texts)
     scorer = build_scorer(stem, tokenize)
     rows = np.array([f1_of(scorer, entry, text) for entry, text in zip(chosen, texts, strict=True)])
@@ -65,7 +67,7 @@ def evaluate(
 
 @cache
 def build_scorer(stem: bool, tokenize: str) -> Any:
-    from rouge_score.rouge_scorer import RougeScorer  # here, because it brings nltk: a second that others need not wait
+    from rouge_score.rouge_scorer import RougeScorer  # imports nltk, which takes a second
     from rouge_score.tokenizers import DefaultTokenizer
 
     return RougeScorer(list(KINDS), tokenizer=Words() if tokenize == "space" else DefaultTokenizer(stem))
@@ -74,8 +76,8 @@ def build_scorer(stem: bool, tokenize: str) -> Any:
 def f1_of(scorer: Any, references: list[str], text: str) -> list[float]:
     if not text.strip() and any(not reference.strip() for reference in references):
         return [1.0] * len(KINDS)
-    found = scorer.score_multi(references, text)
-    return [found[kind].fmeasure for kind in KINDS]
+    scores = scorer.score_multi(references, text)
+    return [scores[kind].fmeasure for kind in KINDS]
 
 
 def mean(sums: Array) -> Array:

@@ -1,7 +1,7 @@
-"""Translation edit rate: edits (shifts of phrases among them) a reference word, in per cent, by sacrebleu.
+"""Translation edit rate: edits (including shifts of phrases) per reference word, in per cent, by sacrebleu.
 
-Case counts, unlike in sacrebleu's default. Words are what white space separates, unless a flag says otherwise.
-Of several references, the edits are those to the nearest and the length is the mean, as in sacrebleu.
+Case counts, unlike in sacrebleu's default. Words are split at white space, unless a flag changes this.
+With several references, the edits are those to the nearest one and the length is the mean, as in sacrebleu.
 """
 
 from collections.abc import Sequence
@@ -10,6 +10,8 @@ import numpy as np
 from sacrebleu.metrics import TER
 
 from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives, whole
+
+__all__ = ["evaluate", "formula", "translation_edit_rate"]
 
 
 def translation_edit_rate(
@@ -50,7 +52,7 @@ def evaluate(
 
 
 def formula(sums: Array) -> Array:
-    """Edits and reference words to per cent. Text where nothing should be is all wrong; nothing is not.
+    """Edits and reference words to per cent. For an empty reference: 100 with any edit, otherwise 0.
 
     >>> formula(np.array([[2.0, 6.0], [3.0, 0.0], [0.0, 0.0]])).tolist(), float(formula(np.array([1.0, 4.0])))
     ([33.33333333333333, 100.0, 0.0], 25.0)

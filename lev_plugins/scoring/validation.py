@@ -1,8 +1,8 @@
-"""Scores of the validation set while a model is trained.
+"""Scores of the validation set during training.
 
-A batch gives the sums of its statistics to fairseq's log, as plain numbers, which fairseq adds up over batches and
-processes; the formula is applied to the sums. So a score does not depend on how sentences are batched. A log has all of
-them in per cent, as it has BLEU.
+Each batch logs the sums of its statistics as plain numbers; fairseq adds them up over batches and processes, and the
+formula is applied to the sums. So a score does not depend on the batches. All scores are logged in per cent, like
+BLEU.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from fairseq.logging import metrics
 from lev_plugins.errors import require
 from lev_plugins.scoring import bleu, exact_match, rouge, ter, wrr
 from lev_plugins.scoring.evaluation import Additive, Formula, share
+
+__all__ = ["LOWER_IS_BETTER", "METRICS", "ValidationScores", "parse_names"]
 
 Evaluate = Callable[[Sequence[str], Sequence[str]], Additive]
 
@@ -33,18 +35,18 @@ METRICS: dict[str, tuple[Evaluate, Formula]] = {
     "exact_match": (exact_match.evaluate, percent(share)),
 }
 LOWER_IS_BETTER = ("ter",)
-DIGITS = 3  # of 3,000 lines one is 0.03 %
+DIGITS = 3  # one of 3,000 lines is 0.03 %
 
 
 def parse_names(text: str | None) -> list[str]:
-    """What ``--eval-metrics`` says.
+    """The names in ``--eval-metrics``.
 
     >>> parse_names("ter, rouge2"), parse_names(None)
     (['ter', 'rouge2'], [])
     """
     names = [name.strip() for name in text.split(",")] if text else []
     for name in names:
-        require(name in METRICS, f"--eval-metrics takes {', '.join(METRICS)}, with commas between, but not {name!r}")
+        require(name in METRICS, f"--eval-metrics accepts {', '.join(METRICS)}, separated by commas, but not {name!r}")
     return names
 
 
@@ -55,7 +57,7 @@ class ValidationScores:
             self.metrics["bleu"] = (partial(bleu.evaluate, tokenize=bleu_tokenize), bleu.formula)
 
     def statistics(self, references: Sequence[str], texts: Sequence[str]) -> dict[str, float]:
-        """What a batch adds to its logging output."""
+        """The values that a batch adds to its logging output."""
         return {
             f"_{name}_{k}": float(number)
             for name, (evaluate, _) in self.metrics.items()

@@ -1,12 +1,11 @@
-"""Word recognition rate: the share of the words of a reference that a text has, in their order.
+"""Word recognition rate: the share of the words of a reference that a text contains, in order.
 
-Words are what white space separates. Reference and text are aligned at the least number of word insertions,
-deletions and substitutions; a reference word is recognised if the alignment pairs it with an equal word. Several
-alignments may be equally cheap and recognise different numbers of words: the one that recognises most is taken,
-and among these the one that a walk back from the end finds first (pair before insertion before deletion).
-Words that the text has too many of cost nothing (that is what the word error rate is for). Of several references, the
-one of which the largest share is recognised counts. An empty reference asks for nothing and is satisfied by any text;
-where there are others, only by an empty one.
+Words are split at white space. Reference and text are aligned with the fewest word insertions, deletions and
+substitutions; a reference word is recognised if the alignment pairs it with an equal word. Of equally cheap alignments,
+the one that recognises most words is taken, and of these the first on a walk back from the end (pair before insertion
+before deletion). Extra words of the text cost nothing (the word error rate measures them). With several references, the
+one with the largest recognised share counts. Any text satisfies an empty reference; if there are other references, only
+an empty text does.
 """
 
 from __future__ import annotations
@@ -16,11 +15,13 @@ from collections.abc import Sequence
 from lev_plugins.errors import require
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, share
 
+__all__ = ["evaluate", "recognised_words", "recognition", "word_recognition_rate"]
+
 Cell = tuple[int, int]  # edits, and minus the words recognised: the smaller, the better
 
 
 def recognised_words(reference: Sequence[str], text: Sequence[str]) -> list[bool]:
-    """For each word of the reference, whether ``text`` has it at its place.
+    """For each word of the reference, whether ``text`` has it in its place.
 
     >>> recognised_words("the cat sat down".split(), "the cta sat right down".split())
     [True, False, True, True]
@@ -30,18 +31,18 @@ def recognised_words(reference: Sequence[str], text: Sequence[str]) -> list[bool
     [False, False]
     """
     table = _alignment_table(reference, text)
-    found = [False] * len(reference)
+    recognised = [False] * len(reference)
     i, j = len(reference), len(text)
     while i and j:
         same = reference[i - 1] == text[j - 1]
         if table[i][j] == _paired(table[i - 1][j - 1], same):
             i, j = i - 1, j - 1
-            found[i] = same
+            recognised[i] = same
         elif table[i][j] == _edited(table[i][j - 1]):
             j -= 1
         else:
             i -= 1
-    return found
+    return recognised
 
 
 def word_recognition_rate(references: References, texts: Sequence[str]) -> float:
@@ -50,21 +51,21 @@ def word_recognition_rate(references: References, texts: Sequence[str]) -> float
     >>> word_recognition_rate(["the cat sat", "on a mat"], ["the cta sat", "on a red mat"])  # 5 of 6
     0.8333333333333334
     """
-    found = evaluate(references, texts)
-    words = found.details["reference words"]
-    require(words > 0, f"there must be a word to recognise, but the {len(texts)} references have none")
-    return found.score
+    evaluation = evaluate(references, texts)
+    words = evaluation.details["reference words"]
+    require(words > 0, f"WRR needs at least one reference word, but the {len(texts)} references have none")
+    return evaluation.score
 
 
 def evaluate(references: References, texts: Sequence[str]) -> Additive:
     chosen = alternatives(references, texts)
     rows = [nearest(entry, text) for entry, text in zip(chosen, texts, strict=True)]
-    found, words = (sum(column) for column in zip(*rows, strict=True))
-    return additive("WRR", rows, share, details={"recognised": found, "reference words": words})
+    recognised, words = (sum(column) for column in zip(*rows, strict=True))
+    return additive("WRR", rows, share, details={"recognised": recognised, "reference words": words})
 
 
 def nearest(references: Sequence[str], text: str) -> tuple[int, int]:
-    """Words recognised, and words, of the reference of which the largest share is.
+    """Recognised words and all words of the reference with the largest recognised share.
 
     >>> nearest(["a b c", "a b"], "a b"), nearest(["x", ""], "y"), nearest(["x", ""], "")
     ((2, 2), (0, 1), (0, 0))
@@ -74,14 +75,14 @@ def nearest(references: Sequence[str], text: str) -> tuple[int, int]:
 
 
 def recognition(reference: str, text: str) -> tuple[int, int]:
-    """Words recognised, and words.
+    """Recognised words and all words of a reference.
 
     >>> recognition("the cat sat", "the cta sat")
     (2, 3)
     """
     words, other = reference.split(), text.split()
-    found = len(words) if words == other else sum(recognised_words(words, other))
-    return found, len(words)
+    recognised = len(words) if words == other else sum(recognised_words(words, other))
+    return recognised, len(words)
 
 
 def _paired(before: Cell, same: bool) -> Cell:

@@ -1,8 +1,8 @@
 """The overlap of word sets that the released code of the gated Transformer calls WRR.
 
-Of the lower-cased words of text and reference, those in both divided by those in either; the mean over texts. It knows
-neither order nor repetition, and its numbers are not those of ``wrr``. Where both are empty the released code gives
-0.5; here two equal texts are always a match, 1.
+It is the number of lower-cased words in both text and reference, divided by those in either; the mean over texts. It
+ignores order and repetition, and its numbers differ from those of ``wrr``. If both are empty, the released code gives
+0.5; here, two equal texts are always a match, 1.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, share
+
+__all__ = ["evaluate", "word_set_overlap"]
 
 
 def word_set_overlap(references: References, texts: Sequence[str]) -> float:

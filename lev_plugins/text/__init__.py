@@ -1,1 +1,1 @@
-"""Plain text and tokens: reading lines, tokenisers, dictionaries, binarised files."""
+"""Plain text and tokens: lines, tokenisers, dictionaries, binarised files."""

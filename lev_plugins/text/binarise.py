@@ -1,4 +1,4 @@
-"""Dictionaries and binarised parts, as ``fairseq-preprocess`` makes them, by the same functions of fairseq."""
+"""Dictionaries and binarised files, made by the functions of fairseq that ``fairseq-preprocess`` uses."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ from fairseq.tasks.translation import TranslationTask
 
 from lev_plugins.errors import UserError, require
 
+__all__ = ["TokenCounts", "binarise", "learn_dictionary", "load_dictionary"]
+
 
 def learn_dictionary(tokens: list[Path], threshold: int, words: int, workers: int) -> Dictionary:
-    """The ``words`` most frequent ones (-1: all) that occur ``threshold`` times or more."""
+    """A dictionary of the ``words`` most frequent words (-1: all) that occur at least ``threshold`` times."""
     files = [str(path) for path in tokens]
     return TranslationTask.build_dictionary(files, workers=workers, threshold=threshold, nwords=words, padding_factor=8)
 
 
 def load_dictionary(path: Path) -> Dictionary:
-    require(path.is_file(), f"there is no dictionary {path}")
+    require(path.is_file(), f"the dictionary {path} does not exist: check the path")
     try:
         return Dictionary.load(str(path))
-    except Exception as error:  # fairseq raises plain ones, too
-        raise UserError(f"{path} is no dictionary of fairseq: {error}") from error
+    except Exception as error:  # fairseq also raises plain ``Exception``
+        raise UserError(f"{path} is not a fairseq dictionary: {error}") from error
 
 
 @dataclass(frozen=True)
 class TokenCounts:
-    """Of a binarised file; fairseq counts the end of a line as a token."""
+    """Counts of a binarised file; fairseq counts the end of a line as a token."""
 
     lines: int
     tokens: int
@@ -39,7 +41,7 @@ class TokenCounts:
 
 
 def binarise(tokens: Path, prefix: Path, dictionary: Dictionary, workers: int) -> TokenCounts:
-    """Writes PREFIX.bin and PREFIX.idx."""
+    """Write PREFIX.bin and PREFIX.idx."""
     done = FileBinarizer.multiprocess_dataset(
         str(tokens),
         "mmap",
@@ -49,6 +51,6 @@ def binarise(tokens: Path, prefix: Path, dictionary: Dictionary, workers: int) -
         num_workers=workers,
     )
     written = MMapIndexedDataset(str(prefix))
-    sizes = written.sizes.copy()  # what it gives is memory that goes with it
+    sizes = written.sizes.copy()  # the array shares memory that ``written`` frees
     longest = int(sizes.argmax())
     return TokenCounts(len(sizes), done.num_tok, done.num_replaced, int(sizes[longest]), longest + 1)

@@ -1,4 +1,4 @@
-"""Lines cut into the tokens that fairseq binarises: by sentencepiece, another of fairseq's BPEs, or at the blanks."""
+"""Cut lines into the tokens that fairseq binarises: by sentencepiece, another fairseq BPE, or at white space."""
 
 from __future__ import annotations
 
@@ -21,9 +21,22 @@ from lev_plugins.ranges import flag_name
 from lev_plugins.text import chars, pretrained  # noqa: F401  BPEs that fairseq does not have
 from lev_plugins.text.lines import read_lines
 
-RESERVED = {"<s>", "<pad>", "</s>"}  # words that fairseq's dictionaries take for boundaries and padding
+__all__ = [
+    "CONFIGS",
+    "RESERVED",
+    "Cutter",
+    "add_bpe_arguments",
+    "bpe_options",
+    "cutting",
+    "failing_as",
+    "learn_sentencepiece",
+    "require_complete",
+    "write_tokens",
+]
+
+RESERVED = {"<s>", "<pad>", "</s>"}  # in fairseq's dictionaries, boundaries and padding
 IMPLIED = {"sentencepiece_model": "sentencepiece", "pretrained_tokenizer": "pretrained"}  # flags that need no --bpe
-BLOCK = 100_000  # lines on their way through the workers at a time
+BLOCK = 100_000  # lines in the workers at a time
 CONFIGS: dict[str, Any] = REGISTRIES["bpe"]["dataclass_registry"]
 
 
@@ -38,22 +51,22 @@ def learn_sentencepiece(texts: list[Path], model: Path, size: int, kind: str, co
             num_threads=1,  # the same model every time
             minloglevel=2,
         )
-    except RuntimeError as error:  # a place in its source code, the condition that failed, and in most cases a message
+    except RuntimeError as error:  # text: source location, failed condition, usually a message
         reason = str(error).rpartition("] ")[2].strip() or str(error).strip()
         raise UserError(f"--learn-sentencepiece {size}: {reason}") from error
     model.with_suffix(".vocab").unlink()
 
 
 def add_bpe_arguments(parser: ArgumentParser) -> None:
-    """``--bpe`` and the flags of all of fairseq's BPEs, some of which share a flag."""
-    group = parser.add_argument_group("any other of fairseq's BPEs, with its flags")
-    group.add_argument("--bpe", choices=sorted(BPE_REGISTRY), help="fairseq's name of it")
+    """``--bpe`` and the flags of all fairseq BPEs, some of which share a flag."""
+    group = parser.add_argument_group("other fairseq BPEs and their flags")
+    group.add_argument("--bpe", choices=sorted(BPE_REGISTRY), help="name of the BPE in fairseq")
     for config in CONFIGS.values():
         gen_parser_from_dataclass(group, config(), delete_default=True)
 
 
 def bpe_options(args: Namespace) -> Namespace | None:
-    """What fairseq builds a BPE from; None where the text stays as it is."""
+    """The options that fairseq builds a BPE from; None if the text is not cut by a BPE."""
     names = {config: {field.name for field in fields(cls)} - {"_name"} for config, cls in CONFIGS.items()}
     values = {name: getattr(args, name) for name in set().union(*names.values())}
     given = {name: value for name, value in values.items() if value not in (None, False)}
@@ -62,7 +75,7 @@ def bpe_options(args: Namespace) -> Namespace | None:
         owners = sorted(owner for owner in names if name in names[owner])
         require(
             bpe in owners,
-            f"{flag_name(name)} belongs to --bpe {' or '.join(owners)}, but --bpe is {bpe or 'not given'}",
+            f"{flag_name(name)} requires --bpe {' or '.join(owners)}, but --bpe is {bpe or 'not given'}",
         )
     if bpe is None:
         return None
@@ -71,14 +84,14 @@ def bpe_options(args: Namespace) -> Namespace | None:
 
 
 def require_complete(bpe: str, given: Container[str]) -> None:
-    """Whether the flags that fairseq's ``bpe`` cannot do without are among those ``given``."""
+    """Check that ``given`` includes the flags that fairseq's ``bpe`` requires."""
     for field in fields(CONFIGS[bpe]) if bpe in CONFIGS else ():
         require(field.default != "???" or field.name in given, f"--bpe {bpe} needs {flag_name(field.name)}")
 
 
 @contextmanager
 def failing_as(bpe: str | None) -> Iterator[None]:
-    """What the libraries behind ``--bpe`` raise of a file that is missing or something else, named."""
+    """Turn errors of the libraries behind ``--bpe``, such as a missing file, into one that names the flag."""
     try:
         yield
     except (ImportError, OSError, RuntimeError) as error:
@@ -103,20 +116,20 @@ class Cutter:
         return " ".join(self.pieces(line))
 
     def encode(self, text: str) -> str:
-        """The pieces with blanks between them; white space at both ends of the text is part of it."""
+        """The pieces separated by spaces; white space at both ends of the text counts as text."""
         return self.bpe.encode(text) if self.bpe and text.strip() else text
 
     def pieces(self, text: str) -> list[str]:
         return self.encode(text.strip()).split()
 
     def words(self, words: list[str]) -> list[list[str]]:
-        """The pieces of each word; a word that the tokenizer makes nothing of is an unknown piece."""
+        """The pieces of each word; a word without pieces becomes an unknown one."""
         cut = [self.encode(f" {word}" if number else word).split() for number, word in enumerate(words)]
         return [pieces or ["<unk>"] for pieces in cut]
 
 
 Cut = Callable[[Iterable[str]], Iterator[str]]
-worker: Cutter  # of a process of the pool
+worker: Cutter  # one per process of the pool
 
 
 def begin(options: Namespace) -> None:
@@ -130,7 +143,7 @@ def cut_line(line: str) -> str:
 
 @contextmanager
 def cutting(options: Namespace | None, workers: int) -> Iterator[Cut]:
-    """What cuts lines, in their order, in as many processes as said."""
+    """A function that cuts lines, in order, in ``workers`` processes."""
     cutter = Cutter(options)
     if options is None or workers == 1:
         yield lambda lines: map(cutter, lines)
@@ -151,7 +164,7 @@ def write_tokens(text: Path, cut: Cut, path: Path, read: Callable[[Path], Iterat
             reserved = RESERVED.intersection(tokens.split())
             require(
                 not reserved,
-                f"{text}, line {number} holds {' and '.join(sorted(reserved))}, which to fairseq is the boundary of a "
-                "sentence or padding: write it otherwise",
+                f"{text}, line {number} contains {' and '.join(sorted(reserved))}, which fairseq reserves for sentence "
+                "boundaries and padding: replace it",
             )
             file.write(f"{tokens}\n")

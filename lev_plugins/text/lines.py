@@ -1,4 +1,4 @@
-"""Text files, a sentence a line, and what can be wrong with them."""
+"""Text files with one sentence per line, and their possible errors."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from tqdm import tqdm
 
 from lev_plugins.errors import UserError, require
 
+__all__ = ["ParallelTexts", "at_line", "read_lines", "read_parallel"]
+
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Lines end at a line feed and nowhere else, whatever odd separators the text holds."""
+    """Read lines, which end only at a line feed, whatever other separators the text contains."""
     size = path.stat().st_size
-    # disable=None: shown on a terminal only
+    # disable=None: shown only on a terminal
     with path.open("rb") as file, tqdm(total=size, desc=path.name, unit="B", disable=None, leave=False) as progress:
         for number, line in enumerate(file, 1):
             progress.update(len(line))
             if number == 1 and line.startswith(codecs.BOM_UTF8):
                 raise UserError(
-                    f"{path} begins with a byte order mark, which would be part of its first word: take it away, for "
+                    f"{path} begins with a byte order mark, which would be part of its first word: remove it, for "
                     f"example with sed -i '1s/^\\xef\\xbb\\xbf//' {shlex.quote(str(path))}"
                 )
             try:
@@ -38,12 +40,12 @@ def read_lines(path: Path) -> Iterator[str]:
 class Survey:
     lines: int
     empty: int
-    first_empty: int  # its number, from 1; 0 where there is none
+    first_empty: int  # its number, from 1; 0 if there is none
 
 
 @contextmanager
 def at_line(path: Path, number: int) -> Iterator[None]:
-    """Errors say where."""
+    """Prefix errors with file and line."""
     try:
         yield
     except UserError as error:
@@ -51,13 +53,13 @@ def at_line(path: Path, number: int) -> Iterator[None]:
 
 
 def survey(path: Path, tabs: bool, check: Callable[[str], object] | None = None) -> Survey:
-    """Read the text once; without ``tabs``, a TAB in it is an error, and ``check`` raises others."""
+    """Read the text once; unless ``tabs``, a TAB in it is an error; ``check`` raises others."""
     number = empty = first_empty = 0
     for number, line in enumerate(read_lines(path), 1):
         require(
             tabs or "\t" not in line,
-            f"{path}, line {number} holds a TAB, which in fairseq-interactive stands between a source and its draft: "
-            "replace it by a blank",
+            f"{path}, line {number} contains a TAB, which separates source and draft in fairseq-interactive: "
+            "replace it with a space",
         )
         if check:
             with at_line(path, number):
@@ -70,7 +72,7 @@ def survey(path: Path, tabs: bool, check: Callable[[str], object] | None = None)
 
 @dataclass(frozen=True)
 class ParallelTexts:
-    """The texts of one part of the data, which has fairseq's name for it: train, train1, ..., valid, test."""
+    """The texts of one split, under fairseq's name for it: train, train1, ..., valid, test."""
 
     name: str
     texts: dict[str, Path]  # by suffix
@@ -81,12 +83,12 @@ class ParallelTexts:
 def read_parallel(
     name: str, texts: dict[str, Path], tabs: set[str], checks: dict[str, Callable[[str], object]] | None = None
 ) -> ParallelTexts:
-    """The texts must be parallel, only those in ``tabs`` may hold a TAB, and ``checks`` raise what else is wrong."""
+    """Texts must be parallel, only those in ``tabs`` may contain a TAB, and ``checks`` raise other errors."""
     surveys = {side: survey(path, side in tabs, (checks or {}).get(side)) for side, path in texts.items()}
-    counts = {side: found.lines for side, found in surveys.items()}
+    counts = {side: counted.lines for side, counted in surveys.items()}
     require(
         len(set(counts.values())) == 1,
-        "line by line the texts belong together, but "
+        "parallel texts must have the same number of lines, but "
         + " and ".join(f"{texts[side]} has {lines:,} lines" for side, lines in counts.items()),
     )
     return ParallelTexts(name, texts, surveys, next(iter(counts.values())))

@@ -1,8 +1,8 @@
-"""The folder that ``lev-plugins import-pretrained`` makes, and the tokenizer in it: ``--bpe pretrained``.
+"""The folder that ``lev-plugins import-pretrained`` creates, and its tokenizer: ``--bpe pretrained``.
 
-dict.txt             fairseq's dictionary: the symbols of the pre-trained model, less the four that every one has
+dict.txt             fairseq's dictionary: the symbols of the pre-trained model without the four that all have
 symbols.txt          line i is the symbol of the tokenizer's id i
-spiece.model or tokenizer.json, or neither: the tokenizer works on bytes
+spiece.model or tokenizer.json; without them, the tokenizer works on bytes
 config.json, model.safetensors    the model, as ``transformers`` writes it; row i of a table is fairseq's symbol i
 """
 
@@ -16,6 +16,22 @@ from fairseq.dataclass import FairseqDataclass
 
 from lev_plugins.errors import UserError, require
 
+__all__ = [
+    "BYTE_SPECIALS",
+    "DICTIONARY",
+    "EXTRA",
+    "SENTENCEPIECE",
+    "SYMBOLS",
+    "TOKENIZER",
+    "Bytes",
+    "PretrainedBPE",
+    "PretrainedBPEConfig",
+    "SentencePieces",
+    "Tokenizer",
+    "load_tokenizer",
+    "require_folder",
+]
+
 DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER = "dict.txt", "symbols.txt", "spiece.model", "tokenizer.json"
 EXTRA = 'pip install "lev-plugins[pretrained]"'
 BYTES = 256
@@ -23,7 +39,7 @@ BYTE_SPECIALS = ["<pad>", "</s>", "<unk>"]  # before the bytes in ByT5's vocabul
 
 
 class Tokenizer(Protocol):
-    """Text to ids and back, by the rules of a pre-trained model."""
+    """Converts text to ids and back, by the rules of a pre-trained model."""
 
     @property
     def vocabulary(self) -> list[str]:
@@ -44,7 +60,7 @@ class SentencePieces:
         try:
             self.model = sentencepiece.SentencePieceProcessor(model_file=str(path))
         except (RuntimeError, OSError) as error:
-            raise UserError(f"{path} is no sentencepiece model, or a damaged one: copy it anew") from error
+            raise UserError(f"{path} is not a sentencepiece model or is damaged: copy it again") from error
 
     @property
     def vocabulary(self) -> list[str]:
@@ -54,21 +70,21 @@ class SentencePieces:
         return self.model.encode(text)
 
     def decode(self, ids: list[int]) -> str:
-        return self.model.decode([i for i in ids if i < len(self.model)])  # the rest are no pieces of text
+        return self.model.decode([i for i in ids if i < len(self.model)])  # the rest are not text
 
 
 class LibraryTokenizer:
-    """BERT's WordPiece, BART's byte-level BPE, and whatever else the package ``tokenizers`` reads."""
+    """BERT's WordPiece, BART's byte-level BPE, and all else that the package ``tokenizers`` reads."""
 
     def __init__(self, path: Path):
         try:
             from tokenizers import Tokenizer as Library
         except ImportError:
-            raise UserError(f"{path} is read by the package tokenizers, which is not installed: {EXTRA}") from None
+            raise UserError(f"{path} needs the package tokenizers, which is not installed: {EXTRA}") from None
         try:
             self.library = Library.from_file(str(path))
-        except Exception as error:  # the package raises no other class
-            raise UserError(f"{path} is no tokenizer, or a damaged one: copy it anew ({error})") from error
+        except Exception as error:  # the package raises only this class
+            raise UserError(f"{path} is not a tokenizer file or is damaged: copy it again ({error})") from error
         self.library.no_padding()
         self.library.no_truncation()
         self.library.encode_special_tokens = True  # "[SEP]" in a text is five characters
@@ -96,7 +112,7 @@ class Bytes:
 
     @property
     def vocabulary(self) -> list[str]:
-        """Byte 255 is in no text, and ByT5 was trained with it as the first of T5's sentinels."""
+        """Byte 255 never occurs in text; ByT5 was trained with it as the first of T5's sentinels."""
         names = [chr(b) if 32 < b < 127 else f"<0x{b:02X}>" for b in range(BYTES - 1)]
         return [*BYTE_SPECIALS, *names, "<extra_id_0>"]
 
@@ -121,7 +137,7 @@ def require_folder(name: str | None, flag: str, hint: str = "") -> Path:
     folder = Path(str(name))
     require(
         (folder / SYMBOLS).is_file() and (folder / DICTIONARY).is_file(),
-        f"{flag} {folder} is no folder made by lev-plugins import-pretrained: it lacks {SYMBOLS} or {DICTIONARY}{hint}",
+        f"{flag} {folder} was not made by lev-plugins import-pretrained: it lacks {SYMBOLS} or {DICTIONARY}{hint}",
     )
     return folder
 
@@ -145,14 +161,14 @@ class PretrainedBPE:
         self.unk = self.ids["<unk>"]
 
     def require_dictionary(self, dictionary: Dictionary) -> None:
-        """A few symbols may be the user's own, such as tags; a hundredth of them is another model's dictionary."""
+        """Up to 1 % of the symbols may be the user's own, such as tags; more come from another model."""
         words = [word for word in dictionary.symbols[dictionary.nspecial :] if not word.startswith("madeupword")]
         foreign = [word for word in words if word not in self.ids]
         require(
             len(foreign) <= len(words) / 100,
-            f"--pretrained-tokenizer {self.folder} is another tokenizer than that of the data: {len(foreign):,} of the "
-            f"{len(words):,} words of the dictionary, such as {''.join(foreign[:1])}, are unknown to it. Name the "
-            "folder that made the data",
+            f"--pretrained-tokenizer {self.folder} is not the tokenizer of the data: it lacks {len(foreign):,} of the "
+            f"{len(words):,} words of the dictionary, such as {''.join(foreign[:1])}. Name the folder that the data "
+            "was prepared with",
         )
 
     def encode(self, text: str) -> str:

@@ -1,5 +1,5 @@
-"""What a generation log tells of each iteration, for a reader: on a terminal, or as a page.
+"""The iterations in a generation log, shown on a terminal or as a page.
 
-``log`` reads what fairseq prints, ``script`` finds out what was deleted and inserted between two states, ``rows`` lays
-a sentence out as labelled lines of marked text, and ``terminal`` and ``page`` write these down.
+``log`` reads the output of fairseq, ``script`` finds the deletions and insertions between two states, ``rows`` lays a
+sentence out as labelled lines of marked text, and ``terminal`` and ``page`` write them.
 """

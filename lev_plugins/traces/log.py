@@ -1,10 +1,10 @@
-"""Reading what ``fairseq-generate`` prints with ``--retain-iter-history --print-step``.
+"""Read the output of ``fairseq-generate --retain-iter-history --print-step``.
 
 A sentence is a run of lines ``KIND-NUMBER<TAB>...``: ``S`` source, ``T`` reference, and for each hypothesis ``H`` its
 score and text, ``D`` the same detokenised, ``I`` the number of its last iteration, counted from 0, and
-``E-NUMBER_STEP`` its history: the start, then three states an iteration. Sentences come batch by batch, so their
-numbers are in no order. All other lines belong to nobody. ``fairseq-interactive``, known by its ``W`` lines, prints
-no history at all.
+``E-NUMBER_STEP`` its history: the start, then three states per iteration. Sentences come batch by batch, so their
+numbers are not in order. All other lines are ignored. ``fairseq-interactive``, recognised by its ``W`` lines, never
+prints a history.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ from typing import NamedTuple
 
 from lev_plugins.errors import require
 
+__all__ = ["STEPS", "Hypothesis", "Log", "Sentence", "parse_line", "read_log", "to_pieces"]
+
 LINE = re.compile(rb"([STHDIEW])-(\d{1,18})(?:_(\d{1,9}))?\t(.*)", re.DOTALL)
-# what tqdm draws between two lines or within one, where a log has standard error as well (2>&1)
+# what tqdm draws between or within lines if the log includes standard error (2>&1)
 PROGRESS_BAR = re.compile(rb"\r(?:[^\r%]{0,999}%\|[^\r\[]{0,999}\[[^\r\]]{0,999}\]| *\r)")
-STEPS = 3  # states an iteration: after deleting, opening holes, filling them
+STEPS = 3  # states per iteration: after deleting, opening holes, filling them
 FLAGS = "--retain-iter-history --print-step"
 
 
 class Hypothesis(NamedTuple):
-    score: float  # the mean log-probability of its pieces, base 2
-    text: str  # detokenised, where fairseq did that
-    states: list[list[str]]  # pieces: the start, then STEPS an iteration
+    score: float  # mean log-probability of its pieces, base 2
+    text: str  # detokenised, if fairseq did so
+    states: list[list[str]]  # pieces: the start, then STEPS per iteration
 
 
 class Sentence(NamedTuple):
@@ -46,12 +48,12 @@ class Line(NamedTuple):
 
 
 class Incomplete(Exception):
-    """A sentence some of whose lines are missing."""
+    """Lines of a sentence are missing."""
 
 
 @dataclass
 class Log:
-    """Gives out the sentences of a log one by one, and counts what it meets.
+    """Yields the sentences of a log one by one and keeps count.
 
     >>> start = b"S-7\\tw1\\nH-7\\t-0.5\\tv1\\nI-7\\t0\\nE-7_0\\t\\nE-7_1\\t\\nE-7_2\\t<plh>\\nE-7_3\\tv1\\n"
     >>> log = Log("the log")
@@ -67,13 +69,13 @@ class Log:
     sentences: int = 0
     first: int = 0  # the lowest and the highest of their numbers
     last: int = 0
-    with_history: int = 0  # sentences that have E- lines, if not all of them
+    with_history: int = 0  # sentences with any E- lines
     interactive: bool = False
     incomplete: list[int] = field(default_factory=list)
-    missing: set[int] = field(default_factory=set)  # of those wanted
+    missing: set[int] = field(default_factory=set)  # wanted sentences not found
 
     def read(self, lines: Iterable[bytes], wanted: Collection[int] | None = None) -> Iterator[Sentence]:
-        """The complete ones of the sentences ``wanted`` (``None``: all); nothing of the others is kept."""
+        """Yield the complete sentences among those ``wanted`` (``None``: all); others are not kept in memory."""
         self.missing = set(wanted or ())
         for group in grouped(self._known(lines)):
             number = group[0].number
@@ -91,32 +93,32 @@ class Log:
     def _known(self, lines: Iterable[bytes]) -> Iterator[Line]:
         for line in lines:
             self.lines += 1
-            known = parse(line) if line.endswith(b"\n") else None  # else it may be cut short
+            known = parse_line(line) if line.endswith(b"\n") else None  # without it, the line may be cut short
             if known is not None:
                 self.interactive |= known.kind == "W"
                 yield known
 
     def check(self) -> None:
-        """After reading: was there anything to show?"""
+        """After reading, raise an error if there is nothing to show."""
         name = self.name
-        require(self.lines > 0, f"{name} is empty: give what fairseq-generate printed with {FLAGS}")
+        require(self.lines > 0, f"{name} is empty: provide the output of fairseq-generate {FLAGS}")
         require(
             self.sentences > 0,
-            f"{name} is no log of fairseq-generate: none of its {self.lines:,} lines begins with S-, H- or E-, a "
+            f"{name} is not a fairseq-generate log: no line ({self.lines:,} read) starts with S-, H- or E-, a "
             f"number and a TAB; run it without --quiet and with {FLAGS}",
         )
         require(
             self.with_history > 0 or not self.interactive,
-            f"{name} is of fairseq-interactive, which never prints the history: use fairseq-generate {FLAGS}",
+            f"{name} is from fairseq-interactive, which never prints the history: use fairseq-generate {FLAGS}",
         )
         require(
             self.with_history > 0,
-            f"{name} has no E- lines, the history of the iterations: run fairseq-generate with {FLAGS}",
+            f"{name} has no E- lines with the history of the iterations: run fairseq-generate with {FLAGS}",
         )
         require(
             len(self.incomplete) < self.sentences,
-            f"{name} has no sentence with a complete history, E- lines of the start and {STEPS} states an iteration: "
-            "is it cut short, or not of a levt with --task text_editing?",
+            f"{name} has no sentence with a complete history (E- lines for the start and {STEPS} states per "
+            "iteration): use a complete log of a levt with --task text_editing",
         )
 
 
@@ -124,17 +126,17 @@ def read_log(path: str | Path) -> list[Sentence]:
     """All complete sentences, in the order of the input."""
     log = Log(str(path))
     with open(path, "rb") as file:
-        found = sorted(log.read(file), key=lambda sentence: sentence.number)
+        sentences = sorted(log.read(file), key=lambda sentence: sentence.number)
     log.check()
-    return found
+    return sentences
 
 
-def parse(line: bytes) -> Line | None:
-    """A line that belongs to a sentence, or ``None``.
+def parse_line(line: bytes) -> Line | None:
+    """A line of a sentence; ``None`` for any other line.
 
-    >>> parse(b"E-12_3\\tw1 w2\\n")
+    >>> parse_line(b"E-12_3\\tw1 w2\\n")
     Line(kind='E', number=12, step=3, text=b'w1 w2')
-    >>> parse(b"Generate test with beam=5: BLEU4 = 82.74\\n") is None
+    >>> parse_line(b"Generate test with beam=5: BLEU4 = 82.74\\n") is None
     True
     """
     if b"\r" in line:
@@ -147,7 +149,7 @@ def parse(line: bytes) -> Line | None:
 
 
 def grouped(lines: Iterable[Line]) -> Iterator[list[Line]]:
-    """The lines of one sentence after the other; a source begins a new one, whatever its number."""
+    """The lines of each sentence; a source always begins a new one, whatever its number."""
     group: list[Line] = []
     for line in lines:
         if group and (line.kind == "S" or line.number != group[0].number):
@@ -187,5 +189,5 @@ def to_number(text: str) -> float:
 
 
 def to_pieces(text: str) -> list[str]:
-    """No other white space than a space parts two pieces: a dictionary may have pieces with any other in them."""
-    return [sys.intern(piece) for piece in text.split(" ") if piece]  # a vocabulary is small, a log is not
+    """Split only at spaces: pieces in a dictionary may contain any other white space."""
+    return [sys.intern(piece) for piece in text.split(" ") if piece]  # saves memory: few distinct pieces, long logs

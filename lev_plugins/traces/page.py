@@ -1,7 +1,7 @@
-"""A trace as one HTML page that needs nothing else: no script, no font, no other file.
+"""A trace as one self-contained HTML page: no scripts, fonts or other files.
 
-The log is hostile input. All of its text is escaped; a policy forbids everything but this style sheet, known by its
-hash; and each text stands in a ``<bdi>`` of its own, with its own direction.
+The log is untrusted input. All its text is escaped; a content security policy allows only this style sheet, by its
+hash; and each text has its own ``<bdi>``, with its own direction.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from html import escape
 from lev_plugins.traces.rows import Block, Row, Run, visible
 from lev_plugins.traces.script import Kind
 
-# edits can be told apart by their lines alone: struck through, underlined, boxed
+__all__ = ["page"]
+
+# edits differ without colour, too: struck through, underlined, boxed
 STYLE = """
 :root { color-scheme: light dark; --gone: #b00020; --come: #00662b; --new: #d9f2e0; --quiet: #5c5c5c; --line: #ccc; }
 @media (prefers-color-scheme: dark) {
@@ -45,7 +47,7 @@ LEGEND = [Run(Kind.DELETED, "deleted"), Run(Kind.INSERTED, "inserted"), Run(Kind
 
 
 def page(title: str, summary: str, blocks: Iterable[Block]) -> Iterator[str]:
-    """The page in parts; ``title`` is as little trusted as what is in the blocks."""
+    """The page in parts; neither ``title`` nor the blocks are trusted."""
     title = escape(visible(title))
     deleted, inserted, hole = (marked_up(run) for run in LEGEND)
     yield (

@@ -1,8 +1,8 @@
-"""A sentence laid out for reading: labelled rows of text in which edits are marked.
+"""A sentence laid out for reading: labelled rows of text with marked edits.
 
-Edits are edits of pieces, and stay so when pieces are joined into words: a mark covers exactly the pieces that went or
-came, which may be the middle of a word; neighbours share one mark; spaces at either end stay outside of it. What will
-stand in a hole may begin a word or go on with one, so a hole has a space on both sides.
+Edits apply to pieces, even after pieces are joined into words: a mark covers exactly the deleted or inserted pieces,
+which may be the middle of a word. Neighbours share one mark; spaces at its ends stay outside. The piece that fills a
+hole may begin or continue a word, so a hole has a space on both sides.
 """
 
 from __future__ import annotations
@@ -15,20 +15,22 @@ from typing import NamedTuple
 from lev_plugins.traces.log import Hypothesis, Sentence, to_pieces
 from lev_plugins.traces.script import Kind, Script, iterations
 
-BLANK = "\u2423"  # an edited piece that is nothing but a space
-# what would move a cursor, end a line, or turn the direction of what follows; marks like U+200F and joiners only
-# concern their neighbours, and stay
+__all__ = ["SPELLINGS", "Block", "Row", "Run", "layout", "marked", "visible"]
+
+BLANK = "\u2423"  # an edited piece that is only a space
+# characters that move the cursor, end a line or change the direction of the following text; marks like U+200F and
+# joiners affect only their neighbours and stay
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 class Spelling(NamedTuple):
-    """How pieces make words."""
+    """How pieces form words."""
 
     mark: str = ""
-    continues: bool = True  # the mark ends a piece which the next one goes on with; False: it stands for a space
+    continues: bool = True  # True: the mark ends a piece that the next one continues; False: it stands for a space
 
     def write(self, piece: str) -> str:
-        """A piece with the spaces that belong to it.
+        """A piece with its spaces.
 
         >>> Spelling("@@").write("ex@@"), Spelling("@@").write("tra"), Spelling("_", continues=False).write("_life")
         ('ex', 'tra ', ' life')
@@ -45,7 +47,7 @@ class Spelling(NamedTuple):
         return "".join(map(self.write, pieces)).strip(" ")
 
 
-# by the names that fairseq's --remove-bpe has for them
+# by their names in fairseq's --remove-bpe
 SPELLINGS = {
     "none": Spelling(),
     "sentencepiece": Spelling("\u2581", continues=False),
@@ -60,7 +62,7 @@ SPELLINGS = {
 
 class Run(NamedTuple):
     kind: Kind
-    text: str  # nothing for a hole
+    text: str  # empty for a hole
 
 
 SPACE = Run(Kind.KEPT, " ")
@@ -70,7 +72,7 @@ HOLE = Run(Kind.HOLE, "")
 class Row(NamedTuple):
     label: str
     runs: list[Run]
-    note: str = ""  # said in place of a text
+    note: str = ""  # replaces the text
 
 
 class Block(NamedTuple):
@@ -79,7 +81,7 @@ class Block(NamedTuple):
 
 
 def layout(sentence: Sentence, spelling: Spelling) -> list[Block]:
-    """A block for each hypothesis that was printed; the first has the texts they share.
+    """One block per printed hypothesis; the first also has the shared texts.
 
     >>> right = ["sort", "it"]
     >>> states = [["srot", "it"], ["it"], ["<plh>", "it"], right, right, right, right]
@@ -103,7 +105,7 @@ def layout(sentence: Sentence, spelling: Spelling) -> list[Block]:
 
 
 def written(text: str, hypothesis: Hypothesis, spelling: Spelling) -> str:
-    """A text beside the history; where the result is no list of pieces, fairseq has joined it and the others too."""
+    """Join the pieces of a text, unless fairseq has joined them, as a result that is not in pieces shows."""
     in_pieces = to_pieces(hypothesis.text) == hypothesis.states[-1]
     return spelling.join(to_pieces(text)) if in_pieces and spelling.mark and spelling.mark in text else text
 
@@ -144,7 +146,7 @@ def marked(script: Script, spelling: Spelling) -> list[Run]:
 
 
 def outlined(kind: Kind, pieces: list[str], spelling: Spelling) -> Iterator[Run]:
-    """Neighbours of one kind; the spaces at the ends of an edit are outside of it, unless it is one."""
+    """Neighbours of one kind; spaces at the ends of an edit stay outside it, unless it is only a space."""
     text = visible("".join(map(spelling.write, pieces)))
     bare = text.strip(" ")
     if kind is Kind.HOLE:
@@ -160,24 +162,24 @@ def outlined(kind: Kind, pieces: list[str], spelling: Spelling) -> Iterator[Run]
 
 
 def merged(runs: Iterable[Run]) -> list[Run]:
-    """Kept neighbours as one, with one space where two meet.
+    """Join kept neighbours, with one space where two meet.
 
     >>> merged([Run(Kind.KEPT, "a "), SPACE, HOLE])
     [Run(kind=<Kind.KEPT: 'kept'>, text='a '), Run(kind=<Kind.HOLE: 'hole'>, text='')]
     """
-    found: list[Run] = []
+    joined: list[Run] = []
     for run in runs:
-        if found and found[-1].kind is run.kind is Kind.KEPT:
-            before = found.pop().text
+        if joined and joined[-1].kind is run.kind is Kind.KEPT:
+            before = joined.pop().text
             run = Run(Kind.KEPT, before + (run.text.lstrip(" ") if before.endswith(" ") else run.text))
-        found.append(run)
-    return found
+        joined.append(run)
+    return joined
 
 
 def visible(text: str) -> str:
-    """Control characters by their number, so that no text reaches beyond its row.
+    """Replace control characters by their number, so that text cannot leave its row.
 
     >>> print(visible("a\\x1b[2J\\u202eb"))
     a\\u001b[2J\\u202eb
     """
-    return CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -1,8 +1,8 @@
-"""What happened to a canvas between two states of its history: the edit script, from the pieces alone.
+"""The edit script between two states of a canvas, from the pieces alone.
 
 fairseq prints states, not actions. A deletion step only deletes and the two insertion steps only insert, so one state
-is a subsequence of the other, and reading both from the left says what went or came. Which of several equal pieces
-went, no log can tell; the last of them counts as gone, as in ``edits.align``.
+is a subsequence of the other, and reading both from the left shows what was deleted or inserted. A log does not show
+which of several equal pieces was deleted; the last of them counts as deleted, as in ``edits.align``.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
+
+__all__ = ["Edit", "Kind", "Script", "edits", "iterations"]
 
 
 class Kind(Enum):
@@ -32,7 +34,7 @@ class Iteration(NamedTuple):
 
     deletion: Script | None
     opening: Script | None
-    filling: Script | None  # without an opening: the deletions are put back, the editor went round in circles
+    filling: Script | None  # without an opening: the deletions are undone, because the editor was looping
 
     @property
     def idle(self) -> bool:
@@ -44,7 +46,7 @@ class Iteration(NamedTuple):
 
 
 def iterations(states: Sequence[Sequence[str]]) -> Iterator[Iteration]:
-    """What each iteration did, given the start and three states an iteration: after deleting, opening, filling.
+    """The steps of each iteration, from the start and three states per iteration: after deleting, opening, filling.
 
     >>> sort = ["sort", "it"]
     >>> for one in iterations([["srot", "it"], ["it"], ["<plh>", "it"], sort, sort, sort, sort]):
@@ -59,13 +61,13 @@ def iterations(states: Sequence[Sequence[str]]) -> Iterator[Iteration]:
 
 
 def opening(left: Sequence[str], opened: Sequence[str]) -> Script | None:
-    """Whatever is new is a hole, under whichever name the model has for it: ``<plh>``, or ``<unk>``."""
+    """Every new piece is a hole, whatever the model calls it: ``<plh>`` or ``<unk>``."""
     script = changes(left, opened)
     return script and [Edit(Kind.HOLE, piece) if kind is Kind.INSERTED else Edit(kind, piece) for kind, piece in script]
 
 
 def filling(holes: Script | None, opened: Sequence[str], filled: Sequence[str]) -> Script | None:
-    """A hole became the piece that stands in its place now.
+    """Each hole became the piece now in its place.
 
     >>> filling([Edit(Kind.HOLE, "<plh>"), Edit(Kind.KEPT, "it")], ["<plh>", "it"], ["sort", "it"])
     [Edit(kind=<Kind.INSERTED: 'inserted'>, piece='sort'), Edit(kind=<Kind.KEPT: 'kept'>, piece='it')]
@@ -79,7 +81,7 @@ def filling(holes: Script | None, opened: Sequence[str], filled: Sequence[str]) 
 
 
 def fits(holes: Script, filled: Sequence[str]) -> bool:
-    """Whether ``filled`` differs from the canvas with holes in nothing but these."""
+    """Whether ``filled`` differs from the canvas only at its holes."""
     return len(holes) == len(filled) and all(
         kind is Kind.HOLE or (kind is Kind.KEPT and old == new) for (kind, old), new in zip(holes, filled, strict=True)
     )
@@ -97,30 +99,30 @@ def edits(before: Sequence[str], after: Sequence[str]) -> Script:
     >>> [f"{edit.kind.value} {edit.piece}" for edit in edits("a b".split(), "a c b".split())]
     ['kept a', 'inserted c', 'kept b']
 
-    Where neither is a subsequence of the other, which no step of an editor does, all between the common ends counts
-    as replaced:
+    If neither is a subsequence of the other, which no step of an editor causes, everything between the common ends
+    counts as replaced:
 
     >>> [f"{edit.kind.value} {edit.piece}" for edit in edits("a b c".split(), "a d c".split())]
     ['kept a', 'deleted b', 'inserted d', 'kept c']
     """
     for kind, longer, shorter in ((Kind.DELETED, before, after), (Kind.INSERTED, after, before)):
-        there = found(longer, shorter)
-        if there is not None:
-            return [Edit(Kind.KEPT if kept else kind, piece) for piece, kept in zip(longer, there, strict=True)]
+        kept_pieces = subsequence(longer, shorter)
+        if kept_pieces is not None:
+            return [Edit(Kind.KEPT if kept else kind, piece) for piece, kept in zip(longer, kept_pieces, strict=True)]
     return replacement(before, after)
 
 
-def found(longer: Sequence[str], shorter: Sequence[str]) -> list[bool] | None:
-    """Which pieces of ``longer`` are those of ``shorter``, a subsequence of it; ``None`` where it is no such thing.
+def subsequence(longer: Sequence[str], shorter: Sequence[str]) -> list[bool] | None:
+    """Which pieces of ``longer`` form ``shorter``; ``None`` if it is not a subsequence.
 
-    >>> found(["a", "b", "a", "c"], ["a", "c"])
+    >>> subsequence(["a", "b", "a", "c"], ["a", "c"])
     [True, False, False, True]
     """
-    there, matched = [], 0
+    kept, matched = [], 0
     for piece in longer:
-        there.append(matched < len(shorter) and shorter[matched] == piece)
-        matched += there[-1]
-    return there if matched == len(shorter) else None
+        kept.append(matched < len(shorter) and shorter[matched] == piece)
+        matched += kept[-1]
+    return kept if matched == len(shorter) else None
 
 
 def replacement(before: Sequence[str], after: Sequence[str]) -> Script:
@@ -133,7 +135,7 @@ def replacement(before: Sequence[str], after: Sequence[str]) -> Script:
 
 
 def common(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many pieces both begin with.
+    """The number of pieces that both begin with.
 
     >>> common(["a", "b", "c"], ["a", "b", "d"])
     2

@@ -1,4 +1,4 @@
-"""A trace as lines of text: in colours, or with marks that say the same."""
+"""A trace as lines of text, in colours or with equivalent marks."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import NamedTuple
 from lev_plugins.traces.rows import Block, Row
 from lev_plugins.traces.script import Kind
 
-LABEL_WIDTH = 9  # of the longest usual one, "reference"
+__all__ = ["COLOUR", "PLAIN", "content", "lines"]
+
+LABEL_WIDTH = 9  # the longest usual label is "reference"
 
 
 class Style(NamedTuple):
-    """What stands before and after each kind of text."""
+    """The marks before and after each kind of text."""
 
     runs: dict[Kind, tuple[str, str]]
     heading: tuple[str, str] = ("", "")

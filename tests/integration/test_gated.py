@@ -93,4 +93,4 @@ def test_a_pretrained_model_is_trained_saved_and_trained_on(tmp_path: Path) -> N
     assert len(re.findall(r"^D-\d+\t", out, re.MULTILINE)) == 3
     pretrained.t5(tmp_path / "t5")
     wrong = run(*typed, pretrained.imported(tmp_path / "t5", tmp_path / "other"), stdin=text)
-    assert "is another tokenizer than that of the data" in wrong.verdict
+    assert "is not the tokenizer of the data" in wrong.verdict

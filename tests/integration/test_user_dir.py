@@ -74,7 +74,7 @@ def test_a_copy_under_another_name_is_refused(tmp_path: Path) -> None:
     result = user_dir(tmp_path / "renamed", cwd=tmp_path)
     assert result.code == 1
     assert result.err.splitlines()[-1] == (
-        f"ImportError: --user-dir {tmp_path / 'renamed'}: the folder must be called lev_plugins (or be a link to it), "
+        f"ImportError: --user-dir {tmp_path / 'renamed'}: the folder must be named lev_plugins (or be a link to it), "
         "not renamed"
     )
 

@@ -70,15 +70,20 @@ ALL = {"eval_exact_match": True, "eval_wrr": True, "eval_bleu": True}
     ("task", "scores", "best", "message"),
     [
         ("text_correction", {}, {"exact_match": MAXIMIZE}, "exact_match is not computed: add --eval-metrics"),
-        ("text_correction", ALL, {"exact_match": {}}, "the higher the better, add --maximize-best-checkpoint-metric"),
+        ("text_correction", ALL, {"exact_match": {}}, "higher is better, so add --maximize-best-checkpoint-metric"),
         ("text_correction", ALL, {"wrr": MAXIMIZE}, None),
         ("text_correction", ALL, {"loss": {}}, None),
         ("text_correction", {"eval_metrics": "ter"}, {"ter": {}}, None),
-        ("text_correction", {"eval_metrics": "ter"}, {"ter": MAXIMIZE}, "the lower the better, leave out"),
-        ("text_correction", ALL, {"werr": MAXIMIZE}, r"werr is not in the log: take one of loss, .* \(bleu, ter, "),
+        ("text_correction", {"eval_metrics": "ter"}, {"ter": MAXIMIZE}, "lower is better, so remove"),
+        ("text_correction", ALL, {"werr": MAXIMIZE}, r"werr is not in the log: choose one of loss, .* \(bleu, ter, "),
         ("text_editing", {}, {"wrr": MAXIMIZE}, "wrr is not computed: add --eval-metrics"),
         ("text_editing", {}, {"token_accuracy": MAXIMIZE}, None),
-        ("text_editing", {}, {"accuracy": MAXIMIZE}, "accuracy is not in the log: take one of loss, .*token_accuracy"),
+        (
+            "text_editing",
+            {},
+            {"accuracy": MAXIMIZE},
+            "accuracy is not in the log: choose one of loss, .*token_accuracy",
+        ),
     ],
 )
 def test_the_best_checkpoint_is_no_mistake(

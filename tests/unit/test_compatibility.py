@@ -45,7 +45,7 @@ def test_torch_that_will_do(monkeypatch, version):
 def test_missing(monkeypatch, name):
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda asked: None if asked == name else real(asked))
-    assert re.match(rf"lev-plugins needs {name}.*, but none is installed: pip install ", compatibility.problem())
+    assert re.match(rf"lev-plugins needs {name}.*, but it is not installed: pip install ", compatibility.problem())
 
 
 def test_fairseq_that_cannot_be_imported(monkeypatch):

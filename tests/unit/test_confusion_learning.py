@@ -131,5 +131,7 @@ def test_noise_learned_is_noise_made(tmp_path: Path) -> None:
 
 def test_texts_too_long_to_align_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learning, "LARGEST", 10)
-    with pytest.raises(UserError, match=r"4 and 3 units are too many to align \(at most 10 by their product\)"):
+    with pytest.raises(
+        UserError, match=r"lines of 4 and 3 units are too long to align \(their product may be at most 10\)"
+    ):
         Learner("character", 3).learn("abcd", "xyz")

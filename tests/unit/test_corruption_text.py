@@ -171,9 +171,12 @@ def test_a_layout_of_ones_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"0 123 !?\n", r"pad.txt:1: a row is where it starts, its characters and as many with shift, but is '0 123"),
-        (b"0 12 !?\nx 34 ab\n", "pad.txt:2: a row is"),
-        (b"0 12 !?\n\n", "pad.txt:2: a row is .* but is ''"),
+        (
+            b"0 123 !?\n",
+            r"pad.txt:1: a row must be START KEYS SHIFTED, the last two equally long, but is '0 123",
+        ),
+        (b"0 12 !?\nx 34 ab\n", "pad.txt:2: a row must be START KEYS SHIFTED"),
+        (b"0 12 !?\n\n", "pad.txt:2: a row must be START KEYS SHIFTED.* but is ''"),
         (b"\xff", "pad.txt is not UTF-8 text"),
     ],
 )
@@ -217,14 +220,17 @@ def test_words_are_confused_as_words(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("rn\tm\t0.1\n", r"t.tsv:1: a file of confusions starts with 'characters\\tbecome\\trate' or 'words"),
-        ("characters\tbecome\trate\n", "t.tsv has no confusions"),
-        ("characters\tbecome\trate\nrn\tm\n", "t.tsv:2: a confusion has 3 columns, but .* has 2"),
-        ("characters\tbecome\trate\nrn\trn\t0.1\n", "t.tsv:2: 'rn' must be something, and become something else"),
-        ("characters\tbecome\trate\n\trn\t0.1\n", "t.tsv:2: '' must be something"),
+        ("rn\tm\t0.1\n", r"t.tsv:1: the first line must be 'characters\\tbecome\\trate' or 'words"),
+        ("characters\tbecome\trate\n", "t.tsv has no confusions: add at least one below its first line"),
+        ("characters\tbecome\trate\nrn\tm\n", "t.tsv:2: a confusion must have 3 columns, but .* has 2"),
+        ("characters\tbecome\trate\nrn\trn\t0.1\n", "t.tsv:2: 'rn' must become something else, but stays the same"),
+        ("characters\tbecome\trate\n\trn\t0.1\n", "t.tsv:2: the first column must not be empty"),
         ("characters\tbecome\trate\nrn\tm\t1.5\n", "t.tsv:2: the rate must be above 0 and at most 1, but is 1.5"),
         ("characters\tbecome\trate\nrn\tm\tmuch\n", "t.tsv:2: the rate must be a number, but is 'much'"),
-        ("characters\tbecome\trate\nr n\tm\t0.1\n", "white space may only end 'r n'"),
+        (
+            "characters\tbecome\trate\nr n\tm\t0.1\n",
+            "white space may only be the last character of the first column, but is not in 'r n'",
+        ),
     ],
 )
 def test_a_table_that_is_none(tmp_path: Path, content: str, message: str) -> None:
@@ -236,7 +242,7 @@ def test_a_table_that_is_none(tmp_path: Path, content: str, message: str) -> Non
 
 def test_a_table_that_is_not_text(tmp_path: Path) -> None:
     (tmp_path / "t.tsv").write_bytes(b"\xff")
-    with pytest.raises(UserError, match=r"t.tsv is not UTF-8 text: `lev-plugins confusions` writes such files"):
+    with pytest.raises(UserError, match=r"t.tsv is not UTF-8 text: create it with `lev-plugins confusions`"):
         noise("confusions", confusions=str(tmp_path / "t.tsv"))
 
 
@@ -246,23 +252,26 @@ def test_a_table_that_is_not_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (NoiseOptions("typos", 0.1), "--kind has no 'typos': choose from random, insert, .*, confusions"),
-        (NoiseOptions("swap,", 0.1), "--kind has no ''"),
+        (NoiseOptions("typos", 0.1), "--kind 'typos' is unknown: choose from random, insert, .*, confusions"),
+        (NoiseOptions("swap,", 0.1), "--kind '' is unknown"),
         (NoiseOptions("swap,swap", 0.1), "--kind names swap twice"),
         (NoiseOptions("swap:0", 0.1), "--kind: the weight in 'swap:0' must be above 0, but is 0"),
         (NoiseOptions("swap:inf", 0.1), "--kind: the weight in 'swap:inf' must be a finite number, but is inf"),
-        (NoiseOptions("swap:x", 0.1), "--kind: a weight is a number, as in keyboard:2, but 'swap:x' has 'x'"),
+        (NoiseOptions("swap:x", 0.1), "--kind: a weight must be a number, as in keyboard:2, but 'swap:x' has 'x'"),
         (NoiseOptions("swap", 1.5), "--word-rate must be between 0 and 1, but is 1.5"),
         (NoiseOptions("swap", None, -0.1), "--char-rate must be between 0 and 1, but is -0.1"),
         (NoiseOptions("swap", float("nan")), "--word-rate must be between 0 and 1, but is nan"),
-        (NoiseOptions("swap"), "--kind swap needs --word-rate, --char-rate or both: only ocr or confusions alone"),
+        (
+            NoiseOptions("swap"),
+            "--kind swap needs --word-rate, --char-rate or both: only ocr or confusions by itself has its own rates",
+        ),
         (NoiseOptions("swap,ocr"), "--kind swap,ocr needs --word-rate, --char-rate or both"),
-        (NoiseOptions("keyboard", 0.1, layout="qwertzy"), "--layout has no qwertzy: choose from azerty, .*qwertz"),
+        (NoiseOptions("keyboard", 0.1, layout="qwertzy"), "--layout qwertzy is unknown: choose from azerty, .*qwertz"),
         (NoiseOptions("confusions", 0.1), "--confusions FILE and the kind confusions go together"),
         (NoiseOptions("swap", 0.1, confusions="x.tsv"), "--confusions FILE and the kind confusions go together"),
         (NoiseOptions("insert", 0.1, alphabet=""), "--alphabet must have letters, but is empty"),
-        (NoiseOptions("typos", 0.1, prefix="--noise-"), "--noise-kind has no 'typos'"),
-        (NoiseOptions("keyboard", 0.1, layout="x", prefix="--noise-"), "--noise-layout has no x"),
+        (NoiseOptions("typos", 0.1, prefix="--noise-"), "--noise-kind 'typos' is unknown"),
+        (NoiseOptions("keyboard", 0.1, layout="x", prefix="--noise-"), "--noise-layout x is unknown"),
     ],
 )
 def test_errors_name_the_flag_the_rule_and_the_value(options: NoiseOptions, message: str) -> None:

@@ -194,7 +194,7 @@ def test_other_suffixes_than_those_of_the_teachers_training(
         name = path.name.replace("en-de", "x-y").replace(".en.", ".x.").replace(".de.", ".y.")
         (renamed / name).write_bytes(path.read_bytes())
     assert run(renamed, teacher, "--dest", tmp_path / "new", "--split", "test") == 2
-    assert f"there is no dictionary {renamed}/dict.de.txt" in capsys.readouterr().err
+    assert f"the dictionary {renamed}/dict.de.txt does not exist" in capsys.readouterr().err
     flags = ["--split", "test", "-s", "x", "-t", "y"]
     assert run(renamed, teacher, "--dest", tmp_path / "new", *flags) == 0
     assert run(data, teacher, "--dest", tmp_path / "old", "--split", "test") == 0

@@ -147,7 +147,7 @@ def test_thresholds_are_the_best_there_are() -> None:
 
     assert f1(tuned) == pytest.approx(max(f1(threshold) for threshold in np.linspace(0, 1.01, 500)))
     assert scores.best_threshold(np.zeros(40), found) == 0.5
-    with pytest.raises(ValueError, match="nothing to tune thresholds on"):
+    with pytest.raises(ValueError, match="thresholds are tuned on at least one example, but there are none"):
         scores.best_thresholds(np.zeros((0, 2)), np.zeros((0, 2)))
 
 

@@ -233,13 +233,16 @@ def test_resamples_of_several_annotators_are_scored_as_texts() -> None:
     [
         (
             "A 0 1|||X|||y|||REQUIRED|||-NONE-|||0",
-            "line 1: an edit .A. comes after its sentence .S., but there is none",
+            "line 1: an edit .A. must follow its sentence .S., but there is no sentence",
         ),
-        ("S a\nB", "line 2: a line begins with S or A, or is empty, but this is 'B'"),
-        ("S a\nA 0 1|||X|||y|||0", "line 2: an edit has 6 fields between |||, but this has 4"),
-        ("S a\nA 0 one|||X|||y|||R|||-|||0", "line 2: an edit is `A START END|||...|||ANNOTATOR`, in numbers"),
-        ("S a\nA 1 0|||X|||y|||R|||-|||0", "lies within its sentence of 1 words, but this goes from 1 to 0"),
-        ("\nS a b\nA 1 3|||X|||y|||R|||-|||0", "gold.m2, line 3: .* of 2 words, but this goes from 1 to 3"),
+        ("S a\nB", "line 2: a line must begin with S or A or be empty, but is 'B'"),
+        ("S a\nA 0 1|||X|||y|||0", "line 2: an edit must have 6 fields separated by |||, but has 4"),
+        (
+            "S a\nA 0 one|||X|||y|||R|||-|||0",
+            "line 2: an edit must be `A START END|||...|||ANNOTATOR` with three numbers",
+        ),
+        ("S a\nA 1 0|||X|||y|||R|||-|||0", "must lie within its sentence of 1 words, but goes from 1 to 0"),
+        ("\nS a b\nA 1 3|||X|||y|||R|||-|||0", "gold.m2, line 3: .* of 2 words, but goes from 1 to 3"),
     ],
 )
 def test_bad_m2(text: str, message: str) -> None:
@@ -258,7 +261,7 @@ def test_bad_arguments() -> None:
     gold = m2.parse("S a")
     with pytest.raises(UserError, match="there are 1 sentences and 2 texts"):
         max_match(gold, ["a", "b"])
-    with pytest.raises(UserError, match="there must be a text to score"):
+    with pytest.raises(UserError, match="there are no texts to score"):
         max_match([], [])
     for beta in (0, -1, float("inf"), float("nan"), 1e200):
         with pytest.raises(UserError, match=f"beta must be above 0 and finite, but is {re.escape(str(beta))}"):
@@ -297,7 +300,7 @@ def test_errant_finds_the_edits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.signature == "edits by ERRANT"
     with pytest.raises(UserError, match="there are 3 sentences and 1 texts"):
         errant.evaluate(gold, ["a"])
-    with pytest.raises(UserError, match="there must be a text to score"):
+    with pytest.raises(UserError, match="there are no texts to score"):
         errant.evaluate([], [])
 
 

@@ -72,11 +72,11 @@ def test_input_that_is_not_utf8_is_named_and_what_came_before_is_there(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--kind", "typo", "--word-rate", "0.1"], "--kind has no 'typo': choose from random, insert"),
+        (["--kind", "typo", "--word-rate", "0.1"], "--kind 'typo' is unknown: choose from random, insert"),
         (["--kind", "swap", "--word-rate", "2"], "--word-rate must be between 0 and 1, but is 2.0"),
         (["--kind", "swap", "--char-rate", "-1"], "--char-rate must be between 0 and 1, but is -1.0"),
         (["--kind", "swap"], "--kind swap needs --word-rate, --char-rate or both"),
-        (["--kind", "keyboard", "--word-rate", "1", "--layout", "abc"], "--layout has no abc: choose from azerty"),
+        (["--kind", "keyboard", "--word-rate", "1", "--layout", "abc"], "--layout abc is unknown: choose from azerty"),
         (["--kind", "confusions", "--confusions", "none.tsv"], "none.tsv: No such file or directory"),
     ],
 )
@@ -134,7 +134,7 @@ def test_bad_pairs_are_named(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any,
     monkeypatch.setattr("lev_plugins.noise.learning.LARGEST", 3)
     command = files(tmp_path, "good\nxyz\n", "good\nabc\n")
     assert (
-        f"line 2 of {command[1]} and {command[2]}: 3 and 3 units are too many to align"
+        f"line 2 of {command[1]} and {command[2]}: lines of 3 and 3 units are too long to align"
         in run(monkeypatch, capsysbinary, b"", *command)[2]
     )
 

@@ -114,7 +114,7 @@ def test_a_table_of_confusions(tmp_path: Path) -> None:
 
 
 REFUSED = {
-    "--noise-kind has no 'typos': choose from": {"noise_kind": "typos"},
+    "--noise-kind 'typos' is unknown: choose from": {"noise_kind": "typos"},
     r"--noise-word-rate must be between 0 and 1, but is 1\.5": {"noise_word_rate": 1.5},
     r"--noise-char-rate must be between 0 and 1, but is -0\.1": {"noise_char_rate": -0.1},
     "--noise-kind keyboard needs --noise-word-rate, --noise-char-rate or both": {

@@ -197,7 +197,7 @@ def test_a_post_editor_reads_unknown_words_and_keeps_to_no_marks(text: Path) -> 
         ),
         ("test", "⟦+⟧ hund⟧", "closes nothing"),
         ("test", "h⟦!un⟧⟦-d⟧", "two marks of the draft 'h⟦!un⟧⟦-d⟧' touch the same token 'hund'"),
-        ("test", "ein\thund", "holds a TAB"),
+        ("test", "ein\thund", "contains a TAB"),
         ("train", "ein ⟦!hund⟧", "⟦!hund⟧ is a mark, but drafts for training must not have marks: remove it"),
         ("train", "ein ⟦!hund", "is not closed"),
     ],

@@ -296,7 +296,8 @@ def cut_last_line(path: Path) -> None:
 SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
     "fewer drafts": (
         lambda text: cut_last_line(text / "train.mt"),
-        "belong together, but {text}/train.en has 40 lines and {text}/train.mt has 39 lines and {text}/train.de has 40",
+        "parallel texts must have the same number of lines, but {text}/train.en has 40 lines and {text}/train.mt "
+        "has 39 lines and {text}/train.de has 40",
     ),
     "no target": (
         lambda text: (text / "train.de").unlink(),
@@ -309,16 +310,16 @@ SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "byte order mark": (
         lambda text: (text / "train.mt").write_bytes(b"\xef\xbb\xbfein hund\n"),
-        "{text}/train.mt begins with a byte order mark, which would be part of its first word: take it away, for "
+        "{text}/train.mt begins with a byte order mark, which would be part of its first word: remove it, for "
         r"example with sed -i '1s/^\xef\xbb\xbf//' {text}/train.mt",
     ),
     "tab in a source": (
         lambda text: (text / "train.en").write_text("ein\nein\thund\n"),
-        "{text}/train.en, line 2 holds a TAB, which in fairseq-interactive stands between a source and its draft",
+        "{text}/train.en, line 2 contains a TAB, which separates source and draft in fairseq-interactive",
     ),
     "boundary": (
         lambda text: [(text / f"train.{side}").write_text("ein\nein </s> hund\n") for side in SIDES],
-        "{text}/train.en, line 2 holds </s>, which to fairseq is the boundary of a sentence or padding",
+        "{text}/train.en, line 2 contains </s>, which fairseq reserves for sentence boundaries and padding",
     ),
 }
 
@@ -354,12 +355,12 @@ def test_a_tab_in_a_target_is_a_blank(text: Path) -> None:
         (["--learn-sentencepiece", 9, "--sentencepiece-coverage", 0.5], "character_coverage() >= 0.98"),
         (["--sentencepiece-type", "bpe"], "--sentencepiece-type requires --learn-sentencepiece"),
         (["--sentencepiece-coverage", 0.9], "--sentencepiece-coverage requires --learn-sentencepiece"),
-        (["--bpe", "bytes", "--bpe-codes", "c"], "belongs to --bpe fastbpe or subword_nmt, but --bpe is bytes"),
-        (["--bpe-cased"], "--bpe-cased belongs to --bpe bert, but --bpe is not given"),
+        (["--bpe", "bytes", "--bpe-codes", "c"], "requires --bpe fastbpe or subword_nmt, but --bpe is bytes"),
+        (["--bpe-cased"], "--bpe-cased requires --bpe bert, but --bpe is not given"),
         (["--bpe", "subword_nmt"], "--bpe subword_nmt needs --bpe-codes"),
         (["--sentencepiece-model", "no such"], "--bpe sentencepiece: file no such not found"),
         (["--srcdict", "a", "--tgtdict", "b", "--joined-dictionary"], "--joined-dictionary uses one dictionary: give"),
-        (["--srcdict", "no such"], "there is no dictionary no such"),
+        (["--srcdict", "no such"], "the dictionary no such does not exist"),
         (["--srcdict", "a", "--nwordssrc", 9], "--nwordssrc applies to a learned dictionary, but a is given"),
         (
             ["--joined-dictionary", "--thresholdtgt", 9],
@@ -399,7 +400,7 @@ def test_without_training_text(text: Path, flags: list, message: str, capsys: py
 
 def test_a_dictionary_that_is_none(text: Path, capsys: pytest.CaptureFixture) -> None:
     assert run(text, "--srcdict", text / "train.en") == 2
-    assert f"{text}/train.en is no dictionary of fairseq: Incorrect dictionary format" in capsys.readouterr().err
+    assert f"{text}/train.en is not a fairseq dictionary: Incorrect dictionary format" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_not_empty_stays_as_it_is(text: Path, capsys: pytest.CaptureFixture) -> None:
@@ -408,12 +409,12 @@ def test_a_folder_that_is_not_empty_stays_as_it_is(text: Path, capsys: pytest.Ca
     assert run(text) == 0
     before = made(text)
     assert run(text) == 2
-    assert f"--dest {data} is not empty, it holds " in capsys.readouterr().err
+    assert f"--dest {data} is not empty (it contains " in capsys.readouterr().err
     assert made(text) == before
     data.rename(text.parent / "aside")
     data.write_text("a file")
     assert run(text) == 2
-    assert f"--dest {data} is there and is no folder" in capsys.readouterr().err
+    assert f"--dest {data} exists but is not a folder" in capsys.readouterr().err
     assert run(text, "--dest", data / "below") == 2
     assert f"{data}" in capsys.readouterr().err
 
@@ -444,5 +445,5 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(files.tempfile, "mkdtemp", refuse)
     making = files.all_or_nothing_folder(tmp_path / "new")
-    with pytest.raises(UserError, match=f"{tmp_path}/new cannot be made: Permission denied"), making:
+    with pytest.raises(UserError, match=f"{tmp_path}/new cannot be created: Permission denied"), making:
         pass

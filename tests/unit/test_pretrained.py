@@ -93,7 +93,9 @@ def test_decoding_wants_the_tokenizer_of_the_data(folders: dict[str, Path]) -> N
     own.pad_to_multiple_(64)  # with symbols that no text has
     bpe.require_dictionary(own)
     words = len(other) - other.nspecial
-    with pytest.raises(UserError, match=rf"--pretrained-tokenizer \S+ is another tokenizer .* of the {words} words"):
+    with pytest.raises(
+        UserError, match=rf"--pretrained-tokenizer \S+ is not the tokenizer of the data: .* of the {words} words"
+    ):
         bpe.require_dictionary(other)
 
 
@@ -210,6 +212,7 @@ def copy(source: Path, target: Path, without: str = "", **files: bytes) -> Path:
 
 def test_damaged_files_are_named(folders: dict[str, Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
+<<<<<<< HEAD
     refused(copy(folders["bert"], tmp_path / "a", config_json=b"{bad"), out, r"a/config\.json is not valid JSON")
     refused(copy(folders["bert"], tmp_path / "b", config_json=b"[1]"), out, r"b/config\.json is not a JSON object")
     refused(
@@ -218,9 +221,15 @@ def test_damaged_files_are_named(folders: dict[str, Path], tmp_path: Path) -> No
         r"tokenizer_config\.json is not valid JSON",
     )
     refused(copy(folders["t5"], tmp_path / "d", spiece_model=b"x" * 20), out, r"d/spiece\.model is no sentencepiece")
+=======
+    refused(copy(folders["bert"], tmp_path / "a", config_json=b"{bad"), out, r"a/config\.json is no JSON")
+    refused(copy(folders["bert"], tmp_path / "b", config_json=b"[1]"), out, r"b/config\.json holds no settings")
+    refused(copy(folders["t5"], tmp_path / "c", tokenizer_config_json=b"{"), out, r"tokenizer_config\.json is no JSON")
+    refused(copy(folders["t5"], tmp_path / "d", spiece_model=b"x" * 20), out, r"d/spiece\.model is not a sentencepiece")
+>>>>>>> 7f087e5 (Messages of noise, text, scores, traces and files in plainer words)
     refused(copy(folders["bart"], tmp_path / "e", tokenizer_json=b"{}"), out, "e: its tokenizer files are damaged")
     damaged = copy(folders["bart.out"], tmp_path / "f", tokenizer_json=b"{}")
-    with pytest.raises(UserError, match=r"f/tokenizer\.json is no tokenizer, or a damaged one"):
+    with pytest.raises(UserError, match=r"f/tokenizer\.json is not a tokenizer file or is damaged"):
         bpe_of(damaged)
 
 
@@ -280,7 +289,7 @@ def test_models_that_cannot_be_built(folders: dict[str, Path], tmp_path: Path) -
     bad("--left-pad-target does not work with a pre-trained decoder", left_pad_target=True)
     bad("--freeze-backbone leaves no weights to train: add --gates", freeze_backbone=True)
     bad("--backbone is missing", backbone=None)
-    bad("is no folder made by lev-plugins import-pretrained", backbone=str(folders["bart"]))
+    bad("was not made by lev-plugins import-pretrained", backbone=str(folders["bart"]))
     other = Dictionary.load(str(t5 / "dict.txt"))
     bad("the dictionary of the data .59 symbols. must be that of --backbone .*bart.out .330 symbols", dictionary=other)
 

@@ -59,7 +59,9 @@ def test_all_weights_may_ask_for_the_same() -> None:
 
 
 def test_without_a_factor_it_is_refused() -> None:
-    with pytest.raises(UserError, match="for which less than --lr is asked: use --optimizer adam"):
+    with pytest.raises(
+        UserError, match="needs weights with their own learning rate, but there are none: use --optimizer adam"
+    ):
         ScaledAdam(config(), weights(factor=1))
 
 
@@ -79,7 +81,7 @@ def test_16_bits_keep_the_factor_or_say_that_they_do_not() -> None:
         wrapped = FP16Optimizer.build_optimizer(mixed(bf16), parameters)
         assert [group["lr"] for group in wrapped.fp32_optimizer.param_groups] == pytest.approx([0.001, 0.01])
     flat = nn.Parameter(torch.cat([parameter.data for parameter in parameters]))  # what --fp16 makes otherwise
-    with pytest.raises(UserError, match="--fp16 has made one vector of all weights: add --fp16-no-flatten-grads"):
+    with pytest.raises(UserError, match="--fp16 has joined all weights in one vector: add --fp16-no-flatten-grads"):
         ScaledAdam(config(), [flat])
 
 

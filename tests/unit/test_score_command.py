@@ -275,11 +275,11 @@ def test_line_ends(score: Run, folder: Path) -> None:
         (["exact", "empty", "reference"], "empty is empty: nothing to score"),
         (["exact", "system", "empty"], "empty is empty: nothing to score"),
         (["exact", "latin", "reference"], "latin, line 2 is not UTF-8 (unexpected end of data): convert it"),
-        (["m2", "system", "reference"], "reference, line 1: a line begins with S or A, or is empty"),
+        (["m2", "system", "reference"], "reference, line 1: a line must begin with S or A or be empty"),
         (["exact", "system", "reference", "--bootstrap", 1], "--bootstrap must be at least 2, but is 1"),
         (["exact", "system", "reference", "--bootstrap", 5, "--seed", -1], "the seed must be at least 0, but is -1"),
-        (["exact", "short", "short", "--bootstrap", 5], "a bootstrap draws from at least 2 sentences, but there is 1"),
-        (["exact", "short", "short", "--against", "short"], "from at least 2 sentences, but there is 1"),
+        (["exact", "short", "short", "--bootstrap", 5], "a bootstrap needs at least 2 sentences, but there is 1"),
+        (["exact", "short", "short", "--against", "short"], "a bootstrap needs at least 2 sentences, but there is 1"),
         (["m2", "system", "gold.m2", "--beta", 0], "beta must be above 0 and finite, but is 0"),
         (["m2", "system", "gold.m2", "--beta", "inf"], "beta must be above 0 and finite, but is inf"),
         (["m2", "system", "gold.m2", "--max-unchanged-words", -1], "max_unchanged_words must be at least 0"),
@@ -303,7 +303,7 @@ def test_bad_input(
 @pytest.mark.skipif(find_spec("MeCab") is not None, reason="MeCab is installed here")
 def test_a_tokeniser_is_missing(refuse: Refuse) -> None:
     message = refuse("bleu", "system", "reference", "--tokenize", "ja-mecab")
-    assert message.startswith("BLEU cannot be tokenised by ja-mecab: ") and "pip install" in message
+    assert message.startswith("the BLEU tokeniser ja-mecab cannot be loaded: ") and "pip install" in message
 
 
 def test_a_tokeniser_cannot_be_fetched(refuse: Refuse, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,7 +313,7 @@ def test_a_tokeniser_cannot_be_fetched(refuse: Refuse, monkeypatch: pytest.Monke
     offline.TOKENIZERS = score_bleu.BLEU.TOKENIZERS  # type: ignore[attr-defined]
     monkeypatch.setattr(score_bleu, "BLEU", offline)
     message = refuse("bleu", "system", "reference", "--tokenize", "flores200")
-    assert message == "BLEU cannot be tokenised by flores200: <urlopen error no network>"
+    assert message == "the BLEU tokeniser flores200 cannot be loaded: <urlopen error no network>"
 
 
 @pytest.mark.parametrize(

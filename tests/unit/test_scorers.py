@@ -198,7 +198,7 @@ def test_a_model_that_writes_nothing_has_scores() -> None:
 
 def test_names_of_metrics() -> None:
     assert parse_names("") == parse_names(None) == []
-    with pytest.raises(UserError, match=r"--eval-metrics takes bleu, ter, .* exact_match, .* but not 'rouge'"):
+    with pytest.raises(UserError, match=r"--eval-metrics accepts bleu, ter, .* exact_match, .* but not 'rouge'"):
         parse_names("ter,rouge")
     with pytest.raises(UserError, match="but not ''"):
         parse_names("ter,")

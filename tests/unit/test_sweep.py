@@ -102,7 +102,7 @@ def test_the_curve_is_drawn(tmp_path: Path, kind: str) -> None:
         (["--path", "no.pt"], "there is no checkpoint no.pt"),
         (["--path", "{}/a.pt:no.pt"], "there is no checkpoint no.pt"),
         (["--keep-bias=-1,x"], "--keep-bias must be numbers separated by commas, such as 0,0.5, but is '-1,x'"),
-        (["--plot", "curve.doc"], "--plot takes files that end in .png, .svg, .pdf, but has curve.doc"),
+        (["--plot", "curve.doc"], "--plot curve.doc must end in one of .png, .svg, .pdf"),
     ],
 )
 def test_what_is_refused(flags: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from lev_plugins.cli.main import main
 from lev_plugins.cli.trace import in_colour
 from lev_plugins.traces import page, terminal
-from lev_plugins.traces.log import Hypothesis, Log, Sentence, parse
+from lev_plugins.traces.log import Hypothesis, Log, Sentence, parse_line
 from lev_plugins.traces.rows import SPELLINGS, Row, layout, marked
 from lev_plugins.traces.script import Edit, Kind, Script, edits, iterations
 from tests.helpers import slow_alignment, thorough
@@ -284,7 +284,7 @@ def test_a_progress_bar_in_the_log_is_no_part_of_it() -> None:
     [b"P-1\t0.1", b"A-1\t0-0", b"S-\t", b"S-1 w1", b" S-1\tw1", b"XS-1\tw1", b"\r" * 5000, b"\r" + b"1" * 100_000],
 )
 def test_lines_that_belong_to_nobody(line: bytes) -> None:
-    assert parse(line + b"\n") is None
+    assert parse_line(line + b"\n") is None
 
 
 # the rows
@@ -593,13 +593,13 @@ def test_a_page_is_complete_or_not_there(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "{log} is empty: give what fairseq-generate printed with --retain-iter-history --print-step"),
-        (b"\x80\x00\xff\n\n" * 9, "{log} is no log of fairseq-generate: none of its 18 lines begins with S-, H- or E-"),
+        (b"", "{log} is empty: provide the output of fairseq-generate --retain-iter-history --print-step"),
+        (b"\x80\x00\xff\n\n" * 9, "{log} is not a fairseq-generate log: no line (18 read) starts with S-, H- or E-"),
         (
             b"S-0\tw1\nH-0\t-0.1\tv1\n",
-            "{log} has no E- lines, the history of the iterations: run fairseq-generate with --retain",
+            "{log} has no E- lines with the history of the iterations: run fairseq-generate with --retain",
         ),
-        (b"S-0\tw1\nW-0\t0.1\tseconds\n", "{log} is of fairseq-interactive, which never prints the history"),
+        (b"S-0\tw1\nW-0\t0.1\tseconds\n", "{log} is from fairseq-interactive, which never prints the history"),
         (b"S-0\tw1\nH-0\t-0.1\tv1\nE-0_0\t\n", "{log} has no sentence with a complete history"),
         ("S-0\tfür\n".encode("latin-1") + b"H-0\t0\tv\n", "the input is not UTF-8 (byte 0xfc)"),
     ],
@@ -621,7 +621,7 @@ def test_what_is_no_log_with_a_history(
         (["--first", 0], "--first must be at least 1, but is 0"),
         (["--html", "x.html", "--color", "never"], "--color applies to text: leave it out with --html"),
         (["--html", "{log}"], "--html {log} is the log itself"),
-        (["--html", "{log.parent}"], "{log.parent} is there and is no file"),
+        (["--html", "{log.parent}"], "{log.parent} exists but is not a regular file"),
     ],
 )
 def test_refusals(log: Path, capsys: pytest.CaptureFixture[str], flags: list[object], message: str) -> None:

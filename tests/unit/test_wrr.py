@@ -71,7 +71,7 @@ def test_rate_weighs_sentences_by_their_words() -> None:
 def test_errors_name_what_is_wrong() -> None:
     with pytest.raises(UserError, match="there are 2 references and 1 texts"):
         word_recognition_rate(["a", "b"], ["a"])
-    with pytest.raises(UserError, match="there must be a word to recognise, but the 1 references have none"):
+    with pytest.raises(UserError, match="WRR needs at least one reference word, but the 1 references have none"):
         word_recognition_rate([" "], ["a"])
 
 
