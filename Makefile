@@ -58,4 +58,4 @@ check-pythons:  ## install, train and decode on every Python 3.10 to 3.13 found;
 	bash scripts/check_pythons.sh
 
 clean:  ## remove what make made
-	rm -rf "$(VENV)" build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf "$(VENV)" build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
