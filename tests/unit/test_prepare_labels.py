@@ -188,7 +188,7 @@ def test_a_conllu_file_with_a_missing_column_or_tag(tmp_path: Path, capsys: pyte
         (["--learn-sentencepiece", 9, "--bpe", "characters"], "leave out --bpe and --sentencepiece-model"),
         (
             ["--pretrained-tokenizer", "t", "--bpe", "characters"],
-            "to --bpe pretrained, but --bpe is characters",
+            "--pretrained-tokenizer requires --bpe pretrained, but --bpe is characters",
         ),
         (
             ["--pretrained-tokenizer", "t", "--learn-sentencepiece", 9],
