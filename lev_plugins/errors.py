@@ -46,6 +46,7 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         r"--post-process \1 is not supported: use sentencepiece, subword_nmt, wordpiece, letter or @@"
     ),
     r"Seed must be between 0 and 2\*\*32 - 1": "--seed must be between 0 and 4294967295",
+    r"Please install [^:]*: (pip install \S+)": r"a package is missing: \1",
     "shard_id must be between 0 and num_shards": "--shard-id must be at least 0 and below --num-shards",
     "num_workers option should be non-negative": "--num-workers must be at least 0",
     r"--finetune-from-model (.*) does not exist": r"--finetune-from-model: there is no checkpoint \1",

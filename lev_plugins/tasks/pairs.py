@@ -73,6 +73,7 @@ class PairTask(TranslationTask):
             raise UserError(f"--task {cls.name} requires the folder that fairseq-preprocess made")
         folder = utils.split_paths(cfg.data)[0]
         require(os.path.isdir(folder), f"there is no folder {folder}")
+        require(str(cfg.dataset_impl) != "fasta", "--dataset-impl fasta is for proteins, not for text: leave it out")
         sizes(cfg, *POSITIONS)
 
     @classmethod

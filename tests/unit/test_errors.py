@@ -95,6 +95,14 @@ def test_failures_of_fairseq_commands_alone_end_with_our_line(
             AssertionError("--sampling requires --nbest to be equal to --beam"),
             "--sampling requires --nbest to be equal",
         ),
+        (
+            ImportError("Please install BERTScore: pip install bert-score"),
+            "a package is missing: pip install bert-score",
+        ),
+        (
+            ImportError("Please install Moses tokenizer with: pip install sacremoses"),
+            "a package is missing: pip install sac",
+        ),
         (ValueError("Seed must be between 0 and 2**32 - 1"), "--seed must be between 0 and 4294967295"),
         (NotImplementedError("Unknown post_process option: x"), "--post-process x is not supported"),
     ],
