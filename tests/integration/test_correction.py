@@ -165,7 +165,7 @@ def test_hydra(noisy: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "text"),
     [
-        (["--arch", "pbd_tiny", "--criterion", "dual_policy"], "but it is dual_policy"),
+        (["--arch", "pbd_tiny", "--criterion", "dual_policy"], "but is dual_policy"),
         (["--arch", "levt_tiny", "--criterion", "dual_policy"], "use --task text_editing"),
     ],
 )
