@@ -176,9 +176,11 @@ def test_a_draft_too_long_is_never_cut(data: Path, toy: Path, trained: Path, tmp
     assert says.format(5) in verdict and "skip such sentences with --skip-invalid-size-inputs" in verdict
     skipped = succeed(*generate(data, checkpoint, *DRAFTED, "--skip-invalid-size-inputs-valid-test"))
     assert set(range(100)) - hypotheses(skipped.out).keys() == {5}
-    assert says.format(5) in skipped.both and "it is left out, and so are 0 more sentences" in skipped.both
+    assert says.format(5) in skipped.both and "skipped, with 0 more sentences whose drafts are too long" in skipped.both
     training = succeed(*train(data, tmp_path / "out", *DRAFTED, *FEW))
-    assert re.search(r"the draft of sentence [79], .*: it is left out, and so are 1 more sentences", training.both)
+    assert re.search(
+        r"the draft of sentence [79], .*: skipped, with 1 more sentences whose drafts are too long", training.both
+    )
     # in training data a long sentence is left out, as in all of fairseq; validation data are decoded
     validating = [*DRAFTED, "--max-tokens", 4000, "--max-update", 1, "--valid-subset", "test"]
     assert says.format(5) in refused(run(*train(data, tmp_path / "other", *validating)))

@@ -88,8 +88,8 @@ def test_two_copies_in_one_process_are_refused(site: Path, tmp_path: Path) -> No
     result = user_dir(site / "lev_plugins", tmp_path / "plugins", cwd=tmp_path)
     assert result.code == 1
     assert result.err.splitlines()[-1] == (
-        f"ImportError: --user-dir {tmp_path}/plugins is one copy of lev_plugins, but {site}/lev_plugins is imported "
-        "already: use one"
+        f"ImportError: --user-dir {tmp_path}/plugins is one copy of lev_plugins, but {site}/lev_plugins is already "
+        "imported: use only one"
     )
 
 
