@@ -45,6 +45,7 @@ setup(
         "omegaconf>=2.3",
         "sacrebleu>=2.3",
         "sentencepiece",
+        "sentencex>=1.0.32",  # where sentences end
         "editdistance",  # fairseq's --scoring wer
         "regex",  # grapheme clusters
         "rouge-score",
