@@ -14,7 +14,7 @@ from tqdm import tqdm
 from lev_plugins.cli.streams import batches, write
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.editor import MAX_TOKENS, Editor
-from lev_plugins.ranges import at_least, bounded
+from lev_plugins.ranges import at_least, bounded, finite
 from lev_plugins.text.cutting import add_bpe_arguments, bpe_options
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.lines import read_lines
@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--drafts", metavar="FILE", type=Path, help="levt: edit these, one for each line, which is then its source")
     add("--json", action="store_true", help="print a JSON object per line, with the edits and their confidence")
     add("--min-confidence", metavar="P", type=float, default=0.0, help="leave out edits less sure than this (0 to 1)")
+    add("--keep-bias", metavar="B", type=float, help="log-odds by which a change must win (negative: edit more)")
     add("--language", metavar="CODE", help="such as de: says where sentences end (default: by the script)")
     add("--whole-lines", action="store_true", help="do not cut lines into sentences")
     add("--beam", metavar="N", type=int, default=5, help="text_correction: beam size (default: 5)")
@@ -41,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     at_least(args, 1, "beam", "batch_lines", "max_tokens")
     bounded("--min-confidence", args.min_confidence, 0, 1)
+    finite(args, "keep_bias")
     require(args.drafts is None or args.drafts.is_file(), f"--drafts: there is no file {args.drafts}")
     return write(edited_lines(load(args), args))
 
@@ -52,6 +54,7 @@ def load(args: argparse.Namespace) -> Editor:
         bpe_options(args),
         device="cuda" if torch.cuda.is_available() and not args.cpu else "cpu",
         search={"beam": args.beam},
+        overrides={} if args.keep_bias is None else {"keep_bias": args.keep_bias},
         max_tokens=args.max_tokens,
         split=not args.whole_lines,
         language=args.language,

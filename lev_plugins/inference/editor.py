@@ -74,14 +74,15 @@ class Editor:
         bpe: Namespace | None = None,
         device: str = "cpu",
         search: dict[str, Any] | None = None,
+        overrides: dict[str, Any] | None = None,
         **options: Any,
     ) -> Editor:
         """``data``: the folder with its dictionaries, if not where it was in training; ``bpe``: as fairseq builds it,
-        by default the sentencepiece model in that folder, if any; ``search``: decoding flags of fairseq; ``options``:
-        those of the class.
+        by default the sentencepiece model in that folder, if any; ``search``: decoding flags of fairseq; ``overrides``:
+        flags of the task, such as ``{"keep_bias": 1.0}``; ``options``: those of the class.
         """
-        overrides: dict[str, Any] = {} if data is None else {"data": str(data)}
-        decoder = CheckpointDecoder([Path(path)], overrides, search or {}, device)
+        changed = {**(overrides or {}), **({} if data is None else {"data": str(data)})}
+        decoder = CheckpointDecoder([Path(path)], changed, search or {}, device)
         require(
             isinstance(decoder.models[0], LevT) or isinstance(decoder.task, TextCorrectionTask),
             f"{path} is of --task {decoder.task.name} with --arch {decoder.models[0].__class__.__name__}: text is "

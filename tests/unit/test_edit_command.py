@@ -70,9 +70,15 @@ def test_drafts_are_edited(run: Run, tmp_path: Path) -> None:
     assert status == 2 and f"--drafts {drafts} has more lines than standard input, which has 1" in error
 
 
+def test_a_bias_for_keeping_the_text(run: Run) -> None:
+    lines = "".join(f"{line}\n" for line in NOISES).encode()
+    assert run(*CORRECTOR, "--keep-bias", 20, stdin=lines)[1] == lines
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
+        (["--keep-bias", "nan"], "--keep-bias must be"),
         (["--min-confidence", "1.5"], "--min-confidence must be"),
         (["--batch-lines", "0"], "--batch-lines must be at least 1, but is 0"),
         (["--drafts", "none"], "--drafts: there is no file none"),
