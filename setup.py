@@ -44,7 +44,8 @@ setup(
         "scikit-learn",  # scores of labels
         "omegaconf>=2.3",
         "sacrebleu>=2.3",
-        "sentencepiece",
+        "sentencepiece>=0.2.3",  # offsets of pieces
+        "sentencex>=1.0.32",  # where sentences end
         "editdistance",  # fairseq's --scoring wer
         "regex",  # grapheme clusters
         "rouge-score",

@@ -5,8 +5,9 @@ costs nothing, and ``lev_plugins.register()`` registers them.
 """
 
 import sys
+from typing import Any
 
-__all__ = ["__version__", "register"]
+__all__ = ["__version__", "load", "register"]
 
 __version__ = "0.2.0"
 
@@ -14,6 +15,13 @@ __version__ = "0.2.0"
 def register() -> None:
     """Make the tasks, models, criterions and scorers known to fairseq; a second call does nothing."""
     from lev_plugins import registration  # noqa: F401  importing registers
+
+
+def load(path: Any, data: Any = None, **options: Any) -> Any:
+    """A checkpoint that edits or labels texts: ``load("checkpoint.pt").edit(["He go home."])[0].text``."""
+    from lev_plugins.inference import loading
+
+    return loading.load(path, data, **options)
 
 
 if __name__ != "lev_plugins":  # --user-dir is a link with another name: fairseq imports a package by its folder's name

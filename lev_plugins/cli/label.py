@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lev_plugins.cli.streams import arriving, decode, write
+from lev_plugins.cli.streams import batches, write
 from lev_plugins.errors import require
 from lev_plugins.inference.labeller import Labeller, read_thresholds
 
@@ -55,12 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def answers_to_input(labeller: Labeller, options: dict[str, Any]) -> Iterator[bytes]:
-    number = 1
-    for lines in arriving(sys.stdin.buffer):
-        for start in range(0, len(lines), labeller.batch_size):
-            chunk = lines[start : start + labeller.batch_size]
-            texts = [decode(line, number + i, "standard input").rstrip("\r\n") for i, line in enumerate(chunk)]
-            for answer in labeller.label(texts, first_line=number, **options):
-                yield (json.dumps(answer, ensure_ascii=False) + "\n").encode("utf-8")
-            number += len(chunk)
-        sys.stdout.flush()
+    for number, lines in batches(labeller.batch_size):
+        texts = [line.rstrip("\r\n") for line in lines]
+        for answer in labeller.label(texts, first_line=number, **options):
+            yield (json.dumps(answer, ensure_ascii=False) + "\n").encode("utf-8")

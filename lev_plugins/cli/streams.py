@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from lev_plugins.errors import UserError
 
-__all__ = ["arriving", "change_lines", "decode", "write"]
+__all__ = ["arriving", "batches", "change_lines", "decode", "write"]
 
 CHUNK = 1 << 16
 BROKEN_PIPE = 141  # exit status that a shell reports for a program ended by SIGPIPE
@@ -39,6 +39,20 @@ def arriving(stream: BinaryIO) -> Iterator[list[bytes]]:
         parts.append(rest)
     if last := b"".join(parts):
         yield [last]
+
+
+def batches(size: int) -> Iterator[tuple[int, list[str]]]:
+    """At most ``size`` lines of standard input with their line feeds, and the number of the first.
+
+    Results of a batch are written before more lines are awaited.
+    """
+    number = 1
+    for lines in arriving(sys.stdin.buffer):
+        for start in range(0, len(lines), size):
+            chunk = lines[start : start + size]
+            yield number, [decode(line, number + i, "standard input") for i, line in enumerate(chunk)]
+            number += len(chunk)
+        sys.stdout.flush()
 
 
 def change_lines(change: Callable[[str, int], str]) -> int:

@@ -28,6 +28,8 @@ __all__ = [
     "biased",
     "cautious",
     "edit_confidences",
+    "preference",
+    "scored",
 ]
 
 
@@ -116,9 +118,13 @@ def edit_confidences(
         scored(models, sample, sources, copier.target), scored(models, sample, edited, copier.target), strict=True
     ):
         same = torch.equal(unedited["tokens"], other["tokens"])
-        log_odds = other["positional_scores"].sum() - unedited["positional_scores"].sum()
-        confidences.append(EditConfidence(1.0 if same else float(log_odds.sigmoid()), unedited))
+        confidences.append(EditConfidence(1.0 if same else preference(other, unedited), unedited))
     return confidences
+
+
+def preference(one: dict[str, Any], other: dict[str, Any]) -> float:
+    """p(one) / (p(one) + p(other)), of whole sentences."""
+    return float((one["positional_scores"].sum() - other["positional_scores"].sum()).sigmoid())
 
 
 def cautious(hypotheses: list[dict[str, Any]], confidence: EditConfidence, least: float) -> list[dict[str, Any]]:

@@ -46,6 +46,7 @@ from lev_plugins.edits import (
 from lev_plugins.errors import UserError, require
 from lev_plugins.generators.ensemble import Ensemble
 from lev_plugins.generators.oracle import ORACLES, behind_spans, missing_counts
+from lev_plugins.generators.record import Record, opening_odds
 from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT, mix_rows
 from lev_plugins.ranges import MOST_LOG_ODDS, bounded
@@ -97,10 +98,14 @@ class Canvas:
     kept: Tensor | None = None  # (B, T) log-probability of keeping each word of the draft; None = no drafts
     target: Tensor | None = None  # (B, R) the reference, for an oracle
     states: list[list[Tensor]] = field(default_factory=list)  # each row's tokens after each step so far
+    born: Tensor | None = None  # (B, T) iteration that inserted each token, 0 for the draft; None = no history
+    odds: Tensor | None = None  # (B, T) log-odds of that insertion; None = no history
+    record: Record | None = None  # the words of the draft that were deleted; None = no history
 
     def moving(self) -> list[str]:
         """The names of the fields that move with the tokens."""
-        return [name for name in ("scores", "requests", "origin", "kept") if getattr(self, name) is not None]
+        names = ("scores", "requests", "origin", "kept", "born", "odds")
+        return [name for name in names if getattr(self, name) is not None]
 
     def along(self) -> list[Tensor]:
         return [getattr(self, name) for name in self.moving()]
@@ -122,6 +127,9 @@ class Canvas:
             None if self.kept is None else self.kept[keep],
             None if self.target is None else self.target[keep],
             [row for row, kept in zip(self.states, keep.tolist(), strict=True) if kept] if self.states else [],
+            None if self.born is None else self.born[keep],
+            None if self.odds is None else self.odds[keep],
+            self.record,
         )
 
 
@@ -195,10 +203,10 @@ class RefinementGenerator:
         before: list[Tensor] | None = None  # the state after the last iteration's deletions
         for step in range(self.options.max_iter + 1):
             given = [canvas.tokens, *canvas.along()]
-            passes = self._delete(canvas, memory)
+            passes = self._delete(canvas, memory, step)
             loops = self._loops(canvas, before)
             before = self._steering(canvas)
-            self._open(canvas, memory, passes, ~loops)
+            self._open(canvas, memory, passes, ~loops, step)
             self._fill(canvas, memory)
             self._put_back(canvas, loops, given)
             if canvas.requests is not None:
@@ -239,17 +247,19 @@ class RefinementGenerator:
         canvas = Canvas(tokens, self.ensemble.zeros(tokens), rows, limits, rows % n > 0)
         if marked is not None and bool(marked.any()):
             canvas.requests = marked.repeat_interleave(n, 0)
-        if tokens.size(1) > 2:  # a draft of <s> </s> has no words to keep
+        if tokens.size(1) > 2 or self.options.retain_history:  # a draft of <s> </s> has no words to keep
             canvas.origin = origin_of(tokens, self.bos, self.eos, self.pad)
             canvas.kept = self.ensemble.zeros(tokens)
         if target is not None:
             canvas.target = target.repeat_interleave(n, 0)
         if self.options.retain_history:
             canvas.states = [[] for _ in range(batch * n)]
+            canvas.born, canvas.odds = torch.zeros_like(tokens), self.ensemble.zeros(tokens)
+            canvas.record = Record(self.ensemble.zeros(tokens), torch.zeros_like(tokens))
             self._record_history(canvas)
         return canvas
 
-    def _delete(self, canvas: Canvas, memory: Any) -> Any:
+    def _delete(self, canvas: Canvas, memory: Any, step: int) -> Any:
         """y' = E(y, d); returns the pass, for the placeholder step to reuse."""
         passes = None
         words = deletable(canvas.tokens, self.bos, self.eos, self.pad)
@@ -260,6 +270,7 @@ class RefinementGenerator:
                 deleted = scores.argmax(-1).bool()
                 self._record_kept(scores, words, canvas)
             else:
+                scores = None
                 deleted = ~align(self._known(canvas), canvas.target, self.pad).kept
             if canvas.requests is not None:
                 deleted = deleted | requests.has(canvas.requests, requests.DELETE)
@@ -267,6 +278,8 @@ class RefinementGenerator:
             deleted = deleted & words
             if passes is not None:
                 passes.valid = ~deleted.any(1) & words.any(1)
+            if canvas.record is not None and canvas.origin is not None:
+                canvas.record.note(step, canvas.rows, canvas.origin, deleted, self._deletion_odds(scores, canvas))
             if canvas.requests is not None:
                 canvas.requests = requests.hand_on(canvas.requests, deleted)
             canvas.move(*apply_deletions(canvas.tokens, deleted, self.pad, *canvas.along()))
@@ -289,6 +302,16 @@ class RefinementGenerator:
         if canvas.requests is not None:
             decided = decided & ~requests.has(canvas.requests, requests.KEEP)
         canvas.kept = torch.where(decided, scores.log_softmax(-1)[:, :, 0], canvas.kept)
+
+    def _deletion_odds(self, scores: Tensor | None, canvas: Canvas) -> Tensor:
+        """(B, T) log-odds; what a mark or an oracle deletes is certain."""
+        certain = torch.full_like(canvas.scores, math.inf)
+        if scores is None:
+            return certain
+        odds = scores[:, :, 1] - scores[:, :, 0]
+        if canvas.requests is not None:
+            odds = torch.where(requests.has(canvas.requests, requests.DELETE), certain, odds)
+        return odds
 
     def _known(self, canvas: Canvas) -> Tensor:
         return known(canvas.tokens, self.unk)
@@ -314,7 +337,7 @@ class RefinementGenerator:
             along = zip(given[1:], canvas.along(), strict=True)
             canvas.move(tokens, *(mix_rows(loops, then, now, 0) for then, now in along))
 
-    def _open(self, canvas: Canvas, memory: Any, passes: Any, active: Tensor) -> None:
+    def _open(self, canvas: Canvas, memory: Any, passes: Any, active: Tensor, step: int) -> None:
         """y'' = E(y', p) for the ``active`` (B,) sentences"""
         lengths = canvas.tokens.ne(self.pad).sum(1)
         extensible = active & (lengths < canvas.limits)  # (B,)
@@ -323,18 +346,29 @@ class RefinementGenerator:
         if bool(extensible.any()):
             rows = extensible.nonzero()[:, 0]
             counts = torch.zeros_like(canvas.tokens[:, 1:])
+            # an oracle is certain
+            odds = None if canvas.odds is None else torch.full_like(canvas.odds[:, 1:], math.inf)
             if canvas.target is not None and self.options.oracle == "delete+placeholder":
                 counts = missing_counts(self._known(canvas), canvas.target, self.pad) * extensible[:, None]
                 if canvas.requests is not None:
                     counts = behind_spans(counts, requests.inside_span(canvas.requests, requests.KEEP))
             else:
-                counts[rows] = self._placeholder_counts(canvas, memory, passes, rows, lengths)
+                counts[rows] = self._placeholder_counts(canvas, memory, passes, rows, lengths, odds)
             counts = self._within_table(counts, lengths, canvas.tokens)
             canvas.move(*apply_placeholders(canvas.tokens, counts, self.placeholder, self.pad, *canvas.along()))
+            if canvas.born is not None and canvas.odds is not None and odds is not None:
+                new, of_new = opening_odds(counts, odds, canvas.tokens.size(1))
+                canvas.born = canvas.born.masked_fill(new, step + 1)
+                canvas.odds = torch.where(new, of_new, canvas.odds)
         self._record_history(canvas)
 
-    def _placeholder_counts(self, canvas: Canvas, memory: Any, passes: Any, rows: Tensor, lengths: Tensor) -> Tensor:
-        """(b, T - 1): the policy's number of placeholders for each slot of ``rows`` (b,)"""
+    def _placeholder_counts(
+        self, canvas: Canvas, memory: Any, passes: Any, rows: Tensor, lengths: Tensor, odds: Tensor | None
+    ) -> Tensor:
+        """(b, T - 1): the policy's number of placeholders for each slot of ``rows`` (b,).
+
+        In place: ``odds`` (B, T - 1) get the log-odds of at least one placeholder.
+        """
         scores = self.ensemble.placeholder_scores(self._known(canvas), memory, passes, rows)  # (b, T - 1, K + 1)
         scores[:, :, 0] -= self.options.gamma
         if self.options.keep_bias and canvas.origin is not None:
@@ -343,6 +377,8 @@ class RefinementGenerator:
             self._apply_requests(scores, canvas.requests[rows])
         picked = self._pick(scores, canvas.sampled[rows])
         picked = torch.minimum(picked, canvas.limits[rows, None])
+        if odds is not None:
+            odds[rows] = scores[:, :, 1:].logsumexp(-1) - scores[:, :, 0]
         return self._at_least(picked, scores, lengths[rows], canvas.tokens[rows])
 
     def _apply_requests(self, scores: Tensor, marked: Tensor) -> None:
@@ -417,6 +453,9 @@ class RefinementGenerator:
         }
         if self.options.retain_history:
             result["history"] = [{"tokens": tokens} for tokens in canvas.states[i]]
+        if canvas.record is not None:
+            words = (each[i][real] for each in (canvas.origin, canvas.born, canvas.odds) if each is not None)
+            result["edits"] = canvas.record.of(int(canvas.rows[i]), *words)
         return result
 
 

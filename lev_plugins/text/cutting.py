@@ -23,6 +23,7 @@ from lev_plugins.text.lines import read_lines
 
 __all__ = [
     "CONFIGS",
+    "MODEL",
     "RESERVED",
     "Cutter",
     "add_bpe_arguments",
@@ -36,6 +37,7 @@ __all__ = [
 
 RESERVED = {"<s>", "<pad>", "</s>"}  # in fairseq's dictionaries, boundaries and padding
 IMPLIED = {"sentencepiece_model": "sentencepiece", "pretrained_tokenizer": "pretrained"}  # flags that need no --bpe
+MODEL = "sentencepiece.model"  # file name in the folder of the data where it was learned
 BLOCK = 100_000  # lines in the workers at a time
 CONFIGS: dict[str, Any] = REGISTRIES["bpe"]["dataclass_registry"]
 

@@ -24,6 +24,7 @@ __all__ = [
     "SYMBOLS",
     "TOKENIZER",
     "Bytes",
+    "LibraryTokenizer",
     "PretrainedBPE",
     "PretrainedBPEConfig",
     "SentencePieces",

@@ -71,6 +71,11 @@ class EditingDictionary(Dictionary):
             self.lent.append(word)
         return self.borrowed[word]
 
+    def return_borrowed(self) -> None:
+        """Ids that are on loan lose their meaning, and the memory that they take ends."""
+        self.borrowed.clear()
+        self.lent.clear()
+
     def draft(self, words: list[str], requests: list[int]) -> Draft:
         """With both boundaries; the first request is for ``<s>``, and ``</s>`` has none."""
         ids = [self.bos(), *self.ids(words), self.eos()]

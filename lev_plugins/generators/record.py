@@ -1,0 +1,64 @@
+"""Who did what to each word in a refinement: deletions and insertions with their iterations and log-odds.
+
+Log-odds are those of what was done against leaving the text alone, with everything that has a say in the decision
+(biases, marks): of a deletion against keeping the word, of an insertion against inserting nothing in its slot.
+
+Shapes: R results, N width of the drafts, B sentences under way, T width of the canvas.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+__all__ = ["Record", "WordEdits", "opening_odds"]
+
+
+@dataclass
+class WordEdits:
+    """Of one result; its tokens are counted without <s>, those of its draft with it."""
+
+    origin: list[int]  # of each token, its place in the draft; -1: it was inserted
+    born: list[int]  # the iteration that inserted it, from 1; 0: it is of the draft
+    inserted: list[float]  # log-odds of that
+    died: list[int]  # of each token of the draft, the last iteration that deleted it, from 1
+    deleted: list[float]  # log-odds of that
+
+
+@dataclass
+class Record:
+    odds: Tensor  # (R, N)
+    died: Tensor  # (R, N)
+
+    def note(self, step: int, rows: Tensor, origin: Tensor, deleted: Tensor, odds: Tensor) -> None:
+        """The words of the draft among the ``deleted`` (B, T), in place; ``rows`` (B,) are those of the results."""
+        b, t = (deleted & origin.ne(0)).nonzero(as_tuple=True)
+        place = rows[b], origin[b, t] - 1
+        self.odds[place] = odds[b, t]
+        self.died[place] = step + 1
+
+    def of(self, row: int, origin: Tensor, born: Tensor, inserted: Tensor) -> WordEdits:
+        """``row`` of the results; the rest (n,) of its tokens, <s> included."""
+        ours = (origin[1:] - 1).tolist(), born[1:].tolist(), inserted[1:].tolist()
+        return WordEdits(*ours, self.died[row].tolist(), self.odds[row].tolist())
+
+
+def opening_odds(counts: Tensor, odds: Tensor, width: int) -> tuple[Tensor, Tensor]:
+    """Where ``counts`` (B, T) holes were opened in slots with these ``odds`` (B, T), both as (B, ``width``).
+
+    >>> new, found = opening_odds(torch.tensor([[2, 0]]), torch.tensor([[0.5, -1.0]]), width=5)
+    >>> new.int(), found
+    (tensor([[0, 1, 1, 0, 0]], dtype=torch.int32), tensor([[0.0000, 0.5000, 0.5000, 0.0000, 0.0000]]))
+    """
+    new = torch.zeros(counts.size(0), width, dtype=torch.bool, device=counts.device)
+    found = odds.new_zeros(new.shape)
+    row, slot = counts.nonzero(as_tuple=True)
+    first = counts.cumsum(1) - counts + 1  # of the slot after token 0, hole 0 is at place 1
+    first = first + torch.arange(counts.size(1), device=counts.device)
+    for i in range(int(counts.max()) if counts.numel() else 0):
+        wide = counts[row, slot] > i
+        place = row[wide], first[row[wide], slot[wide]] + i
+        new[place], found[place] = True, odds[row[wide], slot[wide]]
+    return new, found

@@ -1,0 +1,182 @@
+"""Text in, edited text out, with nothing else changed.
+
+    editor = Editor.load("checkpoints/checkpoint_best.pt", "data")
+    edited = editor.edit(["He go home. "])[0]
+    edited.text, edited.edits           # "He goes home. ", (Edit(start=3, end=5, replacement="goes", ...),)
+
+A text is cut into lines and sentences, each of which the model reads alone; what is too long for it is cut at a safe
+place, and left as it is where there is none. Where a model writes <unk>, the text is left as it is, too.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from fairseq.utils import split_paths
+
+from lev_plugins.data.drafts import marks
+from lev_plugins.errors import require
+from lev_plugins.inference.decoder import CheckpointDecoder
+from lev_plugins.inference.passage import Passage, Written, ids_of
+from lev_plugins.inference.refining import Refining
+from lev_plugins.inference.writing import Writing
+from lev_plugins.models.levt import LevT
+from lev_plugins.tasks.text_correction import TextCorrectionTask
+from lev_plugins.text.cutting import MODEL, Cutter
+from lev_plugins.text.edited import Edit, Edited, moved
+from lev_plugins.text.offsets import offsets_of
+from lev_plugins.text.rewriting import Rewrite, rewrites
+from lev_plugins.text.sentences import Span, bare, fitting, lines, sentences
+
+__all__ = ["MAX_TOKENS", "Editor"]
+
+logger = logging.getLogger(__name__)
+
+MAX_TOKENS = 4096
+BOUNDARIES = 2
+MANY_UNKNOWN = 0.5  # of all tokens
+
+
+class Editor:
+    """May be used from several threads; they take turns with the model."""
+
+    def __init__(
+        self,
+        decoder: CheckpointDecoder,
+        cutter: Cutter,
+        max_tokens: int = MAX_TOKENS,
+        split: bool = True,
+        language: str | None = None,
+    ):
+        """``split``: into sentences, not only into lines; ``language``: of the text, else guessed for each."""
+        self.decoder, self.cutter, self.max_tokens = decoder, cutter, max_tokens
+        self.split, self.language = split, language
+        self.offsets = offsets_of(cutter)
+        kind = Refining if isinstance(decoder.models[0], LevT) else Writing
+        self.system: Refining | Writing = kind(decoder)
+        limits = decoder.max_positions if isinstance(decoder.max_positions, tuple) else (decoder.max_positions,)
+        self.longest = min(limits) - BOUNDARIES
+        self.lock = threading.Lock()
+        self.warned = False
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        data: str | Path | None = None,
+        bpe: Namespace | None = None,
+        device: str = "cpu",
+        search: dict[str, Any] | None = None,
+        overrides: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> Editor:
+        """``data``: the folder with its dictionaries, if not where it was in training; ``bpe``: as fairseq builds it,
+        by default the sentencepiece model in that folder, if any; ``search``: decoding flags of fairseq; ``overrides``:
+        flags of the task, such as ``{"keep_bias": 1.0}``; ``options``: those of the class.
+        """
+        changed = {**(overrides or {}), **({} if data is None else {"data": str(data)})}
+        decoder = CheckpointDecoder([Path(path)], changed, search or {}, device)
+        require(
+            isinstance(decoder.models[0], LevT) or isinstance(decoder.task, TextCorrectionTask),
+            f"{path} is of --task {decoder.task.name} with --arch {decoder.models[0].__class__.__name__}: text is "
+            "edited by a levt or a model of text_correction",
+        )
+        learned = Path(split_paths(decoder.task.cfg.data)[0], MODEL)
+        if bpe is None and learned.is_file():
+            bpe = Namespace(bpe="sentencepiece", sentencepiece_model=str(learned))
+        return cls(decoder, Cutter(bpe), **options)
+
+    # ---- from texts to sentences and back ----------------------------------------------------------------------------
+
+    def edit(self, texts: Sequence[str], drafts: Sequence[str] | None = None) -> list[Edited]:
+        """What is edited is the text, or its draft where there are drafts: these may have marks, and are not cut."""
+        if drafts is not None:
+            require(self.system.drafts, "drafts are for a levt: a model of text_correction edits the text itself")
+            require(len(drafts) == len(texts), f"there are {len(texts):,} texts, but {len(drafts):,} drafts")
+        given = (
+            [self.of_draft(*pair) for pair in zip(texts, drafts, strict=True)]
+            if drafts is not None
+            else [self.of_text(text) for text in texts]
+        )
+        jobs = [(i, start, passage) for i, (_, parts) in enumerate(given) for start, passage in parts]
+        edits: list[list[Edit]] = [[] for _ in given]
+        for (i, start, _), found in zip(jobs, self.edits_of([passage for *_, passage in jobs]), strict=True):
+            edits[i] += moved(found, start)
+        return [Edited(text, tuple(found)) for (text, _), found in zip(given, edits, strict=True)]
+
+    def of_text(self, text: str) -> tuple[str, list[tuple[int, Passage]]]:
+        """The text itself, and its sentences with their places."""
+        spans = sentences(text, self.language) if self.split else lines(text)
+        parts = [part for span in spans for part in fitting(text, span, self.fits)]
+        return text, [(start, self.passage(text[start:end])) for start, end in parts]
+
+    def passage(self, text: str) -> Passage:
+        return Passage(text, self.offsets.units(text))
+
+    def fits(self, text: str) -> bool:
+        return len(self.passage(text).pieces) <= self.longest
+
+    def of_draft(self, source: str, draft: str) -> tuple[str, list[tuple[int, Passage]]]:
+        """The draft without its marks, and all of it as one sentence."""
+        plain, _ = marks.parse_marks(draft)
+        start, end = next(bare(plain, 0, len(plain)), Span(0, 0))
+        pieces, asked = marks.tokenize(draft, self.cutter.encode)
+        passage = Passage(plain[start:end], self.offsets.units(plain[start:end]), self.cutter.pieces(source), asked)
+        for what, cut in (("source", passage.source or []), ("draft", pieces)):
+            require(
+                len(cut) <= self.longest,
+                f"a {what} has {len(cut):,} tokens, but the model takes at most {self.longest:,}: shorten it, or edit "
+                "without drafts, where long texts are cut",
+            )
+        require(passage.pieces == pieces, f"the draft {draft!r} is not cut as its text without marks: leave them out")
+        return plain, [(start, passage)]
+
+    # ---- the model -------------------------------------------------------------------------------------------------
+
+    def edits_of(self, given: list[Passage]) -> list[list[Edit]]:
+        found: list[list[Edit]] = [[] for _ in given]
+        self.warn_of_unknown(given)
+        if given:
+            with self.lock, torch.no_grad():
+                for i, edits in self.decoded(given):
+                    found[i] = edits
+        return found
+
+    def warn_of_unknown(self, given: list[Passage]) -> None:
+        """Once: text with so many unknown words was most likely cut by another tokeniser than the model's."""
+        words = self.decoder.task.target_dictionary
+        ids = [i for passage in given for i in ids_of(passage.pieces, words)]
+        unknown = ids.count(words.unk())
+        if not self.warned and unknown > MANY_UNKNOWN * len(ids):
+            self.warned = True
+            logger.warning(
+                f"{unknown:,} of the first {len(ids):,} tokens are not in the model's dictionary: check that --bpe and "
+                "its flags are those that its data was made with"
+            )
+
+    def decoded(self, given: list[Passage]) -> Iterator[tuple[int, list[Edit]]]:
+        best = list(self.decoder.best(self.system.dataset(given), range(len(given)), self.max_tokens))
+        those, hypotheses = [given[i] for i, _ in best], [hypothesis for _, hypothesis in best]
+        written = self.system.written(those, hypotheses)
+        changed = [self.rewritten(*pair) for pair in zip(those, written, strict=True)]
+        judged = self.system.judge(those, hypotheses, written, changed)
+        for (i, _), some, sure in zip(best, changed, judged, strict=True):
+            yield i, list(judged_edits(some, sure))
+
+    def rewritten(self, passage: Passage, written: Written) -> list[Rewrite]:
+        found = rewrites(passage.text, passage.units, written.pieces, written.origin, self.offsets.spell)
+        unknown = self.decoder.task.target_dictionary.unk()
+        new = [i == unknown and place is None for i, place in zip(written.ids, written.origin, strict=True)]
+        return [each for each in found if not any(new[each.written.start : each.written.stop])]
+
+
+def judged_edits(found: list[Rewrite], sure: Iterable[tuple[float, int]]) -> Iterator[Edit]:
+    for rewrite, (confidence, iteration) in zip(found, sure, strict=True):
+        yield replace(rewrite.edit, confidence=confidence, iteration=iteration)

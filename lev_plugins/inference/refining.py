@@ -1,0 +1,77 @@
+"""Passages through a levt: the text is source and draft, or there is a draft of its own, which may have marks.
+
+The confidence of an edit comes from the policies that made it, as log-odds against leaving the text alone: the sum
+over the words that it deletes of those of deleting each; where it deletes none, those of inserting anything in its
+place. So it is p(delete all) / (p(delete all) + p(keep all)), or p(insert), when the policies were asked. What is put
+in the place of deleted words has no say. What a mark asks for is certain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from fairseq.data import FairseqDataset
+
+from lev_plugins.generators.record import WordEdits
+from lev_plugins.inference.decoder import CheckpointDecoder
+from lev_plugins.inference.passage import Passage, Written, ids_of, written_for
+from lev_plugins.text.rewriting import Rewrite
+
+__all__ = ["Refining"]
+
+
+class Refining:
+    drafts = True
+
+    def __init__(self, decoder: CheckpointDecoder):
+        self.task = decoder.task
+        decoder.generator.options = replace(decoder.generator.options, retain_history=True)  # with it, the record
+
+    def dataset(self, passages: list[Passage]) -> FairseqDataset:
+        source, target = self.task.source_dictionary, self.task.target_dictionary
+        rows = []
+        for passage in passages:
+            pieces = passage.pieces if passage.source is None else passage.source
+            draft = target.draft(passage.pieces, passage.requests or [0] * (len(passage.pieces) + 1))
+            rows.append((torch.tensor([*ids_of(pieces, source), source.eos()]), draft))
+        return self.task.build_dataset_for_inference(rows, [len(row) + 1 for row, _ in rows])
+
+    def written(self, passages: list[Passage], hypotheses: list[dict]) -> list[Written]:
+        self.task.target_dictionary.return_borrowed()
+        return [self.one(*pair) for pair in zip(passages, hypotheses, strict=True)]
+
+    def one(self, passage: Passage, hypothesis: dict) -> Written:
+        edits: WordEdits = hypothesis["edits"]
+        ids = hypothesis["tokens"].tolist()[:-1]
+        origin = [place - 1 if place > 0 else None for place in edits.origin[:-1]]  # <s> of the draft is at 0
+        return written_for(passage, ids, origin, self.task.target_dictionary)
+
+    def judge(
+        self,
+        passages: list[Passage],
+        hypotheses: list[dict],
+        written: list[Written],
+        rewrites: list[list[Rewrite]],
+    ) -> list[list[tuple[float, int]]]:
+        """Confidence and iteration of each rewrite."""
+        zipped = zip(hypotheses, written, rewrites, strict=True)
+        return [[judged(h["edits"], w.origin, each) for each in found] for h, w, found in zipped]
+
+
+def judged(edits: WordEdits, origin: list[int | None], rewrite: Rewrite) -> tuple[float, int]:
+    """
+    >>> edits = WordEdits(origin=[1, -1], born=[0, 2], inserted=[0.0, 3.0], died=[0, 0, 1], deleted=[0.0, 0.0, 1.0])
+    >>> from lev_plugins.text.edited import Edit
+    >>> confidence, iteration = judged(edits, [0, None], Rewrite(Edit(1, 2, "x"), range(1, 2), range(1, 2)))
+    >>> round(confidence, 3), iteration
+    (0.731, 2)
+    """
+    gone = [piece + 1 for piece in rewrite.given if piece not in origin]
+    new = [i for i in rewrite.written if origin[i] is None]
+    iterations = [*(edits.died[place] for place in gone), *(edits.born[i] for i in new)]
+    if gone:
+        odds = sum(edits.deleted[place] for place in gone)
+    else:
+        odds = edits.inserted[min(new, key=lambda i: edits.born[i])]
+    return float(torch.tensor(odds).sigmoid()), max(iterations)

@@ -1,0 +1,94 @@
+"""Passages through a model of ``text_correction``, which writes the corrected text from left to right.
+
+What it kept is found by a minimal alignment (``edits.align``). The confidence of an edit is
+p(h) / (p(h) + p(h with this edit undone)), where p is the probability of a whole sentence under the model, by teacher
+forcing. For a sentence with one edit it is what --min-edit-confidence compares.
+"""
+
+from __future__ import annotations
+
+import torch
+from fairseq.data import FairseqDataset
+from fairseq.data.data_utils import collate_tokens
+
+from lev_plugins.edits import align
+from lev_plugins.generators.keeping import preference, scored
+from lev_plugins.inference.decoder import CheckpointDecoder
+from lev_plugins.inference.passage import Passage, Written, ids_of, written_for
+from lev_plugins.text.rewriting import Rewrite
+
+__all__ = ["Writing"]
+
+BATCH = 64  # sentences that are aligned, or scored, together
+
+
+class Writing:
+    drafts = False
+
+    def __init__(self, decoder: CheckpointDecoder):
+        self.decoder, self.task = decoder, decoder.task
+        self.words = decoder.task.target_dictionary
+
+    def rows(self, passages: list[Passage]) -> list[torch.Tensor]:
+        source = self.task.source_dictionary
+        return [torch.tensor([*ids_of(each.pieces, source), source.eos()]) for each in passages]
+
+    def dataset(self, passages: list[Passage]) -> FairseqDataset:
+        rows = self.rows(passages)
+        return self.task.build_dataset_for_inference(rows, [len(row) for row in rows])
+
+    def written(self, passages: list[Passage], hypotheses: list[dict]) -> list[Written]:
+        given = [ids_of(passage.pieces, self.words) for passage in passages]
+        new = [[i for i in hypothesis["tokens"].tolist() if i != self.words.eos()] for hypothesis in hypotheses]
+        origins: list[list[int | None]] = [list(range(len(row))) for row in given]
+        changed = [i for i, (one, other) in enumerate(zip(given, new, strict=True)) if one != other]
+        for start in range(0, len(changed), BATCH):
+            some = changed[start : start + BATCH]
+            for i, found in zip(some, self.aligned([given[i] for i in some], [new[i] for i in some]), strict=True):
+                origins[i] = found
+        return [written_for(*each, self.words) for each in zip(passages, new, origins, strict=True)]
+
+    def aligned(self, given: list[list[int]], written: list[list[int]]) -> list[list[int | None]]:
+        pad = self.words.pad()
+        one, other = (collate_tokens([torch.tensor([*row, pad]) for row in rows], pad) for rows in (given, written))
+        kept, matched = align(one, other, pad)
+        found = []
+        for row, old, new in zip(written, kept, matched, strict=True):
+            places = iter(old.nonzero()[:, 0].tolist())
+            found.append([next(places) if same else None for same in new[: len(row)].tolist()])
+        return found
+
+    @torch.no_grad()
+    def judge(
+        self,
+        passages: list[Passage],
+        hypotheses: list[dict],
+        written: list[Written],
+        rewrites: list[list[Rewrite]],
+    ) -> list[list[tuple[float, int]]]:
+        """Confidence of each rewrite; there is one iteration."""
+        owners, rows = [], []
+        for i, (passage, output, found) in enumerate(zip(passages, written, rewrites, strict=True)):
+            given = ids_of(passage.pieces, self.words)
+            undone = [
+                [*output.ids[: each.written.start], *given[each.given.start : each.given.stop]]
+                + output.ids[each.written.stop :]
+                for each in found
+            ]
+            for row in [output.ids, *undone] if found else []:
+                owners.append(i)
+                rows.append(torch.tensor([*row, self.words.eos()]))
+        sources = self.rows(passages)
+        scored_of: dict[int, list[dict]] = {i: [] for i in range(len(passages))}
+        for start in range(0, len(rows), BATCH):
+            some = owners[start : start + BATCH]
+            sample = self.sample([sources[i] for i in some])
+            scores = scored(self.decoder.models, sample, rows[start : start + BATCH], self.words)
+            for i, hypothesis in zip(some, scores, strict=True):
+                scored_of[i].append(hypothesis)
+        return [[(preference(each[0], other), 1) for other in each[1:]] for each in scored_of.values()]
+
+    def sample(self, sources: list[torch.Tensor]) -> dict:
+        pad = self.task.source_dictionary.pad()
+        tokens = collate_tokens(sources, pad, left_pad=self.task.cfg.left_pad_source).to(self.decoder.device)
+        return {"net_input": {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}}

@@ -1,0 +1,157 @@
+"""Where in a text the pieces stand that a model reads, by the tokeniser's own account, and the way back.
+
+A piece cannot always be told apart from its neighbours in the text: "é" may be two bytes, "ﬁ" two letters after
+normalisation. Such pieces make one ``Unit``. Between two units there is at most white space, or what the tokeniser
+drops; units never overlap.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from fairseq.data.encoders.characters import Characters
+from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE
+
+from lev_plugins.errors import UserError
+from lev_plugins.text.cutting import Cutter
+from lev_plugins.text.pretrained import Bytes, LibraryTokenizer, PretrainedBPE, SentencePieces
+
+__all__ = ["Offsets", "Piece", "Unit", "offsets_of", "spell_blanks", "united"]
+
+BLANK = "▁"
+REFUSED = "so edits cannot be placed: use sentencepiece, chars, a pre-trained T5, ByT5 or BART, or no --bpe"
+
+
+class Unit(NamedTuple):
+    pieces: tuple[str, ...]
+    start: int
+    end: int
+    blank: bool  # do its pieces say that there is a blank before it, which is not part of it?
+
+
+@dataclass(frozen=True)
+class Offsets:
+    """
+    >>> offsets = offsets_of(Cutter(None))
+    >>> offsets.units("a  cat"), offsets.spell(["a", "dog"])
+    ([Unit(pieces=('a',), start=0, end=1, blank=True), Unit(pieces=('cat',), start=3, end=6, blank=True)], ' a dog')
+    """
+
+    units: Callable[[str], list[Unit]]
+    spell: Callable[[Sequence[str]], str]  # pieces as they are in the middle of a text, with the blank before them
+
+
+def offsets_of(cutter: Cutter) -> Offsets:
+    bpe = cutter.bpe
+    if bpe is None:
+        return Offsets(words, lambda pieces: "".join(f" {piece}" for piece in pieces))
+    if isinstance(bpe, SentencepieceBPE):
+        return Offsets(lambda text: united(text, sentencepieces(bpe.sp, text)), spell_blanks)
+    if isinstance(bpe, Characters):
+        return Offsets(characters, spell_blanks)
+    if isinstance(bpe, PretrainedBPE):
+        return pretrained(bpe)
+    raise UserError(f"the tokeniser {type(bpe).__name__} does not say where in the text its pieces are, {REFUSED}")
+
+
+def pretrained(bpe: PretrainedBPE) -> Offsets:
+    tokenizer, symbols = bpe.tokenizer, bpe.symbols
+    if isinstance(tokenizer, SentencePieces):
+        return Offsets(lambda text: united(text, sentencepieces(tokenizer.model, text, symbols)), spell_blanks)
+    if isinstance(tokenizer, Bytes):
+        return Offsets(lambda text: list(byte_units(text, bpe)), lambda pieces: bpe.decode(" ".join(pieces)))
+    if isinstance(tokenizer, LibraryTokenizer):
+        decoder = (json.loads(tokenizer.library.to_str())["decoder"] or {}).get("type")
+        if decoder == "ByteLevel":
+            return Offsets(
+                lambda text: united(text, library_pieces(tokenizer.library, text, symbols)),
+                lambda pieces: bpe.decode(" ".join(pieces)),
+            )
+        raise UserError(f"the tokenizer in {bpe.folder} ({decoder}) does not say where blanks are, {REFUSED}")
+    raise UserError(f"the tokenizer in {bpe.folder} does not say where in the text its pieces are, {REFUSED}")
+
+
+def spell_blanks(pieces: Sequence[str]) -> str:
+    """
+    >>> spell_blanks(["▁hou", "ses", "▁are"])
+    ' houses are'
+    """
+    return "".join(pieces).replace(BLANK, " ")
+
+
+class Piece(NamedTuple):
+    name: str
+    start: int
+    end: int  # of all that the tokeniser made it of, which may begin with white space
+    blank: bool
+
+
+def words(text: str) -> list[Unit]:
+    return [Unit((found.group(),), *found.span(), True) for found in re.finditer(r"\S+", text)]
+
+
+def characters(text: str) -> list[Unit]:
+    """A blank is a piece; other white space is dropped.
+
+    >>> [unit.pieces[0] for unit in characters("a b\\tc")]
+    ['a', '▁', 'b', 'c']
+    """
+    names = (BLANK if sign == " " else sign for sign in text)
+    return [Unit((name,), i, i + 1, False) for i, name in enumerate(names) if not name.isspace()]
+
+
+def byte_units(text: str, bpe: PretrainedBPE) -> Iterable[Unit]:
+    for place, sign in enumerate(text):
+        yield Unit(tuple(bpe.encode(sign).split()), place, place + 1, False)
+
+
+def sentencepieces(model: Any, text: str, symbols: Sequence[str] | None = None) -> list[Piece]:
+    """``symbols`` are names of the ids, if others than the model's own are in use."""
+    said = model.EncodeAsOffsetMapping(text)
+    names = said["pieces"] if symbols is None else [symbols[i] for i in said["ids"]]
+    places = zip(names, said["pieces"], said["offsets"], strict=True)
+    return [Piece(name, start, end, piece.startswith(BLANK)) for name, piece, (start, end) in places]
+
+
+def library_pieces(library: Any, text: str, symbols: Sequence[str]) -> list[Piece]:
+    said = library.encode(text, add_special_tokens=False)
+    blanks = (library.decode([i], skip_special_tokens=False).startswith(" ") for i in said.ids)
+    places = zip(said.ids, said.offsets, blanks, strict=True)
+    return [Piece(symbols[i], start, end, blank) for i, (start, end), blank in places]
+
+
+def united(text: str, pieces: Iterable[Piece]) -> list[Unit]:
+    """Pieces without a place of their own, together with the next one that has a place.
+
+    >>> united("a ﬁn", [Piece("▁a", 0, 1, True), Piece("▁", 1, 2, True), Piece("f", 2, 2, False),
+    ...                 Piece("in", 2, 4, False)])
+    [Unit(pieces=('▁a',), start=0, end=1, blank=True), Unit(pieces=('▁', 'f', 'in'), start=2, end=4, blank=True)]
+    """
+    units: list[Unit] = []
+    waiting: list[Unit] = []
+    for piece in pieces:
+        surface = text[piece.start : piece.end]
+        start = piece.end - len(surface.lstrip())
+        unit = Unit(tuple(piece.name.split()), start, start + len(surface.strip()), piece.blank)
+        if units and unit.start < units[-1].end:  # parts of one character, one after the other
+            units[-1] = merged([units[-1], *waiting, unit])
+            waiting = []
+        elif unit.start == unit.end:
+            waiting.append(unit)
+        else:
+            units.append(merged([*waiting, unit]))
+            waiting = []
+    if waiting and units:
+        units[-1] = merged([units[-1], *waiting])
+    return [unit for unit in units if unit.pieces]
+
+
+def merged(units: list[Unit]) -> Unit:
+    """The place is that of the pieces that have one."""
+    placed = [unit for unit in units if unit.start < unit.end]
+    pieces = tuple(piece for unit in units for piece in unit.pieces)
+    return Unit(pieces, min(unit.start for unit in placed), max(unit.end for unit in placed), units[0].blank)

@@ -1,0 +1,167 @@
+"""From what a model wrote back to the text it was given: which stretches changed, and to what.
+
+    text      the  cat's  mat      units    the | cat | ' | s | mat
+    written   ▁the ▁cats ▁mat      origin   0     -           4
+
+What a model kept is printed as it was, with the white space around it. The blank before a new word is the model's, but
+where the text had white space in that place, the text's: a replaced word keeps what is around it, a new one gets one
+blank, and with a deleted word goes the white space on one side of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from lev_plugins.text.edited import WORD, Edit, changes, in_word, trimmed
+from lev_plugins.text.offsets import Unit
+
+__all__ = ["Rewrite", "rewrites"]
+
+Spell = Callable[[Sequence[str]], str]
+
+
+class Rewrite(NamedTuple):
+    edit: Edit
+    given: range  # of the pieces of the text
+    written: range  # of the pieces that the model wrote in their place
+
+
+class Anchor(NamedTuple):
+    """A unit that was kept."""
+
+    unit: int  # its number; -1 and the number of units: the two ends of the text
+    start: int  # in what was written
+    end: int
+
+
+def rewrites(
+    text: str, units: Sequence[Unit], written: Sequence[str], origin: Sequence[int | None], spell: Spell
+) -> list[Rewrite]:
+    """``origin``: of each written piece, which piece of the text it is; None of a new one.
+
+    >>> from lev_plugins.text.cutting import Cutter
+    >>> from lev_plugins.text.offsets import offsets_of
+    >>> offsets = offsets_of(Cutter(None))
+    >>> text = "I  has a very big hat"
+    >>> found = rewrites(text, offsets.units(text), "I have a big hat".split(), [0, None, 2, 4, 5], offsets.spell)
+    >>> [(text[e.start : e.end], e.replacement) for e, given, written in found]
+    [('has', 'have'), ('very ', '')]
+    >>> [(given, written) for e, given, written in found]
+    [(range(1, 2), range(1, 2)), (range(3, 4), range(3, 3))]
+    """
+    firsts = [0]
+    for unit in units:
+        firsts.append(firsts[-1] + len(unit.pieces))
+    pieces = [piece for unit in units for piece in unit.pieces]
+    anchors = kept_units(firsts, origin)
+    found = []
+    for a, b in pairwise(whole_words(text, units, anchors, written, spell)):
+        if neighbours(a, b):
+            continue
+        given, new = range(firsts[a.unit + 1], firsts[b.unit]), spell(written[a.end : b.start])
+        if new == spell(pieces[given.start : given.stop]):  # cut in another way; to the tokeniser it is the same
+            continue
+        edit = trimmed(text, between(text, units, a, b, new))
+        if changes(text, edit):
+            found.append(Rewrite(edit, given, range(a.end, b.start)))
+    return found
+
+
+def kept_units(firsts: list[int], origin: Sequence[int | None]) -> list[Anchor]:
+    """Those all of whose pieces were written one behind the other, between the two ends.
+
+    >>> kept_units([0, 1, 3], [0, None, 1, 2])
+    [Anchor(unit=-1, start=0, end=0), Anchor(unit=0, start=0, end=1), Anchor(unit=1, start=2, end=4), \
+Anchor(unit=2, start=4, end=4)]
+    """
+    place = {piece: i for i, piece in enumerate(origin) if piece is not None}
+    anchors = [Anchor(-1, 0, 0)]
+    for number, (first, last) in enumerate(pairwise(firsts)):
+        start = place.get(first)
+        if start is not None and list(origin[start : start + last - first]) == list(range(first, last)):
+            anchors.append(Anchor(number, start, start + last - first))
+    return [*anchors, Anchor(len(firsts) - 1, len(origin), len(origin))]
+
+
+def neighbours(a: Anchor, b: Anchor) -> bool:
+    return b.unit == a.unit + 1 and b.start == a.end
+
+
+def whole_words(
+    text: str, units: Sequence[Unit], anchors: list[Anchor], written: Sequence[str], spell: Spell
+) -> list[Anchor]:
+    """Without the units that are, before or after a change, in one word with it."""
+    left = list(anchors)
+    i = 0
+    while i < len(left) - 1:
+        a, b = left[i], left[i + 1]
+        if neighbours(a, b):
+            i += 1
+            continue
+        new = spell(written[a.end : b.start])
+        gap = gap_before(text, units, b.unit)
+        after = new or (gap + text[units[b.unit].start] if inner(units, b) else "")
+        if b.unit - a.unit > 1 and not units[a.unit + 1].blank:
+            after = gap_before(text, units, a.unit + 1) + after
+        before = (new or (text[units[a.unit].end - 1] if inner(units, a) else "")) + gap
+        if inner(units, a) and goes_on(text, units[a.unit].end, -1, after[:1]):
+            del left[i]
+            i -= 1
+        elif inner(units, b) and goes_on(text, units[b.unit].start, 0, before[-1:]):
+            del left[i + 1]
+        else:
+            i += 1
+    return left
+
+
+def inner(units: Sequence[Unit], anchor: Anchor) -> bool:
+    return 0 <= anchor.unit < len(units)
+
+
+def gap_before(text: str, units: Sequence[Unit], number: int) -> str:
+    """What is printed before a unit: the blank that its pieces say, or what the tokeniser drops."""
+    if not 0 < number < len(units):
+        return " " if number == 0 and units and units[0].blank else ""
+    return " " if units[number].blank else text[units[number - 1].end : units[number].start]
+
+
+def goes_on(text: str, place: int, side: int, written: str) -> bool:
+    """Is the character beside ``place`` in one word with what is, or what was ``written``, across it?"""
+    return in_word(text, place) or bool(written and WORD.match(text[place + side]) and WORD.match(written))
+
+
+def between(text: str, units: Sequence[Unit], a: Anchor, b: Anchor, new: str) -> Edit:
+    """All from one anchor to the next, where the model wrote ``new``.
+
+    Where a tokeniser drops white space without a word, the model cannot have meant to change it.
+    """
+    gone = units[a.unit + 1 : b.unit]
+    start = units[a.unit].end if inner(units, a) else 0
+    end = units[b.unit].start if inner(units, b) else len(text)
+    if gone and not gone[0].blank:
+        start = gone[0].start
+    if not (inner(units, b) and units[b.unit].blank):
+        end = gone[-1].end if gone else start
+    new += " " if inner(units, b) and units[b.unit].blank else ""
+    new = new if inner(units, a) else new.lstrip(" ")
+    new = new if inner(units, b) else new.rstrip(" ")
+    return Edit(start, end, with_own_blanks(text[start:end], new))
+
+
+def with_own_blanks(old: str, new: str) -> str:
+    """White space at both ends as it was, where there was and is some.
+
+    >>> with_own_blanks("\\tvery  ", " quite "), with_own_blanks("\\t", " very "), with_own_blanks("\\tvery  ", " ")
+    ('\\tquite  ', '\\tvery ', '\\t')
+    """
+    ahead = old[: len(old) - len(old.lstrip())]
+    if ahead and new.startswith(" "):
+        rest, new = old[len(ahead) :], new.lstrip(" ")
+    else:
+        ahead, rest = "", old
+    behind = rest[len(rest.rstrip()) :]
+    if behind and new.endswith(" "):
+        new = new.rstrip(" ") + behind
+    return ahead + new

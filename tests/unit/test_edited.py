@@ -1,0 +1,94 @@
+"""Edits of a text: applied, trimmed, refused."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lev_plugins.errors import UserError
+from lev_plugins.text.edited import Edit, Edited, apply, in_word, parts_of, trimmed
+from tests.helpers import thorough
+
+ODD = " \t\r\n\u00a0\u2028ab1'\u2019.,é\u0301\u200d😀👩ßﬁ½日本のกا\ufeff"
+texts = st.text(st.sampled_from(ODD) | st.characters(exclude_categories=["Cs"]), max_size=30)
+
+
+@st.composite
+def edited_texts(draw: st.DrawFn) -> Edited:
+    text = draw(texts)
+    places = sorted(draw(st.lists(st.integers(0, len(text)), max_size=8)))
+    pairs = list(pairwise(places))[::2]
+    return Edited(text, tuple(Edit(start, end, draw(texts), draw(st.floats(0, 1))) for start, end in pairs))
+
+
+@given(edited_texts())
+@thorough
+def test_everything_outside_the_edits_is_the_original(edited: Edited) -> None:
+    left, place = edited.text, 0
+    for edit in edited.edits:
+        kept = edited.original[place : edit.start] + edit.replacement
+        assert left.startswith(kept)
+        left, place = left[len(kept) :], edit.end
+    assert left == edited.original[place:]
+
+
+@given(edited_texts())
+@thorough
+def test_trimming_changes_no_text_and_leaves_no_common_part(edited: Edited) -> None:
+    for edit in edited.edits:
+        short = trimmed(edited.original, edit)
+        assert apply(edited.original, [short]) == apply(edited.original, [edit])
+        assert edit.start <= short.start <= short.end <= edit.end
+        old, new = parts_of(edited.original[short.start : short.end]), parts_of(short.replacement)
+        assert not old or not new or (old[0] != new[0] and old[-1] != new[-1])
+
+
+@given(texts)
+@thorough
+def test_parts_are_the_whole_text(text: str) -> None:
+    assert "".join(parts_of(text)) == text
+
+
+@given(edited_texts(), st.floats(0, 1))
+@thorough
+def test_a_threshold_takes_back_the_edits_below_it(edited: Edited, least: float) -> None:
+    sure = edited.sure(least)
+    assert sure.original == edited.original
+    assert list(sure.edits) == [edit for edit in edited.edits if not edit.confidence < least]
+
+
+@pytest.mark.parametrize(
+    ("text", "edit", "short"),
+    [
+        ("say teh word", Edit(0, 12, "say the word"), Edit(4, 7, "the")),
+        ("a very big hat", Edit(1, 10, " big"), Edit(2, 7, "")),  # one blank goes with the word
+        ("a hat", Edit(1, 2, " big "), Edit(2, 2, "big ")),
+        ("the end", Edit(4, 7, "end."), Edit(7, 7, ".")),
+        ("re\u0301sume", Edit(0, 7, "résume"), Edit(0, 7, "résume")),  # another spelling of the same is an edit
+        ("日本誤", Edit(0, 3, "日本語"), Edit(2, 3, "語")),
+        ("👩‍👩‍👧!", Edit(0, 6, "👩‍👩‍👧?"), Edit(5, 6, "?")),
+        ("same", Edit(0, 4, "same"), Edit(4, 4, "")),
+    ],
+)
+def test_an_edit_covers_whole_words_and_no_more(text: str, edit: Edit, short: Edit) -> None:
+    assert trimmed(text, edit) == short
+
+
+def test_edits_that_overlap_or_lie_outside_are_refused() -> None:
+    with pytest.raises(UserError, match="text of 3 characters, but one is from 1 to 2, after another that ends at 2"):
+        Edited("abc", (Edit(0, 2, "x"), Edit(1, 2, "y")))
+    with pytest.raises(UserError, match="one is from 2 to 4, after another that ends at 0"):
+        apply("abc", [Edit(2, 4, "")])
+
+
+def test_inside_a_word() -> None:
+    assert in_word("e\u0301a", 1) and not in_word("日本", 1) and not in_word("a-b", 1)
+
+
+def test_json() -> None:
+    edited = Edited("a", (Edit(0, 1, "b", 0.123456, 2),))
+    edit = {"start": 0, "end": 1, "replacement": "b", "confidence": 0.1235, "iteration": 2}
+    assert edited.as_dict() == {"text": "b", "edits": [edit]}

@@ -1,0 +1,282 @@
+"""The editor of texts: the same text as fairseq-generate, confidences by brute force, and nothing else changed."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from argparse import Namespace
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import sentencepiece
+import torch
+from fairseq.data import Dictionary
+from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE
+from fairseq.data.indexed_dataset import MMapIndexedDataset
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import lev_plugins
+from lev_plugins.errors import UserError
+from lev_plugins.generators.ensemble import Ensemble
+from lev_plugins.inference.editor import Editor
+from lev_plugins.text.edited import Edited
+from tests import teachers
+from tests.integration.commands import ROOT
+
+GOLDEN = ROOT / "tests" / "golden" / "0.1"
+LEVT, NOISY = GOLDEN / "levt" / "data", GOLDEN / "noisy" / "data"
+CHARS = Namespace(bpe="chars")
+GAMMA = -1.5  # which has a say in what is inserted
+
+
+def rows(data: Path, part: str, side: str) -> list[str]:
+    dictionary, dataset = Dictionary.load(str(data / f"dict.{part}.txt")), MMapIndexedDataset(str(data / side))
+    return [dictionary.string(dataset[i]) for i in range(len(dataset))]
+
+
+def characters(text: str) -> str:
+    return text.replace(" ", "").replace("▁", " ")
+
+
+SOURCES = rows(LEVT, "src", "test.src-tgt.src")
+DRAFTS = rows(LEVT, "tgt", "test.mt-tgt.mt")
+NOISES = [characters(row) for row in rows(NOISY, "noisy", "test.noisy-clean.noisy")]
+
+
+def generated(name: str) -> list[str]:
+    """What fairseq-generate makes of the test set, which tests/parity/test_golden.py holds it to."""
+    lines = (GOLDEN / f"{name}.txt").read_text("utf-8").splitlines()
+    found = {int(name[2:]): text for name, _, text in (line.split("\t") for line in lines if line.startswith("H-"))}
+    return [found[i] for i in range(len(found))]
+
+
+def corrector(name: str, **options: object) -> Editor:
+    return Editor.load(GOLDEN / name / "checkpoint.pt", NOISY, CHARS, search={"beam": 3}, **options)
+
+
+@pytest.fixture(scope="module")
+def pbd() -> Editor:
+    return corrector("pbd")
+
+
+@pytest.fixture(scope="module")
+def gated() -> Editor:
+    return corrector("gated")
+
+
+@pytest.fixture(scope="module")
+def lively(tmp_path_factory: pytest.TempPathFactory) -> Editor:
+    """A levt with random weights, which edits much, in one iteration."""
+    path = tmp_path_factory.mktemp("levt") / "checkpoint.pt"
+    flags = ["-s", "src", "-t", "tgt", "--draft-lang", "mt", "--max-insertions", 4]
+    teachers.write_teacher(path, LEVT, *teachers.LEVT, *flags, seed=3)
+    return Editor.load(path, LEVT, search={"iter_decode_max_iter": 0, "iter_decode_eos_penalty": GAMMA})
+
+
+# ---- the same as fairseq-generate ----------------------------------------------------------------------------------
+
+
+def test_a_levt_writes_what_fairseq_generate_writes() -> None:
+    found = Editor.load(GOLDEN / "levt" / "checkpoint.pt", LEVT).edit(SOURCES, DRAFTS)
+    assert [edited.text for edited in found] == generated("levt/expected")
+    assert [edited.original for edited in found] == DRAFTS
+    assert sum(len(edited.edits) for edited in found) >= 1
+
+
+@pytest.mark.parametrize("name", ["pbd", "gated"])
+def test_a_corrector_writes_what_fairseq_generate_writes(name: str) -> None:
+    found = corrector(name).edit(NOISES)
+    assert [edited.text for edited in found] == [characters(text) for text in generated(f"{name}/expected")]
+    assert sum(len(edited.edits) for edited in found) >= 20
+
+
+# ---- confidence ------------------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def log_probability(editor: Editor, source: str, text: str) -> float:
+    """Of a whole text, alone."""
+    ids = {}
+    for side, line in (("source", source), ("target", text)):
+        words = getattr(editor.decoder.task, f"{side}_dictionary")
+        ids[side] = words.encode_line(editor.cutter(line), add_if_not_exist=False).long()
+    eos = torch.tensor([editor.decoder.task.target_dictionary.eos()])
+    before = torch.cat([eos, ids["target"][:-1]])
+    logits, _ = editor.decoder.models[0](ids["source"][None], torch.tensor([len(ids["source"])]), before[None])[:2]
+    return float(logits[0].log_softmax(-1).gather(1, ids["target"][:, None]).sum())
+
+
+def test_confidence_of_a_corrector_is_that_of_the_sentence_against_it_without_the_edit(pbd: Editor) -> None:
+    compared = 0
+    for edited in pbd.edit(NOISES):
+        whole = log_probability(pbd, edited.original, edited.text)
+        for edit in edited.edits:
+            others = tuple(each for each in edited.edits if each != edit)
+            undone = log_probability(pbd, edited.original, Edited(edited.original, others).text)
+            assert edit.confidence == pytest.approx(1 / (1 + math.exp(undone - whole)), abs=1e-4)
+            assert edit.iteration == 1
+            compared += 1
+    assert compared > 20
+
+
+@torch.no_grad()
+def test_confidence_of_a_levt_is_that_of_its_policies(lively: Editor) -> None:
+    ensemble = Ensemble(lively.decoder.models)
+    source, target = lively.decoder.task.source_dictionary, lively.decoder.task.target_dictionary
+    deletions = insertions = 0
+    for text, draft, edited in zip(SOURCES, DRAFTS, lively.edit(SOURCES, DRAFTS), strict=True):
+        row = source.encode_line(f"<s> {text}", add_if_not_exist=False).long()
+        memory = ensemble.encode(row[None])
+        canvas = target.encode_line(f"<s> {draft}", add_if_not_exist=False).long()
+        going = ensemble.deletion(ensemble.states("deletion", canvas[None], memory))[0].exp()
+        left = canvas[~(going[:, 1] > going[:, 0]) | canvas.eq(target.bos()) | canvas.eq(target.eos())]
+        opened = ensemble.placeholder_scores(left[None], memory, None, torch.tensor([0]))[0].exp()
+        for edit in edited.edits:
+            words = range(1 + len(draft[: edit.start].split()), 1 + len(draft[: edit.end].split()))
+            if edit.replacement == "":  # words that are deleted, and nothing comes in their place
+                deletions += 1
+                go, stay = (math.prod(float(going[i, column]) for i in words) for column in (1, 0))
+                assert edit.confidence == pytest.approx(go / (go + stay), abs=1e-4)
+            elif edit.start == edit.end and len(left) == len(canvas):  # nothing is deleted: the slots are the draft's
+                insertions += 1
+                none = float(opened[words.start - 1, 0]) * math.exp(-GAMMA)
+                some = float(opened[words.start - 1, 1:].sum())
+                assert edit.confidence == pytest.approx(some / (some + none), abs=1e-4)
+            assert 0.5 <= edit.confidence <= 1 or edit.start == edit.end
+            assert edit.iteration == 1
+    assert deletions >= 3 and insertions >= 10
+
+
+# ---- all else stays --------------------------------------------------------------------------------------------------
+
+
+ODD = " \t\r\n\u00a0\u2028abcdef.,é\u0301😀ﬁ½日\u200b"
+
+
+@given(st.lists(st.text(st.sampled_from(ODD), max_size=40), min_size=1, max_size=3))
+@settings(max_examples=25, deadline=None, derandomize=True, database=None)
+def test_lines_and_what_is_around_sentences_stay(gated: Editor, texts: list[str]) -> None:
+    for text, edited in zip(texts, gated.edit(texts), strict=True):
+        assert edited.original == text and "<unk>" not in edited.text
+        for edit in edited.edits:
+            for part in (text[edit.start : edit.end], edit.replacement):
+                assert len(f"{part}.".splitlines()) == 1
+        assert len(f"{edited.text}.".splitlines()) == len(f"{text}.".splitlines())
+
+
+def test_order_and_company_change_nothing(pbd: Editor) -> None:
+    together = pbd.edit(NOISES)
+    alone = [pbd.edit([text])[0] for text in NOISES]
+    assert [edited.text for edited in together] == [edited.text for edited in alone]
+    for one, other in zip(together, alone, strict=True):
+        sure = [[edit.confidence for edit in each.edits] for each in (one, other)]
+        assert sure[0] == pytest.approx(sure[1], abs=1e-4)
+
+
+def test_threads_take_turns(pbd: Editor) -> None:
+    expected = pbd.edit(NOISES)
+    with ThreadPoolExecutor(4) as pool:
+        assert all(found == expected for found in pool.map(lambda _: pbd.edit(NOISES), range(4)))
+
+
+def test_a_paragraph_is_cut_into_sentences_and_joined_again(pbd: Editor) -> None:
+    lines = [text.strip() for text in NOISES[:4]]
+    paragraph = f"  {lines[0]}\r\n\r\n{lines[1]}\t\n{lines[2]}\u2028{lines[3]} "
+    found = pbd.edit([paragraph])[0]
+    parts = [pbd.edit([line])[0].text for line in lines]
+    assert found.text == f"  {parts[0]}\r\n\r\n{parts[1]}\t\n{parts[2]}\u2028{parts[3]} "
+
+
+def test_long_texts_are_cut_at_blanks_and_long_words_left_alone(pbd: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert pbd.longest == 1022  # of 1024 positions
+    monkeypatch.setattr(pbd, "longest", 20)
+    long = "ab cd " * 20
+    word = "x" * 21
+    found = pbd.edit([f"{long}{word}"])[0]
+    assert found.text.endswith(word) and found.edits
+    assert all(edit.end <= len(long) for edit in found.edits)
+
+
+def test_texts_without_words(pbd: Editor) -> None:
+    assert [edited.text for edited in pbd.edit(["", " \n\t"])] == ["", " \n\t"]
+    assert pbd.edit([]) == []
+
+
+def test_unknown_words_and_blanks_of_a_draft_stay(lively: Editor) -> None:
+    draft = " \t⟦!Zürich  \u00a0</s>⟧\t⟦-v8⟧ v9 "
+    found = lively.edit([SOURCES[0]], [draft])[0]
+    assert found.original == " \tZürich  \u00a0</s>\tv8 v9 "
+    assert "Zürich  \u00a0</s>" in found.text and "v8" not in found.text
+    assert found.text[:2] == " \t" and found.text[-1] == " "
+    place = found.original.index("v8")
+    assert [edit.confidence for edit in found.edits if edit.start <= place < edit.end] == [1.0]  # it was asked for
+    assert not lively.decoder.task.target_dictionary.lent
+
+
+def test_a_draft_of_nothing(lively: Editor) -> None:
+    found = lively.edit(SOURCES[:1], [""])[0]
+    assert found.original == "" and all(edit.start == edit.end == 0 for edit in found.edits)
+
+
+def test_a_text_is_its_own_draft(lively: Editor) -> None:
+    assert lively.edit([SOURCES[0]]) == lively.edit([SOURCES[0]], [SOURCES[0]])
+
+
+# ---- refusals --------------------------------------------------------------------------------------------------------
+
+
+def test_refusals(pbd: Editor, lively: Editor) -> None:
+    with pytest.raises(UserError, match="drafts are for a levt: a model of text_correction edits the text itself"):
+        pbd.edit(["a"], ["b"])
+    with pytest.raises(UserError, match="there are 2 texts, but 1 drafts"):
+        lively.edit(["a", "b"], ["c"])
+    with pytest.raises(UserError, match="a source has 2,000 tokens, but the model takes at most 1,022: shorten it"):
+        lively.edit(["v1 " * 2000], ["v1"])
+    with pytest.raises(UserError, match=r"post_edit/checkpoint\.pt is of --task text_editing with --arch PostEditTran"):
+        Editor.load(GOLDEN / "post_edit" / "checkpoint.pt", LEVT)
+    with pytest.raises(UserError, match=r"there is no checkpoint .*none\.pt"):
+        Editor.load("none.pt", LEVT)
+
+
+# ---- tokenisers ------------------------------------------------------------------------------------------------------
+
+
+def test_the_sentencepiece_model_of_the_folder_is_used(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    shutil.copytree(NOISY, data)
+    assert Editor.load(GOLDEN / "gated" / "checkpoint.pt", data).cutter.bpe is None
+    sentencepiece.SentencePieceTrainer.Train(
+        sentence_iterator=iter(NOISES * 3),
+        model_prefix=str(data / "sentencepiece"),
+        vocab_size=30,
+        hard_vocab_limit=False,
+        num_threads=1,
+        minloglevel=2,
+    )
+    editor = Editor.load(GOLDEN / "gated" / "checkpoint.pt", data)
+    text = "\u3000\uff44  \uff42\tc  "
+    (found,) = editor.edit([text])
+    assert isinstance(editor.cutter.bpe, SentencepieceBPE) and found.original == text
+    assert found.text.startswith("\u3000") and found.text.endswith("  ")
+    assert Editor.load(GOLDEN / "gated" / "checkpoint.pt", data, CHARS).cutter("a b") == "a ▁ b"
+
+
+def test_load_takes_checkpoints_that_edit_and_that_label(pbd: Editor) -> None:
+    editor = lev_plugins.load(GOLDEN / "pbd" / "checkpoint.pt", NOISY, bpe=CHARS, search={"beam": 3})
+    assert editor.edit(NOISES[:3]) == pbd.edit(NOISES[:3])
+    labeller = lev_plugins.load(GOLDEN / "labels" / "checkpoint.pt", GOLDEN / "labels" / "data")
+    text = (GOLDEN / "labels" / "test.tsv").read_text("utf-8").split("\t")[0]
+    assert labeller.label([text])[0]["label"] == "no"
+
+
+def test_a_tokeniser_that_makes_unknown_words_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    editor = Editor.load(GOLDEN / "pbd" / "checkpoint.pt", NOISY, Namespace(bpe="chars"))
+    assert editor.edit(["abc def", "d"])[1].original == "d"
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+    wrong = Editor.load(GOLDEN / "pbd" / "checkpoint.pt", NOISY)
+    for _ in range(2):
+        wrong.edit(["abc def"])
+    (said,) = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert said.startswith("2 of the first 2 tokens are not in the model's dictionary") and "--bpe" in said

@@ -1,0 +1,98 @@
+"""Pieces and their places: all of the text is in one unit or in none, and the pieces are those that a model reads."""
+
+from __future__ import annotations
+
+import unicodedata
+from argparse import Namespace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import sentencepiece
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from lev_plugins.errors import UserError
+from lev_plugins.text.cutting import Cutter
+from lev_plugins.text.offsets import offsets_of
+from tests.helpers import thorough
+
+pytest.importorskip("transformers")
+from tests import pretrained
+
+ODD = " \t\u00a0\u3000\u2028abeht.,é\u0301\u200d\u200b\ufeff\x01😀👩ßﬁ½ﷺ\uff21▁日กา"
+texts = st.text(st.sampled_from(ODD) | st.characters(exclude_categories=["Cs"]), max_size=25).map(str.strip)
+DROPPED = ["Cc", "Cf", "Zs", "Zl", "Zp"]  # categories of what a tokeniser may leave out
+
+
+def learned(folder: Path, rule: str) -> str:
+    sentencepiece.SentencePieceTrainer.Train(
+        sentence_iterator=iter(pretrained.LINES * 20),
+        model_prefix=str(folder / rule),
+        vocab_size=50,
+        normalization_rule_name=rule,
+        num_threads=1,
+        minloglevel=2,
+    )
+    return str(folder / f"{rule}.model")
+
+
+@pytest.fixture(scope="module")
+def cutters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Cutter]:
+    root = tmp_path_factory.mktemp("tokenisers")
+    found = {"white space": Cutter(None), "chars": Cutter(Namespace(bpe="chars"))}
+    for rule in ("nmt_nfkc", "identity"):
+        found[rule] = Cutter(Namespace(bpe="sentencepiece", sentencepiece_model=learned(root, rule)))
+    for name in ("t5", "byt5", "bart", "bert"):
+        pretrained.MAKERS[name](root / name)
+        folder = pretrained.imported(root / name, root / f"{name}.out")
+        found[name] = Cutter(Namespace(bpe="pretrained", pretrained_tokenizer=str(folder)))
+    return found
+
+
+TOKENISERS = ["white space", "chars", "nmt_nfkc", "identity", "t5", "byt5", "bart"]
+
+
+@pytest.mark.parametrize("name", TOKENISERS)
+@given(texts)
+@example("ﬁ ½ \uff21\uff22\u3000ﷺ")
+@example("▁a ▁ b")
+@example("e\u0301 👩\u200d👩 \x01 z")
+@example("x\u200by\u00a0\tz")
+@thorough
+def test_units_cover_the_text_in_order(cutters: dict[str, Cutter], name: str, text: str) -> None:
+    units = offsets_of(cutters[name]).units(text)
+    assert [piece for unit in units for piece in unit.pieces] == cutters[name].pieces(text)
+    ends = [(0, 0), *((unit.start, unit.end) for unit in units), (len(text), len(text))]
+    for (_, left), (right, _) in pairwise(ends):
+        assert left <= right
+        assert dropped(text[left:right]), (text, units)
+    assert all(unit.start < unit.end and unit.pieces for unit in units)
+
+
+def dropped(gap: str) -> bool:
+    return all(sign.isspace() or sign == "▁" or unicodedata.category(sign) in DROPPED for sign in gap)
+
+
+@pytest.mark.parametrize("name", TOKENISERS)
+@pytest.mark.parametrize("line", pretrained.LINES)
+def test_all_units_spelt_are_the_text(cutters: dict[str, Cutter], name: str, line: str) -> None:
+    offsets = offsets_of(cutters[name])
+    pieces = [piece for unit in offsets.units(line) for piece in unit.pieces]
+    assert offsets.spell(pieces).strip() == line.strip()
+
+
+@pytest.mark.parametrize("name", TOKENISERS)
+def test_a_unit_says_whether_a_blank_is_before_it(cutters: dict[str, Cutter], name: str) -> None:
+    text = "the cat"
+    units = offsets_of(cutters[name]).units(text)
+    before = [unit for unit in units if unit.start == 4]
+    assert [unit.blank for unit in before] == [name not in ("chars", "byt5")]
+    assert [text[unit.start - 1] for unit in before] == [" "]
+
+
+def test_tokenisers_that_cannot_say_are_refused(cutters: dict[str, Cutter]) -> None:
+    with pytest.raises(UserError, match=r"\(WordPiece\) does not say where blanks are, so edits cannot be placed"):
+        offsets_of(cutters["bert"])
+    with pytest.raises(UserError, match="the tokeniser Bytes does not say where in the text"):
+        offsets_of(Cutter(Namespace(bpe="bytes")))

@@ -1,0 +1,157 @@
+"""What a model wrote, back in the text: seams, and everything else untouched."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lev_plugins.text.cutting import Cutter
+from lev_plugins.text.edited import Edited, in_word
+from lev_plugins.text.offsets import Offsets, Unit, offsets_of, spell_blanks, united
+from lev_plugins.text.offsets import Piece as P
+from lev_plugins.text.rewriting import rewrites
+from tests.helpers import thorough
+
+WORDS, CHARS = offsets_of(Cutter(None)), offsets_of(Cutter(Namespace(bpe="chars")))
+
+
+def pieces_of(text: str) -> list[Unit]:
+    """As a sentencepiece model with two-letter pieces would cut it."""
+    found: list[P] = []
+    for i, sign in enumerate(text):
+        last = found[-1] if found else None
+        if sign.isspace():
+            if last and last.name == "▁":
+                found[-1] = last._replace(end=i + 1)
+            else:
+                found.append(P("▁", i, i + 1, True))
+        elif last and len(last.name.lstrip("▁")) < 2:
+            found[-1] = last._replace(name=last.name + sign, end=i + 1)
+        else:
+            found.append(P(sign if found else f"▁{sign}", i, i + 1, not found))
+    return united(text, found)
+
+
+PIECES = Offsets(pieces_of, spell_blanks)
+TOKENISERS = {"words": WORDS, "chars": CHARS, "pieces": PIECES}
+
+
+def edited(offsets: Offsets, text: str, written: list[str], origin: list[int | None]) -> Edited:
+    found = rewrites(text, offsets.units(text), written, origin, offsets.spell)
+    return Edited(text, tuple(each.edit for each in found))
+
+
+def by_words(text: str, output: str) -> Edited:
+    """In the output, a number is the word of the text with that number."""
+    given_words, parts = text.split(), output.split()
+    written = [given_words[int(part)] if part.isdigit() else part for part in parts]
+    return edited(WORDS, text, written, [int(part) if part.isdigit() else None for part in parts])
+
+
+@pytest.mark.parametrize(
+    ("text", "output", "expected"),
+    [
+        ("a  b\tc", "0 x 2", "a  x\tc"),  # the blanks around a replaced word stay
+        ("a  b\tc", "0 2", "a  c"),  # a deleted word takes those on one side
+        ("a  b\tc", "0 1 x 2", "a  b\tx c"),  # a new one gets one
+        ("a b", "x 0 1 y", "x a b y"),
+        ("a b", "1", "b"),
+        ("a b", "0", "a"),
+        ("a b", "", ""),
+        ("", "x y", "x y"),
+        ("a \u00a0b", "0 1", "a \u00a0b"),
+        ("a b c", "x y z", "x y z"),
+    ],
+)
+def test_blanks_at_the_seams_of_words(text: str, output: str, expected: str) -> None:
+    assert by_words(text, output).text == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "written", "origin", "expected", "changed"),
+    [
+        ("the hous is", ["▁th", "e", "▁hous", "es", "▁is"], [0, 1, None, None, 4], "the houses is", ["hous"]),
+        ("xx  the\tcat", ["▁th", "e", "▁ca", "t"], [1, 2, 3, 4], "the\tcat", ["xx  "]),
+        ("abcd ef", ["▁ab", "▁ef"], [0, 2], "ab ef", ["abcd"]),  # a whole word is edited
+        ("ab cd", ["▁ab", "cd"], [0, None], "abcd", ["ab cd"]),  # two words become one
+        ("abcd", ["▁ab", "▁cd"], [0, None], "ab cd", ["abcd"]),
+        ("ab .", ["▁ab", "."], [0, None], "ab.", [" "]),
+        ("ab", ["▁ab", ","], [0, None], "ab,", [""]),
+        ("ab", ["▁ab", "▁"], [0, None], "ab", []),  # no blank at the end
+    ],
+)
+def test_pieces_of_words(
+    text: str, written: list[str], origin: list[int | None], expected: str, changed: list[str]
+) -> None:
+    result = edited(PIECES, text, written, origin)
+    assert result.text == expected
+    assert [text[edit.start : edit.end] for edit in result.edits] == changed
+
+
+def test_another_cut_of_the_same_pieces_is_no_edit() -> None:
+    units = [Unit(("▁f", "in"), 0, 2, True), Unit(("▁x",), 3, 4, True)]
+    for written in (["▁fi", "n", "▁x"], ["▁fin", "▁y"]):
+        found = rewrites("\ufb01n x", units, written, [None] * 2 + [2] * (len(written) - 2), spell_blanks)
+        assert [each.edit.replacement for each in found] == ([] if len(written) == 3 else ["fin y"])
+
+
+def test_white_space_that_characters_drop_stays() -> None:
+    assert edited(CHARS, "a\tb", ["a", "x", "b"], [0, None, 1]).text == "ax\tb"
+    assert edited(CHARS, "a\tb", ["a", "x"], [0, None]).text == "a\tx"
+    assert edited(CHARS, "a bc", ["a", "▁", "b", "d"], [0, 1, 2, None]).edits[0].start == 2
+
+
+SIGNS = " \t\u00a0ab,.é\u0301😀ﬁ日"
+
+
+Case = tuple[str, str, list[str], list[int | None]]
+
+
+@st.composite
+def outputs(draw: st.DrawFn) -> Case:
+    """A text, a tokeniser, and an output that keeps some of its pieces, in order, with new ones between."""
+    name = draw(st.sampled_from(list(TOKENISERS)))
+    signs = st.sampled_from(SIGNS) | st.characters(exclude_categories=["Cs"])
+    text = draw(st.text(signs, max_size=20)).strip()
+    pieces = [piece for unit in TOKENISERS[name].units(text) for piece in unit.pieces]
+    written: list[str] = []
+    origin: list[int | None] = []
+    new = {"words": ["x", "yy"], "chars": ["x", "▁", "."], "pieces": ["▁x", "y", "▁", ","]}[name]
+    for number, piece in [*enumerate(pieces), (len(pieces), "")]:
+        for word in draw(st.lists(st.sampled_from(new), max_size=1)):
+            written, origin = [*written, word], [*origin, None]
+        if number < len(pieces) and draw(st.integers(0, 3)):
+            written, origin = [*written, piece], [*origin, number]
+    return name, text, written, origin
+
+
+@given(outputs())
+@thorough
+def test_nothing_but_white_space_differs_from_what_was_written(
+    case: tuple[str, str, list[str], list[int | None]],
+) -> None:
+    name, text, written, origin = case
+    offsets = TOKENISERS[name]
+    result = edited(offsets, text, written, origin)
+    assert "".join(result.text.split()) == "".join(offsets.spell(written).split())
+
+
+@given(outputs())
+@thorough
+def test_edits_are_apart_and_of_whole_words(case: Case) -> None:
+    name, text, written, origin = case
+    result = edited(TOKENISERS[name], text, written, origin)
+    for edit in result.edits:
+        assert text[edit.start : edit.end] != edit.replacement
+        assert not in_word(text, edit.start) and not in_word(text, edit.end)
+
+
+@given(outputs())
+@thorough
+def test_what_is_all_kept_is_not_edited(case: Case) -> None:
+    name, text, *_ = case
+    pieces = [piece for unit in TOKENISERS[name].units(text) for piece in unit.pieces]
+    assert not edited(TOKENISERS[name], text, pieces, list(range(len(pieces)))).edits

@@ -1,0 +1,82 @@
+"""Texts in sentences, with their places."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lev_plugins.text.sentences import Span, fitting, guess_language, lines, sentences
+from tests.helpers import thorough
+
+SIGNS = " .!?\n\t\r\x0b\x1c\x85\u2028\u2029\xa0\u3000ab1A\"'“”«»()。\uff01\uff1f؟।…é\u0301😀\u200b-"
+texts = st.text(st.sampled_from(SIGNS) | st.characters(exclude_categories=["Cs"]), max_size=60)
+languages = st.sampled_from([None, "en", "de", "fi", "ja", "zh", "hi", "ar", "th", "none"])
+
+
+def white(text: str) -> bool:
+    return not text.strip()
+
+
+@given(texts, languages)
+@thorough
+def test_sentences_are_in_order_and_between_them_is_white_space(text: str, language: str | None) -> None:
+    at = 0
+    for start, end in sentences(text, language):
+        assert at <= start < end and white(text[at:start])
+        assert text[start:end] == text[start:end].strip()
+        assert len(text[start:end].splitlines()) == 1
+        at = end
+    assert white(text[at:])
+
+
+@given(texts)
+@thorough
+def test_lines_are_those_of_python(text: str) -> None:
+    assert [text[slice(*span)] for span in lines(text)] == [x.strip() for x in text.splitlines() if x.strip()]
+
+
+@given(st.text(" ab,c。", max_size=40), st.integers(1, 12))
+@thorough
+def test_long_ones_are_cut_between_words(text: str, most: int) -> None:
+    for span in lines(text):
+        at = span.start
+        for start, end in fitting(text, span, lambda part: len(part) <= most):
+            assert at <= start < end <= span.end and end - start <= most
+            for place in (start, end):
+                assert place in (span.start, span.end) or " " in text[place - 1 : place + 1] or text[place - 1] == "。"
+            # what is left out has no place to be cut at
+            assert all(len(part) > most for part in re.split(r"\s+|(?<=。)", text[at:start]) if part)
+            at = end
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected"),
+    [
+        ("Mr. Lee e.g. is here. And so on!", None, ["Mr. Lee e.g. is here.", "And so on!"]),
+        ("“Why?” she asked. He left.", None, ["“Why?” she asked.", "He left."]),
+        ("Das ist z.B. gut. Ja.", "de", ["Das ist z.B. gut.", "Ja."]),
+        ("東京は大きい。京都は古い。", None, ["東京は大きい。", "京都は古い。"]),
+        ("One\nTwo", None, ["One", "Two"]),
+    ],
+)
+def test_where_sentences_end(text: str, language: str | None, expected: list[str]) -> None:
+    assert [text[start:end] for start, end in sentences(text, language)] == expected
+
+
+def test_a_line_separator_that_stops_sentencex() -> None:
+    text = "A.B\u2028.b\u2028 C. d"
+    assert [text[slice(*span)] for span in sentences(text)] == ["A.B", ".b", "C. d"]
+
+
+def test_a_comma_is_a_safer_place_than_a_blank() -> None:
+    text = "one two, three four five"
+    assert fitting(text, Span(0, 24), lambda part: len(part) < 20) == [Span(0, 8), Span(9, 24)]
+
+
+def test_the_language_of_a_script() -> None:
+    assert [guess_language(text) for text in ("", "12", "Ελλάδα", "هذا", "中文字", "ภาษา")] == [
+        *("en", "en", "el", "ar", "zh", "th")
+    ]
