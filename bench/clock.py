@@ -1,4 +1,4 @@
-"""Time two things alternately, so that whatever else the machine does meets both, and say how the ratio spreads."""
+"""Time two jobs alternately, so that other work on the machine slows both, and compute the spread of their ratio."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLOCKS = {"cpu": "processor seconds of this single-threaded process", "cuda": "w
 
 @dataclass(frozen=True)
 class Clock:
-    """Processor time on a CPU (other processes do not add to it), wall time on a GPU."""
+    """Processor time on a CPU (excludes other processes), wall time on a GPU."""
 
     device: torch.device
 
@@ -87,7 +87,7 @@ def spread(values: list[float]) -> dict[str, float]:
 
 
 def peak_memory(device: torch.device, prepare: Callable[[], Callable[[], Any]]) -> int | None:
-    """Bytes that the work which ``prepare`` returns needs at the most, its weights included.
+    """Peak bytes, including weights, of the work that ``prepare`` returns.
 
     Only a GPU can tell one piece of work from another; on a CPU the answer is None.
     """

@@ -68,7 +68,7 @@ def our_decoder(system: System, device: torch.device) -> Callable[[dict[str, Any
 
 
 def batches(rows: list[Tensor], size: int, dictionary: Dictionary, device: torch.device) -> list[dict[str, Any]]:
-    """Sentences of like length together, as fairseq-generate batches them."""
+    """Sentences of similar length together, as fairseq-generate batches them."""
     rows = sorted(rows, key=lambda row: row.numel())
     groups = [rows[i : i + size] for i in range(0, len(rows), size)]
     return [
@@ -83,12 +83,12 @@ def batches(rows: list[Tensor], size: int, dictionary: Dictionary, device: torch
 
 
 def copied(sample: dict[str, Any]) -> dict[str, Any]:
-    """fairseq's decoder writes into what it is given."""
+    """fairseq's decoder modifies its input."""
     return {"net_input": {key: value.clone() for key, value in sample["net_input"].items()}}
 
 
 def compare(results: list[tuple[Any, Any]]) -> tuple[int, Counter[int]]:
-    """Words of all outputs and how many sentences took how many iterations; an error where the systems differ."""
+    """The number of words, and the number of sentences by iterations; an error if the systems differ."""
     words, steps = 0, Counter[int]()
     for their_batch, our_batch in results:
         for (their, *_), (our, *_) in zip(their_batch, our_batch, strict=True):
@@ -107,7 +107,7 @@ def compare(results: list[tuple[Any, Any]]) -> tuple[int, Counter[int]]:
 def measure_autoregressive(
     weights: Weights, model: nn.Module, rows: list[Tensor], batch: int, device: torch.device
 ) -> list[dict[str, Any]]:
-    """fairseq's left-to-right search, greedy and with a beam, made to say as many words as the longest source has."""
+    """fairseq's left-to-right search, greedy and with a beam, with outputs as long as the longest source."""
     clock = Clock(device)
     samples = batches(rows, batch, weights.source, device)
     lines = []

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""``python bench/labelling.py``: examples a second of EncT5, packed and not; see README.md."""
+"""``python bench/labelling.py``: examples per second of EncT5, packed or not; see README.md."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def model_of(plan: Plan, spec: LabelSpec) -> EncT5:
 
 
 def examples_of(plan: Plan, kind: str) -> list[Example]:
-    """As long as lines of English are, a piece a word: the lengths matter, the pieces do not."""
+    """Lines as long as lines of English, one piece per word: only the lengths matter."""
     draw = np.random.default_rng(1)
     found = []
     for line in english(plan.texts):
@@ -67,7 +67,7 @@ def examples_of(plan: Plan, kind: str) -> list[Example]:
 
 
 def batches_of(plan: Plan, kind: str, examples: list[Example], sort: bool, pack: int) -> tuple[list[Any], float]:
-    """What the model reads, and the share of it that is no padding."""
+    """The batches that the model reads, and their share of tokens that are not padding."""
     asked = tuple(range(LABELS[kind])) if kind == "multilabel" else ()
     dataset = LabelledDataset(examples, Question(kind, asked, bool(asked)), PAD, pack)
     indices = dataset.ordered_indices() if sort or pack else np.arange(len(dataset))
@@ -142,11 +142,14 @@ def table(found: dict[str, Any]) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="bench/labelling.py", description="Examples a second of EncT5, as JSON")
-    parser.add_argument("--out", metavar="FILE", type=Path, help="where the JSON goes (default: standard output)")
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cpu means one core (default: cpu)")
-    parser.add_argument("--quick", action="store_true", help="a tiny model and few texts: does it run at all?")
+    parser.add_argument("--out", metavar="FILE", type=Path, help="file for the JSON (default: standard output)")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cpu: one core (default: cpu)")
+    parser.add_argument("--quick", action="store_true", help="a tiny model and few texts, to check that it runs")
     args = parser.parse_args(arguments)
-    require(args.device == "cpu" or torch.cuda.is_available(), "--device cuda needs a GPU that torch can see: take cpu")
+    require(
+        args.device == "cpu" or torch.cuda.is_available(),
+        "--device cuda needs a GPU that torch can use: give --device cpu",
+    )
     if args.device == "cpu":
         torch.set_num_threads(1)
     found = measure(QUICK if args.quick else Plan(), torch.device(args.device), quiet=not sys.stderr.isatty())

@@ -26,12 +26,12 @@ FORMAT = 1  # of the JSON
 class Plan:
     """How much is measured."""
 
-    small: Size  # what is trained
+    small: Size  # the model that is trained
     widening: int = 4
-    layers: int = 6  # ... and what it grows to
+    layers: int = 6  # ... and the size it grows to
     words: int = 8000
     updates: int = 120  # enough for most words: a perfect copy would never take a third iteration
-    batch: int = 32  # sentences an update
+    batch: int = 32  # sentences per update
     learning_rate: float = 1e-3
     decoded: tuple[tuple[int, int, int], ...] = ((1, 30, 1), (100, 100, 3))  # batch, sentences, repetitions
     train_tokens: int = 4000
@@ -69,14 +69,14 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
         prog="bench/run.py", description="Speed beside fairseq's own Levenshtein Transformer, as JSON"
     )
-    made.add_argument("--out", metavar="FILE", type=Path, help="where the JSON goes (default: standard output)")
-    made.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cpu means one core (default: cpu)")
-    made.add_argument("--quick", action="store_true", help="a tiny model and few measurements: does it run at all?")
+    made.add_argument("--out", metavar="FILE", type=Path, help="file for the JSON (default: standard output)")
+    made.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cpu: one core (default: cpu)")
+    made.add_argument("--quick", action="store_true", help="a tiny model and few measurements, to check that it runs")
     made.add_argument(
         "--weights",
         metavar="FILE",
         type=Path,
-        help="keep the weights trained for this here, and take them from here next time",
+        help="save the trained weights in FILE, or read them from it if it exists",
     )
     made.add_argument("--checkpoint", metavar="CKPT", type=Path, help="measure this levenshtein_transformer instead")
     made.add_argument(
@@ -90,7 +90,10 @@ def main(arguments: list[str] | None = None) -> None:
     require(
         (args.checkpoint is None) == (args.data is None), "--checkpoint and --data go together: give both or neither"
     )
-    require(args.device == "cpu" or torch.cuda.is_available(), "--device cuda needs a GPU that torch can see: take cpu")
+    require(
+        args.device == "cpu" or torch.cuda.is_available(),
+        "--device cuda needs a GPU that torch can use: give --device cpu",
+    )
     logging.getLogger("fairseq").setLevel(logging.WARNING)
     if args.device == "cpu":
         torch.set_num_threads(1)
@@ -113,7 +116,7 @@ def synthetic_work(plan: Plan, kept: Path | None) -> Work:
     enough = weights.sentences(plan.train_tokens, said, seed=2)
     origin = (
         f"trained for {plan.updates} updates of {plan.batch} synthetic sentences at width {plan.small.dim}, with "
-        f"{plan.small.layers} blocks a side and {said} words, then grown to the size below"
+        f"{plan.small.layers} blocks per side and {said} words, then grown to the size below"
     )
     return Work(
         grown,

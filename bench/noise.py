@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""``python bench/noise.py``: words of noise a second, beside nlpaug where it is installed; see README.md."""
+"""``python bench/noise.py``: words of noise per second, compared with nlpaug if it is installed; see README.md."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from bench.clock import CLOCKS, Clock, alternate, spread
 from lev_plugins.noise import KINDS, NoiseOptions, build_corruption
 
 FORMAT = 1  # of the JSON
-GOAL = 200_000  # words a second
-KINDS_MEASURED = [kind for kind in KINDS if kind != "confusions"]  # that one is `ocr` with another table
+GOAL = 200_000  # words per second
+KINDS_MEASURED = [kind for kind in KINDS if kind != "confusions"]  # `ocr` with another table
 Change = Callable[[list[str]], Any]
 
 
@@ -40,7 +40,7 @@ QUICK = Plan(lines=50, repetitions=2, rates=((0.2, None),), peer_lines=5, peer_r
 
 
 def english(lines: int) -> list[str]:
-    """What Python's ``help()`` says about the language: prose that comes with every Python."""
+    """The text of Python's ``help()`` about the language: prose that comes with every Python."""
     from pydoc_data.topics import topics
 
     text = [" ".join(line.split()) for name in sorted(topics) for line in topics[name].splitlines()]
@@ -53,7 +53,7 @@ def ours(kind: str, word_rate: float | None, char_rate: float | None) -> Change:
 
 
 def peers(rate: float) -> dict[str, Change]:
-    """nlpaug's counterparts, where it is installed: the same share of words, one slip each, words of any length."""
+    """nlpaug's counterparts, if it is installed: the same share of words, one slip each, words of any length."""
     try:
         import nlpaug.augmenter.char as characters
         import nlpaug.augmenter.word as words
@@ -82,7 +82,7 @@ def measure(plan: Plan, quiet: bool) -> dict[str, Any]:
     found["text"] = {"lines": len(lines), "words": number_of_words(lines)}
     jobs = [(kind, *rates, ours(kind, *rates)) for kind in KINDS_MEASURED for rates in plan.rates]
     times: list[list[float]] = [[] for _ in jobs]
-    for _ in tqdm(range(plan.repetitions), desc="ours", disable=quiet):  # each time all of them in turn
+    for _ in tqdm(range(plan.repetitions), desc="ours", disable=quiet):  # all kinds in turn in each repetition
         for job, seconds in zip(jobs, times, strict=True):
             seconds.append(clock.time(lambda change=job[3]: change(lines))[0])
     found["ours"] = [
@@ -120,13 +120,13 @@ def texts(result: Any) -> str:
 
 
 def kept(before: list[str], after: list[str]) -> float:
-    """Share of the lines that have as many words as before: what is not changed should stay where it is."""
+    """Share of the lines that keep their number of words."""
     same = [len(one.split()) == len(other.split()) for one, other in zip(before, after, strict=True)]
     return sum(same) / len(same)
 
 
 def table(found: dict[str, Any]) -> str:
-    """Markdown: thousands of words a second, medians."""
+    """Markdown: median thousands of words per second."""
     columns = list(dict.fromkeys((line["word_rate"], line["char_rate"]) for line in found["ours"]))
     rows = [report.row("kind", *(rates(*column) for column in columns)), "|---" * (len(columns) + 1) + "|"]
     for kind in dict.fromkeys(line["kind"] for line in found["ours"]):
@@ -157,8 +157,8 @@ def rates(word_rate: float | None, char_rate: float | None) -> str:
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="bench/noise.py", description="Words of noise a second, as JSON")
-    parser.add_argument("--out", metavar="FILE", type=Path, help="where the JSON goes (default: standard output)")
-    parser.add_argument("--quick", action="store_true", help="a few lines: does it run at all?")
+    parser.add_argument("--out", metavar="FILE", type=Path, help="file for the JSON (default: standard output)")
+    parser.add_argument("--quick", action="store_true", help="a few lines, to check that it runs")
     args = parser.parse_args(arguments)
     found = measure(QUICK if args.quick else Plan(), quiet=not sys.stderr.isatty())
     text = json.dumps(found, indent=2) + "\n"

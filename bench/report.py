@@ -1,4 +1,4 @@
-"""What was measured on, and the result for people."""
+"""The machine, and the results as a table."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def about(device: torch.device) -> dict[str, Any]:
 
 
 def processor() -> str:
-    """The name Linux gives it, else what Python knows."""
+    """The processor's name from Linux, otherwise from Python."""
     table = Path("/proc/cpuinfo")
     lines = table.read_text().splitlines() if table.exists() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]

@@ -1,9 +1,9 @@
-"""What one step of beam search costs: ``pbd`` beside fairseq's ``transformer`` of the same depth, as JSON.
+"""The cost of one step of beam search: ``pbd`` beside fairseq's ``transformer`` of the same depth, as JSON.
 
-A step is what fairseq's ``SequenceGenerator`` asks of a model between two choices of tokens: reorder the incremental
-state and the encoder's output, then log-probabilities for the newest token of every row. Encoding a source, and the
-first step, which projects it, come once a sentence and are not counted. Weights are random, and tokens and beams are
-drawn at random too: what is said does not change what a step costs.
+A step is the work of a model between two choices of tokens by fairseq's ``SequenceGenerator``: it reorders the
+incremental state and the encoder's output, then computes log-probabilities for the newest token of every row. Encoding
+the source, and the first step, which projects it, happen once per sentence and are not counted. Weights, tokens and
+beams are random, because they do not change the cost of a step.
 """
 
 from __future__ import annotations
@@ -58,15 +58,18 @@ PLANS = {"base": BASE, "small": SMALL, "quick": QUICK}
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="bench/pbd_step.py", description=(__doc__ or "").splitlines()[0])
-    made.add_argument("--out", metavar="FILE", type=Path, help="where the JSON goes (default: standard output)")
-    made.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cpu means one core (default: cpu)")
+    made.add_argument("--out", metavar="FILE", type=Path, help="file for the JSON (default: standard output)")
+    made.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cpu: one core (default: cpu)")
     made.add_argument("--size", choices=list(PLANS), default="base", help="of the models (default: base)")
     return made
 
 
 def main(arguments: list[str] | None = None) -> None:
     args = parser().parse_args(arguments)
-    require(args.device == "cpu" or torch.cuda.is_available(), "--device cuda needs a GPU that torch can see: take cpu")
+    require(
+        args.device == "cpu" or torch.cuda.is_available(),
+        "--device cuda needs a GPU that torch can use: give --device cpu",
+    )
     logging.getLogger("fairseq").setLevel(logging.WARNING)
     if args.device == "cpu":
         torch.set_num_threads(1)
@@ -136,7 +139,7 @@ def compare(
     device: torch.device,
     quiet: bool,
 ) -> dict[str, Any]:
-    """One line of the table: both models take the same steps, and turns at going first."""
+    """One line of the table: both models take the same steps and alternate in going first."""
     clock, pairs = Clock(device), Pairs()
     models = [for_decoding(model, device) for model in (theirs, ours)]
     search = drawn(vocabulary, plan.steps, length, sentences, device)
@@ -151,7 +154,7 @@ def compare(
 
 @dataclass(frozen=True)
 class Search:
-    """A search that was drawn at random instead of made."""
+    """A random search."""
 
     sources: Tensor  # (B, S)
     tokens: Tensor  # (B * beams, steps + 1)
@@ -172,7 +175,7 @@ def drawn(vocabulary: Dictionary, steps: int, length: int, sentences: int, devic
 
 @torch.no_grad()
 def steps(model: nn.Module, search: Search) -> Callable[[], None]:
-    """All steps but the first, which is taken here."""
+    """Returns all steps but the first, which runs here."""
     ensemble = EnsembleModel([model])
     sentences = search.sources.size(0)
     lengths = torch.full((sentences,), search.sources.size(1), device=search.sources.device)

@@ -1,4 +1,4 @@
-"""What is measured: fairseq's Levenshtein Transformer, ours with the same weights, and a left-to-right Transformer."""
+"""The systems: fairseq's Levenshtein Transformer, ours with the same weights, and a left-to-right Transformer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LABEL_SMOOTHING = 0.1
 
 @dataclass(frozen=True)
 class Size:
-    """What makes a Transformer big: channels, feed-forward channels, heads, blocks a side, words."""
+    """The size of a Transformer: channels, feed-forward channels, heads, blocks per side, words."""
 
     dim: int
     ffn_dim: int
@@ -43,7 +43,7 @@ class Size:
 
 @dataclass
 class Weights:
-    """A trained ``levenshtein_transformer`` with what is needed to build it again."""
+    """A trained ``levenshtein_transformer`` with the settings needed to rebuild it."""
 
     options: dict[str, Any]
     state: dict[str, Tensor]
@@ -61,7 +61,7 @@ class System:
 
 
 def levt_options(size: Size) -> dict[str, Any]:
-    """What fairseq's own recipe for the Levenshtein Transformer asks for, at this size, and pre-norm."""
+    """The settings of fairseq's own recipe for the Levenshtein Transformer, at this size, with pre-norm."""
     options = Namespace(
         **transformer_options(size),
         arch="levenshtein_transformer",
@@ -115,7 +115,7 @@ def ours(weights: Weights) -> System:
 
 
 def autoregressive(weights: Weights) -> nn.Module:
-    """fairseq's ``transformer`` of the same size, untrained: what it says is forced to a length, see ``decoding``."""
+    """fairseq's ``transformer`` of the same size, untrained: its output has a fixed length, see ``decoding``."""
     options = Namespace(**{**weights.options, "arch": "transformer"})
     base_architecture(options)
     task = TranslationLevenshteinTask(TranslationLevenshteinConfig(data=""), weights.source, weights.target)
@@ -143,6 +143,6 @@ def left_to_right(model: nn.Module, dictionary: Dictionary, beam: int) -> Sequen
 
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
-    """fairseq prints a line whenever it labels a batch; writing it to a terminal is not what is measured."""
+    """Discards the line that fairseq prints for each labelled batch, because printing must not be measured."""
     with contextlib.redirect_stdout(io.StringIO()):
         yield

@@ -1,4 +1,4 @@
-"""Training: one update of either system from the same sentences, and what the expert's labels cost of it."""
+"""Training: one update of each system on the same sentences, and the share of the expert's labels in its cost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lev_plugins.edits import align, insertion_labels, random_deletions
 
 GOAL, LABELS_GOAL = 1.2, 0.03
 SEED = 1
-LEARNING_RATE = 1e-7  # the model stays as it is, so that every repetition does the same work
+LEARNING_RATE = 1e-7  # the model hardly changes, so every repetition does the same work
 
 
 def measure(
@@ -89,7 +89,7 @@ def measure_labels(
 
 
 def noised(target: Tensor, pad: int, words: int) -> Tensor:
-    """About what the model's insertions look like before it has learnt much: half of the words are others."""
+    """Like the model's insertions early in training: half of the words are wrong."""
     random = torch.Generator().manual_seed(SEED)
     replaced = torch.rand(target.shape, generator=random) < 0.5
     others = torch.randint(4, words, target.shape, generator=random)

@@ -1,9 +1,9 @@
-"""Weights to measure with: a small model trained for minutes, then grown without changing what it says.
+"""Weights for the measurements: a small model trained for minutes, then grown without changing its outputs.
 
-How fast a Levenshtein Transformer decodes depends on how long its outputs are and how many iterations they take, so
-untrained weights would say nothing; and a base-size model takes days to train on a CPU. A model a quarter as wide with
-a third of the blocks takes minutes. Repeating each of its channels four times (with weights divided accordingly) and
-adding blocks that add nothing to the residual stream gives a model that says the same and costs what base size costs.
+The decoding speed of a Levenshtein Transformer depends on the length of its outputs and the number of iterations, so
+untrained weights would measure nothing useful, and training a base-size model on a CPU takes days. A model a quarter as
+wide with a third of the blocks takes minutes. Repeating each of its channels four times (with weights divided
+accordingly) and adding blocks that add zero to the residual stream gives the same outputs at the cost of base size.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def sentences(count: int, words: int, seed: int) -> list[Tensor]:
 
 
 def pair(rows: list[Tensor], vocabulary: Dictionary) -> LanguagePairDataset:
-    """The synthetic task: say again what was said."""
+    """The synthetic task: repeat the source."""
     sizes = np.array([row.numel() for row in rows])
     side = ListDataset(rows, sizes)
     return LanguagePairDataset(
@@ -85,7 +85,7 @@ def train_narrow(size: Size, updates: int, batch: int, rate: float, seed: int = 
 
 
 def half_empty(tokens: Tensor, vocabulary: Dictionary) -> Tensor:
-    """Every other row becomes <s> </s>, the state that decoding starts from and that fairseq's noise seldom draws."""
+    """Every other row becomes <s> </s>, the initial state of decoding, which fairseq's noise seldom draws."""
     emptied = tokens.clone()
     emptied[::2, 1] = vocabulary.eos()
     emptied[::2, 2:] = vocabulary.pad()
@@ -93,13 +93,13 @@ def half_empty(tokens: Tensor, vocabulary: Dictionary) -> Tensor:
 
 
 def kept_or_trained(kept: Path | None, size: Size, updates: int, batch: int, rate: float) -> Weights:
-    """What ``kept`` holds, else freshly trained weights, which are then kept there."""
+    """The weights in the file ``kept``; if it does not exist, trains new weights and saves them there."""
     vocabulary = dictionary(size.words)
     if kept is not None and kept.exists():
         state = checkpoints.load(kept)
         require(
             state["cfg"]["model"] == levt_options(size),
-            f"--weights {kept} holds a model of another size: name another file, or delete this one",
+            f"--weights {kept} has a model of another size: give another file, or delete this one",
         )
         return Weights(state["cfg"]["model"], state["model"], vocabulary, vocabulary)
     trained = train_narrow(size, updates, batch, rate)
@@ -111,7 +111,7 @@ def kept_or_trained(kept: Path | None, size: Size, updates: int, batch: int, rat
 
 
 def head_start(model: Any) -> None:
-    """Equal positions attract each other and what is attended to comes through: copying is soon learnt."""
+    """Equal positions attend to each other and their values pass through, so copying is learnt quickly."""
     positions = model.encoder.embed_positions.weight
     with torch.no_grad():
         positions.normal_()
@@ -124,7 +124,7 @@ def head_start(model: Any) -> None:
 
 
 def one_batch(side: LanguagePairDataset, tokens: int) -> LanguagePairDataset:
-    """Pairs of like and middling length with at most ``tokens`` target tokens together, as fairseq batches them."""
+    """Pairs of similar, medium length with at most ``tokens`` target tokens together, as fairseq batches them."""
     order = np.argsort(side.tgt_sizes, kind="stable")
     order = order[len(order) // 2 :]
     rows = order[: max(1, int((np.cumsum(side.tgt_sizes[order]) <= tokens).sum()))].tolist()
@@ -156,12 +156,12 @@ def batch_of(rows: list[Tensor], vocabulary: Dictionary) -> dict[str, Any]:
 
 
 def grow(weights: Weights, factor: int, layers: int, words: int) -> Weights:
-    """Repeat every channel ``factor`` times, go on to ``layers`` blocks a side and ``words`` words; needs pre-norm.
+    """Repeat every channel ``factor`` times, extend to ``layers`` blocks per side and ``words`` words; needs pre-norm.
 
-    Heads stay as wide as they were and become more. Whatever reads channels reads each of them ``factor`` times and
-    divides, so every activation is what it was. Only the logits of the words grow by sqrt(factor), because the table
-    that makes them also makes the input, which fairseq scales by the square root of the width: the best word stays
-    the best. New words are never said.
+    The width of a head stays the same; the number of heads grows. Every weight that reads channels reads each of them
+    ``factor`` times and is divided by it, so activations do not change. Only the logits of the words grow by
+    sqrt(factor), because their table is also the input table, which fairseq scales by the square root of the width; the
+    best word stays the best. New words are never output.
     """
     grown = ("embed_dim", "ffn_embed_dim", "attention_heads", "input_dim", "output_dim")
     options = {
@@ -179,7 +179,7 @@ def grow(weights: Weights, factor: int, layers: int, words: int) -> Weights:
 
 
 def deepened(state: dict[str, Tensor], layers: int) -> dict[str, Tensor]:
-    """New blocks are the first one over again, with nothing coming out of its three sub-layers."""
+    """New blocks copy the first one, with an output of zero from its three sub-layers."""
     made = dict(state)
     for key, value in state.items():
         side, kind, *rest = key.split(".")
@@ -212,7 +212,7 @@ def from_checkpoint(path: Path, data: Path) -> tuple[Weights, LanguagePairDatase
     state = checkpoints.load(path)
     if state.get("args") is not None:
         options = task = vars(state["args"])
-    else:  # fairseq keeps the settings of a model that is no dataclass as a Namespace
+    else:  # fairseq stores the settings of a model without a dataclass as a Namespace
         options, task = (
             vars(part) if isinstance(part, Namespace) else dict(part)
             for part in (state["cfg"]["model"], state["cfg"]["task"])

@@ -1,14 +1,14 @@
-# What the Makefiles of the examples share: included after their settings and before their rules.
+# Shared by the Makefiles of the examples: included after their settings and before their rules.
 #
 # A setting is a line `NAME := default # meaning`; `make -f FILE help` lists them, NAME=value on the command line changes
-# one. Before the include a Makefile names the settings that must be given (FOLDERS), that are whole numbers above 0
-# (POSITIVE) or from 0 (WHOLE), and that only choose what is done this time (SELECT); choices.NAME are its possible values ('' is
-# none). All others must stay the same in one OUT, as must the files in INPUTS and the variables in DERIVED: OUT/settings
-# keeps them.
+# one. Before the include, a Makefile lists the settings that are required (FOLDERS), that are whole numbers above 0
+# (POSITIVE) or from 0 (WHOLE), and that only select what to run this time (SELECT); choices.NAME has the possible values of
+# NAME ('': empty). All others must stay the same in one OUT, as must the files in INPUTS and the variables in DERIVED:
+# OUT/settings records them.
 #
 # A rule makes the folder OUT/NAME, and its target is the stamp OUT/NAME/done: see stage.sh. A training continues after a
-# stop, so it depends on a second stamp, OUT/NAME/begun, which depends on what it reads: if that was made again, the
-# training starts again.
+# stop, so it depends on a second stamp, OUT/NAME/begun, which depends on its inputs: if they change, the training
+# starts again.
 
 GPUS := auto # GPUs to use; 0 = CPU
 SET := # name of a file in sets/, which has other defaults

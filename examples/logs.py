@@ -1,4 +1,4 @@
-"""What fairseq-generate printed, back in the order of the input, every sentence accounted for."""
+"""Reads the output of fairseq-generate in the order of the input, and checks that no sentence is missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lev_plugins.errors import UserError
 
 HYPOTHESIS = re.compile(r"H-(\d+)\t([^\t]+)\t(.*)", re.S)
 STEPS = re.compile(r"I-(\d+)\t(\d+)\n?")
-LAST_LINE = "Generate "  # fairseq's summary, printed once everything is decoded
+LAST_LINE = "Generate "  # fairseq's summary, printed after all decoding
 SHOWN = 10  # ids named in a message
 
 
@@ -18,12 +18,14 @@ def read_log(path: Path) -> list[str]:
     with path.open(encoding="utf-8", newline="\n") as file:
         lines = list(file)
     if not any(line.startswith(LAST_LINE) for line in lines[-3:]):
-        raise UserError(f"{path} is cut short, it has no line '{LAST_LINE}...' at its end: delete it and decode again")
+        raise UserError(
+            f"{path} is cut short, it does not end with a line '{LAST_LINE}...': delete it and decode again"
+        )
     return lines
 
 
 def hypotheses(lines: Iterable[str]) -> dict[int, str]:
-    """The one hypothesis of each id.
+    """The hypothesis of each sentence id.
 
     >>> hypotheses(["S-1\\tx\\n", "H-1\\t-0.5\\t▁a b\\n", "H-0\\t-0.1\\t\\n"])
     {1: '▁a b', 0: ''}
@@ -35,7 +37,7 @@ def hypotheses(lines: Iterable[str]) -> dict[int, str]:
             continue
         number = int(match[1])
         if number in found:
-            raise UserError(f"there are two hypotheses of sentence {number}: decode with --nbest 1, each part once")
+            raise UserError(f"the log has two hypotheses of sentence {number}: decode with --nbest 1, each part once")
         found[number] = match[3]
     return found
 
@@ -58,11 +60,11 @@ def some(ids: list[int]) -> str:
 
 
 def in_order(found: dict[int, str], lines: int) -> list[str]:
-    """All of 0 .. lines - 1, or an error."""
+    """The texts of 0 .. lines - 1; an error if one is missing."""
     beyond = sorted(number for number in found if number >= lines)
     if beyond:
         raise UserError(
-            f"the text has {lines:,} lines, but the log answers sentence {some(beyond)}: it belongs to another text"
+            f"the text has {lines:,} lines, but the log has sentence {some(beyond)}: give the log of this text"
         )
     missing = [number for number in range(lines) if number not in found]
     if missing:
@@ -71,7 +73,7 @@ def in_order(found: dict[int, str], lines: int) -> list[str]:
 
 
 def tokens(line: str) -> int:
-    """As fairseq counts them: the end of the sentence is one."""
+    """The number of tokens as fairseq counts them, including the end of the sentence."""
     return len(line.split()) + 1
 
 

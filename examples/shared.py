@@ -1,4 +1,4 @@
-"""What the scripts of the examples have in common: text files, logs, the machine, and how a script ends."""
+"""Shared by the scripts of the examples: text files, logs, the machine, and error handling."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from lev_plugins.text import lines as texts
 
 NOT_RUN = "not yet run"
 STAMP = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \| INFO \| ([\w.]+) \| (.*)")
-BEFORE_THE_START = "fairseq.tasks.text_to_speech"  # while it is imported
-SETTINGS = "{'_name'"  # with which every fairseq-train begins, and begins again
+BEFORE_THE_START = "fairseq.tasks.text_to_speech"  # logged during its import
+SETTINGS = "{'_name'"  # logged at every start and restart of fairseq-train
 
 
 def read_lines(path: Path, hint: str = "") -> list[str]:
-    """The lines of a UTF-8 file; ``hint`` says what its name is made of."""
+    """The lines of a UTF-8 file; ``hint`` says how its name is formed."""
     require(path.is_file(), f"there is no file {path}" + (f": {hint}" if hint else ""))
     return list(texts.read_lines(path))
 
@@ -34,19 +34,19 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
 
 def parallel(files: dict[Path, list[str]]) -> None:
     """
-    >>> parallel({Path("train.en"): ["a", "b"], Path("train.de"): ["c"]})
+    >>> parallel({Path("a.en"): ["a", "b"], Path("a.de"): ["c"]})
     Traceback (most recent call last):
-    lev_plugins.errors.UserError: parallel text has a line for a line, but train.en has 2 lines and train.de has 1 lines
+    lev_plugins.errors.UserError: parallel files must be equally long, but a.en has 2 lines and a.de has 1 lines
     """
     counts = [f"{path} has {len(lines):,} lines" for path, lines in files.items()]
     require(
         len({len(lines) for lines in files.values()}) == 1,
-        f"parallel text has a line for a line, but {' and '.join(counts)}",
+        f"parallel files must be equally long, but {' and '.join(counts)}",
     )
 
 
 def minutes(log: Path) -> float | None:
-    """How long a training ran, by its log; what it lay still after a stop does not count."""
+    """How long a training ran according to its log, without pauses after a stop."""
     if not log.is_file():
         return None
     seconds, last = 0.0, None
@@ -72,7 +72,7 @@ def machine() -> str:
 
 
 def finish(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], None]) -> int:
-    """Run a script; what its user can mend ends it with one line and status 2."""
+    """Run a script; an error that its user can fix ends it with one line and status 2."""
     try:
         run(parser.parse_args())
     except (UserError, OSError) as error:

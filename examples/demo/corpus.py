@@ -2,8 +2,8 @@
 
     python examples/demo/corpus.py FOLDER [--sentences N] [--packages numpy,scipy]
 
-writes FOLDER/{train,valid,test}.txt. Files are parsed, never imported. The order and the split depend on the texts
-alone, so the same packages give the same corpus.
+writes FOLDER/{train,valid,test}.txt. Files are parsed, not imported. The order and the split depend only on the
+texts, so the same packages give the same corpus.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def sentences(docstring: str) -> Iterator[str]:
 
 
 def key(sentence: str) -> str:
-    """What two sentences share that differ in case and punctuation only: they count as one.
+    """The letters of a sentence: sentences that differ only in case and punctuation have the same key.
 
     >>> key("Return the (sorted) values.")
     'return the sorted values'
@@ -60,7 +60,7 @@ def key(sentence: str) -> str:
 
 
 def split_of(sentence: str) -> str:
-    """By a hash of the words, so that it is the same on every machine and whatever else is in the corpus.
+    """Uses a hash of the words, so that the split does not depend on the machine or on the rest of the corpus.
 
     >>> split_of("Return the (sorted) values.") == split_of("Return the sorted values.")
     True
@@ -80,7 +80,7 @@ def docstrings(path: Path) -> Iterator[str]:
 
 
 def folders(packages: list[str]) -> Iterator[Path]:
-    """The standard library and whichever of the packages is there; none is imported.
+    """The folders of the standard library and of those packages that are installed; nothing is imported.
 
     >>> [folder.name for folder in folders(["no_such_package", "email"])][1:]
     ['email']
@@ -93,7 +93,7 @@ def folders(packages: list[str]) -> Iterator[Path]:
 
 
 def python_files(folder: Path) -> list[Path]:
-    """In a fixed order; without tests, which explain little, and what is installed inside the standard library."""
+    """In a fixed order, without tests, which explain little, and packages inside the standard library."""
     files = (path.relative_to(folder) for path in folder.rglob("*.py"))
     return [folder / path for path in sorted(files) if SKIPPED.isdisjoint(path.parts)]
 
@@ -118,15 +118,17 @@ def all_sentences(packages: list[str]) -> Iterator[str]:
 
 
 def ordered(texts: list[str]) -> list[str]:
-    """In the order of a hash: the first N are then a fair sample of all packages."""
+    """Ordered by a hash, so that the first N are a fair sample of all packages."""
     return sorted(texts, key=lambda text: hashlib.sha256(text.encode()).digest())
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--sentences", type=int, default=0, help="how many of each split to keep, 0 = all")
-    parser.add_argument("--packages", default="numpy,scipy,sklearn,torch", help="beside the standard library")
+    parser.add_argument("--sentences", type=int, default=0, help="keep the first N of each split (0: all)")
+    parser.add_argument(
+        "--packages", default="numpy,scipy,sklearn,torch", help="packages to read beside the standard library"
+    )
     args = parser.parse_args()
     warnings.simplefilter("ignore", SyntaxWarning)  # old files have odd escapes
     args.folder.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,9 @@
-"""sentencepiece in two commands.
+"""Train a sentencepiece model, and encode text with it.
 
     python examples/demo/pieces.py train MODEL VOCABULARY TEXT...
     python examples/demo/pieces.py encode MODEL < TEXT > PIECES
 
-Both sides of the data share one MODEL, whose VOCABULARY is a number of pieces.
+Both sides of the data share one MODEL. VOCABULARY is its number of pieces.
 """
 
 from __future__ import annotations

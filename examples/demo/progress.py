@@ -1,8 +1,8 @@
-"""Passes the log of a training on, line by line, and tells the terminal what each validation says.
+"""Copies the log of a training to standard output, and shows each validation on the terminal.
 
 fairseq-train ... --log-format json 2>&1 | python examples/demo/progress.py
 
-The terminal is file descriptor 3, as examples/stage.sh has it, or else standard error.
+The terminal is file descriptor 3 (see examples/stage.sh), or standard error if that is closed.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import re
 import sys
 
 
-def told(line: str) -> str | None:
+def summary(line: str) -> str | None:
     """
     >>> line = '... | {"valid_loss": "2.5", "valid_token_accuracy": "60.1", "valid_num_updates": "400"}'
-    >>> told(line)
-    '    update 400: validation loss 2.5, 60.1 % of the missing pieces right'
-    >>> told("| INFO | train | {...}")
+    >>> summary(line)
+    '    update 400: validation loss 2.5, 60.1 % of the missing pieces correct'
+    >>> summary("| INFO | train | {...}")
     """
-    found = re.search(r"\{.*\"valid_loss\".*\}", line)
-    if found is None:
+    match = re.search(r"\{.*\"valid_loss\".*\}", line)
+    if match is None:
         return None
-    valid = json.loads(found[0])
+    valid = json.loads(match[0])
     return (
         f"    update {valid['valid_num_updates']}: validation loss {valid['valid_loss']}, "
-        f"{valid['valid_token_accuracy']} % of the missing pieces right"
+        f"{valid['valid_token_accuracy']} % of the missing pieces correct"
     )
 
 
@@ -38,7 +38,7 @@ def main() -> None:
     for line in sys.stdin:
         sys.stdout.write(line)
         sys.stdout.flush()
-        if text := told(line):
+        if text := summary(line):
             terminal.write(f"{text}\n")
             terminal.flush()
 

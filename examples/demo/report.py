@@ -1,9 +1,9 @@
-"""What the editor made of the held-out sentences: a table, and how it went about three of them.
+"""Results of the editor on the held-out sentences: a table, and three of them step by step.
 
     python examples/demo/report.py CLEAN NOISY GENERATED TRAINING
 
-CLEAN and NOISY are text, line for line; GENERATED is what fairseq-generate printed with --retain-iter-history.
-TRAINING is the noisy text of the training: a typo that occurs there counts as known.
+CLEAN and NOISY are parallel text; GENERATED is the output of fairseq-generate --retain-iter-history.
+TRAINING is the noisy training text: a typo that occurs there counts as known.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lev_plugins.traces.log import Sentence, read_log
 from lev_plugins.traces.rows import SPELLINGS, layout
 
 TRACES = 3
-TRACE_WORDS = range(6, 15)  # sentences that fit into a line
+TRACE_WORDS = range(6, 15)  # sentences that fit on one line
 
 
 class Word(NamedTuple):
@@ -28,7 +28,7 @@ class Word(NamedTuple):
 
     before: bool
     after: bool
-    known: bool  # misspelt in a way that the training had
+    known: bool  # the training text has the same typo
 
 
 def outcome(clean: str, noisy: str, edited: str, known: Container[str] = ()) -> list[Word]:
@@ -41,7 +41,7 @@ def outcome(clean: str, noisy: str, edited: str, known: Container[str] = ()) -> 
     """
     reference = clean.split()
     before, after = recognised_words(reference, noisy.split()), recognised_words(reference, edited.split())
-    # typos keep the number of words
+    # typos do not change the number of words
     seen = [typo in known for typo in noisy.split()]
     return [Word(*word) for word in zip(before, after, seen, strict=True)]
 
@@ -99,8 +99,8 @@ def report(clean: list[str], noisy: list[str], generated: list[Sentence], known:
     blocks = [block for sentence in shown[:TRACES] for block in layout(sentence, SPELLINGS["sentencepiece"])]
     parts = [
         table(len(clean), [word for words in outcomes for word in words]),
-        f"The first {TRACES} of these with several typos: an iteration deletes [-so-], opens holes {{ }} and fills "
-        "them {+so+}.",
+        f"The first {TRACES} of these with several typos: an iteration deletes [-so-], inserts placeholders "
+        "{ } and fills them {+so+}.",
         "\n".join(terminal.lines(blocks, terminal.PLAIN)),
     ]
     return "\n\n".join(parts)

@@ -1,10 +1,10 @@
-"""Misspell a part of the words of a text, the same way every time.
+"""Add typos to a text, reproducibly.
 
     python examples/demo/typos.py CLEAN NOISY [--rate 0.2] [--slips 4] [--copies 1] [--seed 1]
 
-writes to NOISY, line for line, what CLEAN says with typos; ``--copies N`` goes through CLEAN N times, each time with
-typos of its own. Words are never split, joined or lost, so line i, word j of both files belong together. People
-repeat their slips: a word is misspelt in ``--slips`` ways, the same in every text, or in any way at all (0).
+writes CLEAN with typos to NOISY; ``--copies N`` does so N times, each time with different typos. Words are never split,
+joined or lost, so line i, word j of both files belong together. People repeat their typos, so each word has ``--slips``
+misspellings, the same in every text (0: any misspelling).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pathlib import Path
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-WORD = re.compile(r"[A-Za-z]{3,}")  # shorter ones leave too little to guess from
-SECOND_TYPO = 0.1  # share of misspelt words that are misspelt once more
+WORD = re.compile(r"[A-Za-z]{3,}")  # shorter words are too hard to restore
+SECOND_TYPO = 0.1  # share of misspelt words that get a second typo
 KINDS = ("insert", "delete", "substitute", "transpose", "neighbour")
 
 
@@ -37,7 +37,7 @@ def neighbours(letter: str) -> str:
 
 
 def one_typo(word: str, kind: str, at: int, draw: random.Random) -> str:
-    """Misspell the letter ``at`` of ``word``; capitals stay where they were.
+    """Misspell the letter ``at`` of ``word``; capitals keep their places.
 
     >>> draw = random.Random(1)
     >>> [one_typo("matrix", kind, 2, draw) for kind in KINDS]
@@ -62,7 +62,7 @@ def misspell(word: str, draw: random.Random) -> str:
     """
     typos = 2 if draw.random() < SECOND_TYPO else 1
     result = word
-    while result == word:  # two equal letters may change places, a letter may be drawn for itself
+    while result == word:  # swapping equal letters, or replacing a letter by itself, changes nothing
         for _ in range(typos):
             result = one_typo(result, draw.choice(KINDS), draw.randrange(len(result)), draw)
     return result
@@ -70,7 +70,7 @@ def misspell(word: str, draw: random.Random) -> str:
 
 @cache
 def slip(word: str, number: int) -> str:
-    """One of the usual misspellings of a word, whatever the text.
+    """One of the usual misspellings of a word, the same in every text.
 
     >>> slip("gradient", 0) == slip("gradient", 0) != slip("gradient", 1)
     True
@@ -84,8 +84,8 @@ def corrupt(sentence: str, rate: float, slips: int, draw: random.Random) -> str:
     ['It', 'is', 'at']
     """
 
-    def maybe(found: re.Match[str]) -> str:
-        word = found[0]
+    def maybe(match: re.Match[str]) -> str:
+        word = match[0]
         if draw.random() >= rate:
             return word
         return slip(word, draw.randrange(slips)) if slips else misspell(word, draw)
@@ -97,8 +97,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("clean", type=Path)
     parser.add_argument("noisy", type=Path)
-    parser.add_argument("--rate", type=float, default=0.2, help="share of the words of three letters or more")
-    parser.add_argument("--slips", type=int, default=4, help="misspellings that a word has, 0 = any")
+    parser.add_argument(
+        "--rate", type=float, default=0.2, help="share of the words with three or more letters that are misspelt"
+    )
+    parser.add_argument("--slips", type=int, default=4, help="misspellings per word (0: any)")
     parser.add_argument("--copies", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
@@ -107,7 +109,7 @@ def main() -> None:
     lines = args.clean.read_text(encoding="utf-8").splitlines()
     with args.noisy.open("w", encoding="utf-8") as noisy:
         for copy in range(args.copies):
-            for line in lines:  # a line's typos depend on the line alone, wherever it stands
+            for line in lines:  # a line's typos depend only on the line, not on its position
                 noisy.write(corrupt(line, args.rate, args.slips, random.Random(f"{args.seed} {copy} {line}")) + "\n")
 
 

@@ -1,11 +1,11 @@
-"""The sets of the paper as pairs or clean text, a text a line: DIR/all.src and DIR/all.tgt, to be cut 80-10-10.
+"""Write the paper's sets as pairs or clean text, one text per line: DIR/all.src and DIR/all.tgt, to be split 80-10-10.
 
     python fetch.py imdb DIR                     50,000 film reviews
     python fetch.py wmt14-en-fr DIR              10,000 sentences of News Commentary v9
     python fetch.py cnn-dailymail DIR            10,000 articles and their highlights
     python fetch.py icdar DIR --from FOLDER      post-OCR sets of ICDAR 2017 and 2019, downloaded and unpacked by hand
 
-The first three come from the network, or from a file that was downloaded before: --from FILE. Noise comes later.
+The first three are downloaded, or read from a file that you have downloaded: --from FILE. Noise is added later.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from typing import Any
 
 IMDB = "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz"
 NEWS = "https://www.statmt.org/wmt14/training-parallel-nc-v9.tgz"
-ROWS = "https://datasets-server.huggingface.co/rows"  # by the hundred, as JSON
+ROWS = "https://datasets-server.huggingface.co/rows"  # up to 100 rows per request, as JSON
 CNN = {"dataset": "abisee/cnn_dailymail", "config": "3.0.0", "split": "train"}
 AT_ONCE = 100
-SUBSET = 10_000  # sentences and articles that the paper takes
+SUBSET = 10_000  # sentences or articles that the paper uses
 TAG = re.compile(r"<br\s*/?>")
-# a text of ICDAR: what the scanner saw, the same with @ for gaps, and the truth with @ for gaps and # for unknown
+# a text of ICDAR: what the scanner read, the same with @ for gaps, and the truth with @ for gaps and # for unknown
 ICDAR = re.compile(r"^\[(OCR_toInput|OCR_aligned|\s*GS_aligned)\] ?(.*)$")
 
 Pairs = Iterator[tuple[str, str]]
 
 
 class FetchError(ValueError):
-    """The set cannot be had; the message says why and what to do."""
+    """The set is not available; the message says why and what to do."""
 
 
 def open_archive(name: str, given: Path | None) -> tarfile.TarFile:
@@ -47,7 +47,9 @@ def open_archive(name: str, given: Path | None) -> tarfile.TarFile:
         with urllib.request.urlopen(name, timeout=60) as answer:
             return tarfile.open(fileobj=io.BytesIO(answer.read()))
     except OSError as error:
-        raise FetchError(f"{name} cannot be fetched ({error}): download it elsewhere, then --from FILE") from error
+        raise FetchError(
+            f"{name} cannot be downloaded ({error}): download it on another machine, then give --from FILE"
+        ) from error
 
 
 def members(archive: tarfile.TarFile, pattern: str) -> Iterator[tuple[str, str]]:
@@ -69,7 +71,9 @@ def wmt14(given: Path | None) -> Pairs:
     with open_archive(NEWS, given) as archive:
         sides = dict(members(archive, r"news-commentary-v9\.fr-en\.(en|fr)$"))
     if len(sides) != 2:
-        raise FetchError("the archive has no news-commentary-v9.fr-en.en and .fr: it is another one")
+        raise FetchError(
+            "the archive must contain news-commentary-v9.fr-en.en and .fr: give training-parallel-nc-v9.tgz"
+        )
     english, french = (next(text for name, text in sides.items() if name.endswith(end)) for end in (".en", ".fr"))
     return islice(zip(english.split("\n"), french.split("\n"), strict=True), SUBSET)
 
@@ -86,28 +90,30 @@ def json_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 def rows(query: dict[str, str]) -> Iterator[dict[str, Any]]:
     for offset in range(0, SUBSET, AT_ONCE):
-        asked = urllib.parse.urlencode({**query, "offset": offset, "length": AT_ONCE})
+        parameters = urllib.parse.urlencode({**query, "offset": offset, "length": AT_ONCE})
         try:
-            with urllib.request.urlopen(f"{ROWS}?{asked}", timeout=60) as answer:
+            with urllib.request.urlopen(f"{ROWS}?{parameters}", timeout=60) as answer:
                 yield from (entry["row"] for entry in json.load(answer)["rows"])
         except OSError as error:
             raise FetchError(
-                f"{ROWS} cannot be reached ({error}): --from takes a file, a line of JSON a row"
+                f"{ROWS} cannot be reached ({error}): give --from FILE, with one JSON object per line"
             ) from error
 
 
 def icdar(given: Path | None) -> Pairs:
     if given is None or not given.is_dir():
-        raise FetchError("icdar needs --from FOLDER: the unpacked sets, with their .txt files")
+        raise FetchError("icdar needs --from FOLDER: give the folder of the unpacked sets, with their .txt files")
     files = sorted(path for path in given.rglob("*.txt") if "[OCR_toInput]" in path.read_text("utf-8")[:200])
     if not files:
-        raise FetchError(f"{given} has no texts of ICDAR, which begin with [OCR_toInput]")
+        raise FetchError(
+            f"--from {given} has no .txt file that begins with [OCR_toInput]: give the folder of the unpacked sets"
+        )
     for path in files:
         yield from aligned(path.read_text("utf-8"))
 
 
 def aligned(text: str) -> Pairs:
-    """Scanned and true text; where the truth is not known (#), there is no pair.
+    """Pairs of scanned and true text; texts with unknown parts (#) are left out.
 
     >>> list(aligned("[OCR_toInput] Tbe cat\\n[OCR_aligned] Tbe c@at\\n[ GS_aligned] The chat"))
     [('Tbe cat', 'The chat')]
@@ -123,7 +129,7 @@ SETS = {"imdb": imdb, "wmt14-en-fr": wmt14, "cnn-dailymail": cnn_dailymail, "icd
 
 
 def write(pairs: Iterable[tuple[str, str]], folder: Path) -> int:
-    """Both files, or none."""
+    """Writes both files, or neither."""
     folder.mkdir(parents=True, exist_ok=True)
     names = [folder / f"all.{side}" for side in ("src", "tgt")]
     parts = [name.with_name(f"{name.name}.part") for name in names]
@@ -142,7 +148,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("set", choices=list(SETS))
     parser.add_argument("folder", metavar="DIR", type=Path, help="where to write all.src and all.tgt")
-    parser.add_argument("--from", dest="given", metavar="FILE", type=Path, help="what was downloaded before")
+    parser.add_argument(
+        "--from", dest="given", metavar="FILE", type=Path, help="file or folder that you have downloaded"
+    )
     args = parser.parse_args()
     try:
         number = write(SETS[args.set](args.given), args.folder)

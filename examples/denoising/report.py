@@ -1,9 +1,9 @@
-"""The numbers of one run, as a page (OUT/report.md) and for programs (OUT/report.json).
+"""The results of a run, as a page (OUT/report.md) and as JSON (OUT/report.json).
 
     python report.py OUT --noises "keyboard swap" --systems "none all" --seeds "1 2 3" --metrics "wrr bleu"
 
-All decoding is free-running. "Do nothing" is the noisy text itself: a system that is below it does harm. A score is the
-mean over the seeds, with the standard deviation between them. A system that was not trained is marked as not yet run.
+All decoding is free-running. "Do nothing" is the noisy text itself: a system with a lower score does harm. A score is
+the mean over the seeds, with the standard deviation between them. A system that was not trained is marked as not yet run.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ TITLES = {
 
 @dataclass
 class Row:
-    """What several trainings of one system, or none, made of the test."""
+    """The test results of all trainings of one system, if any."""
 
     title: str
     runs: dict[int, dict[str, Evaluation]] = field(default_factory=dict)  # seed -> metric -> score
@@ -58,7 +58,7 @@ class Row:
         return [run[metric].score for run in self.runs.values()]
 
     def sentences(self, metric: str) -> Any:
-        """(N,) The score of each sentence, its mean over the seeds."""
+        """(N,) The score of each sentence, averaged over the seeds."""
         return np.mean([run[metric].sentences for run in self.runs.values()], axis=0)
 
 
@@ -78,7 +78,7 @@ def digits_of(metric: str) -> int:
 
 
 def welch(one: Any, other: Any) -> float | None:
-    """The p of "no difference", two-sided; None where it is not defined.
+    """The two-sided p-value of "no difference"; None if it is not defined.
 
     >>> round(welch([0.9, 0.92, 0.91], [0.8, 0.84, 0.79]), 4)
     0.0137
@@ -99,7 +99,8 @@ def scored(texts: list[str], references: list[str], metrics: list[str]) -> dict[
 def checked(texts: list[str], references: list[str], path: Path) -> list[str]:
     require(
         len(texts) == len(references),
-        f"{path} has {len(texts):,} sentences for {len(references):,} references: remove {path.parent}",
+        f"{path} must have one sentence per reference ({len(references):,}), but has {len(texts):,}: "
+        f"remove {path.parent} and run again",
     )
     return texts
 
@@ -111,25 +112,25 @@ def accuracies(log: Path) -> list[float]:
 def system(out: Path, noise: str, name: str, seeds: list[int], references: list[str], metrics: list[str]) -> Row:
     row = Row(TITLES[name])
     for seed in seeds:
-        found = out / f"test_{noise}_{name}_{seed}" / "test.out"
+        generated = out / f"test_{noise}_{name}_{seed}" / "test.out"
         log = out / f"train_{noise}_{name}_{seed}" / "log"
-        if not found.is_file():
+        if not generated.is_file():
             continue
-        row.runs[seed] = scored(checked(read_generated(found), references, found), references, metrics)
+        row.runs[seed] = scored(checked(read_generated(generated), references, generated), references, metrics)
         row.minutes.append(minutes(log) or 0.0)
         row.accuracies.append(max(accuracies(log), default=float("nan")))
     return row
 
 
 def plain(title: str, path: Path, references: list[str], metrics: list[str]) -> Row:
-    """A text that no training made."""
+    """A text that was not written by a trained system."""
     if not path.is_file():
         return Row(title)
     return Row(title, {0: scored(checked(read_lines(path), references, path), references, metrics)})
 
 
 def test_of(out: Path, noise: str) -> Path | None:
-    """Where test.src and test.tgt are: as a pre-trained tokenizer leaves them, or as they were."""
+    """The folder of test.src and test.tgt, after a pre-trained tokenizer if there is one."""
     folders = [out / f"data_{noise}", out / f"noise_{noise}", *([out / "texts"] if noise == "as-is" else [])]
     return next((folder for folder in folders if (folder / "test.tgt").is_file()), None)
 
@@ -165,7 +166,7 @@ def table(noise: str, rows: dict[str, Row], metrics: list[str]) -> list[str]:
 
 
 def comparisons(rows: dict[str, Row], metrics: list[str]) -> list[dict[str, Any]]:
-    """Every system with gates against the one without."""
+    """Compares each system with gates with the one without."""
     base = rows.get("none")
     if base is None or not base.runs:
         return []
@@ -210,9 +211,9 @@ def page(found: dict[str, dict[str, Row]], metrics: list[str]) -> str:
         if compared := significance(comparisons(rows, metrics)):
             lines += [*compared, ""]
     lines += [
-        "Scores: mean ± standard deviation over the seeds, of free-running decoding. p: Welch's t-test, two-sided, of",
-        "the seeds' scores, and of the sentences' scores (their means over the seeds). The teacher-forced accuracy is",
-        "that of the next piece when all before it are right, the best of the validations; minutes: of one training.",
+        "Scores: mean ± standard deviation over the seeds, from free-running decoding. p: two-sided Welch's t-test of",
+        "the seeds' scores, and of the sentences' scores (means over the seeds). Teacher-forced accuracy: share of",
+        "correct next pieces after correct ones, in the best validation. Minutes: per training.",
         "",
         f"{machine()}.",
     ]
@@ -234,7 +235,7 @@ def as_json(rows: dict[str, Row], metrics: list[str]) -> dict[str, Any]:
 
 def run(args: argparse.Namespace) -> None:
     unknown = [name for name in args.metrics if name not in METRICS]
-    require(not unknown, f"--metrics takes {', '.join(METRICS)}, but has {', '.join(unknown)}")
+    require(not unknown, f"--metrics must be some of {', '.join(METRICS)}, but has {', '.join(unknown)}")
     found = {noise: rows_of(args, noise) for noise in args.noises}
     result = {noise: as_json(rows, args.metrics) for noise, rows in found.items()}
     (args.out / "report.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

@@ -1,9 +1,9 @@
-"""A baseline: every word that the training text does not have becomes the likeliest one near it.
+"""A baseline: replaces each word that is not in the training text by the most likely similar word.
 
     python symspell.py --words train.tgt < test.src > test.out
 
-The dictionary is that of the clean training text, with its counts, so that the baseline knows what the models know.
-Needs the package symspellpy, which nothing else here needs: pip install symspellpy
+The dictionary has the words of the clean training text and their counts, so that the baseline knows what the models
+know. It needs the package symspellpy: pip install symspellpy
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-DISTANCE = 2  # the most edits between a word and its correction, as the package has it
+DISTANCE = 2  # maximum edits between a word and its correction, the package's default
 WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 
 
@@ -38,7 +38,7 @@ def in_case_of(word: str, correction: str) -> str:
 
 
 def corrected(line: str, look_up: Callable[[str], str]) -> str:
-    """What stands between the words stays, and so does a word that the dictionary has, or has nothing near.
+    """Changes only words that are not in the dictionary and have a similar word in it.
 
     >>> corrected("Teh cat, <b>mta</b>!", lambda word: {"teh": "the", "mta": "mat"}.get(word, word))
     'The cat, <b>mat</b>!'
@@ -46,8 +46,8 @@ def corrected(line: str, look_up: Callable[[str], str]) -> str:
 
     def change(match: re.Match[str]) -> str:
         word = match[0]
-        found = look_up(word.lower())
-        return word if found == word.lower() else in_case_of(word, found)
+        correction = look_up(word.lower())
+        return word if correction == word.lower() else in_case_of(word, correction)
 
     return WORD.sub(change, line)
 
@@ -64,15 +64,15 @@ def build(words: Counter[str]) -> Callable[[str], str]:
         speller.create_dictionary_entry(word, count)
 
     def look_up(word: str) -> str:
-        found = speller.lookup(word, Verbosity.TOP, max_edit_distance=DISTANCE, include_unknown=True)
-        return found[0].term
+        suggestions = speller.lookup(word, Verbosity.TOP, max_edit_distance=DISTANCE, include_unknown=True)
+        return suggestions[0].term
 
     return look_up
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--words", type=Path, required=True, help="clean text to take the dictionary from")
+    parser.add_argument("--words", type=Path, required=True, help="clean text whose words are the dictionary")
     args = parser.parse_args()
     sys.stdin.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]

@@ -1,14 +1,14 @@
-"""The pairs of an example, under fixed names: OUT/{train,valid,test}.{src,tgt}.
+"""Write the pairs of an example under fixed names: OUT/{train,valid,test}.{src,tgt}.
 
     python texts.py --train corpus/train.txt --valid corpus/valid.txt --test corpus/test.txt --copies 4 --output OUT
 
-takes clean text: source and target are the same lines, and the training text stands there --copies times (noise is
-put into the sources afterwards, other noise each time).
+reads clean text: source and target are the same, and the training text is written --copies times (noise is added to
+the sources later, different in each copy).
 
     python texts.py --train DIR/periodical.train --test DIR/periodical.valid --source src --target tgt --output OUT
 
-takes pairs. Without --valid, every twentieth training pair is held out for validation; without --test as well, one in
-ten is validation, one in ten test (80-10-10, as the paper cuts its sets).
+reads pairs. Without --valid, every twentieth training pair is held out for validation. Without --valid and --test, the
+training pairs are split 80-10-10, as in the paper.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class Pair(NamedTuple):
 
 
 def read_pairs(prefix: Path, suffixes: list[str]) -> list[Pair]:
-    """Two files, or one that is both sides; pairs of which a side is empty are left out."""
+    """Reads two files, or one file for both sides; pairs with an empty side are left out."""
     paths = [prefix.with_name(f"{prefix.name}.{suffix}") for suffix in suffixes] or [prefix]
-    sides = [read_lines(path, "the name of the split and the suffix make up its name") for path in paths]
+    sides = [read_lines(path, "the name of the split and the suffix form its name") for path in paths]
     parallel(dict(zip(paths, sides, strict=True)))
     pairs = (Pair(*(" ".join(side.split()) for side in both)) for both in zip(sides[0], sides[-1], strict=True))
     return [pair for pair in pairs if pair.source and pair.target]
 
 
 def held_out(pairs: list[Pair], one_in: int, first: int = 0) -> tuple[list[Pair], list[Pair]]:
-    """The rest, and the pairs number first, first + one_in, ...
+    """The remaining pairs, and the pairs number first, first + one_in, ...
 
     >>> held_out([Pair(letter, letter) for letter in "abcde"], 3)
     ([Pair(source='b', target='b'), Pair(source='c', target='c'), Pair(source='e', target='e')], \
@@ -62,14 +62,14 @@ def splits_of(args: argparse.Namespace) -> dict[str, list[Pair]]:
     elif not valid:
         train, valid = held_out(train, TWENTIETH)
     elif not test:
-        raise UserError("--valid without --test leaves nothing to test on: give both, --test alone, or neither")
+        raise UserError("--valid needs --test: give both, --test alone, or neither")
     return {"train": train, "valid": valid, "test": test}
 
 
 def run(args: argparse.Namespace) -> None:
     for name, pairs in splits_of(args).items():
         pairs = pairs[: args.sentences or None]
-        require(bool(pairs), f"{args.train} is too small: no pair is left for {name}")
+        require(bool(pairs), f"--train {args.train} is too small, no pair is left for {name}: give more pairs")
         for side in Pair._fields:
             lines = [getattr(pair, side) for pair in pairs] * (args.copies if name == "train" else 1)
             suffix = {"source": "src", "target": "tgt"}[side]
@@ -80,9 +80,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     for split in ("train", "valid", "test"):
         parser.add_argument(f"--{split}", type=Path, required=split == "train", help="file, or PREFIX of two files")
-    parser.add_argument("--source", help="suffix of the sources; without it the files are clean text, for both sides")
+    parser.add_argument("--source", help="suffix of the sources; without it, each file is clean text for both sides")
     parser.add_argument("--target", help="suffix of the targets")
-    parser.add_argument("--sentences", type=int, default=0, help="how many pairs of each split to keep, 0 = all")
+    parser.add_argument("--sentences", type=int, default=0, help="keep the first N pairs of each split (0: all)")
     parser.add_argument("--copies", type=int, default=1, help="how many times the training text is written")
     parser.add_argument("--output", type=Path, required=True, help="folder to write to")
     return finish(parser, run)

@@ -1,4 +1,4 @@
-"""The flags of fairseq-generate that a sweep found best: ``python dial.py OUT/sweep/sweep.json``."""
+"""Print the flags of fairseq-generate that were best in a sweep: ``python dial.py OUT/sweep/sweep.json``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("sweep", type=Path, help="what lev-plugins sweep --json printed")
+    parser.add_argument("sweep", type=Path, help="the output of lev-plugins sweep --json")
     return finish(parser, run)
 
 

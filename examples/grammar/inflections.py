@@ -1,10 +1,10 @@
-"""Forms of a word that learners take for each other, found in clean text and added to a table of confusions.
+"""Add forms of a word that learners confuse to a table of confusions; the forms come from clean text.
 
     python inflections.py TABLE TEXT
 
-TABLE is a file of confusions of words (``lev-plugins noise --confusions``), TEXT has a tokenised sentence a line. The
-table is printed, with each word that stands in TEXT with and without an ending ("value" and "values", "use" and
-"using"). What the table says already of a word stays as it is.
+TABLE is a file of word confusions (``lev-plugins noise --confusions``); TEXT has one tokenised sentence per line. The
+script prints the table with all words that occur in TEXT with and without an ending ("value" and "values", "use" and
+"using"). The confusions of words that are already in the table do not change.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from examples.shared import finish, read_lines
 from lev_plugins.noise.confusions import Confusion, Table, read_table, write_table
 
 ENDINGS = ("s", "es", "d", "ed", "ing", "ly")
-INSTEAD = {"e": ("ing",), "y": ("ies", "ied", "ily")}  # of the last letter
+INSTEAD = {"e": ("ing",), "y": ("ies", "ied", "ily")}  # replace the last letter
 SHORTEST = 3
-LEAST = 3  # times that a form must occur: rarer ones are often slips
-RATE = 0.08  # of a word, for all its forms together
+LEAST = 3  # minimum occurrences of a form: rarer ones are often typos
+RATE = 0.08  # per word, for all its forms together
 
 
 def forms(word: str) -> list[str]:
@@ -43,15 +43,15 @@ def families(words: Iterable[str]) -> Iterator[list[str]]:
     """
     known = {word for word in words if len(word) >= SHORTEST and word.isalpha() and word.islower()}
     for word in sorted(known):
-        found = [form for form in forms(word) if form in known]
-        if found:
-            yield [word, *found]
+        inflected = [form for form in forms(word) if form in known]
+        if inflected:
+            yield [word, *inflected]
 
 
 def confusions(text: Iterable[str]) -> list[Confusion]:
     """
-    >>> for found in confusions(["it uses use", "use uses it", "they use uses"]):
-    ...     print(found)
+    >>> for confusion in confusions(["it uses use", "use uses it", "they use uses"]):
+    ...     print(confusion)
     Confusion(clean=('use',), noisy=('uses',), rate=0.08)
     Confusion(clean=('uses',), noisy=('use',), rate=0.08)
     """
@@ -68,8 +68,8 @@ def confusions(text: Iterable[str]) -> list[Confusion]:
 
 
 def added(table: Table, more: list[Confusion]) -> Table:
-    said = {confusion.clean for confusion in table.confusions}
-    return Table(table.unit, table.confusions + [confusion for confusion in more if confusion.clean not in said])
+    known = {confusion.clean for confusion in table.confusions}
+    return Table(table.unit, table.confusions + [confusion for confusion in more if confusion.clean not in known])
 
 
 def run(args: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""GLEU of a run as a table on standard output: ``python report.py OUT``."""
+"""Print the GLEU of a run as a table: ``python report.py OUT``."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from lev_plugins.errors import require
 SYSTEMS = {"plain": "corrected", "careful": "corrected, with the dial that validation chose"}
 
 
-def row(title: str, found: dict[str, Any] | None) -> str:
+def row(title: str, result: dict[str, Any] | None) -> str:
     """
     >>> row("corrected", {"score": 0.41234, "interval": [0.4, 0.42]})
     '| corrected | 0.4123 | 0.4000 - 0.4200 |'
     """
-    if found is None:
+    if result is None:
         return f"| {title} | {NOT_RUN} | |"
-    low, high = found["interval"]
-    return f"| {title} | {found['score']:.4f} | {low:.4f} - {high:.4f} |"
+    low, high = result["interval"]
+    return f"| {title} | {result['score']:.4f} | {low:.4f} - {high:.4f} |"
 
 
 def page(out: Path) -> str:
     scores = {
         name: json.loads(path.read_text("utf-8")) for name in SYSTEMS if (path := out / f"test/{name}.json").exists()
     }
-    untouched = next((found["do_nothing"] for found in scores.values()), None)
+    untouched = next((result["do_nothing"] for result in scores.values()), None)
     lines = ["| | GLEU | 95 % |", "|---|---|---|", row("the source, untouched", untouched)]
     lines += [row(title, scores[name]["system"] if name in scores else None) for name, title in SYSTEMS.items()]
     if (path := out / "sweep/sweep.json").exists():
@@ -45,7 +45,7 @@ def page(out: Path) -> str:
 
 
 def run(args: argparse.Namespace) -> None:
-    require(args.out.is_dir(), f"there is no folder {args.out}: give the OUT of the Makefile")
+    require(args.out.is_dir(), f"{args.out} is not a folder: give the OUT of the Makefile")
     sys.stdout.write(page(args.out))
 
 

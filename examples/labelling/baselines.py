@@ -1,9 +1,10 @@
-"""What costs nothing: the most frequent label, and a linear model on words (scikit-learn).
+"""Cheap baselines: the most frequent label, and a linear model on words (scikit-learn).
 
     python baselines.py TEXTS --label-kind tagging --output scores.json
 
-TEXTS has train.tsv, valid.tsv and test.tsv. Texts are bags of words and pairs of words (tf-idf); a pair
-of texts has the words in common, too. A word to be tagged is itself, its ends, and its two neighbours.
+TEXTS has train.tsv, valid.tsv and test.tsv. The features of a text are its words and pairs of words (tf-idf),
+and for a pair of texts also their common words. The features of a word to tag are itself, its ends, and its two
+neighbours.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def features(rows: dict[str, list[Row]], kind: str) -> dict[str, Any]:
 
 
 def with_short_indices(matrix: Any) -> Any:
-    """scikit-learn's linear models take no others."""
+    """scikit-learn's linear models only accept 32-bit indices."""
     matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
     return matrix
 
@@ -94,7 +95,7 @@ def truth(rows: list[Row], kind: str, ids: dict[str, int]) -> Any:
 
 
 def majority(gold: dict[str, Any], kind: str, classes: int) -> Any:
-    """The most frequent label of the training text, for all."""
+    """Predicts the most frequent label of the training text for all."""
     counts = gold["train"].sum(0) if kind == "multilabel" else np.bincount(gold["train"], minlength=classes)
     found = np.zeros((len(gold["test"]), classes))
     found[:, counts.argmax()] = 1.0
@@ -120,7 +121,7 @@ def measure(rows: dict[str, list[Row]], kind: str) -> dict[str, Any]:
     begun = time.perf_counter()
     vectors, model = features(rows, kind), linear(kind)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # labels of which there is no example; trainings that are not quite done
+        warnings.simplefilter("ignore")  # labels without an example; trainings that have not converged
         model.fit(vectors["train"], gold["train"])
     found = {part: spread(model, vectors[part], classes) for part in ("valid", "test")}
     result = {"": scored(found["test"])}
@@ -134,7 +135,7 @@ def measure(rows: dict[str, list[Row]], kind: str) -> dict[str, Any]:
 
 
 def spread(model: Any, vectors: Any, classes: int) -> Any:
-    """Probabilities of all classes, also of those that the training text does not have."""
+    """Probabilities of all classes, including those that are not in the training text."""
     found = np.zeros((vectors.shape[0], classes))
     found[:, model.classes_] = model.predict_proba(vectors)
     return found
@@ -146,7 +147,7 @@ def main() -> int:
     parser.add_argument("--label-kind", choices=["classification", "multilabel", "tagging"], required=True)
     parser.add_argument("--text-columns", type=int, default=1, help="columns of text before the labels")
     parser.add_argument("--output", type=Path, required=True, help="file to write")
-    args, _ = parser.parse_known_args()  # the rest is about the names of labels
+    args, _ = parser.parse_known_args()  # the other flags name the labels
     layout = Layout(args.label_kind, args.text_columns)
     try:
         found = measure({part: list(read_rows(args.texts / f"{part}.tsv", layout)) for part in PARTS}, args.label_kind)

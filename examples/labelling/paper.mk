@@ -1,14 +1,14 @@
 # The paper's sets and settings (section 4): a pre-trained T5 as EncT5, beside T5 writing the labels as text.
-# NOT RUN at full scale.
+# These have not been run at full scale.
 #
 #   make -f examples/labelling/paper.mk SET=glue TEXT=DIR MODEL=t5-v1_1-base OUT=runs/glue
 
 TEXT := # folder of the texts: see the file of the set
 MODEL := # folder of a T5, as downloaded from huggingface.co
-OUT := # folder for everything that is made; the same one continues after a stop
-ONLY := # GLUE: which tasks, such as mrpc,rte; empty: all
+OUT := # folder for all output; the same one continues after a stop
+ONLY := # GLUE: tasks to run, such as mrpc,rte; empty: all
 FLAGS := # more flags for every fairseq-train
-ENCT5_FLAGS := # more flags for those of EncT5
+ENCT5_FLAGS := # more flags for every fairseq-train of EncT5
 THREADS := 2 # CPU: threads of a training
 
 choices.ONLY = '' $(tasks)
@@ -18,7 +18,7 @@ SELECT := ONLY THREADS
 kind := classification
 suffix := tsv
 batch := --pack --pack-length 512 --max-tokens 65536# EncT5: 128 rows of 512 tokens
-longest_target := 84# T5: tokens that it may write
+longest_target := 84# T5: maximum tokens of its output
 chosen = $(or $(call list,$(ONLY)),$(tasks))
 INPUTS = $(foreach task,$(chosen),$(TEXT)/$(task)/train.$(suffix) $(TEXT)/$(task)/valid.$(suffix) $(tests.$(task))) $(MODEL)/config.json
 include $(dir $(lastword $(MAKEFILE_LIST)))../common.mk

@@ -1,8 +1,8 @@
-"""The numbers of one run, as a page (OUT/report.md) and for programs (OUT/report.json).
+"""The results of a run, as a page (OUT/report.md) and as JSON (OUT/report.json).
 
     python report.py OUT
 
-A system whose files are not there is marked as not yet run.
+A system without files is marked as not yet run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def systems(out: Path, name: str) -> dict[str, dict[str, Any] | None]:
     }
     variants = {"EncT5": f"{name}"}
     if name == "emotions":
-        variants = {"EncT5, a latent a label": name, "EncT5, one latent": f"{name}_one"}
+        variants = {"EncT5, one latent per label": name, "EncT5, one latent": f"{name}_one"}
     for title, stage in variants.items():
         scored = read(out / f"test_{stage}" / "scores.json")
         found[title] = scored and {**scored, "minutes": minutes(out / f"train_{stage}" / "log")}

@@ -1,8 +1,8 @@
-"""Scores of a trained EncT5 on the test part of its data, as JSON.
+"""Score a trained EncT5 on the test part of its data, as JSON.
 
     python score.py CHECKPOINT --output scores.json
 
-Thresholds of a set of labels are 0.5, and then those tuned on the validation part.
+Label sets are scored twice: with thresholds of 0.5, and with thresholds tuned on the validation part.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("checkpoint", help="of --task text_labelling")
+    parser.add_argument("checkpoint", help="checkpoint of --task text_labelling")
     parser.add_argument("--output", type=Path, required=True, help="file to write")
     parser.add_argument("--cpu", action="store_true", help="use no GPU")
     return finish(parser, run)

@@ -1,10 +1,10 @@
-"""Labelled text as T5 reads and writes it, and the scores of what T5 wrote.
+"""Convert labelled text for T5, and score the output of T5.
 
     python text_to_text.py train.tsv --label-kind tagging --output OUT                        # OUT.src and OUT.tgt
     python text_to_text.py valid.tsv --label-kind tagging --generated FILE --output OUT       # OUT.scores.json
 
-A set of labels is written with commas between; of words to be tagged each is followed by its number, and the tags too.
-FILE is what fairseq-generate printed. What is no label is wrong; a tag must come after the number of its word.
+The labels of a set are separated by commas. For tagging, each word is followed by its number, and each tag follows the
+number of its word. FILE is the output of fairseq-generate. Output that is not a label counts as wrong.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from lev_plugins.data.labels.text import KINDS, Layout, Row, read_rows
 from lev_plugins.errors import UserError, require
 from lev_plugins.scoring.labelling import classification, multilabel, regression
 
-STEP = 0.2  # T5 writes numbers in steps
-NO_NUMBER = -1.0  # what a text that is no number counts as, as in T5's own evaluation
+STEP = 0.2  # T5 writes numbers rounded to steps
+NO_NUMBER = -1.0  # the value of output that is not a number, as in T5's own evaluation
 
 
 def numbered(words: list[str]) -> str:
@@ -47,16 +47,16 @@ def pair(row: Row, kind: str, template: str | None) -> tuple[str, str]:
     if kind == "tagging":
         return numbered(row.texts), " ".join(f"<{number}> {tag}" for number, tag in enumerate(row.labels))
     text = template.format(*row.texts) if template else " ".join(row.texts)
-    if kind == "regression":  # as T5 did with STS-B
+    if kind == "regression":  # as for STS-B in T5
         return text, f"{round(float(row.labels[0]) / STEP) * STEP:.1f}"
     return text, ", ".join(row.labels)
 
 
-# ---- what came back ----------------------------------------------------------------------------------------------
+# ---- scoring the output ----------------------------------------------------------------------------------------------
 
 
 def tags_of(text: str, words: int) -> list[str]:
-    """The tag of each word; "" where there is none.
+    """The tag of each word; "" if it has none.
 
     >>> tags_of("<0> NOUN <2> VERB <9> X", words=3)
     ['NOUN', '', 'VERB']
@@ -98,7 +98,9 @@ def score(rows: list[Row], said: list[str], kind: str) -> dict[str, float]:
         answers = np.array([ids.get(text.strip(), len(names)) for text in said])
         return classification(gold, answers, len(names), positive=len(names) - 1)
     sets = [{label.strip() for label in text.split(",")} - {""} for text in said]
-    names = sorted({*names, *(label for labels in sets for label in labels)})  # labels that do not exist are wrong, too
+    names = sorted(
+        {*names, *(label for labels in sets for label in labels)}
+    )  # labels that do not exist count as wrong, too
     truth = indicators([set(row.labels) for row in rows], names)
     return {"micro_f1": multilabel(truth, indicators(sets, names), at=1)["micro_f1"]}
 
@@ -113,11 +115,11 @@ def indicators(sets: list[set[str]], names: list[str]) -> Any:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("text", type=Path, help="as lev-plugins prepare-labels reads it")
+    parser.add_argument("text", type=Path, help="labelled text, in the format of lev-plugins prepare-labels")
     parser.add_argument("--label-kind", choices=KINDS, required=True)
     parser.add_argument("--text-columns", type=int, default=1)
-    parser.add_argument("--template", help="as of lev-plugins prepare-labels")
-    parser.add_argument("--generated", type=Path, help="what fairseq-generate printed for this text: score it")
+    parser.add_argument("--template", help="the --template of lev-plugins prepare-labels")
+    parser.add_argument("--generated", type=Path, help="output of fairseq-generate for this text, to be scored")
     parser.add_argument("--output", type=Path, required=True, help="prefix of the files to write")
     args = parser.parse_args()
     try:
@@ -126,7 +128,8 @@ def main() -> int:
             said = read_generated(args.generated)
             require(
                 len(said) == len(rows),
-                f"{args.generated} has {len(said):,} answers, but {args.text} {len(rows):,} texts",
+                f"--generated {args.generated} must have one answer per text of {args.text} ({len(rows):,}), but has "
+                f"{len(said):,}: decode again",
             )
             write(args.output, "scores.json", [json.dumps(score(rows, said, args.label_kind))])
             return 0

@@ -1,9 +1,9 @@
-"""Training, validation and test text of one set.
+"""Write the training, validation and test text of one set.
 
     python texts.py DIR/pos-ud-ewt --test dev --output OUT
 
-The published validation set is the test here; what chooses checkpoints and thresholds is held out of train.tsv: one
-line in twenty, evenly spread, 2,000 at the most.
+The published validation set is the test here; one line in twenty of train.tsv, evenly spread and 2,000
+at most, is held out to choose checkpoints and thresholds.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def run(args: argparse.Namespace) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path, help="with train.tsv and the test")
+    parser.add_argument("folder", type=Path, help="folder with train.tsv and the test")
     parser.add_argument("--test", required=True, help="name of the test in that folder")
-    parser.add_argument("--lines", type=int, default=0, help="the most lines of a file that are used (0: all)")
+    parser.add_argument("--lines", type=int, default=0, help="use the first N lines of each file (0: all)")
     parser.add_argument("--output", type=Path, required=True, help="where to write train, valid and test.tsv")
     return finish(parser, run)
 

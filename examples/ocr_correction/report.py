@@ -1,9 +1,9 @@
-"""The numbers of one run, as a page (OUT/report.md) and for programs (OUT/report.json).
+"""The results of a run, as a page (OUT/report.md) and as JSON (OUT/report.json).
 
     python report.py OUT
 
-Word accuracy in per cent, mean and standard deviation over folds. Of each training there are two candidates, the best
-checkpoint and the average of the best ones: the dev words choose, and the test words are looked at by the chosen one.
+Word accuracy in per cent, mean and standard deviation over folds. Each training has two candidates, the best checkpoint
+and the average of the best ones; accuracy on dev chooses which one is reported on the test.
 A system without files is marked as not yet run.
 """
 
@@ -51,7 +51,7 @@ def parameters(log: list[str]) -> int | None:
 
 
 def chosen(candidates: dict[str, dict[str, float]]) -> str:
-    """By dev alone; the average where they are equal.
+    """Chooses by dev alone; takes the average if they are equal.
 
     >>> chosen({"best": {"valid": 80.0, "test": 79.0}, "average": {"valid": 81.0, "test": 70.0}})
     'average'
@@ -116,8 +116,7 @@ def page(found: dict[str, Any]) -> str:
         row("do nothing", found["do_nothing"]),
         *(row(title, found["systems"][name]) for name, title in SYSTEMS.items()),
         "",
-        "Mean and standard deviation over folds; minutes are those of a training, with its validation. "
-        f"{found['machine']}.",
+        f"Mean and standard deviation over folds; minutes are per training, including validation. {found['machine']}.",
     ]
     return "\n".join(lines) + "\n"
 

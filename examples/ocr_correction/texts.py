@@ -1,10 +1,10 @@
-"""A fold of misread words and their corrections, for the systems that learn from it.
+"""Write a fold of misread words and their corrections for training.
 
     python texts.py FOLD OUT [--words N] [--by-type]
 
-FOLD has {train,dev,test}.{src,tgt}, a word a line, its characters between blanks. OUT gets train, valid and test .src,
-.draft (the misread words again, which an editor starts from) and .tgt, and train.words.{src,tgt} without the blanks,
-from which confusions are learned.
+FOLD has {train,dev,test}.{src,tgt}, one word per line, with blanks between its characters. OUT gets train,
+valid and test .src, .draft (the misread words again, from which an editor starts) and .tgt, and train.words.{src,tgt}
+without the blanks, from which confusions are learned.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("fold", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--words", type=int, default=0, help="how many of each split to keep, 0 = all")
+    parser.add_argument("--words", type=int, default=0, help="keep the first N of each split (0: all)")
     parser.add_argument("--by-type", action="store_true", help="keep each different training pair once")
     return finish(parser, run)
 

@@ -1,4 +1,4 @@
-"""Which decoding of the validation set has the highest BLEU? Prints the name of its file, less the ending.
+"""Print the name, without suffix, of the decoding of the validation set with the highest BLEU.
 
 python best.py OUT/dials_scratch/0,0.out OUT/dials_scratch/1,0.out --reference OUT/drafts/valid.de
 """
@@ -16,7 +16,7 @@ from examples.shared import finish, read_lines
 
 
 def best(bleu: dict[str, float]) -> str:
-    """The first of equals.
+    """The highest; the first if several are equal.
 
     >>> best({"0,0": 20.1, "1,0": 20.3, "2,0": 20.3})
     '1,0'

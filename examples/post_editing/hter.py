@@ -1,4 +1,4 @@
-"""Does sentence TER of the drafts agree with the HTER that was published beside them?
+"""Compare the sentence TER of drafts with their published HTER.
 
 python hter.py --draft valid.mt --post-edit valid.pe --hter valid.hter
 """
@@ -36,12 +36,13 @@ def run(args: argparse.Namespace) -> None:
     drafts, edited, published = (read_lines(path) for path in (args.draft, args.post_edit, args.hter))
     require(
         len(drafts) == len(edited) == len(published),
-        f"{len(drafts)} drafts, {len(edited)} post-edits, {len(published)} rates",
+        "--draft, --post-edit and --hter must have the same number of lines, but have "
+        f"{len(drafts):,}, {len(edited):,} and {len(published):,}",
     )
     for case in (True, False):
-        found = compare(drafts, edited, list(map(float, published)), case)
+        agreement = compare(drafts, edited, list(map(float, published)), case)
         print(f"case {'matters' if case else 'does not matter'}: ", end="")
-        print(", ".join(f"{name} {value:.4f}" for name, value in found.items()))
+        print(", ".join(f"{name} {value:.4f}" for name, value in agreement.items()))
 
 
 def main() -> int:

@@ -1,9 +1,9 @@
-"""The numbers of one run, as a page (OUT/report.md) and for programs (OUT/report.json).
+"""The results of a run, as a page (OUT/report.md) and as JSON (OUT/report.json).
 
     python report.py OUT --draft OUT/drafts/test.draft --reference OUT/drafts/test.de
 
-BLEU and case-sensitive TER are sacrebleu's, on words put together from their pieces. "Do nothing" is the draft itself:
-a system that is below it does harm. A system whose files are not there is marked as not yet run.
+BLEU and case-sensitive TER are sacrebleu's, on words joined from their pieces. "Do nothing" is the draft itself:
+a system with a lower score does harm. A system without files is marked as not yet run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from examples.shared import NOT_RUN, finish, machine, minutes, read_lines
 from lev_plugins.errors import UserError
 
-# the folder of the test and its title, in the order of the page; as Table 3 and Figure 5 of the paper have them
+# the folder of the test and its title, in the order of the page; as in Table 3 and Figure 5 of the paper
 SYSTEMS = {
     "test_teacher": "autoregressive translator, without the draft",
     "test_autoregressive": "autoregressive post-editor",
@@ -66,7 +66,10 @@ def numbered(lines: list[str], kind: str) -> dict[int, str]:
 def hypotheses(log: Path, references: list[str]) -> list[str]:
     found = numbered(read_lines(log), "H")
     if sorted(found) != list(range(len(references))):
-        raise UserError(f"{log} has {len(found):,} hypotheses for {len(references):,} references: remove {log.parent}")
+        raise UserError(
+            f"{log} must have one hypothesis per reference ({len(references):,}), but has {len(found):,}: "
+            f"remove {log.parent} and run again"
+        )
     return [found[i] for i in range(len(references))]
 
 
@@ -102,7 +105,7 @@ def page(found: dict[str, Any]) -> str:
     lines = [
         *table(SYSTEMS, found["systems"]),
         "",
-        "With some actions taken from the reference (an oracle) (Figure 5 of the paper):",
+        "With some actions taken from the reference by an oracle (Figure 5 of the paper):",
         "",
         *table(WHEEL, found["systems"]),
         "",

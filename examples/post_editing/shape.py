@@ -1,4 +1,4 @@
-"""The flags of fairseq-train that give a LevT the shape of a checkpoint's, a line each.
+"""Print the flags of fairseq-train that give a LevT the shape of a checkpoint, one per line.
 
 python shape.py OUT/levt/checkpoint_best.pt
 """

@@ -1,4 +1,4 @@
-"""The three splits of an example under fixed names, and the training text in halves.
+"""Write the splits of an example under fixed names, and halve the training text.
 
     python texts.py --text DIR --test test16 --suffixes en de --output OUT [--halve]
 
@@ -7,7 +7,7 @@ OUT/weak.*, from which a weak system learns, and the second half OUT/train.*, wh
 
     python texts.py --text OUT --suffixes en de --drafts all.draft --output DRAFTED
 
-adds drafts to such a folder: all.draft has those of train, valid and test, one after the other.
+adds drafts to such a folder: all.draft has the drafts of train, valid and test, in this order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lev_plugins.errors import UserError
 
 def split_of(folder: Path, name: str, suffixes: list[str]) -> dict[str, list[str]]:
     paths = {suffix: folder / f"{name}.{suffix}" for suffix in suffixes}
-    texts = {path: read_lines(path, "--text, the suffixes and --test make up its name") for path in paths.values()}
+    texts = {path: read_lines(path, "--text, the suffixes and --test form its name") for path in paths.values()}
     parallel(texts)
     return {suffix: texts[path] for suffix, path in paths.items()}
 
@@ -51,7 +51,9 @@ def cut(lines: list[str], sizes: list[int]) -> list[list[str]]:
     [['a', 'b'], ['c']]
     """
     if len(lines) != sum(sizes):
-        raise UserError(f"there are {len(lines):,} drafts for {sum(sizes):,} lines")
+        raise UserError(
+            f"--drafts must have one draft per line of text ({sum(sizes):,}), but has {len(lines):,}: draft it again"
+        )
     ends = list(itertools.accumulate(sizes))
     return [lines[end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
@@ -82,7 +84,7 @@ def main() -> int:
     parser.add_argument("--text", type=Path, required=True, help="folder of the text")
     parser.add_argument("--test", default="test", help="name of the test files")
     parser.add_argument("--suffixes", nargs="+", required=True, help="suffixes of the files of a split")
-    parser.add_argument("--output", type=Path, required=True, help="where to write")
+    parser.add_argument("--output", type=Path, required=True, help="folder to write to")
     parser.add_argument("--drafts", type=Path, help="drafts of train, valid and test, to add to --text")
     parser.add_argument("--halve", action="store_true", help="keep the first half of train for a weak system")
     return finish(parser, run)

@@ -1,7 +1,7 @@
 """Write two toy corpora: ``python examples/toy/make.py FOLDER``.
 
-``*.src`` and ``*.tgt``: translate word by word, leave some out; ``*.mt``: drafts of ``*.tgt``, each with one mistake.
-``*.noisy`` and ``*.clean``: small letters of which some became capitals, and among which some dots got.
+``*.src`` and ``*.tgt``: translate word by word and leave some words out; ``*.mt``: ``*.tgt`` with one mistake.
+``*.clean``: small letters; ``*.noisy``: the same with some capitals and extra dots.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def translations(draw: random.Random) -> tuple[str, str]:
 
 
 def spoil(target: str) -> str:
-    """A word too few, or a wrong one.
+    """Drops a word or replaces it.
 
     >>> spoil("v7 v8 v23 v24"), spoil("v1 v12")
     ('v7 v8 v23 v24', 'v1 v9')

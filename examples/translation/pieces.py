@@ -1,9 +1,9 @@
-"""Raw parallel text to sentencepiece pieces.
+"""Convert raw parallel text to sentencepiece pieces.
 
     python pieces.py --text DIR --source en --target de --vocab 6000 --output OUT
 
-learns a model from DIR/train.* (joint, or one a side with --separate) and writes OUT/{train,valid,test}.{en,de} in
-pieces, a line for a line, and OUT/test.reference, the target side of the test as it was.
+learns a model from DIR/train.* (joint, or one per side with --separate) and writes OUT/{train,valid,test}.{en,de} in
+pieces, and OUT/test.reference, the unchanged target side of the test.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from lev_plugins.errors import require
 
 
 def read_pair(prefix: Path, source: str, target: str) -> dict[str, list[str]]:
-    """Both sides of one split, as many lines in each."""
-    hint = "--text, --source, --target and --test make up its name"
+    """Both sides of one split; they must have the same number of lines."""
+    hint = "--text, --source, --target and --test form its name"
     files = {Path(f"{prefix}.{side}"): side for side in (source, target)}
     texts = {file: read_lines(file, hint) for file in files}
     parallel(texts)
@@ -43,7 +43,7 @@ def learn(files: list[Path], model: Path, vocab: int, kind: str, coverage: float
 
 
 def write_pieces(model: Path, lines: list[str], path: Path) -> list[int]:
-    """Returns the tokens of each line, the end of the sentence being one."""
+    """Returns the number of tokens of each line, including the end of the sentence."""
     processor = sentencepiece.SentencePieceProcessor(model_file=str(model))
     lengths = []
     with path.open("w", encoding="utf-8", newline="\n") as file:
@@ -55,11 +55,11 @@ def write_pieces(model: Path, lines: list[str], path: Path) -> list[int]:
 
 
 def check_fits(path: Path, lengths: list[int], longest: int) -> None:
-    """Training leaves longer sentences out; a test that did so would not be the test."""
+    """Training skips longer sentences; a test must be complete."""
     for number, length in enumerate(lengths, 1):
         require(
             length <= longest,
-            f"--longest is {longest}, but line {number} of {path} has {length} tokens: validation and test must fit",
+            f"--longest is {longest}, but line {number} of {path} has {length} tokens: raise --longest or cut the line",
         )
 
 
@@ -89,9 +89,9 @@ def main() -> int:
     parser.add_argument("--vocab", type=int, default=6000, help="number of pieces")
     parser.add_argument("--kind", choices=["unigram", "bpe"], default="unigram")
     parser.add_argument("--coverage", type=float, default=1.0, help="share of the characters that are pieces")
-    parser.add_argument("--separate", action="store_true", help="a model for each side")
-    parser.add_argument("--longest", type=int, default=1024, help="the most tokens that the models take")
-    parser.add_argument("--output", type=Path, required=True, help="folder to write into")
+    parser.add_argument("--separate", action="store_true", help="one model per side")
+    parser.add_argument("--longest", type=int, default=1024, help="maximum tokens in a sentence")
+    parser.add_argument("--output", type=Path, required=True, help="folder to write to")
     return finish(parser, run)
 
 

@@ -1,15 +1,15 @@
-"""The numbers of one run, as a page (OUT/report.md) and for programs (OUT/report.json).
+"""The results of a run, as a page (OUT/report.md) and as JSON (OUT/report.json).
 
     python report.py OUT --reference OUT/pieces/test.reference
 
-Hypotheses are put together from their pieces and scored against the reference as it was before sentencepiece.
-A system whose files are not there is marked as not yet run.
+Hypotheses are joined from their pieces and scored against the reference before sentencepiece.
+A system without files is marked as not yet run.
 
 Iterations of a LevT, from fairseq's I- lines, whose value is the index of a sentence's last iteration, from 0:
 
     edits  the iterations that could change the text. This is how the paper counts (t in Algorithm 2, Tables 1 and 6):
-           the last iteration, which finds nothing to do, is not one of them. It is the I- value.
-    runs   what the decoder did, that last iteration included: one more.
+           the last iteration, which changes nothing, is not included. It is the I- value.
+    runs   the iterations that the decoder ran, including that last one: one more.
 
 A sentence in the last row of the table of iterations (--max-iter) was ended by its last iteration or by the timeout.
 """
@@ -56,11 +56,11 @@ def join_pieces(line: str) -> str:
     return line.replace(" ", "").replace("▁", " ").strip()
 
 
-# ---- what the text is scored by ------------------------------------------------------------------------------------
+# ---- scoring the text ------------------------------------------------------------------------------------
 
 
 def segmented(lines: list[str], command: str) -> list[str]:
-    """The lines as another program cuts them into words (KyTea, for Japanese)."""
+    """The lines, split into words by another program (KyTea, for Japanese)."""
     if not command:
         return lines
     text = "".join(f"{line}\n" for line in lines)
@@ -68,8 +68,8 @@ def segmented(lines: list[str], command: str) -> list[str]:
     result = done.stdout.removesuffix("\n").split("\n")
     if done.returncode or len(result) != len(lines):
         raise UserError(
-            f"--segment {command!r} made {len(result):,} lines of {len(lines):,} and ended with status "
-            f"{done.returncode}: it must print a line for a line. {done.stderr.strip()[-300:]}"
+            f"--segment {command!r} must print one line per line of input ({len(lines):,}), but printed "
+            f"{len(result):,} and ended with status {done.returncode}: {done.stderr.strip()[-300:]}"
         )
     return result
 
@@ -92,7 +92,7 @@ def rouge(hypotheses: list[str], references: list[str]) -> tuple[dict[str, float
 
 
 def decoding_seconds(lines: list[str]) -> tuple[int, float]:
-    """Sentences and seconds of fairseq's own stop watch, which leaves out loading; over all decodings in the log."""
+    """Sentences and seconds of all decodings in the log, timed by fairseq without loading."""
     sentences, seconds = 0, 0.0
     for match in filter(None, map(TRANSLATED.search, lines)):
         count, printed, rate = int(match[1].replace(",", "")), float(match[2]), float(match[3])
@@ -102,7 +102,7 @@ def decoding_seconds(lines: list[str]) -> tuple[int, float]:
 
 
 def training(log: Path) -> dict[str, float] | None:
-    """Updates, and minutes, validation included."""
+    """Updates, and minutes including validation."""
     took = minutes(log)
     if took is None:
         return None
@@ -136,7 +136,7 @@ def read_system(folder: Path, references: list[str], args: argparse.Namespace) -
     sentences, seconds = decoding_seconds(lines + (logs.read_text(log) if log.is_file() else []))
     if sentences != len(references):
         raise UserError(
-            f"{folder} tells of {sentences:,} decoded sentences, but the reference has {len(references):,}: "
+            f"{folder} has {sentences:,} decoded sentences, but the reference has {len(references):,}: "
             "remove the folder and run again"
         )
     system: dict[str, Any] = {"scores": scores, "metric": metric, "sentences": sentences}
@@ -145,11 +145,14 @@ def read_system(folder: Path, references: list[str], args: argparse.Namespace) -
     if steps:
         counts = list(steps.values())
         if sorted(steps) != list(range(sentences)):
-            raise UserError(f"{folder}/test.out has {len(steps):,} I- lines for {sentences:,} sentences")
+            raise UserError(
+                f"{folder}/test.out has {len(steps):,} I- lines for {sentences:,} sentences: "
+                "remove the folder and run again"
+            )
         system["edits"] = round(sum(counts) / sentences, 3)
         system["runs"] = round(sum(counts) / sentences + 1, 3)
         system["table_of_iterations"] = iteration_table(counts, args.max_iter)
-    else:  # left to right, a token is an iteration, the end of the sentence included
+    else:  # left to right: one iteration per token, including the end of the sentence
         system["edits"] = system["runs"] = round(sum(map(logs.tokens, pieces)) / sentences, 3)
     return system
 
@@ -157,10 +160,10 @@ def read_system(folder: Path, references: list[str], args: argparse.Namespace) -
 def hardware() -> dict[str, str]:
     gpus = ""
     if shutil.which("nvidia-smi"):
-        asked = subprocess.run(
+        query = subprocess.run(
             ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True
         )
-        gpus = ", ".join(asked.stdout.split("\n")[:-1]) if asked.returncode == 0 else ""
+        gpus = ", ".join(query.stdout.split("\n")[:-1]) if query.returncode == 0 else ""
     return {
         "processor": processor(),
         "gpus": gpus or "none",
@@ -237,11 +240,11 @@ def page(found: dict[str, Any]) -> str:
     lines += iterations(systems)
     metric = next((system["metric"] for system in systems.values() if "metric" in system), None)
     if metric:
-        lines += ["", f"Scored by {metric}, on text put together from its pieces."]
+        lines += ["", f"Scored by {metric}, on text joined from its pieces."]
     lines += [
         "",
         'Iterations: those that could change the text, as the paper counts; "with the last" adds the one that finds '
-        "nothing to do. The teacher's are its output tokens. Decoding one sentence at a time, loading left out.",
+        "nothing to do. The teacher's are its output tokens. Decoding one sentence at a time, without loading.",
     ]
     if distillation:
         kept = len(distillation["kept_reference"])
@@ -267,7 +270,7 @@ def main() -> int:
     parser.add_argument("--reference", type=Path, required=True, help="target side of the test, before sentencepiece")
     parser.add_argument("--metric", choices=["bleu", "rouge"], default="bleu")
     parser.add_argument("--bleu-tokenize", default="none", help="sacrebleu's tokenizer")
-    parser.add_argument("--segment", default="", help="command that both texts go through before scoring")
+    parser.add_argument("--segment", default="", help="command that segments both texts before scoring")
     parser.add_argument("--beam", type=int, default=5, help="beam of the teacher's second test")
     parser.add_argument("--max-iter", type=int, default=10, help="--iter-decode-max-iter of the LevT tests")
     return finish(parser, run)

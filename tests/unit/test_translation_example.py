@@ -64,7 +64,7 @@ def test_hypotheses_come_in_the_order_of_the_input(tmp_path: Path, helpers: Any)
     [
         (log({0: "▁a", 2: "▁c"}), "1 of 3 sentences were not decoded: 1; decode again"),
         (log({0: "▁a", 1: "▁b"}) + log({2: "▁c", 1: "▁b"}), "two hypotheses of sentence 1: decode with --nbest 1"),
-        (log({0: "▁a", 1: "▁b", 2: "▁c", 7: "▁d"}), "has 3 lines, but the log answers sentence 7"),
+        (log({0: "▁a", 1: "▁b", 2: "▁c", 7: "▁d"}), "has 3 lines, but the log has sentence 7: give"),
         (log({0: "▁a", 1: "▁b", 2: "▁c"}).rsplit("Generate", 1)[0], "log is cut short"),
     ],
     ids=["missing", "twice", "another text", "cut short"],
@@ -137,7 +137,7 @@ def test_pieces_refuse_text_that_cannot_be_used(tmp_path: Path, helpers: Any) ->
     with pytest.raises(UserError, match=r"there is no file .*dev\.en: --text, --source, --target and --test"):
         pieces.read_pair(text / "dev", "en", "de")
     (text / "valid.de").write_bytes(b"ein\nzwei\n")
-    with pytest.raises(UserError, match=r"a line for a line, but .*valid\.en has 4 lines and .*valid\.de has 2"):
+    with pytest.raises(UserError, match=r"must be equally long, but .*valid\.en has 4 lines and .*valid\.de has 2"):
         pieces.read_pair(text / "valid", "en", "de")
     (text / "valid.de").write_bytes("ein\nfünf\n".encode("latin-1"))
     with pytest.raises(UserError, match=r"valid\.de, line 2 is not UTF-8 \(.*\): convert it"):
@@ -219,7 +219,7 @@ def test_report_of_nothing_says_so(tmp_path: Path) -> None:
     ("output", "message"),
     [
         (log({0: "▁a"}), "1 of 2 sentences were not decoded: 1"),
-        (GREEDY.replace("Translated 2", "Translated 1"), "tells of 1 decoded sentences, but the reference has 2"),
+        (GREEDY.replace("Translated 2", "Translated 1"), "has 1 decoded sentences, but the reference has 2"),
         (LEVT.replace("I-1\t3\n", ""), "has 1 I- lines for 2 sentences"),
     ],
     ids=["missing", "stop watch", "steps"],
