@@ -3,7 +3,7 @@
     python report.py OUT --noises "keyboard swap" --systems "none all" --seeds "1 2 3" --metrics "wrr bleu"
 
 All decoding is free-running. "Do nothing" is the noisy text itself: a system with a lower score does harm. A score is
-the mean over the seeds, with the standard deviation between them. A system that was not trained is marked as not yet run.
+the mean over the seeds, with its standard deviation. A system that was not trained is marked as not yet run.
 """
 
 from __future__ import annotations
