@@ -51,7 +51,7 @@ class Pairs:
 def alternate(
     clock: Clock, jobs: Sequence[tuple[Callable[[], Any], Callable[[], Any]]], repetitions: int, name: str, quiet: bool
 ) -> tuple[Pairs, list[tuple[Any, Any]]]:
-    """Time every job (fairseq's way, our way) ``repetitions`` times, taking turns at going first.
+    """Time every job (fairseq's way, our way) ``repetitions`` times, alternating in which goes first.
 
     Each side runs its first job once before, untimed. Returns the times and the last results of each job.
     """

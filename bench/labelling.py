@@ -68,8 +68,8 @@ def examples_of(plan: Plan, kind: str) -> list[Example]:
 
 def batches_of(plan: Plan, kind: str, examples: list[Example], sort: bool, pack: int) -> tuple[list[Any], float]:
     """The batches that the model reads, and their share of tokens that are not padding."""
-    asked = tuple(range(LABELS[kind])) if kind == "multilabel" else ()
-    dataset = LabelledDataset(examples, Question(kind, asked, bool(asked)), PAD, pack)
+    names = tuple(range(LABELS[kind])) if kind == "multilabel" else ()
+    dataset = LabelledDataset(examples, Question(kind, names, bool(names)), PAD, pack)
     indices = dataset.ordered_indices() if sort or pack else np.arange(len(dataset))
     batches = [
         dataset.collater([dataset[i] for i in batch])

@@ -111,16 +111,16 @@ def main(arguments: list[str] | None = None) -> None:
 def synthetic_work(plan: Plan, kept: Path | None) -> Work:
     small = weights.kept_or_trained(kept, plan.small, plan.updates, plan.batch, plan.learning_rate)
     grown = weights.grow(small, plan.widening, plan.layers, plan.words)
-    said = plan.small.words  # the words that occur
+    used_words = plan.small.words  # the words that occur
     wanted = max(sentences for _, sentences, _ in plan.decoded)
-    enough = weights.sentences(plan.train_tokens, said, seed=2)
+    enough = weights.sentences(plan.train_tokens, used_words, seed=2)
     origin = (
         f"trained for {plan.updates} updates of {plan.batch} synthetic sentences at width {plan.small.dim}, with "
-        f"{plan.small.layers} blocks per side and {said} words, then grown to the size below"
+        f"{plan.small.layers} blocks per side and {used_words} words, then grown to the size below"
     )
     return Work(
         grown,
-        weights.sentences(wanted, said, seed=1),
+        weights.sentences(wanted, used_words, seed=1),
         weights.one_batch(weights.pair(enough, grown.source), plan.train_tokens),
         origin,
     )

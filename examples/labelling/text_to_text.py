@@ -77,7 +77,7 @@ def number_in(text: str) -> float:
         return NO_NUMBER
 
 
-def score(rows: list[Row], said: list[str], kind: str) -> dict[str, float]:
+def score(rows: list[Row], outputs: list[str], kind: str) -> dict[str, float]:
     """
     >>> rows = [Row("", ["cat", "eats"], ["NOUN", "VERB"])]
     >>> score(rows, ["<0> NOUN <2> VERB"], "tagging")
@@ -85,19 +85,19 @@ def score(rows: list[Row], said: list[str], kind: str) -> dict[str, float]:
     """
     if kind == "regression":
         return regression(
-            np.array([float(row.labels[0]) for row in rows]), np.array([number_in(text) for text in said])
+            np.array([float(row.labels[0]) for row in rows]), np.array([number_in(text) for text in outputs])
         )
     if kind == "tagging":
-        found = [tags_of(text, len(row.labels)) for row, text in zip(rows, said, strict=True)]
+        found = [tags_of(text, len(row.labels)) for row, text in zip(rows, outputs, strict=True)]
         right = [a == b for row, tags in zip(rows, found, strict=True) for a, b in zip(row.labels, tags, strict=True)]
         return {"tag_accuracy": 100 * float(np.mean(right))}
     names = sorted({label for row in rows for label in row.labels})
     if kind == "classification":
         ids = {name: i for i, name in enumerate(names)}
         gold = np.array([ids[row.labels[0]] for row in rows])
-        answers = np.array([ids.get(text.strip(), len(names)) for text in said])
+        answers = np.array([ids.get(text.strip(), len(names)) for text in outputs])
         return classification(gold, answers, len(names), positive=len(names) - 1)
-    sets = [{label.strip() for label in text.split(",")} - {""} for text in said]
+    sets = [{label.strip() for label in text.split(",")} - {""} for text in outputs]
     names = sorted(
         {*names, *(label for labels in sets for label in labels)}
     )  # labels that do not exist count as wrong, too
@@ -125,13 +125,13 @@ def main() -> int:
     try:
         rows = list(read_rows(args.text, Layout(args.label_kind, args.text_columns)))
         if args.generated is not None:
-            said = read_generated(args.generated)
+            outputs = read_generated(args.generated)
             require(
-                len(said) == len(rows),
+                len(outputs) == len(rows),
                 f"--generated {args.generated} must have one answer per text of {args.text} ({len(rows):,}), but has "
-                f"{len(said):,}: decode again",
+                f"{len(outputs):,}: decode again",
             )
-            write(args.output, "scores.json", [json.dumps(score(rows, said, args.label_kind))])
+            write(args.output, "scores.json", [json.dumps(score(rows, outputs, args.label_kind))])
             return 0
         pairs = [pair(row, args.label_kind, args.template) for row in rows]
     except (UserError, OSError) as error:
