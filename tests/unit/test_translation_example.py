@@ -238,7 +238,7 @@ def test_report_segments_both_sides(tmp_path: Path) -> None:
     assert found["systems"]["test_levt"]["scores"] == {"BLEU": 100.0}
     done = report(run, "--segment", "head -n 1")
     assert done.returncode == 2
-    assert "--segment 'head -n 1' made 1 lines of 2" in done.stderr
+    assert "--segment 'head -n 1' must print one line per line of input (2), but printed 1" in done.stderr
 
 
 def test_report_by_rouge(tmp_path: Path, helpers: Any) -> None:
