@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 __all__ = ["not_while_leaving"]
 
 PATIENCE = 10.0  # seconds; longer than any batch takes
-MOMENT = 0.1
+MOMENT = 0.3  # a busy machine needs some of it
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
