@@ -11,8 +11,8 @@ mkdir -p "$folder"
 mv "$out/settings.$$" "$out/settings"
 echo "${TITLE:-$name} ..."
 set -m # the recipe is a process group of its own
+trap 'kill -- -$! 2>/dev/null; wait $! 2>/dev/null; echo "$name: stopped" >&2; exit 143' TERM INT HUP
 bash -euo pipefail -c "$recipe" 3>&1 >>"$log" 2>&1 </dev/null &
-trap 'kill -- -$!; wait $! 2>/dev/null; echo "$name: stopped" >&2; exit 143' TERM INT HUP
 wait $!
 status=$?
 if ((status)); then
