@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 import lev_plugins
 
 lev_plugins.register()
+
+# a shell starts what runs in the background deaf to Ctrl-C, and so would be all that tests start and interrupt
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PIPELINES = ("example", "demo")  # in the names of the files that run examples/ from end to end
 
