@@ -11,7 +11,7 @@ from lev_plugins.errors import require
 from lev_plugins.ranges import bounded, flag_name
 from lev_plugins.tasks.pairs import refuse
 
-__all__ = ["REFINEMENT", "check_left_to_right", "check_search"]
+__all__ = ["REFINEMENT", "check_left_to_right", "check_search", "option"]
 
 # fairseq's refinement flags, which have no effect on left-to-right search
 REFINEMENT = (
@@ -68,5 +68,6 @@ def check_left_to_right(models: list[Any], args: Any, name: str, symbols: int) -
 
 
 def option(args: Any, name: str) -> Any:
+    """``args`` is fairseq's GenerationConfig, or a Namespace of what --eval-bleu-args sets."""
     value = getattr(args, name, None)
     return getattr(GenerationConfig, name) if value is None else value

@@ -24,7 +24,7 @@ from lev_plugins.generators import ORACLES, RefinementGenerator, RefinementOptio
 from lev_plugins.models.post_edit import PostEditTransformer
 from lev_plugins.scoring import do_nothing
 from lev_plugins.tasks.pairs import refuse
-from lev_plugins.tasks.search import check_left_to_right, check_search
+from lev_plugins.tasks.search import check_left_to_right, check_search, option
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
 
 __all__ = ["TextEditingConfig", "TextEditingTask"]
@@ -201,11 +201,6 @@ class TextEditingTask(ScoredTask):
             check_post_editing_search(models, args, len(self.target_dictionary))
             return super().build_generator(models, args, seq_gen_cls, extra_gen_cls_kwargs, **unused)
 
-        def option(name: str, default: Any) -> Any:
-            """``args`` is fairseq's GenerationConfig, or a Namespace of what --eval-bleu-args sets."""
-            value = getattr(args, name, None)
-            return default if value is None else value
-
         check_search(models, args)
         refuse(args, LEFT_TO_RIGHT, GenerationConfig, "is for left-to-right search and has no effect on a levt")
         dropout = ("retain_dropout", "retain_dropout_modules")
@@ -213,8 +208,8 @@ class TextEditingTask(ScoredTask):
         require(
             (extra_gen_cls_kwargs or {}).get("lm_model") is None, "--lm-path does not work with a levt: leave it out"
         )
-        reranking = option("iter_decode_with_external_reranker", False)
-        candidates = option("iter_decode_with_beam", 1)
+        reranking = option(args, "iter_decode_with_external_reranker")
+        candidates = option(args, "iter_decode_with_beam")
         if reranking:
             require(
                 len(models) > 1,
@@ -227,18 +222,18 @@ class TextEditingTask(ScoredTask):
                 "than 1",
             )
         options = RefinementOptions(
-            max_iter=option("iter_decode_max_iter", 10),
-            gamma=option("iter_decode_eos_penalty", 0.0),
+            max_iter=option(args, "iter_decode_max_iter"),
+            gamma=option(args, "iter_decode_eos_penalty"),
             max_ratio=self.cfg.max_ratio,
             max_ratio_floor=self.cfg.max_ratio_floor,
             min_length=self.cfg.min_words,
-            adaptive=not option("iter_decode_force_max_iter", False),
+            adaptive=not option(args, "iter_decode_force_max_iter"),
             candidates=candidates,
-            temperature=option("temperature", 1.0),
+            temperature=option(args, "temperature"),
             soft_protection=self.cfg.soft_protection,
             keep_bias=self.cfg.keep_bias,
             oracle=str(self.cfg.oracle),
-            retain_history=option("retain_iter_history", False),
+            retain_history=option(args, "retain_iter_history"),
         )
         editors, reranker = (models[:-1], models[-1]) if reranking else (models, None)
         return RefinementGenerator(editors, self.target_dictionary, options, reranker)
