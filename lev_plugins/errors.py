@@ -71,6 +71,9 @@ CHECKPOINT_READERS = {
 # calls in fairseq that fail for one reason only, by file and function: what to tell the user
 RAISED_IN = {
     ("fairseq_cli/interactive.py", "split_paths"): "--path is missing: the checkpoint to decode with",
+    ("fairseq/trainer.py", "_set_seed"): (
+        "the number of updates in the checkpoint is not a number: it is damaged, use an older one (--restore-file)"
+    ),
     ("fairseq_cli/", "literal_eval"): (
         """--model-overrides must be a dictionary in Python's notation, as in "{'dropout': 0.1}\""""
     ),
@@ -164,10 +167,16 @@ def unreadable(error: BaseException) -> str | None:
     for frame, _ in traceback.walk_tb(error.__traceback__) if isinstance(error, Exception) else ():
         name = CHECKPOINT_READERS.get((os.path.basename(frame.f_code.co_filename), frame.f_code.co_name))
         if name is not None:
+            given = frame.f_locals
+            shards = given.get("num_shards", 1)
+            if shards < 1:
+                return f"--checkpoint-shard-count must be at least 1, but is {shards}"
+            overrides = given.get("arg_overrides") or {}
+            suspects = "was made with other settings" if not overrides else f"does not take the settings {overrides}"
             reason = chain(error)[-1]
             return (
-                f"{frame.f_locals.get(name)} cannot be loaded: it is damaged, is not a fairseq checkpoint, or was "
-                f"made with other settings ({type(reason).__name__}: {' '.join(str(reason).split())})"
+                f"{given.get(name)} cannot be loaded: it is damaged, is not a fairseq checkpoint, or {suspects} "
+                f"({type(reason).__name__}: {' '.join(str(reason).split())})"
             )
     return None
 

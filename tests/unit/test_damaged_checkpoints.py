@@ -52,6 +52,7 @@ def with_text(*path: str) -> Callable[[State], object]:
     return damage
 
 
+DAMAGED_UPDATES = ("optimizer_history", "0", "num_updates")
 EVERYWHERE = ("--restore-file", "--finetune-from-model", "fairseq-interactive")
 Damage = Callable[[State], object]
 # what is done to it, where that shows, and what is said; elsewhere the damaged part is not looked at
@@ -66,7 +67,7 @@ DAMAGES: dict[str, tuple[Damage, tuple[str, ...], str]] = {
         'RuntimeError: .* "decoder.deletion_head.weight", expected torch.Tensor',
     ),
     "text for a size": (with_text("cfg", "model", "encoder_layers"), EVERYWHERE[2:], "ValueError: .*three"),
-    "text for the number of updates": (with_text("optimizer_history", "0", "num_updates"), EVERYWHERE[:1], "TypeError"),
+    "text for the number of updates": (with_text(*DAMAGED_UPDATES), EVERYWHERE[:1], "TypeError"),
 }
 TRAIN = ["fairseq-train", "--user-dir", "lev_plugins", *LEVT, "-s", "en", "-t", "de", "--optimizer", "adam", "--cpu"]
 TRAIN += ["--lr-scheduler", "inverse_sqrt", "--warmup-updates", 1]
@@ -104,6 +105,33 @@ def test_text_for_the_epoch(data: Path, whole: Path, tmp_path: Path) -> None:
     state = with_text("extra_state", "train_iterator", "epoch")(torch.load(whole, weights_only=True))
     found = refusal(data, tmp_path, "--restore-file", state)
     assert found == "lev-plugins: error: the epoch in the checkpoint must be a number, but is 'three'"
+
+
+def test_text_for_the_number_of_updates_where_the_schedule_does_not_look(
+    data: Path, whole: Path, tmp_path: Path
+) -> None:
+    state = with_text(*DAMAGED_UPDATES)(torch.load(whole, weights_only=True))
+    torch.save(state, tmp_path / "damaged.pt")
+    flags = ["--no-save", "--restore-file", tmp_path / "damaged.pt", "--reset-lr-scheduler", "--max-update", 2]
+    result = run(*TRAIN, data, *flags, "--lr-scheduler", "fixed")
+    assert "the number of updates in the checkpoint is not a number: it is damaged" in result.verdict
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["--checkpoint-shard-count", 0], "--checkpoint-shard-count must be at least 1, but is 0"),
+        (
+            ["--model-overrides", "{'encoder_layers': 'six'}"],
+            r"checkpoint_last.pt cannot be loaded: .* or does not take the settings \{'encoder_layers': 'six'\} \(",
+        ),
+    ],
+)
+def test_a_wrong_flag_is_not_put_down_to_the_checkpoint(
+    data: Path, whole: Path, tmp_path: Path, flags: list[object], told: str
+) -> None:
+    result = run(*COMMANDS["fairseq-interactive"](data, whole, tmp_path), *flags)
+    assert re.search(told, result.verdict)
 
 
 def test_an_error_from_elsewhere_is_not_put_down_to_a_checkpoint() -> None:
