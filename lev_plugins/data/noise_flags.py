@@ -6,12 +6,12 @@ from typing import Any, Optional
 from fairseq.data import Dictionary, FairseqDataset, encoders
 from fairseq.dataclass import FairseqDataclass
 
-from lev_plugins.data.noisy import NoisySourceDataset, TextCodec
+from lev_plugins.data.noisy import NoisySourceDataset, NoisyWords, TextCodec
 from lev_plugins.errors import require
 from lev_plugins.noise import FLAGS, NoiseOptions, build_corruption
 from lev_plugins.ranges import flag_name, rates
 
-__all__ = ["WITHOUT_NOISE", "NoiseConfig", "check_noise", "with_noise"]
+__all__ = ["WITHOUT_NOISE", "NoiseConfig", "check_noise", "noisy_words", "with_noise"]
 
 PREFIX = "--noise-"
 TRAINING = (
@@ -63,7 +63,17 @@ def check_noise(cfg: NoiseConfig) -> None:
         )
 
 
-def with_noise(pair: FairseqDataset, cfg: Any, source: Dictionary, target: Dictionary) -> FairseqDataset:
+def noisy_words(pair: FairseqDataset, cfg: Any, dictionary: Dictionary) -> NoisyWords:
+    """The targets of ``pair`` with noise, as words."""
+    noise = with_noise(pair, cfg, dictionary, dictionary)
+    return NoisyWords(noise, TextCodec(dictionary, *codec_layers(cfg)))
+
+
+def codec_layers(cfg: Any) -> tuple[Any, Any]:
+    return encoders.build_bpe(cfg.noise_bpe), encoders.build_tokenizer(cfg.noise_tokenizer)
+
+
+def with_noise(pair: FairseqDataset, cfg: Any, source: Dictionary, target: Dictionary) -> NoisySourceDataset:
     """``pair`` with noisy targets as its sources."""
     for flag, harmless in (("num_batch_buckets", 0), ("load_alignments", False)):
         require(
@@ -73,7 +83,7 @@ def with_noise(pair: FairseqDataset, cfg: Any, source: Dictionary, target: Dicti
     options = {flag.name: getattr(cfg, f"noise_{flag.name}") for flag in FLAGS}
     corrupt = build_corruption(NoiseOptions(**options, prefix=PREFIX))
     rates(cfg, "noise_share")
-    layers = (encoders.build_bpe(cfg.noise_bpe), encoders.build_tokenizer(cfg.noise_tokenizer))
+    layers = codec_layers(cfg)
     reading, writing = (TextCodec(dictionary, *layers) for dictionary in (target, source))
     if not reading.layers:
         require_words(target)
@@ -97,6 +107,7 @@ def require_words(dictionary: Dictionary) -> None:
 def require_round_trip(pair: FairseqDataset, codec: TextCodec) -> None:
     """The --bpe and --tokenizer must be those that cut the data."""
     targets = [pair[index]["target"] for index in range(min(len(pair), TRIED))]
+    targets = [target[target.ne(codec.dictionary.bos())] for target in targets]
     same = sum(codec.encode(codec.decode(target)).equal(target) for target in targets)
     require(
         2 * same >= len(targets),

@@ -12,7 +12,7 @@ from lev_plugins.errors import require
 from lev_plugins.noise import Corruption
 from lev_plugins.noise.draws import stream
 
-__all__ = ["UNKNOWN", "NoisySourceDataset", "TextCodec"]
+__all__ = ["UNKNOWN", "NoisySourceDataset", "NoisyWords", "TextCodec"]
 
 # Stands for an unknown word in plain text: a private-use character that no noise changes and no dictionary contains
 UNKNOWN = "\ue000"
@@ -52,13 +52,18 @@ class NoisySourceDataset(BaseWrapperDataset):
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         example = self.dataset[index]
-        index = int(index)  # may be a NumPy integer, which has only 64 bits
-        if self.share < 1 and stream(self.corrupt.seed, self.epoch, index, " share")() >= self.share:
-            return example
-        noisy = self.encode(self.corrupt(self.decode(example["target"]), index, self.epoch))
-        if self.longest is not None and noisy.numel() > self.longest:
+        text = self.noisy_text(example["target"], index)
+        noisy = None if text is None else self.encode(text)
+        if noisy is None or (self.longest is not None and noisy.numel() > self.longest):
             return example
         return {**example, "source": noisy}
+
+    def noisy_text(self, target: Tensor, index: int) -> str | None:
+        """None: this example gets no noise in this epoch."""
+        index = int(index)  # may be a NumPy integer, which has only 64 bits
+        if self.share < 1 and stream(self.corrupt.seed, self.epoch, index, " share")() >= self.share:
+            return None
+        return self.corrupt(self.decode(target), index, self.epoch)
 
 
 class TextCodec:
@@ -82,6 +87,24 @@ class TextCodec:
         return text
 
     def encode(self, text: str) -> Tensor:
+        return self.dictionary.encode_line(self.cut(text), add_if_not_exist=False).long()
+
+    def cut(self, text: str) -> str:
         for layer in self.layers:
             text = layer.encode(text)
-        return self.dictionary.encode_line(text, add_if_not_exist=False).long()
+        return text
+
+
+class NoisyWords:
+    """The noise of a dataset as words, whose unknown ones keep their spelling."""
+
+    def __init__(self, noise: NoisySourceDataset, codec: TextCodec):
+        self.noise, self.codec = noise, codec
+
+    def __call__(self, target: Tensor, index: int, epoch: int) -> list[str] | None:
+        """None: this example gets no noise."""
+        self.noise.epoch = epoch
+        text = self.noise.noisy_text(target, index)
+        words = None if text is None else self.codec.cut(text).split()
+        too_long = words is not None and self.noise.longest is not None and len(words) + 2 > self.noise.longest
+        return None if too_long else words

@@ -13,12 +13,14 @@ from lev_plugins.edits.expert import Alignment, InsertionLabels, align, insertio
 from lev_plugins.edits.following import distances_after, distances_before, expected
 from lev_plugins.edits.noise import random_deletions
 from lev_plugins.edits.origin import origin_of, unopened
+from lev_plugins.edits.replacing import Removed, removed_after, replaced
 from lev_plugins.edits.words import BORROWED, known
 
 __all__ = [
     "BORROWED",
     "Alignment",
     "InsertionLabels",
+    "Removed",
     "align",
     "apply_deletions",
     "apply_placeholders",
@@ -31,6 +33,8 @@ __all__ = [
     "known",
     "origin_of",
     "random_deletions",
+    "removed_after",
+    "replaced",
     "requests",
     "unopened",
 ]

@@ -9,9 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lev_plugins.edits import Removed
 from lev_plugins.errors import require
-from lev_plugins.models.levt import EncodedSource, LevT
+from lev_plugins.models.levt import EncodedSource, LevT, one_each
 from lev_plugins.ranges import flag_name
+from lev_plugins.text.spelling import Unknown
 
 __all__ = ["Ensemble"]
 
@@ -51,7 +53,7 @@ class Ensemble:
     def __init__(self, models: list[LevT]):
         first = models[0]
         for model in models[1:]:
-            for name in ("placeholder", "max_insertions"):
+            for name in ("placeholder", "max_insertions", "spelling_buckets"):
                 mine, theirs = getattr(first, name), getattr(model, name)
                 require(
                     mine == theirs,
@@ -59,6 +61,7 @@ class Ensemble:
                 )
         self.models = models
         self.placeholder = first.placeholder
+        self.spells = first.spelling is not None
         self.max_target_positions = min(model.max_positions()[1] for model in models)
         # whether the placeholder policy can reuse the states of the deletion pass
         self.shared = all(m.decoder.sharing["deletion"] == m.decoder.sharing["placeholder"] for m in models)
@@ -70,8 +73,8 @@ class Ensemble:
     def zeros(self, tokens: Tensor) -> Tensor:
         return torch.zeros(tokens.shape, dtype=torch.float, device=tokens.device)
 
-    def encode(self, src_tokens: Tensor) -> EncodedSources:
-        return EncodedSources([model.encode(src_tokens) for model in self.models])
+    def encode(self, src_tokens: Tensor, unknown: Unknown | None = None) -> EncodedSources:
+        return EncodedSources([model.encode(src_tokens, unknown) for model in self.models])
 
     def states(self, head: str, tokens: Tensor, memories: EncodedSources) -> Passes:
         every = torch.ones(tokens.size(0), dtype=torch.bool, device=tokens.device)
@@ -84,25 +87,41 @@ class Ensemble:
         return mean_log_probs([model.decoder.deletion_logits(states) for model, states in pairs])
 
     def placeholder_scores(
-        self, tokens: Tensor, memories: EncodedSources, passes: Passes | None, rows: Tensor
+        self,
+        tokens: Tensor,
+        memories: EncodedSources,
+        passes: Passes | None,
+        rows: Tensor,
+        given: Removed | None = None,
     ) -> Tensor:
-        """Log-probabilities (b, T - 1, K + 1) for ``rows`` (b,), reusing ``passes`` where they are valid."""
+        """Log-probabilities (b, T - 1, K + 1) for ``rows`` (b,), reusing ``passes`` where they are valid.
+
+        ``given``: the words that were deleted after each token, for models that spell.
+        """
         if passes is None or not self.shared:
-            return self._placeholder(tokens, memories, rows, None)
+            return self._placeholder(tokens, memories, rows, None, given)
         known = passes.valid[rows]  # (b,)
         if bool(known.all()):
-            return self._placeholder(tokens, memories, rows, passes)
+            return self._placeholder(tokens, memories, rows, passes, given)
         if not bool(known.any()):
-            return self._placeholder(tokens, memories, rows, None)
-        old = self._placeholder(tokens, memories, rows[known], passes)
-        new = self._placeholder(tokens, memories, rows[~known], None)
+            return self._placeholder(tokens, memories, rows, None, given)
+        old = self._placeholder(tokens, memories, rows[known], passes, given)
+        new = self._placeholder(tokens, memories, rows[~known], None, given)
         scores = old.new_empty(rows.numel(), *old.shape[1:])
         scores[known], scores[~known] = old, new
         return scores
 
-    def _placeholder(self, tokens: Tensor, memories: EncodedSources, rows: Tensor, passes: Passes | None) -> Tensor:
+    def _placeholder(
+        self,
+        tokens: Tensor,
+        memories: EncodedSources,
+        rows: Tensor,
+        passes: Passes | None,
+        given: Removed | None,
+    ) -> Tensor:
         every = rows.numel() == tokens.size(0)
-        tokens = tokens if every else tokens[rows]
+        if not every:
+            tokens, given = tokens[rows], None if given is None else Removed(*(each[rows] for each in given))
         logits = []
         for i, (model, memory) in enumerate(zip(self.models, memories.each, strict=True)):
             known = None
@@ -111,16 +130,20 @@ class Ensemble:
                 known = needed if every else [state[rows] for state in needed]
             complete = known is not None and len(known) > model.decoder.depths["placeholder"]
             source = memory if every or complete else memory.select(rows)
-            logits.append(model.decoder.placeholder_logits(model.decoder.states("placeholder", tokens, source, known)))
+            states = model.decoder.states("placeholder", tokens, source, known, given)
+            logits.append(model.decoder.placeholder_logits(states))
         return mean_log_probs(logits)
 
-    def tokens(self, tokens: Tensor, memories: EncodedSources, rows: Tensor, holes: Tensor) -> Tensor:
-        """Log-probabilities (n, V) at the holes (b, T) of ``rows`` (b,)."""
+    def tokens(
+        self, tokens: Tensor, memories: EncodedSources, rows: Tensor, holes: Tensor, given: Tensor | None = None
+    ) -> Tensor:
+        """Log-probabilities (n, V) at the holes (b, T) of ``rows`` (b,); ``given`` (B, T): the words they replace."""
         if rows.numel() < tokens.size(0):
             tokens, memories = tokens[rows], memories.select(rows)
+            given = None if given is None else given[rows]
         index = holes.flatten().nonzero()[:, 0]
         logits = []
         for model, memory in zip(self.models, memories.each, strict=True):
-            states = model.decoder.states("token", tokens, memory)
-            logits.append(model.decoder.token_logits(states, index))
+            states = model.decoder.states("token", tokens, memory, given=one_each(given, model.pad))
+            logits.append(model.decoder.token_logits(states, index, memory.words, given))
         return mean_log_probs(logits)

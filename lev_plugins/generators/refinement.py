@@ -25,7 +25,6 @@ Shapes: B unfinished sentences (times candidates), T width of the canvas.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -44,93 +43,15 @@ from lev_plugins.edits import (
     unopened,
 )
 from lev_plugins.errors import UserError, require
+from lev_plugins.generators.canvas import Canvas
 from lev_plugins.generators.ensemble import Ensemble
-from lev_plugins.generators.oracle import ORACLES, behind_spans, missing_counts
+from lev_plugins.generators.options import RefinementOptions
+from lev_plugins.generators.oracle import behind_spans, missing_counts
 from lev_plugins.generators.record import Record, opening_odds
 from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT, mix_rows
-from lev_plugins.ranges import MOST_LOG_ODDS, bounded
 
-__all__ = ["RefinementGenerator", "RefinementOptions"]
-
-TEMPERATURES = 0.0001, 10_000  # beyond these, scores become indistinguishable
-
-
-@dataclass(frozen=True)
-class RefinementOptions:
-    max_iter: int = 10  # maximum number of iterations after the first
-    gamma: float = 0.0  # subtracted from the log-probability of inserting nothing, section 3.3; negative: shorter texts
-    max_ratio: float = 2.0  # a sentence with more than this many times the source's tokens gets no more placeholders
-    max_ratio_floor: int = 10  # ... but every sentence may have this number of tokens
-    min_length: int = 0  # minimum number of words in a sentence
-    adaptive: bool = True  # False: run all iterations
-    candidates: int = 1  # the greedy result and candidates - 1 sampled ones
-    temperature: float = 1.0  # of the sampled candidates
-    soft_protection: float = 3.0  # log-odds by which a change to a softly protected span must win
-    keep_bias: float = 0.0  # log-odds by which any change to the draft must win
-    oracle: str = "none"  # actions taken from the reference, one of ORACLES
-    retain_history: bool = False
-
-    def __post_init__(self) -> None:
-        bounded("--iter-decode-max-iter", self.max_iter, 0)
-        bounded("--max-ratio", self.max_ratio, 0)
-        bounded("--max-ratio-floor", self.max_ratio_floor, 0)
-        bounded("--min-words", self.min_length, 0)
-        bounded("--iter-decode-with-beam", self.candidates, 1)
-        bounded("--soft-protection", self.soft_protection, 0, MOST_LOG_ODDS)
-        bounded("--keep-bias", self.keep_bias, -MOST_LOG_ODDS, MOST_LOG_ODDS)
-        bounded("--iter-decode-eos-penalty", self.gamma, -MOST_LOG_ODDS, MOST_LOG_ODDS)
-        bounded("--temperature", self.temperature, *TEMPERATURES)
-        require(self.oracle in ORACLES, f"--oracle must be one of {', '.join(ORACLES)}, but is {self.oracle!r}")
-
-
-@dataclass
-class Canvas:
-    """The unfinished sentences."""
-
-    tokens: Tensor  # (B, T)
-    scores: Tensor  # (B, T) log-probability of each token when inserted; 0 for boundaries and the draft
-    rows: Tensor  # (B,) index of each sentence's result
-    limits: Tensor  # (B,) number of tokens from which a sentence gets no placeholders
-    sampled: Tensor  # (B,) True = a candidate drawn at random
-    requests: Tensor | None = None  # (B, T) a person's requests for each token; None = no requests
-    origin: Tensor | None = None  # (B, T) position of each token in the draft; None = no drafts
-    kept: Tensor | None = None  # (B, T) log-probability of keeping each word of the draft; None = no drafts
-    target: Tensor | None = None  # (B, R) the reference, for an oracle
-    states: list[list[Tensor]] = field(default_factory=list)  # each row's tokens after each step so far
-    born: Tensor | None = None  # (B, T) iteration that inserted each token, 0 for the draft; None = no history
-    odds: Tensor | None = None  # (B, T) log-odds of that insertion; None = no history
-    record: Record | None = None  # the words of the draft that were deleted; None = no history
-
-    def moving(self) -> list[str]:
-        """The names of the fields that move with the tokens."""
-        names = ("scores", "requests", "origin", "kept", "born", "odds")
-        return [name for name in names if getattr(self, name) is not None]
-
-    def along(self) -> list[Tensor]:
-        return [getattr(self, name) for name in self.moving()]
-
-    def move(self, tokens: Tensor, *along: Tensor) -> None:
-        self.tokens = tokens
-        for name, value in zip(self.moving(), along, strict=True):
-            setattr(self, name, value)
-
-    def select(self, keep: Tensor) -> Canvas:
-        return Canvas(
-            self.tokens[keep],
-            self.scores[keep],
-            self.rows[keep],
-            self.limits[keep],
-            self.sampled[keep],
-            None if self.requests is None else self.requests[keep],
-            None if self.origin is None else self.origin[keep],
-            None if self.kept is None else self.kept[keep],
-            None if self.target is None else self.target[keep],
-            [row for row, kept in zip(self.states, keep.tolist(), strict=True) if kept] if self.states else [],
-            None if self.born is None else self.born[keep],
-            None if self.odds is None else self.odds[keep],
-            self.record,
-        )
+__all__ = ["RefinementGenerator"]
 
 
 class RefinementGenerator:
@@ -176,7 +97,13 @@ class RefinementGenerator:
         self.ensemble.eval()
         net_input = sample["net_input"]
         target = self._reference(sample) if self.options.oracle != "none" else None
-        results = self._refine(net_input["src_tokens"], net_input.get("draft"), net_input.get("requests"), target)
+        results = self._refine(
+            net_input["src_tokens"],
+            net_input.get("draft"),
+            net_input.get("requests"),
+            target,
+            net_input.get("unknown"),
+        )
         n = self.options.candidates
         groups = [results[i : i + n] for i in range(0, len(results), n)]
         if self.reranker is not None:
@@ -193,9 +120,14 @@ class RefinementGenerator:
         return torch.cat([target.new_full((target.size(0), 1), self.bos), target], 1)
 
     def _refine(
-        self, src_tokens: Tensor, draft: Tensor | None, marked: Tensor | None = None, target: Tensor | None = None
+        self,
+        src_tokens: Tensor,
+        draft: Tensor | None,
+        marked: Tensor | None = None,
+        target: Tensor | None = None,
+        unknown: Any = None,
     ) -> list[dict[str, Any]]:
-        memory = self.ensemble.encode(src_tokens)
+        memory = self.ensemble.encode(src_tokens, unknown)
         canvas = self._start(src_tokens, draft, marked, target)
         if self.options.candidates > 1:
             memory = memory.select(canvas.rows // self.options.candidates)
@@ -262,10 +194,11 @@ class RefinementGenerator:
     def _delete(self, canvas: Canvas, memory: Any, step: int) -> Any:
         """y' = E(y, d); returns the pass, for the placeholder step to reuse."""
         passes = None
+        canvas.deletion = None
         words = deletable(canvas.tokens, self.bos, self.eos, self.pad)
         if bool(words.any()):  # otherwise all sentences are empty
             if canvas.target is None:
-                passes = self.ensemble.states("deletion", self._known(canvas), memory)
+                passes = self.ensemble.states("deletion", self._readable(canvas), memory)
                 scores = self._scored(self.ensemble.deletion(passes), canvas)
                 deleted = scores.argmax(-1).bool()
                 self._record_kept(scores, words, canvas)
@@ -282,6 +215,7 @@ class RefinementGenerator:
                 canvas.record.note(step, canvas.rows, canvas.origin, deleted, self._deletion_odds(scores, canvas))
             if canvas.requests is not None:
                 canvas.requests = requests.hand_on(canvas.requests, deleted)
+            canvas.deletion = canvas.tokens, deleted
             canvas.move(*apply_deletions(canvas.tokens, deleted, self.pad, *canvas.along()))
         self._record_history(canvas)
         return passes
@@ -312,6 +246,10 @@ class RefinementGenerator:
         if canvas.requests is not None:
             odds = torch.where(requests.has(canvas.requests, requests.DELETE), certain, odds)
         return odds
+
+    def _readable(self, canvas: Canvas) -> Tensor:
+        """Models that spell read unknown words, others read <unk>."""
+        return canvas.tokens if self.ensemble.spells else self._known(canvas)
 
     def _known(self, canvas: Canvas) -> Tensor:
         return known(canvas.tokens, self.unk)
@@ -369,7 +307,8 @@ class RefinementGenerator:
 
         In place: ``odds`` (B, T - 1) get the log-odds of at least one placeholder.
         """
-        scores = self.ensemble.placeholder_scores(self._known(canvas), memory, passes, rows)  # (b, T - 1, K + 1)
+        given = canvas.removed(self.pad) if self.ensemble.spells else None
+        scores = self.ensemble.placeholder_scores(self._readable(canvas), memory, passes, rows, given)
         scores[:, :, 0] -= self.options.gamma
         if self.options.keep_bias and canvas.origin is not None:
             scores[:, :, 1:] -= self.options.keep_bias * unopened(canvas.origin[rows])[:, :, None]
@@ -395,7 +334,8 @@ class RefinementGenerator:
         rows = holes.any(1).nonzero()[:, 0]
         if rows.numel():
             open_holes = holes[rows]
-            log_probs = self.ensemble.tokens(self._known(canvas), memory, rows, open_holes)  # (n, V)
+            given = canvas.replaced(holes, self.pad) if self.ensemble.spells else None
+            log_probs = self.ensemble.tokens(self._readable(canvas), memory, rows, open_holes, given)  # (n, V)
             if self.own_placeholder:  # <s>, <pad> and </s> are not words, but fairseq allows them
                 log_probs[:, [self.bos, self.pad, self.eos]] = -math.inf
             sampled = canvas.sampled[rows][:, None].expand_as(open_holes)[open_holes]

@@ -34,7 +34,8 @@ class Refining:
         for passage in passages:
             pieces = passage.pieces if passage.source is None else passage.source
             draft = target.draft(passage.pieces, passage.requests or [0] * (len(passage.pieces) + 1))
-            rows.append((torch.tensor([*ids_of(pieces, source), source.eos()]), draft))
+            ids = target.ids(pieces) if self.task.cfg.spelling else ids_of(pieces, source)
+            rows.append((torch.tensor([*ids, source.eos()]), draft))
         return self.task.build_dataset_for_inference(rows, [len(row) + 1 for row, _ in rows])
 
     def written(self, passages: list[Passage], hypotheses: list[dict]) -> list[Written]:

@@ -18,6 +18,7 @@ from lev_plugins.layers.attention import (
 from lev_plugins.layers.embedding import TextEmbedding, token_embedding
 from lev_plugins.layers.initialisation import bert_init
 from lev_plugins.layers.linear import Linear, head_projection, linear
+from lev_plugins.layers.spelling import Spelling, WordVectors
 from lev_plugins.layers.transformer import DecoderLayer, EncoderLayer, LayerShape
 
 __all__ = [
@@ -28,7 +29,9 @@ __all__ = [
     "LayerShape",
     "Linear",
     "SelfAttention",
+    "Spelling",
     "TextEmbedding",
+    "WordVectors",
     "attend",
     "attend_to_both",
     "attention_mask",

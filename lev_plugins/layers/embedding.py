@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from lev_plugins.layers.spelling import Spelling
 
 __all__ = ["TextEmbedding", "sinusoid_table", "token_embedding"]
 
@@ -23,7 +26,7 @@ class TextEmbedding(nn.Module):
 
     sinusoids: Tensor
 
-    def __init__(self, tokens: nn.Embedding, max_positions: int, learned: bool, scale: bool, dropout: float):
+    def __init__(self, tokens: nn.Embedding | Spelling, max_positions: int, learned: bool, scale: bool, dropout: float):
         super().__init__()
         dim = tokens.embedding_dim
         assert tokens.padding_idx is not None
@@ -38,13 +41,22 @@ class TextEmbedding(nn.Module):
         if not learned:
             self.register_buffer("sinusoids", sinusoid_table(rows, dim, self.pad), persistent=False)
 
-    def forward(self, tokens: Tensor, start: int = 0) -> Tensor:
-        """(B, T) -> (B, T - start, C): the tokens from column ``start`` on, counted from the beginning"""
+    @property
+    def table(self) -> Tensor:
+        """(V, C), for outputs that share it; words that know their spelling have more than a table."""
+        assert isinstance(self.tokens, nn.Embedding)
+        return self.tokens.weight
+
+    def forward(self, tokens: Tensor, start: int = 0, look_up: Callable[[Tensor], Tensor] | None = None) -> Tensor:
+        """(B, T) -> (B, T - start, C): the tokens from column ``start`` on, counted from the beginning.
+
+        ``look_up`` gives the vectors of tokens, if these depend on more than the table.
+        """
         real = tokens.ne(self.pad).long()
         positions = (real.cumsum(1) * real + self.pad)[:, start:]
         tokens = tokens[:, start:]
         table = self.learned.weight if self.learned is not None else self.sinusoids
-        x = self.scale * self.tokens(tokens) + F.embedding(positions, table, self.pad)
+        x = self.scale * (look_up or self.tokens)(tokens) + F.embedding(positions, table, self.pad)
         return F.dropout(x, self.dropout, self.training)
 
 

@@ -10,6 +10,7 @@ Shapes: B batch, S source length, T target length, C channels, V vocabulary (see
 Padding of y is always on the right; the source may be padded on either side.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
@@ -20,14 +21,17 @@ from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
 from lev_plugins import ranges
-from lev_plugins.edits import align
+from lev_plugins.edits import Removed, align, known
 from lev_plugins.errors import require
 from lev_plugins.layers import (
     DecoderLayer,
     EncoderLayer,
     KeysValues,
     LayerShape,
+    Linear,
+    Spelling,
     TextEmbedding,
+    WordVectors,
     attention_mask,
     bert_init,
     head_projection,
@@ -37,6 +41,7 @@ from lev_plugins.layers import (
 from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, layer_shape
 from lev_plugins.models.presets import register_presets
 from lev_plugins.models.requirements import require_one_dictionary, require_same_vocabulary, require_task
+from lev_plugins.text.spelling import Unknown
 
 __all__ = [
     "IGNORE",
@@ -49,9 +54,13 @@ __all__ = [
     "LevTOutput",
     "check_config",
     "mix_rows",
+    "one_each",
     "roll_in",
 ]
 
+LookUp = Callable[[Tensor], Tensor]
+
+MANY = 16  # deleted words side by side that the placeholder policy can count, less one
 IGNORE = -100  # a label that every loss ignores
 
 # Table 2a: which Transformer stack each policy reads from
@@ -108,13 +117,20 @@ class EncodedSource(NamedTuple):
     keys_values: dict[str, list[KeysValues]]
     mask: Tensor | None  # (B, 1, 1, S), True = may be attended to
     lengths: Tensor  # (B,) source tokens, boundaries included
+    words: WordVectors | None = None  # with --spelling
+    target: Tensor | None = None  # (B, T) with --spelling, in training
 
     def select(self, rows: Tensor) -> "EncodedSource":
         """The sources at ``rows`` (n,); a row may appear more than once."""
         selected = {
             stack: [keys_values.select(rows) for keys_values in layers] for stack, layers in self.keys_values.items()
         }
-        return EncodedSource(selected, None if self.mask is None else self.mask[rows], self.lengths[rows])
+        return self._replace(
+            keys_values=selected,
+            mask=None if self.mask is None else self.mask[rows],
+            lengths=self.lengths[rows],
+            target=None if self.target is None else self.target[rows],
+        )
 
 
 class LevTEncoder(nn.Module):
@@ -124,9 +140,9 @@ class LevTEncoder(nn.Module):
         self.layers = nn.ModuleList(EncoderLayer(shape) for _ in range(layers))
         self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
 
-    def forward(self, src_tokens: Tensor, mask: Tensor | None) -> Tensor:
+    def forward(self, src_tokens: Tensor, mask: Tensor | None, look_up: LookUp | None = None) -> Tensor:
         """(B, S) -> (B, S, C)"""
-        x = self.embedding(src_tokens)
+        x = self.embedding(src_tokens, look_up=look_up)
         for layer in self.layers:
             x = layer(x, mask)
         return self.norm(x)
@@ -161,24 +177,48 @@ class LevTDecoder(nn.Module):
         self.placeholder_head = head_projection(2 * shape.dim, classes["placeholder"])  # B of Eq. (4)
         # C of Eq. (5); None = the embedding table
         self.token_head = None if tie_output else head_projection(shape.dim, classes["token"])
+        if isinstance(embedding.tokens, Spelling):
+            self.from_given = Linear(shape.dim, shape.dim, bias=False)
+            nn.init.normal_(self.from_given.weight, std=shape.dim**-0.5)
+            self.given_counts = token_embedding(min(classes["placeholder"], MANY), shape.dim, 0)
 
     def stack(self, name: str) -> list[DecoderLayer]:
         return list(cast(nn.ModuleList, self.stacks[name]))  # type: ignore[arg-type]
 
-    def remember(self, source: Tensor, mask: Tensor | None, lengths: Tensor) -> EncodedSource:
+    def remember(self, source: Tensor) -> dict[str, list[KeysValues]]:
         """Project the encoded source (B, S, C) for every block of every stack, once."""
-        projected = {name: [layer.cross_attn.project(source) for layer in self.stack(name)] for name in self.stacks}
-        return EncodedSource(projected, mask, lengths)
+        return {name: [layer.cross_attn.project(source) for layer in self.stack(name)] for name in self.stacks}
+
+    def look_up(self, memory: EncodedSource, given: Removed | None = None) -> LookUp | None:
+        """With --spelling, the vectors of tokens, each with the spelling and number of words ``given`` beside it."""
+        spelling, words = self.embedding.tokens, memory.words
+        if words is None or not isinstance(spelling, Spelling):
+            return None
+
+        def vectors(tokens: Tensor) -> Tensor:
+            x = spelling.look_up(tokens, words, None if memory.target is None else among(tokens, memory.target))
+            if given is None:
+                return x
+            number = self.given_counts(given.counts.clamp(max=self.given_counts.num_embeddings - 1))
+            return x + self.from_given(spelling.spelt(given.first, words)) + number
+
+        return vectors
 
     def states(
-        self, head: str, tokens: Tensor, memory: EncodedSource, known: list[Tensor] | None = None
+        self,
+        head: str,
+        tokens: Tensor,
+        memory: EncodedSource,
+        known: list[Tensor] | None = None,
+        given: Removed | None = None,
     ) -> list[Tensor]:
         """The states of ``tokens`` (B, T) after each block up to the one that ``head`` reads: a list of (B, T, C).
 
-        ``known`` holds states of the same tokens from the same stack, computed for another head, to reuse.
+        ``known`` holds states of the same tokens from the same stack, computed for another head, to reuse;
+        ``given`` are the words that were deleted after each token, or the one that a hole replaces.
         """
         stack = self.sharing[head]
-        states = list(known) if known else [self.embedding(tokens)]
+        states = list(known) if known else [self.embedding(tokens, look_up=self.look_up(memory, given))]
         mask = attention_mask(tokens, self.embedding.pad)
         layers = list(zip(self.stack(stack), memory.keys_values[stack], strict=True))
         for layer, keys_values in layers[len(states) - 1 : self.depths[head]]:
@@ -197,20 +237,29 @@ class LevTDecoder(nn.Module):
         h = self.features("placeholder", states)
         return self.placeholder_head(torch.cat([h[:, :-1], h[:, 1:]], -1))  # (B, T-1, 2C)
 
-    def token_logits(self, states: list[Tensor], holes: Tensor) -> Tensor:
-        """Eq. (5) at the holes only: (n, V); ``holes`` (n,) are positions in the flattened (B * T)."""
+    def token_logits(
+        self, states: list[Tensor], holes: Tensor, words: WordVectors | None = None, given: Tensor | None = None
+    ) -> Tensor:
+        """Eq. (5) at the holes only: (n, V); ``holes`` (n,) are positions in the flattened (B * T).
+
+        With --spelling, ``words`` and the words ``given`` (B, T) that holes replace have a say.
+        """
         h = self.features("token", states).flatten(0, 1)[holes]  # (n, C)
+        table = self.embedding.tokens
+        if isinstance(table, Spelling):
+            assert words is not None and given is not None
+            return table.logits(h, given.flatten()[holes], words)
         if self.token_head is not None:
             return self.token_head(h)
-        return linear(h, self.embedding.tokens.weight[: self.vocabulary])
+        return linear(h, self.embedding.table[: self.vocabulary])
 
 
 @register_model("levt", dataclass=LevTConfig)
 class LevT(BaseFairseqModel):
-    def __init__(self, encoder: LevTEncoder, decoder: LevTDecoder, pad: int, placeholder: int):
+    def __init__(self, encoder: LevTEncoder, decoder: LevTDecoder, pad: int, unk: int, placeholder: int):
         super().__init__()
         self.encoder, self.decoder = encoder, decoder
-        self.pad, self.placeholder = pad, placeholder
+        self.pad, self.unk, self.placeholder = pad, unk, placeholder
 
     @classmethod
     def build_model(cls, cfg: LevTConfig, task: Any) -> "LevT":
@@ -220,7 +269,9 @@ class LevT(BaseFairseqModel):
         # the placeholder is not a word: it has a row in the input table, after the V words, but no output class
         own_symbol = cfg.placeholder == "plh"
         rows = len(target) + (1 if own_symbol else 0)
-        tokens = token_embedding(rows, cfg.decoder_embed_dim, target.pad())
+        tokens: nn.Embedding | Spelling = (
+            spelling_of(task, cfg) if task.cfg.spelling else token_embedding(rows, cfg.decoder_embed_dim, target.pad())
+        )
         if cfg.share_all_embeddings:
             require_one_dictionary(task, "--share-all-embeddings", "leave the flag out")
             source_tokens = tokens
@@ -245,7 +296,7 @@ class LevT(BaseFairseqModel):
             classes={"deletion": 2, "placeholder": cfg.max_insertions + 1, "token": len(target)},
             tie_output=cfg.share_all_embeddings or cfg.share_decoder_input_output_embed,
         )
-        model = cls(encoder, decoder, target.pad(), len(target) if own_symbol else target.unk())
+        model = cls(encoder, decoder, target.pad(), target.unk(), len(target) if own_symbol else target.unk())
         if cfg.apply_bert_init:
             model.apply(bert_init)
         return model
@@ -258,13 +309,29 @@ class LevT(BaseFairseqModel):
         return self.encoder.embedding.max_positions, self.decoder.embedding.max_positions
 
     def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, *args: Any, **kwargs: Any) -> Any:
-        require_same_vocabulary(self, state_dict)
+        table = "embedding.tokens.weight" if self.spelling is None else "embedding.tokens.own.weight"
+        require_same_vocabulary(self, state_dict, table)
         return super().load_state_dict(state_dict, strict, *args, **kwargs)
 
-    def encode(self, src_tokens: Tensor) -> EncodedSource:
+    @property
+    def spelling(self) -> Spelling | None:
+        table = self.decoder.embedding.tokens
+        return table if isinstance(table, Spelling) else None
+
+    @property
+    def spelling_buckets(self) -> int | None:
+        return None if self.spelling is None else self.spelling.buckets
+
+    def encode(self, src_tokens: Tensor, unknown: Unknown | None = None, target: Tensor | None = None) -> EncodedSource:
+        """With --spelling, ``unknown`` are the unknown words of the batch; words of the ``target`` are held out."""
         mask = attention_mask(src_tokens, self.encoder.embedding.pad)
         lengths = src_tokens.ne(self.encoder.embedding.pad).sum(1)
-        return self.decoder.remember(self.encoder(src_tokens, mask), mask, lengths)
+        memory = EncodedSource({}, mask, lengths)
+        if self.spelling is not None:
+            words = self.spelling.vectors(None if unknown is None else Unknown(*unknown))
+            memory = memory._replace(words=words, target=target)
+        source = self.encoder(src_tokens, mask, self.decoder.look_up(memory))
+        return memory._replace(keys_values=self.decoder.remember(source))
 
     def forward(
         self,
@@ -276,26 +343,34 @@ class LevT(BaseFairseqModel):
         hole_index: Tensor,  # (n,) positions of the missing tokens in the flattened target
         draft: Tensor | None = None,  # (B, N) y0
         from_draft: Tensor | None = None,  # (B,) True = this row learns to delete from y0
+        replaced: Tensor | None = None,  # (B, T) with --spelling: the word of y0 that a missing token replaces
+        removed: Tensor | None = None,  # (B, T) with --spelling: the first word of y0 that y_ins lacks after each
+        removed_counts: Tensor | None = None,  # (B, T) with --spelling: the number of such words
+        unknown: Unknown | None = None,  # with --spelling: the words of the batch that the dictionary lacks
         rollin: str = "argmax",
         generator: torch.Generator | None = None,
     ) -> LevTOutput:
         """Dual-policy learning (Algorithm 1): one state per policy, each labelled by the expert."""
-        decoder, memory = self.decoder, self.encode(src_tokens)
+        decoder, memory = self.decoder, self.encode(src_tokens, unknown, target)
 
-        counts = decoder.placeholder_logits(decoder.states("placeholder", kept_tokens, memory))
+        removed_words = None if removed is None or removed_counts is None else Removed(removed, removed_counts)
+        counts = decoder.placeholder_logits(decoder.states("placeholder", kept_tokens, memory, given=removed_words))
         no_slot = kept_tokens[:, 1:].eq(self.pad)
         count_labels = missing_counts.clamp(max=self.max_insertions).masked_fill(no_slot, IGNORE)
 
         words = target.flatten()
         opened = words.index_fill(0, hole_index, self.placeholder).view_as(target)  # y'_ins
-        word_logits = decoder.token_logits(decoder.states("token", opened, memory), hole_index)
+        states = decoder.states("token", opened, memory, given=one_each(replaced, self.pad))
+        word_logits = decoder.token_logits(states, hole_index, memory.words, replaced)
 
         with torch.no_grad():  # y_del, Eq. (6)
             inserted = roll_in(word_logits, words[hole_index], rollin, generator)
             edited = words.scatter(0, hole_index, inserted).view_as(target)
             if draft is not None and from_draft is not None:
                 edited = mix_rows(from_draft, draft, edited, self.pad)
-            deleted = (~align(edited, target, self.pad).kept).long().masked_fill(edited.eq(self.pad), IGNORE)
+            deleted = (
+                (~align(known(edited, self.unk), target, self.pad).kept).long().masked_fill(edited.eq(self.pad), IGNORE)
+            )
         deletions = decoder.deletion_logits(decoder.states("deletion", edited, memory))
 
         return LevTOutput(
@@ -303,6 +378,40 @@ class LevT(BaseFairseqModel):
             placeholder=HeadOutput(counts.flatten(0, 1), count_labels.flatten()),
             token=HeadOutput(word_logits, words[hole_index]),
         )
+
+
+def spelling_of(task: Any, cfg: LevTConfig) -> Spelling:
+    words = task.target_dictionary
+    require(cfg.share_all_embeddings, "--spelling is for both sides and the output: add --share-all-embeddings")
+    require(
+        str(cfg.placeholder) == "plh",
+        "--spelling tells unknown words apart, so --placeholder must not be unk: leave it out",
+    )
+    ranges.sizes(task.cfg, "spelling_buckets")
+    return Spelling(
+        list(words.symbols),
+        list(words.count),
+        words.nspecial,
+        words.pad(),
+        words.unk(),
+        cfg.decoder_embed_dim,
+        task.cfg.spelling_buckets,
+    )
+
+
+def one_each(replaced: Tensor | None, pad: int) -> Removed | None:
+    """A hole replaces one word at most."""
+    return None if replaced is None else Removed(replaced, replaced.ne(pad).long())
+
+
+def among(tokens: Tensor, target: Tensor) -> Tensor:
+    """(B, T), (B, N) -> (B, T) True = the token is somewhere in the row's target.
+
+    >>> among(torch.tensor([[11, 12], [11, 12]]), torch.tensor([[11, 13], [12, 11]]))
+    tensor([[ True, False],
+            [ True,  True]])
+    """
+    return tokens[:, :, None].eq(target[:, None, :]).any(2)
 
 
 def roll_in(logits: Tensor, words: Tensor, policy: str, generator: torch.Generator | None = None) -> Tensor:

@@ -225,7 +225,7 @@ class PBDDecoder(FairseqIncrementalDecoder):
         """(R, T, C) -> (R, T, V)"""
         if self.token_head is not None:
             return self.token_head(features)
-        return linear(features, self.embedding.tokens.weight)
+        return linear(features, self.embedding.table)
 
     def reorder_incremental_state(self, incremental_state: dict[str, Any], new_order: Tensor) -> None:
         known: Progress | None = self.get_incremental_state(incremental_state, "progress")

@@ -4,6 +4,7 @@ import logging
 from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
+import torch
 from fairseq import utils
 from fairseq.data import FairseqDataset, LanguagePairDataset
 from fairseq.dataclass import ChoiceEnum
@@ -19,6 +20,8 @@ from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
 from lev_plugins.data.drafts.dictionary import Draft, EditingDictionary
 from lev_plugins.data.drafts.loading import load_drafts
 from lev_plugins.data.drafts.prompt import TypedLines, split_line
+from lev_plugins.data.noise_flags import NoiseConfig, check_noise, noisy_words
+from lev_plugins.edits import BORROWED
 from lev_plugins.errors import require
 from lev_plugins.generators import ORACLES, RefinementGenerator, RefinementOptions
 from lev_plugins.models.post_edit import PostEditTransformer
@@ -26,6 +29,7 @@ from lev_plugins.scoring import do_nothing
 from lev_plugins.tasks.pairs import refuse
 from lev_plugins.tasks.search import check_left_to_right, check_search, option
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
+from lev_plugins.text.spelling import Unknown, unknown_words
 
 __all__ = ["TextEditingConfig", "TextEditingTask"]
 
@@ -46,7 +50,7 @@ LEFT_TO_RIGHT = (
 
 
 @dataclass
-class TextEditingConfig(ScoredConfig):
+class TextEditingConfig(ScoredConfig, NoiseConfig):
     draft_lang: Optional[str] = field(
         default=None,
         metadata={"help": "suffix of the binarised drafts, as in train.DRAFT-TARGET.DRAFT (default: no drafts)"},
@@ -56,6 +60,16 @@ class TextEditingConfig(ScoredConfig):
     )
     rollin_beta: float = field(
         default=0.5, metadata={"help": "share of drafted examples that learn insertions from their draft (Eq. 7)"}
+    )
+    spelling: bool = field(
+        default=False,
+        metadata={
+            "help": "levt: words know their spelling, also those that the dictionary lacks, so that a word is found "
+            "from its misspellings; for data cut into whole words, such as by --bpe words"
+        },
+    )
+    spelling_buckets: int = field(
+        default=32768, metadata={"help": "size of the table for the parts of words, with --spelling"}
     )
     max_ratio: float = field(
         default=2.0,
@@ -101,6 +115,7 @@ class TextEditingTask(ScoredTask):
         ranges.rates(cfg, "rollin_alpha", "rollin_beta")
         ranges.at_least(cfg, 0, "max_ratio", "max_ratio_floor", "min_words", "soft_protection")
         ranges.finite(cfg, "keep_bias")
+        check_noise(cfg)
         if cfg.upsample_primary != NOT_GIVEN:
             ranges.at_least(cfg, 1, "upsample_primary")
         for name, harmless in (("left_pad_target", False), ("load_alignments", False), ("num_batch_buckets", 0)):
@@ -158,13 +173,16 @@ class TextEditingTask(ScoredTask):
             shuffle=split != "test",
             prepend_bos=True,
         )
+        noisy = training and cfg.noise_kind is not None
         rollin = RollIn(cfg.seed, cfg.rollin_alpha, cfg.rollin_beta, every_epoch=training)
         self.datasets[split] = TextEditingDataset(
             pair,
-            self._load_drafts(pair, path, split),
+            None if noisy else self._load_drafts(pair, path, split),
             None if self.autoregressive else rollin,
             cfg.required_seq_len_multiple,
             teacher_forcing=self.autoregressive,
+            noise=noisy_words(pair, cfg, self.tgt_dict) if noisy else None,
+            spelling_buckets=cfg.spelling_buckets if cfg.spelling else None,
         )
 
     def _load_drafts(self, pair: LanguagePairDataset, path: str, split: str) -> FairseqDataset | None:
@@ -201,42 +219,13 @@ class TextEditingTask(ScoredTask):
             check_post_editing_search(models, args, len(self.target_dictionary))
             return super().build_generator(models, args, seq_gen_cls, extra_gen_cls_kwargs, **unused)
 
-        check_search(models, args)
-        refuse(args, LEFT_TO_RIGHT, GenerationConfig, "is for left-to-right search and has no effect on a levt")
-        dropout = ("retain_dropout", "retain_dropout_modules")
-        refuse(args, dropout, GenerationConfig, "has no effect on a levt, which has no dropout after training")
+        check_refinement(models, args)
         require(
             (extra_gen_cls_kwargs or {}).get("lm_model") is None, "--lm-path does not work with a levt: leave it out"
         )
         reranking = option(args, "iter_decode_with_external_reranker")
-        candidates = option(args, "iter_decode_with_beam")
-        if reranking:
-            require(
-                len(models) > 1,
-                "--iter-decode-with-external-reranker uses the last checkpoint of --path as the reranker, but "
-                "--path has only one: use --path levt.pt:transformer.pt",
-            )
-            require(
-                candidates > 1,
-                "--iter-decode-with-external-reranker chooses among candidates: set --iter-decode-with-beam to more "
-                "than 1",
-            )
-        options = RefinementOptions(
-            max_iter=option(args, "iter_decode_max_iter"),
-            gamma=option(args, "iter_decode_eos_penalty"),
-            max_ratio=self.cfg.max_ratio,
-            max_ratio_floor=self.cfg.max_ratio_floor,
-            min_length=self.cfg.min_words,
-            adaptive=not option(args, "iter_decode_force_max_iter"),
-            candidates=candidates,
-            temperature=option(args, "temperature"),
-            soft_protection=self.cfg.soft_protection,
-            keep_bias=self.cfg.keep_bias,
-            oracle=str(self.cfg.oracle),
-            retain_history=option(args, "retain_iter_history"),
-        )
         editors, reranker = (models[:-1], models[-1]) if reranking else (models, None)
-        return RefinementGenerator(editors, self.target_dictionary, options, reranker)
+        return RefinementGenerator(editors, self.target_dictionary, refinement_options(args, self.cfg), reranker)
 
     def build_tokenizer(self, args: Any) -> Any:
         """Called by decoding commands only, before ``build_bpe``."""
@@ -257,6 +246,13 @@ class TextEditingTask(ScoredTask):
             texts = [untokeniser.decode(text) for text in texts]
         return texts
 
+    def unknown_in(self, *rows: Tensor | None) -> Unknown:
+        """The words that the dictionary has lent."""
+        given = [row for row in rows if row is not None]
+        ids = torch.cat([row[row >= BORROWED] for row in given]).unique().tolist()
+        unknown = unknown_words({i: self.tgt_dict[i] for i in ids}, self.cfg.spelling_buckets)
+        return Unknown(*(each.to(given[0].device) for each in unknown))
+
     def inference_step(
         self,
         generator: Any,
@@ -269,9 +265,17 @@ class TextEditingTask(ScoredTask):
         net_input = {**sample["net_input"], **sample.get("notes", {})}
         if constraints is not None:
             net_input["draft"], net_input["requests"] = constraints
+        if self.cfg.spelling:
+            net_input["unknown"] = self.unknown_in(net_input["src_tokens"], net_input.get("draft"))
         if self.untokenisers and sample.get("target") is not None and "draft" in net_input:
             do_nothing.remember(self._draft_texts(net_input["draft"]))
         return super().inference_step(generator, models, {**sample, "net_input": net_input}, prefix_tokens)
+
+    def source_row(self, words: list[str]) -> Tensor:
+        """Without <s>; with --spelling, unknown words borrow ids."""
+        if self.cfg.spelling:
+            return torch.tensor([*self.tgt_dict.ids(words), self.tgt_dict.eos()])
+        return self.src_dict.encode_line(" ".join(words), add_if_not_exist=False).long()
 
     def get_interactive_tokens_and_lengths(self, lines: list[str], encode_fn: Any) -> tuple[list, list]:
         """A line is ``source`` or ``source<TAB>draft``; the draft may contain marks (``data.drafts.marks``)."""
@@ -279,7 +283,7 @@ class TextEditingTask(ScoredTask):
         lengths = []
         for line in lines:
             source, draft = split_line(line)
-            row = self.src_dict.encode_line(encode_fn(source.strip()), add_if_not_exist=False).long()
+            row = self.source_row(encode_fn(source.strip()).split())
             rows.append(row if draft is None else (row, self.tgt_dict.draft(*marks.tokenize(draft, encode_fn))))
             lengths.append(len(row) + 1)  # <s>
         return rows, lengths
@@ -292,6 +296,41 @@ class TextEditingTask(ScoredTask):
         no_draft = self.tgt_dict.draft([], [0])
         rows = [(row, no_draft) if isinstance(row, Tensor) else row for row in src_tokens]
         return TypedLines(rows, self.src_dict, self.tgt_dict, self.cfg.left_pad_source)
+
+
+def check_refinement(models: list[Any], args: Any) -> None:
+    """Check the search flags for a levt."""
+    check_search(models, args)
+    refuse(args, LEFT_TO_RIGHT, GenerationConfig, "is for left-to-right search and has no effect on a levt")
+    dropout = ("retain_dropout", "retain_dropout_modules")
+    refuse(args, dropout, GenerationConfig, "has no effect on a levt, which has no dropout after training")
+    if option(args, "iter_decode_with_external_reranker"):
+        require(
+            len(models) > 1,
+            "--iter-decode-with-external-reranker uses the last checkpoint of --path as the reranker, but --path has "
+            "only one: use --path levt.pt:transformer.pt",
+        )
+        require(
+            option(args, "iter_decode_with_beam") > 1,
+            "--iter-decode-with-external-reranker chooses among candidates: set --iter-decode-with-beam to more than 1",
+        )
+
+
+def refinement_options(args: Any, cfg: TextEditingConfig) -> RefinementOptions:
+    return RefinementOptions(
+        max_iter=option(args, "iter_decode_max_iter"),
+        gamma=option(args, "iter_decode_eos_penalty"),
+        max_ratio=cfg.max_ratio,
+        max_ratio_floor=cfg.max_ratio_floor,
+        min_length=cfg.min_words,
+        adaptive=not option(args, "iter_decode_force_max_iter"),
+        candidates=option(args, "iter_decode_with_beam"),
+        temperature=option(args, "temperature"),
+        soft_protection=cfg.soft_protection,
+        keep_bias=cfg.keep_bias,
+        oracle=str(cfg.oracle),
+        retain_history=option(args, "retain_iter_history"),
+    )
 
 
 def check_post_editing(cfg: TextEditingConfig, training: bool) -> None:

@@ -18,7 +18,7 @@ from fairseq.registry import REGISTRIES
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import flag_name
-from lev_plugins.text import chars, pretrained  # noqa: F401  BPEs that fairseq does not have
+from lev_plugins.text import chars, pretrained, whole_words  # noqa: F401  BPEs that fairseq does not have
 from lev_plugins.text.lines import read_lines
 
 __all__ = [

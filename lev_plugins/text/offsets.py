@@ -19,11 +19,12 @@ from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE
 from lev_plugins.errors import UserError
 from lev_plugins.text.cutting import Cutter
 from lev_plugins.text.pretrained import Bytes, LibraryTokenizer, PretrainedBPE, SentencePieces
+from lev_plugins.text.whole_words import Words, words_with_places
 
 __all__ = ["Offsets", "Piece", "Unit", "offsets_of", "spell_blanks", "united"]
 
 BLANK = "▁"
-REFUSED = "so edits cannot be placed: use sentencepiece, chars, a pre-trained T5, ByT5 or BART, or no --bpe"
+REFUSED = "so edits cannot be placed: use sentencepiece, words, chars, a pre-trained T5, ByT5 or BART, or no --bpe"
 
 
 class Unit(NamedTuple):
@@ -53,6 +54,8 @@ def offsets_of(cutter: Cutter) -> Offsets:
         return Offsets(lambda text: united(text, sentencepieces(bpe.sp, text)), spell_blanks)
     if isinstance(bpe, Characters):
         return Offsets(characters, spell_blanks)
+    if isinstance(bpe, Words):
+        return Offsets(whole_words, spell_blanks)
     if isinstance(bpe, PretrainedBPE):
         return pretrained(bpe)
     raise UserError(f"the tokeniser {type(bpe).__name__} does not say where in the text its pieces are, {REFUSED}")
@@ -102,6 +105,14 @@ def characters(text: str) -> list[Unit]:
     """
     names = (BLANK if sign == " " else sign for sign in text)
     return [Unit((name,), i, i + 1, False) for i, name in enumerate(names) if not name.isspace()]
+
+
+def whole_words(text: str) -> list[Unit]:
+    """
+    >>> whole_words("a  cat.")[1:]
+    [Unit(pieces=('▁cat',), start=3, end=6, blank=True), Unit(pieces=('.',), start=6, end=7, blank=False)]
+    """
+    return [Unit((piece,), *place, piece.startswith(BLANK)) for piece, place in words_with_places(text)]
 
 
 def byte_units(text: str, bpe: PretrainedBPE) -> Iterable[Unit]:

@@ -97,6 +97,7 @@ def test_empty_and_unknown_lines_are_answered_in_order(toy: Path, trained: Path)
     assert found[0][1] == "v1 v2 v3" and found[3][1] == "v4 v6"
 
 
+@pytest.mark.slow
 def test_input_that_is_not_utf8(toy: Path, trained: Path) -> None:
     locale = {"LC_ALL": "C.UTF-8"}  # where Python lets such bytes through
     result = run(*interactive(toy, trained / "checkpoint_best.pt"), stdin=b"w1 w2\nw3 \xff w4\n", **locale)
@@ -137,6 +138,7 @@ def test_a_malicious_checkpoint_is_refused_and_not_run(toy: Path, tmp_path: Path
     assert not (tmp_path / "out.pt").exists()
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_previous_checkpoint(toy: Path, tmp_path: Path) -> None:
     save_dir = tmp_path / "out"
     succeed(*train(toy, save_dir, *FEW, "--disable-validation"))

@@ -114,6 +114,7 @@ def test_other_models_are_trained_and_have_the_dial(noisy: Path, tmp_path: Path,
     assert [kept[n][1] for n in range(100)] == text.splitlines()
 
 
+@pytest.mark.slow
 def test_noise_on_the_fly(noisy: Path, tmp_path: Path) -> None:
     """The same in every process. A teacher decodes without the noise it was trained with."""
     noise = ["--noise-kind", "random", "--noise-word-rate", 0.5, "--noise-char-rate", 0.3, "--bpe", "chars"]

@@ -50,6 +50,7 @@ def finished(shards: Path) -> set[str]:
     return {path.name for path in shards.glob("train.*.pt")}
 
 
+@pytest.mark.slow
 def test_killed_and_started_again(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     teacher = write_teacher(tmp_path / "teacher.pt", data, *TRANSFORMER, "-s", "src", "-t", "tgt")
     flags = ["--path", teacher, "--cpu", "--beam", 4, "--max-len-b", 40, "--shard-size", SHARD]

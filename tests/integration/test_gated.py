@@ -43,6 +43,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return bin_dir
 
 
+@pytest.mark.slow
 def test_learns_to_copy_and_to_leave_out(copies: Path, tmp_path: Path) -> None:
     """To a threshold that the same model without gates needs several times as many updates for; resumed on the way."""
     flags = ["--arch", "gated_trans_tiny", "--share-all-embeddings", "--dropout", 0, *ADAM, "--clip-norm", 1]
@@ -59,6 +60,7 @@ def test_learns_to_copy_and_to_leave_out(copies: Path, tmp_path: Path) -> None:
     assert len(targets) == 60 and exact >= 40
 
 
+@pytest.mark.slow
 def test_a_pretrained_model_is_trained_saved_and_trained_on(tmp_path: Path) -> None:
     """On noise that is made for its own pieces while it is trained."""
     pytest.importorskip("transformers")

@@ -69,6 +69,7 @@ print(torch.ones(2).numpy().sum(), find_spec("numpy").origin == sys.modules["num
 """
 
 
+@pytest.mark.slow
 def test_a_library_is_there_when_it_is_imported_and_not_before() -> None:
     for python in ("python", sys.executable):
         result = run(python, "-c", IMPORT)

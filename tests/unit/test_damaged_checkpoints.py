@@ -113,7 +113,7 @@ def test_text_for_the_number_of_updates_where_the_schedule_does_not_look(
     state = with_text(*DAMAGED_UPDATES)(torch.load(whole, weights_only=True))
     torch.save(state, tmp_path / "damaged.pt")
     flags = ["--no-save", "--restore-file", tmp_path / "damaged.pt", "--reset-lr-scheduler", "--max-update", 2]
-    result = run(*TRAIN, data, *flags, "--lr-scheduler", "fixed")
+    result = run(*TRAIN, data, *flags, "--lr-scheduler", "fixed", "--warmup-updates", 0)
     assert "the number of updates in the checkpoint is not a number: it is damaged" in result.verdict
 
 

@@ -40,7 +40,7 @@ def learned(folder: Path, rule: str) -> str:
 @pytest.fixture(scope="module")
 def cutters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Cutter]:
     root = tmp_path_factory.mktemp("tokenisers")
-    found = {"white space": Cutter(None), "chars": Cutter(Namespace(bpe="chars"))}
+    found = {"white space": Cutter(None), **{name: Cutter(Namespace(bpe=name)) for name in ("chars", "words")}}
     for rule in ("nmt_nfkc", "identity"):
         found[rule] = Cutter(Namespace(bpe="sentencepiece", sentencepiece_model=learned(root, rule)))
     for name in ("t5", "byt5", "bart", "bert"):
@@ -50,7 +50,7 @@ def cutters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Cutter]:
     return found
 
 
-TOKENISERS = ["white space", "chars", "nmt_nfkc", "identity", "t5", "byt5", "bart"]
+TOKENISERS = ["white space", "chars", "words", "nmt_nfkc", "identity", "t5", "byt5", "bart"]
 
 
 @pytest.mark.parametrize("name", TOKENISERS)

@@ -11,11 +11,22 @@ import torch
 from fairseq.data import FairseqDataset, LanguagePairDataset, data_utils
 from torch import Tensor
 
-from lev_plugins.data.drafts.dictionary import Draft
-from lev_plugins.edits import align, insertion_labels, known, random_deletions
+from lev_plugins.data.drafts.dictionary import Draft, lend
+from lev_plugins.data.noisy import NoisyWords
+from lev_plugins.edits import (
+    BORROWED,
+    Removed,
+    align,
+    insertion_labels,
+    known,
+    random_deletions,
+    removed_after,
+    replaced,
+)
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.fairseq_fixes.leaving import not_while_leaving
+from lev_plugins.text.spelling import unknown_words
 
 __all__ = ["RollIn", "TextEditingDataset"]
 
@@ -53,7 +64,10 @@ class TextEditingDataset(EverySentence):
         rollin: RollIn | None = None,
         pad_to_multiple: int = 1,
         teacher_forcing: bool = False,
+        noise: NoisyWords | None = None,
+        spelling_buckets: int | None = None,
     ):
+        """``noise``: source and draft are the target with noise; ``spelling_buckets``: batches have spellings."""
         super().__init__(pair)
         if drafts is not None:
             require(
@@ -68,7 +82,7 @@ class TextEditingDataset(EverySentence):
                 pair.tgt_sizes = np.maximum(pair.tgt_sizes, drafts.sizes)
             pair.sizes = pair.src_sizes if pair.tgt_sizes is None else np.vstack((pair.src_sizes, pair.tgt_sizes)).T
         self.drafts, self.rollin, self.pad_to_multiple = drafts, rollin, pad_to_multiple
-        self.teacher_forcing = teacher_forcing
+        self.teacher_forcing, self.noise, self.spelling_buckets = teacher_forcing, noise, spelling_buckets
         # fairseq keeps its worker processes from epoch to epoch: they would not see changes of a plain attribute
         self.shared_epoch = torch.ones((), dtype=torch.long).share_memory_()
 
@@ -92,16 +106,55 @@ class TextEditingDataset(EverySentence):
             draft = self.drafts[index]
             if isinstance(draft, Draft):
                 example["note"] = draft
-                draft = known(draft.ids, pair.tgt_dict.unk())
+                draft = draft.ids if self.spelling_buckets else known(draft.ids, pair.tgt_dict.unk())
             example["draft"] = draft
+        if self.noise is not None and target is not None:
+            self._add_noise(example, index)
+        if self.spelling_buckets:
+            self._spell_source(example)
         if self.rollin is not None and target is not None:
             generator = self.rollin.generator(self.epoch, index)
-            has_draft = self.drafts is not None and example["draft"].numel() > 2
+            has_draft = "draft" in example and example["draft"].numel() > 2
             u, v = torch.rand(2, generator=generator).tolist()
             example["insert_into_draft"] = has_draft and u < self.rollin.beta
             example["delete_from_draft"] = has_draft and v < self.rollin.alpha
             example["missing"] = random_deletions(target.numel(), generator)
         return example
+
+    def _add_noise(self, example: dict[str, Any], index: int) -> None:
+        """Source and draft become the target with noise; unknown words get ids of this example."""
+        assert self.noise is not None
+        words = self.noise(example["target"], index, self.epoch)
+        pair: LanguagePairDataset = self.dataset
+        if words is None:
+            example["draft"] = example["source"] = example["target"]
+            return
+        ids, example["unknown"] = lend(words, pair.tgt_dict)
+        noisy = torch.tensor([pair.tgt_dict.bos(), *ids, pair.tgt_dict.eos()])
+        example["draft"] = example["source"] = noisy if self.spelling_buckets else known(noisy, pair.tgt_dict.unk())
+
+    def _spell_source(self, example: dict[str, Any]) -> None:
+        """Binarised sources do not say how unknown words are spelt; a draft that is the same does."""
+        draft = example.get("draft")
+        if draft is not None and torch.equal(known(draft, self.dataset.tgt_dict.unk()), example["source"].long()):
+            example["source"] = draft
+
+    def _unknown(self, examples: list[dict[str, Any]]) -> dict[int, str]:
+        """The unknown words of a batch by their ids; in place, ids of an example become ids of the batch."""
+        words: dict[int, str] = {}
+        ids: dict[str, int] = {}
+        for example in examples:
+            own = example.get("unknown")
+            for side in {"source", "draft"} & example.keys():
+                row = example[side]
+                borrowed = row[row >= BORROWED].unique().tolist()
+                if own is not None and borrowed:
+                    new = {i: ids.setdefault(own[i], BORROWED + len(ids)) for i in borrowed}
+                    row = example[side] = torch.tensor([new.get(i, i) for i in row.tolist()])
+                    words |= {new[i]: own[i] for i in borrowed}
+                else:
+                    words |= {i: self.dataset.tgt_dict[i] for i in borrowed}
+        return words
 
     @not_while_leaving
     def collater(self, examples: list[dict[str, Any]], pad_to_length: Any = None) -> dict[str, Any]:
@@ -110,6 +163,7 @@ class TextEditingDataset(EverySentence):
         pair: LanguagePairDataset = self.dataset
         order = sorted(range(len(examples)), key=lambda i: -examples[i]["source"].numel())
         examples = [examples[i] for i in order]
+        unknown = self._unknown(examples) if self.spelling_buckets else {}
         sources = [e["source"] for e in examples]
         batch: dict[str, Any] = {
             "id": torch.tensor([e["id"] for e in examples]),
@@ -121,6 +175,8 @@ class TextEditingDataset(EverySentence):
                 "src_lengths": torch.tensor([s.numel() for s in sources]),
             },
         }
+        if self.spelling_buckets:
+            batch["net_input"]["unknown"] = tuple(unknown_words(unknown, self.spelling_buckets))
         if "draft" in examples[0]:
             batch["net_input"]["draft"] = self._pad([e["draft"] for e in examples])
             if any("note" in e for e in examples):
@@ -143,12 +199,21 @@ class TextEditingDataset(EverySentence):
         for row, example in zip(missing, examples, strict=True):
             row[: example["missing"].numel()] = example["missing"]
         states = {"target": target}
+        given, removed = torch.full_like(target, pad), Removed(torch.full_like(target, pad), torch.zeros_like(target))
         if drafts is not None:
             states["from_draft"] = torch.tensor([e["delete_from_draft"] for e in examples])
             rows = [i for i, e in enumerate(examples) if e["insert_into_draft"]]
             if rows:
-                present = align(drafts[rows], target[rows], pad).matched
+                kept, present = align(known(drafts[rows], self.dataset.tgt_dict.unk()), target[rows], pad)
                 missing[rows] = ~present & target[rows].ne(pad)
+                if self.spelling_buckets:
+                    gone = ~kept & drafts[rows].ne(pad)
+                    given[rows] = replaced(drafts[rows], gone, missing[rows], pad)
+                    width = min(target.size(1), drafts.size(1))  # what is kept fits into both
+                    for each, found in zip(removed, removed_after(drafts[rows], gone, pad), strict=True):
+                        each[rows, :width] = found[:, :width]
+        if self.spelling_buckets:
+            states["replaced"], states["removed"], states["removed_counts"] = given, *removed
         labels = insertion_labels(target, missing, pad)
         states["kept_tokens"], states["missing_counts"] = labels
         states["hole_index"] = missing.flatten().nonzero()[:, 0]

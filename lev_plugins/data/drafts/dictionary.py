@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lev_plugins.edits import BORROWED, known
 
-__all__ = ["PLACEHOLDER", "Draft", "EditingDictionary"]
+__all__ = ["PLACEHOLDER", "Draft", "EditingDictionary", "lend"]
 
 PLACEHOLDER = "<plh>"
 
@@ -84,3 +84,21 @@ class EditingDictionary(Dictionary):
     def known(self, tokens: Tensor) -> Tensor:
         """The ids that a model can look up: <unk> in place of borrowed ids."""
         return known(tokens, self.unk())
+
+
+def lend(words: list[str], dictionary: Dictionary) -> tuple[list[int], dict[int, str]]:
+    """The ids of words, and those of the unknown ones, which are borrowed for these words alone.
+
+    >>> dictionary = Dictionary()
+    >>> _ = dictionary.add_symbol("a")
+    >>> ids, unknown = lend(["Zug", "a", "Zug"], dictionary)
+    >>> [i - BORROWED if i >= BORROWED else i for i in ids], list(unknown.values())
+    ([0, 4, 0], ['Zug'])
+    """
+    borrowed: dict[str, int] = {}
+    known_ids = [dictionary.index(word) for word in words]
+    ids = [
+        i if i >= dictionary.nspecial else borrowed.setdefault(word, BORROWED + len(borrowed))
+        for i, word in zip(known_ids, words, strict=True)
+    ]
+    return ids, {i: word for word, i in borrowed.items()}

@@ -1,0 +1,55 @@
+"""``--bpe words``: every word, number and sign is a token, and ▁ stands for the blank before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from fairseq.data.encoders import register_bpe
+from fairseq.dataclass import FairseqDataclass
+
+__all__ = ["WORD", "Words", "words_with_places"]
+
+BLANK = "▁"
+LETTER = r"[^\W\d_]"
+WORD = re.compile(rf"{LETTER}+(?:['\u2019]{LETTER}+)*|\d+|\S")
+
+
+@dataclass
+class WordsConfig(FairseqDataclass):
+    pass
+
+
+@register_bpe("words", dataclass=WordsConfig)
+class Words:
+    """Signs are tokens of their own, so that a word is the same before a comma and before a blank.
+
+    >>> Words().encode("Don't (ever) go."), Words().decode("▁Don't ▁( ever ) ▁go .")
+    ("▁Don't ▁( ever ) ▁go .", "Don't (ever) go.")
+    """
+
+    def __init__(self, *args: object) -> None:
+        pass
+
+    def encode(self, x: str) -> str:
+        """As with sentencepiece, the first word has a blank before it."""
+        return " ".join(piece for piece, _ in words_with_places(x.strip()))
+
+    def decode(self, x: str) -> str:
+        return x.replace(" ", "").replace(BLANK, " ").strip()
+
+    def is_beginning_of_word(self, x: str) -> bool:
+        return x.startswith(BLANK)
+
+
+def words_with_places(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """The first word, and each after white space, begins with ▁.
+
+    >>> list(words_with_places("a cat."))
+    [('▁a', (0, 1)), ('▁cat', (2, 5)), ('.', (5, 6))]
+    """
+    end = -1
+    for found in WORD.finditer(text):
+        yield f"{BLANK}{found[0]}" if found.start() > end else found[0], found.span()
+        end = found.end()

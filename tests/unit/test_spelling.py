@@ -1,0 +1,290 @@
+"""Words that know their spelling: against slow references, in the model, and as a command finds them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from fairseq.data import LanguagePairDataset
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
+from lev_plugins.data.drafts.dictionary import EditingDictionary
+from lev_plugins.data.noise_flags import noisy_words
+from lev_plugins.edits import BORROWED
+from lev_plugins.errors import UserError
+from lev_plugins.generators import RefinementGenerator, RefinementOptions
+from lev_plugins.layers.spelling import LEVELS, LOUD, Product, Spelling, WordVectors
+from lev_plugins.models.levt import LevT
+from lev_plugins.text.spelling import grams, hashed, unknown_words
+from lev_plugins.text.whole_words import Words
+from tests.helpers import PAD, UNK, list_dataset, thorough, toy_config, toy_criterion, toy_task
+
+BUCKETS = 256
+WORDS = ["▁the", "▁value", "▁values", "▁of", "▁form", "▁from", "▁function", "."]
+COUNTS = [40, 9, 5, 30, 1, 12, 3, 50]
+
+
+def dictionary() -> EditingDictionary:
+    words = EditingDictionary()
+    for word, count in zip(WORDS, COUNTS, strict=True):
+        words.add_symbol(word, count)
+    words.placeholder_index = len(words)
+    return words
+
+
+def spelling(dim: int = 8, seed: int = 1) -> Spelling:
+    words = dictionary()
+    torch.manual_seed(seed)
+    return Spelling(list(words.symbols), list(words.count), words.nspecial, PAD, UNK, dim, BUCKETS)
+
+
+def model(**options: Any) -> LevT:
+    torch.manual_seed(1)
+    task = toy_task(dictionary(), spelling=True, spelling_buckets=BUCKETS)
+    return LevT.build_model(toy_config(share_all_embeddings=True, **options), task)
+
+
+UNKNOWN = {BORROWED: "▁vlaue", BORROWED + 1: "▁teh", BORROWED + 7: "▁fucntion"}
+
+
+# ---- text ------------------------------------------------------------------------------------------------------------
+
+
+@thorough
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=12))
+def test_every_text_has_its_words_back(text: str) -> None:
+    plain = " ".join(text.replace("▁", "").split())
+    assert Words().decode(Words().encode(plain)) == plain
+
+
+@thorough
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12))
+def test_every_word_has_parts_and_each_once(word: str) -> None:
+    assert len(grams(word)) == len(set(grams(word))) >= 2
+    assert all(0 <= bucket < BUCKETS for bucket in hashed(word, BUCKETS))
+
+
+def test_a_slip_leaves_much_of_a_word() -> None:
+    def alike(one: str, other: str) -> float:
+        return len(set(grams(one)) & set(grams(other))) / (len(grams(one)) * len(grams(other))) ** 0.5
+
+    for slip in ("fucntion", "funcion", "functiom", "ffunction"):
+        assert alike("function", slip) > 0.05 + alike("fraction", slip)
+
+
+# ---- vectors ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_vector_is_the_mean_of_its_parts() -> None:
+    table = spelling()
+    words = table.vectors(unknown_words(UNKNOWN, BUCKETS))
+    names = [*dictionary().symbols, "", *UNKNOWN.values()]
+    for row, name in enumerate(names):
+        special = row < 4 or not name
+        expected = torch.zeros(8) if special else LOUD * table.grams[list(hashed(name, BUCKETS))].mean(0)
+        assert torch.allclose(words.spelled[row], expected, atol=1e-6)
+
+
+def test_the_gradient_is_that_of_the_mean() -> None:
+    table = spelling().double()
+    matrix = table.matrix()
+    dense = matrix.mean.to_dense().double()
+    grams_of = table.grams.detach().clone().requires_grad_()
+    weights = torch.randn(len(dense), 8, dtype=torch.double)
+    (dense @ grams_of * weights).sum().backward()
+    (Product.apply(table.grams, matrix.mean, matrix.mean_back) * weights).sum().backward()
+    assert table.grams.grad is not None and grams_of.grad is not None
+    assert torch.allclose(table.grams.grad, grams_of.grad, atol=1e-6)
+
+
+def test_what_words_have_in_common() -> None:
+    table = spelling()
+    words = table.vectors(unknown_words(UNKNOWN, BUCKETS))
+    given_words = [*UNKNOWN, 4, PAD]
+    found = table.in_common(torch.tensor(given_words), words)
+    names = {**UNKNOWN, 4: WORDS[0]}
+    for row, token in enumerate(given_words):
+        parts = set(hashed(names[token], BUCKETS)) if token in names else set()
+        for i, word in enumerate(WORDS, 4):
+            own = set(hashed(word, BUCKETS))
+            expected = len(parts & own) / (max(len(parts), 1) * len(own)) ** 0.5
+            assert found[row, i].item() == pytest.approx(expected, abs=1e-6)
+        assert found[row, :4].tolist() == [0] * 4
+
+
+def vectors_of(table: Spelling, tokens: list[int], held_out: Tensor | None = None) -> Tensor:
+    words = table.vectors(unknown_words(UNKNOWN, BUCKETS))
+    return table.look_up(torch.tensor([tokens]), words, held_out)[0]
+
+
+def test_a_word_that_is_held_out_is_as_if_training_had_seen_it_once_less() -> None:
+    table = spelling()
+    form, value = 4 + WORDS.index("▁form"), 4 + WORDS.index("▁value")  # seen once, seen nine times
+    out = torch.tensor([[True, True]])
+    held = vectors_of(table, [form, value], out)
+    spelled = table.vectors(None).spelled
+    assert torch.allclose(held[0], spelled[form] + table.own.weight[UNK] + table.familiarity.weight[0])
+    level = int((LEVELS <= 8).sum())
+    assert torch.allclose(held[1], spelled[value] + table.own.weight[value] + table.familiarity.weight[level])
+
+
+def test_an_unknown_word_has_the_row_of_unknown_words() -> None:
+    table = spelling()
+    words: WordVectors = table.vectors(unknown_words(UNKNOWN, BUCKETS))
+    last = vectors_of(table, [BORROWED + 7])[0]
+    assert torch.allclose(last, words.spelled[-1] + table.own.weight[UNK] + table.familiarity.weight[0])
+
+
+def test_before_training_what_looks_alike_is_the_best_replacement() -> None:
+    table = spelling(dim=64)
+    words = table.vectors(unknown_words(UNKNOWN, BUCKETS))
+    scores = table.logits(torch.zeros(3, 64), torch.tensor(list(UNKNOWN)), words)
+    assert [dictionary()[i] for i in scores.argmax(1).tolist()] == ["▁value", "▁the", "▁function"]
+
+
+def test_a_word_is_not_replaced_by_itself() -> None:
+    table = spelling(dim=64)
+    form = 4 + WORDS.index("▁form")
+    scores = table.logits(torch.zeros(1, 64), torch.tensor([form]), table.vectors(None))
+    assert scores[0].argmax() != form
+    assert scores[0, form] < scores[0, 4 + WORDS.index("▁from")]
+
+
+# ---- in the model ----------------------------------------------------------------------------------------------------
+
+
+TEXT = [["▁the", "▁value", "▁of", "▁the", "▁function", "."], ["▁values", "▁form", "▁the", "▁function", "."]] * 3
+
+
+def noisy_dataset(seed: int = 1) -> TextEditingDataset:
+    """Clean text alone; every word that can gets a slip, other ones in every epoch."""
+    words = dictionary()
+    rows = [[words.bos(), *(words.index(word) for word in row), words.eos()] for row in TEXT]
+    sizes = [len(row) for row in rows]
+    pair = LanguagePairDataset(list_dataset(rows), sizes, words, list_dataset(rows), sizes, words)
+    noise = {"noise_kind": "swap,insert", "noise_word_rate": 0.7, "noise_seed": seed, "noise_bpe": "words"}
+    cfg = toy_task(words, **noise, noise_tokenizer=None).cfg
+    rollin = RollIn(seed, alpha=1.0, beta=1.0)
+    return TextEditingDataset(pair, None, rollin, noise=noisy_words(pair, cfg, words), spelling_buckets=BUCKETS)
+
+
+def words_of(row: Tensor, batch: dict[str, Any], unknown: dict[int, str]) -> list[str]:
+    words = dictionary()
+    return [unknown.get(i) or words[i] for i in row.tolist() if i not in (0, 1, 2)]
+
+
+def test_noise_on_the_fly_is_source_and_draft_with_its_spelling() -> None:
+    dataset = noisy_dataset()
+    examples = [dataset[i] for i in range(len(TEXT))]
+    texts = {i: example["unknown"] for i, example in enumerate(examples)}
+    assert any(texts.values())
+    noisy = [[texts[i].get(t) or dictionary()[t] for t in e["draft"].tolist()[1:-1]] for i, e in enumerate(examples)]
+    batch = dataset.collater(examples)
+    ids, parts, starts = batch["net_input"]["unknown"]
+    spelt = {i: tuple(parts[a:b].tolist()) for i, a, b in zip(ids.tolist(), starts[:-1], starts[1:], strict=True)}
+    for row, source, index in zip(
+        batch["net_input"]["draft"], batch["net_input"]["src_tokens"], batch["id"].tolist(), strict=True
+    ):
+        real = row[row.ne(PAD)]
+        assert torch.equal(real, source[source.ne(PAD)])
+        for token, word in zip(real.tolist()[1:-1], noisy[index], strict=True):
+            assert spelt[token] == hashed(word, BUCKETS) if token >= BORROWED else dictionary()[token] == word
+
+
+def test_noise_is_another_in_every_epoch_and_the_same_in_every_order() -> None:
+    one, other = noisy_dataset(), noisy_dataset()
+    first = [one[i]["unknown"] for i in range(len(TEXT))]
+    assert [other[i]["unknown"] for i in reversed(range(len(TEXT)))][::-1] == first
+    one.set_epoch(2)
+    assert [one[i]["unknown"] for i in range(len(TEXT))] != first
+
+
+def test_a_missing_word_comes_with_the_one_it_replaces() -> None:
+    dataset = noisy_dataset()
+    examples = [dataset[i] for i in range(len(TEXT))]
+    net_input = dataset.collater(examples)["net_input"]
+    holes = net_input["hole_index"]
+    replaced = net_input["replaced"].flatten()
+    assert len(holes) and replaced[holes].ge(BORROWED).float().mean() > 0.8  # a slip may make another known word
+    rest = torch.ones_like(replaced, dtype=torch.bool).index_fill(0, holes, False)
+    assert replaced[rest].eq(PAD).all()
+    assert net_input["removed"].ne(PAD).sum() <= len(holes)
+    slots = net_input["missing_counts"]  # a slip never makes two words of one here, nor one of two
+    assert torch.equal(net_input["removed_counts"][:, : slots.size(1)], slots)
+
+
+def test_it_learns_from_clean_text_alone() -> None:
+    dataset, levt = noisy_dataset(), model()
+    optimizer = torch.optim.Adam(levt.parameters(), lr=0.01)
+    losses = []
+    for epoch in range(1, 31):
+        dataset.set_epoch(epoch)
+        batch = dataset.collater([dataset[i] for i in range(len(TEXT))])
+        loss, _, log = toy_criterion()(levt, batch)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(float(log["token_nll"] / log["token_count"]))
+    assert sum(losses[20:]) < 0.6 * sum(losses[:10])
+    unused = [name for name, parameter in levt.named_parameters() if parameter.grad is None]
+    assert not unused
+
+
+def test_the_unknown_words_of_other_sentences_change_nothing() -> None:
+    levt = model().eval()
+    source = torch.tensor([[0, 4, BORROWED, 2]])
+    alone = levt.encode(source, unknown_words({BORROWED: "▁vlaue"}, BUCKETS))
+    company = levt.encode(source, unknown_words(UNKNOWN, BUCKETS))
+    one, other = (levt.decoder.states("deletion", source, memory)[-1] for memory in (alone, company))
+    assert torch.allclose(one, other, atol=1e-6)
+
+
+def test_spelling_makes_a_difference() -> None:
+    levt = model().eval()
+    source = torch.tensor([[0, 4, BORROWED, 2]])
+    states = [
+        levt.decoder.states("deletion", source, levt.encode(source, unknown_words({BORROWED: word}, BUCKETS)))[-1]
+        for word in ("▁vlaue", "▁teh")
+    ]
+    assert not torch.allclose(*states)
+
+
+def test_a_draft_is_edited_and_its_unknown_words_are_kept() -> None:
+    levt = model().eval()
+    words = dictionary()
+    with torch.no_grad():
+        levt.decoder.deletion_head.weight.zero_()
+        levt.decoder.placeholder_head.weight.zero_()
+    draft = torch.tensor([[0, *words.ids(["▁the", "▁vlaue"]), 2]])
+    unknown = unknown_words({BORROWED: "▁vlaue"}, BUCKETS)
+    sample = {"net_input": {"src_tokens": draft, "draft": draft, "unknown": unknown}}
+    (found,) = RefinementGenerator([levt], words, RefinementOptions()).generate(None, sample)
+    assert [words[i] for i in found[0]["tokens"].tolist()] == ["▁the", "▁vlaue", "</s>"]
+
+
+def test_saved_and_loaded() -> None:
+    one, other = model(), model()
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.zero_()
+    other.load_state_dict(one.state_dict())
+    source = torch.tensor([[0, 4, 5, 2]])
+    first, second = (levt.eval().decoder.states("deletion", source, levt.encode(source))[-1] for levt in (one, other))
+    assert torch.equal(first, second)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"share_all_embeddings": False}, "--spelling is for both sides and the output: add --share-all-embeddings"),
+        ({"placeholder": "unk"}, "--placeholder must not be unk"),
+    ],
+)
+def test_what_does_not_go_together(options: dict[str, Any], told: str) -> None:
+    task = toy_task(dictionary(), spelling=True, spelling_buckets=BUCKETS)
+    with pytest.raises(UserError, match=told):
+        LevT.build_model(toy_config(**{"share_all_embeddings": True, **options}), task)
