@@ -217,7 +217,8 @@ def digests(folder: Path) -> dict[str, str]:
 
 def model_flags(loaded: Loaded) -> dict[str, Any]:
     model = loaded.cfg.model
-    values = vars(model) if isinstance(model, Namespace) else OmegaConf.to_container(model, True, enum_to_str=True)
+    plain = {"resolve": True, "enum_to_str": True}
+    values = vars(model) if isinstance(model, Namespace) else OmegaConf.to_container(model, **plain)
     known = flags_of(architecture_of(loaded))
     return {name: value for name, value in sorted(values.items()) if name in known}
 

@@ -14,6 +14,7 @@ from fairseq import checkpoint_utils, tasks
 from fairseq.dataclass.configs import FairseqConfig
 from fairseq.dataclass.utils import overwrite_args_by_name
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
+from fairseq.tasks import TASK_DATACLASS_REGISTRY
 from omegaconf import OmegaConf, open_dict
 from safetensors.torch import load_file
 from torch import Tensor, nn
@@ -125,8 +126,7 @@ def read_folder(folder: Path, overrides: dict[str, Any]) -> Loaded:
     config = model_folder.read(folder)
     check_flags(config, folder)
     with refused(folder):
-        cfg = configuration(config, folder)
-        overwrite_args_by_name(cfg, overrides)
+        cfg = configuration(config, folder, overrides)
         task = build_task(config, cfg, folder)
         state = {"cfg": cfg, "model": read_weights(task, cfg, folder)}
         models, cfg, task = checkpoint_utils.load_model_ensemble_and_task([str(folder)], task=task, state=state)
@@ -174,16 +174,19 @@ def require_known(flags: dict[str, Flag], known: Iterable[str], where: str) -> N
     require(not unknown, f"{where} has an unknown entry {''.join(unknown[:1])[:60]!r}: {OTHER_VERSION}")
 
 
-def configuration(config: ModelConfig, folder: Path) -> Any:
+def configuration(config: ModelConfig, folder: Path, overrides: dict[str, Any]) -> Any:
     """As in a checkpoint, with fairseq's defaults for what does not matter after training."""
     flags: dict[str, Any] = {"_name": config.architecture, **config.model_flags}
     if flags.get("backbone") is not None:
         flags["backbone"] = str(check_backbone(config, folder))
+    known = {each.name for each in fields(TASK_DATACLASS_REGISTRY[config.task])}
+    changed = {name: value for name, value in overrides.items() if name in known}
     cfg = OmegaConf.create(OmegaConf.structured(FairseqConfig()), flags={"allow_objects": True})
     with open_dict(cfg):
-        cfg.task = {"_name": config.task, **config.task_flags, "data": str(folder)}
+        cfg.task = {"_name": config.task, **config.task_flags, **changed, "data": str(folder)}
         cfg.model = Namespace(**flags) if is_legacy(config.architecture) else flags
         cfg.optimizer = {"_name": "adam"}
+    overwrite_args_by_name(cfg, overrides)
     return cfg
 
 
