@@ -182,7 +182,8 @@ def read(folder: str | Path) -> ModelConfig:
     path = member(folder, CONFIG)
     entries = read_object(path)
     version = entries.get("format")
-    require(type(version) is int, f"{path} was not written by lev-plugins export (it has no format version): {make}")
+    if type(version) is not int:
+        raise UserError(f"{path} was not written by lev-plugins export (it has no format version): {make}")
     require(
         1 <= version <= FORMAT,
         f"{folder} has format version {version}, but this version of lev-plugins reads only up to {FORMAT}: "

@@ -77,13 +77,11 @@ def score(text: str) -> tuple[str, float]:
 def score_of_file(path: Path) -> tuple[str, float]:
     require(path.is_file(), f"--scores: {path} is neither NAME=VALUE nor a file")
     entries = read_object(path)
-    system = entries.get("system")
-    name, value = entries.get("name"), system.get("score") if isinstance(system, dict) else None
-    require(
-        isinstance(name, str) and isinstance(value, (int, float)),
-        f"--scores {path} is not from lev-plugins score --json: give such a file, or NAME=VALUE",
-    )
-    return checked(str(name), float(value), str(path))
+    name, system = entries.get("name"), entries.get("system")
+    value = system.get("score") if isinstance(system, dict) else None
+    if not isinstance(name, str) or not isinstance(value, (int, float)):
+        raise UserError(f"--scores {path} is not from lev-plugins score --json: give such a file, or NAME=VALUE")
+    return checked(name, float(value), str(path))
 
 
 def checked(name: str, value: float, where: str) -> tuple[str, float]:

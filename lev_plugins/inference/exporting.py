@@ -217,8 +217,8 @@ def digests(folder: Path) -> dict[str, str]:
 
 def model_flags(loaded: Loaded) -> dict[str, Any]:
     model = loaded.cfg.model
-    plain = {"resolve": True, "enum_to_str": True}
-    values = vars(model) if isinstance(model, Namespace) else OmegaConf.to_container(model, **plain)
+    legacy = isinstance(model, Namespace)
+    values: Any = vars(model) if legacy else OmegaConf.to_container(model, resolve=True, enum_to_str=True)
     known = flags_of(architecture_of(loaded))
     return {name: value for name, value in sorted(values.items()) if name in known}
 

@@ -68,7 +68,7 @@ def read_models(paths: list[Path], overrides: dict[str, Any]) -> Loaded:
     for path in paths:
         checkpoints.require_file(path)
     try:
-        loaded = checkpoint_utils.load_model_ensemble_and_task([str(path) for path in paths], overrides)
+        models, cfg, task = checkpoint_utils.load_model_ensemble_and_task([str(path) for path in paths], overrides)
     except RuntimeError as error:
         if "size mismatch" not in str(error):
             raise
@@ -76,7 +76,7 @@ def read_models(paths: list[Path], overrides: dict[str, Any]) -> Loaded:
             f"{paths[0]} does not fit the dictionaries in {overrides.get('data', 'its data folder')}: use a data "
             "folder with the dict.*.txt files of its training"
         ) from error
-    return Loaded(*loaded, folder=None)
+    return Loaded(models, cfg, task, None)
 
 
 def stored_names(model: nn.Module) -> dict[str, str]:
