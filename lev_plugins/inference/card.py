@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +38,13 @@ SETTINGS = [
 EDITING = """\
 import lev_plugins
 
-editor = lev_plugins.load("{name}")
+editor = lev_plugins.load({name})
 print(editor.edit(["a text"])[0].text)
 """
 LABELLING = """\
 import lev_plugins
 
-labeller = lev_plugins.load("{name}")
+labeller = lev_plugins.load({name})
 print(labeller.label(["{text}"]))
 """
 
@@ -50,8 +52,8 @@ print(labeller.label(["{text}"]))
 def card(name: str, config: ModelConfig, weights: int, settings: list[list[str]], license: str | None) -> str:
     labels = config.kind == LABELLER
     columns = "\\t".join(["a text"] * int(config.labelling.get("columns") or 1))
-    code = (LABELLING if labels else EDITING).format(name=name, text=columns)
-    command = f"lev-plugins {'label' if labels else 'edit'} {name} < in.txt > out.txt"
+    code = (LABELLING if labels else EDITING).format(name=json.dumps(name, ensure_ascii=False), text=columns)
+    command = f"lev-plugins {'label' if labels else 'edit'} {shlex.quote(name)} < in.txt > out.txt"
     parts = [
         front_matter(config, license),
         f"# {name}",

@@ -46,6 +46,7 @@ from lev_plugins.ranges import flag_name
 from lev_plugins.strict import read_object
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 from lev_plugins.text.pretrained import DICTIONARY, SENTENCEPIECE, SYMBOLS, TOKENIZER
+from lev_plugins.text.sentencepiece_file import without_paths
 
 __all__ = ["Extras", "export"]
 
@@ -181,7 +182,7 @@ def copy_tokeniser(flags: dict[str, Any], folder: Path) -> str | None:
             copy_some(source, target, [DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER])
         else:
             require(source.is_file(), f"{flag_name(file[0])}: there is no file {source}")
-            shutil.copyfile(source, target)
+            copy_file(source, target)
     return name
 
 
@@ -207,7 +208,14 @@ def copy_some(source: Path, target: Path, names: list[str]) -> None:
     target.mkdir(exist_ok=True)
     for name in names:
         if (source / name).is_file():
-            shutil.copyfile(source / name, target / name)
+            copy_file(source / name, target / name)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    if target.suffix == ".model":
+        target.write_bytes(without_paths(source.read_bytes()))
+    else:
+        shutil.copyfile(source, target)
 
 
 def digests(folder: Path) -> dict[str, str]:

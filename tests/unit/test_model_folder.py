@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sentencepiece
 import torch
 from safetensors.torch import load_file, save_file
 
@@ -19,7 +20,9 @@ import lev_plugins
 from lev_plugins import model_folder
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
+from lev_plugins.text.sentencepiece_file import without_paths
 from tests.systems import GOLDEN, SYSTEMS, System
+from tests.unit import test_light
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -51,7 +54,7 @@ def test_it_is_complete_and_has_no_pickle_and_no_path(moved: tuple[System, Any, 
     assert {path.suffix for path in files} <= {".json", ".txt", ".model", ".safetensors", ".md"}
     assert all(path.stat().st_mode & 0o044 == 0o044 for path in files)
     outside = re.compile(rb"/tmp/|original|backbone-of-training")
-    assert [path.name for path in files if path.suffix != ".model" and outside.search(path.read_bytes())] == []
+    assert [path.name for path in files if outside.search(path.read_bytes())] == []
     config = model_folder.read(folder)
     assert {path.relative_to(folder).as_posix() for path in files} == {
         *(model_folder.CONFIG, model_folder.WEIGHTS, model_folder.CARD),
@@ -105,6 +108,10 @@ def test_info_is_a_table_or_json(folder: Path, capsys: pytest.CaptureFixture[str
     assert not any("labelling" in line for line in table)
 
 
+def test_info_is_light(folder: Path) -> None:
+    assert not test_light.HEAVY & test_light.run("info", str(folder))[0]
+
+
 def test_front_matter_is_that_of_the_hub(folder: Path) -> None:
     _, front, text = (folder / "README.md").read_text("utf-8").split("---\n", 2)
     yaml = pytest.importorskip("yaml")
@@ -134,6 +141,34 @@ def test_thresholds_of_a_folder(tmp_path: Path) -> None:
     labeller = lev_plugins.load(tmp_path / "out")
     assert [each["labels"] for each in labeller.label(system.texts)] == [["s"]] * 3
     assert labeller.label(["sun"], thresholds={"s": 1.0, "r": 0.0, "w": 1.0})[0]["labels"] == ["r"]
+
+
+def test_a_sentencepiece_model_cuts_as_before(tmp_path: Path) -> None:
+    pieces = tmp_path / "pieces"
+    sentencepiece.SentencePieceTrainer.Train(
+        sentence_iterator=iter(["abc de f", "a bc def", "fade"] * 9),
+        model_prefix=str(pieces),
+        vocab_size=14,
+        hard_vocab_limit=False,
+        num_threads=1,
+        minloglevel=2,
+    )
+    given = ["--data", PBD[2], "--sentencepiece-model", f"{pieces}.model"]
+    assert export(Path(PBD[0]), tmp_path / "out", *given) == 0
+    path = tmp_path / "out" / "sentencepiece.bpe.model"
+    models = [sentencepiece.SentencePieceProcessor(model_file=str(file)) for file in (f"{pieces}.model", path)]
+    texts = ["abc", "de fa  bc", "x ﬁ", ""]
+    assert models[0].encode(texts) == models[1].encode(texts) and models[0].encode(texts)[0]
+    assert str(tmp_path).encode() not in path.read_bytes()
+    assert lev_plugins.load(tmp_path / "out").cutter.encode("abc de") == " ".join(
+        models[0].encode("abc de", out_type=str)
+    )
+
+
+@pytest.mark.parametrize("text", [b"\x12\xff", b"\x0a\x05a", b"\x0b", b"\x12\x03\x0a\x09a"])
+def test_a_damaged_sentencepiece_model(text: bytes) -> None:
+    with pytest.raises(UserError, match="the sentencepiece model is damaged: copy it again"):
+        without_paths(text)
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
@@ -371,7 +406,7 @@ def labelling(name: str, value: object) -> Callable[[Path], None]:
         (labelling("columns", 0), "columns must be between 1 and 1000"),
         (labelling("longest", 10**9), "longest must be between 1 and 1000000"),
         (labelling("separator", ""), "separator must not be empty"),
-        (labelling("files", "/etc/passwd"), "unknown entry"),
+        (labelling("more", "/etc/passwd"), "has an unknown entry 'more'"),
         (entry("task", value="text_editing"), "task must be text_labelling for a labeller"),
         (weights(with_nan), "the model has NaN or infinite weights"),
     ],
