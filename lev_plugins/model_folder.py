@@ -206,7 +206,10 @@ def check(config: ModelConfig, folder: Path) -> None:
         config.tokeniser is None or config.tokeniser in TOKENISER_FILES,
         f"{path}: tokeniser must be null or one of {', '.join(TOKENISER_FILES)}, but is {config.tokeniser!r}",
     )
-    config.decoding.check()
+    try:
+        config.decoding.check()
+    except UserError as error:
+        raise UserError(f"{path}, decoding: {error}") from error
     member(folder, WEIGHTS)
     for name, expected in config.files.items():
         require_plain(name, f"{path}: a name in files")

@@ -94,7 +94,7 @@ def change_lines(change: Callable[[str, int], str]) -> int:
 
 def _changed(change: Callable[[str, int], str]) -> Iterator[bytes]:
     number = 0
-    with progress() as bar:
+    with progress(beside_lines=True) as bar:
         for lines in arriving(sys.stdin.buffer):
             for line in lines:
                 text = decode(line, number + 1, "standard input")
@@ -105,9 +105,10 @@ def _changed(change: Callable[[str, int], str]) -> Iterator[bytes]:
             bar.update(len(lines))
 
 
-def progress(done: int = 0) -> Any:
+def progress(beside_lines: bool, done: int = 0) -> Any:
     """A bar on a terminal, unless the lines themselves appear there."""
-    return tqdm(unit=" lines", initial=done, disable=sys.stdout.isatty() or None)  # None: unless it is a terminal
+    hidden = beside_lines and sys.stdout.isatty()
+    return tqdm(unit=" lines", initial=done, disable=hidden or None)  # None: unless standard error is a terminal
 
 
 def add_resume_argument(add: Callable[..., Any]) -> None:
@@ -126,17 +127,19 @@ def answer_lines(answer: Answer, size: int, resume: Path | None = None) -> int:
     ``answer`` receives the number of a line, from 1, and at most ``size`` lines from there, and returns as many. The
     lines go to standard output or to a file, where they continue what is there. Returns the exit status.
     """
-    return write(answered(answer, batches(size))) if resume is None else continue_file(answer, size, resume)
+    if resume is not None:
+        return continue_file(answer, size, resume)
+    with progress(beside_lines=True) as bar:
+        return write(answered(answer, batches(size), bar))
 
 
-def answered(answer: Answer, given: Iterable[tuple[int, list[str]]], done: int = 0) -> Iterator[bytes]:
-    with progress(done) as bar:
-        for first, lines in given:
-            texts = [line.removesuffix("\n") for line in lines]
-            answers = zip(lines, texts, answer(first, texts), strict=True)
-            yield "".join(found + line[len(text) :] for line, text, found in answers).encode("utf-8")
-            sys.stdout.flush()
-            bar.update(len(lines))
+def answered(answer: Answer, given: Iterable[tuple[int, list[str]]], bar: Any) -> Iterator[bytes]:
+    for first, lines in given:
+        texts = [line.removesuffix("\n") for line in lines]
+        answers = zip(lines, texts, answer(first, texts), strict=True)
+        yield "".join(found + line[len(text) :] for line, text, found in answers).encode("utf-8")
+        sys.stdout.flush()
+        bar.update(len(lines))
 
 
 def write(pieces: Iterable[bytes]) -> int:
@@ -200,10 +203,10 @@ def continue_file(answer: Answer, size: int, path: Path) -> int:
         f"--resume {path} has {begun.lines:,} lines, but standard input has only {there:,}: it belongs to another "
         "input; name another file",
     )
-    with path.open("r+b" if path.exists() else "wb") as file:
+    with path.open("r+b" if path.exists() else "wb") as file, progress(beside_lines=False, done=begun.kept) as bar:
         file.seek(begun.place)
         file.truncate()
-        for piece in answered(answer, chain(following, given), begun.kept):
+        for piece in answered(answer, chain(following, given), bar):
             file.write(piece)
             file.flush()
     return 0

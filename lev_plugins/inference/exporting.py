@@ -74,10 +74,7 @@ def export(checkpoint: Path, out: Path, data: str | None, extras: Extras, overwr
     check_kind(loaded, checkpoint, extras)
     state = checkpoints.load(checkpoint)
     with all_or_nothing_folder(out, replace=overwrite) as scratch:
-        save_file(
-            {name: weight.detach().contiguous() for name, weight in stored_weights(loaded.models[0]).items()},
-            scratch / WEIGHTS,
-        )
+        save_file(stored_weights(loaded.models[0]), scratch / WEIGHTS)
         config = write_parts(loaded, state, extras, scratch)
         model_folder.save(config, scratch)
         weights = sum(weight.size for weight in model_folder.read_weights_header(scratch).values())
@@ -100,7 +97,7 @@ def require_place(out: Path, overwrite: bool) -> None:
 
 
 def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
-    task, name = loaded.task.name, architecture_of(loaded)
+    task, name = loaded.cfg.task._name, architecture_of(loaded)
     require(
         family_of(name) in ARCHITECTURES.get(task, []),
         f"{checkpoint} is of --task {task} with --arch {name}, which cannot be exported; these can: "
@@ -126,7 +123,7 @@ def architecture_of(loaded: Loaded) -> str:
 
 def stored_weights(model: Any) -> dict[str, Any]:
     names = stored_names(model)
-    return {name: weight for name, weight in model.state_dict().items() if names[name] == name}
+    return {name: weight.contiguous() for name, weight in model.state_dict().items() if names[name] == name}
 
 
 def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: Path) -> ModelConfig:

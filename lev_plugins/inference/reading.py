@@ -123,6 +123,11 @@ def flags_of(architecture: str) -> set[str]:
 
 
 def read_folder(folder: Path, overrides: dict[str, Any]) -> Loaded:
+    require(
+        "data" not in overrides,
+        f"{folder} is a model folder, which has its own dictionaries, but a data folder is given as well: name a "
+        "checkpoint",
+    )
     config = model_folder.read(folder)
     check_flags(config, folder)
     with refused(folder):

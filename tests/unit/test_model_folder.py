@@ -17,10 +17,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 import lev_plugins
-from lev_plugins import model_folder
+from lev_plugins import files, model_folder
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.text.sentencepiece_file import without_paths
+from tests import teachers
 from tests.systems import GOLDEN, SYSTEMS, System
 from tests.unit import test_light
 
@@ -188,6 +189,14 @@ def refusal(capsys: pytest.CaptureFixture[str], *words: object) -> str:
     return line
 
 
+def test_a_model_of_another_task(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = GOLDEN / "noisy" / "data"
+    path = teachers.write_teacher(tmp_path / "other.pt", data, *teachers.TRANSFORMER, "-s", "noisy", "-t", "clean")
+    said = refusal(capsys, "export", path, tmp_path / "out", "--data", data)
+    assert f"{path} is of --task translation with --arch transformer, which cannot be exported" in said
+    assert "there is no checkpoint" in refusal(capsys, "export", tmp_path, tmp_path / "out")
+
+
 @pytest.mark.parametrize(
     ("given", "flags", "message"),
     [
@@ -348,7 +357,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "wide": (entry("model_flags", "embed_dim", value=1_000_000), "has the shape .*, but the model needs"),
     "odd heads": (entry("model_flags", "attention_heads", value=3), "--embed-dim must be a multiple of"),
     "text as a size": (entry("model_flags", "embed_dim", value="wide"), r"cannot be loaded \(.*export it again"),
-    "beam": (entry("decoding", "beam", value=10**6), "--beam must be between 1 and 1000"),
+    "beam": (entry("decoding", "beam", value=10**6), r"config\.json, decoding: --beam must be between 1 and 1000"),
     "NaN": (weights(with_nan), "the model has NaN or infinite weights, first in"),
     "a weight less": (weights(without_one), "does not fit config.json: only one of them has"),
     "a weight more": (weights(with_more), "does not fit config.json: only one of them has more"),
@@ -383,6 +392,8 @@ def test_what_is_no_model_folder(folder: Path, tmp_path: Path, capsys: pytest.Ca
     said = refusal(capsys, "edit", folder, "--data", tmp_path)
     assert f"--data is for a checkpoint, but {folder} is a model folder: leave it out" in said
     assert "--bpe is for a checkpoint" in refusal(capsys, "edit", folder, "--bpe", "chars")
+    said = refusal(capsys, "sweep", GOLDEN / "noisy" / "data", "--path", folder, "--cpu")
+    assert f"{folder} is a model folder, which has its own dictionaries, but a data folder is given as well" in said
     assert "thresholds are tuned on a checkpoint's data" in refusal(capsys, "tune-thresholds", folder, tmp_path / "t")
 
 
@@ -449,3 +460,21 @@ def test_info_does_not_open_what_a_link_leads_to(folder: Path, tmp_path: Path) -
     (copy / "config.json").symlink_to("/dev/zero")
     with pytest.raises(UserError, match=r"is not a model folder|leads out"):
         model_folder.read(copy)
+
+
+def test_the_old_folder_stays_if_the_new_one_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / folder.name).write_text("")
+    replace = Path.replace
+
+    def refuse(path: Path, target: Path) -> Path:
+        if path == new:
+            raise OSError("no")
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(OSError, match="no"):
+        files.exchange(old, new)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["new", "new", "old", "old"]
