@@ -14,7 +14,14 @@ __all__ = ["from_entries", "read_object"]
 
 MOST_BYTES = 16 << 20
 MOST = 1e15  # far beyond any size, and exact as a float
-NAMES = {bool: "true or false", int: "a whole number", float: "a finite number", str: "text", NoneType: "null"}
+NAMES = {
+    Any: "anything",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a finite number",
+    str: "text",
+    NoneType: "null",
+}
 T = TypeVar("T")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -11,9 +12,9 @@ from typing import Any
 
 import torch
 
-from lev_plugins.cli.streams import add_resume_argument, answer_lines
+from lev_plugins.cli.streams import add_resume_argument, answer_lines, nothing
 from lev_plugins.cli.trace import in_colour
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import require
 from lev_plugins.inference.editor import MAX_TOKENS, Editor
 from lev_plugins.model_folder import Decoding
 from lev_plugins.ranges import at_least
@@ -89,10 +90,8 @@ def run(args: argparse.Namespace) -> int:
     def answer(first: int, texts: list[str]) -> Iterable[str]:
         return map(show, editor.edit(texts, None if drafts is None else drafts.of(first, len(texts))))
 
-    status = answer_lines(answer, args.batch_lines, args.resume)
-    if drafts is not None and status == 0:
-        drafts.require_end()
-    return status
+    finish = nothing if drafts is None else drafts.require_end
+    return answer_lines(answer, args.batch_lines, args.resume, finish)
 
 
 def load(args: argparse.Namespace, decoding: Decoding) -> Editor:
@@ -126,18 +125,19 @@ class Drafts:
 
     def of(self, first: int, count: int) -> list[str]:
         """Those of lines that have not been asked for; the ones before are passed over."""
-        wanted = list(self.next(first + count - 1))[-count:]
-        if self.read < first + count - 1:
-            raise UserError(f"--drafts {self.path} has {self.read:,} lines, but standard input has more")
-        return wanted
+        last = first + count - 1
+        wanted = deque(self.up_to(last), maxlen=count)
+        require(self.read == last, f"--drafts {self.path} has {self.read:,} lines, but standard input has more")
+        return list(wanted)
 
-    def next(self, last: int) -> Iterator[str]:
+    def up_to(self, last: int) -> Iterator[str]:
         for line in islice(self.lines, last - self.read):
             self.read += 1
             yield line
 
-    def require_end(self) -> None:
+    def require_end(self, lines: int) -> None:
+        self.of(lines + 1, 0)
         require(
             next(self.lines, None) is None,
-            f"--drafts {self.path} has more lines than standard input, which has {self.read:,}",
+            f"--drafts {self.path} has more lines than standard input, which has {lines:,}",
         )

@@ -16,11 +16,12 @@ from tqdm import tqdm
 
 from lev_plugins.errors import UserError, require
 
-__all__ = ["add_resume_argument", "answer_lines", "arriving", "change_lines", "decode", "write"]
+__all__ = ["add_resume_argument", "answer_lines", "arriving", "change_lines", "decode", "nothing", "write"]
 
 CHUNK = 1 << 16
 BROKEN_PIPE = 141  # exit status that a shell reports for a program ended by SIGPIPE
 Answer = Callable[[int, list[str]], Iterable[str]]
+Finish = Callable[[int], None]
 
 
 def decode(line: bytes, number: int, name: str) -> str:
@@ -120,26 +121,35 @@ def add_resume_argument(add: Callable[..., Any]) -> None:
     )
 
 
-def answer_lines(answer: Answer, size: int, resume: Path | None = None) -> int:
+def nothing(lines: int) -> None:
+    pass
+
+
+def answer_lines(answer: Answer, size: int, resume: Path | None = None, finish: Finish = nothing) -> int:
     """A line of output for each line of standard input, in order; at most ``2 * size`` lines are in memory, or those
     of one chunk of a pipe.
 
     ``answer`` receives the number of a line, from 1, and at most ``size`` lines from there, and returns as many. The
-    lines go to standard output or to a file, where they continue what is there. Returns the exit status.
+    lines go to standard output or to a file, where they continue what is there. ``finish`` receives the number of
+    lines at the end. Returns the exit status.
     """
     if resume is not None:
-        return continue_file(answer, size, resume)
+        return continue_file(answer, size, resume, finish)
     with progress(beside_lines=True) as bar:
-        return write(answered(answer, batches(size), bar))
+        return write(answered(answer, batches(size), bar, finish))
 
 
-def answered(answer: Answer, given: Iterable[tuple[int, list[str]]], bar: Any) -> Iterator[bytes]:
+def answered(
+    answer: Answer, given: Iterable[tuple[int, list[str]]], bar: Any, finish: Finish, done: int = 0
+) -> Iterator[bytes]:
     for first, lines in given:
         texts = [line.removesuffix("\n") for line in lines]
         answers = zip(lines, texts, answer(first, texts), strict=True)
         yield "".join(found + line[len(text) :] for line, text, found in answers).encode("utf-8")
         sys.stdout.flush()
         bar.update(len(lines))
+        done += len(lines)
+    finish(done)
 
 
 def write(pieces: Iterable[bytes]) -> int:
@@ -191,7 +201,7 @@ def read_begun(path: Path, size: int) -> Begun:
     return Begun(lines, kept, place)
 
 
-def continue_file(answer: Answer, size: int, path: Path) -> int:
+def continue_file(answer: Answer, size: int, path: Path, finish: Finish) -> int:
     check_output(path)
     begun = read_begun(path, size) if path.exists() else Begun(0, 0, 0)
     given = batches(size, wait=True)
@@ -206,7 +216,7 @@ def continue_file(answer: Answer, size: int, path: Path) -> int:
     with path.open("r+b" if path.exists() else "wb") as file, progress(beside_lines=False, done=begun.kept) as bar:
         file.seek(begun.place)
         file.truncate()
-        for piece in answered(answer, chain(following, given), bar):
+        for piece in answered(answer, chain(following, given), bar, finish, begun.kept):
             file.write(piece)
             file.flush()
     return 0

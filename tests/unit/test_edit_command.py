@@ -170,9 +170,15 @@ def test_drafts_are_continued_with_their_lines(run: Run, tmp_path: Path) -> None
     levt = [GOLDEN / "levt" / "checkpoint.pt", "--data", LEVT, "--cpu", "--drafts", drafts, "--batch-lines", 6]
     lines = "".join(f"{line}\n" for line in SOURCES).encode()
     whole = run(*levt, stdin=lines)[1]
-    out.write_bytes(b"".join(whole.splitlines(keepends=True)[:13]))
-    assert run(*levt, "--resume", out, stdin=lines)[0] == 0
-    assert out.read_bytes() == whole
+    for size, there in ((6, 13), (10, 20), (10, 10)):  # the second one has nothing left to do
+        out.write_bytes(b"".join(whole.splitlines(keepends=True)[:there]))
+        assert run(*levt, "--batch-lines", size, "--resume", out, stdin=lines)[0] == 0
+        assert out.read_bytes() == whole
+    drafts.write_text(drafts.read_text("utf-8") + "v1\n", "utf-8")
+    assert "has more lines than standard input, which has 20" in run(*levt, "--resume", out, stdin=lines)[2]
+    drafts.write_text("v1\n" * 15, "utf-8")
+    said = run(*levt, "--batch-lines", 10, "--resume", out, stdin=lines)[2]
+    assert f"--drafts {drafts} has 15 lines, but standard input has more" in said
 
 
 def test_a_file_of_another_input_is_left_alone(run: Run, tmp_path: Path) -> None:

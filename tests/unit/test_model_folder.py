@@ -8,6 +8,7 @@ import re
 import shutil
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import lev_plugins
 from lev_plugins import files, model_folder
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
+from lev_plugins.inference import card
 from lev_plugins.text.sentencepiece_file import without_paths
 from tests import teachers
 from tests.systems import GOLDEN, SYSTEMS, System
@@ -126,6 +128,13 @@ def test_front_matter_is_that_of_the_hub(folder: Path) -> None:
     assert "| WRR | 70.5 |" in text and "| updates | 150 |" in text and "| `--criterion` |" in text
 
 
+def test_a_checkpoint_that_knows_nothing_of_its_training(folder: Path) -> None:
+    config = replace(model_folder.read(folder), scores={}, updates=None)
+    text = card.card("it's", config, 12, card.training({"model": {}}), None)
+    assert "## Training" not in text and "## Scores" not in text and "license" not in text and "updates" not in text
+    assert """lev-plugins edit 'it'"'"'s' < in.txt""" in text
+
+
 def test_defaults_of_the_folder_hold_unless_flags_say_otherwise(folder: Path) -> None:
     editor, other = lev_plugins.load(folder), lev_plugins.load(folder, min_confidence=0.0, overrides={"keep_bias": 20})
     assert (editor.min_confidence, editor.language, editor.decoder.task.cfg.keep_bias) == (0.3, "pt-BR", 0.25)
@@ -204,6 +213,7 @@ def test_a_model_of_another_task(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (PBD, ["--license", "My licence"], "--license must be a name as on the Hugging Face hub"),
         (PBD, ["--language", "x y"], "--language must be a code such as de or pt-BR, but is 'x y'"),
         (PBD, ["--scores", "nothing"], "--scores: nothing is neither NAME=VALUE nor a file"),
+        (PBD, ["--scores", "{json}"], "is not from lev-plugins score --json: give such a file, or NAME=VALUE"),
         (PBD, ["--scores", "a=b"], "--scores a=b: 'b' is not a number"),
         (PBD, ["--scores", "a=nan"], "--scores a=nan must be a finite number"),
         (PBD, ["--scores", "a|b=1"], "'a|b' is not a name of letters and digits"),

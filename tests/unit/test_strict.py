@@ -34,9 +34,8 @@ GOOD: dict[str, Any] = {"name": "a", "on": True, "inner": {"size": 1}}
 
 
 def test_what_fits_is_taken() -> None:
-    assert from_entries(Outer, {**GOOD, "more": {"a": None}, "numbers": [1]}, "x") == Outer(
-        "a", True, Inner(1), [1], {"a": None}
-    )
+    entries = {**GOOD, "more": {"a": None}, "numbers": [1], "anything": [{}]}
+    assert from_entries(Outer, entries, "x") == Outer("a", True, Inner(1), [1], {"a": None}, [{}])
 
 
 @pytest.mark.parametrize(
