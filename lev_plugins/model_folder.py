@@ -64,6 +64,7 @@ TOKENISER_FILES: dict[str, tuple[str, str] | None] = {
     "sentencepiece": ("sentencepiece_model", "sentencepiece.bpe.model"),
     "pretrained": ("pretrained_tokenizer", "tokenizer"),
     "subword_nmt": ("bpe_codes", "codes.txt"),
+    "words": None,
     "chars": None,
     "characters": None,
     "bytes": None,

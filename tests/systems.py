@@ -66,6 +66,17 @@ def levt(folder: Path) -> System:
     return System(checkpoint, folder / "data", ["w1 w2 w3", "w4", "w5 w6", "w7 w8 w9"], drafts, decoding=search)
 
 
+def speller(folder: Path) -> System:
+    data = folder / "data"
+    data.mkdir()
+    for side in ("noisy", "clean"):
+        (data / f"dict.{side}.txt").write_text("▁the 9\n▁value 3\n▁of 7\n▁function 1\n. 5\n", encoding="utf-8")
+    flags = ["-s", "noisy", "-t", "clean", "--spelling", "--spelling-buckets", 300, "--share-all-embeddings"]
+    checkpoint = teachers.write_teacher(folder / "checkpoint.pt", data, *teachers.LEVT, *flags, seed=1)
+    texts = ["the vlaue of teh function.", "Zürich", "the value of the function."]
+    return System(checkpoint, data, texts, bpe={"bpe": "words"}, decoding={"iter_decode_max_iter": 1})
+
+
 def corrector(name: str) -> Callable[[Path], System]:
     def make(folder: Path) -> System:
         checkpoint = golden(name, "noisy/data", folder)
@@ -120,6 +131,7 @@ def pretrained_labeller(folder: Path) -> System:
 
 SYSTEMS: dict[str, Callable[[Path], System]] = {
     "levt": levt,
+    "levt that spells": speller,
     "pbd": corrector("pbd"),
     "gated_trans": corrector("gated"),
     "transformer": transformer,
