@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lev_plugins.noise.confusions import Confuse
 from lev_plugins.noise.draws import Draw, binomial, level, pick, shuffled, stream
 from lev_plugins.noise.kinds import Kind
-from lev_plugins.noise.text import Line, Word
+from lev_plugins.noise.text import Line, Word, is_letter
 
 __all__ = ["Corruption"]
 
@@ -30,13 +30,15 @@ class Corruption:
     word_rate: float | None
     char_rate: float | None
     seed: int
+    min_letters: int = 0  # shorter words stay as they are
 
     def __call__(self, text: str, index: int, epoch: int = 1) -> str:
         line = Line(text, all(kind.alone for kind in self.kinds))
         draw = stream(self.seed, epoch, index)
         at = level(self.seed, epoch, index, draw)
         if self.word_rate is not None:
-            self._words(line, binomial(len(line.starts), self.word_rate, at), draw)
+            possible = [number for number in range(len(line.starts)) if self._is_long_enough(line, number)]
+            self._words(line, possible, binomial(len(possible), self.word_rate, at), draw)
         elif self.char_rate is not None:
             self._edits(line, line.words(), binomial(line.characters(), self.char_rate, at), draw)
         else:
@@ -45,9 +47,15 @@ class Corruption:
                 kind.edit_by_rate(line, draw)
         return str(line)
 
-    def _words(self, line: Line, wanted: int, draw: Draw) -> None:
-        """Change ``wanted`` words, drawn from those that can be changed."""
-        for number in shuffled(range(len(line.starts)), draw):
+    def _is_long_enough(self, line: Line, number: int) -> bool:
+        if not self.min_letters:
+            return True
+        word = line.word(number)
+        return sum(map(is_letter, line.cells[word.start : word.end])) >= self.min_letters
+
+    def _words(self, line: Line, possible: Sequence[int], wanted: int, draw: Draw) -> None:
+        """Change ``wanted`` words, drawn from the ``possible`` ones that can be changed."""
+        for number in (possible[place] for place in shuffled(range(len(possible)), draw)):
             if wanted <= 0:
                 return
             before = len(line.log)

@@ -64,6 +64,10 @@ class NoiseOptions:
             "word); alone: slips per character of the text",
         },
     )
+    min_letters: int = field(
+        default=0,
+        metadata={"metavar": "N", "help": "with --word-rate: words with fewer letters stay as they are"},
+    )
     seed: int = field(default=1, metadata={"metavar": "N", "help": "random seed"})
     layout: str = field(
         default="qwerty",
@@ -99,7 +103,9 @@ def build_corruption(options: NoiseOptions) -> Corruption:
     )
     require(options.alphabet != "", f"{options.prefix}alphabet must have letters, but is empty")
     kinds = [KINDS[name](options) for name in weights]
-    return Corruption(kinds, list(weights.values()), options.word_rate, options.char_rate, options.seed)
+    return Corruption(
+        kinds, list(weights.values()), options.word_rate, options.char_rate, options.seed, options.min_letters
+    )
 
 
 def parse_kinds(text: str, prefix: str = "--") -> dict[str, float]:
@@ -132,6 +138,11 @@ def check_rates(options: NoiseOptions, kinds: list[str]) -> None:
     for name, rate in rates.items():
         if rate is not None:
             bounded(f"{options.prefix}{name}", rate, 0, 1)
+    bounded(f"{options.prefix}min-letters", options.min_letters, 0)
+    require(
+        not options.min_letters or options.word_rate is not None,
+        f"{options.prefix}min-letters is about the words that {options.prefix}word-rate changes: give both or neither",
+    )
     require(
         any(rate is not None for rate in rates.values()) or (len(kinds) == 1 and kinds[0] in WITH_RATES),
         f"{options.prefix}kind {options.kind} needs {options.prefix}word-rate, {options.prefix}char-rate or both: only "

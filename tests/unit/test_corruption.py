@@ -64,6 +64,13 @@ def test_word_rate_is_the_share_of_words_that_change(kind: str, rate: float) -> 
     assert changed / WORDS == pytest.approx(rate, rel=0.02)
 
 
+def test_short_words_stay_and_the_rate_is_that_of_the_others() -> None:
+    found = pairs(noise("substitute", 0.3, min_letters=3))
+    long = [(word, other) for word, other in found if sum(map(str.isalpha, word)) >= 3]
+    assert all(word == other for word, other in set(found) - set(long))
+    assert sum(word != other for word, other in long) / len(long) == pytest.approx(0.3, rel=0.02)
+
+
 @pytest.mark.parametrize("rate", [0.05, 0.3])
 @pytest.mark.parametrize(("kind", "sign"), [("run-on", -1), ("split", 1)])
 def test_word_rate_is_the_share_of_words_joined_or_split(kind: str, sign: int, rate: float) -> None:
