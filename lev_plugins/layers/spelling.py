@@ -26,7 +26,16 @@ LEVELS = torch.tensor([1, 2, 4, 8, 16, 32, 64])  # occurrences from which a word
 LOUD = 3.0  # a mean of some thirty vectors is short: with this, it is about as long as a row of the table
 MILD = 0.3  # share of a word's log-frequency in its score, before training
 SCALE, ALIKE = 20.0, 15.0  # weights of the two similarities, before training
+DEGREES = torch.arange(1, 10) / 10  # of likeness between an unknown word and the one that is most like it
+TOGETHER = 512  # words that are compared with the dictionary at a time
 SHORT = 1e-2  # vectors below this length, such as that of a word without spelling, stay shorter than 1
+
+
+class Guess(NamedTuple):
+    """The word of the dictionary that is most like another, and frequent."""
+
+    word: Tensor  # (n,)
+    alike: Tensor  # (n,) what the two have in common, from 0 to 1
 
 
 class WordVectors(NamedTuple):
@@ -34,6 +43,8 @@ class WordVectors(NamedTuple):
 
     spelled: Tensor  # (V + 1 + U, C)
     unknown: Unknown
+    alike: Tensor  # (U, V) what each unknown word has in common with the words of the dictionary
+    guess: Guess  # (U,) for each unknown word
 
 
 class Spelling(nn.Module):
@@ -64,16 +75,21 @@ class Spelling(nn.Module):
         self.own = nn.Embedding(len(words) + 1, dim)
         self.grams = nn.Parameter(torch.empty(buckets, dim).normal_(std=dim**-0.5))
         self.familiarity = nn.Embedding(len(LEVELS) + 1, dim)
+        self.from_guess = nn.Linear(dim, dim, bias=False)
+        self.trust = nn.Embedding(len(DEGREES) + 1, dim)
         self.query = nn.Linear(dim, dim)
         self.scale, self.alike, self.handed, self.other = (
             nn.Parameter(torch.tensor(value)) for value in (SCALE, ALIKE, 1.0, SCALE + ALIKE)
         )
         self.bias = nn.Parameter(MILD * (self.counts[:-1] + 1.0).log())  # (V,)
         nn.init.normal_(self.own.weight, std=0.1 * dim**-0.5)
-        nn.init.normal_(self.familiarity.weight, std=0.5 * dim**-0.5)
+        nn.init.normal_(self.from_guess.weight, std=dim**-0.5)
+        for levels in (self.familiarity, self.trust):
+            nn.init.normal_(levels.weight, std=0.5 * dim**-0.5)
         nn.init.zeros_(self.query.weight)  # before training, the word that is replaced decides alone
         nn.init.zeros_(self.query.bias)
         self.matrices: dict[torch.device, Matrix] = {}
+        self.guesses: Guess | None = None
 
     def matrix(self) -> Matrix:
         device = self.parts.device
@@ -90,7 +106,32 @@ class Spelling(nn.Module):
         if unknown.ids.numel():
             rare = Matrix.of(unknown.parts, unknown.starts, self.buckets)
             spelled.append(LOUD * Product.apply(self.grams, rare.mean, rare.mean_back))
-        return WordVectors(torch.cat(spelled), unknown)
+        alike = self.in_common(unknown.parts, unknown.starts)
+        return WordVectors(torch.cat(spelled), unknown, alike, self.guess(alike))
+
+    def guess(self, alike: Tensor) -> Guess:
+        """From what words have in common with those of the dictionary, (n, V)."""
+        likely = ALIKE * alike + MILD * (self.counts[:-1] + 1.0).log()
+        word = likely.argmax(1)
+        return Guess(word, alike.gather(1, word[:, None])[:, 0])
+
+    def guesses_for_held_out(self) -> Guess:
+        """(V + 1,) for words seen once, as if never seen; computed once, since it depends on the dictionary alone."""
+        if self.guesses is None or self.guesses.word.device != self.counts.device:
+            found = Guess(torch.zeros_like(self.counts), torch.zeros(len(self.counts), device=self.counts.device))
+            for rows in self.counts.eq(1).nonzero()[:, 0].split(TOGETHER):
+                alike = self.of_dictionary(rows).scatter(1, rows[:, None], 0.0)
+                for all_of_them, some in zip(found, self.guess(alike), strict=True):
+                    all_of_them[rows] = some
+            self.guesses = found
+        return self.guesses
+
+    def of_dictionary(self, rows: Tensor) -> Tensor:
+        """(n, V) what words of the dictionary have in common with all of them."""
+        lengths = self.starts[rows + 1] - self.starts[rows]
+        starts = F.pad(lengths.cumsum(0), (1, 0))
+        inside = torch.arange(int(starts[-1]), device=rows.device) - starts[:-1].repeat_interleave(lengths)
+        return self.in_common(self.parts[self.starts[rows].repeat_interleave(lengths) + inside], starts)
 
     def rows(self, tokens: Tensor, unknown: Unknown) -> Tensor:
         """Their rows in ``WordVectors.spelled``."""
@@ -108,7 +149,22 @@ class Spelling(nn.Module):
             count = count - held_out.long()
         level = torch.bucketize(count, LEVELS.to(count.device), right=True)
         own = self.own(known.masked_fill(level.eq(0), self.unk))
-        return spelled + own + self.familiarity(level)
+        x = spelled + own + self.familiarity(level)
+        return x + self.meant(tokens, words, held_out is not None) * level.eq(0)[:, :, None]
+
+    def meant(self, tokens: Tensor, words: WordVectors, held_out: bool) -> Tensor:
+        """(B, T) -> (B, T, C): what an unknown word may be meant to be."""
+        known = tokens.clamp(max=self.vocabulary)
+        word, alike = torch.zeros_like(tokens), torch.zeros(tokens.shape, device=tokens.device)
+        if held_out:
+            word, alike = (each[known] for each in self.guesses_for_held_out())
+        if words.unknown.ids.numel():
+            borrowed = tokens >= BORROWED
+            place = torch.searchsorted(words.unknown.ids, tokens).clamp(max=len(words.unknown.ids) - 1)
+            word = torch.where(borrowed, words.guess.word[place], word)
+            alike = torch.where(borrowed, words.guess.alike[place], alike)
+        guessed = F.embedding(word, words.spelled) + self.own(word)
+        return self.from_guess(guessed) + self.trust(torch.bucketize(alike, DEGREES.to(alike.device)))
 
     def spelt(self, tokens: Tensor, words: WordVectors) -> Tensor:
         """Their spelling alone, of length 1, or 0 where there is none: (...) -> (..., C)"""
@@ -118,24 +174,29 @@ class Spelling(nn.Module):
         """Scores (n, V) of the words for holes that take the place of words ``replaced`` (n,); padding: of none."""
         table = F.normalize(words.spelled[: self.vocabulary] + self.own.weight[: self.vocabulary], dim=-1, eps=SHORT)
         query = F.normalize(self.query(states) + self.handed * self.spelt(replaced, words), dim=-1, eps=SHORT)
-        scores = self.scale * F.linear(query, table) + self.bias + self.alike * self.in_common(replaced, words)
+        scores = self.scale * F.linear(query, table) + self.bias + self.alike * self.alike_of(replaced, words)
         itself = F.one_hot(replaced.where(replaced < self.vocabulary, self.padding_idx), self.vocabulary)  # (n, V)
         return scores - self.other * itself
 
+    def alike_of(self, tokens: Tensor, words: WordVectors) -> Tensor:
+        """(n, V) what they have in common with the words of the dictionary."""
+        found = words.alike.new_zeros(len(tokens), self.vocabulary)
+        borrowed = tokens >= BORROWED
+        found[borrowed] = words.alike[torch.searchsorted(words.unknown.ids, tokens[borrowed])]
+        found[~borrowed] = self.of_dictionary(tokens[~borrowed])
+        return found
+
     @torch.no_grad()
-    def in_common(self, tokens: Tensor, words: WordVectors) -> Tensor:
-        """(n, V): the number of parts that two words share, divided by the geometric mean of what each has."""
-        unknown = words.unknown
-        parts = torch.cat([self.parts, unknown.parts])
-        all_starts = torch.cat([self.starts, self.starts[-1] + unknown.starts[1:]])
-        rows = self.rows(tokens, unknown)
-        lengths = all_starts[rows + 1] - all_starts[rows]  # (n,)
-        holes = torch.arange(len(tokens), device=tokens.device).repeat_interleave(lengths)
-        inside = torch.arange(len(holes), device=tokens.device) - (lengths.cumsum(0) - lengths)[holes]
-        given = torch.zeros(self.buckets, len(tokens), device=tokens.device)
-        given[parts[all_starts[rows][holes] + inside], holes] = 1.0
-        matrix = self.matrix()
-        shared = (matrix.ones @ given)[: self.vocabulary].T  # (n, V)
+    def in_common(self, parts: Tensor, starts: Tensor) -> Tensor:
+        """(n, V): the number of parts that two words share, divided by the geometric mean of what each has.
+
+        ``parts`` (P,) of n words, which begin at ``starts`` (n + 1,).
+        """
+        lengths = starts.diff()
+        words = torch.arange(len(lengths), device=parts.device).repeat_interleave(lengths)
+        given = torch.zeros(self.buckets, len(lengths), device=parts.device)
+        given[parts, words] = 1.0
+        shared = (self.matrix().ones @ given)[: self.vocabulary].T  # (n, V)
         size = (self.starts[1:-1] - self.starts[:-2]).clamp(min=1)
         return shared * lengths.clamp(min=1)[:, None].rsqrt() * size.rsqrt()
 

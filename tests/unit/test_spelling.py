@@ -17,7 +17,7 @@ from lev_plugins.data.noise_flags import noisy_words
 from lev_plugins.edits import BORROWED
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions
-from lev_plugins.layers.spelling import LEVELS, LOUD, Product, Spelling, WordVectors
+from lev_plugins.layers.spelling import DEGREES, LEVELS, LOUD, Product, Spelling, WordVectors
 from lev_plugins.models.levt import LevT
 from lev_plugins.text.spelling import grams, hashed, unknown_words
 from lev_plugins.text.whole_words import Words
@@ -105,7 +105,7 @@ def test_what_words_have_in_common() -> None:
     table = spelling()
     words = table.vectors(unknown_words(UNKNOWN, BUCKETS))
     given_words = [*UNKNOWN, 4, PAD]
-    found = table.in_common(torch.tensor(given_words), words)
+    found = table.alike_of(torch.tensor(given_words), words)
     names = {**UNKNOWN, 4: WORDS[0]}
     for row, token in enumerate(given_words):
         parts = set(hashed(names[token], BUCKETS)) if token in names else set()
@@ -114,6 +114,21 @@ def test_what_words_have_in_common() -> None:
             expected = len(parts & own) / (max(len(parts), 1) * len(own)) ** 0.5
             assert found[row, i].item() == pytest.approx(expected, abs=1e-6)
         assert found[row, :4].tolist() == [0] * 4
+
+
+def test_the_guess_for_an_unknown_word_is_the_one_most_like_it() -> None:
+    table = spelling()
+    words = table.vectors(unknown_words(UNKNOWN, BUCKETS))
+    assert [dictionary()[i] for i in words.guess.word.tolist()] == ["▁value", "▁the", "▁function"]
+    assert words.guess.alike.tolist() == words.alike.max(1).values.tolist()
+
+
+def test_the_guess_for_a_word_that_is_held_out_is_another() -> None:
+    guesses = spelling().guesses_for_held_out()
+    form = 4 + WORDS.index("▁form")
+    assert dictionary()[int(guesses.word[form])] == "▁from"
+    others = [i for i in range(len(guesses.word)) if i != form]
+    assert guesses.alike[others].sum() == 0  # all others were seen more often
 
 
 def vectors_of(table: Spelling, tokens: list[int], held_out: Tensor | None = None) -> Tensor:
@@ -126,8 +141,10 @@ def test_a_word_that_is_held_out_is_as_if_training_had_seen_it_once_less() -> No
     form, value = 4 + WORDS.index("▁form"), 4 + WORDS.index("▁value")  # seen once, seen nine times
     out = torch.tensor([[True, True]])
     held = vectors_of(table, [form, value], out)
-    spelled = table.vectors(None).spelled
-    assert torch.allclose(held[0], spelled[form] + table.own.weight[UNK] + table.familiarity.weight[0])
+    words = table.vectors(None)
+    spelled = words.spelled
+    meant = table.meant(torch.tensor([[form]]), words, held_out=True)[0, 0]
+    assert torch.allclose(held[0], spelled[form] + table.own.weight[UNK] + table.familiarity.weight[0] + meant)
     level = int((LEVELS <= 8).sum())
     assert torch.allclose(held[1], spelled[value] + table.own.weight[value] + table.familiarity.weight[level])
 
@@ -136,7 +153,11 @@ def test_an_unknown_word_has_the_row_of_unknown_words() -> None:
     table = spelling()
     words: WordVectors = table.vectors(unknown_words(UNKNOWN, BUCKETS))
     last = vectors_of(table, [BORROWED + 7])[0]
-    assert torch.allclose(last, words.spelled[-1] + table.own.weight[UNK] + table.familiarity.weight[0])
+    function = 4 + WORDS.index("▁function")
+    guess = words.spelled[function] + table.own.weight[function]
+    degree = int((words.alike[-1, function] > DEGREES).sum())
+    meant = table.from_guess.weight @ guess + table.trust.weight[degree]
+    assert torch.allclose(last, words.spelled[-1] + table.own.weight[UNK] + table.familiarity.weight[0] + meant)
 
 
 def test_before_training_what_looks_alike_is_the_best_replacement() -> None:
