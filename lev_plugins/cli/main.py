@@ -27,6 +27,7 @@ COMMANDS = {
     "score": "score text files: m2, gleu, wrr, wrr-set, exact, ter, rouge, bleu",
     "sweep": "measure a corrector's precision and recall for values of --min-edit-confidence and --keep-bias",
     "edit": "correct standard input line by line, or edit drafts; all text outside an edit stays as it is",
+    "serve": "answer editors, programs and people: a server with LanguageTool's protocol, JSON, and a page",
     "label": "label standard input line by line with a trained enct5; prints JSON with scores",
     "tune-thresholds": "find the threshold per label with the best F1 on the validation set, for use with label",
     "noise": "add noise to text, line by line from standard input to standard output",

@@ -1,0 +1,97 @@
+"""Answers that do not depend on what else is decoded at the same time, to the last digit.
+
+In another batch, the same sentence gets scores that differ by floating-point noise. A text whose answer such noise
+could change, because a confidence is where a digit or the threshold flips, is decoded again, alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lev_plugins.inference.editor import Editor
+from lev_plugins.inference.labeller import DIGITS, Answer, Labeller
+from lev_plugins.scoring.labelling import POSITIVE
+from lev_plugins.text.edited import Edited
+
+__all__ = ["NOISE", "Example", "Passage", "edit_alike", "label_alike"]
+
+NOISE = 3e-6  # of a score between 0 and 1
+
+
+class Passage(NamedTuple):
+    text: str
+    draft: str | None = None
+    least: float = 0.0  # the smallest confidence of its edits
+
+    def size(self) -> int:
+        return len(self.text) + len(self.draft or "")
+
+
+def flips(score: float, threshold: float = 0.0, noise: float = NOISE) -> bool:
+    """Could noise change the printed number, or on which side of the threshold it is?
+
+    >>> flips(0.73214), flips(0.732150001), flips(0.5000001, 0.5)
+    (False, True, True)
+    """
+    low, high = score - noise, score + noise
+    return round(low, DIGITS) != round(high, DIGITS) or (low >= threshold) != (high >= threshold)
+
+
+def edit_alike(editor: Editor, passages: Sequence[Passage]) -> list[Edited]:
+    found = edited(editor, passages)
+    for i, (passage, one) in enumerate(zip(passages, found, strict=True)):
+        if len(passages) > 1 and any(flips(edit.confidence, passage.least) for edit in one.edits):
+            found[i] = edited(editor, [passage])[0]
+    return [one.sure(passage.least) for passage, one in zip(passages, found, strict=True)]
+
+
+def edited(editor: Editor, passages: Sequence[Passage]) -> list[Edited]:
+    """Those with a draft in one batch, those without in another."""
+    found: dict[int, Edited] = {}
+    plain = [i for i, passage in enumerate(passages) if passage.draft is None]
+    found |= zip(plain, editor.edit([passages[i].text for i in plain]), strict=True)
+    drafted = [(i, passage.draft) for i, passage in enumerate(passages) if passage.draft is not None]
+    if drafted:
+        texts = [passages[i].text for i, _ in drafted]
+        found |= zip([i for i, _ in drafted], editor.edit(texts, [draft for _, draft in drafted]), strict=True)
+    return [found[i] for i in range(len(passages))]
+
+
+# ---- labels ----------------------------------------------------------------------------------------------------------
+
+
+class Example(NamedTuple):
+    text: str | tuple[str, ...]
+    scores: bool = False  # print those of all labels
+
+    def size(self) -> int:
+        return len(self.text) if isinstance(self.text, str) else sum(map(len, self.text))
+
+
+def label_alike(labeller: Labeller, examples: Sequence[Example]) -> list[Answer]:
+    found = labeller.scored([example.text for example in examples])
+    for i, (example, one) in enumerate(zip(examples, found, strict=True)):
+        if len(examples) > 1 and unsteady(one.scores, labeller.kind):
+            (found[i],) = labeller.scored([example.text])
+    return [labeller.answer_to(one, all_=example.scores) for example, one in zip(examples, found, strict=True)]
+
+
+def unsteady(scores: Any, kind: str) -> bool:
+    """Could noise change a number, the labels or their order?
+
+    >>> unsteady([0.2, 0.8], "multilabel"), unsteady([0.49999999, 0.8], "multilabel"), unsteady(2.0, "regression")
+    (False, True, False)
+    >>> unsteady([0.40001, 0.4000101, 0.2], "classification"), unsteady([[0.2, 0.8], [0.5, 0.5]], "tagging")
+    (True, True)
+    """
+    if kind == "regression":
+        return flips(float(scores), noise=NOISE * max(1.0, abs(float(scores))))
+    rows = np.atleast_2d(np.asarray(scores, dtype=float))
+    if any(flips(score, POSITIVE) for score in rows.ravel()):
+        return True
+    ranked = -np.sort(-rows, axis=1) if kind == "multilabel" else -np.sort(-rows, axis=1)[:, :2]
+    close = ranked[:, :-1] - ranked[:, 1:] <= 2 * NOISE
+    return bool((close & (ranked[:, :-1] >= POSITIVE)).any() if kind == "multilabel" else close.any())
