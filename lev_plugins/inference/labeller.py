@@ -119,8 +119,8 @@ class Labeller:
         probabilities = self.probabilities(self.task.dataset_of(examples, labels=interest)) if examples else []
         results = []
         for text, own in zip(columns, owners, strict=True):
-            parts = [probabilities[i] for i in own]
-            whole = np.concatenate(parts) if self.kind == "tagging" else parts[0]
+            scores = [probabilities[i] for i in own]
+            whole = np.concatenate(scores) if self.kind == "tagging" else scores[0]
             results.append(Scored(text, whole, any(examples[i].cut for i in own)))
         return results
 

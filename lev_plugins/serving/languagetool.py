@@ -75,11 +75,11 @@ def annotated(form: dict[str, str]) -> Annotated:
     require("text" in form or "data" in form, "Missing 'text' or 'data' parameter")
     require(not ("text" in form and "data" in form), "'text' and 'data' exclude each other: send only one of them")
     if "text" in form:
-        return Annotated([Part(form["text"], form["text"])])
+        return Annotated([plain(form["text"])])
     data = fields.only(json_of(form["data"].encode(), "data"), ["text", "annotation"])
     require(len(data) == 1, "data must have either 'text' or 'annotation'")
     if "text" in data:
-        return Annotated([Part(*[fields.text(data["text"], "data.text")] * 2)])
+        return Annotated([plain(fields.text(data["text"], "data.text"))])
     return Annotated(fields.each_of(part)(data["annotation"], "data.annotation"))
 
 
@@ -92,8 +92,12 @@ def part(value: Any, name: str) -> Part:
         f"{name} must have either text, or markup and perhaps interpretAs, but has {' and '.join(kinds) or 'neither'}",
     )
     if "text" in content:
-        return Part(content["text"], content["text"])
+        return plain(content["text"])
     return Part(content.get("interpretAs", ""), content["markup"], text=False)
+
+
+def plain(text: str) -> Part:
+    return Part(text, text)
 
 
 def language_of(form: dict[str, str], text: str, model: Served) -> tuple[Language, dict[str, Any]]:

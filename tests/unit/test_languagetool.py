@@ -155,9 +155,9 @@ def test_text_inside_of_markup_is_left_alone(server: Client) -> None:
 def test_libre_office(server: Client) -> None:
     """Base URL ending in /v2; older ones do not encode what they send."""
     for body in (b"text=Teh%20hat%3F+teh&language=en-US", "text=Größe: 100% teh&language=en-US".encode()):
-        head = b"POST /v2/check HTTP/1.1\r\nHost: localhost:8081\r\nAccept: */*\r\nConnection: close\r\nContent-Length: %d\r\n"
-        form = b"Content-Type: application/x-www-form-urlencoded\r\n\r\n"
-        got = server.raw(head % len(body) + form + body)
+        head = b"POST /v2/check HTTP/1.1\r\nHost: localhost:8081\r\nAccept: */*\r\nConnection: close\r\n"
+        form = b"Content-Length: %d\r\nContent-Type: application/x-www-form-urlencoded\r\n\r\n" % len(body)
+        got = server.raw(head + form + body)
         assert got.startswith(b"HTTP/1.1 200 ")
         (match,) = json.loads(got.partition(b"\r\n\r\n")[2])["matches"]
         assert values([match]) == ["the"] and match["rule"]["category"]["id"] == "TYPOS"
