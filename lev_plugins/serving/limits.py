@@ -35,7 +35,7 @@ class Gone(Exception):
 @dataclass(frozen=True)
 class Limits:
     most_bytes: int = 1_000_000  # of a request
-    most_text: int = 50_000  # characters of its texts
+    most_text: int = 20_000  # characters of its texts
     seconds: float = 30.0  # to send it, and again to answer it
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from lev_plugins.serving.annotated import Annotated, Utf16
@@ -77,30 +78,26 @@ def widened(text: str, edit: Edit, room: Span, protected: Sequence[Span]) -> Edi
     """
     if edit.start < edit.end and edit.replacement:
         return edit
-    before = "".join(last_word(parts_of(text[room.start : edit.start])[::-1])[::-1])
-    after = "".join(last_word(parts_of(text[edit.end : room.end])))
+    before = "".join(next_word(parts_of(text[room.start : edit.start])[::-1])[::-1])
+    after = "".join(next_word(parts_of(text[edit.end : room.end])))
     ways = [
-        edit.__class__(edit.start - len(before), edit.end, before + edit.replacement, *judgement(edit)),
-        edit.__class__(edit.start, edit.end + len(after), edit.replacement + after, *judgement(edit)),
+        (before, replace(edit, start=edit.start - len(before), replacement=before + edit.replacement)),
+        (after, replace(edit, end=edit.end + len(after), replacement=edit.replacement + after)),
     ]
-    wider = [
-        way for way, word in zip(ways, (before, after), strict=True) if word.strip() and not touches(way, protected)
-    ]
-    return next(iter(wider), edit)
+    able = [(word, way) for word, way in ways if word and not touches(way, protected)]
+    letters = [way for word, way in able if WORD.match(word.strip())]
+    return next(iter([*letters, *(way for _, way in able)]), edit)
 
 
-def judgement(edit: Edit) -> tuple[float, int]:
-    return edit.confidence, edit.iteration
+def next_word(parts: list[str]) -> list[str]:
+    """Up to the first that is not blank, in the same line.
 
-
-def last_word(parts: list[str]) -> list[str]:
-    """Up to the first that is not blank.
-
-    >>> last_word([" ", "hat", " ", "a"])
-    [' ', 'hat']
+    >>> next_word([" ", "hat", " ", "a"]), next_word(["\\n", "hat"]), next_word([" "])
+    ([' ', 'hat'], [], [])
     """
-    place = next((i for i, part in enumerate(parts) if not part.isspace()), -1)
-    return parts[: place + 1]
+    place = next((i for i, part in enumerate(parts) if not part.isspace()), None)
+    found = [] if place is None else parts[: place + 1]
+    return [] if any(len(f".{part}.".splitlines()) > 1 for part in found) else found
 
 
 # ---- what kind of mistake --------------------------------------------------------------------------------------------

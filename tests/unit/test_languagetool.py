@@ -111,6 +111,8 @@ def test_what_only_inserts_or_deletes_shows_a_word(server: Client) -> None:
     ]
     (deleted,) = server.check("very good")
     assert (deleted["offset"], deleted["length"], values([deleted])) == (0, 9, ["good"])
+    (deleted,) = server.check("a cat\nvery (good)")  # no word in this line is beside it, but a bracket
+    assert (deleted["offset"], deleted["length"], values([deleted])) == (6, 6, ["("])
 
 
 def test_annotated_text(server: Client) -> None:
