@@ -1,4 +1,4 @@
-"""Prints what the installed lev-plugins[dev,pretrained,plot,serve] and fairseq-fixed need, less fairseq-fixed and torchaudio.
+"""Prints what the installed lev-plugins with all extras and fairseq-fixed need, less fairseq-fixed and torchaudio.
 
 fairseq-fixed asks for torchaudio, which only its speech tasks import. The registry's torchaudio is built for the
 CUDA torch: beside a CPU torch it cannot even be imported, so `make setup` leaves it out. Asking the installed

@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 OPEN = ("/", "/healthz")  # without a token: they tell nothing of a text
 OWN_TOKEN_CHECK = "/v2/"  # here the token may be a field of a form
+FORBIDDEN = 403
 ALWAYS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -70,7 +71,7 @@ class Guard:
         access, path = self.context.access, request.scope["path"]
         origin, host = request.headers.get("origin"), request.headers.get("host", "")
         access.check_host(host)
-        access.check_origin(origin, f"{request.url.scheme}://{host}")
+        access.check_origin(origin, host)
         if request.method == "OPTIONS" and origin is not None:
             return Response(status_code=204, headers=ALLOWED)
         if path not in OPEN and not path.startswith(OWN_TOKEN_CHECK):
@@ -108,6 +109,8 @@ def refusal(path: str, error: Exception) -> Response:
 
 def meaning(error: Exception) -> tuple[int, str, Mapping[str, str]]:
     if isinstance(error, Refusal):
+        if error.status == FORBIDDEN:
+            logger.info("%s", error.message)  # a host or an origin, which the one who runs the server may want to allow
         return error.status, error.message, error.headers
     if isinstance(error, UserError):
         return 400, str(error), {}

@@ -53,9 +53,9 @@ class Access:
         if PORT.sub("", host).lower() not in {name.lower() for name in self.hosts}:
             raise Refusal(403, f"this server does not answer to the name {host!r}: start it with --allow-host NAME")
 
-    def check_origin(self, origin: str | None, own: str) -> None:
-        """A browser names the page that asks: this server's own, or one that was allowed."""
-        if origin not in (None, own, *self.origins):
+    def check_origin(self, origin: str | None, host: str) -> None:
+        """A browser names the page that asks: this server's own, perhaps behind a proxy with TLS, or an allowed one."""
+        if origin not in (None, f"http://{host}", f"https://{host}", *self.origins):
             raise Refusal(403, f"pages from {origin} may not use this server: start it with --allow-origin {origin}")
 
     def allows(self, *given: str | None) -> bool:

@@ -49,6 +49,7 @@ MADE = {
     "docs/editing.md": ["triples-editor/checkpoint_last.pt", "post-editor/checkpoint_last.pt", "trace.html"],
     "docs/correction.md": ["pbd/checkpoint_best.pt", "gated/checkpoint_best.pt"],
     "docs/labelling.md": ["tagger/checkpoint_best.pt", "setter/checkpoint_best.pt", "thresholds.json"],
+    "docs/serving.md": ["edited.json", "checked.json", "models.json"],
     "docs/noise.md": ["confusions.tsv", "train.mistaken", "alone/checkpoint_last.pt"],
     "docs/scoring.md": [],
     "docs/pretrained.md": ["warm/checkpoint_last.pt", "imported.pt"],

@@ -260,9 +260,9 @@ def test_pages_of_other_origins_are_refused_unless_allowed() -> None:
             assert answer.status == 403 and "access-control-allow-origin" not in answer.headers
             assert f"start it with --allow-origin {origin}" in answer.text
             assert client.ask("OPTIONS", "/v2/check", Origin=origin).status == 403
-        own = f"http://127.0.0.1:{client.port}"
-        assert client.post("/v1/edit", {"texts": []}, Origin=own).status == 200
-        assert "access-control-allow-origin" not in client.get("/healthz", Origin=own).headers
+        for own in (f"http://127.0.0.1:{client.port}", f"https://127.0.0.1:{client.port}"):
+            assert client.post("/v1/edit", {"texts": []}, Origin=own).status == 200
+            assert "access-control-allow-origin" not in client.get("/healthz", Origin=own).headers
 
 
 def test_a_token() -> None:
