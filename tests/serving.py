@@ -145,7 +145,9 @@ class Client:
 
 def models(*given: Any, most: int = 256, batch_size: int = 8192) -> Models:
     names = [f"m{number}" for number in range(1, len(given) + 1)]
-    return Models([Served.of(name, model, most, batch_size) for name, model in zip(names, given, strict=True)])
+    return Models(
+        [Served.of(name, model, most, batch_size=batch_size) for name, model in zip(names, given, strict=True)]
+    )
 
 
 @contextmanager

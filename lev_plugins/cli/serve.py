@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from lev_plugins.errors import UserError, require
-from lev_plugins.inference.loading import load
+from lev_plugins.inference.loading import is_labeller, load
 from lev_plugins.ranges import at_least, bounded, finite
 from lev_plugins.text.cutting import add_bpe_arguments, bpe_options
 
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     access, words = access_of(args), WordList(args.words)
     limits = Limits(args.max_bytes, args.max_text, args.timeout)
     with running.listening(args.host, args.port) as socket:
-        context = Context(Models(load_models(args)), access, limits, words, args.min_confidence, args.log_text)
+        context = Context(Models(load_models(args)), access, limits, words, args.log_text)
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s", force=True)
         running.stop_quietly()
         port = socket.getsockname()[1]
@@ -139,16 +139,21 @@ def token_of(path: Path | None) -> str | None:
 def load_models(args: argparse.Namespace) -> list[Served]:
     from lev_plugins.serving.models import Served, named_paths
 
-    paths = named_paths(args.models)
-    return [Served.of(name, load(path, args.data, **options(args)), args.queue) for name, path in paths.items()]
+    given = named_paths(args.models).items()
+    return [
+        Served.of(name, load(path, args.data, **options(path, args)), args.queue, args.min_confidence)
+        for name, path in given
+    ]
 
 
-def options(args: argparse.Namespace) -> dict[str, Any]:
-    """Only those that were given: a labeller knows none of them."""
-    device = "cuda" if torch.cuda.is_available() and not args.cpu else None
+def options(path: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Those of the model that were given; a labeller has but one."""
+    gpu = torch.cuda.is_available() and not args.cpu
+    if is_labeller(path):
+        return {"cpu": not gpu}
     given = {
         "bpe": bpe_options(args),
-        "device": device,
+        "device": "cuda" if gpu else None,
         "search": None if args.beam is None else {"beam": args.beam},
         "overrides": None if args.keep_bias is None else {"keep_bias": args.keep_bias},
         "language": args.language,

@@ -25,7 +25,6 @@ class Context:
     access: Access = field(default_factory=Access)
     limits: Limits = field(default_factory=Limits)
     words: WordList = field(default_factory=WordList)
-    least: float = 0.0  # the smallest confidence of an edit, where a request does not say
     log_text: bool = False
 
     def check_length(self, texts: Iterable[str]) -> None:

@@ -44,7 +44,7 @@ async def check(request: Request) -> Response:
     language, detected = language_of(form, text.plain, model)
     rules = RuleChoice(form)
     context.check_length([text.original])
-    (found,) = await context.answers(request, model, [Passage(text.plain, least=context.least)])
+    (found,) = await context.answers(request, model, [Passage(text.plain, least=model.least)])
     protected = context.words.protected.spans(text.plain)
     edits = untouched(found, protected).edits
     chosen = [match for match in matches(text, edits, protected) if rules.chosen(match)]

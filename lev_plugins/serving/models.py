@@ -28,18 +28,22 @@ class Served:
     kind: str
     drafts: bool  # may texts have drafts?
     language: str | None
+    least: float  # the smallest confidence of an edit, where a request does not say
     worker: Worker[Any, Any]
 
     @classmethod
-    def of(cls, name: str, model: Editor | Labeller, most: int, batch_size: int = BATCH_SIZE) -> Served:
+    def of(
+        cls, name: str, model: Editor | Labeller, most: int, least: float = 0.0, batch_size: int = BATCH_SIZE
+    ) -> Served:
         if isinstance(model, Labeller):
             labels = Worker(partial(label_alike, model), Example.size, most, batch_size)
-            return cls(name, LABEL, False, None, labels)
+            return cls(name, LABEL, False, None, least, labels)
         edits = Worker(partial(edit_alike, model), Passage.size, most, batch_size)
-        return cls(name, EDIT, model.system.drafts, model.language, edits)
+        return cls(name, EDIT, model.system.drafts, model.language, least, edits)
 
     def about(self) -> dict[str, object]:
-        return {"name": self.name, "kind": self.kind, "drafts": self.drafts}
+        about = {"name": self.name, "kind": self.kind, "drafts": self.drafts}
+        return about | ({"min_confidence": self.least} if self.kind == EDIT else {})
 
 
 class Models:

@@ -26,9 +26,9 @@ async def edit(request: Request) -> Response:
     given = await fields_of(request, "texts", "drafts", "min_confidence", "words", "model")
     texts = texts_of(given.get("texts"), "texts")
     drafts = fields.optional(given, "drafts", texts_of, None)
-    least = fields.optional(given, "min_confidence", fields.share, context.least)
     own = Protected(protectable(fields.optional(given, "words", words_of, [])))
     model = context.models.find(EDIT, fields.optional(given, "model", fields.text, None))
+    least = fields.optional(given, "min_confidence", fields.share, model.least)
     context.check_length([*texts, *(drafts or [])])
     require(
         drafts is None or model.drafts,
@@ -59,7 +59,7 @@ async def label(request: Request) -> Response:
 async def models(request: Request) -> Response:
     context: Context = request.app.state.context
     able = [model.about() for model in context.models.served]
-    return JSONResponse({"models": able, "min_confidence": context.least, "max_text": context.limits.most_text})
+    return JSONResponse({"models": able, "max_text": context.limits.most_text})
 
 
 async def fields_of(request: Request, *names: str) -> dict[str, Any]:

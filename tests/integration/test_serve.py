@@ -62,7 +62,8 @@ def test_the_command_serves_and_drains(tmp_path: Path) -> None:
     words.write_text(f"{NOISES[1].split()[0]}\n", "utf-8")
     with started("--words", words, "--min-confidence", 0.5, "--log-text") as server:
         client = server.client
-        assert client.get("/v1/models").json["models"] == [{"name": "checkpoint", "kind": "edit", "drafts": False}]
+        about = {"name": "checkpoint", "kind": "edit", "drafts": False, "min_confidence": 0.5}
+        assert client.get("/v1/models").json["models"] == [about]
         found = client.edit(NOISES[0]).json["results"][0]
         assert found == corrector("pbd").edit([NOISES[0]])[0].sure(0.5).as_dict()
         answers: list[Any] = []

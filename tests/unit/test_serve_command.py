@@ -13,6 +13,7 @@ from lev_plugins.cli import serve
 from lev_plugins.cli.main import build_parser, main
 from lev_plugins.errors import UserError
 
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "0.1"
 Captured = pytest.CaptureFixture[str]
 
 
@@ -88,8 +89,10 @@ def test_names_under_which_the_server_is_reached() -> None:
 
 
 def test_only_flags_that_were_given_reach_the_model() -> None:
-    assert serve.options(parsed("--cpu")) == {}
-    given = serve.options(parsed("--cpu", "--beam", "2", "--keep-bias", "1", "--language", "de", "--bpe", "chars"))
+    labels, pbd = (str(GOLDEN / name / "checkpoint.pt") for name in ("labels", "pbd"))
+    assert serve.options(pbd, parsed("--cpu")) == {}
+    assert serve.options(labels, parsed("--cpu", "--beam", "2")) == {"cpu": True}
+    given = serve.options(pbd, parsed("--cpu", "--beam", "2", "--keep-bias", "1", "--language", "de", "--bpe", "chars"))
     assert given.pop("bpe").bpe == "chars"
     assert given == {"search": {"beam": 2}, "overrides": {"keep_bias": 1.0}, "language": "de"}
     serve.check(parsed("--host", "0.0.0.0", "--allow-host", "here"))
