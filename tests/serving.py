@@ -153,7 +153,7 @@ def models(*given: Any, most: int = 256, batch_size: int = 8192) -> Models:
 @contextmanager
 def serving(context: Context, seconds: float = SECONDS) -> Iterator[Client]:
     ready = threading.Event()
-    with running.listening("127.0.0.1", 0) as listener:
+    with running.bound("127.0.0.1", 0) as listener:
         server = running.server(application(context), seconds, ready.set)
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()

@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     check(args)
     access, words = access_of(args), WordList(args.words)
     limits = Limits(args.max_bytes, args.max_text, args.timeout)
-    with running.listening(args.host, args.port) as socket:
+    with running.bound(args.host, args.port) as socket:
         context = Context(Models(load_models(args)), access, limits, words, args.log_text)
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s", force=True)
         running.stop_quietly()

@@ -14,10 +14,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lev_plugins.errors import UserError
 
-__all__ = ["Server", "listening", "server", "stop_quietly"]
+__all__ = ["Server", "bound", "server", "stop_quietly"]
 
 MOST_CONNECTIONS = 1000
-WAITING = 100  # connections that the operating system holds
 IDLE_SECONDS = 5
 LATE = (
     b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: application/json\r\n"
@@ -57,7 +56,7 @@ def server(app: Starlette, seconds: float, ready: Callable[[], None] = lambda: N
     return Server(config, ready)
 
 
-def listening(host: str, port: int) -> socket.socket:
+def bound(host: str, port: int) -> socket.socket:
     """Port 0: any that is free."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
@@ -67,8 +66,7 @@ def listening(host: str, port: int) -> socket.socket:
     except OSError as error:
         reason = error.strerror or str(error)
         raise UserError(f"--host {host} --port {port}: {reason}; choose others, or --port 0 for a free one") from error
-    found.listen(WAITING)
-    return found
+    return found  # it listens when the server does: until then, clients are refused rather than kept waiting
 
 
 def stop_quietly() -> None:
