@@ -79,7 +79,7 @@ def label_alike(labeller: Labeller, examples: Sequence[Example]) -> list[Answer]
     return [labeller.answer_to(one, all_=example.scores) for example, one in zip(examples, found, strict=True)]
 
 
-def unsteady(scores: Any, kind: str) -> bool:
+def unsteady(scores: Any, kind: str, thresholds: Sequence[float] = (POSITIVE,)) -> bool:
     """Could noise change a number, the labels or their order?
 
     >>> unsteady([0.2, 0.8], "multilabel"), unsteady([0.49999999, 0.8], "multilabel"), unsteady(2.0, "regression")
@@ -90,8 +90,8 @@ def unsteady(scores: Any, kind: str) -> bool:
     if kind == "regression":
         return flips(float(scores), noise=NOISE * max(1.0, abs(float(scores))))
     rows = np.atleast_2d(np.asarray(scores, dtype=float))
-    if any(flips(score, POSITIVE) for score in rows.ravel()):
+    if any(flips(score, threshold) for score in rows.ravel() for threshold in thresholds):
         return True
     ranked = -np.sort(-rows, axis=1) if kind == "multilabel" else -np.sort(-rows, axis=1)[:, :2]
     close = ranked[:, :-1] - ranked[:, 1:] <= 2 * NOISE
-    return bool((close & (ranked[:, :-1] >= POSITIVE)).any() if kind == "multilabel" else close.any())
+    return bool((close & (ranked[:, :-1] >= min(thresholds))).any() if kind == "multilabel" else close.any())
