@@ -50,6 +50,7 @@ setup(
         "editdistance",  # fairseq's --scoring wer
         "regex",  # grapheme clusters
         "rouge-score",
+        "safetensors>=0.4",  # weights of model folders
         "tqdm",
     ],
     extras_require={

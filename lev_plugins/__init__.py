@@ -18,7 +18,7 @@ def register() -> None:
 
 
 def load(path: Any, data: Any = None, **options: Any) -> Any:
-    """A checkpoint that edits or labels texts: ``load("checkpoint.pt").edit(["He go home."])[0].text``."""
+    """A model folder or a checkpoint that edits or labels texts: ``load("editor").edit(["He go home."])[0].text``."""
     from lev_plugins.inference import loading
 
     return loading.load(path, data, **options)

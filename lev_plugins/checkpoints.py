@@ -58,7 +58,7 @@ def require_finite_weights(model: torch.nn.Module) -> None:
     bad = [name for name, fine in zip(weights, finite, strict=True) if not fine]
     require(
         not bad,
-        f"the checkpoint has NaN or infinite weights, first in {bad[0] if bad else ''}: its training diverged, or "
+        f"the model has NaN or infinite weights, first in {bad[0] if bad else ''}: its training diverged, or "
         "--fp16 cannot represent them; use an older checkpoint, or leave out --fp16",
     )
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from lev_plugins.errors import UserError, require
 
-__all__ = ["all_or_nothing", "all_or_nothing_folder", "require_free"]
+__all__ = ["all_or_nothing", "all_or_nothing_folder", "open_to_all", "require_free"]
 
 
 @contextmanager
@@ -48,8 +48,11 @@ def require_free(path: Path, flag: str) -> None:
 
 
 @contextmanager
-def all_or_nothing_folder(path: Path) -> Iterator[Path]:
-    """A hidden folder beside ``path``, renamed to ``path`` once it is complete and on disk."""
+def all_or_nothing_folder(path: Path, replace: bool = False) -> Iterator[Path]:
+    """A hidden folder beside ``path``, renamed to ``path`` once it is complete and on disk.
+
+    ``replace``: what is there gives way at that moment.
+    """
     path = Path(os.path.abspath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -62,10 +65,32 @@ def all_or_nothing_folder(path: Path) -> Iterator[Path]:
             if file.is_file():
                 to_disk(file)
         scratch.chmod(0o755)
-        scratch.replace(path)
+        if replace and path.exists():
+            exchange(path, scratch)
+        else:
+            scratch.replace(path)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
+
+
+def exchange(path: Path, new: Path) -> None:
+    """The ``new`` folder in place of the old one, which comes back if that fails."""
+    old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.old.")) / path.name
+    path.replace(old)
+    try:
+        new.replace(path)
+    except OSError:
+        old.replace(path)
+        raise
+    finally:
+        shutil.rmtree(old.parent)
+
+
+def open_to_all(folder: Path) -> None:
+    """Only the owner can read files that tempfile and safetensors create."""
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 def to_disk(file: Path) -> None:

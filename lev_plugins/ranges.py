@@ -14,6 +14,8 @@ from lev_plugins.errors import require
 
 __all__ = [
     "DROPOUTS",
+    "MOST",
+    "MOST_LAYERS",
     "MOST_LOG_ODDS",
     "POSITIONS",
     "WIDTHS",

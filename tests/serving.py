@@ -38,6 +38,7 @@ class FakeEditor:
     """Changes what the patterns say; a draft gets what its marks ask for."""
 
     def __init__(self, drafts: bool = False, language: str | None = None, changes: Sequence[Any] = CHANGES):
+        self.min_confidence = 0.0
         self.system, self.language, self.changes = SimpleNamespace(drafts=drafts), language, changes
         self.calls: list[list[str]] = []  # what was decoded together
         self.free = threading.Event()  # cleared: the model is busy
@@ -68,6 +69,7 @@ class FakeLabeller(Labeller):
     """``good`` with the share of words that are "good"."""
 
     def __init__(self) -> None:
+        self.thresholds: dict[str, float] = {}
         self.kind, self.names = "classification", ["bad", "good"]
 
     def scored(self, texts: Any, interest: Any = (), first_line: int = 1) -> list[Scored]:

@@ -1,91 +1,143 @@
-"""``lev-plugins edit CHECKPOINT``: edits standard input, one output line per input line."""
+"""``lev-plugins edit MODEL``: edits standard input, one output line per input line."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import torch
-from tqdm import tqdm
 
-from lev_plugins.cli.streams import batches, write
-from lev_plugins.errors import UserError, require
+from lev_plugins.cli.streams import add_resume_argument, answer_lines, nothing
+from lev_plugins.cli.trace import in_colour
+from lev_plugins.errors import require
 from lev_plugins.inference.editor import MAX_TOKENS, Editor
-from lev_plugins.ranges import at_least, bounded, finite
+from lev_plugins.model_folder import Decoding
+from lev_plugins.ranges import at_least
 from lev_plugins.text.cutting import add_bpe_arguments, bpe_options
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.lines import read_lines
+from lev_plugins.traces import differences
+from lev_plugins.traces.terminal import COLOUR, PLAIN
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["add_arguments", "add_data_argument", "add_decoding_arguments", "decoding_of", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("checkpoint", metavar="CHECKPOINT", help="a levt, or any model of --task text_correction")
-    add("--data", metavar="DIR", help="folder with its dictionaries, if they are no longer where it was trained")
+    add("model", metavar="MODEL", help="a model folder, or a checkpoint: a levt, or any model of text_correction")
+    add_data_argument(add)
     add("--drafts", metavar="FILE", type=Path, help="levt: edit these, one for each line, which is then its source")
-    add("--json", action="store_true", help="print a JSON object per line, with the edits and their confidence")
-    add("--min-confidence", metavar="P", type=float, default=0.0, help="leave out edits less sure than this (0 to 1)")
-    add("--keep-bias", metavar="B", type=float, help="log-odds by which a change must win (negative: edit more)")
-    add("--language", metavar="CODE", help="such as de: says where sentences end (default: by the script)")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--json", action="store_true", help="print a JSON object per line, with the edits and their confidence"
+    )
+    form.add_argument(
+        "--diff",
+        action="store_true",
+        help="print each line with its edits: [-teh-]{+the+}; coloured on a terminal",
+    )
+    add_resume_argument(add)
+    add_decoding_arguments(add)
     add("--whole-lines", action="store_true", help="do not cut lines into sentences")
-    add("--beam", metavar="N", type=int, default=5, help="text_correction: beam size (default: 5)")
     add("--batch-lines", metavar="N", type=int, default=64, help="lines that are edited together (default: 64)")
     add("--max-tokens", metavar="N", type=int, default=MAX_TOKENS, help="tokens in a batch of the model")
     add("--cpu", action="store_true", help="use no GPU")
     add_bpe_arguments(parser)
 
 
+def add_data_argument(add: Callable[..., Any]) -> None:
+    add(
+        "--data",
+        metavar="DIR",
+        help="checkpoint: folder with its dictionaries, if they have moved since training",
+    )
+
+
+def add_decoding_arguments(add: Callable[..., Any]) -> None:
+    """Without a default, so that a model folder can have one."""
+    add("--min-confidence", metavar="P", type=float, help="leave out edits less sure than this (0 to 1)")
+    add("--keep-bias", metavar="B", type=float, help="log-odds by which a change must win (negative: edit more)")
+    add("--language", metavar="CODE", help="such as de: says where sentences end (default: by the script)")
+    add("--beam", metavar="N", type=int, help="text_correction: beam size (default: 5)")
+    add("--iter-decode-max-iter", metavar="N", type=int, help="levt: at most N + 1 iterations (default: 10)")
+    add(
+        "--iter-decode-eos-penalty",
+        metavar="G",
+        type=float,
+        help="levt: subtracted from the log-probability of inserting nothing (positive: insert more)",
+    )
+
+
+def decoding_of(args: argparse.Namespace) -> Decoding:
+    decoding = Decoding(**{name: getattr(args, name) for name in Decoding.__dataclass_fields__})
+    decoding.check()
+    return decoding
+
+
 def run(args: argparse.Namespace) -> int:
-    at_least(args, 1, "beam", "batch_lines", "max_tokens")
-    bounded("--min-confidence", args.min_confidence, 0, 1)
-    finite(args, "keep_bias")
+    at_least(args, 1, "batch_lines", "max_tokens")
+    decoding = decoding_of(args)
     require(args.drafts is None or args.drafts.is_file(), f"--drafts: there is no file {args.drafts}")
-    return write(edited_lines(load(args), args))
+    editor = load(args, decoding)
+    drafts = None if args.drafts is None else Drafts(args.drafts)
+    show = form_of(args)
+
+    def answer(first: int, texts: list[str]) -> Iterable[str]:
+        return map(show, editor.edit(texts, None if drafts is None else drafts.of(first, len(texts))))
+
+    finish = nothing if drafts is None else drafts.require_end
+    return answer_lines(answer, args.batch_lines, args.resume, finish)
 
 
-def load(args: argparse.Namespace) -> Editor:
+def load(args: argparse.Namespace, decoding: Decoding) -> Editor:
     return Editor.load(
-        args.checkpoint,
+        args.model,
         args.data,
         bpe_options(args),
         device="cuda" if torch.cuda.is_available() and not args.cpu else "cpu",
-        search={"beam": args.beam},
-        overrides={} if args.keep_bias is None else {"keep_bias": args.keep_bias},
+        search=decoding.search,
+        overrides=decoding.overrides,
+        **decoding.options,
         max_tokens=args.max_tokens,
         split=not args.whole_lines,
-        language=args.language,
     )
 
 
-def edited_lines(editor: Editor, args: argparse.Namespace) -> Iterator[bytes]:
-    drafts = None if args.drafts is None else read_lines(args.drafts)
-    hidden = sys.stdout.isatty() or None  # None: shown on a terminal only, and not among the lines
-    number = 0
-    with tqdm(unit=" lines", disable=hidden) as bar:
-        for first, given in batches(args.batch_lines):
-            texts = [line.removesuffix("\n") for line in given]
-            some = None if drafts is None else list(next_drafts(drafts, len(texts), first, args.drafts))
-            for line, text, edited in zip(given, texts, editor.edit(texts, some), strict=True):
-                yield (printed(edited.sure(args.min_confidence), args.json) + line[len(text) :]).encode("utf-8")
-            number = first + len(texts) - 1
-            bar.update(len(texts))
-    require(
-        drafts is None or next(drafts, None) is None,
-        f"--drafts {args.drafts} has more lines than standard input, which has {number:,}",
-    )
+def form_of(args: argparse.Namespace) -> Callable[[Edited], str]:
+    if args.json:
+        return lambda edited: json.dumps(edited.as_dict(), ensure_ascii=False)
+    if args.diff:
+        style = COLOUR if args.resume is None and in_colour(None) else PLAIN
+        return lambda edited: differences.line(edited.original, edited.edits, style)
+    return lambda edited: edited.text
 
 
-def next_drafts(drafts: Iterator[str], count: int, first: int, path: Path) -> Iterator[str]:
-    for number in range(first, first + count):
-        draft = next(drafts, None)
-        if draft is None:
-            raise UserError(f"--drafts {path} has {number - 1:,} lines, but standard input has more")
-        yield draft
+class Drafts:
+    """Read one batch at a time."""
 
+    def __init__(self, path: Path):
+        self.path, self.lines, self.read = path, read_lines(path), 0
 
-def printed(edited: Edited, as_json: bool) -> str:
-    return json.dumps(edited.as_dict(), ensure_ascii=False) if as_json else edited.text
+    def of(self, first: int, count: int) -> list[str]:
+        """Those of lines that have not been asked for; the ones before are passed over."""
+        last = first + count - 1
+        wanted = deque(self.up_to(last), maxlen=count)
+        require(self.read == last, f"--drafts {self.path} has {self.read:,} lines, but standard input has more")
+        return list(wanted)
+
+    def up_to(self, last: int) -> Iterator[str]:
+        for line in islice(self.lines, last - self.read):
+            self.read += 1
+            yield line
+
+    def require_end(self, lines: int) -> None:
+        self.of(lines + 1, 0)
+        require(
+            next(self.lines, None) is None,
+            f"--drafts {self.path} has more lines than standard input, which has {lines:,}",
+        )

@@ -17,6 +17,7 @@ from typing import Any
 from fairseq.data import Dictionary
 
 from lev_plugins.errors import UserError, require
+from lev_plugins.files import open_to_all
 from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.library import need_transformers
 from lev_plugins.text.pretrained import (
@@ -64,13 +65,6 @@ def run(args: argparse.Namespace) -> int:
         f"pieces to data: fairseq-preprocess --joined-dictionary --srcdict {out}/dict.txt ...\n"
     )
     return 0
-
-
-def open_to_all(folder: Path) -> None:
-    """Only the owner can read files that tempfile and safetensors create."""
-    folder.chmod(0o755)
-    for path in folder.iterdir():
-        path.chmod(0o644)
 
 
 def local(name: str) -> Path:

@@ -1,4 +1,4 @@
-"""``lev-plugins label CHECKPOINT``: label standard input, one line of JSON per line of text."""
+"""``lev-plugins label MODEL``: label standard input, one line of JSON per line of text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lev_plugins.cli.streams import batches, write
+from lev_plugins.cli.streams import add_resume_argument, answer_lines
 from lev_plugins.errors import require
 from lev_plugins.inference.labeller import Labeller, read_thresholds
 
@@ -16,28 +16,34 @@ __all__ = ["add_arguments", "add_model_arguments", "load", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model_arguments(parser)
     add = parser.add_argument
+    add("model", metavar="MODEL", help="a model folder, or a checkpoint of --task text_labelling")
+    add_model_arguments(parser)
     add("--labels-of-interest", metavar="A,B", help="multilabel: score only these labels")
     add(
         "--thresholds",
         metavar="FILE",
         type=Path,
-        help="multilabel: thresholds from tune-thresholds (default: 0.5 for all labels)",
+        help="multilabel: thresholds from tune-thresholds (default: those of the model folder, or 0.5 for all labels)",
     )
     add("--scores", action="store_true", help="also print the probabilities of all labels")
+    add("--json", action="store_true", help="print a JSON object per line, as without this flag")
+    add_resume_argument(add)
 
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("checkpoint", metavar="CHECKPOINT", help="checkpoint of --task text_labelling")
-    add("--data", metavar="DIR", help="its data folder from prepare-labels, if that has moved since training")
+    add(
+        "--data",
+        metavar="DIR",
+        help="checkpoint: folder from prepare-labels, if it has moved since training",
+    )
     add("--batch-size", metavar="N", type=int, default=32, help="texts per batch")
     add("--cpu", action="store_true", help="run on the CPU")
 
 
 def load(args: argparse.Namespace) -> Labeller:
-    return Labeller.load(args.checkpoint, args.data, args.cpu, batch_size=args.batch_size)
+    return Labeller.load(args.model, args.data, args.cpu, batch_size=args.batch_size)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,11 +56,9 @@ def run(args: argparse.Namespace) -> int:
         names = [name.strip() for name in args.labels_of_interest.split(separator)]
         require(all(names), f"--labels-of-interest contains an empty label: {args.labels_of_interest!r}")
         options["labels_of_interest"] = names
-    return write(answers_to_input(labeller, options))
 
+    def answer(first: int, texts: list[str]) -> Iterator[str]:
+        found = labeller.label([text.rstrip("\r") for text in texts], first_line=first, **options)
+        return (json.dumps(each, ensure_ascii=False) for each in found)
 
-def answers_to_input(labeller: Labeller, options: dict[str, Any]) -> Iterator[bytes]:
-    for number, lines in batches(labeller.batch_size):
-        texts = [line.rstrip("\r\n") for line in lines]
-        for answer in labeller.label(texts, first_line=number, **options):
-            yield (json.dumps(answer, ensure_ascii=False) + "\n").encode("utf-8")
+    return answer_lines(answer, labeller.batch_size, args.resume)

@@ -28,16 +28,25 @@ COMMANDS = {
     "sweep": "measure a corrector's precision and recall for values of --min-edit-confidence and --keep-bias",
     "edit": "correct standard input line by line, or edit drafts; all text outside an edit stays as it is",
     "serve": "answer editors, programs and people: a server with LanguageTool's protocol, JSON, and a page",
-    "label": "label standard input line by line with a trained enct5; prints JSON with scores",
+    "export": "make a model folder of a checkpoint, which needs nothing outside it",
+    "info": "show what a model folder is",
+    "label": "label standard input line by line; prints JSON with scores",
     "tune-thresholds": "find the threshold per label with the best F1 on the validation set, for use with label",
     "noise": "add noise to text, line by line from standard input to standard output",
     "confusions": "learn typical confusions and their frequencies from noisy and clean text",
 }
-LIGHT = {"path", "trace", "score", "noise", "confusions"}  # these need neither torch nor fairseq
+INTERRUPTED = 130  # exit status that a shell reports for a program ended by Ctrl-C
+LIGHT = {"path", "trace", "score", "noise", "confusions", "info"}  # these need neither torch nor fairseq
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    words = sys.argv[1:] if argv is None else list(argv)
+    try:
+        return run(sys.argv[1:] if argv is None else list(argv))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def run(words: list[str]) -> int:
     command = command_parser().parse_args(words[:1]).command  # exits on --help and on unknown commands
     missing = None if command in LIGHT else compatibility.problem()
     if missing is not None:

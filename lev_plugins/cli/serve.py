@@ -15,7 +15,7 @@ import torch
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.loading import is_labeller, load
-from lev_plugins.ranges import at_least, bounded, finite
+from lev_plugins.ranges import at_least, bounded, finite, rates
 from lev_plugins.text.cutting import add_bpe_arguments, bpe_options
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--min-confidence", metavar="P", type=float, default=0.0, help="leave out edits less sure than this (0 to 1)")
+    add("--min-confidence", metavar="P", type=float, help="leave out edits less sure than this (0 to 1)")
     add("--keep-bias", metavar="B", type=float, help="log-odds by which a change must win (negative: edit more)")
     add("--language", metavar="CODE", help="of the texts, such as de (default: any, told by the script)")
     add("--beam", metavar="N", type=int, help="text_correction: beam size")
@@ -96,7 +96,7 @@ def require_extra() -> None:
 
 
 def check(args: argparse.Namespace) -> None:
-    bounded("--min-confidence", args.min_confidence, 0, 1)
+    rates(args, "min_confidence")
     bounded("--port", args.port, 0, 65535)
     bounded("--timeout", args.timeout, above=0)
     at_least(args, 1, "beam", "max_bytes", "max_text", "queue")

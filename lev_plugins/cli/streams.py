@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import os
+import select
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import BinaryIO
+from contextlib import contextmanager
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
 
 from tqdm import tqdm
 
-from lev_plugins.errors import UserError
+from lev_plugins.errors import UserError, require
 
-__all__ = ["arriving", "batches", "change_lines", "decode", "write"]
+__all__ = ["add_resume_argument", "answer_lines", "arriving", "change_lines", "decode", "nothing", "write"]
 
 CHUNK = 1 << 16
 BROKEN_PIPE = 141  # exit status that a shell reports for a program ended by SIGPIPE
+Answer = Callable[[int, list[str]], Iterable[str]]
+Finish = Callable[[int], None]
 
 
 def decode(line: bytes, number: int, name: str) -> str:
@@ -41,18 +48,41 @@ def arriving(stream: BinaryIO) -> Iterator[list[bytes]]:
         yield [last]
 
 
-def batches(size: int) -> Iterator[tuple[int, list[str]]]:
-    """At most ``size`` lines of standard input with their line feeds, and the number of the first.
+def batches(size: int, wait: bool = False) -> Iterator[tuple[int, list[str]]]:
+    """``size`` lines of standard input with their line feeds, and the number of the first.
 
-    Results of a batch are written before more lines are awaited.
+    Fewer at the end and, unless ``wait``, when no more lines have arrived: then results are written before more lines
+    are awaited.
     """
     number = 1
-    for lines in arriving(sys.stdin.buffer):
-        for start in range(0, len(lines), size):
-            chunk = lines[start : start + size]
-            yield number, [decode(line, number + i, "standard input") for i, line in enumerate(chunk)]
-            number += len(chunk)
-        sys.stdout.flush()
+    for lines in groups(sys.stdin.buffer, size, wait):
+        yield number, [decode(line, number + i, "standard input") for i, line in enumerate(lines)]
+        number += len(lines)
+
+
+def groups(stream: BinaryIO, size: int, wait: bool) -> Iterator[list[bytes]]:
+    waiting: list[bytes] = []
+    for lines in arriving(stream):
+        waiting += lines
+        whole = len(waiting) - len(waiting) % size
+        yield from (waiting[start : start + size] for start in range(0, whole, size))
+        waiting = waiting[whole:]
+        if waiting and not wait and not more_is_there(stream):
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
+
+
+def more_is_there(stream: Any) -> bool:
+    """Whether reading would not wait: at the end of a file, too, and for what is not a file of the system."""
+    try:
+        return bool(select.select([stream], [], [], 0)[0])
+    except (OSError, ValueError):
+        return True
+
+
+# ---- a line for a line ---------------------------------------------------------------------------------------------
 
 
 def change_lines(change: Callable[[str, int], str]) -> int:
@@ -65,8 +95,7 @@ def change_lines(change: Callable[[str, int], str]) -> int:
 
 def _changed(change: Callable[[str, int], str]) -> Iterator[bytes]:
     number = 0
-    hidden = sys.stdout.isatty() or None  # None: shown on a terminal only, but not among the lines
-    with tqdm(unit=" lines", disable=hidden) as bar:
+    with progress(beside_lines=True) as bar:
         for lines in arriving(sys.stdin.buffer):
             for line in lines:
                 text = decode(line, number + 1, "standard input")
@@ -77,13 +106,127 @@ def _changed(change: Callable[[str, int], str]) -> Iterator[bytes]:
             bar.update(len(lines))
 
 
+def progress(beside_lines: bool, done: int = 0) -> Any:
+    """A bar on a terminal, unless the lines themselves appear there."""
+    hidden = beside_lines and sys.stdout.isatty()
+    return tqdm(unit=" lines", initial=done, disable=hidden or None)  # None: unless standard error is a terminal
+
+
+def add_resume_argument(add: Callable[..., Any]) -> None:
+    add(
+        "--resume",
+        metavar="OUT",
+        type=Path,
+        help="write to this file instead; after a stop of any kind, the same command goes on where it was",
+    )
+
+
+def nothing(lines: int) -> None:
+    pass
+
+
+def answer_lines(answer: Answer, size: int, resume: Path | None = None, finish: Finish = nothing) -> int:
+    """A line of output for each line of standard input, in order; at most ``2 * size`` lines are in memory, or those
+    of one chunk of a pipe.
+
+    ``answer`` receives the number of a line, from 1, and at most ``size`` lines from there, and returns as many. The
+    lines go to standard output or to a file, where they continue what is there. ``finish`` receives the number of
+    lines at the end. Returns the exit status.
+    """
+    if resume is not None:
+        return continue_file(answer, size, resume, finish)
+    with progress(beside_lines=True) as bar:
+        return write(answered(answer, batches(size), bar, finish))
+
+
+def answered(
+    answer: Answer, given: Iterable[tuple[int, list[str]]], bar: Any, finish: Finish, done: int = 0
+) -> Iterator[bytes]:
+    for first, lines in given:
+        texts = [line.removesuffix("\n") for line in lines]
+        answers = zip(lines, texts, answer(first, texts), strict=True)
+        yield "".join(found + line[len(text) :] for line, text, found in answers).encode("utf-8")
+        sys.stdout.flush()
+        bar.update(len(lines))
+        done += len(lines)
+    finish(done)
+
+
 def write(pieces: Iterable[bytes]) -> int:
     """To standard output; a reader that closes the pipe is not an error. Returns the exit status."""
     try:
-        for piece in pieces:
-            sys.stdout.buffer.write(piece)
-        sys.stdout.flush()
+        try:
+            for piece in pieces:
+                with in_one_go():
+                    sys.stdout.buffer.write(piece)
+        finally:
+            sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush when Python exits
         return BROKEN_PIPE
     return 0
+
+
+@contextmanager
+def in_one_go() -> Iterator[None]:
+    """Ctrl-C takes effect at the end."""
+    received: list[tuple[Any, ...]] = []
+    usual = signal.signal(signal.SIGINT, lambda *signal_and_frame: received.append(signal_and_frame))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    if received and callable(usual):
+        usual(*received[0])
+
+
+# ---- going on after a stop -----------------------------------------------------------------------------------------
+
+
+class Begun(NamedTuple):
+    """A file of output as a stop has left it."""
+
+    lines: int  # the last may be torn
+    kept: int  # those of whole batches: the others are made again, in the same company as without the stop
+    place: int  # where those end, in bytes
+
+
+def read_begun(path: Path, size: int) -> Begun:
+    lines = kept = place = end = 0
+    with path.open("rb") as file:
+        for line in file:
+            lines, end = lines + 1, end + len(line)
+            if lines % size == 0 and line.endswith(b"\n"):
+                kept, place = lines, end
+    return Begun(lines, kept, place)
+
+
+def continue_file(answer: Answer, size: int, path: Path, finish: Finish) -> int:
+    check_output(path)
+    begun = read_begun(path, size) if path.exists() else Begun(0, 0, 0)
+    given = batches(size, wait=True)
+    passed = sum(len(lines) for _, lines in islice(given, begun.kept // size))
+    following = list(islice(given, 1))
+    there = passed + sum(len(lines) for _, lines in following)
+    require(
+        begun.lines <= there,
+        f"--resume {path} has {begun.lines:,} lines, but standard input has only {there:,}: it belongs to another "
+        "input; name another file",
+    )
+    with path.open("r+b" if path.exists() else "wb") as file, progress(beside_lines=False, done=begun.kept) as bar:
+        file.seek(begun.place)
+        file.truncate()
+        for piece in answered(answer, chain(following, given), bar, finish, begun.kept):
+            file.write(piece)
+            file.flush()
+    return 0
+
+
+def check_output(path: Path) -> None:
+    require(path.is_file() or not path.exists(), f"--resume {path} exists but is not a regular file: name another one")
+    require(path.parent.is_dir(), f"--resume {path}: there is no folder {path.parent}")
+    try:
+        same = path.exists() and os.path.samestat(os.fstat(sys.stdin.fileno()), path.stat())
+    except (OSError, ValueError):  # standard input is not a file of the system
+        same = False
+    require(not same, f"--resume {path} is also the input: name another file")

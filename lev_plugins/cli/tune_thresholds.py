@@ -11,6 +11,7 @@ from pathlib import Path
 from lev_plugins.cli.label import add_model_arguments, load
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
+from lev_plugins.model_folder import is_model_folder
 from lev_plugins.scoring.labelling import best_thresholds, multilabel
 
 __all__ = ["add_arguments", "run"]
@@ -19,6 +20,7 @@ TEST = r"test\d*"  # what fairseq calls test sets
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="CHECKPOINT", help="checkpoint of --task text_labelling")
     add_model_arguments(parser)
     parser.add_argument("output", metavar="OUT", type=Path, help="file to write: JSON, one number per label")
     parser.add_argument("--split", default="valid", help="split to tune on (default: valid); not the test set")
@@ -29,10 +31,11 @@ def run(args: argparse.Namespace) -> int:
         re.fullmatch(TEST, args.split) is None,
         f"--split {args.split}: thresholds tuned on a test set make its scores too good: tune on the validation set",
     )
+    require(not is_model_folder(args.model), f"{args.model} is a folder: thresholds are tuned on a checkpoint's data")
     labeller = load(args)
     require(
         labeller.kind == "multilabel",
-        f"thresholds are for multilabel models, but {args.checkpoint} is for {labeller.kind}",
+        f"thresholds are for multilabel models, but {args.model} is for {labeller.kind}",
     )
     truth, scores = labeller.of_part(args.split)
     tuned = best_thresholds(truth, scores)

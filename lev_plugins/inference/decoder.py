@@ -9,38 +9,25 @@ from typing import Any
 
 import numpy as np
 import torch
-from fairseq import checkpoint_utils, utils
+from fairseq import utils
 from fairseq.data import FairseqDataset
 from fairseq.dataclass.configs import GenerationConfig
 
-from lev_plugins import checkpoints
 from lev_plugins.data.noise_flags import WITHOUT_NOISE
-from lev_plugins.errors import UserError
+from lev_plugins.inference.reading import read_models
 
 __all__ = ["CheckpointDecoder"]
 
 
 class CheckpointDecoder:
-    """Checkpoints with the task of their training, but another data folder."""
+    """Checkpoints with the task of their training, but another data folder; or a model folder."""
 
     def __init__(
         self, paths: list[Path], overrides: dict[str, Any], search: dict[str, Any], device: str, fp16: bool = False
     ):
-        for path in paths:
-            checkpoints.require_file(path)
         # without the metrics and the noise of their own training
-        overrides = {"eval_bleu": False, **WITHOUT_NOISE, **overrides}
-        try:
-            self.models, _, self.task = checkpoint_utils.load_model_ensemble_and_task(
-                [str(path) for path in paths], arg_overrides=overrides
-            )
-        except RuntimeError as error:
-            if "size mismatch" not in str(error):
-                raise
-            raise UserError(
-                f"{paths[0]} does not fit the dictionaries in {overrides['data']}: use a data folder with the "
-                "dict.*.txt files of its training"
-            ) from error
+        self.loaded = read_models(paths, {"eval_bleu": False, **WITHOUT_NOISE, **overrides})
+        self.models, self.task = self.loaded.models, self.loaded.task
         self.device = torch.device(device)
         options = GenerationConfig(**search)
         for model in self.models:

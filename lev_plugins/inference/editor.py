@@ -21,10 +21,12 @@ from typing import Any
 import torch
 from fairseq.utils import split_paths
 
+from lev_plugins import model_folder
 from lev_plugins.data.drafts import marks
 from lev_plugins.errors import require
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.passage import Passage, Written, ids_of
+from lev_plugins.inference.reading import Loaded
 from lev_plugins.inference.refining import Refining
 from lev_plugins.inference.writing import Writing
 from lev_plugins.models.levt import LevT
@@ -35,7 +37,7 @@ from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.rewriting import Rewrite, rewrites
 from lev_plugins.text.sentences import Span, bare, fitting, lines, sentences
 
-__all__ = ["MAX_TOKENS", "Editor"]
+__all__ = ["MAX_TOKENS", "Editor", "require_editor", "tokeniser_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -54,9 +56,13 @@ class Editor:
         max_tokens: int = MAX_TOKENS,
         split: bool = True,
         language: str | None = None,
+        min_confidence: float = 0.0,
     ):
-        """``split``: into sentences, not only into lines; ``language``: of the text, else guessed for each."""
+        """``split``: into sentences, not only into lines; ``language``: of the text, else guessed for each;
+        ``min_confidence``: edits that are less sure than this are left out.
+        """
         self.decoder, self.cutter, self.max_tokens = decoder, cutter, max_tokens
+        self.min_confidence = min_confidence
         self.split, self.language = split, language
         self.offsets = offsets_of(cutter)
         kind = Refining if isinstance(decoder.models[0], LevT) else Writing
@@ -77,21 +83,22 @@ class Editor:
         overrides: dict[str, Any] | None = None,
         **options: Any,
     ) -> Editor:
-        """``data``: the folder with its dictionaries, if not where it was in training; ``bpe``: as fairseq builds it,
+        """``path``: a model folder, whose own settings hold where others are not given, or a checkpoint.
+
+        ``data``: the folder with its dictionaries, if not where it was in training; ``bpe``: as fairseq builds it,
         by default the sentencepiece model in that folder, if any; ``search``: decoding flags of fairseq; ``overrides``:
         flags of the task, such as ``{"keep_bias": 1.0}``; ``options``: those of the class.
         """
+        folder = model_folder.given(path, model_folder.EDITOR, data, bpe)
         changed = {**(overrides or {}), **({} if data is None else {"data": str(data)})}
+        if folder is not None:
+            bpe = folder.bpe(Path(path))
+            changed = {**folder.decoding.overrides, **changed}
+            search = {**folder.decoding.search, **(search or {})}
+            options = {**folder.decoding.options, **options}
         decoder = CheckpointDecoder([Path(path)], changed, search or {}, device)
-        require(
-            isinstance(decoder.models[0], LevT) or isinstance(decoder.task, TextCorrectionTask),
-            f"{path} is of --task {decoder.task.name} with --arch {decoder.models[0].__class__.__name__}: text is "
-            "edited by a levt or a model of text_correction",
-        )
-        learned = Path(split_paths(decoder.task.cfg.data)[0], MODEL)
-        if bpe is None and learned.is_file():
-            bpe = Namespace(bpe="sentencepiece", sentencepiece_model=str(learned))
-        return cls(decoder, Cutter(bpe), **options)
+        require_editor(decoder.loaded, path)
+        return cls(decoder, Cutter(bpe if folder else tokeniser_of(decoder.task, bpe)), **options)
 
     # ---- from texts to sentences and back ----------------------------------------------------------------------------
 
@@ -109,7 +116,8 @@ class Editor:
         edits: list[list[Edit]] = [[] for _ in given]
         for (i, start, _), found in zip(jobs, self.edits_of([passage for *_, passage in jobs]), strict=True):
             edits[i] += moved(found, start)
-        return [Edited(text, tuple(found)) for (text, _), found in zip(given, edits, strict=True)]
+        whole = (Edited(text, tuple(found)) for (text, _), found in zip(given, edits, strict=True))
+        return [edited.sure(self.min_confidence) for edited in whole]
 
     def of_text(self, text: str) -> tuple[str, list[tuple[int, Passage]]]:
         """The text itself, and its sentences with their places."""
@@ -175,6 +183,23 @@ class Editor:
         unknown = self.decoder.task.target_dictionary.unk()
         new = [i == unknown and place is None for i, place in zip(written.ids, written.origin, strict=True)]
         return [each for each in found if not any(new[each.written.start : each.written.stop])]
+
+
+def require_editor(loaded: Loaded, path: str | Path) -> None:
+    model, task = loaded.models[0], loaded.task
+    require(
+        isinstance(model, LevT) or isinstance(task, TextCorrectionTask),
+        f"{path} is of --task {task.name} with --arch {model.__class__.__name__}: text is edited by a levt or a model "
+        "of text_correction",
+    )
+
+
+def tokeniser_of(task: Any, bpe: Namespace | None) -> Namespace | None:
+    """What was given, or the sentencepiece model that was learned with the data of a checkpoint, if any."""
+    learned = Path(split_paths(task.cfg.data)[0], MODEL)
+    if bpe is None and learned.is_file():
+        return Namespace(bpe="sentencepiece", sentencepiece_model=str(learned))
+    return bpe
 
 
 def judged_edits(found: list[Rewrite], sure: Iterable[tuple[float, int]]) -> Iterator[Edit]:

@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from fairseq import checkpoint_utils
 from fairseq.utils import move_to_cuda
 
-from lev_plugins import checkpoints
+from lev_plugins import checkpoints, model_folder
 from lev_plugins.criterions.labelling import answers
 from lev_plugins.data.labels.dataset import LabelledDataset
 from lev_plugins.data.labels.folder import Encoder, Example
 from lev_plugins.errors import UserError, require
+from lev_plugins.inference.reading import read_models
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.labelling import POSITIVE
@@ -45,25 +45,41 @@ class Scored(NamedTuple):
 
 
 class Labeller:
-    def __init__(self, task: TextLabellingTask, model: EncT5, cuda: bool = False, batch_size: int = BATCH):
+    def __init__(
+        self,
+        task: TextLabellingTask,
+        model: EncT5,
+        cuda: bool = False,
+        batch_size: int = BATCH,
+        thresholds: dict[str, float] | None = None,
+    ):
+        """``thresholds``: from which probability on a label of a set is given, by default 0.5."""
         bounded("--batch-size", batch_size, 1)
+        checkpoints.require_finite_weights(model)
         self.task, self.cuda, self.batch_size = task, cuda, batch_size
         self.model = model.cuda().eval() if cuda else model.eval()
         self.kind, self.names = task.info.kind, [] if task.labels is None else task.labels.names
         self.warned = False
+        self.thresholds = self.limits(thresholds)
         self.encoder = Encoder(task.info, task.info.cutter(task.folder), task.dictionary, task.labels)
 
     @classmethod
     def load(cls, path: str | Path, data: str | Path | None = None, cpu: bool = True, **options: Any) -> Labeller:
-        """``data``: the folder from prepare-labels, if it has moved since the training."""
-        name = config_of(checkpoints.load(path), "task", "_name")
-        require(
-            name == "text_labelling",
-            f"{path} was trained with --task {name}: give a checkpoint of --task text_labelling",
-        )
+        """``path``: a model folder, or a checkpoint; ``data``: the folder from prepare-labels, if it has moved since
+        the training; ``options``: those of the class.
+        """
+        folder = model_folder.given(path, model_folder.LABELLER, data)
+        if folder is None:
+            name = config_of(checkpoints.load(path), "task", "_name")
+            require(
+                name == "text_labelling",
+                f"{path} was trained with --task {name}: give a checkpoint of --task text_labelling",
+            )
+        elif model_folder.THRESHOLDS in folder.files:
+            options = {"thresholds": read_thresholds(Path(path) / model_folder.THRESHOLDS), **options}
         overrides = {"pack": False} | ({} if data is None else {"data": str(data)})
-        models, _, task = checkpoint_utils.load_model_ensemble_and_task([str(path)], overrides)
-        return cls(task, models[0], cuda=not cpu and torch.cuda.is_available(), **options)
+        loaded = read_models([Path(path)], overrides)
+        return cls(loaded.task, loaded.models[0], cuda=not cpu and torch.cuda.is_available(), **options)
 
     # ---- probabilities -------------------------------------------------------------------------------------------
 
@@ -100,10 +116,11 @@ class Labeller:
     ) -> list[Answer]:
         """A text is a string with TABs between columns, or a list of columns; for tagging, a string or a list of words.
 
-        ``scores`` adds the probabilities of all labels. ``first_line`` numbers the texts in messages.
+        ``thresholds``: in place of the labeller's own. ``scores`` adds the probabilities of all labels. ``first_line``
+        numbers the texts in messages.
         """
         interest = self.ids_of(labels_of_interest)
-        limits = self.limits(thresholds)
+        limits = self.thresholds if thresholds is None else self.limits(thresholds)
         return [self.answer_to(each, interest, limits, scores) for each in self.scored(texts, interest, first_line)]
 
     def scored(
@@ -167,7 +184,8 @@ class Labeller:
         limits: dict[str, float] | None = None,
         all_: bool = False,
     ) -> Answer:
-        answer = self.answer(scored.columns, scored.scores, interest, limits or {}, all_)
+        limits = self.thresholds if limits is None else limits
+        answer = self.answer(scored.columns, scored.scores, interest, limits, all_)
         return {**answer, "cut": True} if scored.cut else answer
 
     def answer(

@@ -1,11 +1,11 @@
-"""A checkpoint of any kind, ready for texts."""
+"""A model of any kind, ready for texts."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from lev_plugins import checkpoints
+from lev_plugins import checkpoints, model_folder
 from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.labeller import Labeller, config_of
 
@@ -18,4 +18,6 @@ def load(path: str | Path, data: str | Path | None = None, **options: Any) -> Ed
 
 
 def is_labeller(path: str | Path) -> bool:
+    if model_folder.is_model_folder(path):
+        return model_folder.read(path).kind == model_folder.LABELLER
     return config_of(checkpoints.load(path), "task", "_name") == "text_labelling"

@@ -9,7 +9,7 @@ from torch import nn
 
 from lev_plugins.errors import require
 
-__all__ = ["require_one_dictionary", "require_same_vocabulary", "require_task"]
+__all__ = ["from_checkpoint", "require_one_dictionary", "require_same_vocabulary", "require_task"]
 
 
 def require_task(task: Any, name: str, arch: str) -> None:
@@ -19,6 +19,11 @@ def require_task(task: Any, name: str, arch: str) -> None:
         getattr(task, "name", None) == name,
         f"--arch {arch} does not work with --task {selected}: use --task {name}",
     )
+
+
+def from_checkpoint(task: Any) -> bool:
+    """Whether the weights come from a checkpoint, not from a backbone; fairseq's own tasks do not know it."""
+    return getattr(task, "from_checkpoint", False)
 
 
 def require_one_dictionary(task: Any, what: str, instead: str) -> None:

@@ -72,9 +72,10 @@ class Example(NamedTuple):
 
 
 def label_alike(labeller: Labeller, examples: Sequence[Example]) -> list[Answer]:
+    thresholds = [POSITIVE, *labeller.thresholds.values()]
     found = labeller.scored([example.text for example in examples])
     for i, (example, one) in enumerate(zip(examples, found, strict=True)):
-        if len(examples) > 1 and unsteady(one.scores, labeller.kind):
+        if len(examples) > 1 and unsteady(one.scores, labeller.kind, thresholds):
             (found[i],) = labeller.scored([example.text])
     return [labeller.answer_to(one, all_=example.scores) for example, one in zip(examples, found, strict=True)]
 

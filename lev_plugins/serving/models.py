@@ -33,11 +33,13 @@ class Served:
 
     @classmethod
     def of(
-        cls, name: str, model: Editor | Labeller, most: int, least: float = 0.0, batch_size: int = BATCH_SIZE
+        cls, name: str, model: Editor | Labeller, most: int, least: float | None = None, batch_size: int = BATCH_SIZE
     ) -> Served:
+        """``least``: in place of the editor's own; a request may have another one, so the editor leaves out nothing."""
         if isinstance(model, Labeller):
             labels = Worker(partial(label_alike, model), Example.size, most, batch_size)
-            return cls(name, LABEL, False, None, least, labels)
+            return cls(name, LABEL, False, None, 0.0, labels)
+        least, model.min_confidence = model.min_confidence if least is None else least, 0.0
         edits = Worker(partial(edit_alike, model), Passage.size, most, batch_size)
         return cls(name, EDIT, model.system.drafts, model.language, least, edits)
 

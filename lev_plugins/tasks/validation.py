@@ -57,7 +57,7 @@ class ScoredTask(PrecisionTask, PairTask):
     """Decodes a validation batch once for all scores."""
 
     cfg: ScoredConfig
-    training = False  # only training makes a model without a checkpoint
+    from_checkpoint = True  # only training makes a model without one
 
     def __init__(self, cfg: ScoredConfig, src_dict: Any, tgt_dict: Any):
         super().__init__(cfg, src_dict, tgt_dict)
@@ -80,12 +80,12 @@ class ScoredTask(PrecisionTask, PairTask):
         )
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        self.training = not from_checkpoint
+        self.from_checkpoint = from_checkpoint
         return super().build_model(cfg, from_checkpoint)
 
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         criterion = super().build_criterion(cfg, from_checkpoint)
-        if self.training:
+        if not self.from_checkpoint:
             check_best_checkpoint(
                 self.cfg.best_checkpoint_metric,
                 self.cfg.maximize_best_checkpoint_metric,

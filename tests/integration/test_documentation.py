@@ -48,6 +48,7 @@ MADE = {
     "docs/quick-start.md": ["editor/checkpoint_best.pt", "generate.log"],
     "docs/editing.md": ["triples-editor/checkpoint_last.pt", "post-editor/checkpoint_last.pt", "trace.html"],
     "docs/correction.md": ["pbd/checkpoint_best.pt", "gated/checkpoint_best.pt"],
+    "docs/models.md": ["corrector/model.safetensors", "edited.txt"],
     "docs/labelling.md": ["tagger/checkpoint_best.pt", "setter/checkpoint_best.pt", "thresholds.json"],
     "docs/serving.md": ["edited.json", "checked.json", "models.json"],
     "docs/noise.md": ["confusions.tsv", "train.mistaken", "alone/checkpoint_last.pt"],

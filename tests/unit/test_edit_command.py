@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from lev_plugins.cli.main import main
 from lev_plugins.text.edited import Edit, Edited
+from tests.integration.commands import ROOT
 from tests.unit.test_editor import DRAFTS, GOLDEN, LEVT, NOISES, NOISY, SOURCES, characters, generated
 
 Run = Callable[..., tuple[int, bytes, str]]
-CORRECTOR = [str(GOLDEN / "pbd" / "checkpoint.pt"), "--data", str(NOISY), "--bpe", "chars", "--beam", "3", "--cpu"]
+PBD = [str(GOLDEN / "pbd" / "checkpoint.pt"), "--data", str(NOISY), "--bpe", "chars"]
+CORRECTOR = [*PBD, "--beam", "3", "--cpu"]
+LINES = [f"{line}\n" for line in NOISES]
+TEXT = "".join(LINES).encode()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    out = str(tmp_path_factory.mktemp("corrector") / "pbd")
+    assert main(["export", PBD[0], out, *PBD[1:], "--beam", "3", "--min-confidence", "0.8"]) == 0
+    return out
 
 
 @pytest.fixture
@@ -24,7 +40,8 @@ def run(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[byte
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         with io.TextIOWrapper(out := io.BytesIO(), write_through=True) as text:
             monkeypatch.setattr(sys, "stdout", text)
-            status = main(["edit", *map(str, words)])
+            command = [] if words[0] == "label" else ["edit"]
+            status = main([*command, *map(str, words)])
             printed = out.getvalue()
         return status, printed, capfdbinary.readouterr().err.decode()
 
@@ -87,3 +104,148 @@ def test_a_bias_for_keeping_the_text(run: Run) -> None:
 def test_refusals(run: Run, flags: list[str], message: str) -> None:
     status, out, error = run(*CORRECTOR, *flags)
     assert status == 2 and out == b"" and message in error
+
+
+def test_a_folder_with_its_own_defaults(run: Run, folder: str) -> None:
+    sure = run(*CORRECTOR, "--min-confidence", 0.8, stdin=TEXT)[1]
+    every = run(*CORRECTOR, stdin=TEXT)[1]
+    assert run(folder, "--cpu", stdin=TEXT)[1] == sure != every
+    assert run(folder, "--cpu", "--min-confidence", 0, stdin=TEXT)[1] == every
+
+
+# ---- differences -------------------------------------------------------------------------------------------------
+
+
+def test_a_diff_shows_what_was_and_what_is(run: Run) -> None:
+    shown = run(*CORRECTOR, "--diff", stdin=TEXT)[1].decode().splitlines()
+    edited = run(*CORRECTOR, stdin=TEXT)[1].decode().splitlines()
+    assert len(shown) == len(NOISES) and any("[-" in line for line in shown)
+    for line, before, after in zip(shown, NOISES, edited, strict=True):
+        assert re.sub(r"\[-(.*?)-\]|\{\+(.*?)\+\}", lambda found: found[1] or "", line) == before
+        assert re.sub(r"\[-(.*?)-\]|\{\+(.*?)\+\}", lambda found: found[2] or "", line) == after
+
+
+def test_a_diff_cannot_change_the_terminal(run: Run) -> None:
+    shown = run(*CORRECTOR, "--diff", stdin=b"\x1b[2Ja\n")[1]
+    assert b"\\u001b[2Ja" in shown and b"\x1b" not in shown
+
+
+def test_a_diff_has_colours_on_a_terminal_only(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("lev_plugins.cli.edit.in_colour", lambda when: True)
+    assert b"\x1b[9;31m" in run(*CORRECTOR, "--diff", stdin=TEXT)[1]
+    assert run(*CORRECTOR, "--diff", "--resume", tmp_path / "out", stdin=TEXT)[0] == 0
+    assert b"\x1b" not in (tmp_path / "out").read_bytes()
+
+
+# ---- going on after a stop ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def labeller(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    out = tmp_path_factory.mktemp("labeller") / "labels"
+    given = GOLDEN / "labels"
+    assert main(["export", str(given / "checkpoint.pt"), str(out), "--data", str(given / "data")]) == 0
+    return ["label", str(out), "--cpu", "--batch-size", "7", "--scores", "--json"]
+
+
+@pytest.mark.parametrize("command", ["edit", "label"])
+@pytest.mark.parametrize("end", [b"\n", b"", b"\r\n"])
+def test_a_file_is_continued(run: Run, labeller: list[str], tmp_path: Path, command: str, end: bytes) -> None:
+    words = labeller if command == "label" else [*CORRECTOR, "--json", "--batch-lines", "7"]
+    text = TEXT.removesuffix(b"\n") + end
+    whole = run(*words, stdin=text)[1]
+    lines = whole.splitlines(keepends=True)
+    assert len(lines) == len(NOISES)
+    out = tmp_path / "out"
+    for size in (None, 0, 5, len(lines[0]), sum(map(len, lines[:7])), sum(map(len, lines[:16])) + 3, len(whole)):
+        if size is not None:
+            out.write_bytes(whole[:size])
+        assert run(*words, "--resume", out, stdin=text)[:2] == (0, b"")
+        assert out.read_bytes() == whole
+
+
+def test_drafts_are_continued_with_their_lines(run: Run, tmp_path: Path) -> None:
+    drafts, out = tmp_path / "drafts", tmp_path / "out"
+    drafts.write_text("".join(f"{line}\n" for line in DRAFTS), "utf-8")
+    levt = [GOLDEN / "levt" / "checkpoint.pt", "--data", LEVT, "--cpu", "--drafts", drafts, "--batch-lines", 6]
+    lines = "".join(f"{line}\n" for line in SOURCES).encode()
+    whole = run(*levt, stdin=lines)[1]
+    for size, there in ((6, 13), (10, 20), (10, 10)):  # the second one has nothing left to do
+        out.write_bytes(b"".join(whole.splitlines(keepends=True)[:there]))
+        assert run(*levt, "--batch-lines", size, "--resume", out, stdin=lines)[0] == 0
+        assert out.read_bytes() == whole
+    drafts.write_text(drafts.read_text("utf-8") + "v1\n", "utf-8")
+    assert "has more lines than standard input, which has 20" in run(*levt, "--resume", out, stdin=lines)[2]
+    drafts.write_text("v1\n" * 15, "utf-8")
+    said = run(*levt, "--batch-lines", 10, "--resume", out, stdin=lines)[2]
+    assert f"--drafts {drafts} has 15 lines, but standard input has more" in said
+
+
+def test_a_file_of_another_input_is_left_alone(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for there in (b"a\n" * 21, b"a\n" * 20 + b"torn", b"a\n" * 100):
+        out.write_bytes(there)
+        status, _, error = run(*CORRECTOR, "--batch-lines", 8, "--resume", out, stdin=TEXT)
+        lines = len(there.splitlines())
+        assert status == 2 and out.read_bytes() == there
+        assert f"--resume {out} has {lines} lines, but standard input has only {len(NOISES)}: it belongs to an" in error
+    assert f"--resume {tmp_path} exists but is not a regular file" in run(*CORRECTOR, "--resume", tmp_path)[2]
+    nowhere = tmp_path / "none" / "out"
+    assert f"there is no folder {nowhere.parent}" in run(*CORRECTOR, "--resume", nowhere)[2]
+
+
+# ---- signals and memory ------------------------------------------------------------------------------------------
+
+
+PROGRAM = [sys.executable, "-m", "lev_plugins", "edit"]
+
+
+def started(words: list[str], text: Path, out: BinaryIO | int) -> subprocess.Popen[bytes]:
+    with text.open("rb") as lines:
+        return subprocess.Popen([*PROGRAM, *words], stdin=lines, stdout=out, stderr=subprocess.PIPE, cwd=ROOT)
+
+
+def wait_for(path: Path, lines: int) -> None:
+    for _ in range(600):
+        if path.exists() and path.read_bytes().count(b"\n") >= lines:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{path} has not {lines} lines after a minute")
+
+
+def test_the_file_is_the_same_after_sigkill(run: Run, folder: str, tmp_path: Path) -> None:
+    text, out = tmp_path / "in", tmp_path / "out"
+    text.write_bytes(TEXT * 30)
+    words = [folder, "--cpu", "--json", "--batch-lines", "8", "--resume", str(out)]
+    program = started(words, text, subprocess.DEVNULL)
+    wait_for(out, 20)
+    program.kill()
+    program.wait()
+    with out.open("ab") as file:
+        file.write(b'{"torn')
+    made = out.read_bytes().count(b"\n")
+    assert made < 600
+    assert run(*words, stdin=text.read_bytes())[0] == 0
+    assert out.read_bytes() == run(*words[:-2], stdin=text.read_bytes())[1]
+
+
+def test_ctrl_c_leaves_whole_lines(folder: str, tmp_path: Path) -> None:
+    text, out = tmp_path / "in", tmp_path / "out"
+    text.write_bytes(TEXT * 500)
+    with out.open("wb") as file:
+        program = started([folder, "--cpu", "--batch-lines", "8"], text, file)
+    wait_for(out, 20)
+    program.send_signal(signal.SIGINT)
+    assert b"Traceback" not in program.communicate()[1] and program.returncode == 130
+    written = out.read_bytes()
+    assert written.endswith(b"\n") and written.count(b"\n") < 20 * 500
+
+
+def test_a_reader_that_has_enough_is_no_error(folder: str, tmp_path: Path) -> None:
+    text = tmp_path / "in"
+    text.write_bytes(TEXT * 100)
+    program = started([folder, "--cpu"], text, subprocess.PIPE)
+    assert program.stdout is not None and program.stderr is not None
+    program.stdout.readline()
+    program.stdout.close()
+    assert b"rror" not in program.stderr.read() and program.wait() == 141

@@ -114,7 +114,7 @@ def test_labels_of_interest_of_the_command_line(
     monkeypatch.setattr(command, "load", lambda args: labeller)
 
     def run(asked: str) -> int:
-        args = SimpleNamespace(scores=True, thresholds=None, labels_of_interest=asked)
+        args = SimpleNamespace(scores=True, thresholds=None, labels_of_interest=asked, resume=None)
         lines = io.BytesIO("".join(f"{text}\n" for text in TEXTS).encode())
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=lines))
         return command.run(args)  # type: ignore[arg-type]

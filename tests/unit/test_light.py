@@ -28,7 +28,7 @@ def run(*words: str, stdin: str = "") -> tuple[set[str], float]:
     return set(modules), seconds
 
 
-@pytest.mark.parametrize("command", ["noise", "confusions", "trace", "score"])
+@pytest.mark.parametrize("command", ["noise", "confusions", "trace", "score", "info"])
 def test_help_is_light(command: str) -> None:
     assert not HEAVY & run(command, "--help")[0]
 

@@ -15,6 +15,7 @@ from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,9 @@ import torch
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 
-from lev_plugins.data.labels.text import Labels, Layout, number_of
+from lev_plugins.data.labels.text import CONLLU_COLUMNS, KINDS, Labels, Layout, number_of
 from lev_plugins.errors import UserError, require
+from lev_plugins.ranges import MOST, bounded
 from lev_plugins.text.cutting import RESERVED, Cutter
 from lev_plugins.text.pretrained import DICTIONARY, SYMBOLS
 
@@ -43,6 +45,7 @@ __all__ = [
 
 INFO, WORDS, LABELS = "info.json", "dict.txt", "labels.txt"
 LONGER = ["refuse", "cut"]
+MOST_COLUMNS = 1_000
 
 
 @dataclass(frozen=True)
@@ -64,11 +67,26 @@ class Info:
     def layout(self) -> Layout:
         return Layout(self.kind, self.columns, self.separator, self.conllu)
 
+    def bpe_flags(self, folder: Path) -> dict[str, Any]:
+        """``bpe`` with the paths of its files."""
+        return {name: str(folder / value) if name in self.files else value for name, value in self.bpe.items()}
+
     def cutter(self, folder: Path) -> Cutter:
-        if not self.bpe:
-            return Cutter(None)
-        flags = {name: str(folder / value) if name in self.files else value for name, value in self.bpe.items()}
-        return Cutter(Namespace(**flags))
+        return Cutter(Namespace(**self.bpe_flags(folder)) if self.bpe else None)
+
+    def reading(self) -> dict[str, Any]:
+        """How text is read, but not how it is cut."""
+        return {name: value for name, value in asdict(self).items() if name not in ("bpe", "files", "train_examples")}
+
+    def check(self, where: str) -> None:
+        """For what a stranger wrote."""
+        for name, known in (("kind", KINDS), ("conllu", CONLLU_COLUMNS), ("longer", LONGER)):
+            value = getattr(self, name)
+            require(value in known, f"{where}: {name} must be {' or '.join(known)}, but is {value!r}")
+        bounded(f"{where}: columns", self.columns, 1, MOST_COLUMNS)
+        bounded(f"{where}: longest", self.longest, 1, MOST)
+        require(self.separator != "", f"{where}: separator must not be empty")
+        require_template(self.template, self.columns, where)
 
     def save(self, folder: Path) -> None:
         (folder / INFO).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
@@ -81,6 +99,26 @@ class Info:
             return cls(**json.loads(path.read_text(encoding="utf-8")))
         except (TypeError, ValueError) as error:
             raise UserError(f"{path} is damaged ({error}): run lev-plugins prepare-labels again") from error
+
+
+def require_template(template: str | None, columns: int, where: str) -> None:
+    """Only the numbers of columns: Python's templates could also ask for attributes, or for endless padding.
+
+    >>> require_template("first: {0} second: {1}", 2, "x")
+    >>> require_template("{0.__class__}", 2, "x")
+    Traceback (most recent call last):
+    lev_plugins.errors.UserError: x: template may have {0} to {1}, but has {0.__class__}
+    """
+    numbers = {str(column) for column in range(columns)}
+    try:
+        parts = [part[1:] for part in Formatter().parse(template or "") if part[1] is not None]
+    except ValueError as error:
+        raise UserError(f"{where}: template is not valid: {error}") from error
+    for name, layout, conversion in parts:
+        require(
+            name in numbers and not layout and conversion is None,
+            f"{where}: template may have {{0}} to {{{columns - 1}}}, but has {{{name}}}",
+        )
 
 
 def adopt_files(options: Namespace, folder: Path) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from lev_plugins.errors import require
 from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.modules import PretrainedDecoder, PretrainedEncoder, Stacks
 from lev_plugins.models.gated import GateConfig, GatedModel
+from lev_plugins.models.requirements import from_checkpoint
 from lev_plugins.optim import scale_learning_rate
 from lev_plugins.text.pretrained import DICTIONARY, require_folder
 
@@ -57,13 +58,15 @@ class GatedPretrained(GatedModel):
 
     @classmethod
     def load_stacks(cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: Any) -> Stacks:
+        """``options``: those of ``library.read_model``."""
         raise NotImplementedError
 
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> "GatedPretrained":
         folder = check_config(cfg, cls.FAMILY)
         dictionary = check_dictionaries(task, folder)
-        options = {} if cfg.dropout is None else dict.fromkeys(cls.DROPOUTS, cfg.dropout)
+        options: dict[str, Any] = {} if cfg.dropout is None else dict.fromkeys(cls.DROPOUTS, cfg.dropout)
+        options["weights"] = not from_checkpoint(task)
         stacks = cls.load_stacks(folder, options, dictionary, cfg)
         source_length = longest(cfg.max_source_positions, stacks.positions, stacks.before_source)
         target_length = longest(cfg.max_target_positions, stacks.positions, stacks.start[1:])
@@ -75,7 +78,8 @@ class GatedPretrained(GatedModel):
             str(cfg.copy_from),
             start=stacks.start[-1],
         )
-        freeze(model, stacks, cfg)
+        if options["weights"]:
+            freeze(model, stacks, cfg)
         pretrained = [parameter for parameter in model.parameters() if not is_new(parameter, model, stacks)]
         scale_learning_rate(pretrained, cfg.backbone_lr_factor)
         return model

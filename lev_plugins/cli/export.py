@@ -1,0 +1,90 @@
+"""``lev-plugins export CHECKPOINT OUT``: a trained model as a folder that needs nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+from lev_plugins.cli.edit import add_data_argument, add_decoding_arguments, decoding_of
+from lev_plugins.errors import UserError, require
+from lev_plugins.inference.exporting import Extras, export
+from lev_plugins.inference.labeller import read_thresholds
+from lev_plugins.model_folder import LABELLER
+from lev_plugins.ranges import bounded
+from lev_plugins.strict import read_object
+from lev_plugins.text.cutting import add_bpe_arguments, bpe_options
+
+__all__ = ["add_arguments", "run"]
+
+LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}")
+SCORE_NAME = re.compile(r"[\w .@%()+/-]{1,60}")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("checkpoint", metavar="CHECKPOINT", type=Path, help="what fairseq-train wrote")
+    add("output", metavar="OUT", type=Path, help="folder to create")
+    add_data_argument(add)
+    add_decoding_arguments(add)
+    add("--thresholds", metavar="FILE", type=Path, help="multilabel: thresholds from tune-thresholds")
+    add(
+        "--scores",
+        metavar="SCORE",
+        nargs="+",
+        default=[],
+        help="for the model card: NAME=VALUE, or a file from lev-plugins score --json",
+    )
+    add("--license", metavar="NAME", help="for the model card, such as mit or cc-by-sa-4.0")
+    add("--overwrite", action="store_true", help="replace OUT if it is a model folder")
+    add_bpe_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    require(
+        args.license is None or LICENSE.fullmatch(args.license) is not None,
+        f"--license must be a name as on the Hugging Face hub, such as mit or cc-by-sa-4.0, but is {args.license!r}",
+    )
+    extras = Extras(
+        decoding=decoding_of(args),
+        bpe=bpe_options(args),
+        thresholds=None if args.thresholds is None else read_thresholds(args.thresholds),
+        scores=dict(map(score, args.scores)),
+        license=args.license,
+    )
+    config = export(args.checkpoint, args.output, args.data, extras, args.overwrite)
+    command = "label" if config.kind == LABELLER else "edit"
+    sys.stdout.write(f"{args.output} is complete; try: lev-plugins {command} {args.output}\n")
+    return 0
+
+
+def score(text: str) -> tuple[str, float]:
+    """
+    >>> score("GLEU=38.2")
+    ('GLEU', 38.2)
+    """
+    name, equals, value = text.rpartition("=")
+    if not equals:
+        return score_of_file(Path(text))
+    try:
+        number = float(value)
+    except ValueError as error:
+        raise UserError(f"--scores {text}: {value!r} is not a number") from error
+    return checked(name, number, text)
+
+
+def score_of_file(path: Path) -> tuple[str, float]:
+    require(path.is_file(), f"--scores: {path} is neither NAME=VALUE nor a file")
+    entries = read_object(path)
+    name, system = entries.get("name"), entries.get("system")
+    value = system.get("score") if isinstance(system, dict) else None
+    if not isinstance(name, str) or not isinstance(value, (int, float)):
+        raise UserError(f"--scores {path} is not from lev-plugins score --json: give such a file, or NAME=VALUE")
+    return checked(name, float(value), str(path))
+
+
+def checked(name: str, value: float, where: str) -> tuple[str, float]:
+    bounded(f"--scores {where}", value)
+    require(SCORE_NAME.fullmatch(name) is not None, f"--scores {where}: {name!r} is not a name of letters and digits")
+    return name, value

@@ -1,0 +1,75 @@
+"""``lev-plugins info FOLDER``: what a model folder is, without loading it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from lev_plugins import model_folder
+from lev_plugins.cli.reporting import table
+from lev_plugins.model_folder import ModelConfig
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="folder from lev-plugins export")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    config = model_folder.read(args.folder)
+    facts = facts_of(config, args.folder)
+    lines = [json.dumps(facts, ensure_ascii=False, indent=1)] if args.json else table(rows(facts))
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    return 0
+
+
+def facts_of(config: ModelConfig, folder: Path) -> dict[str, Any]:
+    weights = model_folder.read_weights_header(folder)
+    return {
+        "kind": config.kind,
+        "task": config.task,
+        "architecture": config.architecture,
+        "parameters": sum(weight.size for weight in weights.values()),
+        "bytes": (folder / model_folder.WEIGHTS).stat().st_size,
+        "dictionaries": {name: words(folder / name) for name in config.files if is_dictionary(name)},
+        "tokeniser": config.tokeniser or "white space",
+        "labelling": config.labelling,
+        "decoding": {name: value for name, value in asdict(config.decoding).items() if value is not None},
+        "updates": config.updates,
+        "scores": config.scores,
+        "format": config.format,
+        "made_with": config.made_with,
+    }
+
+
+def is_dictionary(name: str) -> bool:
+    return name.startswith(("dict.", "labels.")) and name.endswith(".txt")
+
+
+def words(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(1 for _ in file)
+
+
+def rows(facts: dict[str, Any]) -> list[list[str]]:
+    """A row for each fact; those of several parts have a row for each part.
+
+    >>> rows({"kind": "editor", "scores": {"bleu": 35.5}, "updates": None, "parameters": 1200})
+    [['kind', 'editor'], ['scores', 'bleu: 35.5'], ['parameters', '1,200']]
+    """
+    found = []
+    for name, value in facts.items():
+        parts = value.items() if isinstance(value, dict) else [("", value)]
+        shown = [f"{part}: {spelt(each)}" if part else spelt(each) for part, each in parts if each is not None]
+        found += [[name if number == 0 else "", text] for number, text in enumerate(shown)]
+    return found
+
+
+def spelt(value: Any) -> str:
+    return f"{value:,}" if type(value) is int else str(value)

@@ -1,0 +1,122 @@
+"""The model card of a folder: front matter as the Hugging Face hub reads it, what the model is, and how to use it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+from lev_plugins.inference.labeller import config_of
+from lev_plugins.model_folder import LABELLER, ModelConfig
+
+__all__ = ["card", "training"]
+
+WHAT = {
+    "levt": "A Levenshtein Transformer, which edits a text or a draft by deleting and inserting words",
+    "pbd": "A corrector of text (Pseudo-Bidirectional Decoding)",
+    "gated": "A corrector of text (gated Transformer)",
+    "transformer": "A corrector of text (Transformer)",
+    "enct5": "A model that labels texts (EncT5)",
+}
+PIPELINES = {"tagging": "token-classification", "editor": "text-generation"}
+# settings of a training: where the checkpoint has them, and what fairseq's flag is called
+SETTINGS = [
+    ("task", "_name"),
+    ("model", "_name"),
+    ("criterion", "_name"),
+    ("optimizer", "_name"),
+    ("optimization", "lr"),
+    ("lr_scheduler", "_name"),
+    ("dataset", "max_tokens"),
+    ("dataset", "batch_size"),
+    ("optimization", "update_freq"),
+    ("optimization", "max_update"),
+    ("optimization", "clip_norm"),
+    ("common", "seed"),
+]
+EDITING = """\
+import lev_plugins
+
+editor = lev_plugins.load({name})
+print(editor.edit(["a text"])[0].text)
+"""
+LABELLING = """\
+import lev_plugins
+
+labeller = lev_plugins.load({name})
+print(labeller.label(["{text}"]))
+"""
+
+
+def card(name: str, config: ModelConfig, weights: int, settings: list[list[str]], license: str | None) -> str:
+    labels = config.kind == LABELLER
+    columns = "\\t".join(["a text"] * int(config.labelling.get("columns") or 1))
+    code = (LABELLING if labels else EDITING).format(name=json.dumps(name, ensure_ascii=False), text=columns)
+    command = f"lev-plugins {'label' if labels else 'edit'} {shlex.quote(name)} < in.txt > out.txt"
+    parts = [
+        front_matter(config, license),
+        f"# {name}",
+        f"{what(config.architecture)}, made with [fairseq](https://github.com/facebookresearch/fairseq) and "
+        f"{config.made_with}.",
+        "## How to use it",
+        f"```bash\n{command}\n```",
+        f"```python\n{code}```",
+        "## The model",
+        markdown_table(["", ""], facts(config, weights)),
+    ]
+    if config.scores:
+        parts += ["## Scores", markdown_table(["score", "value"], [[n, f"{v:g}"] for n, v in config.scores.items()])]
+    if settings:
+        parts += ["## Training", markdown_table(["setting of fairseq-train", "value"], settings)]
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown_table(heads: list[str], rows: list[list[str]]) -> str:
+    """
+    >>> print(markdown_table(["a", "b"], [["1", "x|y"]]))
+    | a | b |
+    |---|---|
+    | 1 | x\\|y |
+    """
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    lines = [f"| {' | '.join(row)} |" for row in [heads, *cells]]
+    return "\n".join([lines[0], "|---" * len(heads) + "|", *lines[1:]])
+
+
+def front_matter(config: ModelConfig, license: str | None) -> str:
+    kind = config.labelling.get("kind") if config.kind == LABELLER else config.kind
+    lines = [] if config.decoding.language is None else ["language:", f"- {config.decoding.language}"]
+    lines += [] if license is None else [f"license: {license}"]
+    lines += ["library_name: fairseq", f"pipeline_tag: {PIPELINES.get(str(kind), 'text-classification')}", "tags:"]
+    lines += [f"- {tag}" for tag in ("lev-plugins", config.task.replace("_", "-"), config.architecture)]
+    return "\n".join(["---", *lines, "---"])
+
+
+def what(architecture: str) -> str:
+    return next(text for start, text in WHAT.items() if architecture.startswith(start))
+
+
+def facts(config: ModelConfig, weights: int) -> list[list[str]]:
+    rows = [["architecture", f"`{config.architecture}`"], ["task", f"`{config.task}`"]]
+    rows.append(["parameters", f"{weights:,}"])
+    rows += [] if config.updates is None else [["updates", f"{config.updates:,}"]]
+    rows.append(["text is cut by", f"`{config.tokeniser}`" if config.tokeniser else "white space"])
+    rows += [[name, f"`{value}`"] for name, value in {**config.labelling, **defaults(config)}.items()]
+    return rows
+
+
+def defaults(config: ModelConfig) -> dict[str, Any]:
+    decoding = config.decoding
+    return {**decoding.search, **decoding.overrides, **decoding.options}
+
+
+def training(state: dict[str, Any]) -> list[list[str]]:
+    """Settings that the checkpoint knows; of paths, only the last name."""
+    data = config_of(state, "task", "data")
+    rows = [] if data is None else [["data", f"`{Path(str(data).split(':')[0]).name}`"]]
+    for section, name in SETTINGS:
+        value = config_of(state, section, name)
+        title = {"_name": {"model": "arch", "lr_scheduler": "lr-scheduler"}.get(section, section)}.get(name, name)
+        rows += [] if value is None else [[f"`--{title.replace('_', '-')}`", f"`{value}`"]]
+    return rows

@@ -1,0 +1,241 @@
+"""A checkpoint as a model folder (``lev_plugins.model_folder``)."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from argparse import Namespace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from fairseq.utils import split_paths
+from omegaconf import OmegaConf
+from safetensors.torch import save_file
+
+import lev_plugins
+from lev_plugins import checkpoints, model_folder
+from lev_plugins.data.labels.folder import LABELS, WORDS
+from lev_plugins.data.noise_flags import WITHOUT_NOISE
+from lev_plugins.errors import UserError, require
+from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
+from lev_plugins.inference import card, loading
+from lev_plugins.inference.editor import require_editor, tokeniser_of
+from lev_plugins.inference.labeller import Labeller, config_of
+from lev_plugins.inference.reading import (
+    ARCHITECTURES,
+    TASK_FLAGS,
+    Loaded,
+    family_of,
+    flags_of,
+    read_models,
+    stored_names,
+)
+from lev_plugins.model_folder import (
+    BACKBONE,
+    EDITOR,
+    LABELLER,
+    THRESHOLDS,
+    TOKENISER_FILES,
+    WEIGHTS,
+    Decoding,
+    ModelConfig,
+)
+from lev_plugins.ranges import flag_name
+from lev_plugins.strict import read_object
+from lev_plugins.tasks.text_labelling import TextLabellingTask
+from lev_plugins.text.pretrained import DICTIONARY, SENTENCEPIECE, SYMBOLS, TOKENIZER
+from lev_plugins.text.sentencepiece_file import without_paths
+
+__all__ = ["Extras", "export"]
+
+REFINEMENT = ["iter_decode_max_iter", "iter_decode_eos_penalty"]
+HERE = "_name_or_path"  # where the library says that a configuration was read
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What a checkpoint does not know."""
+
+    decoding: Decoding = field(default_factory=Decoding)
+    bpe: Namespace | None = None
+    thresholds: dict[str, float] | None = None
+    scores: dict[str, float] = field(default_factory=dict)
+    license: str | None = None
+
+
+def export(checkpoint: Path, out: Path, data: str | None, extras: Extras, overwrite: bool = False) -> ModelConfig:
+    """Writes the folder ``out``, completely or not at all, and reads it again."""
+    require_place(out, overwrite)
+    overrides = {"eval_bleu": False, "pack": False, **WITHOUT_NOISE, **({} if data is None else {"data": data})}
+    require(checkpoint.is_file(), f"there is no checkpoint {checkpoint}")
+    loaded = read_models([checkpoint], overrides)
+    check_kind(loaded, checkpoint, extras)
+    state = checkpoints.load(checkpoint)
+    with all_or_nothing_folder(out, replace=overwrite) as scratch:
+        save_file(stored_weights(loaded.models[0]), scratch / WEIGHTS)
+        config = write_parts(loaded, state, extras, scratch)
+        model_folder.save(config, scratch)
+        weights = sum(weight.size for weight in model_folder.read_weights_header(scratch).values())
+        text = card.card(out.resolve().name, config, weights, card.training(state), extras.license)
+        (scratch / model_folder.CARD).write_text(text, encoding="utf-8")
+        loading.load(scratch)
+        open_to_all(scratch)
+    return config
+
+
+def require_place(out: Path, overwrite: bool) -> None:
+    if not (overwrite and out.is_dir() and any(out.iterdir())):
+        require_free(out, "OUT")
+        return
+    require(
+        (out / model_folder.CONFIG).is_file() and (out / WEIGHTS).is_file(),
+        f"--overwrite replaces only a model folder, but {out} has no {model_folder.CONFIG} or no {WEIGHTS}: name "
+        "another folder",
+    )
+
+
+def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
+    task, name = loaded.cfg.task._name, architecture_of(loaded)
+    require(
+        family_of(name) in ARCHITECTURES.get(task, []),
+        f"{checkpoint} is of --task {task} with --arch {name}, which cannot be exported; these can: "
+        + "; ".join(f"--task {each} with {', '.join(names)}" for each, names in ARCHITECTURES.items()),
+    )
+    labels = isinstance(loaded.task, TextLabellingTask)
+    for flag in extras.decoding.given("keep_bias", "min_confidence", "beam", *REFINEMENT):
+        require(not labels, f"{flag_name(flag)} is for an editor, but {checkpoint} labels texts: leave it out")
+    for flag in extras.decoding.given(*(["beam"] if task == "text_editing" else REFINEMENT)):
+        raise UserError(f"{flag_name(flag)} has no effect on a model of --task {task}: leave it out")
+    if not labels:
+        require_editor(loaded, checkpoint)
+    require(extras.bpe is None or not labels, "--bpe is in the data folder of a labeller: leave it out")
+    if extras.thresholds is not None:
+        require(labels, f"--thresholds is for a labeller, but {checkpoint} edits texts: leave it out")
+        Labeller(loaded.task, loaded.models[0]).limits(extras.thresholds)
+
+
+def architecture_of(loaded: Loaded) -> str:
+    model = loaded.cfg.model
+    return getattr(model, "_name", None) or model.arch
+
+
+def stored_weights(model: Any) -> dict[str, Any]:
+    names = stored_names(model)
+    return {name: weight.contiguous() for name, weight in model.state_dict().items() if names[name] == name}
+
+
+def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: Path) -> ModelConfig:
+    """Writes the smaller files, and says what the model is."""
+    task = loaded.task
+    labels = isinstance(task, TextLabellingTask)
+    tokeniser = copy_tokeniser(task.info.bpe_flags(task.folder) if labels else editor_flags(task, extras), folder)
+    copy_vocabulary(task, folder)
+    flags = model_flags(loaded)
+    if flags.get("backbone") is not None:
+        copy_backbone(Path(flags["backbone"]), folder / BACKBONE)
+        flags["backbone"] = BACKBONE
+    if extras.thresholds is not None:
+        (folder / THRESHOLDS).write_text(json.dumps(extras.thresholds, ensure_ascii=False, indent=1) + "\n", "utf-8")
+    kept = 0.0 if labels else task.cfg.keep_bias
+    decoding = extras.decoding
+    if decoding.keep_bias is None and kept:
+        decoding = replace(decoding, keep_bias=kept)
+    return ModelConfig(
+        format=model_folder.FORMAT,
+        made_with=f"lev-plugins {lev_plugins.__version__}",
+        kind=LABELLER if labels else EDITOR,
+        task=task.name,
+        architecture=architecture_of(loaded),
+        model_flags=flags,
+        task_flags={name: getattr(task.cfg, name) for name in TASK_FLAGS[task.name]},
+        files=digests(folder),
+        tokeniser=tokeniser,
+        labelling=task.info.reading() if labels else {},
+        decoding=decoding,
+        updates=updates_of(state),
+        scores={**score_of(state), **extras.scores},
+    )
+
+
+def editor_flags(task: Any, extras: Extras) -> dict[str, Any]:
+    options = tokeniser_of(task, extras.bpe)
+    return {} if options is None else vars(options)
+
+
+def copy_tokeniser(flags: dict[str, Any], folder: Path) -> str | None:
+    """``flags``: fairseq's, with the files where they are now; returns the --bpe."""
+    if not flags:
+        return None
+    name = flags["bpe"]
+    require(name in TOKENISER_FILES, f"--bpe {name} cannot be exported, but {', '.join(TOKENISER_FILES)} can")
+    file = TOKENISER_FILES[name]
+    more = sorted(flags.keys() - {"bpe", file[0] if file else None})
+    require(not more, f"{flag_name(''.join(more[:1]))} cannot be exported: leave it out")
+    if file is not None:
+        source, target = Path(flags[file[0]]), folder / file[1]
+        if source.is_dir():
+            copy_some(source, target, [DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER])
+        else:
+            require(source.is_file(), f"{flag_name(file[0])}: there is no file {source}")
+            copy_file(source, target)
+    return name
+
+
+def copy_vocabulary(task: Any, folder: Path) -> None:
+    data = Path(split_paths(task.cfg.data)[0])
+    if isinstance(task, TextLabellingTask):
+        copy_some(data, folder, [WORDS, LABELS])
+        return
+    names = [f"dict.{lang}.txt" for lang in (task.cfg.source_lang, task.cfg.target_lang)]
+    for name in names:
+        model_folder.require_plain(name, "the name of a dictionary")
+    copy_some(data, folder, names)
+
+
+def copy_backbone(source: Path, folder: Path) -> None:
+    copy_some(source, folder, [DICTIONARY, SYMBOLS])
+    config = {name: value for name, value in read_object(source / "config.json").items() if name != HERE}
+    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", "utf-8")
+
+
+def copy_some(source: Path, target: Path, names: list[str]) -> None:
+    """Those that are there."""
+    target.mkdir(exist_ok=True)
+    for name in names:
+        if (source / name).is_file():
+            copy_file(source / name, target / name)
+
+
+def copy_file(source: Path, target: Path) -> None:
+    if target.suffix == ".model":
+        target.write_bytes(without_paths(source.read_bytes()))
+    else:
+        shutil.copyfile(source, target)
+
+
+def digests(folder: Path) -> dict[str, str]:
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != WEIGHTS)
+    return {path.relative_to(folder).as_posix(): model_folder.digest(path) for path in paths}
+
+
+def model_flags(loaded: Loaded) -> dict[str, Any]:
+    model = loaded.cfg.model
+    legacy = isinstance(model, Namespace)
+    values: Any = vars(model) if legacy else OmegaConf.to_container(model, resolve=True, enum_to_str=True)
+    known = flags_of(architecture_of(loaded))
+    return {name: value for name, value in sorted(values.items()) if name in known}
+
+
+def updates_of(state: dict[str, Any]) -> int | None:
+    history = state.get("optimizer_history") or [{}]
+    return history[-1].get("num_updates")
+
+
+def score_of(state: dict[str, Any]) -> dict[str, float]:
+    """What training chose its best checkpoint by, on the validation set."""
+    name = config_of(state, "checkpoint", "best_checkpoint_metric")
+    value = (state.get("extra_state") or {}).get("val_loss")
+    found = math.nan if value is None else float(value)
+    return {f"validation {name}": round(found, 4)} if math.isfinite(found) else {}

@@ -1,0 +1,248 @@
+"""The one way in: checkpoints or a model folder become fairseq's models, their configuration and their task."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from fairseq import checkpoint_utils, tasks
+from fairseq.dataclass.configs import FairseqConfig
+from fairseq.dataclass.utils import overwrite_args_by_name
+from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
+from fairseq.tasks import TASK_DATACLASS_REGISTRY
+from omegaconf import OmegaConf, open_dict
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from lev_plugins import checkpoints, model_folder
+from lev_plugins.data.labels.folder import LABELS, WORDS, Info
+from lev_plugins.data.labels.text import Labels
+from lev_plugins.errors import UserError, explained, require
+from lev_plugins.model_folder import BACKBONE, LABELLER, WEIGHTS, Flag, ModelConfig
+from lev_plugins.ranges import MOST, MOST_LAYERS, bounded
+from lev_plugins.strict import from_entries, read_object
+from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
+from lev_plugins.text.binarise import load_dictionary
+
+__all__ = ["ARCHITECTURES", "TASK_FLAGS", "Loaded", "family_of", "flags_of", "read_models", "stored_names"]
+
+# the models that a folder may hold, by task
+ARCHITECTURES = {
+    "text_editing": ["levt"],
+    "text_correction": ["pbd", "gated_trans", "gated_bert", "gated_bart", "gated_t5", "transformer"],
+    "text_labelling": ["enct5"],
+}
+PAIRS = ("source_lang", "target_lang", "left_pad_source", "max_source_positions", "max_target_positions")
+# the flags of a task that say how it decodes
+TASK_FLAGS = {
+    "text_editing": (*PAIRS, "max_ratio", "max_ratio_floor", "min_words", "soft_protection"),
+    "text_correction": (*PAIRS, "min_edit_confidence"),
+    "text_labelling": (),
+}
+# the flags of a model that matter only in training, or name files
+LEFT_OUT = {
+    *("backbone_lr_factor", "freeze_backbone", "freeze_encoder", "freeze_embeddings", "optimizer", "decoder_init"),
+    *("encoder_embed_path", "decoder_embed_path", "encoder_layers_to_keep", "decoder_layers_to_keep"),
+    *("checkpoint_activations", "offload_activations", "min_params_to_wrap", "base_layers", "base_shuffle"),
+}
+OTHER_VERSION = "export it again with the installed version of lev-plugins"
+
+
+class Loaded(NamedTuple):
+    models: list[Any]
+    cfg: Any  # fairseq's configuration of the first
+    task: Any
+    folder: ModelConfig | None  # None: from checkpoints
+
+
+def read_models(paths: list[Path], overrides: dict[str, Any]) -> Loaded:
+    """``overrides``: flags of task and model; those of the task that train, such as its noise, do not matter here."""
+    if model_folder.is_model_folder(paths[0]):
+        require(len(paths) == 1, f"{paths[0]} is a folder, but an ensemble is of checkpoints: name one model")
+        return read_folder(paths[0], overrides)
+    for path in paths:
+        checkpoints.require_file(path)
+    try:
+        models, cfg, task = checkpoint_utils.load_model_ensemble_and_task([str(path) for path in paths], overrides)
+    except RuntimeError as error:
+        if "size mismatch" not in str(error):
+            raise
+        raise UserError(
+            f"{paths[0]} does not fit the dictionaries in {overrides.get('data', 'its data folder')}: use a data "
+            "folder with the dict.*.txt files of its training"
+        ) from error
+    return Loaded(models, cfg, task, None)
+
+
+def stored_names(model: nn.Module) -> dict[str, str]:
+    """For each weight, the name under which a folder stores it: tied weights have one name.
+
+    >>> stored_names(nn.ModuleList([nn.ReLU(), nn.Linear(1, 1), nn.Linear(1, 1)]))
+    {'1.weight': '1.weight', '1.bias': '1.bias', '2.weight': '2.weight', '2.bias': '2.bias'}
+    >>> one = nn.Linear(1, 1)
+    >>> stored_names(nn.ModuleList([one, one]))
+    {'0.weight': '0.weight', '0.bias': '0.bias', '1.weight': '0.weight', '1.bias': '0.bias'}
+    """
+    names: dict[int, str] = {}
+    return {name: names.setdefault(id(weight), name) for name, weight in model.state_dict(keep_vars=True).items()}
+
+
+# ---- flags -----------------------------------------------------------------------------------------------------------
+
+
+def family_of(architecture: str) -> str:
+    """
+    >>> family_of("transformer_iwslt_de_en"), family_of("levt")
+    ('transformer', 'levt')
+    """
+    return ARCH_MODEL_NAME_REGISTRY.get(architecture, architecture)
+
+
+def is_legacy(architecture: str) -> bool:
+    """Whether fairseq keeps the flags of the model in a Namespace."""
+    return architecture not in MODEL_DATACLASS_REGISTRY
+
+
+def flags_of(architecture: str) -> set[str]:
+    """The flags that a folder may have for the model."""
+    if is_legacy(architecture):
+        parser = ArgumentParser(add_help=False)
+        MODEL_REGISTRY[family_of(architecture)].add_args(parser)
+        names = {action.dest for action in parser._actions} | {"max_source_positions", "max_target_positions"}
+    else:
+        names = {each.name for each in fields(MODEL_DATACLASS_REGISTRY[architecture]) if each.name[0] != "_"}
+    return names - LEFT_OUT
+
+
+# ---- a folder --------------------------------------------------------------------------------------------------------
+
+
+def read_folder(folder: Path, overrides: dict[str, Any]) -> Loaded:
+    require(
+        "data" not in overrides,
+        f"{folder} is a model folder, which has its own dictionaries, but a data folder is given as well: name a "
+        "checkpoint",
+    )
+    config = model_folder.read(folder)
+    check_flags(config, folder)
+    with refused(folder):
+        cfg = configuration(config, folder, overrides)
+        task = build_task(config, cfg, folder)
+        state = {"cfg": cfg, "model": read_weights(task, cfg, folder)}
+        models, cfg, task = checkpoint_utils.load_model_ensemble_and_task([str(folder)], task=task, state=state)
+        checkpoints.require_finite_weights(models[0])
+    return Loaded(models, cfg, task, config)
+
+
+@contextmanager
+def refused(folder: Path) -> Iterator[None]:
+    """Whatever fails in building a model from a folder is a fault of the folder."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        _, reason = explained(error)
+        reason = reason or " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise UserError(f"{folder} cannot be loaded ({reason}): {OTHER_VERSION}") from error
+
+
+def check_flags(config: ModelConfig, folder: Path) -> None:
+    path = folder / model_folder.CONFIG
+    families = ARCHITECTURES.get(config.task, [])
+    require(
+        bool(families) and (config.kind == LABELLER) == (config.task == "text_labelling"),
+        f"{path}: task must be text_labelling for a labeller, and text_editing or text_correction for an editor, but "
+        f"is {config.task!r}",
+    )
+    require(
+        family_of(config.architecture) in families,
+        f"{path}: the architecture must be one of {', '.join(families)}, or a size of it, but is "
+        f"{config.architecture!r}",
+    )
+    require_known(config.model_flags, flags_of(config.architecture), f"{path}: model_flags")
+    require_known(config.task_flags, TASK_FLAGS[config.task], f"{path}: task_flags")
+    backbone = config.model_flags.get("backbone")
+    require(backbone in (None, BACKBONE), f"{path}: backbone must be {BACKBONE!r}, but is {backbone!r}")
+    for side in ("source_lang", "target_lang"):
+        if side in config.task_flags:
+            model_folder.require_plain(str(config.task_flags[side]), f"{path}: {side}")
+
+
+def require_known(flags: dict[str, Flag], known: Iterable[str], where: str) -> None:
+    unknown = sorted(set(flags) - set(known))
+    require(not unknown, f"{where} has an unknown entry {''.join(unknown[:1])[:60]!r}: {OTHER_VERSION}")
+
+
+def configuration(config: ModelConfig, folder: Path, overrides: dict[str, Any]) -> Any:
+    """As in a checkpoint, with fairseq's defaults for what does not matter after training."""
+    flags: dict[str, Any] = {"_name": config.architecture, **config.model_flags}
+    if flags.get("backbone") is not None:
+        flags["backbone"] = str(check_backbone(config, folder))
+    known = {each.name for each in fields(TASK_DATACLASS_REGISTRY[config.task])}
+    changed = {name: value for name, value in overrides.items() if name in known}
+    cfg = OmegaConf.create(OmegaConf.structured(FairseqConfig()), flags={"allow_objects": True})
+    with open_dict(cfg):
+        cfg.task = {"_name": config.task, **config.task_flags, **changed, "data": str(folder)}
+        cfg.model = Namespace(**flags) if is_legacy(config.architecture) else flags
+        cfg.optimizer = {"_name": "adam"}
+    overwrite_args_by_name(cfg, overrides)
+    return cfg
+
+
+def check_backbone(config: ModelConfig, folder: Path) -> Path:
+    """Its configuration goes to a library that reads what else it finds there, and believes every number."""
+    names = {name.removeprefix(f"{BACKBONE}/") for name in config.files if name.startswith(f"{BACKBONE}/")}
+    there = {path.name for path in (folder / BACKBONE).iterdir()}
+    require(there == names, f"{folder / BACKBONE} must have exactly the files {', '.join(sorted(names))}")
+    for name, value in read_object(folder / BACKBONE / "config.json").items():
+        if isinstance(value, int):
+            most = MOST_LAYERS if name.endswith("layers") else MOST
+            bounded(f"{folder / BACKBONE / 'config.json'}: {name[:60]}", value, -MOST, most)
+    return folder / BACKBONE
+
+
+def build_task(config: ModelConfig, cfg: Any, folder: Path) -> Any:
+    require(":" not in str(folder), f"fairseq cannot read {folder}, because its name has a colon: rename it")
+    if config.task != "text_labelling":
+        return tasks.setup_task(cfg.task, from_checkpoint=True)
+    info = read_info(config, folder)
+    labels = None if info.kind == "regression" else Labels.load(folder / LABELS)
+    settings = TextLabellingConfig(data=str(folder), label_kind=info.kind)
+    return TextLabellingTask(settings, info, load_dictionary(folder / WORDS), labels)
+
+
+def read_info(config: ModelConfig, folder: Path) -> Info:
+    where = f"{folder / model_folder.CONFIG}: labelling"
+    file = config.tokeniser_file
+    bpe = {} if config.tokeniser is None else {"bpe": config.tokeniser, **file}
+    info = replace(from_entries(Info, config.labelling, where), bpe=bpe, files=list(file))
+    info.check(where)
+    return info
+
+
+def read_weights(task: Any, cfg: Any, folder: Path) -> dict[str, Tensor]:
+    """Under all names that the model has for them. Sizes are compared before memory is taken for the model."""
+    header = model_folder.read_weights_header(folder)
+    with torch.device("meta"):
+        names = stored_names(model := task.build_model(cfg.model, from_checkpoint=True))
+    shapes = {name: tuple(weight.shape) for name, weight in model.state_dict().items() if names[name] == name}
+    odd = sorted(header.keys() ^ shapes.keys())
+    require(
+        not odd,
+        f"{folder / WEIGHTS} does not fit {model_folder.CONFIG}: only one of them has {''.join(odd[:1])[:80]}, and "
+        f"{len(odd):,} weights differ in all: {model_folder.AGAIN}",
+    )
+    for name, shape in shapes.items():
+        require(
+            header[name].shape == shape,
+            f"{folder / WEIGHTS} does not fit {model_folder.CONFIG}: {name} has the shape {header[name].shape}, but "
+            f"the model needs {shape}: {model_folder.AGAIN}",
+        )
+    weights = load_file(folder / WEIGHTS)
+    return {name: weights[stored] for name, stored in names.items()}

@@ -1,0 +1,291 @@
+"""The model folder that ``lev-plugins export`` writes, as far as it can be read without torch.
+
+config.json            what the model is, how it is rebuilt, and how it decodes by default (``ModelConfig``)
+model.safetensors      the weights; those that are tied are stored once
+dict.*.txt, dict.txt   fairseq's dictionaries of source and target, or of the pieces of a labeller
+labels.txt             the labels of a labeller; thresholds.json: when to give each of them
+sentencepiece.bpe.model, tokenizer/ or codes.txt   what cuts text into pieces
+backbone/              the sizes of a pre-trained model, without weights
+README.md              the model card
+
+A folder may come from a stranger. Nothing in it is executed, and nothing outside it is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import struct
+from argparse import Namespace
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lev_plugins.errors import UserError, require
+from lev_plugins.ranges import bounded, finite, rates
+from lev_plugins.strict import from_entries, parse_object, read_object
+
+__all__ = [
+    "AGAIN",
+    "BACKBONE",
+    "CARD",
+    "CONFIG",
+    "EDITOR",
+    "FORMAT",
+    "LABELLER",
+    "LANGUAGE",
+    "THRESHOLDS",
+    "TOKENISER_FILES",
+    "WEIGHTS",
+    "Decoding",
+    "Flag",
+    "ModelConfig",
+    "Weight",
+    "digest",
+    "given",
+    "is_model_folder",
+    "member",
+    "read",
+    "read_weights_header",
+    "require_plain",
+    "save",
+]
+
+FORMAT = 1
+CONFIG, WEIGHTS, CARD, THRESHOLDS = "config.json", "model.safetensors", "README.md", "thresholds.json"
+BACKBONE = "backbone"
+EDITOR, LABELLER = "editor", "labeller"
+NOUNS = {EDITOR: "an editor", LABELLER: "a labeller"}
+# fairseq's --bpe -> its flag that names a file, and that file in the folder
+TOKENISER_FILES: dict[str, tuple[str, str] | None] = {
+    "sentencepiece": ("sentencepiece_model", "sentencepiece.bpe.model"),
+    "pretrained": ("pretrained_tokenizer", "tokenizer"),
+    "subword_nmt": ("bpe_codes", "codes.txt"),
+    "chars": None,
+    "characters": None,
+    "bytes": None,
+}
+AGAIN = "export it again, or copy it again from where it came"
+PLAIN_NAME = re.compile(r"[\w+@][\w.+@-]*")
+LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
+MOST_BEAM = MOST_ITERATIONS = 1_000  # beyond these, only time is spent
+MOST_HEADER = 100 << 20  # as in the safetensors package
+BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
+
+Flag = bool | int | float | str | None
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How an editor decodes; None: as it does without the setting."""
+
+    beam: int | None = None
+    iter_decode_max_iter: int | None = None
+    iter_decode_eos_penalty: float | None = None
+    keep_bias: float | None = None
+    min_confidence: float | None = None
+    language: str | None = None
+
+    def check(self) -> None:
+        """Names the flags, as those of ``edit`` and ``export`` are checked here, too."""
+        if self.beam is not None:
+            bounded("--beam", self.beam, 1, MOST_BEAM)
+        if self.iter_decode_max_iter is not None:
+            bounded("--iter-decode-max-iter", self.iter_decode_max_iter, 0, MOST_ITERATIONS)
+        finite(self, "iter_decode_eos_penalty", "keep_bias")
+        rates(self, "min_confidence")
+        require(
+            self.language is None or LANGUAGE.fullmatch(self.language) is not None,
+            f"--language must be a code such as de or pt-BR, but is {self.language!r}",
+        )
+
+    @property
+    def search(self) -> dict[str, Any]:
+        """fairseq's flags."""
+        return self.given("beam", "iter_decode_max_iter", "iter_decode_eos_penalty")
+
+    @property
+    def overrides(self) -> dict[str, Any]:
+        """Flags of the task."""
+        return self.given("keep_bias")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Those of the ``Editor``."""
+        return self.given("min_confidence", "language")
+
+    def given(self, *names: str) -> dict[str, Any]:
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """config.json."""
+
+    format: int
+    made_with: str
+    kind: str
+    task: str
+    architecture: str
+    model_flags: dict[str, Flag]
+    task_flags: dict[str, Flag]
+    files: dict[str, str]  # the other files that the model needs, with their SHA-256 digests
+    tokeniser: str | None = None  # fairseq's --bpe; None: text is cut at white space
+    labelling: dict[str, Flag] = field(default_factory=dict)  # how a labeller reads text
+    decoding: Decoding = field(default_factory=Decoding)
+    updates: int | None = None
+    scores: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def tokeniser_file(self) -> dict[str, str]:
+        """fairseq's flag for it, if there is a file."""
+        file = None if self.tokeniser is None else TOKENISER_FILES[self.tokeniser]
+        return {} if file is None else {file[0]: file[1]}
+
+    def bpe(self, folder: Path) -> Namespace | None:
+        """The options that fairseq builds the BPE from."""
+        if self.tokeniser is None:
+            return None
+        return Namespace(bpe=self.tokeniser, **{flag: str(folder / name) for flag, name in self.tokeniser_file.items()})
+
+
+def is_model_folder(path: str | Path) -> bool:
+    """Whether ``path`` is to be read as one: checkpoints are files."""
+    return Path(path).is_dir()
+
+
+def given(path: str | Path, kind: str, data: Any = None, bpe: Any = None) -> ModelConfig | None:
+    """A folder of this kind; None: a checkpoint. ``data`` and ``bpe`` are for checkpoints."""
+    if not is_model_folder(path):
+        return None
+    config = read(path)
+    command = {EDITOR: "edit", LABELLER: "label"}[config.kind]
+    require(config.kind == kind, f"{path} is {NOUNS[config.kind]}: use lev-plugins {command}")
+    for flag, value in (("--data", data), ("--bpe", bpe)):
+        require(value is None, f"{flag} is for a checkpoint, but {path} is a model folder: leave it out")
+    return config
+
+
+def save(config: ModelConfig, folder: Path) -> None:
+    text = json.dumps(asdict(config), ensure_ascii=False, allow_nan=False, indent=1)
+    (folder / CONFIG).write_text(f"{text}\n", encoding="utf-8")
+
+
+def read(folder: str | Path) -> ModelConfig:
+    """What the folder says of itself, if all its files are there and unchanged."""
+    folder = Path(folder)
+    make = "make one with lev-plugins export CHECKPOINT OUT"
+    require(folder.is_dir(), f"there is no model folder {folder}: {make}")
+    require((folder / CONFIG).is_file(), f"{folder} is not a model folder, because it has no {CONFIG}: {make}")
+    path = member(folder, CONFIG)
+    entries = read_object(path)
+    version = entries.get("format")
+    if type(version) is not int:
+        raise UserError(f"{path} was not written by lev-plugins export (it has no format version): {make}")
+    require(
+        1 <= version <= FORMAT,
+        f"{folder} has format version {version}, but this version of lev-plugins reads only up to {FORMAT}: "
+        "pip install --upgrade lev-plugins",
+    )
+    config = from_entries(ModelConfig, entries, str(path))
+    check(config, folder)
+    return config
+
+
+def check(config: ModelConfig, folder: Path) -> None:
+    path = folder / CONFIG
+    require(
+        config.format >= 1
+        and config.kind in (EDITOR, LABELLER)
+        and (config.kind == LABELLER) == bool(config.labelling),
+        f"{path}: kind must be {EDITOR}, or {LABELLER} with the entry labelling, but is {config.kind!r}",
+    )
+    require(
+        config.tokeniser is None or config.tokeniser in TOKENISER_FILES,
+        f"{path}: tokeniser must be null or one of {', '.join(TOKENISER_FILES)}, but is {config.tokeniser!r}",
+    )
+    try:
+        config.decoding.check()
+    except UserError as error:
+        raise UserError(f"{path}, decoding: {error}") from error
+    member(folder, WEIGHTS)
+    for name, expected in config.files.items():
+        require_plain(name, f"{path}: a name in files")
+        require(digest(member(folder, name)) == expected, f"{folder / name} is not the file that was exported: {AGAIN}")
+
+
+def require_plain(name: str, what: str) -> None:
+    """A file of the folder, or of a folder in it: nothing hidden, and no way out.
+
+    >>> require_plain("dict.de.txt", "a name")
+    >>> require_plain("../dict.de.txt", "a name")
+    Traceback (most recent call last):
+    lev_plugins.errors.UserError: a name must have only letters, digits and -_.+@, but is '../dict.de.txt'
+    """
+    parts = name.split("/")
+    plain = len(name) <= 200 and len(parts) <= 2 and all(PLAIN_NAME.fullmatch(part) for part in parts)
+    require(plain, f"{what} must have only letters, digits and -_.+@, but is {name[:200]!r}")
+
+
+def member(folder: Path, name: str) -> Path:
+    """A file of the folder, which a link may not replace by one from outside."""
+    path = folder / name
+    require(
+        path.resolve().is_relative_to(folder.resolve()),
+        f"{path} is a link that leads out of the folder: copy the folder with its files, for example with cp -rL",
+    )
+    require(path.is_file(), f"{folder} is incomplete, because it has no {name}: {AGAIN}")
+    return path
+
+
+def digest(path: Path) -> str:
+    with path.open("rb") as file:
+        sums = hashlib.sha256()
+        while part := file.read(1 << 20):
+            sums.update(part)
+    return sums.hexdigest()
+
+
+# ---- the header of model.safetensors -----------------------------------------------------------------------------
+
+
+class Weight(NamedTuple):
+    kind: str  # such as F32
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+def read_weights_header(folder: Path) -> dict[str, Weight]:
+    """Names and shapes of the weights: a length of 8 bytes, that many bytes of JSON, and the numbers."""
+    path = member(folder, WEIGHTS)
+    total = path.stat().st_size
+    with path.open("rb") as file:
+        start = file.read(8)
+        length = struct.unpack("<Q", start)[0] if len(start) == 8 else 0
+        require(0 < length <= min(total - 8, MOST_HEADER), damaged(path, "its header is incomplete"))
+        try:
+            entries = parse_object(file.read(length), str(path))
+        except UserError as error:
+            raise UserError(damaged(path, "its header is not a JSON object")) from error
+    room = total - 8 - length
+    return {name: weight(path, name, entry, room) for name, entry in entries.items() if name != "__metadata__"}
+
+
+def weight(path: Path, name: str, entry: Any, room: int) -> Weight:
+    try:
+        kind, shape, (begin, end) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
+        whole = all(type(number) is int and number >= 0 for number in (*shape, begin, end))
+        right = whole and end <= room and end - begin == math.prod(shape) * BYTES[kind]
+    except (KeyError, TypeError, ValueError):
+        right = False
+    require(right, damaged(path, f"the entry of {name[:80]} does not fit its numbers"))
+    return Weight(kind, shape)
+
+
+def damaged(path: Path, why: str) -> str:
+    return f"{path} is damaged, because {why}: {AGAIN}"

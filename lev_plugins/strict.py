@@ -1,0 +1,113 @@
+"""JSON that strangers wrote, read into dataclasses: known keys, exact types, finite numbers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import MISSING, fields, is_dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from lev_plugins.errors import UserError, require
+
+__all__ = ["from_entries", "read_object"]
+
+MOST_BYTES = 16 << 20
+MOST = 1e15  # far beyond any size, and exact as a float
+NAMES = {
+    Any: "anything",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a finite number",
+    str: "text",
+    NoneType: "null",
+}
+T = TypeVar("T")
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    size = path.stat().st_size
+    require(size <= MOST_BYTES, f"{path} has {size:,} bytes, but must have at most {MOST_BYTES:,}")
+    return parse_object(path.read_bytes(), str(path))
+
+
+def parse_object(text: bytes, where: str) -> dict[str, Any]:
+    """
+    >>> parse_object(b'[1]', "a.json")
+    Traceback (most recent call last):
+    lev_plugins.errors.UserError: a.json is not a JSON object
+    """
+    try:
+        entries = json.loads(text)
+    except (ValueError, RecursionError) as error:  # including bad UTF-8 and numbers of thousands of digits
+        raise UserError(f"{where} is not valid JSON ({error})") from error
+    require(isinstance(entries, dict), f"{where} is not a JSON object")
+    return entries
+
+
+def from_entries(cls: type[T], entries: Any, where: str) -> T:
+    """The dataclass ``cls`` with these values, if they are all that it needs and no more.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Size:
+    ...     width: int
+    ...     name: str | None = None
+    >>> from_entries(Size, {"width": 3}, "config.json")
+    Size(width=3, name=None)
+    >>> from_entries(Size, {"width": "3"}, "config.json")
+    Traceback (most recent call last):
+    lev_plugins.errors.UserError: config.json: width must be a whole number, but is '3'
+    """
+    require(isinstance(entries, dict), f"{where} must be an object, but is {shown(entries)}")
+    hints = get_type_hints(cls)
+    for name in entries:
+        require(name in hints, f"{where} has an unknown entry {shown(name)}")
+    for each in fields(cls):  # type: ignore[arg-type]
+        optional = each.default is not MISSING or each.default_factory is not MISSING
+        require(optional or each.name in entries, f"{where} has no entry {each.name!r}")
+    return cls(**{name: checked(value, hints[name], f"{where}: {name}") for name, value in entries.items()})
+
+
+def checked(value: Any, hint: Any, where: str) -> Any:
+    if is_dataclass(hint):
+        return from_entries(hint, value, where)  # type: ignore[arg-type]
+    require(fits(value, hint), f"{where} must be {described(hint)}, but is {shown(value)}")
+    return value
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """
+    >>> fits({"a": [1, 2]}, dict[str, list[int]]), fits(True, int), fits(1, float | None), fits(float("nan"), float)
+    (True, False, True, False)
+    """
+    arguments = get_args(hint)
+    if hint is Any:
+        return True
+    if get_origin(hint) in (Union, UnionType):
+        return any(fits(value, each) for each in arguments)
+    if get_origin(hint) is dict:
+        return isinstance(value, dict) and all(fits(each, arguments[1]) for each in value.values())
+    if get_origin(hint) is list:
+        return isinstance(value, list) and all(fits(each, arguments[0]) for each in value)
+    if hint in (int, float):
+        return type(value) in (int, hint) and -MOST <= value <= MOST
+    return type(value) is hint
+
+
+def described(hint: Any) -> str:
+    """
+    >>> described(dict[str, float | None])
+    'an object of a finite number or null'
+    """
+    parts = [described(each) for each in get_args(hint)]
+    if get_origin(hint) is dict:
+        return f"an object of {parts[1]}"
+    if get_origin(hint) is list:
+        return f"a list of {parts[0]}"
+    return " or ".join(parts) or NAMES[hint]
+
+
+def shown(value: Any, most: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= most else f"{text[:most]}..."

@@ -1,0 +1,135 @@
+"""A small model of each kind that a model folder may hold, with its data in a folder of its own."""
+
+from __future__ import annotations
+
+import shutil
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import lev_plugins
+from tests import labelling, pretrained, teachers
+from tests.integration.commands import ROOT
+
+GOLDEN = ROOT / "tests" / "golden" / "0.1"
+CORRECTION = ["--task", "text_correction", "-s", "noisy", "-t", "clean"]
+TINY_LABELLER = ["--task", "text_labelling", "--criterion", "labelling", "--arch", "enct5", "--decoder-layers", 2]
+SIZES = [
+    flag for name, size in labelling.TINY.items() if name != "dropout" for flag in (f"--{name.replace('_', '-')}", size)
+]
+
+
+@dataclass(frozen=True)
+class System:
+    checkpoint: Path
+    data: Path
+    texts: list[str]
+    drafts: list[str] | None = None
+    bpe: dict[str, str] = field(default_factory=dict)
+    decoding: dict[str, Any] = field(default_factory=dict)  # fairseq's flags
+
+    @property
+    def flags(self) -> list[str]:
+        """Of ``lev-plugins edit`` and ``export``."""
+        given = {"data": self.data, **self.bpe, **self.decoding}
+        return [part for name, value in given.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+
+    def load(self) -> Any:
+        options = {"bpe": Namespace(**self.bpe) if self.bpe else None, "search": self.decoding} if self.edits else {}
+        return lev_plugins.load(self.checkpoint, self.data, **options)
+
+    @property
+    def edits(self) -> bool:
+        return "labels" not in self.checkpoint.parts
+
+    def answers(self, model: Any) -> Any:
+        return model.edit(self.texts, self.drafts) if self.edits else model.label(self.texts, scores=True)
+
+
+NOISES = ["aBc d", "b  EF c.", "Dd a f", "c"]
+
+
+def golden(name: str, data: str, folder: Path) -> Path:
+    shutil.copytree(GOLDEN / data, folder / "data")
+    return Path(shutil.copy(GOLDEN / name / "checkpoint.pt", folder))
+
+
+def levt(folder: Path) -> System:
+    golden("levt", "levt/data", folder)
+    flags = ["-s", "src", "-t", "tgt", "--draft-lang", "mt", "--max-insertions", 4]
+    checkpoint = teachers.write_teacher(folder / "checkpoint.pt", folder / "data", *teachers.LEVT, *flags, seed=3)
+    drafts = ["v1 v2  v9 Zürich", "v7 v7", "", "v3 v4 v5"]
+    search = {"iter_decode_max_iter": 0, "iter_decode_eos_penalty": -1.5}
+    return System(checkpoint, folder / "data", ["w1 w2 w3", "w4", "w5 w6", "w7 w8 w9"], drafts, decoding=search)
+
+
+def corrector(name: str) -> Callable[[Path], System]:
+    def make(folder: Path) -> System:
+        checkpoint = golden(name, "noisy/data", folder)
+        return System(checkpoint, folder / "data", NOISES, bpe={"bpe": "chars"}, decoding={"beam": 3})
+
+    return make
+
+
+def transformer(folder: Path) -> System:
+    golden("pbd", "noisy/data", folder)
+    flags = [*CORRECTION, "--arch", "transformer", *teachers.SMALL]
+    checkpoint = teachers.write_teacher(folder / "checkpoint.pt", folder / "data", *flags)
+    return System(checkpoint, folder / "data", NOISES, bpe={"bpe": "chars"}, decoding={"beam": 2})
+
+
+def gated(kind: str, *flags: object, text_by: bool = True) -> Callable[[Path], System]:
+    def make(folder: Path) -> System:
+        backbone, data = imported(kind, folder), folder / "data"
+        data.mkdir()
+        for side in ("noisy", "clean"):
+            shutil.copy(backbone / "dict.txt", data / f"dict.{side}.txt")
+        own = ["--max-source-positions", 30, "--max-target-positions", 30, "--keep-bias", 0.5, *flags]
+        own += ["--arch", f"gated_{kind.removeprefix('by')}", "--backbone", backbone]
+        checkpoint = teachers.write_teacher(folder / "checkpoint.pt", data, *CORRECTION, *own)
+        bpe = {"bpe": "pretrained", "pretrained_tokenizer": str(backbone)} if text_by else {}
+        return System(checkpoint, data, ["the quick fox", "a dog ."], bpe=bpe, decoding={"beam": 2})
+
+    return make
+
+
+def imported(kind: str, folder: Path) -> Path:
+    pretrained.MAKERS[kind](folder / "theirs")
+    return pretrained.imported(folder / "theirs", folder / "backbone-of-training")
+
+
+def labeller(kind: str) -> Callable[[Path], System]:
+    def make(folder: Path) -> System:
+        data = labelling.folder_of(folder / "labels", kind)
+        checkpoint = teachers.write_teacher(folder / "labels" / "checkpoint.pt", data, *TINY_LABELLER, *SIZES)
+        return System(checkpoint, data, ["sun rain", "fog", "hail storm ice"])
+
+    return make
+
+
+def pretrained_labeller(folder: Path) -> System:
+    backbone = imported("t5", folder)
+    data = labelling.folder_of(folder / "labels", "classification", "--pretrained-tokenizer", backbone)
+    flags = [*TINY_LABELLER, "--backbone", backbone, "--decoder-init", "backbone"]
+    checkpoint = teachers.write_teacher(folder / "labels" / "checkpoint.pt", data, *flags)
+    return System(checkpoint, data, ["sun rain", "fog", "hail storm ice"])
+
+
+SYSTEMS: dict[str, Callable[[Path], System]] = {
+    "levt": levt,
+    "pbd": corrector("pbd"),
+    "gated_trans": corrector("gated"),
+    "transformer": transformer,
+    **{kind: labeller(kind) for kind in ("classification", "regression", "multilabel", "tagging")},
+}
+if find_spec("transformers") is not None:
+    SYSTEMS |= {
+        "gated_t5": gated("t5"),
+        "gated_byt5": gated("byt5", "--freeze-backbone"),
+        "gated_bart": gated("bart"),
+        "gated_bert": gated("bert", "--tie-encoder-decoder", text_by=False),
+        "enct5_of_t5": pretrained_labeller,
+    }

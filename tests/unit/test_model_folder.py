@@ -1,0 +1,490 @@
+"""A model folder: self-contained, the same outputs as the checkpoint, and refused in one line where it is not right."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sentencepiece
+import torch
+from safetensors.torch import load_file, save_file
+
+import lev_plugins
+from lev_plugins import files, model_folder
+from lev_plugins.cli.main import main
+from lev_plugins.errors import UserError
+from lev_plugins.inference import card
+from lev_plugins.text.sentencepiece_file import without_paths
+from tests import teachers
+from tests.systems import GOLDEN, SYSTEMS, System
+from tests.unit import test_light
+
+Change = Callable[[dict[str, Any]], None]
+
+
+@pytest.fixture(scope="module", params=SYSTEMS)
+def moved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[System, Any, Path]:
+    """A system, what its checkpoint answered, and its folder: nothing else of it is left."""
+    place = tmp_path_factory.mktemp(request.param) / "original"
+    place.mkdir()
+    system = SYSTEMS[request.param](place)
+    expected = system.answers(system.load())
+    assert main(["export", str(system.checkpoint), str(place / "out" / "mine"), *system.flags]) == 0
+    folder = place.parent / "elsewhere" / "mine"
+    shutil.move(place / "out", folder.parent)
+    shutil.rmtree(place)
+    return system, expected, folder
+
+
+def test_a_folder_answers_as_its_checkpoint(moved: tuple[System, Any, Path]) -> None:
+    system, expected, folder = moved
+    assert system.answers(lev_plugins.load(folder)) == expected
+    if system.bpe or system.drafts:  # words that a tiny BERT does not know stay as they are
+        assert any(each.edits for each in expected)
+
+
+def test_it_is_complete_and_has_no_pickle_and_no_path(moved: tuple[System, Any, Path]) -> None:
+    folder = moved[-1]
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} <= {".json", ".txt", ".model", ".safetensors", ".md"}
+    assert all(path.stat().st_mode & 0o044 == 0o044 for path in files)
+    outside = re.compile(rb"/tmp/|original|backbone-of-training")
+    assert [path.name for path in files if outside.search(path.read_bytes())] == []
+    config = model_folder.read(folder)
+    assert {path.relative_to(folder).as_posix() for path in files} == {
+        *(model_folder.CONFIG, model_folder.WEIGHTS, model_folder.CARD),
+        *config.files,
+    }
+
+
+def test_the_card_can_be_followed(
+    moved: tuple[System, Any, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = moved[-1]
+    card = (folder / "README.md").read_text("utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", card, re.M | re.S)
+    assert len([line for line in code.splitlines() if line]) == 3
+    monkeypatch.chdir(folder.parent)
+    exec(code)
+    assert capsys.readouterr().out
+
+
+# ---- the card and what info says -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The corrector of the golden set, with all that an export can say."""
+    out = tmp_path_factory.mktemp("pbd") / "corrector"
+    score = out.parent / "score.json"
+    score.write_text(json.dumps({"name": "GLEU", "system": {"score": 38.25}}))
+    flags = ["--data", GOLDEN / "noisy" / "data", "--bpe", "chars", "--beam", 3, "--keep-bias", 0.25]
+    flags += ["--min-confidence", 0.3, "--language", "pt-BR", "--license", "mit", "--scores", "WRR=70.5", score]
+    assert export(GOLDEN / "pbd" / "checkpoint.pt", out, *flags) == 0
+    return out
+
+
+def export(checkpoint: Path, out: Path, *flags: object) -> int:
+    return main([str(word) for word in ("export", checkpoint, out, *flags)])
+
+
+def test_info_is_a_table_or_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(folder), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["kind"], facts["architecture"], facts["updates"]) == ("editor", "pbd", 150)
+    assert facts["parameters"] == sum(weight.numel() for weight in load_file(folder / "model.safetensors").values())
+    assert facts["decoding"] == {"beam": 3, "keep_bias": 0.25, "min_confidence": 0.3, "language": "pt-BR"}
+    assert facts["scores"] == {"WRR": 70.5, "GLEU": 38.25}
+    assert facts["dictionaries"] == {"dict.clean.txt": 20, "dict.noisy.txt": 20}
+    assert main(["info", str(folder)]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert table[0].split() == ["kind", "editor"]
+    assert any(line.split() == ["scores", "WRR:", "70.5"] for line in table)
+    assert not any("labelling" in line for line in table)
+
+
+def test_info_is_light(folder: Path) -> None:
+    assert not test_light.HEAVY & test_light.run("info", str(folder))[0]
+
+
+def test_front_matter_is_that_of_the_hub(folder: Path) -> None:
+    _, front, text = (folder / "README.md").read_text("utf-8").split("---\n", 2)
+    yaml = pytest.importorskip("yaml")
+    assert yaml.safe_load(front) == {
+        "language": ["pt-BR"],
+        "license": "mit",
+        "library_name": "fairseq",
+        "pipeline_tag": "text-generation",
+        "tags": ["lev-plugins", "text-correction", "pbd"],
+    }
+    assert "| WRR | 70.5 |" in text and "| updates | 150 |" in text and "| `--criterion` |" in text
+
+
+def test_a_checkpoint_that_knows_nothing_of_its_training(folder: Path) -> None:
+    config = replace(model_folder.read(folder), scores={}, updates=None)
+    text = card.card("it's", config, 12, card.training({"model": {}}), None)
+    assert "## Training" not in text and "## Scores" not in text and "license" not in text and "updates" not in text
+    assert """lev-plugins edit 'it'"'"'s' < in.txt""" in text
+
+
+def test_defaults_of_the_folder_hold_unless_flags_say_otherwise(folder: Path) -> None:
+    editor, other = lev_plugins.load(folder), lev_plugins.load(folder, min_confidence=0.0, overrides={"keep_bias": 20})
+    assert (editor.min_confidence, editor.language, editor.decoder.task.cfg.keep_bias) == (0.3, "pt-BR", 0.25)
+    assert editor.decoder.generator.beam_size == 3
+    assert (other.min_confidence, other.decoder.task.cfg.keep_bias) == (0.0, 20)
+    assert other.edit(["aBc"])[0].edits == ()
+
+
+def test_thresholds_of_a_folder(tmp_path: Path) -> None:
+    system = SYSTEMS["multilabel"](tmp_path)
+    thresholds = tmp_path / "thresholds.json"
+    thresholds.write_text(json.dumps({"s": 0.0, "r": 1.0, "w": 1.0}))
+    assert export(system.checkpoint, tmp_path / "out", *system.flags, "--thresholds", thresholds) == 0
+    labeller = lev_plugins.load(tmp_path / "out")
+    assert [each["labels"] for each in labeller.label(system.texts)] == [["s"]] * 3
+    assert labeller.label(["sun"], thresholds={"s": 1.0, "r": 0.0, "w": 1.0})[0]["labels"] == ["r"]
+
+
+def test_a_sentencepiece_model_cuts_as_before(tmp_path: Path) -> None:
+    pieces = tmp_path / "pieces"
+    sentencepiece.SentencePieceTrainer.Train(
+        sentence_iterator=iter(["abc de f", "a bc def", "fade"] * 9),
+        model_prefix=str(pieces),
+        vocab_size=14,
+        hard_vocab_limit=False,
+        num_threads=1,
+        minloglevel=2,
+    )
+    given = ["--data", PBD[2], "--sentencepiece-model", f"{pieces}.model"]
+    assert export(Path(PBD[0]), tmp_path / "out", *given) == 0
+    path = tmp_path / "out" / "sentencepiece.bpe.model"
+    models = [sentencepiece.SentencePieceProcessor(model_file=str(file)) for file in (f"{pieces}.model", path)]
+    texts = ["abc", "de fa  bc", "x ﬁ", ""]
+    assert models[0].encode(texts) == models[1].encode(texts) and models[0].encode(texts)[0]
+    assert str(tmp_path).encode() not in path.read_bytes()
+    assert lev_plugins.load(tmp_path / "out").cutter.encode("abc de") == " ".join(
+        models[0].encode("abc de", out_type=str)
+    )
+
+
+@pytest.mark.parametrize("text", [b"\x12\xff", b"\x0a\x05a", b"\x0b", b"\x12\x03\x0a\x09a"])
+def test_a_damaged_sentencepiece_model(text: bytes) -> None:
+    with pytest.raises(UserError, match="the sentencepiece model is damaged: copy it again"):
+        without_paths(text)
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------
+
+
+PBD = [str(GOLDEN / "pbd" / "checkpoint.pt"), "--data", str(GOLDEN / "noisy" / "data"), "--bpe", "chars"]
+LABELS = [str(GOLDEN / "labels" / "checkpoint.pt"), "--data", str(GOLDEN / "labels" / "data")]
+LEVT = [str(GOLDEN / "levt" / "checkpoint.pt"), "--data", str(GOLDEN / "levt" / "data")]
+POST_EDIT = [str(GOLDEN / "post_edit" / "checkpoint.pt"), "--data", str(GOLDEN / "levt" / "data")]
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    """The one line that a command prints when it refuses."""
+    capsys.readouterr()
+    assert main([str(word) for word in words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+def test_a_model_of_another_task(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = GOLDEN / "noisy" / "data"
+    path = teachers.write_teacher(tmp_path / "other.pt", data, *teachers.TRANSFORMER, "-s", "noisy", "-t", "clean")
+    said = refusal(capsys, "export", path, tmp_path / "out", "--data", data)
+    assert f"{path} is of --task translation with --arch transformer, which cannot be exported" in said
+    assert "there is no checkpoint" in refusal(capsys, "export", tmp_path, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("given", "flags", "message"),
+    [
+        (["none.pt"], [], "there is no checkpoint none.pt"),
+        (PBD, ["--license", "My licence"], "--license must be a name as on the Hugging Face hub"),
+        (PBD, ["--language", "x y"], "--language must be a code such as de or pt-BR, but is 'x y'"),
+        (PBD, ["--scores", "nothing"], "--scores: nothing is neither NAME=VALUE nor a file"),
+        (PBD, ["--scores", "{json}"], "is not from lev-plugins score --json: give such a file, or NAME=VALUE"),
+        (PBD, ["--scores", "a=b"], "--scores a=b: 'b' is not a number"),
+        (PBD, ["--scores", "a=nan"], "--scores a=nan must be a finite number"),
+        (PBD, ["--scores", "a|b=1"], "'a|b' is not a name of letters and digits"),
+        (PBD, ["--iter-decode-max-iter", "3"], "--iter-decode-max-iter has no effect on a model of --task text_corr"),
+        (PBD, ["--thresholds", "{json}"], "--thresholds is for a labeller"),
+        (PBD, ["--beam", "0"], "--beam must be between 1 and 1000, but is 0"),
+        (LEVT, ["--beam", "3"], "--beam has no effect on a model of --task text_editing: leave it out"),
+        (LABELS, ["--min-confidence", "0.5"], "--min-confidence is for an editor"),
+        (LABELS, ["--bpe", "chars"], "--bpe is in the data folder of a labeller: leave it out"),
+        (LABELS, ["--thresholds", "{json}"], "thresholds are for multilabel models, not for classification"),
+        (
+            POST_EDIT,
+            [],
+            "--arch post_edit_transformer, which cannot be exported; these can: --task text_",
+        ),
+    ],
+)
+def test_exports_that_are_refused(
+    given: list[str], flags: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "thresholds.json").write_text('{"no": 0.5}')
+    flags = [flag.replace("{json}", str(tmp_path / "thresholds.json")) for flag in flags]
+    assert message in refusal(capsys, "export", given[0], tmp_path / "out", *given[1:], *flags)
+    assert [path.name for path in tmp_path.iterdir()] == ["thresholds.json"]
+
+
+def test_only_a_model_folder_is_replaced(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "mine.txt").write_text("mine")
+    assert f"OUT {out} is not empty (it contains mine.txt)" in refusal(capsys, "export", PBD[0], out, *PBD[1:])
+    said = refusal(capsys, "export", PBD[0], out, *PBD[1:], "--overwrite")
+    assert f"--overwrite replaces only a model folder, but {out} has no config.json" in said
+    assert (out / "mine.txt").read_text() == "mine"
+    shutil.rmtree(out)
+    shutil.copytree(folder, out)
+    assert "is not empty" in refusal(capsys, "export", PBD[0], out, *PBD[1:])
+    assert export(Path(PBD[0]), out, *PBD[1:], "--overwrite") == 0
+    assert model_folder.read(out).scores == {} and [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_stop_leaves_the_old_folder(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = Path(shutil.copytree(folder, tmp_path / "out"))
+
+    def stop(*unused: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lev_plugins.inference.exporting.save_file", stop)
+    assert export(Path(PBD[0]), out, *PBD[1:], "--overwrite") == 130
+    assert [path.name for path in tmp_path.iterdir()] == ["out"] and model_folder.read(out).scores["WRR"] == 70.5
+
+
+# ---- folders of strangers --------------------------------------------------------------------------------------------
+
+
+def edited(config: Change) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        path = folder / "config.json"
+        entries = json.loads(path.read_text("utf-8"))
+        config(entries)
+        path.write_text(json.dumps(entries), "utf-8")
+
+    return change
+
+
+def entry(*path: str, value: Any) -> Callable[[Path], None]:
+    def change(entries: dict[str, Any]) -> None:
+        for name in path[:-1]:
+            entries = entries[name]
+        entries[path[-1]] = value
+
+    return edited(change)
+
+
+def content(name: str, text: bytes) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).write_bytes(text) and None
+
+
+def weights(change: Change) -> Callable[[Path], None]:
+    def rewrite(folder: Path) -> None:
+        tensors = {name: weight.clone() for name, weight in load_file(folder / "model.safetensors").items()}
+        change(tensors)
+        save_file(tensors, folder / "model.safetensors")
+
+    return rewrite
+
+
+def with_nan(tensors: dict[str, Any]) -> None:
+    next(weight for weight in tensors.values() if weight.dim() == 2)[0, 0] = torch.nan
+
+
+def without_one(tensors: dict[str, Any]) -> None:
+    del tensors[sorted(tensors)[0]]
+
+
+def with_more(tensors: dict[str, Any]) -> None:
+    tensors["more"] = torch.zeros(1)
+
+
+def of_another_shape(tensors: dict[str, Any]) -> None:
+    name = next(name for name, weight in tensors.items() if weight.dim() == 2)
+    tensors[name] = tensors[name][:-1].clone()
+
+
+def cut_short(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-10])
+
+
+def link_outside(folder: Path) -> None:
+    path = folder / "dict.noisy.txt"
+    other = shutil.move(path, folder.parent / "outside.txt")
+    path.symlink_to(other)
+
+
+def header(entries: object) -> bytes:
+    text = json.dumps(entries).encode()
+    return struct.pack("<Q", len(text)) + text
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "newer": (entry("format", value=2), r"has format version 2, but .* reads only up to 1: pip install --upgrade lev-"),
+    "no format": (edited(lambda c: c.pop("format")), "was not written by lev-plugins export"),
+    "format of text": (entry("format", value="1"), "was not written by lev-plugins export"),
+    "not JSON": (content("config.json", b"{"), r"config\.json is not valid JSON"),
+    "deep": (content("config.json", b"[" * 100_000), r"config\.json is not valid JSON"),
+    "a list": (content("config.json", b"[1]"), r"config\.json is not a JSON object"),
+    "not UTF-8": (content("config.json", b'{"a": "\xff"}'), r"config\.json is not valid JSON"),
+    "long": (content("config.json", b" " * (17 << 20)), r"config\.json has .* bytes, but must have at most"),
+    "no config": (lambda folder: (folder / "config.json").unlink(), "is not a model folder, because it has no config"),
+    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), r"is incomplete, .* no model\.safetensors"),
+    "no dictionary": (lambda folder: (folder / "dict.noisy.txt").unlink(), r"is incomplete, .* no dict\.noisy\.txt"),
+    "other dictionary": (content("dict.noisy.txt", b"a 1\n"), r"dict\.noisy\.txt is not the file that was exported"),
+    "unknown entry": (entry("more", value=1), "has an unknown entry 'more'"),
+    "missing entry": (edited(lambda c: c.pop("task")), "has no entry 'task'"),
+    "wrong type": (entry("model_flags", value=[1]), "model_flags must be an object of .*, but is"),
+    "nested flag": (entry("model_flags", "dropout", value={}), "model_flags must be an object of"),
+    "not a number": (entry("scores", "bleu", value=float("nan")), "scores must be an object of a finite number"),
+    "unknown flag": (entry("model_flags", "encoder_embed_path", value="/etc/passwd"), "unknown entry 'encoder_embed_"),
+    "unknown task flag": (entry("task_flags", "data", value="/"), "task_flags has an unknown entry 'data'"),
+    "another task": (entry("task", value="translation"), "task must be text_labelling for a labeller"),
+    "another model": (entry("architecture", value="lstm"), "the architecture must be one of pbd, .*, but is 'lstm'"),
+    "another kind": (entry("kind", value="server"), "kind must be editor, or labeller"),
+    "tokeniser": (entry("tokeniser", value="gpt2"), "tokeniser must be null or one of sentencepiece"),
+    "language": (entry("task_flags", "source_lang", value="../x"), r"source_lang must have only letters"),
+    "way out": (entry("files", "../x", value=""), r"a name in files must have only letters, .* but is '\.\./x'"),
+    "absolute": (entry("files", "/etc/passwd", value=""), "a name in files must have only letters"),
+    "hidden": (entry("files", ".x", value=""), "a name in files must have only letters"),
+    "link": (link_outside, "is a link that leads out of the folder: copy the folder with its files"),
+    "many layers": (entry("model_flags", "layers", value=10**9), "--layers must be at most 1000, but is 1000000000"),
+    "wide": (entry("model_flags", "embed_dim", value=1_000_000), "has the shape .*, but the model needs"),
+    "odd heads": (entry("model_flags", "attention_heads", value=3), "--embed-dim must be a multiple of"),
+    "text as a size": (entry("model_flags", "embed_dim", value="wide"), r"cannot be loaded \(.*export it again"),
+    "beam": (entry("decoding", "beam", value=10**6), r"config\.json, decoding: --beam must be between 1 and 1000"),
+    "NaN": (weights(with_nan), "the model has NaN or infinite weights, first in"),
+    "a weight less": (weights(without_one), "does not fit config.json: only one of them has"),
+    "a weight more": (weights(with_more), "does not fit config.json: only one of them has more"),
+    "a shorter weight": (weights(of_another_shape), "has the shape .*, but the model needs"),
+    "cut short": (cut_short, r"model\.safetensors is damaged, because the entry of"),
+    "empty weights": (content("model.safetensors", b""), "is damaged, because its header is incomplete"),
+    "endless header": (content("model.safetensors", b"\xff" * 9), "is damaged, because its header is incomplete"),
+    "odd header": (content("model.safetensors", header([1])), "is damaged, because its header is not a JSON object"),
+    "odd weight": (content("model.safetensors", header({"a": {"dtype": "F32"}})), "the entry of a does not fit"),
+    "negative": (
+        content("model.safetensors", header({"a": {"dtype": "F32", "shape": [-1], "data_offsets": [4, 0]}})),
+        "the entry of a does not fit",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_folder_is_refused_in_one_line(
+    damage: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    change, message = DAMAGES[damage]
+    change(copy)
+    assert re.search(message, refusal(capsys, "edit", copy, "--cpu"))
+
+
+def test_what_is_no_model_folder(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "is not a model folder, because it has no config.json" in refusal(capsys, "edit", tmp_path)
+    assert "there is no model folder none" in refusal(capsys, "info", "none")
+    assert "there is no checkpoint none" in refusal(capsys, "edit", "none")
+    assert f"{folder} is an editor: use lev-plugins edit" in refusal(capsys, "label", folder)
+    said = refusal(capsys, "edit", folder, "--data", tmp_path)
+    assert f"--data is for a checkpoint, but {folder} is a model folder: leave it out" in said
+    assert "--bpe is for a checkpoint" in refusal(capsys, "edit", folder, "--bpe", "chars")
+    said = refusal(capsys, "sweep", GOLDEN / "noisy" / "data", "--path", folder, "--cpu")
+    assert f"{folder} is a model folder, which has its own dictionaries, but a data folder is given as well" in said
+    assert "thresholds are tuned on a checkpoint's data" in refusal(capsys, "tune-thresholds", folder, tmp_path / "t")
+
+
+def test_a_folder_whose_name_fairseq_would_divide(folder: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(folder, tmp_path / "a:b")
+    with pytest.raises(UserError, match=r"cannot read .*a:b, because its name has a colon: rename it"):
+        lev_plugins.load(copy)
+
+
+def labelling(name: str, value: object) -> Callable[[Path], None]:
+    return entry("labelling", name, value=value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (labelling("template", "{0.__class__}"), "template may have"),
+        (labelling("template", "{0"), "template is not valid"),
+        (labelling("template", "{0:>999999999}"), "template may have"),
+        (labelling("kind", "guessing"), "kind must be classification or"),
+        (labelling("columns", 0), "columns must be between 1 and 1000"),
+        (labelling("longest", 10**9), "longest must be between 1 and 1000000"),
+        (labelling("separator", ""), "separator must not be empty"),
+        (labelling("more", "/etc/passwd"), "has an unknown entry 'more'"),
+        (entry("task", value="text_editing"), "task must be text_labelling for a labeller"),
+        (weights(with_nan), "the model has NaN or infinite weights"),
+    ],
+)
+def test_a_labeller_of_a_stranger(
+    change: Callable[[Path], None], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert export(Path(LABELS[0]), tmp_path / "out", *LABELS[1:]) == 0
+    change(tmp_path / "out")
+    assert message in refusal(capsys, "label", tmp_path / "out", "--cpu")
+
+
+def test_a_labeller_with_nan_is_refused_as_a_checkpoint_too(tmp_path: Path) -> None:
+    state = lev_plugins.checkpoints.load(LABELS[0])
+    with_nan(state["model"])
+    lev_plugins.checkpoints.save(state, tmp_path / "checkpoint.pt")
+    with pytest.raises(UserError, match="NaN or infinite weights"):
+        lev_plugins.load(tmp_path / "checkpoint.pt", LABELS[2])
+
+
+@pytest.mark.parametrize("extra", [{"num_layers": 10**6}, {"d_model": 10**12}])
+def test_a_backbone_of_a_stranger(extra: dict[str, int], tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    (tmp_path / "of").mkdir()
+    system = SYSTEMS["gated_byt5"](tmp_path / "of")
+    assert export(system.checkpoint, tmp_path / "out", *system.flags) == 0
+    path = tmp_path / "out" / "backbone" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **extra}))
+    entry("files", "backbone/config.json", value=model_folder.digest(path))(tmp_path / "out")
+    with pytest.raises(UserError, match=rf"backbone/config\.json: {next(iter(extra))} must be"):
+        lev_plugins.load(tmp_path / "out")
+    (path.parent / "generation_config.json").write_text("{}")
+    with pytest.raises(UserError, match=r"must have exactly the files config\.json, dict\.txt, symbols\.txt"):
+        lev_plugins.load(tmp_path / "out")
+
+
+def test_info_does_not_open_what_a_link_leads_to(folder: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    os.remove(copy / "config.json")
+    (copy / "config.json").symlink_to("/dev/zero")
+    with pytest.raises(UserError, match=r"is not a model folder|leads out"):
+        model_folder.read(copy)
+
+
+def test_the_old_folder_stays_if_the_new_one_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / folder.name).write_text("")
+    replace = Path.replace
+
+    def refuse(path: Path, target: Path) -> Path:
+        if path == new:
+            raise OSError("no")
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(OSError, match="no"):
+        files.exchange(old, new)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["new", "new", "old", "old"]

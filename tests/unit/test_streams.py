@@ -1,0 +1,135 @@
+"""Lines in, lines out: batches by number or by arrival, Ctrl-C between lines, files that are continued."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from lev_plugins.cli import streams
+from lev_plugins.errors import UserError
+
+
+class Piped:
+    """Standard input from a pipe that the test writes to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch):
+        reading, self.writing = os.pipe()
+        monkeypatch.setattr(sys, "stdin", os.fdopen(reading, "r"))
+
+    def write(self, text: bytes) -> None:
+        os.write(self.writing, text)
+
+    def close(self) -> None:
+        os.close(self.writing)
+
+
+def test_what_has_arrived_is_not_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = Piped(monkeypatch)
+    found = streams.batches(4)
+    pipe.write(b"a\nb\nto")
+    assert next(found) == (1, ["a\n", "b\n"])
+    pipe.write(b"rn\n" + b"c\n" * 5)
+    assert next(found) == (3, ["torn\n", "c\n", "c\n", "c\n"])
+    assert next(found) == (7, ["c\n", "c\n"])
+    pipe.write(b"end")
+    pipe.close()
+    assert list(found) == [(9, ["end"])]
+
+
+def test_whole_batches_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = Piped(monkeypatch)
+
+    def slowly() -> None:
+        for line in (b"a\n", b"b\nc\n", b"d\ne\n"):
+            pipe.write(line)
+            time.sleep(0.05)
+        pipe.close()
+
+    writer = threading.Thread(target=slowly)
+    writer.start()
+    assert list(streams.batches(2, wait=True)) == [(1, ["a\n", "b\n"]), (3, ["c\n", "d\n"]), (5, ["e\n"])]
+    writer.join()
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1000])
+def test_batches_of_a_file_do_not_depend_on_how_it_is_read(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "".join(f"line {number} {'x' * (number % 300)}\n" for number in range(2000))
+    (tmp_path / "in").write_text(text)
+    for wait in (False, True):
+        with (tmp_path / "in").open() as file:
+            monkeypatch.setattr(sys, "stdin", file)
+            found = list(streams.batches(size, wait))
+        assert "".join(line for _, lines in found for line in lines) == text
+        assert {len(lines) for _, lines in found[:-1]} <= {size}
+        assert [number for number, _ in found] == list(range(1, 2001, size))
+
+
+def test_ctrl_c_waits_for_the_end_of_what_is_written() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), streams.in_one_go():
+        os.kill(os.getpid(), signal.SIGINT)
+        done.append("written")
+    assert done == ["written"] and signal.getsignal(signal.SIGINT) == signal.default_int_handler
+
+
+def test_ctrl_c_is_ignored_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with streams.in_one_go():
+            os.kill(os.getpid(), signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def test_lines_before_an_error_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\nb\nc\n")))
+    out = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out))
+
+    def answer(first: int, texts: list[str]) -> list[str]:
+        if "c" in texts:
+            raise UserError("no c, please")
+        return [text.upper() for text in texts]
+
+    with pytest.raises(UserError, match="no c"):
+        streams.answer_lines(answer, 2)
+    assert out.getvalue() == b"A\nB\n"
+
+
+def test_the_input_is_not_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "text"
+    path.write_text("a\n")
+    with path.open() as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        with pytest.raises(UserError, match=r"--resume .*text is also the input: name another file"):
+            streams.answer_lines(lambda first, texts: texts, 2, path)
+    assert path.read_text() == "a\n"
+
+
+class Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_bar_is_shown_where_the_lines_are_not(resume: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out, errors = Terminal(io.BytesIO()), io.StringIO()
+    monkeypatch.setattr(errors, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\nb\nc\n")))
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", errors)
+    path = tmp_path / "out"
+    path.write_bytes(b"a\nb\n")
+    assert streams.answer_lines(lambda first, texts: texts, 2, path if resume else None) == 0
+    assert ("3 lines" in errors.getvalue()) == resume
+    assert path.read_bytes() == (b"a\nb\nc\n" if resume else b"a\nb\n")
