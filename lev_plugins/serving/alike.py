@@ -16,9 +16,12 @@ from lev_plugins.inference.labeller import DIGITS, Answer, Labeller
 from lev_plugins.scoring.labelling import POSITIVE
 from lev_plugins.text.edited import Edited
 
-__all__ = ["NOISE", "Example", "Passage", "edit_alike", "label_alike"]
+__all__ = ["Example", "Passage", "edit_alike", "label_alike"]
 
-NOISE = 3e-6  # of a score between 0 and 1
+# In log-odds. Seen with models that have random weights, and so the largest numbers: 3.2e-5 (a levt, whose log-odds are
+# sums over the words of an edit), 3.4e-6 (pbd), 1e-6 (gated)
+LEVT_NOISE, WRITER_NOISE, LABEL_NOISE = 4e-5, 1e-5, 1e-5
+FLOAT_NOISE = 2e-7  # of a number near 1 in 32 bits
 
 
 class Passage(NamedTuple):
@@ -30,20 +33,30 @@ class Passage(NamedTuple):
         return len(self.text) + len(self.draft or "")
 
 
-def flips(score: float, threshold: float = 0.0, noise: float = NOISE) -> bool:
+def noise_of(share: Any, odds_noise: float) -> Any:
+    """Of probabilities, whose slope over their log-odds is p (1 - p)."""
+    return odds_noise * share * (1 - share) + FLOAT_NOISE
+
+
+def flips(share: float, threshold: float, odds_noise: float) -> bool:
     """Could noise change the printed number, or on which side of the threshold it is?
 
-    >>> flips(0.73214), flips(0.732150001), flips(0.5000001, 0.5)
+    >>> flips(0.7321, 0.0, 1e-5), flips(0.732150001, 0.0, 1e-5), flips(0.5000001, 0.5, 1e-5)
     (False, True, True)
     """
-    low, high = score - noise, score + noise
-    return round(low, DIGITS) != round(high, DIGITS) or (low >= threshold) != (high >= threshold)
+    noise = noise_of(share, odds_noise)
+    return crosses(share, noise) or (share - noise >= threshold) != (share + noise >= threshold)
+
+
+def crosses(number: float, noise: float) -> bool:
+    return round(number - noise, DIGITS) != round(number + noise, DIGITS)
 
 
 def edit_alike(editor: Editor, passages: Sequence[Passage]) -> list[Edited]:
     found = edited(editor, passages)
+    noise = LEVT_NOISE if editor.system.drafts else WRITER_NOISE
     for i, (passage, one) in enumerate(zip(passages, found, strict=True)):
-        if len(passages) > 1 and any(flips(edit.confidence, passage.least) for edit in one.edits):
+        if len(passages) > 1 and any(flips(edit.confidence, passage.least, noise) for edit in one.edits):
             found[i] = edited(editor, [passage])[0]
     return [one.sure(passage.least) for passage, one in zip(passages, found, strict=True)]
 
@@ -89,10 +102,10 @@ def unsteady(scores: Any, kind: str, thresholds: Sequence[float] = (POSITIVE,)) 
     (True, True)
     """
     if kind == "regression":
-        return flips(float(scores), noise=NOISE * max(1.0, abs(float(scores))))
+        return crosses(float(scores), LABEL_NOISE * max(1.0, abs(float(scores))))
     rows = np.atleast_2d(np.asarray(scores, dtype=float))
-    if any(flips(score, threshold) for score in rows.ravel() for threshold in thresholds):
+    if any(flips(score, threshold, LABEL_NOISE) for score in rows.ravel() for threshold in thresholds):
         return True
     ranked = -np.sort(-rows, axis=1) if kind == "multilabel" else -np.sort(-rows, axis=1)[:, :2]
-    close = ranked[:, :-1] - ranked[:, 1:] <= 2 * NOISE
+    close = ranked[:, :-1] - ranked[:, 1:] <= 2 * noise_of(ranked[:, :-1], LABEL_NOISE)
     return bool((close & (ranked[:, :-1] >= min(thresholds))).any() if kind == "multilabel" else close.any())

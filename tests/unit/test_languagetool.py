@@ -266,6 +266,12 @@ def test_words_are_left_alone(tmp_path: Path) -> None:
         assert client.get("/v2/words/add").status == 405
 
 
+def test_blanks_are_in_no_sentence() -> None:
+    with serving(Context(models(FakeEditor(changes=[("  ", " ", 1.0)])))) as client:
+        (match,) = client.check("a.\n  \nb.")
+        assert (match["sentence"], match["rule"]["issueType"]) == ("  ", "typographical")
+
+
 def test_what_is_beside_a_word_goes_to_the_other_side() -> None:
     words = WordList()
     words.add("saw"), words.add("end")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import random
@@ -13,9 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
 from lev_plugins.errors import UserError
 from lev_plugins.serving.context import Context
+from lev_plugins.serving.guard import Guard
 from lev_plugins.serving.limits import Access, Limits
 from lev_plugins.serving.models import named_paths
 from lev_plugins.serving.words import WordList
@@ -171,6 +174,29 @@ def test_a_slow_request_is_given_up(server: Client, sent: bytes) -> None:
     got = server.raw(sent)
     assert got.startswith(b"HTTP/1.1 408 ") and b"the request did not arrive" in got
     assert SECONDS - 0.1 < time.monotonic() - start < SECONDS + 2
+
+
+def test_a_client_that_leaves_before_its_request_is_complete(server: Client, caplog: pytest.LogCaptureFixture) -> None:
+    with socket.create_connection(("127.0.0.1", server.port)) as leaving:
+        leaving.sendall(b"POST /v1/edit HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+        time.sleep(0.1)
+    assert server.edit("teh").status == 200 and not [r for r in caplog.records if r.levelname == "ERROR"]
+
+
+def test_an_answer_that_has_begun_is_not_begun_again() -> None:
+    sent = []
+
+    async def breaking(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise RuntimeError("halfway")
+
+    async def keep(message: Message) -> None:
+        sent.append(message["type"])
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"localhost")], "query_string": b""}
+    with pytest.raises(RuntimeError, match="halfway"):
+        asyncio.run(Guard(breaking, Context(models()))(scope, lambda: None, keep))  # type: ignore[arg-type]
+    assert sent == ["http.response.start"]
 
 
 def test_a_connection_serves_several_requests(server: Client) -> None:
