@@ -44,11 +44,12 @@ __all__ = [
     "ModelConfig",
     "Weight",
     "digest",
-    "given",
     "is_model_folder",
     "member",
     "read",
+    "read_kind",
     "read_weights_header",
+    "require_listed",
     "require_plain",
     "save",
 ]
@@ -156,7 +157,7 @@ def is_model_folder(path: str | Path) -> bool:
     return Path(path).is_dir()
 
 
-def given(path: str | Path, kind: str, data: Any = None, bpe: Any = None) -> ModelConfig | None:
+def read_kind(path: str | Path, kind: str, data: Any = None, bpe: Any = None) -> ModelConfig | None:
     """A folder of this kind; None: a checkpoint. ``data`` and ``bpe`` are for checkpoints."""
     if not is_model_folder(path):
         return None
@@ -214,6 +215,17 @@ def check(config: ModelConfig, folder: Path) -> None:
     for name, expected in config.files.items():
         require_plain(name, f"{path}: a name in files")
         require(digest(member(folder, name)) == expected, f"{folder / name} is not the file that was exported: {AGAIN}")
+    for name in config.tokeniser_file.values():
+        require_listed(config, folder, name)
+
+
+def require_listed(config: ModelConfig, folder: Path, name: str) -> None:
+    """Only what is listed has been looked at: a file, or a folder and all that is in it."""
+    inside = {listed.removeprefix(f"{name}/") for listed in config.files if listed.startswith(f"{name}/")}
+    require(name in config.files or bool(inside), f"{folder / CONFIG}: files must have {name}: {AGAIN}")
+    if inside:
+        there = {path.name for path in (folder / name).iterdir()}
+        require(there == inside, f"{folder / name} must have exactly the files {', '.join(sorted(inside))}")
 
 
 def require_plain(name: str, what: str) -> None:

@@ -89,7 +89,7 @@ class Editor:
         by default the sentencepiece model in that folder, if any; ``search``: decoding flags of fairseq; ``overrides``:
         flags of the task, such as ``{"keep_bias": 1.0}``; ``options``: those of the class.
         """
-        folder = model_folder.given(path, model_folder.EDITOR, data, bpe)
+        folder = model_folder.read_kind(path, model_folder.EDITOR, data, bpe)
         changed = {**(overrides or {}), **({} if data is None else {"data": str(data)})}
         if folder is not None:
             bpe = folder.bpe(Path(path))

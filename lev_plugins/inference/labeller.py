@@ -68,7 +68,7 @@ class Labeller:
         """``path``: a model folder, or a checkpoint; ``data``: the folder from prepare-labels, if it has moved since
         the training; ``options``: those of the class.
         """
-        folder = model_folder.given(path, model_folder.LABELLER, data)
+        folder = model_folder.read_kind(path, model_folder.LABELLER, data)
         if folder is None:
             name = config_of(checkpoints.load(path), "task", "_name")
             require(

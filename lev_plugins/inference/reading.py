@@ -197,9 +197,7 @@ def configuration(config: ModelConfig, folder: Path, overrides: dict[str, Any]) 
 
 def check_backbone(config: ModelConfig, folder: Path) -> Path:
     """Its configuration goes to a library that reads what else it finds there, and believes every number."""
-    names = {name.removeprefix(f"{BACKBONE}/") for name in config.files if name.startswith(f"{BACKBONE}/")}
-    there = {path.name for path in (folder / BACKBONE).iterdir()}
-    require(there == names, f"{folder / BACKBONE} must have exactly the files {', '.join(sorted(names))}")
+    model_folder.require_listed(config, folder, BACKBONE)
     for name, value in read_object(folder / BACKBONE / "config.json").items():
         if isinstance(value, int):
             most = MOST_LAYERS if name.endswith("layers") else MOST
@@ -210,8 +208,12 @@ def check_backbone(config: ModelConfig, folder: Path) -> Path:
 def build_task(config: ModelConfig, cfg: Any, folder: Path) -> Any:
     require(":" not in str(folder), f"fairseq cannot read {folder}, because its name has a colon: rename it")
     if config.task != "text_labelling":
+        for side in ("source_lang", "target_lang"):
+            model_folder.require_listed(config, folder, f"dict.{config.task_flags.get(side)}.txt")
         return tasks.setup_task(cfg.task, from_checkpoint=True)
     info = read_info(config, folder)
+    for name in (WORDS, *([] if info.kind == "regression" else [LABELS])):
+        model_folder.require_listed(config, folder, name)
     labels = None if info.kind == "regression" else Labels.load(folder / LABELS)
     settings = TextLabellingConfig(data=str(folder), label_kind=info.kind)
     return TextLabellingTask(settings, info, load_dictionary(folder / WORDS), labels)
