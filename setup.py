@@ -31,6 +31,7 @@ setup(
     packages=find_packages(include=["lev_plugins", "lev_plugins.*"]),
     package_data={
         "lev_plugins": ["py.typed"],
+        "lev_plugins.serving": ["page.html"],
         "lev_plugins.noise": ["tables/*.tsv", "tables/layouts/*.txt"],
     },
     entry_points={"console_scripts": ["lev-plugins = lev_plugins.cli.main:main"]},
@@ -55,7 +56,11 @@ setup(
     extras_require={
         "pretrained": ["transformers>=5.20"],
         "plot": ["matplotlib"],
-        "dev": ["pytest", "pytest-xdist", "hypothesis", "ruff", "mypy", "import-linter", "pre-commit"],
+        "serve": ["starlette>=1", "uvicorn>=0.40"],
+        "dev": [
+            *("pytest", "pytest-xdist", "hypothesis", "ruff", "mypy", "import-linter", "pre-commit"),
+            *("language_tool_python", "selenium"),  # clients of the server
+        ],
     },
     zip_safe=False,
 )

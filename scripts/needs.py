@@ -1,4 +1,4 @@
-"""Prints what the installed lev-plugins[dev,pretrained,plot] and fairseq-fixed need, less fairseq-fixed and torchaudio.
+"""Prints what the installed lev-plugins with all extras and fairseq-fixed need, less fairseq-fixed and torchaudio.
 
 fairseq-fixed asks for torchaudio, which only its speech tasks import. The registry's torchaudio is built for the
 CUDA torch: beside a CPU torch it cannot even be imported, so `make setup` leaves it out. Asking the installed
@@ -24,5 +24,5 @@ def needs(distribution: str, extra: str = "") -> set[str]:
 
 
 if __name__ == "__main__":
-    ours = needs("lev-plugins", "dev") | needs("lev-plugins", "pretrained") | needs("lev-plugins", "plot")
-    print("\n".join(sorted(ours | needs("fairseq-fixed"))))
+    ours = [needs("lev-plugins", extra) for extra in ("dev", "pretrained", "plot", "serve")]
+    print("\n".join(sorted(set().union(*ours) | needs("fairseq-fixed"))))

@@ -27,6 +27,7 @@ COMMANDS = {
     "score": "score text files: m2, gleu, wrr, wrr-set, exact, ter, rouge, bleu",
     "sweep": "measure a corrector's precision and recall for values of --min-edit-confidence and --keep-bias",
     "edit": "correct standard input line by line, or edit drafts; all text outside an edit stays as it is",
+    "serve": "answer editors, programs and people: a server with LanguageTool's protocol, JSON, and a page",
     "export": "make a model folder of a checkpoint, which needs nothing outside it",
     "info": "show what a model folder is",
     "label": "label standard input line by line; prints JSON with scores",

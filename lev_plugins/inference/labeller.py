@@ -12,7 +12,7 @@ import json
 import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -36,6 +36,12 @@ logger = logging.getLogger(__name__)
 Answer = dict[str, Any]
 BATCH = 32
 DIGITS = 4  # digits of a probability
+
+
+class Scored(NamedTuple):
+    columns: list[str]  # of the text
+    scores: Any  # (labels,), (words, tags), or the number of a regression
+    cut: bool  # the text was too long
 
 
 class Labeller:
@@ -115,6 +121,11 @@ class Labeller:
         """
         interest = self.ids_of(labels_of_interest)
         limits = self.thresholds if thresholds is None else self.limits(thresholds)
+        return [self.answer_to(each, interest, limits, scores) for each in self.scored(texts, interest, first_line)]
+
+    def scored(
+        self, texts: Iterable[str | Sequence[str]], interest: tuple[int, ...] = (), first_line: int = 1
+    ) -> list[Scored]:
         columns = [self.columns(text, f"line {number}") for number, text in enumerate(texts, first_line)]
         examples: list[Example] = []
         owners: list[list[int]] = []
@@ -125,10 +136,9 @@ class Labeller:
         probabilities = self.probabilities(self.task.dataset_of(examples, labels=interest)) if examples else []
         results = []
         for text, own in zip(columns, owners, strict=True):
-            scored = [probabilities[i] for i in own]
-            whole = np.concatenate(scored) if self.kind == "tagging" else scored[0]
-            answer = self.answer(text, whole, interest, limits, scores)
-            results.append({**answer, "cut": True} if any(examples[i].cut for i in own) else answer)
+            scores = [probabilities[i] for i in own]
+            whole = np.concatenate(scores) if self.kind == "tagging" else scores[0]
+            results.append(Scored(text, whole, any(examples[i].cut for i in own)))
         return results
 
     def columns(self, text: str | Sequence[str], where: str) -> list[str]:
@@ -166,6 +176,17 @@ class Labeller:
         unknown = [name for name in thresholds or {} if name not in self.names]
         require(not unknown, f"there is a threshold for {unknown and unknown[0]!r}, which is not a label of this model")
         return thresholds or {}
+
+    def answer_to(
+        self,
+        scored: Scored,
+        interest: tuple[int, ...] = (),
+        limits: dict[str, float] | None = None,
+        all_: bool = False,
+    ) -> Answer:
+        limits = self.thresholds if limits is None else limits
+        answer = self.answer(scored.columns, scored.scores, interest, limits, all_)
+        return {**answer, "cut": True} if scored.cut else answer
 
     def answer(
         self, text: list[str], scored: Any, interest: tuple[int, ...], limits: dict[str, float], all_: bool

@@ -9,13 +9,15 @@ from lev_plugins import checkpoints, model_folder
 from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.labeller import Labeller, config_of
 
-__all__ = ["load"]
+__all__ = ["is_labeller", "load"]
 
 
 def load(path: str | Path, data: str | Path | None = None, **options: Any) -> Editor | Labeller:
     """A ``Labeller`` for a model of ``text_labelling``, else an ``Editor``; ``options``: those of its ``load``."""
+    return (Labeller if is_labeller(path) else Editor).load(path, data, **options)
+
+
+def is_labeller(path: str | Path) -> bool:
     if model_folder.is_model_folder(path):
-        labels = model_folder.read(path).kind == model_folder.LABELLER
-    else:
-        labels = config_of(checkpoints.load(path), "task", "_name") == "text_labelling"
-    return Labeller.load(path, data, **options) if labels else Editor.load(path, data, **options)
+        return model_folder.read(path).kind == model_folder.LABELLER
+    return config_of(checkpoints.load(path), "task", "_name") == "text_labelling"

@@ -50,6 +50,7 @@ MADE = {
     "docs/correction.md": ["pbd/checkpoint_best.pt", "gated/checkpoint_best.pt"],
     "docs/models.md": ["corrector/model.safetensors", "edited.txt"],
     "docs/labelling.md": ["tagger/checkpoint_best.pt", "setter/checkpoint_best.pt", "thresholds.json"],
+    "docs/serving.md": ["edited.json", "checked.json", "models.json"],
     "docs/noise.md": ["confusions.tsv", "train.mistaken", "alone/checkpoint_last.pt"],
     "docs/scoring.md": [],
     "docs/pretrained.md": ["warm/checkpoint_last.pt", "imported.pt"],

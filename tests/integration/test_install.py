@@ -40,7 +40,7 @@ def test_every_file_is_installed(site: Path) -> None:
     def files(parent: Path) -> set[Path]:
         return {
             file.relative_to(parent)
-            for kind in ("*.py", "*.tsv", "*.txt")
+            for kind in ("*.py", "*.tsv", "*.txt", "*.html")
             for file in (parent / "lev_plugins").rglob(kind)
         }
 
@@ -52,7 +52,7 @@ def test_what_pip_is_told(site: Path) -> None:
     metadata = message_from_string(next(site.glob("lev_plugins-*.dist-info")).joinpath("METADATA").read_text("utf-8"))
     assert metadata["Name"] == "lev-plugins"
     assert metadata["Requires-Python"] == ">=3.10"
-    assert set(metadata.get_all("Provides-Extra")) == {"dev", "plot", "pretrained"}
+    assert set(metadata.get_all("Provides-Extra")) == {"dev", "plot", "pretrained", "serve"}
     assert any(need.startswith("fairseq-fixed") for need in metadata.get_all("Requires-Dist"))
 
 

@@ -1,0 +1,167 @@
+"""``lev-plugins serve MODEL...``: a server with its own protocol, LanguageTool's, and a page to work on."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import re
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from lev_plugins.errors import UserError, require
+from lev_plugins.inference.loading import is_labeller, load
+from lev_plugins.ranges import at_least, bounded, finite, rates
+from lev_plugins.text.cutting import add_bpe_arguments, bpe_options
+
+if TYPE_CHECKING:
+    from lev_plugins.serving.limits import Access
+    from lev_plugins.serving.models import Served
+
+__all__ = ["add_arguments", "run"]
+
+EXTRA = "pip install 'lev-plugins[serve]'"
+TOKEN = "LEV_PLUGINS_TOKEN"  # environment variable
+SHORTEST_TOKEN = 8
+EVERYWHERE = ("0.0.0.0", "::")
+ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s*]+")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("models", metavar="MODEL", nargs="+", help="a model folder or a checkpoint; NAME=MODEL gives it a name")
+    add("--data", metavar="DIR", help="of a checkpoint: folder with its dictionaries, if not where it was trained")
+    add_model_arguments(parser)
+    add_address_arguments(parser)
+    add_limit_arguments(parser)
+    add_bpe_arguments(parser)
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--min-confidence", metavar="P", type=float, help="leave out edits less sure than this (0 to 1)")
+    add("--keep-bias", metavar="B", type=float, help="log-odds by which a change must win (negative: edit more)")
+    add("--language", metavar="CODE", help="of the texts, such as de (default: any, told by the script)")
+    add("--beam", metavar="N", type=int, help="text_correction: beam size")
+    add("--words", metavar="FILE", type=Path, help="words that no edit may touch, one per line; /v2/words changes it")
+    add("--cpu", action="store_true", help="use no GPU")
+
+
+def add_address_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--host", metavar="NAME", default="127.0.0.1", help="address to listen at (default: this machine alone)")
+    add("--port", metavar="N", type=int, default=8081, help="0: any free one, which is printed (default: 8081)")
+    add("--allow-host", metavar="NAME", action="append", default=[], help="a further name of this server; repeatable")
+    add("--allow-origin", metavar="URL", action="append", default=[], help="whose pages may use it; repeatable")
+    add("--token-file", metavar="FILE", type=Path, help=f"token that clients must send (or environment {TOKEN})")
+
+
+def add_limit_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--max-bytes", metavar="N", type=int, default=1_000_000, help="bytes of a request (default: 1000000)")
+    add("--max-text", metavar="N", type=int, default=20_000, help="characters of its texts (default: 20000)")
+    add("--timeout", metavar="S", type=float, default=30.0, help="seconds for a request, and for its answer")
+    add("--queue", metavar="N", type=int, default=256, help="requests that may wait for a model (default: 256)")
+    add("--log-text", action="store_true", help="write the texts of requests into the log, too")
+
+
+def run(args: argparse.Namespace) -> int:
+    require_extra()
+    from lev_plugins.serving import running
+    from lev_plugins.serving.app import application
+    from lev_plugins.serving.context import Context
+    from lev_plugins.serving.limits import Limits
+    from lev_plugins.serving.models import Models
+    from lev_plugins.serving.words import WordList
+
+    check(args)
+    access, words = access_of(args), WordList(args.words)
+    limits = Limits(args.max_bytes, args.max_text, args.timeout)
+    with running.bound(args.host, args.port) as socket:
+        context = Context(Models(load_models(args)), access, limits, words, args.log_text)
+        logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s", force=True)
+        running.stop_quietly()
+        port = socket.getsockname()[1]
+        running.server(application(context), args.timeout, lambda: announce(args.host, port)).run([socket])
+    return 0
+
+
+def require_extra() -> None:
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    require(not missing, f"serve needs {' and '.join(missing)}, which is not installed: {EXTRA}")
+
+
+def check(args: argparse.Namespace) -> None:
+    rates(args, "min_confidence")
+    bounded("--port", args.port, 0, 65535)
+    bounded("--timeout", args.timeout, above=0)
+    at_least(args, 1, "beam", "max_bytes", "max_text", "queue")
+    finite(args, "keep_bias")
+    require(
+        args.host not in EVERYWHERE or args.allow_host,
+        f"--host {args.host} lets other machines in: add --allow-host NAME for each name by which they reach this one",
+    )
+    for origin in args.allow_origin:
+        require(
+            bool(ORIGIN.fullmatch(origin)),
+            f"--allow-origin {origin} must be as browsers send it, such as https://example.org or moz-extension://ID",
+        )
+
+
+def access_of(args: argparse.Namespace) -> Access:
+    from lev_plugins.serving.limits import LOCAL_HOSTS, Access
+
+    host = f"[{args.host}]" if ":" in args.host else args.host
+    return Access((*LOCAL_HOSTS, host, *args.allow_host), tuple(args.allow_origin), token_of(args.token_file))
+
+
+def token_of(path: Path | None) -> str | None:
+    """Never from the command line, which others on the machine can read."""
+    if path is None and TOKEN not in os.environ:
+        return None
+    where = TOKEN if path is None else f"--token-file {path}"
+    try:
+        token = (os.environ[TOKEN] if path is None else path.read_text("utf-8")).strip()
+    except (OSError, ValueError) as error:
+        raise UserError(f"{where} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    require(
+        len(token) >= SHORTEST_TOKEN and token.isascii() and len(token.split()) == 1,
+        f"{where} must hold a token of at least {SHORTEST_TOKEN} letters and digits, without blanks: make one with "
+        "openssl rand -hex 16",
+    )
+    return token
+
+
+def load_models(args: argparse.Namespace) -> list[Served]:
+    from lev_plugins.serving.models import Served, named_paths
+
+    given = named_paths(args.models).items()
+    return [
+        Served.of(name, load(path, args.data, **options(path, args)), args.queue, args.min_confidence)
+        for name, path in given
+    ]
+
+
+def options(path: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Those of the model that were given; a labeller has but one."""
+    gpu = torch.cuda.is_available() and not args.cpu
+    if is_labeller(path):
+        return {"cpu": not gpu}
+    given = {
+        "bpe": bpe_options(args),
+        "device": "cuda" if gpu else None,
+        "search": None if args.beam is None else {"beam": args.beam},
+        "overrides": None if args.keep_bias is None else {"keep_bias": args.keep_bias},
+        "language": args.language,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def announce(host: str, port: int) -> None:
+    shown = f"[{host}]" if ":" in host else host
+    sys.stdout.write(f"serving at http://{shown}:{port} (LanguageTool clients: http://{shown}:{port}/v2)\n")
+    sys.stdout.flush()

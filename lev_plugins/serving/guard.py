@@ -1,0 +1,119 @@
+"""Around every request: who may ask, what is told when something goes wrong, and one line in the log.
+
+No answer has a traceback, and no line of the log has text of a request, unless --log-text asks for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+from collections.abc import Mapping
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from lev_plugins.errors import UserError
+from lev_plugins.serving.context import Context
+from lev_plugins.serving.limits import Gone, Refusal, bearer
+
+__all__ = ["Guard"]
+
+logger = logging.getLogger(__name__)
+
+OPEN = ("/", "/healthz")  # without a token: they tell nothing of a text
+OWN_TOKEN_CHECK = "/v2/"  # here the token may be a field of a form
+FORBIDDEN = 403
+ALWAYS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+ALLOWED = {
+    "Access-Control-Allow-Methods": "GET, POST",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type",
+    "Access-Control-Allow-Private-Network": "true",
+    "Access-Control-Max-Age": "600",
+}
+
+
+class Guard:
+    def __init__(self, app: ASGIApp, context: Context):
+        self.app, self.context = app, context
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        scope["path"] = scope["path"].rstrip("/") or "/"
+        answer = Answer(send, self.headers(Headers(scope=scope).get("origin")))
+        start = time.perf_counter()
+        try:
+            response = self.checked(Request(scope, receive))
+            await (response or self.app)(scope, receive, answer.send)
+        except Gone:
+            return
+        except Exception as error:
+            if answer.status is not None:
+                raise
+            await refusal(scope["path"], error)(scope, receive, answer.send)
+        self.log(scope, answer.status, time.perf_counter() - start)
+
+    def headers(self, origin: str | None) -> dict[str, str]:
+        known = origin in self.context.access.origins
+        return ALWAYS | ({"Access-Control-Allow-Origin": str(origin), "Vary": "Origin"} if known else {})
+
+    def checked(self, request: Request) -> Response | None:
+        """An answer, if the request needs no other."""
+        access, path = self.context.access, request.scope["path"]
+        origin, host = request.headers.get("origin"), request.headers.get("host", "")
+        access.check_host(host)
+        access.check_origin(origin, host)
+        if request.method == "OPTIONS" and origin is not None:
+            return Response(status_code=204, headers=ALLOWED)
+        if path not in OPEN and not path.startswith(OWN_TOKEN_CHECK):
+            access.check_token(bearer(request))
+        return None
+
+    def log(self, scope: Scope, status: int | None, seconds: float) -> None:
+        asked = scope["path"] if "endpoint" in scope else "another path"  # a path may have been meant as a text
+        logger.info("%s %s: %s, %.0f ms", scope["method"], asked, status, 1000 * seconds)
+        if self.context.log_text and "items" in scope.get("state", {}):
+            logger.info("text: %r", [item.text for item in scope["state"]["items"]])
+
+
+class Answer:
+    """Sends, with further headers, and remembers the status."""
+
+    def __init__(self, send: Send, headers: Mapping[str, str]):
+        self.to, self.headers = send, headers
+        self.status: int | None = None
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            MutableHeaders(scope=message).update(self.headers)
+        await self.to(message)
+
+
+def refusal(path: str, error: Exception) -> Response:
+    """JSON; under /v2, plain text, as LanguageTool's clients expect it."""
+    status, message, headers = meaning(error)
+    if path.startswith(OWN_TOKEN_CHECK):
+        return PlainTextResponse(f"Error: {message}", status, headers)
+    return JSONResponse({"error": message}, status, headers)
+
+
+def meaning(error: Exception) -> tuple[int, str, Mapping[str, str]]:
+    if isinstance(error, Refusal):
+        if error.status == FORBIDDEN:
+            logger.info("%s", error.message)  # a host or an origin, which the one who runs the server may want to allow
+        return error.status, error.message, error.headers
+    if isinstance(error, UserError):
+        return 400, str(error), {}
+    frame = traceback.extract_tb(error.__traceback__)[-1]  # the message may have a text in it
+    logger.error("%s at %s, line %s", type(error).__name__, frame.filename, frame.lineno)
+    return 500, "the server has failed to answer: its log names the place in the code", {}

@@ -1,0 +1,159 @@
+"""What a request may be: from whom, how large, how slow, how deep. Everything else is refused in one sentence."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.requests import ClientDisconnect, Request
+
+__all__ = ["Access", "Gone", "Limits", "Refusal", "encodable", "form_of", "json_of", "read_body"]
+
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+PORT = re.compile(r":\d+$")
+MOST_FIELDS = 100  # of a form
+DEEPEST = 20  # brackets in brackets of JSON
+BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
+
+
+class Refusal(Exception):
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None):
+        super().__init__(message)
+        self.status, self.message, self.headers = status, message, dict(headers or {})
+
+
+class Gone(Exception):
+    """The client has left: nobody waits for an answer."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    most_bytes: int = 1_000_000  # of a request
+    most_text: int = 20_000  # characters of its texts
+    seconds: float = 30.0  # to send it, and again to answer it
+
+
+# ---- from whom -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Access:
+    hosts: Sequence[str] = LOCAL_HOSTS
+    origins: Sequence[str] = ()
+    token: str | None = field(default=None, repr=False)
+
+    def check_host(self, host: str) -> None:
+        """A page on the Web can make its own name lead here; a browser then sends that name."""
+        if PORT.sub("", host).lower() not in {name.lower() for name in self.hosts}:
+            raise Refusal(403, f"this server does not answer to the name {host!r}: start it with --allow-host NAME")
+
+    def check_origin(self, origin: str | None, host: str) -> None:
+        """A browser names the page that asks: this server's own, perhaps behind a proxy with TLS, or an allowed one."""
+        if origin not in (None, f"http://{host}", f"https://{host}", *self.origins):
+            raise Refusal(403, f"pages from {origin} may not use this server: start it with --allow-origin {origin}")
+
+    def allows(self, *given: str | None) -> bool:
+        """Is one of these the token, or is none needed?"""
+        if self.token is None:
+            return True
+        token = self.token.encode()
+        same = [hmac.compare_digest(token, each.encode()) for each in given if each is not None]
+        return any(same)
+
+    def check_token(self, *given: str | None) -> None:
+        if not self.allows(*given):
+            how = "send the header 'Authorization: Bearer TOKEN'"
+            wrong = any(each is not None for each in given)
+            message = f"the token is wrong: {how}" if wrong else f"this server needs a token: {how}"
+            raise Refusal(401, message, {"WWW-Authenticate": "Bearer"})
+
+
+def bearer(request: Request) -> str | None:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else None
+
+
+# ---- how large, how slow, how deep -----------------------------------------------------------------------------------
+
+
+async def read_body(request: Request, limits: Limits) -> bytes:
+    try:
+        return await asyncio.wait_for(read_at_most(request, limits.most_bytes), limits.seconds)
+    except asyncio.TimeoutError:
+        late = f"the request did not arrive within {limits.seconds:g} seconds: send it faster, or less of it"
+        raise Refusal(408, late, {"Connection": "close"}) from None
+    except ClientDisconnect:
+        raise Gone from None
+
+
+async def read_at_most(request: Request, most: int) -> bytes:
+    too_large = Refusal(413, f"the request has more than {most:,} bytes: send a shorter text")
+    if int(request.headers.get("content-length", "0")) > most:
+        raise too_large
+    parts, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > most:
+            raise too_large
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+def json_of(body: bytes, what: str) -> Any:
+    if deepest(body) > DEEPEST:
+        raise Refusal(400, f"{what} has brackets more than {DEEPEST} deep: send the fields that docs/serving.md shows")
+    try:
+        return json.loads(decoded(body, what), parse_constant=no_constant)
+    except ValueError as error:
+        raise Refusal(400, f"{what} is not JSON: {error}") from None
+
+
+def deepest(body: bytes) -> int:
+    """
+    >>> deepest(b'{"a": [[], "[[["], "b": "["}')
+    3
+    """
+    depth = most = 0
+    for token in BRACKETS.findall(body):
+        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(token, 0)
+        most = max(most, depth)
+    return most
+
+
+def no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def decoded(body: bytes, what: str) -> str:
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        byte, place = error.object[error.start], error.start
+        raise Refusal(400, f"{what} is not UTF-8 (byte 0x{byte:02x} at {place}): send it in UTF-8") from None
+
+
+def form_of(body: bytes | str, what: str) -> dict[str, str]:
+    """The fields of a form or of a query, whatever its Content-Type says."""
+    text = decoded(body, what) if isinstance(body, bytes) else body
+    try:
+        return dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS))
+    except UnicodeDecodeError:
+        raise Refusal(400, f"{what} is not UTF-8: percent-encode the bytes of UTF-8") from None
+    except ValueError:
+        raise Refusal(400, f"{what} has more than {MOST_FIELDS} fields: percent-encode each & of a text") from None
+
+
+def encodable(text: str, where: str) -> str:
+    """Text that has no half of a surrogate pair, which JSON can spell but nothing can encode."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(text[error.start]):04x}"
+        raise Refusal(400, f"{where} has {half} at {error.start}, half of a character: send both halves") from None
+    return text

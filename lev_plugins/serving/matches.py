@@ -1,0 +1,185 @@
+"""Edits as the matches of LanguageTool's protocol.
+
+A match shows what it is about. So an edit that only inserts, or only deletes, is widened to the word beside it: what
+clients underline and offer is then a word, never nothing. Applying all matches gives what the edits give.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from lev_plugins.serving.annotated import Annotated, Utf16
+from lev_plugins.serving.words import touches
+from lev_plugins.text.edited import WORD, Edit, parts_of
+from lev_plugins.text.sentences import Span
+
+__all__ = ["RULES", "Match", "Rule", "as_dict", "matches"]
+
+AROUND = 40  # characters of context on each side
+CUT = "..."
+
+
+class Rule(NamedTuple):
+    id: str
+    issue: str
+    category: str
+    category_name: str
+    description: str
+    short: str
+    type: str
+
+    def as_dict(self) -> dict[str, Any]:
+        category = {"id": self.category, "name": self.category_name}
+        return {"id": self.id, "description": self.description, "issueType": self.issue, "category": category}
+
+
+SPELLING = Rule(
+    *("LEV_SPELLING", "misspelling", "TYPOS", "Possible typo"),
+    *("Possible spelling mistake", "Spelling mistake", "UnknownWord"),
+)
+GRAMMAR = Rule("LEV_GRAMMAR", "grammar", "GRAMMAR", "Grammar", "Possible mistake", "Possible mistake", "Other")
+TYPOGRAPHY = Rule(
+    *("LEV_TYPOGRAPHY", "typographical", "TYPOGRAPHY", "Typography"),
+    *("Punctuation, capitals or blanks", "Typography", "Other"),
+)
+RULES = (SPELLING, GRAMMAR, TYPOGRAPHY)
+
+
+class Match(NamedTuple):
+    edit: Edit  # of the plain text, widened
+    rule: Rule
+
+
+def matches(text: Annotated, edits: Sequence[Edit], protected: Sequence[Span]) -> list[Match]:
+    """Edits that touch markup are left out."""
+    found: list[Match] = []
+    for i, edit in enumerate(edits):
+        place = text.around(edit.start, edit.end)
+        if place is None:
+            continue
+        first = max(place.start, found[-1].edit.end if found else 0)
+        last = min(place.end, edits[i + 1].start if i + 1 < len(edits) else place.end)
+        old = text.plain[edit.start : edit.end]
+        found.append(Match(widened(text.plain, edit, Span(first, last), protected), rule_of(old, edit.replacement)))
+    return found
+
+
+def widened(text: str, edit: Edit, room: Span, protected: Sequence[Span]) -> Edit:
+    """With the word before it or else after it, if it only inserts or only deletes.
+
+    >>> text = "I saw hat"
+    >>> widened(text, Edit(6, 6, "a "), Span(0, 9), [])
+    Edit(start=2, end=6, replacement='saw a ', confidence=1.0, iteration=1)
+    >>> widened(text, Edit(2, 6, ""), Span(2, 9), [])
+    Edit(start=2, end=9, replacement='hat', confidence=1.0, iteration=1)
+    """
+    if edit.start < edit.end and edit.replacement:
+        return edit
+    before = "".join(next_word(parts_of(text[room.start : edit.start])[::-1])[::-1])
+    after = "".join(next_word(parts_of(text[edit.end : room.end])))
+    ways = [
+        (before, replace(edit, start=edit.start - len(before), replacement=before + edit.replacement)),
+        (after, replace(edit, end=edit.end + len(after), replacement=edit.replacement + after)),
+    ]
+    able = [(word, way) for word, way in ways if word and not touches(way, protected)]
+    letters = [way for word, way in able if WORD.match(word.strip())]
+    return next(iter([*letters, *(way for _, way in able)]), edit)
+
+
+def next_word(parts: list[str]) -> list[str]:
+    """Up to the first that is not blank, in the same line.
+
+    >>> next_word([" ", "hat", " ", "a"]), next_word(["\\n", "hat"]), next_word([" "])
+    ([' ', 'hat'], [], [])
+    """
+    place = next((i for i, part in enumerate(parts) if not part.isspace()), None)
+    found = [] if place is None else parts[: place + 1]
+    return [] if any(len(f".{part}.".splitlines()) > 1 for part in found) else found
+
+
+# ---- what kind of mistake --------------------------------------------------------------------------------------------
+
+
+def rule_of(old: str, new: str) -> Rule:
+    """
+    >>> [rule_of(*pair).issue for pair in [("teh", "the"), ("go", "goes"), ("hat .", "Hat."), ("", ","), ("", "a ")]]
+    ['misspelling', 'grammar', 'typographical', 'typographical', 'grammar']
+    """
+    if bare_letters(old) == bare_letters(new):
+        return TYPOGRAPHY
+    if len(parts_of(old)) == len(parts_of(new)) == 1 and WORD.match(old) and WORD.match(new) and close(old, new):
+        return SPELLING
+    return GRAMMAR
+
+
+def bare_letters(text: str) -> str:
+    return "".join(part for part in parts_of(text) if WORD.match(part)).casefold()
+
+
+def close(one: str, other: str) -> bool:
+    """At most one slip, and one more for every five letters."""
+    return slips(one.casefold(), other.casefold()) <= 1 + max(len(one), len(other)) // 5
+
+
+def slips(one: str, other: str) -> int:
+    """Letters inserted, deleted, replaced, or swapped with their neighbour.
+
+    >>> slips("teh", "the"), slips("recieve", "receive"), slips("", "ab"), slips("cat", "cut")
+    (1, 1, 2, 1)
+    """
+    rows = [list(range(len(other) + 1))]
+    for i, a in enumerate(one, 1):
+        row = [i]
+        for j, b in enumerate(other, 1):
+            least = min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                least = min(least, rows[-2][j - 2] + 1)
+            row.append(least)
+        rows.append(row)
+    return rows[-1][-1]
+
+
+# ---- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def as_dict(match: Match, text: Annotated, units: Utf16, sentences: Sequence[Span]) -> dict[str, Any]:
+    edit, rule = match.edit, match.rule
+    place = text.around(edit.start, edit.end)
+    assert place is not None, "left out before"
+    start = place.original + edit.start - place.start
+    end = start + edit.end - edit.start
+    offset = units.before(start)
+    return {
+        "message": f"{rule.description} (confidence {edit.confidence:.0%})",
+        "shortMessage": rule.short,
+        "replacements": [{"value": edit.replacement}],
+        "offset": offset,
+        "length": units.before(end) - offset,
+        "context": context(text.original, start, end),
+        "sentence": next(sentences_at(text.plain, sentences, edit), text.plain[edit.start : edit.end]),
+        "type": {"typeName": rule.type},
+        "rule": rule.as_dict(),
+        "ignoreForIncompleteSentence": False,
+        "contextForSureMatch": 0,
+    }
+
+
+def sentences_at(text: str, sentences: Sequence[Span], edit: Edit) -> Iterator[str]:
+    for start, end in sentences:
+        if start <= edit.end and edit.start <= end:
+            yield text[start:end]
+
+
+def context(text: str, start: int, end: int) -> dict[str, Any]:
+    """
+    >>> context("A 😀\\ntset", 4, 8)
+    {'text': 'A 😀 tset', 'offset': 5, 'length': 4}
+    """
+    first, last = max(0, start - AROUND), min(len(text), end + AROUND)
+    before = (CUT if first else "") + text[first:start]
+    after = text[end:last] + (CUT if last < len(text) else "")
+    shown = re.sub(r"[\n\r\t]", " ", before + text[start:end] + after)
+    return {"text": shown, "offset": Utf16.length(before), "length": Utf16.length(text[start:end])}

@@ -1,0 +1,101 @@
+"""Requests wait in a queue; one thread owns the model and decodes those that wait as one batch."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Generic, NamedTuple, TypeVar
+
+__all__ = ["Full", "Queue", "Worker"]
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+
+class Full(Exception):
+    """As many requests wait as may wait."""
+
+
+class Job(NamedTuple):
+    items: Sequence
+    size: int
+    answers: Future
+
+
+class Queue:
+    """Bounded; a request that was cancelled leaves it at once."""
+
+    def __init__(self, most: int):
+        self.most = most
+        self.waiting: deque[Job] = deque()
+        self.changed = threading.Condition()
+        self.closed = False
+
+    def put(self, job: Job) -> None:
+        with self.changed:
+            self.waiting = deque(each for each in self.waiting if not each.answers.cancelled())
+            if self.closed or len(self.waiting) >= self.most:
+                raise Full
+            self.waiting.append(job)
+            self.changed.notify()
+
+    def take(self, size: int) -> list[Job]:
+        """What waits, from the front, up to ``size`` together but at least one; nothing once the queue is closed."""
+        taken: list[Job] = []
+        with self.changed:
+            while not taken:
+                self.changed.wait_for(lambda: self.waiting or self.closed)
+                if not self.waiting:
+                    return []
+                while self.waiting and (not taken or sum(job.size for job in taken) + self.waiting[0].size <= size):
+                    job = self.waiting.popleft()
+                    if job.answers.set_running_or_notify_cancel():
+                        taken.append(job)
+        return taken
+
+    def close(self) -> None:
+        with self.changed:
+            self.closed = True
+            self.changed.notify_all()
+
+
+class Worker(Generic[Item, Answer]):
+    """``run`` answers the items of many requests at once; if it fails, each request gets its own answer or error."""
+
+    def __init__(
+        self, run: Callable[[list[Item]], list[Answer]], size_of: Callable[[Item], int], most: int, batch_size: int
+    ):
+        self.run, self.size_of, self.batch_size = run, size_of, batch_size
+        self.queue = Queue(most)
+        self.thread = threading.Thread(target=self.work, daemon=True)
+        self.thread.start()
+
+    async def answers(self, items: Sequence[Item], seconds: float) -> list[Answer]:
+        """Raises ``Full``, ``asyncio.TimeoutError``, or what ``run`` raises for these items."""
+        job = Job(items, sum(map(self.size_of, items)), Future())
+        self.queue.put(job)
+        return await asyncio.wait_for(asyncio.wrap_future(job.answers), seconds)
+
+    def work(self) -> None:
+        while jobs := self.queue.take(self.batch_size):
+            self.answer(jobs)
+
+    def answer(self, jobs: list[Job]) -> None:
+        try:
+            found = iter(self.run([item for job in jobs for item in job.items]))
+        except Exception as error:
+            if len(jobs) == 1:
+                jobs[0].answers.set_exception(error)
+            for job in jobs if len(jobs) > 1 else []:
+                self.answer([job])
+            return
+        for job in jobs:
+            job.answers.set_result([next(found) for _ in job.items])
+
+    def close(self) -> None:
+        """What waits is still answered."""
+        self.queue.close()
+        self.thread.join()

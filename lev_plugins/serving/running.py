@@ -1,0 +1,110 @@
+"""The server as a process: it listens, waits only so long for a request, and finishes its work when told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from lev_plugins.errors import UserError
+
+__all__ = ["Server", "bound", "server", "stop_quietly"]
+
+MOST_CONNECTIONS = 1000
+IDLE_SECONDS = 5
+LATE = (
+    b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: application/json\r\n"
+    b'Content-Length: 67\r\n\r\n{"error": "the request did not arrive in time: send it all at once"}'
+)
+
+
+class Server(uvicorn.Server):
+    """Says when it is ready."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]):
+        super().__init__(config)
+        self.ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready()
+
+
+def server(app: Starlette, seconds: float, ready: Callable[[], None] = lambda: None) -> Server:
+    """``seconds``: for the head of a request to arrive, and for running requests to end when the server is stopped."""
+    config = uvicorn.Config(
+        app,
+        http=patient(seconds),
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        access_log=False,
+        log_config=None,
+        log_level="critical",  # guard.py has a log of its own
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=IDLE_SECONDS,
+        timeout_graceful_shutdown=max(1, round(seconds)),
+    )
+    return Server(config, ready)
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """Port 0: any that is free."""
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        found = socket.socket(family, socket.SOCK_STREAM)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UserError(f"--host {host} --port {port}: {reason}; choose others, or --port 0 for a free one") from error
+    return found  # it listens when the server does: until then, clients are refused rather than kept waiting
+
+
+def stop_quietly() -> None:
+    """uvicorn raises the signal that stopped it again, when all is done: then it shall do nothing."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: None)
+
+
+def patient(seconds: float) -> type[asyncio.Protocol]:
+    """uvicorn's protocol, which by itself waits for ever for the head of a request."""
+
+    class Patient(H11Protocol):
+        late: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.expect()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self.expect()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            if self.late is not None:
+                self.late.cancel()
+
+        def expect(self) -> None:
+            """A request shall be running before the time is up."""
+            running = self.cycle is not None and not self.cycle.response_complete
+            if running and self.late is not None:
+                self.late.cancel()
+                self.late = None
+            elif not running and self.late is None:
+                self.late = self.loop.call_later(seconds, self.give_up)
+
+        def give_up(self) -> None:
+            self.transport.write(LATE)
+            self.transport.close()
+
+    return Patient

@@ -1,0 +1,77 @@
+"""``/v1``: the JSON of ``lev-plugins edit --json`` and ``lev-plugins label``, for many texts at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from lev_plugins.errors import require
+from lev_plugins.serving import fields
+from lev_plugins.serving.alike import Example, Passage
+from lev_plugins.serving.context import Context
+from lev_plugins.serving.limits import json_of, read_body
+from lev_plugins.serving.models import EDIT, LABEL
+from lev_plugins.serving.words import Protected, untouched
+
+__all__ = ["edit", "label", "models"]
+
+texts_of, words_of = fields.each_of(fields.text), fields.each_of(fields.text)
+
+
+async def edit(request: Request) -> Response:
+    context: Context = request.app.state.context
+    given = await fields_of(request, "texts", "drafts", "min_confidence", "words", "model")
+    texts = texts_of(given.get("texts"), "texts")
+    drafts = fields.optional(given, "drafts", texts_of, None)
+    own = Protected(protectable(fields.optional(given, "words", words_of, [])))
+    model = context.models.find(EDIT, fields.optional(given, "model", fields.text, None))
+    least = fields.optional(given, "min_confidence", fields.share, model.least)
+    context.check_length([*texts, *(drafts or [])])
+    require(
+        drafts is None or model.drafts,
+        f"drafts are for a levt, but {model.name} edits the text itself: leave drafts out",
+    )
+    require(
+        drafts is None or len(drafts) == len(texts),
+        f"there must be a draft for each text, but there are {len(drafts or [])} drafts for {len(texts)} texts",
+    )
+    passages = [Passage(text, drafts[i] if drafts else None, least) for i, text in enumerate(texts)]
+    found = await context.answers(request, model, passages)
+    lists = (own, context.words.protected)
+    kept = [untouched(one, [span for words in lists for span in words.spans(one.original)]) for one in found]
+    return JSONResponse({"model": model.name, "results": [one.as_dict() for one in kept]})
+
+
+async def label(request: Request) -> Response:
+    context: Context = request.app.state.context
+    given = await fields_of(request, "texts", "scores", "model")
+    texts = fields.each_of(fields.text_or_words)(given.get("texts"), "texts")
+    scores = fields.optional(given, "scores", fields.flag, False)
+    model = context.models.find(LABEL, fields.optional(given, "model", fields.text, None))
+    context.check_length([part for text in texts for part in ([text] if isinstance(text, str) else text)])
+    found = await context.answers(request, model, [Example(text, scores) for text in texts])
+    return JSONResponse({"model": model.name, "results": found})
+
+
+async def models(request: Request) -> Response:
+    context: Context = request.app.state.context
+    able = [model.about() for model in context.models.served]
+    return JSONResponse({"models": able, "max_text": context.limits.most_text})
+
+
+async def fields_of(request: Request, *names: str) -> dict[str, Any]:
+    context: Context = request.app.state.context
+    given = json_of(await read_body(request, context.limits), "the request")
+    found = fields.only(given, names)
+    require("texts" in found, 'texts is missing: send {"texts": ["..."]}')
+    return found
+
+
+def protectable(words: Iterable[str]) -> list[str]:
+    found = list(words)
+    for i, word in enumerate(found):
+        require(bool(word.strip()), f"words[{i}] is empty: leave it out")
+    return found

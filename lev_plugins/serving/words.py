@@ -1,0 +1,92 @@
+"""Words that no edit may touch: those of a request, and the user's own list."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from pathlib import Path
+
+from lev_plugins.errors import require
+from lev_plugins.files import all_or_nothing
+from lev_plugins.text.edited import Edit, Edited, parts_of
+from lev_plugins.text.lines import read_lines
+from lev_plugins.text.sentences import Span
+
+__all__ = ["Protected", "WordList", "untouched"]
+
+MOST_WORDS = 100_000
+LONGEST = 200  # characters
+
+
+class Protected:
+    """
+    >>> [text[a:b] for text in ["Tehran, teh tehs"] for a, b in Protected(["teh", "Tehran,"]).spans(text)]
+    ['Tehran,', 'teh']
+    """
+
+    def __init__(self, words: Iterable[str]):
+        self.by_first: dict[str, list[list[str]]] = {}
+        for word in words:
+            for spelling in {word, word[:1].upper() + word[1:]}:  # as at the start of a sentence
+                parts = parts_of(spelling.strip())
+                self.by_first.setdefault(parts[0], []).append(parts)
+
+    def spans(self, text: str) -> list[Span]:
+        """Where they are, as whole words."""
+        if not self.by_first:
+            return []
+        parts = parts_of(text)
+        places = [0, *accumulate(map(len, parts))]
+        return [
+            Span(places[i], places[i + len(word)])
+            for i, part in enumerate(parts)
+            for word in self.by_first.get(part, ())
+            if parts[i : i + len(word)] == word
+        ]
+
+
+def untouched(edited: Edited, spans: Sequence[Span]) -> Edited:
+    """Without the edits that change anything in these spans.
+
+    >>> edited = Edited("I has teh hat", (Edit(2, 5, "have"), Edit(6, 9, "the"), Edit(9, 9, " big")))
+    >>> untouched(edited, [Span(6, 9)]).text
+    'I have teh big hat'
+    """
+    return replace(edited, edits=tuple(edit for edit in edited.edits if not touches(edit, spans)))
+
+
+def touches(edit: Edit, spans: Sequence[Span]) -> bool:
+    return any(edit.start < span.end and span.start < edit.end for span in spans)
+
+
+class WordList:
+    """The user's own words, one per line of a file; without a file, they are forgotten when the server ends."""
+
+    def __init__(self, path: Path | None = None):
+        self.path = path
+        self.lock = threading.Lock()
+        lines = read_lines(path) if path is not None and path.exists() else []
+        self.words = dict.fromkeys(word for line in lines if (word := line.strip()))
+        self.protected = Protected(self.words)
+
+    def add(self, word: str) -> bool:
+        """Was it new?"""
+        require(0 < len(word) <= LONGEST, f"word must have 1 to {LONGEST} characters, but has {len(word):,}")
+        require(len(word.split()) == 1 and word == word.strip(), "word must not contain blanks: add one at a time")
+        with self.lock:
+            require(len(self.words) < MOST_WORDS, f"the list has {MOST_WORDS:,} words and is full: delete some")
+            return word not in self.words and self.save({**self.words, word: None})
+
+    def delete(self, word: str) -> bool:
+        """Was it there?"""
+        with self.lock:
+            return word in self.words and self.save({each: None for each in self.words if each != word})
+
+    def save(self, words: dict[str, None]) -> bool:
+        if self.path is not None:
+            with all_or_nothing(self.path) as file:
+                file.writelines(f"{word}\n".encode() for word in words)
+        self.words, self.protected = words, Protected(words)
+        return True

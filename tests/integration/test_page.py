@@ -1,0 +1,287 @@
+"""The page in headless Chromium, by keyboard and by mouse; SHOTS=DIR keeps pictures of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
+
+from lev_plugins.serving.context import Context
+from lev_plugins.serving.limits import Access
+from tests.serving import Client, FakeEditor, models, serving
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None or DRIVER is None, reason="there is no chromium or no chromedriver (on Debian: chromium-driver)"
+)
+
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-proxy-server"),
+]
+TEXT = "teh 😀 cat <b>tset</b>\nI saw hat"
+ARABIC = "\u0643\u062a\u0627\u0628 teh \u062c\u062f\u064a\u062f."
+SHOTS = os.environ.get("SHOTS")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in [*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"]:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def server() -> Iterator[Client]:
+    with serving(Context(models(FakeEditor(drafts=True), FakeEditor())), seconds=20) as client:
+        yield client
+
+
+class Page:
+    def __init__(self, browser: webdriver.Chrome, client: Client, ready: bool = True):
+        self.browser = browser
+        browser.get_log("browser")
+        browser.get(f"http://127.0.0.1:{client.port}/")
+        if ready:
+            self.wait(lambda: self.find("model").text)
+
+    def find(self, name: str) -> WebElement:
+        return self.browser.find_element(By.ID, name)
+
+    def wait(self, good: object) -> object:
+        return WebDriverWait(self.browser, 10).until(lambda _: good())  # type: ignore[operator]
+
+    def write(self, text: str) -> None:
+        self.browser.execute_script("arguments[0].value = arguments[1]", self.find("text"), text)
+
+    def text(self) -> str:
+        return str(self.find("text").get_property("value"))
+
+    def says(self, text: str) -> None:
+        self.wait(lambda: text in self.find("said").text)
+
+    def edits(self) -> list[str]:
+        return [str(each.get_attribute("aria-label")) for each in self.browser.find_elements(By.CLASS_NAME, "edit")]
+
+    def check(self, text: str) -> None:
+        self.write(text)
+        self.find("check").click()
+        self.says("found")
+
+    def keys(self, *keys: str) -> None:
+        self.browser.switch_to.active_element.send_keys(*keys)
+
+    def shot(self, name: str) -> None:
+        if SHOTS:
+            size = self.browser.execute_script("return [innerWidth, document.documentElement.scrollHeight]")
+            self.device(size[0], max(size[1], 600))
+            self.browser.save_screenshot(str(Path(SHOTS, f"{name}.png")))
+
+    def device(self, width: int, height: int = 900, dark: bool = False) -> None:
+        command = self.browser.execute_cdp_cmd
+        command(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
+        )
+
+    def colours(self, scheme: str) -> None:
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+@pytest.fixture
+def page(browser: webdriver.Chrome, server: Client) -> Iterator[Page]:
+    made = Page(browser, server)
+    yield made
+    problems = [entry["message"] for entry in browser.get_log("browser") if "favicon" not in entry["message"]]
+    assert problems == []
+
+
+def test_a_text_is_edited_by_keyboard_alone(page: Page) -> None:
+    page.write(TEXT)
+    page.find("text").send_keys(Keys.CONTROL, Keys.ENTER)
+    page.says("4 edits found")
+    assert page.edits() == [
+        "Replace “teh” with “the”, 90 % sure",
+        "Replace “tset” with “test”, 80 % sure",
+        "Insert “a ”, 40 % sure",
+        "Insert “.”, 50 % sure",
+    ]
+    assert "<b>" in page.find("result").text and not page.find("result").find_elements(By.TAG_NAME, "b")
+    while page.browser.switch_to.active_element.get_attribute("aria-label") != page.edits()[0]:
+        page.keys(Keys.TAB)
+    page.keys(Keys.ENTER)
+    assert page.find("said").text == "Accepted" and page.text().startswith("the 😀 cat")
+    assert page.browser.switch_to.active_element.get_attribute("aria-label") == page.edits()[1]
+    page.keys(Keys.DELETE)
+    assert "rejected" in page.edits()[1] and page.find("said").text == "Rejected"
+    page.keys(Keys.ARROW_LEFT)
+    assert page.browser.switch_to.active_element.get_attribute("aria-label") == page.edits()[1]
+    page.keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    page.keys(" ")
+    assert page.text() == "the 😀 cat <b>tset</b>\nI saw hat."
+
+
+def test_accept_all_and_another_round_with_what_was_accepted(page: Page) -> None:
+    page.check("teh go tset")
+    page.find("next").click()
+    page.find("reject").click()
+    page.find("all").click()
+    page.says("2 edits accepted")
+    assert page.text() == "the go test"
+    page.keys(Keys.ENTER)  # the focus has moved to Another round
+    page.says("0 edits found, 1 rejected before")
+    assert page.text() == "the go test" and page.find("about").text == "There is nothing to change."
+
+
+def test_undo_and_change_of_mind(page: Page) -> None:
+    page.check("teh go")
+    page.find("accept").click()
+    page.find("previous").click()
+    assert page.find("accept").get_attribute("aria-pressed") == "true"
+    page.find("accept").click()
+    assert page.text() == "teh go" and page.find("said").text == "Open again"
+    page.find("all").click()
+    assert page.text() == "the goes"
+    page.find("undo").click()
+    assert page.text() == "teh go" and page.find("said").text == "Undone"
+    page.find("text").send_keys("x")
+    page.says("The text has changed: check it again.")
+    assert page.edits() == [] and not page.find("tools").is_displayed()
+
+
+def test_the_dial_hides_what_is_less_sure(page: Page) -> None:
+    page.check("teh tset I saw hat")
+    assert len(page.edits()) == 4
+    page.find("dial").send_keys(Keys.HOME, *[Keys.ARROW_RIGHT] * 85)
+    assert page.find("percent").text == "85" and len(page.edits()) == 1
+    page.find("all").click()
+    assert page.text() == "the tset I saw hat"
+
+
+def test_words_are_protected(page: Page) -> None:
+    page.check("teh tset go")
+    page.find("guard").click()
+    page.says("“teh” is protected")
+    assert "rejected" in page.edits()[0]
+    page.find("word").send_keys("tset", Keys.ENTER)
+    page.says("“tset” is protected")
+    page.check("teh tset go")
+    assert len(page.edits()) == 1
+    page.browser.find_element(By.CSS_SELECTOR, "#words button").click()
+    page.check("teh tset go")
+    assert [edit.split(",")[0] for edit in page.edits()] == ["Replace “teh” with “the”", "Replace “go” with “goes”"]
+
+
+def test_an_insertion_is_asked_for_at_the_cursor(page: Page) -> None:
+    page.write("first line\na \\ ⟦tset⟧  cat")
+    place = page.text().index("  cat") + 1
+    page.browser.execute_script("arguments[0].setSelectionRange(arguments[1], arguments[1])", page.find("text"), place)
+    page.find("insert").click()
+    page.says("2 edits in this line")
+    assert page.edits() == ["Replace “tset” with “test”, 80 % sure", "Insert “new ”, 100 % sure"]
+    assert page.browser.switch_to.active_element.get_attribute("aria-label") == page.edits()[1]
+    page.keys(Keys.ENTER)
+    assert page.text() == "first line\na \\ ⟦tset⟧ new  cat"
+
+
+def test_drafts_are_repaired_with_their_source(page: Page) -> None:
+    page.find("post-editing").find_element(By.TAG_NAME, "summary").click()
+    page.find("source").send_keys("eins\nzwei")
+    page.check("teh one\ntset")
+    page.find("all").click()
+    assert page.text() == "the one\ntest"
+    page.write("one line")
+    page.find("check").click()
+    page.wait(lambda: page.find("problem").text == "The source has 2 lines, but your text has 1.")
+    page.browser.get_log("browser")
+
+
+def test_only_a_levt_inserts_and_repairs(page: Page) -> None:
+    assert page.find("insert").is_displayed() and page.find("post-editing").is_displayed()
+    page.find("model").send_keys("m2")
+    assert not page.find("insert").is_displayed() and not page.find("post-editing").is_displayed()
+
+
+def test_text_is_never_markup(page: Page) -> None:
+    bad = "<img src=x onerror=alert(1)> teh <script>alert(2)</script>"
+    page.check(bad)
+    page.find("guard").click()
+    page.find("word").send_keys("<i>x</i>", Keys.ENTER)
+    assert page.browser.execute_script("return document.images.length + document.scripts.length") == 1
+    assert bad.replace("teh", "") in page.find("result").text.replace("teh", "")
+    assert "<i>x</i>" in page.find("words").text
+
+
+def test_copying(page: Page) -> None:
+    page.check("teh")
+    page.find("all").click()
+    page.find("copy").click()
+    page.says("Copied")
+    page.browser.execute_script("arguments[0].value = ''", page.find("word"))
+    page.find("word").send_keys(Keys.CONTROL, "v")
+    assert page.find("word").get_property("value") == "the"
+
+
+def test_a_token_is_asked_for(browser: webdriver.Chrome) -> None:
+    with serving(Context(models(FakeEditor()), Access(token="secret-token")), seconds=20) as client:
+        page = Page(browser, client, ready=False)
+        page.wait(lambda: "this server needs a token" in page.find("problem").text)
+        page.find("token").send_keys("secret-token", Keys.ENTER)
+        page.wait(lambda: not page.find("problem").is_displayed())
+        page.check("teh")
+        assert len(page.edits()) == 1
+    page.find("check").click()
+    page.wait(lambda: "The server does not answer. Is it still running?" in page.find("problem").text)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1200])
+def test_narrow_and_wide_dark_and_light(page: Page, width: int, scheme: str) -> None:
+    text = "In teh spring, I saw hat and very good tset. " * 3 + f"\n{ARABIC}"
+    page.colours(scheme)
+    page.device(width)
+    page.shot(f"{width}-{scheme}-1-before")
+    page.check(text)
+    assert page.browser.execute_script("return document.documentElement.scrollWidth") <= width
+    page.shot(f"{width}-{scheme}-2-during")
+    page.find("accept").click()
+    page.find("reject").click()
+    page.find("guard").click()
+    page.shot(f"{width}-{scheme}-3-decided")
+    page.find("all").click()
+    page.says("accepted")
+    page.shot(f"{width}-{scheme}-4-after")
+    assert ARABIC.replace("teh", "the") in page.text()
+
+
+def test_everything_has_a_name_and_a_focus_that_shows(page: Page) -> None:
+    page.check("teh")
+    nameless = page.browser.execute_script(
+        """return [...document.querySelectorAll("button, input, select, textarea, [tabindex]")].filter((each) =>
+        !(each.getAttribute("aria-label") || each.textContent.trim() || each.labels?.length)).map((each) => each.id)"""
+    )
+    assert nameless == []
+    for name in ("check", "text", "dial", "word"):
+        page.find(name).send_keys(Keys.SHIFT)
+        width = "return getComputedStyle(arguments[0]).outlineWidth"
+        page.browser.execute_script("arguments[0].focus({focusVisible: true})", page.find(name))
+        assert page.browser.execute_script(width, page.find(name)) == "3px"
+    assert page.find("problem").get_attribute("role") == "alert"
+    assert page.find("said").get_attribute("aria-live") == "polite"

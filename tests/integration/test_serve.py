@@ -1,0 +1,148 @@
+"""The server with real models: the command, a real client, and 64 requests at a time."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import language_tool_python
+import pytest
+
+from lev_plugins.inference.editor import Editor
+from lev_plugins.inference.labeller import Labeller
+from lev_plugins.serving.context import Context
+from tests.integration.commands import ENVIRONMENT, ROOT
+from tests.serving import Client, FakeEditor, models, serving
+from tests.unit.test_editor import CHARS, DRAFTS, GOLDEN, LEVT, NOISES, NOISY, SOURCES, corrector
+
+SERVE = ["-m", "lev_plugins", "serve", GOLDEN / "pbd" / "checkpoint.pt", "--data", NOISY, "--bpe", "chars"]
+CLIENTS = 64
+
+
+class Process:
+    """A server as a user starts it."""
+
+    def __init__(self, *flags: object):
+        command = [str(word) for word in (sys.executable, *SERVE, "--beam", 3, "--cpu", "--port", 0, *flags)]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        self.process = subprocess.Popen(command, cwd=ROOT, env=ENVIRONMENT, text=True, **pipes)  # type: ignore[call-overload]
+        assert self.process.stdout is not None
+        self.line = self.process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:(\d+) ", self.line)
+        assert found, (self.line, self.process.communicate()[1])
+        self.client = Client(int(found[1]))
+
+    def stop(self) -> tuple[int, str]:
+        self.process.send_signal(signal.SIGTERM)
+        error = self.process.communicate(timeout=60)[1]
+        return self.process.returncode, error
+
+
+@contextmanager
+def started(*flags: object) -> Iterator[Process]:
+    process = Process(*flags)
+    try:
+        yield process
+    finally:
+        process.process.kill()
+        process.process.communicate()
+
+
+def test_the_command_serves_and_drains(tmp_path: Path) -> None:
+    words = tmp_path / "words"
+    words.write_text(f"{NOISES[1].split()[0]}\n", "utf-8")
+    with started("--words", words, "--min-confidence", 0.5, "--log-text") as server:
+        client = server.client
+        about = {"name": "checkpoint", "kind": "edit", "drafts": False, "min_confidence": 0.5}
+        assert client.get("/v1/models").json["models"] == [about]
+        found = client.edit(NOISES[0]).json["results"][0]
+        assert found == corrector("pbd").edit([NOISES[0]])[0].sure(0.5).as_dict()
+        answers: list[Any] = []
+        long = " ".join(NOISES * 2)
+        asking = threading.Thread(target=lambda: answers.append(client.edit(long)))
+        asking.start()
+        time.sleep(0.5)
+        assert not answers, "the text is too short for this test"
+        code, error = server.stop()
+        asking.join()
+        assert code == 0 and answers[0].status == 200 and answers[0].json["results"][0]["edits"]
+        assert f"text: ['{NOISES[0]}']" in error and "Traceback" not in error
+        with pytest.raises(ConnectionRefusedError):
+            client.get("/healthz")
+
+
+@pytest.mark.parametrize("kind", ["pbd", "fake"])
+def test_language_tool_python_finds_and_applies(kind: str) -> None:
+    """Its own lengths are wrong where the edited stretch itself has an emoji."""
+    if kind == "pbd":
+        editor, texts = corrector("pbd"), [*NOISES[:8], "\n".join(NOISES[:3]), f"e\u0301 {NOISES[1]}"]
+    else:
+        editor, texts = FakeEditor(), ["😀 teh 👩‍👩‍👧 e\u0301 tset 😀", "I saw hat\n😀\nvery good teh"]
+    url = "http://127.0.0.1:{}"
+    with serving(Context(models(editor)), seconds=30) as client:
+        for root in (url, f"{url}/"):
+            remote = root.format(client.port)
+            with language_tool_python.LanguageTool("en-US", remote_server=remote) as tool:
+                for text in texts:
+                    assert tool.correct(text) == editor.edit([text])[0].text
+                    for match in tool.check(text):
+                        assert match.rule_id.startswith("LEV_") and match.replacements
+
+
+@pytest.fixture(scope="module")
+def together() -> Iterator[tuple[Client, list[int]]]:
+    """A server with a model of each kind, and how many texts were decoded at a time."""
+    levt = Editor.load(GOLDEN / "levt" / "checkpoint.pt", LEVT)
+    pbd = Editor.load(GOLDEN / "pbd" / "checkpoint.pt", NOISY, CHARS, search={"beam": 3})
+    labeller = Labeller.load(GOLDEN / "labels" / "checkpoint.pt", GOLDEN / "labels" / "data")
+    sizes: list[int] = []
+    for editor in (levt, pbd):
+        editor.edit = counting(editor.edit, sizes)  # type: ignore[method-assign]
+    with serving(Context(models(pbd, levt, labeller)), seconds=60) as client:
+        yield client, sizes
+
+
+def counting(edit: Any, sizes: list[int]) -> Any:
+    def counted(texts: list[str], drafts: list[str] | None = None) -> Any:
+        sizes.append(len(texts))
+        return edit(texts, drafts)
+
+    return counted
+
+
+def requests() -> list[tuple[str, dict[str, Any]]]:
+    examples = (GOLDEN / "labels" / "test.tsv").read_text("utf-8").splitlines()
+    return [
+        *(("/v1/edit", {"texts": [text]}) for text in NOISES),
+        *(("/v1/edit", {"texts": [text, NOISES[0]], "min_confidence": 0.9}) for text in NOISES[:10]),
+        *(("/v1/edit", {"texts": [s], "drafts": [d], "model": "m2"}) for s, d in zip(SOURCES, DRAFTS, strict=True)),
+        *(("/v1/edit", {"texts": [draft], "model": "m2"}) for draft in DRAFTS),
+        *(("/v1/label", {"texts": [line.split("\t")[0]], "scores": True}) for line in examples[:20]),
+    ]
+
+
+def test_64_at_a_time_are_answered_as_one_by_one(together: tuple[Client, list[int]]) -> None:
+    client, sizes = together
+    asked = requests()
+    alone = [client.post(path, given) for path, given in asked]
+    assert {answer.status for answer in alone} == {200} and max(sizes) == 2
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        for _ in range(3):
+            found = list(pool.map(lambda each: client.post(*each), asked))
+            assert [answer.text for answer in found] == [answer.text for answer in alone]
+    assert max(sizes) > 8
+
+
+def test_an_answer_is_that_of_the_editor(together: tuple[Client, list[int]]) -> None:
+    client, _ = together
+    for text, one in zip(NOISES, corrector("pbd").edit(NOISES), strict=True):
+        assert client.edit(text).json["results"][0]["text"] == one.text

@@ -1,0 +1,167 @@
+"""A server in this process, with an editor that needs no model, and a client that says exactly what it is told."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from lev_plugins.data.drafts.marks import parse_marks
+from lev_plugins.errors import UserError
+from lev_plugins.inference.labeller import Labeller, Scored
+from lev_plugins.serving import running
+from lev_plugins.serving.app import application
+from lev_plugins.serving.context import Context
+from lev_plugins.serving.models import Models, Served
+from lev_plugins.text.edited import Edit, Edited
+
+SECONDS = 1.0  # that a request may take
+CHANGES = [  # pattern, replacement, confidence
+    (r"\bteh\b", "the", 0.9),
+    (r"\btset\b", "test", 0.8),
+    (r"\bgo\b", "goes", 0.7),
+    (r"\bvery ", "", 0.6),
+    (r"(?<=saw )(?=hat)", "a ", 0.4),
+    (r" (?=\.)", "", 0.95),
+    (r"(?<=hat)$", ".", 0.5),
+]
+
+
+class FakeEditor:
+    """Changes what the patterns say; a draft gets what its marks ask for."""
+
+    def __init__(self, drafts: bool = False, language: str | None = None, changes: Sequence[Any] = CHANGES):
+        self.min_confidence = 0.0
+        self.system, self.language, self.changes = SimpleNamespace(drafts=drafts), language, changes
+        self.calls: list[list[str]] = []  # what was decoded together
+        self.free = threading.Event()  # cleared: the model is busy
+        self.free.set()
+        self.begun = threading.Event()
+
+    def edit(self, texts: Sequence[str], drafts: Sequence[str] | None = None) -> list[Edited]:
+        if not texts:
+            return []
+        self.calls.append(list(texts))
+        self.begun.set()
+        assert self.free.wait(10)
+        return [self.one(text) for text in texts] if drafts is None else [self.marked(draft) for draft in drafts]
+
+    def one(self, text: str) -> Edited:
+        if "crash" in text:
+            raise RuntimeError(f"no such thing: {text}")
+        found = [Edit(*m.span(), new, sure) for old, new, sure in self.changes for m in re.finditer(old, text)]
+        return Edited(text, tuple(sorted(found)))
+
+    def marked(self, draft: str) -> Edited:
+        plain, marks = parse_marks(draft)
+        new = [Edit(mark.start, mark.start, "new ", 1.0) for mark in marks if mark.kind == "+"]
+        return Edited(plain, tuple(sorted([*self.one(plain).edits, *new])))
+
+
+class FakeLabeller(Labeller):
+    """``good`` with the share of words that are "good"."""
+
+    def __init__(self) -> None:
+        self.thresholds: dict[str, float] = {}
+        self.kind, self.names = "classification", ["bad", "good"]
+
+    def scored(self, texts: Any, interest: Any = (), first_line: int = 1) -> list[Scored]:
+        found = []
+        for text in texts:
+            words = text.split() if isinstance(text, str) else list(text)
+            if not words:
+                raise UserError("line 1 has no words")
+            good = words.count("good") / len(words)
+            found.append(Scored(words, FakeScores([1 - good, good]), cut=len(words) > 5))
+        return found
+
+
+class FakeScores(list):
+    def argmax(self) -> int:
+        return self.index(max(self))
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    text: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+    @property
+    def error(self) -> str:
+        return str(self.json["error"])
+
+
+class Client:
+    def __init__(self, port: int):
+        self.port = port
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            named = {name.replace("_", "-"): value for name, value in headers.items()}
+            connection.request(method, path, body, named)
+            got = connection.getresponse()
+            return Answer(got.status, {k.lower(): v for k, v in got.getheaders()}, got.read().decode("utf-8"))
+        finally:
+            connection.close()
+
+    def get(self, path: str, **headers: str) -> Answer:
+        return self.ask("GET", path, **headers)
+
+    def post(self, path: str, given: Any = None, **headers: str) -> Answer:
+        return self.ask("POST", path, json.dumps(given).encode(), Content_Type="application/json", **headers)
+
+    def form(self, path: str, fields: dict[str, str], **headers: str) -> Answer:
+        return self.ask(
+            "POST", path, urlencode(fields).encode(), Content_Type="application/x-www-form-urlencoded", **headers
+        )
+
+    def edit(self, *texts: str, **fields: Any) -> Answer:
+        return self.post("/v1/edit", {"texts": texts, **fields})
+
+    def check(self, text: str, **fields: str) -> list[dict[str, Any]]:
+        answer = self.form("/v2/check", {"language": "en-US", "text": text, **fields})
+        assert answer.status == 200, answer.text
+        return answer.json["matches"]
+
+    def raw(self, content: bytes, wait: float = 5.0) -> bytes:
+        """What comes back until the server closes the connection."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=wait) as connection:
+            connection.sendall(content)
+            parts = []
+            while part := connection.recv(1 << 16):
+                parts.append(part)
+        return b"".join(parts)
+
+
+def models(*given: Any, most: int = 256, batch_size: int = 8192) -> Models:
+    names = [f"m{number}" for number in range(1, len(given) + 1)]
+    return Models(
+        [Served.of(name, model, most, batch_size=batch_size) for name, model in zip(names, given, strict=True)]
+    )
+
+
+@contextmanager
+def serving(context: Context, seconds: float = SECONDS) -> Iterator[Client]:
+    ready = threading.Event()
+    with running.bound("127.0.0.1", 0) as listener:
+        server = running.server(application(context), seconds, ready.set)
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            assert ready.wait(20)
+            yield Client(listener.getsockname()[1])
+        finally:
+            server.should_exit = True
+            thread.join(20)

@@ -1,0 +1,103 @@
+"""``lev-plugins serve`` refuses what cannot work before it loads a model."""
+
+from __future__ import annotations
+
+import socket
+from argparse import Namespace
+from importlib import util
+from pathlib import Path
+
+import pytest
+
+from lev_plugins.cli import serve
+from lev_plugins.cli.main import build_parser, main
+from lev_plugins.errors import UserError
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "0.1"
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--host", "0.0.0.0"], "--host 0.0.0.0 lets other machines in: add --allow-host NAME for each name"),
+        (["--host", "::"], "--host :: lets other machines in"),
+        (["--allow-origin", "*"], "--allow-origin * must be as browsers send it, such as https://example.org"),
+        (["--allow-origin", "https://a.example/"], "--allow-origin https://a.example/ must be as browsers send it"),
+        (["--port", "65536"], "--port must be between 0 and 65535, but is 65536"),
+        (["--timeout", "0"], "--timeout must be above 0, but is 0.0"),
+        (["--queue", "0"], "--queue must be at least 1, but is 0"),
+        (["--min-confidence", "2"], "--min-confidence must be between 0 and 1, but is 2.0"),
+        (["--keep-bias", "inf"], "--keep-bias must be a finite number, but is inf"),
+        (["--token-file", "none"], "--token-file none cannot be read: No such file or directory"),
+        (["--host", "192.0.2.1"], "--host 192.0.2.1 --port 8081: Cannot assign requested address; choose others"),
+        (["--port", "0"], "there is no checkpoint model"),
+    ],
+)
+def test_refusals(flags: list[str], message: str, capsys: Captured) -> None:
+    assert main(["serve", "model", *flags]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_two_models_of_one_name(capsys: Captured) -> None:
+    assert main(["serve", "a/model.pt", "b/model.pt", "--port", "0"]) == 2
+    assert "two models are called model: name one, as in typos=b/model.pt" in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken(capsys: Captured) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["serve", "model", "--port", str(port)]) == 2
+    error = capsys.readouterr().err
+    assert f"--host 127.0.0.1 --port {port}: Address already in use; choose others, or --port 0 for a free one" in error
+
+
+def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.setattr(serve, "find_spec", lambda name: None if name == "uvicorn" else util.find_spec(name))
+    assert main(["serve", "model"]) == 2
+    error = capsys.readouterr().err
+    assert "serve needs uvicorn, which is not installed: pip install 'lev-plugins[serve]'" in error
+
+
+def test_the_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "token"
+    path.write_text("0123456789abcdef\n")
+    monkeypatch.delenv(serve.TOKEN, raising=False)
+    assert serve.token_of(None) is None and serve.token_of(path) == "0123456789abcdef"
+    monkeypatch.setenv(serve.TOKEN, "from-the-environment")
+    assert serve.token_of(None) == "from-the-environment" and serve.token_of(path) == "0123456789abcdef"
+    monkeypatch.setenv(serve.TOKEN, "two words")
+    with pytest.raises(
+        UserError, match="LEV_PLUGINS_TOKEN must hold a token of at least 8 letters and digits, without"
+    ):
+        serve.token_of(None)
+    path.write_bytes(b"\xff" * 10)
+    with pytest.raises(UserError, match=r"--token-file .*token cannot be read: .*utf-8"):
+        serve.token_of(path)
+
+
+def parsed(*flags: str) -> Namespace:
+    return build_parser("serve").parse_args(["model", *flags])
+
+
+def test_names_under_which_the_server_is_reached() -> None:
+    access = serve.access_of(
+        parsed("--host", "::1", "--allow-host", "text.example", "--allow-origin", "https://a.example")
+    )
+    assert set(access.hosts) == {"localhost", "127.0.0.1", "[::1]", "text.example"}
+    assert access.origins == ("https://a.example",) and access.token is None
+
+
+def test_only_flags_that_were_given_reach_the_model() -> None:
+    labels, pbd = (str(GOLDEN / name / "checkpoint.pt") for name in ("labels", "pbd"))
+    assert serve.options(pbd, parsed("--cpu")) == {}
+    assert serve.options(labels, parsed("--cpu", "--beam", "2")) == {"cpu": True}
+    given = serve.options(pbd, parsed("--cpu", "--beam", "2", "--keep-bias", "1", "--language", "de", "--bpe", "chars"))
+    assert given.pop("bpe").bpe == "chars"
+    assert given == {"search": {"beam": 2}, "overrides": {"keep_bias": 1.0}, "language": "de"}
+    serve.check(parsed("--host", "0.0.0.0", "--allow-host", "here"))
+
+
+def test_where_it_serves_is_printed(capsys: Captured) -> None:
+    serve.announce("::1", 80)
+    assert capsys.readouterr().out == "serving at http://[::1]:80 (LanguageTool clients: http://[::1]:80/v2)\n"

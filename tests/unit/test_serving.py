@@ -1,0 +1,446 @@
+"""``/v1`` and what keeps the server safe: a real server on a real socket, with an editor that needs no model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from lev_plugins.errors import UserError
+from lev_plugins.serving.context import Context
+from lev_plugins.serving.guard import Guard
+from lev_plugins.serving.limits import Access, Limits
+from lev_plugins.serving.models import named_paths
+from lev_plugins.serving.words import WordList
+from tests.serving import SECONDS, Client, FakeEditor, FakeLabeller, models, serving
+
+TOKEN = "correct-horse-battery"
+LIMITS = Limits(most_bytes=20_000, most_text=2_000, seconds=SECONDS)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Client]:
+    """Two editors, of which the second knows drafts, and a labeller."""
+    given = models(FakeEditor(), FakeEditor(drafts=True), FakeLabeller())
+    with serving(Context(given, limits=LIMITS)) as client:
+        yield client
+
+
+def test_texts_become_what_edit_prints(server: Client) -> None:
+    answer = server.edit("teh 😀 tset\n", "", "fine")
+    assert answer.status == 200 and answer.headers["content-type"] == "application/json"
+    first = {"start": 0, "end": 3, "replacement": "the", "confidence": 0.9, "iteration": 1}
+    second = {"start": 6, "end": 10, "replacement": "test", "confidence": 0.8, "iteration": 1}
+    assert answer.json == {
+        "model": "m1",
+        "results": [
+            {"text": "the 😀 test\n", "edits": [first, second]},
+            {"text": "", "edits": []},
+            {"text": "fine", "edits": []},
+        ],
+    }
+    assert server.edit().json["results"] == []
+
+
+def test_confidence_drafts_models_and_words(server: Client) -> None:
+    def texts(*given: str, **fields: object) -> list[str]:
+        return [result["text"] for result in server.edit(*given, **fields).json["results"]]
+
+    assert texts("teh tset", min_confidence=0.85) == ["the tset"]
+    assert texts("teh tset", min_confidence=0) == texts("teh tset", min_confidence=0.0) == ["the test"]
+    assert texts("teh tset Tset", words=["tset"]) == ["the tset Tset"]
+    assert texts("x", drafts=["teh ⟦+⟧"], model="m2") == ["the new "]
+    assert texts("teh", model="m2") == ["the"]
+
+
+def test_labels(server: Client) -> None:
+    answer = server.post("/v1/label", {"texts": ["good film", ["good", "good", "bad"]], "scores": False})
+    assert answer.json["model"] == "m3"
+    assert [each["label"] for each in answer.json["results"]] == ["bad", "good"]
+    scored = server.post("/v1/label", {"texts": ["good"], "scores": True}).json["results"]
+    assert scored == [{"label": "good", "score": 1.0, "all_scores": {"bad": 0.0, "good": 1.0}}]
+    assert server.post("/v1/label", {"texts": [""]}).error == "line 1 has no words"
+
+
+def test_models_and_health(server: Client) -> None:
+    answer = server.get("/v1/models").json
+    assert answer["models"][1:] == [
+        {"name": "m2", "kind": "edit", "drafts": True, "min_confidence": 0.0},
+        {"name": "m3", "kind": "label", "drafts": False},
+    ]
+    assert answer["max_text"] == 2000
+    assert server.get("/healthz").json == {"status": "ok"}
+    assert server.get("/healthz/").json == {"status": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], "the request must be a JSON object, but is a list"),
+        ({}, 'texts is missing: send {"texts": ["..."]}'),
+        ({"texts": "a"}, "texts must be a list, but is a string"),
+        ({"texts": ["a", 1]}, "texts[1] must be a string, but is a number"),
+        (
+            {"texts": ["a"], "text": "a"},
+            "unknown field 'text': the fields are texts, drafts, min_confidence, words, mo",
+        ),
+        ({"texts": ["a"], "min_confidence": True}, "min_confidence must be a number from 0 to 1, but is a boolean"),
+        ({"texts": ["a"], "min_confidence": 1.5}, "min_confidence must be a number from 0 to 1, but is 1.5"),
+        ({"texts": ["a"], "words": [" "]}, "words[0] is empty: leave it out"),
+        ({"texts": ["a"], "words": None}, "words must be a list, but is null"),
+        ({"texts": ["a"], "model": "gpt"}, "model: there is no 'gpt' that can edit; there is m1, m2"),
+        ({"texts": ["a"], "drafts": ["b"]}, "drafts are for a levt, but m1 edits the text itself: leave drafts out"),
+        ({"texts": ["a"], "drafts": [], "model": "m2"}, "a draft for each text, but there are 0 drafts for 1 texts"),
+        ({"texts": ["a"], "drafts": ["⟦!b"], "model": "m2"}, "is not closed: add ⟧ where it ends"),
+        ({"texts": ["\ud800"]}, "texts[0] has \\ud800 at 0, half of a character: send both halves"),
+    ],
+)
+def test_wrong_fields_are_named(server: Client, given: object, message: str) -> None:
+    answer = server.post("/v1/edit", given)
+    assert answer.status == 400 and message in answer.error
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        (b"", 400, "the request is not JSON: Expecting value"),
+        (b'{"texts": ["a"]', 400, "the request is not JSON: Expecting ',' delimiter"),
+        (b'{"texts": [NaN]}', 400, "NaN is not a number of JSON"),
+        (b'{"texts": ["\xff"]}', 400, "the request is not UTF-8 (byte 0xff at 12): send it in UTF-8"),
+        (b'{"texts": ' + 21 * b"[" + 21 * b"]" + b"}", 400, "brackets more than 20 deep"),
+        (15_000 * b"[", 400, "brackets more than 20 deep"),
+        (b'{"texts": [1' + 5_000 * b"0" + b"]}", 400, "the request is not JSON"),
+        (b" " * 20_001, 413, "the request has more than 20,000 bytes: send a shorter text"),
+        (json.dumps({"texts": ["a" * 2001]}).encode(), 413, "the text has 2,001 characters, but the limit is 2,000"),
+    ],
+)
+def test_wrong_bodies_are_refused(server: Client, body: bytes, status: int, message: str) -> None:
+    answer = server.ask("POST", "/v1/edit", body)
+    assert answer.status == status and message in answer.error
+
+
+def test_wrong_paths_and_methods(server: Client) -> None:
+    answer = server.get("/v1/elephants")
+    assert answer.status == 404 and "the paths are /, /healthz, /v1/models, /v1/edit" in answer.error
+    answer = server.get("/v1/edit")
+    assert answer.status == 405 and answer.headers["allow"] == "POST"
+    assert answer.error == "GET is not possible here: use POST"
+
+
+def test_a_server_of_one_kind_says_what_it_lacks() -> None:
+    with serving(Context(models(FakeLabeller()))) as client:
+        assert "this server has no model that can edit: start it with one" in client.edit("a").error
+        assert client.form("/v2/check", {"language": "en", "text": "a"}).status == 400
+
+
+# ---- size, time, order -----------------------------------------------------------------------------------------------
+
+
+def chunked(*parts: bytes) -> bytes:
+    head = b"POST /v1/edit HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return head + b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts)
+
+
+def test_a_body_without_a_length_is_counted(server: Client) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+        connection.sendall(chunked(15_000 * b" ", 15_000 * b" "))
+        assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+        connection.sendall(chunked(b'{"texts"', b': ["teh"]}', b""))
+        assert connection.recv(100).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"POST /v1/edit HTT",
+        b"POST /v1/edit HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n",
+        b'POST /v1/edit HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"te',
+    ],
+)
+def test_a_slow_request_is_given_up(server: Client, sent: bytes) -> None:
+    start = time.monotonic()
+    got = server.raw(sent)
+    assert got.startswith(b"HTTP/1.1 408 ") and b"the request did not arrive" in got
+    assert SECONDS - 0.1 < time.monotonic() - start < SECONDS + 2
+
+
+def test_a_client_that_leaves_before_its_request_is_complete(server: Client, caplog: pytest.LogCaptureFixture) -> None:
+    with socket.create_connection(("127.0.0.1", server.port)) as leaving:
+        leaving.sendall(b"POST /v1/edit HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+        time.sleep(0.1)
+    assert server.edit("teh").status == 200 and not [r for r in caplog.records if r.levelname == "ERROR"]
+
+
+def test_an_answer_that_has_begun_is_not_begun_again() -> None:
+    sent = []
+
+    async def breaking(scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise RuntimeError("halfway")
+
+    async def keep(message: Message) -> None:
+        sent.append(message["type"])
+
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"localhost")], "query_string": b""}
+    with pytest.raises(RuntimeError, match="halfway"):
+        asyncio.run(Guard(breaking, Context(models()))(scope, lambda: None, keep))  # type: ignore[arg-type]
+    assert sent == ["http.response.start"]
+
+
+def test_a_connection_serves_several_requests(server: Client) -> None:
+    one = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    last = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    assert server.raw(one + last).count(b'{"status":"ok"}') == 2
+
+
+def test_a_busy_model() -> None:
+    """Of those who wait, one leaves and one more comes; one too many is sent away; the others share a batch."""
+    editor = FakeEditor()
+    given = models(editor, most=2)
+    queue = given.served[0].worker.queue
+    with serving(Context(given), seconds=20) as client, ThreadPoolExecutor(8) as pool:
+        editor.free.clear()
+        first = pool.submit(client.edit, "teh")
+        assert editor.begun.wait(5)
+        second = pool.submit(client.edit, "go")
+        until(lambda: len(queue.waiting) == 1)
+        with socket.create_connection(("127.0.0.1", client.port)) as leaving:
+            body = b'{"texts": ["left"]}'
+            head = b"POST /v1/edit HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
+            leaving.sendall(head + body)
+            until(lambda: len(queue.waiting) == 2)
+            full = client.edit("tset")
+            assert full.status == 503 and full.headers["retry-after"] == "1"
+            assert "too many requests are waiting: try again in a second" in full.error
+        until(lambda: queue.waiting[1].answers.cancelled())
+        late = pool.submit(client.edit, "tset")
+        until(lambda: not any(job.answers.cancelled() for job in queue.waiting))
+        editor.free.set()
+        found = [each.result().json["results"][0]["text"] for each in (first, second, late)]
+        assert found == ["the", "goes", "test"] and editor.calls == [["teh"], ["go", "tset"]]
+
+
+def until(good: Callable[[], bool]) -> None:
+    for _ in range(500):
+        if good():
+            return
+        time.sleep(0.01)
+    raise AssertionError("nothing happened for five seconds")
+
+
+def test_an_answer_that_takes_too_long() -> None:
+    editor = FakeEditor()
+    with serving(Context(models(editor), limits=LIMITS)) as client:
+        editor.free.clear()
+        late = client.edit("teh")
+        editor.free.set()
+        assert late.status == 503 and late.headers["retry-after"] == "1"
+        assert "there was no answer within 1 seconds: try again, or send a shorter text" in late.error
+        assert client.edit("teh").json["results"][0]["text"] == "the"
+
+
+def test_a_model_that_has_stopped_is_told() -> None:
+    given = models(FakeEditor())
+    with serving(Context(given)) as client:
+        given.served[0].worker.close()
+        answer = client.get("/healthz")
+        assert answer.status == 503 and "restart the server" in answer.json["status"]
+
+
+# ---- who may ask -----------------------------------------------------------------------------------------------------
+
+
+def test_other_hosts_are_refused() -> None:
+    access = Access(hosts=("localhost", "127.0.0.1", "[::1]", "Text.example"))
+    with serving(Context(models(FakeEditor()), access)) as client:
+        for host in ("localhost", "LOCALHOST:80", "127.0.0.1:1", "[::1]:8081", "[::1]", "text.example"):
+            assert client.get("/healthz", Host=host).status == 200
+        for host in ("evil.example", "localhost.evil.example", "text.example.", "127.0.0.2", "", "a@localhost"):
+            answer = client.get("/healthz", Host=host)
+            assert answer.status == 403 and answer.error.startswith(f"this server does not answer to the name '{host}'")
+        assert b" 403 " in client.raw(b"GET /healthz HTTP/1.0\r\n\r\n")
+
+
+def test_pages_of_other_origins_are_refused_unless_allowed() -> None:
+    access = Access(origins=("https://mail.example", "moz-extension://42"))
+    with serving(Context(models(FakeEditor()), access)) as client:
+        for origin in access.origins:
+            answer = client.edit("teh", Origin=origin)
+            answer = client.post("/v1/edit", {"texts": ["teh"]}, Origin=origin)
+            assert answer.status == 200 and answer.headers["access-control-allow-origin"] == origin
+            assert answer.headers["vary"] == "Origin"
+            asked = client.ask("OPTIONS", "/v2/check", Origin=origin, Access_Control_Request_Method="POST")
+            assert asked.status == 204 and "POST" in asked.headers["access-control-allow-methods"]
+            assert asked.headers["access-control-allow-origin"] == origin
+        for origin in ("https://evil.example", "null", "https://mail.example.evil.example", "http://mail.example"):
+            answer = client.form("/v2/words/add", {"word": "x"}, Origin=origin)
+            assert answer.status == 403 and "access-control-allow-origin" not in answer.headers
+            assert f"start it with --allow-origin {origin}" in answer.text
+            assert client.ask("OPTIONS", "/v2/check", Origin=origin).status == 403
+        for own in (f"http://127.0.0.1:{client.port}", f"https://127.0.0.1:{client.port}"):
+            assert client.post("/v1/edit", {"texts": []}, Origin=own).status == 200
+            assert "access-control-allow-origin" not in client.get("/healthz", Origin=own).headers
+
+
+def test_a_token() -> None:
+    with serving(Context(models(FakeEditor()), Access(token=TOKEN))) as client:
+        assert client.get("/healthz").status == client.get("/").status == 200
+        for path in ("/v1/models", "/v2/languages", "/v2/maxtextlength", "/v2/info", "/v2/words"):
+            missing = client.get(path)
+            assert missing.status == 401 and missing.headers["www-authenticate"] == "Bearer"
+            assert "this server needs a token: send the header 'Authorization: Bearer TOKEN'" in missing.text
+            for wrong in ("Bearer wrong", f"Bearer {TOKEN}x", "Bearer \xe9", f"Bearer {TOKEN[:-1]}"):
+                assert "the token is wrong" in client.get(path, Authorization=wrong).text
+            assert client.get(path, Authorization=f"Basic {TOKEN}").status == 401
+            assert client.get(path, Authorization=f"bearer {TOKEN}").status == 200
+        assert client.edit("teh").status == 401
+        form = {"language": "en", "text": "teh", "username": "me"}
+        assert client.form("/v2/check", form).status == 401
+        assert client.form("/v2/check", {**form, "apiKey": "wrong"}).status == 401
+        assert client.form("/v2/check", {**form, "apiKey": TOKEN}).status == 200
+        assert client.get(f"/v2/words?apiKey={TOKEN}").status == 200
+        assert TOKEN not in repr(Access(token=TOKEN))
+
+
+# ---- what is told and what is not ------------------------------------------------------------------------------------
+
+
+def test_no_traceback_and_no_text(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO), serving(Context(models(FakeEditor()))) as client:
+        answer = client.edit("crash: a secret")
+        assert answer.status == 500
+        assert answer.json == {"error": "the server has failed to answer: its log names the place in the code"}
+        client.edit("another secret"), client.get("/secret?secret"), client.form("/v2/check", {"text": "secret"})
+        assert client.edit("teh").status == 200
+    lines = [record.getMessage() for record in caplog.records]
+    assert any(line.startswith("RuntimeError at ") and ", line " in line for line in lines)
+    assert any(line.startswith("POST /v1/edit: 200, ") for line in lines)
+    assert any(line.startswith("GET another path: 404, ") for line in lines)
+    assert "secret" not in caplog.text and "Traceback" not in caplog.text
+
+
+def test_the_log_has_text_where_it_is_asked_for(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO), serving(Context(models(FakeEditor()), log_text=True)) as client:
+        client.edit("teh", "a\nb"), client.get("/healthz")
+    assert [line for line in caplog.messages if line.startswith("text: ")] == ["text: ['teh', 'a\\nb']"]
+
+
+def test_every_answer_has_headers_that_keep_browsers_careful(server: Client) -> None:
+    for answer in (server.get("/healthz"), server.get("/nothing"), server.edit("a"), server.get("/")):
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+        assert "server" not in answer.headers
+    policy = server.get("/").headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; connect-src 'self'; style-src 'sha256-")
+    assert "unsafe" not in policy and policy.endswith("frame-ancestors 'none'")
+
+
+def test_three_hundred_malformed_requests_leave_it_serving(server: Client) -> None:
+    draw = random.Random(1)
+    pieces = [
+        *(b'{"texts": [', b'"teh"', b"]}", b"\xff\xfe", b"\x00", b"<script>alert(1)</script>", b"[" * 30, b'"\\ud800"'),
+        *(
+            b"{",
+            b"}",
+            b'"',
+            b"1e999",
+            b"null",
+            b"true",
+            b"&text=",
+            b"%",
+            b"%zz",
+            b"language=en",
+            b"=" * 50,
+            b"\r\n\r\n",
+        ),
+    ]
+    paths = ["/v1/edit", "/v1/label", "/v2/check", "/v2/words/add", "/v2/words/delete", "/v1/models", "/%00", "/../.."]
+    found = set()
+    for number in range(300):
+        body = b"".join(draw.choices(pieces, k=draw.randrange(12)))
+        head = b"%s %s HTTP/1.1\r\n" % (draw.choice([b"POST", b"GET", b"PUT", b"\x00"]), draw.choice(paths).encode())
+        fields = [b"Host: localhost", b"Connection: close", b"Content-Type: x/y", b"Content-Length: %d" % len(body)]
+        if number % 7 == 0:
+            fields[draw.randrange(4)] = draw.choice([b"Content-Length: -1", b"x" * 70_000, b"Transfer-Encoding: gzip"])
+        cut = draw.choice([None, None, None, 20])
+        content = (head + b"\r\n".join(fields) + b"\r\n\r\n" + body)[:cut]
+        found.add(status_of(server, content, patient=number % 50 == 0))
+    assert {b"400", b"404", b"405"} < found and b"500" not in found
+    assert server.edit("teh").json["results"][0]["text"] == "the"
+
+
+def status_of(server: Client, content: bytes, patient: bool) -> bytes:
+    """Without patience, the client says that no more will come."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=5) as connection:
+        try:
+            connection.sendall(content)
+            if not patient:
+                connection.shutdown(socket.SHUT_WR)
+            got = connection.recv(100)
+        except OSError:
+            return b"closed"
+    assert b"Traceback" not in got
+    return got[9:12]
+
+
+# ---- names, words ----------------------------------------------------------------------------------------------------
+
+
+def test_names_of_models(tmp_path: Path) -> None:
+    assert named_paths(["a/typos-1.0/", "b/last.pt", "x=a=b"]) == {
+        "typos-1.0": "a/typos-1.0/",
+        "last": "b/last.pt",
+        "x": "a=b",
+    }
+    with pytest.raises(UserError, match="two models are called a: name one, as in typos=b/a"):
+        named_paths(["a", "b/a"])
+    with pytest.raises(UserError, match="name the model with letters and digits, as in typos=b"):
+        named_paths(["a b=b"])
+
+
+def test_the_list_of_words_is_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "words.txt"
+    path.write_text("teh\n\n New York \n", "utf-8")
+    words = WordList(path)
+    assert list(words.words) == ["teh", "New York"]
+    assert words.add("Zürich") and not words.add("Zürich")
+    assert words.delete("teh") and not words.delete("teh")
+    assert path.read_text("utf-8") == "New York\nZürich\n"
+    text = "Zürich, New York, new york"
+    assert [text[a:b] for a, b in words.protected.spans(text)] == ["Zürich", "New York"]
+    with pytest.raises(UserError, match="word must not contain blanks: add one at a time"):
+        words.add("a b")
+    with pytest.raises(UserError, match="word must have 1 to 200 characters, but has 0"):
+        words.add("")
+    assert WordList().protected.spans(text) == [] and WordList(tmp_path / "none").words == {}
+
+
+def test_a_full_list_of_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lev_plugins.serving.words.MOST_WORDS", 1)
+    words = WordList()
+    assert words.add("a")
+    with pytest.raises(UserError, match="the list has 1 words and is full: delete some"):
+        words.add("b")
+
+
+def test_words_may_change_from_many_threads() -> None:
+    words = WordList()
+    threads = [threading.Thread(target=words.add, args=(f"w{number}",)) for number in range(20)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert len(words.words) == 20

@@ -1,0 +1,181 @@
+"""Requests that wait are answered together, each as if it were alone."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from concurrent.futures import Future
+
+import pytest
+
+from lev_plugins.serving.alike import Example, Passage, edit_alike, label_alike
+from lev_plugins.serving.queue import Full, Job, Queue, Worker
+from lev_plugins.text.edited import Edit, Edited
+from tests.serving import FakeEditor, FakeLabeller
+
+LONG = 5.0  # seconds that no test waits
+
+
+class Doubling:
+    """``run`` of a worker that answers only when it may."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[int]] = []
+        self.begun, self.free = threading.Event(), threading.Event()
+
+    def __call__(self, items: list[int]) -> list[int]:
+        self.batches.append(items)
+        self.begun.set()
+        assert self.free.wait(LONG)
+        if 13 in items:
+            raise ValueError("13")
+        return [2 * item for item in items]
+
+
+def worker(run: Doubling, most: int = 10, batch_size: int = 100) -> Worker[int, int]:
+    return Worker(run, lambda item: 1, most, batch_size)
+
+
+async def begin(doing: Worker[int, int], run: Doubling, *requests: list[int]) -> list[asyncio.Task]:
+    """The first is running, the others wait."""
+    tasks = []
+    for items in requests:
+        tasks.append(asyncio.create_task(doing.answers(items, LONG)))
+        await asyncio.sleep(0)
+        await asyncio.to_thread(run.begun.wait, LONG)
+    return tasks
+
+
+def test_what_waits_is_one_batch_and_everyone_gets_their_own() -> None:
+    async def scene() -> None:
+        run = Doubling()
+        doing = worker(run)
+        tasks = await begin(doing, run, [1], [2, 3], [4])
+        run.free.set()
+        assert await asyncio.gather(*tasks) == [[2], [4, 6], [8]]
+        assert run.batches == [[1], [2, 3, 4]]
+        doing.close()
+
+    asyncio.run(scene())
+
+
+def test_a_batch_has_a_size_and_one_request_always_fits() -> None:
+    async def scene() -> None:
+        run = Doubling()
+        doing = worker(run, batch_size=3)
+        tasks = await begin(doing, run, [0], [1, 2], [3, 4], [5, 6, 7, 8])
+        run.free.set()
+        await asyncio.gather(*tasks)
+        assert run.batches == [[0], [1, 2], [3, 4], [5, 6, 7, 8]]
+        doing.close()
+
+    asyncio.run(scene())
+
+
+def test_a_request_that_fails_fails_alone() -> None:
+    async def scene() -> None:
+        run = Doubling()
+        doing = worker(run)
+        tasks = await begin(doing, run, [1], [13], [2])
+        run.free.set()
+        first, failed, last = await asyncio.gather(*tasks, return_exceptions=True)
+        assert (first, last) == ([2], [4]) and isinstance(failed, ValueError)
+        assert run.batches == [[1], [13, 2], [13], [2]]
+        doing.close()
+
+    asyncio.run(scene())
+
+
+def test_the_queue_is_bounded_and_those_who_leave_make_room() -> None:
+    async def scene() -> None:
+        run = Doubling()
+        doing = worker(run, most=2)
+        tasks = await begin(doing, run, [1], [2], [3])
+        with pytest.raises(Full):
+            await doing.answers([4], LONG)
+        tasks[1].cancel()
+        await asyncio.sleep(0)
+        (late,) = await begin(doing, run, [5])
+        run.free.set()
+        assert [await task for task in (tasks[0], tasks[2], late)] == [[2], [6], [10]]
+        assert run.batches == [[1], [3, 5]]
+        doing.close()
+
+    asyncio.run(scene())
+
+
+def test_a_request_waits_only_so_long() -> None:
+    async def scene() -> None:
+        run = Doubling()
+        doing = worker(run)
+        (first,) = await begin(doing, run, [1])
+        with pytest.raises(asyncio.TimeoutError):
+            await doing.answers([2], 0.01)
+        run.free.set()
+        assert await first == [2] and run.batches == [[1]]
+        doing.close()
+
+    asyncio.run(scene())
+
+
+def test_one_who_leaves_between_two_looks_is_passed_over() -> None:
+    queue = Queue(5)
+    left, stays = Job([1], 1, Future()), Job([2], 1, Future())
+    for job in (left, stays):
+        queue.put(job)
+    left.answers.cancel()
+    assert queue.take(100) == [stays]
+
+
+def test_closing_answers_what_waits_and_takes_no_more() -> None:
+    async def scene() -> None:
+        run = Doubling()
+        doing = worker(run)
+        tasks = await begin(doing, run, [1], [2])
+        run.free.set()
+        await asyncio.to_thread(doing.close)
+        assert await asyncio.gather(*tasks) == [[2], [4]]
+        with pytest.raises(Full):
+            await doing.answers([3], LONG)
+        assert not doing.thread.is_alive()
+
+    asyncio.run(scene())
+
+
+# ---- the same answer in any company ----------------------------------------------------------------------------------
+
+
+class Noisy(FakeEditor):
+    """Confidences depend on the number of texts, as floating-point numbers do."""
+
+    def edit(self, texts: list[str], drafts: list[str] | None = None) -> list[Edited]:
+        self.calls.append(list(texts))
+        noise = 1e-6 * min(1, len(texts) - 1)
+        return [Edited(text, (Edit(0, 0, "x", float(text) + noise),)) for text in texts]
+
+
+def test_noise_does_not_show() -> None:
+    texts = ["0.5", "0.732149", "0.6", "0.999999"]
+    passages = [Passage(text, least=0.6) for text in texts]
+    alone = [edit_alike(Noisy(), [passage])[0] for passage in passages]
+    editor = Noisy()
+    together = edit_alike(editor, passages)
+    shown = [[one.as_dict() for one in found] for found in (alone, together)]
+    assert shown[0] == shown[1] and [len(one["edits"]) for one in shown[0]] == [0, 1, 1, 1]
+    assert editor.calls == [texts, ["0.732149"], ["0.6"]]
+
+
+def test_drafts_and_texts_wait_for_the_same_model() -> None:
+    editor = FakeEditor(drafts=True)
+    passages = [Passage("teh"), Passage("source", "a ⟦+⟧ tset"), Passage("go")]
+    assert [one.text for one in edit_alike(editor, passages)] == ["the", "a new test", "goes"]
+    assert editor.calls == [["teh", "go"], ["source"]]
+    assert Passage("abc", "de").size() == 5 and Example(("ab", "c")).size() == Example("abc").size() == 3
+
+
+def test_labels_that_noise_could_change_are_found_alone() -> None:
+    examples = [Example("good good bad"), Example("good bad", scores=True), Example("good")]
+    together = label_alike(FakeLabeller(), examples)
+    assert together == [label_alike(FakeLabeller(), [example])[0] for example in examples]
+    assert together[0] == {"label": "good", "score": 0.6667}
+    assert together[1]["all_scores"] == {"bad": 0.5, "good": 0.5}
