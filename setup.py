@@ -57,6 +57,7 @@ setup(
         "pretrained": ["transformers>=5.20"],
         "plot": ["matplotlib"],
         "serve": ["starlette>=1", "uvicorn>=0.40"],
+        "baselines": ["symspellpy>=6.7"],  # what the examples are compared with
         "dev": [
             *("pytest", "pytest-xdist", "hypothesis", "ruff", "mypy", "import-linter", "pre-commit"),
             *("language_tool_python", "selenium"),  # clients of the server

@@ -1,26 +1,28 @@
-"""Results of the editor on the held-out sentences: a table, and three of them step by step.
+"""Results of the editor on held-out sentences: a table beside simpler ways, and some of its edits.
 
-    python examples/demo/report.py CLEAN NOISY GENERATED TRAINING
+    python examples/demo/report.py CLEAN NOISY EDITED TRAIN [--symspell FILE]
 
-CLEAN and NOISY are parallel text; GENERATED is the output of fairseq-generate --retain-iter-history.
-TRAINING is the noisy training text: a typo that occurs there counts as known.
+CLEAN and NOISY are parallel text; EDITED is what ``lev-plugins edit --json`` made of NOISY, and FILE what SymSpell did.
+TRAIN is the clean training text, whose words are the editor's dictionary.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Container
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from lev_plugins.cli.reporting import table
 from lev_plugins.errors import require
 from lev_plugins.scoring.wrr import recognised_words
-from lev_plugins.traces import terminal
-from lev_plugins.traces.log import Sentence, read_log
-from lev_plugins.traces.rows import SPELLINGS, layout
+from lev_plugins.text.edited import Edit
+from lev_plugins.traces import differences
 
-TRACES = 3
-TRACE_WORDS = range(6, 15)  # sentences that fit on one line
+SHOWN = 3
+SHORT = range(6, 15)  # words of sentences that fit on one line
+MISSING = "SymSpell is not installed: pip install 'lev-plugins[baselines]'"
 
 
 class Word(NamedTuple):
@@ -28,92 +30,90 @@ class Word(NamedTuple):
 
     before: bool
     after: bool
-    known: bool  # the training text has the same typo
 
 
-def outcome(clean: str, noisy: str, edited: str, known: Container[str] = ()) -> list[Word]:
+def outcome(clean: str, noisy: str, edited: str) -> list[Word]:
     """
-    >>> for word in outcome("sort all rows", "srot all rwos", "sort tall rwos", known={"rwos"}):
-    ...     print(word)
-    Word(before=False, after=True, known=False)
-    Word(before=True, after=False, known=False)
-    Word(before=False, after=False, known=True)
+    >>> outcome("sort all rows", "srot all rwos", "sort tall rwos")
+    [Word(before=False, after=True), Word(before=True, after=False), Word(before=False, after=False)]
     """
     reference = clean.split()
     before, after = recognised_words(reference, noisy.split()), recognised_words(reference, edited.split())
-    # typos do not change the number of words
-    seen = [typo in known for typo in noisy.split()]
-    return [Word(*word) for word in zip(before, after, seen, strict=True)]
+    return [Word(*word) for word in zip(before, after, strict=True)]
 
 
-def table(sentences: int, words: list[Word]) -> str:
+def row(system: str, words: list[Word]) -> list[str]:
     """
-    >>> repaired, kept = Word(before=False, after=True, known=True), Word(before=True, after=True, known=True)
-    >>> missed, broken = Word(before=False, after=False, known=False), Word(before=True, after=False, known=True)
-    >>> print(table(2, [repaired, repaired, missed, missed, broken, kept, kept, kept, kept, kept]))
-    held-out sentences               2
-    words                           10
-    word recognition before     60.0 %
-    word recognition after      70.0 %
-    misspelt words repaired     50.0 %  (2 of 4)
-      typos seen in training   100.0 %  (2 of 2)
-      typos never seen           0.0 %  (0 of 2)
-    correct words broken        16.7 %  (1 of 6)
+    >>> repaired, kept = Word(before=False, after=True), Word(before=True, after=True)
+    >>> missed, broken = Word(before=False, after=False), Word(before=True, after=False)
+    >>> row("editor", [repaired, missed, missed, missed, broken, kept, kept, kept, kept, kept])
+    ['editor', '60.0 %', '25.0 %', '16.7 %']
     """
-    wrong = [word for word in words if not word.before]
-    right = [word for word in words if word.before]
-    rows = [
-        ("held-out sentences", f"{sentences:8,}"),
-        ("words", f"{len(words):8,}"),
-        ("word recognition before", percent(len(right), len(words))),
-        ("word recognition after", percent(sum(word.after for word in words), len(words))),
-        ("misspelt words repaired", share([word.after for word in wrong])),
-        ("  typos seen in training", share([word.after for word in wrong if word.known])),
-        ("  typos never seen", share([word.after for word in wrong if not word.known])),
-        ("correct words broken", share([not word.after for word in right])),
-    ]
-    return "\n".join(f"{name:<26}{value}" for name, value in rows)
+    wrong = [word.after for word in words if not word.before]
+    right = [not word.after for word in words if word.before]
+    return [system, *map(share, ([word.after for word in words], wrong, right))]
 
 
 def share(of: list[bool]) -> str:
-    return f"{percent(sum(of), len(of))}  ({sum(of):,} of {len(of):,})"
+    return f"{100 * sum(of) / max(len(of), 1):.1f} %"
 
 
-def percent(part: int, whole: int) -> str:
-    return f"{100 * part / max(whole, 1):6.1f} %"
+def real_words(clean: str, noisy: str, known: Container[str]) -> bool:
+    """Whether a typo is a word of the dictionary: only its context tells that it is one.
+
+    >>> real_words("the form of it", "the from of it", {"the", "from"}), real_words("form", "fomr", {"form"})
+    (True, False)
+    """
+    pairs = zip(clean.split(), noisy.split(), strict=True)
+    return any(typo != word and typo in known for word, typo in pairs)
 
 
-def report(clean: list[str], noisy: list[str], generated: list[Sentence], known: Container[str] = ()) -> str:
-    require(
-        len(clean) == len(noisy) == len(generated),
-        f"CLEAN, NOISY and GENERATED must have the same sentences, but have {len(clean)}, {len(noisy)} and "
-        f"{len(generated)}",
-    )
-    triples = list(zip(clean, noisy, generated, strict=True))
-    outcomes = [outcome(right, wrong, sentence.hypotheses[0].text, known) for right, wrong, sentence in triples]
-    shown = [
-        sentence
-        for sentence, words in zip(generated, outcomes, strict=True)
-        if len(words) in TRACE_WORDS and sum(not word.before for word in words) > 1
+def shown(clean: list[str], noisy: list[str], edited: list[dict[str, Any]], known: Container[str]) -> list[str]:
+    """Sentences that were repaired, first those in which a typo is a word."""
+    repaired = [
+        (right, wrong, each["edits"])
+        for right, wrong, each in zip(clean, noisy, edited, strict=True)
+        if each["text"] == right != wrong and len(right.split()) in SHORT
     ]
-    blocks = [block for sentence in shown[:TRACES] for block in layout(sentence, SPELLINGS["sentencepiece"])]
-    parts = [
-        table(len(clean), [word for words in outcomes for word in words]),
-        f"The first {TRACES} of these with several typos: an iteration deletes [-so-], inserts placeholders "
-        "{ } and fills them {+so+}.",
-        "\n".join(terminal.lines(blocks, terminal.PLAIN)),
-    ]
-    return "\n\n".join(parts)
+    repaired.sort(key=lambda triple: not real_words(*triple[:2], known))
+    return [differences.line(wrong, map(edit_of, edits)) for _, wrong, edits in repaired[:SHOWN]]
+
+
+def edit_of(entry: dict[str, Any]) -> Edit:
+    return Edit(entry["start"], entry["end"], entry["replacement"])
+
+
+def report(clean: list[str], noisy: list[str], edited: list[dict], symspell: list[str] | None, known: set[str]) -> str:
+    texts = {"do nothing": noisy, "SymSpell": symspell, "this editor": [each["text"] for each in edited]}
+    rows = [["", "word recognition", "typos repaired", "right words broken"]]
+    for system, lines in texts.items():
+        if lines is not None:
+            require(len(lines) == len(clean), f"{system} has {len(lines)} lines, but CLEAN has {len(clean)}")
+            every = [outcome(*each) for each in zip(clean, noisy, lines, strict=True)]
+            rows.append(row(system, [word for words in every for word in words]))
+    words = sum(len(line.split()) for line in clean)
+    head = f"{len(clean):,} held-out sentences, {words:,} words; no typo in them is in the training text"
+    blocks = [head, "\n".join(table(rows)), *([MISSING] if symspell is None else [])]
+    examples = shown(clean, noisy, edited, known)
+    if examples:
+        blocks.append(
+            "\n".join(["Some of its edits; where a typo is a word itself, only the context tells:", *examples])
+        )
+    return "\n\n".join(blocks)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    for name in ("clean", "noisy", "generated", "training"):
+    for name in ("clean", "noisy", "edited", "train"):
         parser.add_argument(name, type=Path)
+    parser.add_argument("--symspell", type=Path)
     args = parser.parse_args()
-    clean, noisy = (path.read_text(encoding="utf-8").splitlines() for path in (args.clean, args.noisy))
-    known = set(args.training.read_text(encoding="utf-8").split())
-    print(report(clean, noisy, read_log(args.generated), known))
+    clean, noisy, edited, train = (
+        path.read_text(encoding="utf-8").splitlines() for path in (args.clean, args.noisy, args.edited, args.train)
+    )
+    baseline = args.symspell.read_text(encoding="utf-8").splitlines() if args.symspell else None
+    known = {word for line in train for word in line.split()}
+    print(report(clean, noisy, [json.loads(line) for line in edited], baseline, known))
 
 
 if __name__ == "__main__":

@@ -1,116 +1,72 @@
-"""Add typos to a text, reproducibly.
+"""Misspell words of a clean text, with typos that a training with noise on the fly never sees.
 
-    python examples/demo/typos.py CLEAN NOISY [--rate 0.2] [--slips 4] [--copies 1] [--seed 1]
+    python examples/demo/typos.py CLEAN NOISY --train FILE --epochs N --kind KIND,... --rate 0.2 --train-rate 0.25
 
-writes CLEAN with typos to NOISY; ``--copies N`` does so N times, each time with different typos. Words are never split,
-joined or lost, so line i, word j of both files belong together. People repeat their typos, so each word has ``--slips``
-misspellings, the same in every text (0: any misspelling).
+writes CLEAN with typos to NOISY. The noise is that of ``lev-plugins noise``. Since it depends only on seed, epoch and
+line, this script knows what ``fairseq-train --noise-kind`` will make of FILE in its first N epochs: a typo that is
+among it is replaced by another one. Words are never split, joined or lost.
 """
 
 from __future__ import annotations
 
 import argparse
-import random
-import re
-from functools import cache
+from collections.abc import Container, Iterable
 from pathlib import Path
 
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-KEYBOARD = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-WORD = re.compile(r"[A-Za-z]{3,}")  # shorter words are too hard to restore
-SECOND_TYPO = 0.1  # share of misspelt words that get a second typo
-KINDS = ("insert", "delete", "substitute", "transpose", "neighbour")
+from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
+
+SHORTEST = 3  # letters of words that are misspelt: shorter ones are too hard to restore
+TRIES = 100
+TRAINING_SEED, SEED = 1, 2
 
 
-def neighbours(letter: str) -> str:
-    """The keys beside and, shifted by half a key, above and below.
+def noise(kind: str, rate: float, seed: int) -> Corruption:
+    return build_corruption(NoiseOptions(kind, word_rate=rate, min_letters=SHORTEST, seed=seed))
 
-    >>> neighbours("g")
-    'fhtyvb'
-    >>> neighbours("p")
-    'ol'
+
+def words_of_training(lines: list[str], corrupt: Corruption, epochs: int) -> set[str]:
+    every = (corrupt(line, index, epoch) for epoch in range(1, epochs + 1) for index, line in enumerate(lines))
+    return {word for line in every for word in line.split()}
+
+
+def unseen(word: str, seen: Container[str], corrupt: Corruption, first: int = 0) -> str:
+    """The word with a typo that is not in ``seen``, or the word itself if there is none.
+
+    >>> corrupt = noise("swap", 1.0, seed=1)
+    >>> unseen("form", {"ofrm", "from"}, corrupt), unseen("abc", {"bac", "acb"}, corrupt)
+    ('fomr', 'abc')
     """
-    row = next(i for i, keys in enumerate(KEYBOARD) if letter in keys)
-    at = KEYBOARD[row].index(letter)
-    near = [(row, at - 1), (row, at + 1), (row - 1, at), (row - 1, at + 1), (row + 1, at - 1), (row + 1, at)]
-    return "".join(KEYBOARD[i][j] for i, j in near if 0 <= i < len(KEYBOARD) and 0 <= j < len(KEYBOARD[i]))
+    tries = (corrupt(word, index) for index in range(first, first + TRIES))
+    return next((typo for typo in tries if typo != word and typo not in seen), word)
 
 
-def one_typo(word: str, kind: str, at: int, draw: random.Random) -> str:
-    """Misspell the letter ``at`` of ``word``; capitals keep their places.
-
-    >>> draw = random.Random(1)
-    >>> [one_typo("matrix", kind, 2, draw) for kind in KINDS]
-    ['maetrix', 'marix', 'masrix', 'martix', 'marrix']
-    """
-    head, letter, tail = word[:at], word[at], word[at + 1 :]
-    if kind == "delete":
-        return head + tail
-    if kind == "transpose":
-        return head + tail[:1] + letter + tail[1:]
-    near = neighbours(letter.lower())
-    new = draw.choice(near if kind == "neighbour" else LETTERS)
-    new = new.upper() if letter.isupper() else new
-    return head + new + (letter if kind == "insert" else "") + tail
-
-
-def misspell(word: str, draw: random.Random) -> str:
-    """At least one typo; never the word itself.
-
-    >>> misspell("gradient", random.Random(3)) != "gradient"
-    True
-    """
-    typos = 2 if draw.random() < SECOND_TYPO else 1
-    result = word
-    while result == word:  # swapping equal letters, or replacing a letter by itself, changes nothing
-        for _ in range(typos):
-            result = one_typo(result, draw.choice(KINDS), draw.randrange(len(result)), draw)
+def misspelt(lines: Iterable[str], corrupt: Corruption, again: Corruption, seen: Container[str]) -> list[str]:
+    """``corrupt`` chooses the words; where training has seen its typo, ``again`` draws others."""
+    result = []
+    for index, line in enumerate(lines):
+        words = []
+        for word, typo in zip(line.split(), corrupt(line, index).split(), strict=True):
+            common = typo != word and typo in seen
+            words.append(unseen(word, seen, again, TRIES * index) if common else typo)
+        result.append(" ".join(words))
     return result
-
-
-@cache
-def slip(word: str, number: int) -> str:
-    """One of the usual misspellings of a word, the same in every text.
-
-    >>> slip("gradient", 0) == slip("gradient", 0) != slip("gradient", 1)
-    True
-    """
-    return misspell(word, random.Random(f"{word.lower()} {number}"))
-
-
-def corrupt(sentence: str, rate: float, slips: int, draw: random.Random) -> str:
-    """
-    >>> corrupt("It is at the end.", 1.0, 4, random.Random(2)).split()[:3]
-    ['It', 'is', 'at']
-    """
-
-    def maybe(match: re.Match[str]) -> str:
-        word = match[0]
-        if draw.random() >= rate:
-            return word
-        return slip(word, draw.randrange(slips)) if slips else misspell(word, draw)
-
-    return WORD.sub(maybe, sentence)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("clean", type=Path)
     parser.add_argument("noisy", type=Path)
-    parser.add_argument(
-        "--rate", type=float, default=0.2, help="share of the words with three or more letters that are misspelt"
-    )
-    parser.add_argument("--slips", type=int, default=4, help="misspellings per word (0: any)")
-    parser.add_argument("--copies", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--train", type=Path, required=True, help="clean training text")
+    parser.add_argument("--epochs", type=int, required=True, help="of the training")
+    parser.add_argument("--kind", required=True, help="as of lev-plugins noise")
+    parser.add_argument("--rate", type=float, required=True, help="share of the words that are misspelt")
+    parser.add_argument("--train-rate", type=float, required=True, help="the same in training")
     args = parser.parse_args()
-    if not 0 <= args.rate <= 1:
-        parser.error(f"--rate must be between 0 and 1, but is {args.rate}")
-    lines = args.clean.read_text(encoding="utf-8").splitlines()
-    with args.noisy.open("w", encoding="utf-8") as noisy:
-        for copy in range(args.copies):
-            for line in lines:  # a line's typos depend only on the line, not on its position
-                noisy.write(corrupt(line, args.rate, args.slips, random.Random(f"{args.seed} {copy} {line}")) + "\n")
+    lines = args.train.read_text(encoding="utf-8").splitlines()
+    seen = words_of_training(lines, noise(args.kind, args.train_rate, TRAINING_SEED), args.epochs)
+    clean = args.clean.read_text(encoding="utf-8").splitlines()
+    noisy = misspelt(clean, noise(args.kind, args.rate, SEED), noise(args.kind, 1.0, SEED), seen)
+    args.noisy.write_text("".join(f"{line}\n" for line in noisy), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from lev_plugins.text.lines import ParallelTexts, read_lines, read_parallel
 __all__ = ["add_arguments", "run"]
 
 UPSAMPLE = 10  # the paper repeats its real triples this often among the synthetic ones
-MARKS = {"sentencepiece": "sentencepiece", "subword_nmt": "subword_nmt", "fastbpe": "subword_nmt"}  # for --remove-bpe
+MARKS = {"sentencepiece": "sentencepiece", "words": "sentencepiece", "subword_nmt": "subword_nmt", "fastbpe": "subword_nmt"}  # for --remove-bpe
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add(flag, metavar="PREFIX", type=Path, nargs="+", action="extend", default=[], help=meaning)
     add("--dest", metavar="DIR", type=Path, required=True, help="folder to create")
     add("--allow-missing-drafts", action="store_true", help="treat a missing draft file as empty drafts")
+    add(
+        "--clean-train",
+        action="store_true",
+        help="training text is only targets, from which fairseq-train --noise-kind makes sources and drafts",
+    )
     add_piece_arguments(parser, "all training texts")
     add("--joined-dictionary", action="store_true", help="one dictionary for source and target")
     for side, name in (("src", "source"), ("tgt", "target")):
@@ -96,6 +101,9 @@ def check_arguments(args: argparse.Namespace) -> None:
         "--extra-train-prefix requires --train-prefix, the part that --upsample-primary repeats",
     )
     require(bool(args.draft_lang) or not args.allow_missing_drafts, "--allow-missing-drafts requires --draft-lang")
+    require(
+        bool(args.train_prefix) or not args.clean_train, "--clean-train is about the training text: add --train-prefix"
+    )
     at_least(args, 1, "workers")
     check_pieces(args, "--train-prefix", args.train_prefix)
     check_dictionaries(args)
@@ -137,7 +145,9 @@ def texts_of(args: argparse.Namespace) -> dict[str, dict[str, Path]]:
     train = [args.train_prefix] if args.train_prefix else []
     splits = {"train": train + args.extra_train_prefix, "valid": args.valid_prefix, "test": args.test_prefix}
     return {
-        f"{split}{number or ''}": files_of(prefix, args)
+        f"{split}{number or ''}": clean_files(prefix, args)
+        if args.clean_train and split == "train"
+        else files_of(prefix, args)
         for split, prefixes in splits.items()
         for number, prefix in enumerate(prefixes)
     }
@@ -145,6 +155,13 @@ def texts_of(args: argparse.Namespace) -> dict[str, dict[str, Path]]:
 
 def trains(part: str) -> bool:
     return part.startswith("train")
+
+
+def clean_files(prefix: Path, args: argparse.Namespace) -> dict[str, Path]:
+    """The target in place of all sides: each is made from it, anew in every epoch."""
+    path = Path(f"{prefix}.{args.target_lang}")
+    require(path.is_file(), f"there is no file {path}: its name is made of prefix and suffix")
+    return dict.fromkeys(sides_of(args), path)
 
 
 def files_of(prefix: Path, args: argparse.Namespace) -> dict[str, Path]:
@@ -242,6 +259,8 @@ def dictionaries(args: argparse.Namespace, train: list[ParallelTexts], scratch: 
     def dictionary(flag: str, file: Path | None, sides: list[str]) -> Dictionary:
         if file:
             return load_dictionary(file)
+        if args.clean_train:  # all sides are the same text, which counts once
+            sides = sides[:1]
         tokens = [tokens_of(scratch, part, side) for part in train for side in sides]
         return learn_dictionary(tokens, getattr(args, f"threshold{flag}"), getattr(args, f"nwords{flag}"), args.workers)
 
@@ -309,6 +328,9 @@ def train_command(args: argparse.Namespace, prepared: PreparedTexts) -> list[str
     valid = [part.name for part in prepared.parts if part.name.startswith("valid")]
     sharing = "--share-all-embeddings" if prepared.source == prepared.target else "--share-decoder-input-output-embed"
     command = ["fairseq-train", *common_flags(args), "--arch", "levt", sharing, "--criterion", "dual_policy"]
+    if args.clean_train:
+        command += ["--noise-kind", "insert,delete,substitute,swap,keyboard", "--noise-word-rate", "0.2"]
+        command += bpe_flags(prepared.bpe)
     if args.extra_train_prefix:
         command += ["--upsample-primary", str(UPSAMPLE)]
     command += ["--dropout", "0.3", "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.0005"]
@@ -326,6 +348,11 @@ def train_command(args: argparse.Namespace, prepared: PreparedTexts) -> list[str
 def generate_command(args: argparse.Namespace, prepared: PreparedTexts) -> list[str]:
     checkpoint = "checkpoint_best.pt" if args.valid_prefix else "checkpoint_last.pt"
     command = ["fairseq-generate", *common_flags(args), "--path", f"checkpoints/{checkpoint}"]
-    for name, value in sorted(vars(prepared.bpe).items()) if prepared.bpe else ():
-        command += [flag_name(name)] if value is True else [flag_name(name), str(value)]
-    return command
+    return command + bpe_flags(prepared.bpe)
+
+
+def bpe_flags(bpe: argparse.Namespace | None) -> list[str]:
+    flags = []
+    for name, value in sorted(vars(bpe).items()) if bpe else ():
+        flags += [flag_name(name)] if value is True else [flag_name(name), str(value)]
+    return flags

@@ -1,20 +1,21 @@
 """The Python helpers of examples/demo."""
 
-import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
-from lev_plugins.traces.log import read_log
+from lev_plugins.text.edited import Edit, Edited
 from tests.examples import load_script
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
 
 
-corpus, typos, report, pieces = (load_script(f"demo/{name}") for name in ("corpus", "typos", "report", "pieces"))
+corpus, typos, report, dial = (load_script(f"demo/{name}") for name in ("corpus", "typos", "report", "dial"))
+KINDS = "insert,delete,substitute,swap,keyboard"
 WORDS = ["Sort", "the", "values", "of", "a", "matrix,", "all", "right."]
 SENTENCE = st.lists(st.sampled_from(WORDS), min_size=1).map(" ".join)
 
@@ -72,68 +73,73 @@ def test_split_is_by_the_words_alone_and_about_as_large_as_asked() -> None:
 # typos
 
 
-@given(SENTENCE, st.integers(0, 99), st.integers(0, 2))
-def test_typos_keep_the_number_of_words_and_whatever_is_no_long_word(text: str, seed: int, slips: int) -> None:
-    noisy = typos.corrupt(text, 1.0, slips, random.Random(seed))
-    assert noisy == typos.corrupt(text, 1.0, slips, random.Random(seed))
+@given(SENTENCE, st.integers(0, 99))
+def test_typos_keep_the_number_of_words_and_short_words(text: str, seed: int) -> None:
+    corrupt = typos.noise(KINDS, 1.0, seed)
+    (noisy,) = typos.misspelt([text], corrupt, corrupt, set())
     assert len(noisy.split()) == len(text.split())
     for clean, word in zip(text.split(), noisy.split(), strict=True):
         assert (word == clean) == (clean in {"of", "a"})
 
 
-def test_rate_of_typos() -> None:
-    text = "matrix " * 2000
-    changed = sum(word != "matrix" for word in typos.corrupt(text, 0.2, 0, random.Random(1)).split())
-    assert 340 <= changed <= 460
-    assert typos.corrupt(text, 0.0, 4, random.Random(1)) == text
+def test_no_typo_is_one_of_training() -> None:
+    lines = ["sort the values of the matrix"] * 50
+    train = typos.noise("swap", 0.5, typos.TRAINING_SEED)
+    seen = typos.words_of_training(lines, train, epochs=2)
+    assert {"srot", "sort"} & seen and any(word in seen for word in train(lines[0], 0, 2).split())
+    held_out = typos.misspelt(lines, typos.noise(KINDS, 0.5, typos.SEED), typos.noise(KINDS, 1.0, typos.SEED), seen)
+    new = {word for line in held_out for word in line.split()} - set(lines[0].split())
+    assert len(new) > 50 and not new & seen
 
 
-def test_slips_are_the_same_few_in_every_text() -> None:
-    seen = [set(typos.corrupt("matrix " * 200, 1.0, 4, random.Random(seed)).split()) for seed in (1, 2)]
-    assert seen[0] == seen[1] and 2 <= len(seen[0]) <= 4
-    assert len(set(typos.corrupt("matrix " * 200, 1.0, 0, random.Random(1)).split())) > 50
+# dial
 
 
-def test_every_kind_of_typo_at_every_letter_of_the_alphabet() -> None:
-    for letter in typos.LETTERS:
-        assert letter not in typos.neighbours(letter) and len(typos.neighbours(letter)) >= 2
-        for kind, change in zip(typos.KINDS, (1, -1, 0, 0, 0), strict=True):
-            for at in range(3):
-                assert len(typos.one_typo(letter * 2 + "x", kind, at, random.Random(at))) == 3 + change
+def test_the_dial_is_that_of_the_best_recognition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    class Editor:
+        def edit(self, texts: list[str]) -> list[Edited]:
+            sure = {"teh cat": Edit(0, 3, "the", confidence=0.9), "a cat": Edit(0, 1, "the", confidence=0.7)}
+            return [Edited(text, (sure[text],)) for text in texts]
+
+    (tmp_path / "noisy").write_text("teh cat\na cat\n")
+    (tmp_path / "clean").write_text("the cat\na cat\n")
+    monkeypatch.setattr(dial.lev_plugins, "load", lambda path: Editor())
+    monkeypatch.setattr("sys.argv", ["dial.py", "editor", str(tmp_path / "noisy"), str(tmp_path / "clean")])
+    dial.main()
+    assert 0.7 < float(capsys.readouterr().out) <= 0.9
 
 
 # report
 
-OUTPUT = """\
-S-1\t▁teh ▁end
-H-1\t-0.1\t▁the ▁end
-D-1\t-0.1\tthe end
-E-1_0\t▁teh ▁end
-E-1_1\t▁end
-E-1_2\t<plh> ▁end
-E-1_3\t▁the ▁end
-S-0\t▁srot ▁it ▁nwo ▁and ▁then ▁stop
-H-0\t-0.1\t▁sort ▁it ▁now ▁and ▁then ▁stop
-D-0\t-0.1\tsort it now and then stop
-E-0_0\t▁srot ▁it ▁nwo ▁and ▁then ▁stop
-E-0_1\t▁it ▁and ▁then ▁stop
-E-0_2\t<plh> ▁it <plh> ▁and ▁then ▁stop
-E-0_3\t▁sort ▁it ▁now ▁and ▁then ▁stop
-Generate test with beam=5: BLEU4 = 1
-"""
+
+def edited(text: str, *edits: tuple[int, int, str]) -> dict[str, Any]:
+    names = ("start", "end", "replacement")
+    return {"text": text, "edits": [dict(zip(names, edit, strict=True)) for edit in edits]}
 
 
-def test_report_puts_sentences_back_into_their_order(tmp_path: Path) -> None:
-    (tmp_path / "out").write_text(OUTPUT)
-    clean, noisy = ["sort it now and then stop", "the end"], ["srot it nwo and then stop", "teh end"]
-    text = report.report(clean, noisy, read_log(tmp_path / "out"))
-    assert "word recognition before     62.5 %" in text and "word recognition after     100.0 %" in text
-    shown = text.splitlines()
-    assert " delete 1  [-srot-] it [-nwo-] and then stop" in shown
-    assert "   fill 1  {+sort+} it {+now+} and then stop" in shown
-    assert text.count("sentence ") == 1  # the other is too short to be worth showing
+CLEAN = ["sort it now and then stop form", "sort it now and then stop it", "the end"]
+NOISY = ["sort it now and then stop from", "srot it now and then stop it", "teh end"]
+EDITED = [
+    edited(CLEAN[0], (26, 30, "form")),
+    edited(CLEAN[1], (0, 4, "sort")),
+    edited("teh end"),
+]
+
+
+def test_report_has_a_row_for_each_way_and_shows_first_what_only_context_tells() -> None:
+    text = report.report(CLEAN, NOISY, EDITED, NOISY, {"from", "form"})
+    rows = {line[:12].strip(): line[12:].split() for line in text.splitlines() if "%" in line}
+    assert rows["do nothing"] == rows["SymSpell"] == ["81.2", "%", "0.0", "%", "0.0", "%"]
+    assert rows["this editor"] == ["93.8", "%", "66.7", "%", "0.0", "%"]
+    shown = text.splitlines()[-2:]
+    assert shown == ["sort it now and then stop [-from-]{+form+}", "[-srot-]{+sort+} it now and then stop it"]
+
+
+def test_report_without_symspell_says_how_to_get_it() -> None:
+    text = report.report(CLEAN, NOISY, EDITED, None, set())
+    assert "SymSpell is not installed: pip install 'lev-plugins[baselines]'" in text
 
 
 def test_report_refuses_texts_that_do_not_belong_together() -> None:
-    with pytest.raises(UserError, match="must have the same sentences, but have 2, 1 and 0"):
-        report.report(["a", "b"], ["a"], [])
+    with pytest.raises(UserError, match="SymSpell has 1 lines, but CLEAN has 3"):
+        report.report(CLEAN, NOISY, EDITED, ["a"], set())

@@ -1,0 +1,40 @@
+"""Choose how sure an editor must be of an edit: the value with the best word recognition on validation text.
+
+    python examples/demo/dial.py EDITOR NOISY CLEAN
+
+prints the value for ``lev-plugins export --min-confidence``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import lev_plugins
+from lev_plugins.scoring.wrr import word_recognition_rate
+
+VALUES = [0.0, *(hundredth / 100 for hundredth in range(50, 100, 2)), 0.99]
+
+
+def best(scores: dict[float, float]) -> float:
+    """Of equal ones the most cautious.
+
+    >>> best({0.0: 0.9, 0.5: 0.95, 0.6: 0.95, 0.9: 0.8})
+    0.6
+    """
+    return max(scores, key=lambda value: (scores[value], value))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    for name in ("editor", "noisy", "clean"):
+        parser.add_argument(name, type=Path)
+    args = parser.parse_args()
+    noisy, clean = (path.read_text(encoding="utf-8").splitlines() for path in (args.noisy, args.clean))
+    edited = lev_plugins.load(args.editor).edit(noisy)
+    texts = {value: [each.sure(value).text for each in edited] for value in VALUES}
+    print(best({value: word_recognition_rate(clean, lines) for value, lines in texts.items()}))
+
+
+if __name__ == "__main__":
+    main()
