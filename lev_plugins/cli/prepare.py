@@ -30,7 +30,12 @@ from lev_plugins.text.lines import ParallelTexts, read_lines, read_parallel
 __all__ = ["add_arguments", "run"]
 
 UPSAMPLE = 10  # the paper repeats its real triples this often among the synthetic ones
-MARKS = {"sentencepiece": "sentencepiece", "words": "sentencepiece", "subword_nmt": "subword_nmt", "fastbpe": "subword_nmt"}  # for --remove-bpe
+MARKS = {
+    "sentencepiece": "sentencepiece",
+    "words": "sentencepiece",
+    "subword_nmt": "subword_nmt",
+    "fastbpe": "subword_nmt",
+}  # for --remove-bpe
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

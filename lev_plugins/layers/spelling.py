@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.edits import BORROWED
-from lev_plugins.text.spelling import Unknown, parts_of
+from lev_plugins.text.spelling import Unknown, parts_of, shapes_of
 
 __all__ = ["Spelling", "WordVectors"]
 
@@ -26,7 +26,9 @@ LEVELS = torch.tensor([1, 2, 4, 8, 16, 32, 64])  # occurrences from which a word
 LOUD = 3.0  # a mean of some thirty vectors is short: with this, it is about as long as a row of the table
 MILD = 0.3  # share of a word's log-frequency in its score, before training
 SCALE, ALIKE = 20.0, 15.0  # weights of the two similarities, before training
-DEGREES = torch.arange(1, 10) / 10  # of likeness between an unknown word and the one that is most like it
+MANY = 32  # parts that a word has and another lacks: more do not matter
+OTHER_BLANK, OTHER_CASE = 5.0, 2.0  # what a word with another shape than the one it replaces loses, before training
+CASES = 3  # shapes with the same blank
 TOGETHER = 512  # words that are compared with the dictionary at a time
 SHORT = 1e-2  # vectors below this length, such as that of a word without spelling, stay shorter than 1
 
@@ -35,7 +37,8 @@ class Guess(NamedTuple):
     """The word of the dictionary that is most like another, and frequent."""
 
     word: Tensor  # (n,)
-    alike: Tensor  # (n,) what the two have in common, from 0 to 1
+    extra: Tensor  # (n,) parts of the other word that it lacks: more than a slip leaves, or fewer
+    lacking: Tensor  # (n,) parts of it that the other word lacks
 
 
 class WordVectors(NamedTuple):
@@ -53,6 +56,7 @@ class Spelling(nn.Module):
     parts: Tensor  # (P,) of the words of the dictionary and the placeholder
     starts: Tensor  # (V + 2,)
     counts: Tensor  # (V + 1,) occurrences in the training text
+    shapes: Tensor  # (V + 1,)
 
     def __init__(self, words: list[str], counts: list[int], specials: int, pad: int, unk: int, dim: int, buckets: int):
         """``words``: the dictionary, of which the first are ``specials``."""
@@ -70,21 +74,23 @@ class Spelling(nn.Module):
             ("parts", parts),
             ("starts", starts),
             ("counts", torch.tensor([*[familiar] * specials, *counts[specials:], familiar])),
+            ("shapes", shapes_of([*words, ""])),
         ):
             self.register_buffer(name, value, persistent=False)
         self.own = nn.Embedding(len(words) + 1, dim)
         self.grams = nn.Parameter(torch.empty(buckets, dim).normal_(std=dim**-0.5))
         self.familiarity = nn.Embedding(len(LEVELS) + 1, dim)
         self.from_guess = nn.Linear(dim, dim, bias=False)
-        self.trust = nn.Embedding(len(DEGREES) + 1, dim)
+        self.extra, self.lacking = nn.Embedding(MANY, dim), nn.Embedding(MANY, dim)
         self.query = nn.Linear(dim, dim)
-        self.scale, self.alike, self.handed, self.other = (
-            nn.Parameter(torch.tensor(value)) for value in (SCALE, ALIKE, 1.0, SCALE + ALIKE)
+        first = (SCALE, ALIKE, 1.0, SCALE + ALIKE, OTHER_BLANK, OTHER_CASE)
+        self.scale, self.alike, self.handed, self.other, self.other_blank, self.other_case = (
+            nn.Parameter(torch.tensor(value)) for value in first
         )
         self.bias = nn.Parameter(MILD * (self.counts[:-1] + 1.0).log())  # (V,)
         nn.init.normal_(self.own.weight, std=0.1 * dim**-0.5)
         nn.init.normal_(self.from_guess.weight, std=dim**-0.5)
-        for levels in (self.familiarity, self.trust):
+        for levels in (self.familiarity, self.extra, self.lacking):
             nn.init.normal_(levels.weight, std=0.5 * dim**-0.5)
         nn.init.zeros_(self.query.weight)  # before training, the word that is replaced decides alone
         nn.init.zeros_(self.query.bias)
@@ -101,27 +107,31 @@ class Spelling(nn.Module):
         """Once per batch."""
         matrix = self.matrix()
         if unknown is None:
-            unknown = Unknown(self.parts.new_empty(0), self.parts.new_empty(0), self.parts.new_zeros(1))
+            nothing = self.parts.new_empty(0)
+            unknown = Unknown(nothing, nothing, self.parts.new_zeros(1), nothing)
         spelled = [LOUD * Product.apply(self.grams, matrix.mean, matrix.mean_back)]
         if unknown.ids.numel():
             rare = Matrix.of(unknown.parts, unknown.starts, self.buckets)
             spelled.append(LOUD * Product.apply(self.grams, rare.mean, rare.mean_back))
         alike = self.in_common(unknown.parts, unknown.starts)
-        return WordVectors(torch.cat(spelled), unknown, alike, self.guess(alike))
+        return WordVectors(torch.cat(spelled), unknown, alike, self.guess(alike, unknown.starts.diff()))
 
-    def guess(self, alike: Tensor) -> Guess:
-        """From what words have in common with those of the dictionary, (n, V)."""
+    def guess(self, alike: Tensor, lengths: Tensor) -> Guess:
+        """From what words of ``lengths`` (n,) have in common with those of the dictionary, (n, V)."""
         likely = ALIKE * alike + MILD * (self.counts[:-1] + 1.0).log()
         word = likely.argmax(1)
-        return Guess(word, alike.gather(1, word[:, None])[:, 0])
+        own = self.starts[word + 1] - self.starts[word]
+        shared = alike.gather(1, word[:, None])[:, 0] * (own * lengths).sqrt()
+        return Guess(word, *((each - shared).round().long().clamp(0, MANY - 1) for each in (lengths, own)))
 
     def guesses_for_held_out(self) -> Guess:
         """(V + 1,) for words seen once, as if never seen; computed once, since it depends on the dictionary alone."""
         if self.guesses is None or self.guesses.word.device != self.counts.device:
-            found = Guess(torch.zeros_like(self.counts), torch.zeros(len(self.counts), device=self.counts.device))
+            found = Guess(*(torch.zeros_like(self.counts) for _ in Guess._fields))
             for rows in self.counts.eq(1).nonzero()[:, 0].split(TOGETHER):
                 alike = self.of_dictionary(rows).scatter(1, rows[:, None], 0.0)
-                for all_of_them, some in zip(found, self.guess(alike), strict=True):
+                guesses = self.guess(alike, self.starts[rows + 1] - self.starts[rows])
+                for all_of_them, some in zip(found, guesses, strict=True):
                     all_of_them[rows] = some
             self.guesses = found
         return self.guesses
@@ -154,17 +164,15 @@ class Spelling(nn.Module):
 
     def meant(self, tokens: Tensor, words: WordVectors, held_out: bool) -> Tensor:
         """(B, T) -> (B, T, C): what an unknown word may be meant to be."""
-        known = tokens.clamp(max=self.vocabulary)
-        word, alike = torch.zeros_like(tokens), torch.zeros(tokens.shape, device=tokens.device)
+        found = Guess(*(torch.zeros_like(tokens) for _ in Guess._fields))
         if held_out:
-            word, alike = (each[known] for each in self.guesses_for_held_out())
+            found = Guess(*(each[tokens.clamp(max=self.vocabulary)] for each in self.guesses_for_held_out()))
         if words.unknown.ids.numel():
-            borrowed = tokens >= BORROWED
             place = torch.searchsorted(words.unknown.ids, tokens).clamp(max=len(words.unknown.ids) - 1)
-            word = torch.where(borrowed, words.guess.word[place], word)
-            alike = torch.where(borrowed, words.guess.alike[place], alike)
-        guessed = F.embedding(word, words.spelled) + self.own(word)
-        return self.from_guess(guessed) + self.trust(torch.bucketize(alike, DEGREES.to(alike.device)))
+            pairs = zip(words.guess, found, strict=True)
+            found = Guess(*(torch.where(tokens >= BORROWED, mine[place], theirs) for mine, theirs in pairs))
+        guessed = F.embedding(found.word, words.spelled) + self.own(found.word)
+        return self.from_guess(guessed) + self.extra(found.extra) + self.lacking(found.lacking)
 
     def spelt(self, tokens: Tensor, words: WordVectors) -> Tensor:
         """Their spelling alone, of length 1, or 0 where there is none: (...) -> (..., C)"""
@@ -176,7 +184,15 @@ class Spelling(nn.Module):
         query = F.normalize(self.query(states) + self.handed * self.spelt(replaced, words), dim=-1, eps=SHORT)
         scores = self.scale * F.linear(query, table) + self.bias + self.alike * self.alike_of(replaced, words)
         itself = F.one_hot(replaced.where(replaced < self.vocabulary, self.padding_idx), self.vocabulary)  # (n, V)
-        return scores - self.other * itself
+        return scores - self.other * itself - self.misshapen(replaced, words)
+
+    def misshapen(self, tokens: Tensor, words: WordVectors) -> Tensor:
+        """(n, V) what words of another shape than ``tokens`` (n,) lose; nothing where those are padding."""
+        shapes = torch.cat([self.shapes, words.unknown.shapes])
+        wanted, given = self.shapes[None, :-1], shapes[self.rows(tokens, words.unknown)][:, None]
+        blank = (wanted // CASES).ne(given // CASES)
+        case = (wanted % CASES).ne(given % CASES)
+        return (self.other_blank * blank + self.other_case * case) * tokens.ne(self.padding_idx)[:, None]
 
     def alike_of(self, tokens: Tensor, words: WordVectors) -> Tensor:
         """(n, V) what they have in common with the words of the dictionary."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["Unknown", "grams", "hashed", "parts_of", "unknown_words"]
+__all__ = ["Unknown", "grams", "hashed", "parts_of", "shape", "shapes_of", "unknown_words"]
 
 BLANK = "▁"
 LENGTHS = (1, 2, 3, 4)
@@ -21,22 +21,28 @@ def grams(word: str) -> list[str]:
 
     - pairs of letters with one between them, which an inserted or wrong letter leaves alone
     - its letters in alphabetical order but for the first and last one, which swapping two leaves alone
-    - its shape: small or capital letters, and whether a blank is before it (▁)
 
     >>> grams("▁Go")
-    ['g', 'o', '<g', 'go', 'o>', '<go', 'go>', '<go>', '<_o', 'g_>', '=go', '#Xx', '#▁']
+    ['g', 'o', '<g', 'go', 'o>', '<go', 'go>', '<go>', '<_o', 'g_>', '=go']
     >>> sorted(set(grams("thier")) & set(grams("their")))
-    ['#', '#x', '<_h', '<t', '<th', '=tehir', 'e', 'h', 'i', 'r', 'r>', 't', 'th']
+    ['<_h', '<t', '<th', '=tehir', 'e', 'h', 'i', 'r', 'r>', 't', 'th']
     """
-    plain = word.lstrip(BLANK)
-    letters = plain.lower()
+    letters = word.lstrip(BLANK).lower()
     between = f"<{letters}>"
     parts = list(letters)
     parts += [between[i : i + n] for n in LENGTHS[1:] for i in range(len(between) - n + 1)]
     parts += [f"{between[i]}_{between[i + 2]}" for i in range(len(between) - 2)]
     parts.append(f"={letters[:1]}{''.join(sorted(letters[1:-1]))}{letters[1:][-1:]}")
-    shape = "X" if len(plain) > 1 and plain.isupper() else "Xx" if plain[:1].isupper() else "x"
-    return list(dict.fromkeys([*parts, f"#{shape}", f"#{word[: len(word) - len(plain)]}"]))
+    return list(dict.fromkeys(parts))
+
+
+def shape(word: str) -> int:
+    """What its letters do not say: the number of capitals, up to 2, and 3 more if a blank is before it.
+
+    >>> shape("go"), shape("Go"), shape("oG"), shape("GO"), shape("▁Go")
+    (0, 1, 1, 2, 4)
+    """
+    return min(sum(map(str.isupper, word)), 2) + 3 * word.startswith(BLANK)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -44,7 +50,7 @@ def hashed(word: str, buckets: int) -> tuple[int, ...]:
     """The buckets of a word's parts, the same on every machine.
 
     >>> hashed("go", 100)
-    (78, 80, 27, 74, 4, 23, 52, 83, 48, 91, 84, 20, 31)
+    (78, 80, 27, 74, 4, 23, 52, 83, 48, 91, 84)
     """
     return tuple(dict.fromkeys(zlib.crc32(part.encode()) % buckets for part in grams(word)))
 
@@ -55,6 +61,7 @@ class Unknown(NamedTuple):
     ids: Tensor  # (U,) borrowed ids, ascending
     parts: Tensor  # (P,) their parts, word after word
     starts: Tensor  # (U + 1,) where each word begins
+    shapes: Tensor  # (U,)
 
 
 def unknown_words(words: dict[int, str], buckets: int) -> Unknown:
@@ -62,9 +69,11 @@ def unknown_words(words: dict[int, str], buckets: int) -> Unknown:
 
     >>> unknown = unknown_words({101: "ab", 100: "a"}, buckets=1000)
     >>> unknown.ids.tolist(), unknown.starts.tolist()
-    ([100, 101], [0, 8, 21])
+    ([100, 101], [0, 6, 17])
     """
-    return Unknown(torch.tensor(sorted(words), dtype=torch.long), *parts_of([words[i] for i in sorted(words)], buckets))
+    ids = sorted(words)
+    spelt = [words[i] for i in ids]
+    return Unknown(torch.tensor(ids, dtype=torch.long), *parts_of(spelt, buckets), shapes_of(spelt))
 
 
 def parts_of(words: list[str], buckets: int) -> tuple[Tensor, Tensor]:
@@ -72,3 +81,7 @@ def parts_of(words: list[str], buckets: int) -> tuple[Tensor, Tensor]:
     each = [hashed(word, buckets) if word else () for word in words]
     parts = torch.tensor([part for parts in each for part in parts], dtype=torch.long)
     return parts, torch.tensor([0, *map(len, each)]).cumsum(0)
+
+
+def shapes_of(words: list[str]) -> Tensor:
+    return torch.tensor([shape(word) for word in words], dtype=torch.long)

@@ -17,7 +17,7 @@ from lev_plugins.data.noise_flags import noisy_words
 from lev_plugins.edits import BORROWED
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions
-from lev_plugins.layers.spelling import DEGREES, LEVELS, LOUD, Product, Spelling, WordVectors
+from lev_plugins.layers.spelling import LEVELS, LOUD, Product, Spelling, WordVectors
 from lev_plugins.models.levt import LevT
 from lev_plugins.text.spelling import grams, hashed, unknown_words
 from lev_plugins.text.whole_words import Words
@@ -120,7 +120,9 @@ def test_the_guess_for_an_unknown_word_is_the_one_most_like_it() -> None:
     table = spelling()
     words = table.vectors(unknown_words(UNKNOWN, BUCKETS))
     assert [dictionary()[i] for i in words.guess.word.tolist()] == ["▁value", "▁the", "▁function"]
-    assert words.guess.alike.tolist() == words.alike.max(1).values.tolist()
+    for row, (typo, word) in enumerate([("▁vlaue", "▁value"), ("▁teh", "▁the"), ("▁fucntion", "▁function")]):
+        mine, other = set(hashed(typo, BUCKETS)), set(hashed(word, BUCKETS))
+        assert words.guess.extra[row] == len(mine - other) and words.guess.lacking[row] == len(other - mine)
 
 
 def test_the_guess_for_a_word_that_is_held_out_is_another() -> None:
@@ -128,7 +130,7 @@ def test_the_guess_for_a_word_that_is_held_out_is_another() -> None:
     form = 4 + WORDS.index("▁form")
     assert dictionary()[int(guesses.word[form])] == "▁from"
     others = [i for i in range(len(guesses.word)) if i != form]
-    assert guesses.alike[others].sum() == 0  # all others were seen more often
+    assert guesses.extra[others].sum() == 0  # all others were seen more often
 
 
 def vectors_of(table: Spelling, tokens: list[int], held_out: Tensor | None = None) -> Tensor:
@@ -155,8 +157,9 @@ def test_an_unknown_word_has_the_row_of_unknown_words() -> None:
     last = vectors_of(table, [BORROWED + 7])[0]
     function = 4 + WORDS.index("▁function")
     guess = words.spelled[function] + table.own.weight[function]
-    degree = int((words.alike[-1, function] > DEGREES).sum())
-    meant = table.from_guess.weight @ guess + table.trust.weight[degree]
+    mine, other = set(hashed(UNKNOWN[BORROWED + 7], BUCKETS)), set(hashed("▁function", BUCKETS))
+    degrees = table.extra.weight[len(mine - other)] + table.lacking.weight[len(other - mine)]
+    meant = table.from_guess.weight @ guess + degrees
     assert torch.allclose(last, words.spelled[-1] + table.own.weight[UNK] + table.familiarity.weight[0] + meant)
 
 
@@ -165,6 +168,17 @@ def test_before_training_what_looks_alike_is_the_best_replacement() -> None:
     words = table.vectors(unknown_words(UNKNOWN, BUCKETS))
     scores = table.logits(torch.zeros(3, 64), torch.tensor(list(UNKNOWN)), words)
     assert [dictionary()[i] for i in scores.argmax(1).tolist()] == ["▁value", "▁the", "▁function"]
+
+
+def test_a_replacement_has_the_shape_of_what_it_replaces() -> None:
+    words = EditingDictionary()
+    for word in ("▁model", "model", "▁Model", "Model"):
+        words.add_symbol(word, 5)
+    torch.manual_seed(1)
+    table = Spelling(list(words.symbols), list(words.count), words.nspecial, PAD, UNK, 64, BUCKETS)
+    typos = {BORROWED + i: typo for i, typo in enumerate(["▁mdoel", "mdoel", "▁oMdel", "oMdel"])}
+    scores = table.logits(torch.zeros(4, 64), torch.tensor(list(typos)), table.vectors(unknown_words(typos, BUCKETS)))
+    assert [words[i] for i in scores.argmax(1).tolist()] == ["▁model", "model", "▁Model", "Model"]
 
 
 def test_a_word_is_not_replaced_by_itself() -> None:
@@ -205,7 +219,8 @@ def test_noise_on_the_fly_is_source_and_draft_with_its_spelling() -> None:
     assert any(texts.values())
     noisy = [[texts[i].get(t) or dictionary()[t] for t in e["draft"].tolist()[1:-1]] for i, e in enumerate(examples)]
     batch = dataset.collater(examples)
-    ids, parts, starts = batch["net_input"]["unknown"]
+    ids, parts, starts, shapes = batch["net_input"]["unknown"]
+    assert len(ids) == len(shapes) == len(starts) - 1
     spelt = {i: tuple(parts[a:b].tolist()) for i, a, b in zip(ids.tolist(), starts[:-1], starts[1:], strict=True)}
     for row, source, index in zip(
         batch["net_input"]["draft"], batch["net_input"]["src_tokens"], batch["id"].tolist(), strict=True
