@@ -2,7 +2,7 @@
 
     python examples/demo/corpus.py FOLDER [--sentences N] [--packages numpy,scipy]
 
-writes FOLDER/{train,valid,test}.clean. Files are parsed, not imported. The order and the split depend only on the
+writes FOLDER/{train,valid,test}.txt. Files are parsed, not imported. The order and the split depend only on the
 texts, so the same packages give the same corpus.
 """
 
@@ -137,7 +137,7 @@ def main() -> None:
         splits[split_of(sentence)].append(sentence)
     kept = {split: ordered(texts)[: args.sentences or None] for split, texts in splits.items()}
     for split, texts in kept.items():
-        (args.folder / f"{split}.clean").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+        (args.folder / f"{split}.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     counts = ", ".join(f"{len(texts):,} {split}" for split, texts in kept.items())
     words = sum(len(text.split()) for texts in kept.values() for text in texts)
     print(f"{counts} sentences; {words:,} words")
