@@ -40,10 +40,7 @@ ARCHITECTURES = {
 PAIRS = ("source_lang", "target_lang", "left_pad_source", "max_source_positions", "max_target_positions")
 # the flags of a task that say how it decodes
 TASK_FLAGS = {
-    "text_editing": (
-        *(*PAIRS, "max_ratio", "max_ratio_floor", "min_words", "soft_protection"),
-        *("spelling", "spelling_buckets"),
-    ),
+    "text_editing": (*PAIRS, "max_ratio", "max_ratio_floor", "min_words", "soft_protection"),
     "text_correction": (*PAIRS, "min_edit_confidence"),
     "text_labelling": (),
 }

@@ -34,7 +34,7 @@ class Refining:
         for passage in passages:
             pieces = passage.pieces if passage.source is None else passage.source
             draft = target.draft(passage.pieces, passage.requests or [0] * (len(passage.pieces) + 1))
-            ids = target.ids(pieces) if self.task.cfg.spelling else ids_of(pieces, source)
+            ids = target.ids(pieces) if self.task.spelling_buckets else ids_of(pieces, source)
             rows.append((torch.tensor([*ids, source.eos()]), draft))
         return self.task.build_dataset_for_inference(rows, [len(row) + 1 for row, _ in rows])
 

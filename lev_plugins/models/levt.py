@@ -92,6 +92,16 @@ class LevTConfig(EncoderDecoderConfig):
         default="plh",
         metadata={"help": "placeholder symbol: a separate one, or <unk> as in fairseq's LevT"},
     )
+    spelling: bool = field(
+        default=False,
+        metadata={
+            "help": "words know their spelling, also those that the dictionary lacks, so that a word is found from its "
+            "misspellings; for data cut into whole words, such as by --bpe words"
+        },
+    )
+    spelling_buckets: int = field(
+        default=32768, metadata={"help": "size of the table for the parts of words, with --spelling"}
+    )
     apply_bert_init: bool = field(default=False, metadata={"help": "normal(0, 0.02) initialisation, as BERT's"})
 
 
@@ -270,7 +280,7 @@ class LevT(BaseFairseqModel):
         own_symbol = cfg.placeholder == "plh"
         rows = len(target) + (1 if own_symbol else 0)
         tokens: nn.Embedding | Spelling = (
-            spelling_of(task, cfg) if task.cfg.spelling else token_embedding(rows, cfg.decoder_embed_dim, target.pad())
+            spelling_of(task, cfg) if cfg.spelling else token_embedding(rows, cfg.decoder_embed_dim, target.pad())
         )
         if cfg.share_all_embeddings:
             require_one_dictionary(task, "--share-all-embeddings", "leave the flag out")
@@ -387,7 +397,7 @@ def spelling_of(task: Any, cfg: LevTConfig) -> Spelling:
         str(cfg.placeholder) == "plh",
         "--spelling tells unknown words apart, so --placeholder must not be unk: leave it out",
     )
-    ranges.sizes(task.cfg, "spelling_buckets")
+    ranges.sizes(cfg, "spelling_buckets")
     return Spelling(
         list(words.symbols),
         list(words.count),
@@ -395,7 +405,7 @@ def spelling_of(task: Any, cfg: LevTConfig) -> Spelling:
         words.pad(),
         words.unk(),
         cfg.decoder_embed_dim,
-        task.cfg.spelling_buckets,
+        cfg.spelling_buckets,
     )
 
 

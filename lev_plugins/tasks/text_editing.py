@@ -61,16 +61,6 @@ class TextEditingConfig(ScoredConfig, NoiseConfig):
     rollin_beta: float = field(
         default=0.5, metadata={"help": "share of drafted examples that learn insertions from their draft (Eq. 7)"}
     )
-    spelling: bool = field(
-        default=False,
-        metadata={
-            "help": "levt: words know their spelling, also those that the dictionary lacks, so that a word is found "
-            "from its misspellings; for data cut into whole words, such as by --bpe words"
-        },
-    )
-    spelling_buckets: int = field(
-        default=32768, metadata={"help": "size of the table for the parts of words, with --spelling"}
-    )
     max_ratio: float = field(
         default=2.0,
         metadata={"help": "decoding: insert no more once the output has this many times the source's tokens"},
@@ -106,6 +96,7 @@ class TextEditingTask(ScoredTask):
     name = "text_editing"
     dictionary_type = EditingDictionary
     system = "LevT"  # the class of the current model, one of CRITERIONS
+    spelling_buckets: int | None = None  # of the current model; None: it does not spell
     # decoding commands apply these to tokens in turn, to make text (None: nothing to undo)
     untokenisers: list[Any] = []
 
@@ -135,7 +126,7 @@ class TextEditingTask(ScoredTask):
                 f"--arch is {getattr(cfg, '_name', None) or getattr(cfg, 'arch', kind)}: use --task text_correction",
             )
         if kind in CRITERIONS:
-            self.system = kind
+            self.system, self.spelling_buckets = kind, getattr(model, "spelling_buckets", None)
         if isinstance(model, PostEditTransformer):
             check_post_editing(self.cfg, training=not from_checkpoint)
         return model
@@ -182,7 +173,7 @@ class TextEditingTask(ScoredTask):
             cfg.required_seq_len_multiple,
             teacher_forcing=self.autoregressive,
             noise=noisy_words(pair, cfg, self.tgt_dict) if noisy else None,
-            spelling_buckets=cfg.spelling_buckets if cfg.spelling else None,
+            spelling_buckets=self.spelling_buckets,
         )
 
     def _load_drafts(self, pair: LanguagePairDataset, path: str, split: str) -> FairseqDataset | None:
@@ -246,11 +237,11 @@ class TextEditingTask(ScoredTask):
             texts = [untokeniser.decode(text) for text in texts]
         return texts
 
-    def unknown_in(self, *rows: Tensor | None) -> Unknown:
+    def unknown_in(self, buckets: int, *rows: Tensor | None) -> Unknown:
         """The words that the dictionary has lent."""
         given = [row for row in rows if row is not None]
         ids = torch.cat([row[row >= BORROWED] for row in given]).unique().tolist()
-        unknown = unknown_words({i: self.tgt_dict[i] for i in ids}, self.cfg.spelling_buckets)
+        unknown = unknown_words({i: self.tgt_dict[i] for i in ids}, buckets)
         return Unknown(*(each.to(given[0].device) for each in unknown))
 
     def inference_step(
@@ -265,15 +256,17 @@ class TextEditingTask(ScoredTask):
         net_input = {**sample["net_input"], **sample.get("notes", {})}
         if constraints is not None:
             net_input["draft"], net_input["requests"] = constraints
-        if self.cfg.spelling:
-            net_input["unknown"] = self.unknown_in(net_input["src_tokens"], net_input.get("draft"))
+        if self.spelling_buckets:
+            net_input["unknown"] = self.unknown_in(
+                self.spelling_buckets, net_input["src_tokens"], net_input.get("draft")
+            )
         if self.untokenisers and sample.get("target") is not None and "draft" in net_input:
             do_nothing.remember(self._draft_texts(net_input["draft"]))
         return super().inference_step(generator, models, {**sample, "net_input": net_input}, prefix_tokens)
 
     def source_row(self, words: list[str]) -> Tensor:
         """Without <s>; with --spelling, unknown words borrow ids."""
-        if self.cfg.spelling:
+        if self.spelling_buckets:
             return torch.tensor([*self.tgt_dict.ids(words), self.tgt_dict.eos()])
         return self.src_dict.encode_line(" ".join(words), add_if_not_exist=False).long()
 

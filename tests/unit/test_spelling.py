@@ -44,8 +44,8 @@ def spelling(dim: int = 8, seed: int = 1) -> Spelling:
 
 def model(**options: Any) -> LevT:
     torch.manual_seed(1)
-    task = toy_task(dictionary(), spelling=True, spelling_buckets=BUCKETS)
-    return LevT.build_model(toy_config(share_all_embeddings=True, **options), task)
+    config = toy_config(share_all_embeddings=True, spelling=True, spelling_buckets=BUCKETS, **options)
+    return LevT.build_model(config, toy_task(dictionary()))
 
 
 UNKNOWN = {BORROWED: "▁vlaue", BORROWED + 1: "▁teh", BORROWED + 7: "▁fucntion"}
@@ -321,6 +321,7 @@ def test_saved_and_loaded() -> None:
     ],
 )
 def test_what_does_not_go_together(options: dict[str, Any], told: str) -> None:
-    task = toy_task(dictionary(), spelling=True, spelling_buckets=BUCKETS)
     with pytest.raises(UserError, match=told):
-        LevT.build_model(toy_config(**{"share_all_embeddings": True, **options}), task)
+        LevT.build_model(
+            toy_config(**{"spelling": True, "share_all_embeddings": True, **options}), toy_task(dictionary())
+        )

@@ -1,0 +1,101 @@
+"""An editor that spells, from clean text to edited text: the real command lines."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.integration.commands import USER_DIR, lines, run, succeed
+
+WORDS = ["value", "values", "function", "the", "of", "form", "from", "matrix", "sort", "rows"]
+COMMON = [
+    "--user-dir",
+    USER_DIR,
+    "--task",
+    "text_editing",
+    "-s",
+    "noisy",
+    "-t",
+    "clean",
+    "--draft-lang",
+    "draft",
+    "--cpu",
+]
+SIZES = [
+    flag
+    for side in ("encoder", "decoder")
+    for name, size in (("embed-dim", 32), ("ffn-embed-dim", 32), ("layers", 1), ("attention-heads", 2))
+    for flag in (f"--{side}-{name}", size)
+]
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder, draw = tmp_path_factory.mktemp("texts"), random.Random(1)
+    for split, count in (("train", 200), ("valid", 20), ("test", 20)):
+        clean = "".join(f"{' '.join(draw.choices(WORDS, k=draw.randint(3, 8)))}.\n" for _ in range(count))
+        (folder / f"{split}.clean").write_text(clean)
+        if split != "train":
+            noise = ["lev-plugins", "noise", "--kind", "swap,delete", "--word-rate", 0.4, "--seed", 2]
+            noisy = succeed(*noise, stdin=clean.encode()).out
+            for side in ("noisy", "draft"):
+                (folder / f"{split}.{side}").write_text(noisy)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def data(texts: Path) -> Path:
+    prefixes = [f"--{split}-prefix={texts / split}" for split in ("train", "valid", "test")]
+    flags = ["--bpe", "words", "--joined-dictionary", "--clean-train", "--dest", texts / "data"]
+    said = succeed("lev-plugins", "prepare", "-s", "noisy", "-d", "draft", "-t", "clean", *prefixes, *flags).out
+    assert "--noise-kind insert,delete,substitute,swap,keyboard --noise-word-rate 0.2 " in said.replace("\\\n", "")
+    return texts / "data"
+
+
+@pytest.fixture(scope="module")
+def checkpoint(data: Path, texts: Path) -> Path:
+    flags = [
+        "--spelling",
+        "--spelling-buckets",
+        2000,
+        "--share-all-embeddings",
+        "--rollin-alpha",
+        1,
+        "--rollin-beta",
+        1,
+    ]
+    flags += ["--noise-kind", "swap,delete", "--noise-word-rate", 0.4, "--bpe", "words", "--num-workers", 1]
+    flags += ["--optimizer", "adam", "--lr", 0.01, "--max-tokens", 1000, "--max-update", 40, "--dropout", 0]
+    folder = texts / "model"
+    succeed("fairseq-train", data, *COMMON, "--arch", "levt_tiny", *SIZES, "--criterion", "dual_policy", *flags,
+            "--save-dir", folder, "--no-epoch-checkpoints", "--max-insertions", 3)  # fmt: skip
+    return folder / "checkpoint_best.pt"
+
+
+def test_a_word_that_counts_is_counted_once(data: Path, texts: Path) -> None:
+    counts = dict(line.split() for line in (data / "dict.clean.txt").read_text("utf-8").splitlines())
+    said = (texts / "train.clean").read_text().replace(".", " .").split()
+    assert {word: int(counts[f"▁{word}"]) for word in WORDS} == {word: said.count(word) for word in WORDS}
+
+
+def test_generate_interactive_and_edit_say_the_same(data: Path, checkpoint: Path, texts: Path) -> None:
+    path = ["--path", checkpoint, "--bpe", "words", "--iter-decode-max-iter", 2]
+    log = succeed("fairseq-generate", data, *COMMON, *path, "--gen-subset", "test", "--batch-size", 7)
+    generated = [line.split("\t")[1] for _, line in sorted(lines(log.out, "D").items())]
+    noisy, clean = ((texts / f"test.{side}").read_text().splitlines() for side in ("noisy", "clean"))
+    typed = "".join(f"{line}\t{line}\n" for line in noisy)
+    interactive = succeed("fairseq-interactive", data, *COMMON, *path, stdin=typed.encode())
+    assert [line.split("\t")[1] for _, line in sorted(lines(interactive.out, "D").items())] == generated
+    flags = ["--data", data, "--bpe", "words", "--iter-decode-max-iter", 2, "--whole-lines"]
+    edited = succeed("lev-plugins", "edit", checkpoint, *flags, stdin="\n".join([*noisy, ""]).encode())
+    assert edited.out.splitlines() == generated
+    before, after = (sum(a == b for a, b in zip(texts, clean, strict=True)) for texts in (noisy, generated))
+    assert after > before + 5
+
+
+def test_text_alone_cannot_be_the_test(texts: Path) -> None:
+    flags = ["--clean-train", "--test-prefix", texts / "test", "--tgtdict", texts / "data" / "dict.clean.txt"]
+    said = run("lev-plugins", "prepare", "-s", "noisy", "-t", "clean", *flags, "--dest", texts / "none")
+    assert "--clean-train is about the training text: add --train-prefix" in said.verdict
