@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import lev_plugins
-from lev_plugins import checkpoints
 from tests import labelling, pretrained, teachers
 from tests.integration.commands import ROOT
 
@@ -74,9 +73,6 @@ def speller(folder: Path) -> System:
         (data / f"dict.{side}.txt").write_text("▁the 9\n▁value 3\n▁of 7\n▁function 1\n. 5\n", encoding="utf-8")
     flags = ["-s", "noisy", "-t", "clean", "--spelling", "--spelling-buckets", 300, "--share-all-embeddings"]
     checkpoint = teachers.write_teacher(folder / "checkpoint.pt", data, *teachers.LEVT, *flags, seed=1)
-    state = checkpoints.load(checkpoint)
-    state["model"]["decoder.deletion_head.weight"][1, 0] = 9.0
-    checkpoints.save(state, checkpoint)  # random weights would delete nothing
     texts = ["the vlaue of teh function.", "Zürich", "the value of the function."]
     return System(
         checkpoint,

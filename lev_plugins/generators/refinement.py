@@ -338,6 +338,8 @@ class RefinementGenerator:
             log_probs = self.ensemble.tokens(self._readable(canvas), memory, rows, open_holes, given)  # (n, V)
             if self.own_placeholder:  # <s>, <pad> and </s> are not words, but fairseq allows them
                 log_probs[:, [self.bos, self.pad, self.eos]] = -math.inf
+            if self.ensemble.spells:  # unknown words are kept or replaced, but never written
+                log_probs[:, self.unk] = -math.inf
             sampled = canvas.sampled[rows][:, None].expand_as(open_holes)[open_holes]
             picked = self._pick(log_probs, sampled)
             canvas.tokens = apply_tokens(canvas.tokens, holes, picked)
