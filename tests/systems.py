@@ -34,8 +34,7 @@ class System:
     @property
     def flags(self) -> list[str]:
         """Of ``lev-plugins edit`` and ``export``."""
-        given = {"data": self.data, **self.bpe, **self.decoding}
-        return [part for name, value in given.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+        return flags_of({"data": self.data, **self.bpe, **self.decoding})
 
     def load(self) -> Any:
         options = {"bpe": Namespace(**self.bpe) if self.bpe else None, "search": self.decoding} if self.edits else {}
@@ -47,6 +46,10 @@ class System:
 
     def answers(self, model: Any) -> Any:
         return model.edit(self.texts, self.drafts) if self.edits else model.label(self.texts, scores=True)
+
+
+def flags_of(given: dict[str, Any]) -> list[str]:
+    return [part for name, value in given.items() for part in (f"--{name.replace('_', '-')}", str(value))]
 
 
 NOISES = ["aBc d", "b  EF c.", "Dd a f", "c"]

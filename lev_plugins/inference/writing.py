@@ -39,7 +39,7 @@ class Writing:
 
     def written(self, passages: list[Passage], hypotheses: list[dict]) -> list[Written]:
         given = [ids_of(passage.pieces, self.words) for passage in passages]
-        new = [[i for i in hypothesis["tokens"].tolist() if i != self.words.eos()] for hypothesis in hypotheses]
+        new = [self.decoder.plain(hypothesis["tokens"].tolist())[:-1] for hypothesis in hypotheses]
         origins: list[list[int | None]] = [list(range(len(row))) for row in given]
         changed = [i for i, (one, other) in enumerate(zip(given, new, strict=True)) if one != other]
         for start in range(0, len(changed), BATCH):

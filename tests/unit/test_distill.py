@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import multiprocessing
 import random
@@ -11,15 +10,14 @@ from typing import Any
 
 import pytest
 import torch
-from fairseq import options
 from fairseq.data import Dictionary, data_utils
-from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from lev_plugins import checkpoints
 from lev_plugins.cli import distill
 from lev_plugins.cli.main import main
 from lev_plugins.inference import shards as distillation
 from lev_plugins.inference.decoder import CheckpointDecoder
+from tests.generation import generate
 from tests.teachers import LEVT, TRANSFORMER, write_teacher
 
 LONG = 7  # of the 30 training sentences, the line that is too long for the teacher
@@ -72,26 +70,9 @@ def strings(folder: Path, part: str, side: str) -> list[str]:
 
 def generated(data: Path, teacher: object, part: str, *flags: object) -> dict[int, str]:
     """What fairseq-generate says of each sentence."""
-    from fairseq_cli import generate
-
-    parser = options.get_generation_parser()
-    parser.add_argument("--arch", default="wav2vec2")  # as fairseq_cli.generate does
-    words = [
-        data,
-        "--path",
-        teacher,
-        "--gen-subset",
-        part,
-        "--cpu",
-        "--required-batch-size-multiple",
-        1,
-        *SHORT,
-        *flags,
-    ]
-    cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, [str(word) for word in words]))
-    out = io.StringIO()
-    generate._main(cfg, out)
-    lines = [line.split("\t") for line in out.getvalue().splitlines() if line.startswith("H-")]
+    words = [data, "--path", teacher, "--gen-subset", part, "--cpu", "--required-batch-size-multiple", 1]
+    log = generate(*words, *SHORT, *flags)
+    lines = [line.split("\t") for line in log.splitlines() if line.startswith("H-")]
     return {int(line[0][2:]): line[2] for line in lines}
 
 

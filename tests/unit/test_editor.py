@@ -199,6 +199,13 @@ def test_long_texts_are_cut_at_blanks_and_long_words_left_alone(pbd: Editor, mon
     assert all(edit.end <= len(long) for edit in found.edits)
 
 
+def test_boundaries_that_a_model_writes_are_not_in_the_text(pbd: Editor) -> None:
+    words = pbd.decoder.task.target_dictionary
+    tokens = torch.tensor([words.index("a"), words.bos(), words.index("b"), words.eos()])
+    (written,) = pbd.system.written([pbd.passage("c")], [{"tokens": tokens}])
+    assert written.pieces == ["a", "b"]
+
+
 def test_texts_without_words(pbd: Editor) -> None:
     assert [edited.text for edited in pbd.edit(["", " \n\t"])] == ["", " \n\t"]
     assert pbd.edit([]) == []

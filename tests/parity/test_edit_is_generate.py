@@ -1,0 +1,118 @@
+"""``lev-plugins edit`` against ``fairseq-generate``: the same text for each of 200 lines, for each kind of model.
+
+White space is not compared: ``edit`` keeps that of its input.
+"""
+
+from __future__ import annotations
+
+import io
+import random
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lev_plugins import checkpoints
+from lev_plugins.cli.main import main
+from tests import pretrained
+from tests.generation import generate
+from tests.systems import CORRECTION, SYSTEMS, System, flags_of
+
+COUNT = 200
+MOST_WORDS = 5
+POSITIONS = 14  # of correctors; the limit by which fairseq otherwise ends an output depends on the batch
+UNKNOWN = "Zürich"
+EDITING = ["--task", "text_editing", "--draft-lang", "mt"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A kind of model, the words of its toy language, and fairseq-generate's flags beside those of ``edit``."""
+
+    kind: str
+    words: list[str]
+    flags: list[object]
+    sides: tuple[str, str] = ("noisy", "clean")
+    draft: Callable[[random.Random, str], str] | None = None  # None: edit reads none, the others read the source
+    model: dict[str, Any] = field(default_factory=dict)  # settings to change in the checkpoint
+
+
+def torn(draw: random.Random, source: str) -> str:
+    """The source with words left out, protected, marked for deletion, and with unknown words."""
+    forms = ["{}", "{}", "", f"{{}} {UNKNOWN}", "⟦!{}⟧", "⟦-{}⟧", "x{}"]
+    words = (draw.choice(forms).format(word) for word in source.replace("w", "v").split())
+    return " ".join(filter(None, words))
+
+
+SHORT = {"max_source_positions": POSITIONS, "max_target_positions": POSITIONS}
+WORDS = [word for line in pretrained.LINES for word in line.split() if word.isalpha()]
+TRIALS = [
+    Trial("levt", [f"w{i}" for i in range(4, 29)], [*EDITING, "-s", "src", "-t", "tgt"], ("src", "tgt"), torn),
+    Trial("levt that spells", ["the", "value", "of", "function"], [*EDITING, "-s", "noisy", "-t", "clean"]),
+    *(Trial(kind, list("abcdefABCDEF"), CORRECTION, model=SHORT) for kind in ("pbd", "gated_trans", "transformer")),
+    Trial("gated_bart", WORDS, [*CORRECTION, "--keep-bias", 0.5]),
+]
+
+
+@pytest.mark.parametrize("trial", TRIALS, ids=lambda trial: trial.kind)
+def test_edit_writes_what_fairseq_generate_writes(
+    trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if trial.kind.removeprefix("gated_") in pretrained.MAKERS:
+        pytest.importorskip("transformers")
+    system, draw = made(trial, tmp_path), random.Random(1)
+    sources = sentences(trial.words, draw)
+    drafts = [trial.draft(draw, source) if trial.draft else source for source in sources]
+    expected = generated(trial, system, prepared(trial, system, sources, drafts))
+    found = edited(system, sources, tmp_path / "test.mt" if trial.draft else None, monkeypatch)
+    compared = {i: line for i, line in enumerate(expected) if "<unk>" not in line}  # instead, edit leaves the text
+    assert [found[i].split() for i in compared] == [line.split() for line in compared.values()]
+    assert len(compared) > 0.9 * COUNT
+    assert sum(given != line for given, line in zip(drafts, found, strict=True)) > COUNT / 2
+    assert trial.draft is None or sum(UNKNOWN in line for line in found) > COUNT / 10
+
+
+def made(trial: Trial, folder: Path) -> System:
+    system = SYSTEMS[trial.kind](folder)
+    state = checkpoints.load(system.checkpoint)
+    settings = state["cfg"]["model"]
+    (settings if isinstance(settings, dict) else vars(settings)).update(trial.model)
+    checkpoints.save(state, system.checkpoint)
+    return system
+
+
+def sentences(words: list[str], draw: random.Random) -> list[str]:
+    """Different ones."""
+    found: dict[str, None] = {}
+    while len(found) < COUNT:
+        found[" ".join(draw.choices(words, k=draw.randint(1, MOST_WORDS)))] = None
+    return list(found)
+
+
+def prepared(trial: Trial, system: System, sources: list[str], drafts: list[str]) -> Path:
+    (source, target), folder = trial.sides, system.checkpoint.parent
+    for side, lines in ((source, sources), ("mt", drafts), (target, sources)):
+        (folder / f"test.{side}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    words: list[object] = ["prepare", "-s", source, "-d", "mt", "-t", target, "--test-prefix", folder / "test"]
+    words += ["--srcdict", system.data / f"dict.{source}.txt", "--tgtdict", system.data / f"dict.{target}.txt"]
+    assert main([str(word) for word in [*words, "--dest", folder / "prepared", *flags_of(system.bpe)]]) == 0
+    return folder / "prepared"
+
+
+def generated(trial: Trial, system: System, data: Path) -> list[str]:
+    flags = [*trial.flags, *flags_of(system.bpe), *flags_of(system.decoding)]
+    log = generate(data, *flags, "--path", system.checkpoint, "--gen-subset", "test", "--cpu")
+    found = {int(number): text for number, text in re.findall(r"^D-(\d+)\t\S+\t(.*)$", log, re.M)}
+    return [found[number] for number in range(COUNT)]
+
+
+def edited(system: System, lines: list[str], drafts: Path | None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("".join(f"{line}\n" for line in lines).encode())))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out := io.BytesIO(), write_through=True))
+    flags = [*system.flags, *(["--drafts", drafts] if drafts else [])]
+    assert main([str(word) for word in ["edit", system.checkpoint, "--cpu", *flags]]) == 0
+    return out.getvalue().decode().splitlines()
