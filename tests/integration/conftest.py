@@ -34,7 +34,7 @@ def trained(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a `levt_tiny` after 500 updates, chosen by BLEU."""
     folder = tmp_path_factory.mktemp("trained")
     schedule = ["--lr-scheduler", "polynomial_decay", "--total-num-update", 500, "--warmup-updates", 50]
-    schedule += ["--max-tokens", 1200, "--max-update", 500, "--clip-norm", 1, "--save-interval", 10]
+    schedule += ["--max-tokens", 2000, "--max-update", 500, "--clip-norm", 1, "--save-interval", 10]
     schedule += ["--validate-interval", 10]
     scoring = ["--eval-bleu", "--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"]
     log = succeed(*commands.train(toy, folder, *schedule, *scoring, "--dropout", 0))
