@@ -397,7 +397,6 @@ def spelling_of(task: Any, cfg: LevTConfig) -> Spelling:
         str(cfg.placeholder) == "plh",
         "--spelling tells unknown words apart, so --placeholder must not be unk: leave it out",
     )
-    ranges.sizes(cfg, "spelling_buckets")
     return Spelling(
         list(words.symbols),
         list(words.count),
@@ -450,7 +449,7 @@ def mix_rows(first_where: Tensor, first: Tensor, second: Tensor, pad: float) -> 
 
 def check_config(cfg: LevTConfig) -> None:
     check_sizes(cfg)
-    ranges.sizes(cfg, "max_insertions")
+    ranges.sizes(cfg, "max_insertions", "spelling_buckets")
     for head in ("deletion", "placeholder"):
         depth = getattr(cfg, f"{head}_layers")
         require(

@@ -66,7 +66,7 @@ DAMAGES: dict[str, tuple[Damage, tuple[str, ...], str]] = {
         EVERYWHERE,
         'RuntimeError: .* "decoder.deletion_head.weight", expected torch.Tensor',
     ),
-    "text for a size": (with_text("cfg", "model", "encoder_layers"), EVERYWHERE[2:], "ValueError: .*three"),
+    "text for a size": (with_text("cfg", "model", "encoder_layers"), EVERYWHERE[2:], r"Val\w+Error: .*three"),
     "text for the number of updates": (with_text(*DAMAGED_UPDATES), EVERYWHERE[:1], "TypeError"),
 }
 TRAIN = ["fairseq-train", "--user-dir", "lev_plugins", *LEVT, "-s", "en", "-t", "de", "--optimizer", "adam", "--cpu"]
