@@ -92,7 +92,7 @@ def report(clean: list[str], noisy: list[str], edited: list[dict], symspell: lis
             every = [outcome(*each) for each in zip(clean, noisy, lines, strict=True)]
             rows.append(row(system, [word for words in every for word in words]))
     words = sum(len(line.split()) for line in clean)
-    head = f"{len(clean):,} held-out sentences, {words:,} words; no typo in them is in the training text"
+    head = f"{len(clean):,} held-out sentences, {words:,} words; no typo in them was made in training"
     blocks = [head, "\n".join(table(rows)), *([MISSING] if symspell is None else [])]
     examples = shown(clean, noisy, edited, known)
     if examples:

@@ -3,8 +3,8 @@
     python examples/demo/typos.py CLEAN NOISY --train FILE --epochs N --kind KIND,... --rate 0.2 --train-rate 0.25
 
 writes CLEAN with typos to NOISY. The noise is that of ``lev-plugins noise``. Since it depends only on seed, epoch and
-line, this script knows what ``fairseq-train --noise-kind`` will make of FILE in its first N epochs: a typo that is
-among it is replaced by another one. Words are never split, joined or lost.
+line, this script knows what ``fairseq-train --noise-kind`` will make of FILE in its first N epochs: a typo that this
+makes of the same word is replaced by another one. Words are never split, joined or lost.
 """
 
 from __future__ import annotations
@@ -24,29 +24,32 @@ def noise(kind: str, rate: float, seed: int) -> Corruption:
     return build_corruption(NoiseOptions(kind, word_rate=rate, min_letters=SHORTEST, seed=seed))
 
 
-def words_of_training(lines: list[str], corrupt: Corruption, epochs: int) -> set[str]:
-    every = (corrupt(line, index, epoch) for epoch in range(1, epochs + 1) for index, line in enumerate(lines))
-    return {word for line in every for word in line.split()}
+Typo = tuple[str, str]  # a word, and what became of it
 
 
-def unseen(word: str, seen: Container[str], corrupt: Corruption, first: int = 0) -> str:
+def typos_of_training(lines: list[str], corrupt: Corruption, epochs: int) -> set[Typo]:
+    every = ((line, corrupt(line, i, epoch)) for epoch in range(1, epochs + 1) for i, line in enumerate(lines))
+    return {pair for line, noisy in every for pair in zip(line.split(), noisy.split(), strict=True)}
+
+
+def unseen(word: str, seen: Container[Typo], corrupt: Corruption, first: int = 0) -> str:
     """The word with a typo that is not in ``seen``, or the word itself if there is none.
 
-    >>> corrupt = noise("swap", 1.0, seed=1)
-    >>> unseen("form", {"ofrm", "from"}, corrupt), unseen("abc", {"bac", "acb"}, corrupt)
+    >>> corrupt, seen = noise("swap", 1.0, seed=1), {("form", "ofrm"), ("form", "from"), ("abc", "bac"), ("abc", "acb")}
+    >>> unseen("form", seen, corrupt), unseen("abc", seen, corrupt)
     ('fomr', 'abc')
     """
     tries = (corrupt(word, index) for index in range(first, first + TRIES))
-    return next((typo for typo in tries if typo != word and typo not in seen), word)
+    return next((typo for typo in tries if typo != word and (word, typo) not in seen), word)
 
 
-def misspelt(lines: Iterable[str], corrupt: Corruption, again: Corruption, seen: Container[str]) -> list[str]:
+def misspelt(lines: Iterable[str], corrupt: Corruption, again: Corruption, seen: Container[Typo]) -> list[str]:
     """``corrupt`` chooses the words; where training has seen its typo, ``again`` draws others."""
     result = []
     for index, line in enumerate(lines):
         words = []
         for word, typo in zip(line.split(), corrupt(line, index).split(), strict=True):
-            common = typo != word and typo in seen
+            common = typo != word and (word, typo) in seen
             words.append(unseen(word, seen, again, TRIES * index) if common else typo)
         result.append(" ".join(words))
     return result
@@ -63,7 +66,7 @@ def main() -> None:
     parser.add_argument("--train-rate", type=float, required=True, help="the same in training")
     args = parser.parse_args()
     lines = args.train.read_text(encoding="utf-8").splitlines()
-    seen = words_of_training(lines, noise(args.kind, args.train_rate, TRAINING_SEED), args.epochs)
+    seen = typos_of_training(lines, noise(args.kind, args.train_rate, TRAINING_SEED), args.epochs)
     clean = args.clean.read_text(encoding="utf-8").splitlines()
     noisy = misspelt(clean, noise(args.kind, args.rate, SEED), noise(args.kind, 1.0, SEED), seen)
     args.noisy.write_text("".join(f"{line}\n" for line in noisy), encoding="utf-8")
