@@ -26,7 +26,7 @@ from tests.helpers import slow_alignment, thorough
 
 ROOT = Path(__file__).parents[2]
 
-# from demo-out/log/decode.log of `make demo`; the README shows its trace
+# from the log of an editor on sentence pieces; the README shows its trace
 DEMO = """\
 S-2\tCopy MH-spevific state to messame insofar as possible.
 T-2\tCopy MH-specific state to message insofar as possible.
