@@ -22,12 +22,10 @@ CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
 DRIVER = shutil.which("chromedriver")
+MISSING = CHROMIUM is None or DRIVER is None
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        CHROMIUM is None or DRIVER is None,
-        reason="there is no chromium or no chromedriver (on Debian: chromium-driver)",
-    ),
+    pytest.mark.skipif(MISSING, reason="there is no chromium or no chromedriver (on Debian: chromium-driver)"),
 ]
 
 FLAGS = [
