@@ -164,9 +164,7 @@ def trains(part: str) -> bool:
 
 def clean_files(prefix: Path, args: argparse.Namespace) -> dict[str, Path]:
     """The target in place of all sides: each is made from it, anew in every epoch."""
-    path = Path(f"{prefix}.{args.target_lang}")
-    require(path.is_file(), f"there is no file {path}: its name is made of prefix and suffix")
-    return dict.fromkeys(sides_of(args), path)
+    return present(dict.fromkeys(sides_of(args), Path(f"{prefix}.{args.target_lang}")))
 
 
 def files_of(prefix: Path, args: argparse.Namespace) -> dict[str, Path]:
@@ -178,6 +176,10 @@ def files_of(prefix: Path, args: argparse.Namespace) -> dict[str, Path]:
             f"there is no draft file {missing}: it must have one line per source (empty: no draft); with "
             "--allow-missing-drafts, all drafts are empty",
         )
+    return present(files)
+
+
+def present(files: dict[str, Path]) -> dict[str, Path]:
     for path in files.values():
         require(path.is_file(), f"there is no file {path}: its name is made of prefix and suffix")
     return files

@@ -65,16 +65,18 @@ def check_noise(cfg: NoiseConfig) -> None:
 
 def noisy_words(pair: FairseqDataset, cfg: Any, dictionary: Dictionary) -> NoisyWords:
     """The targets of ``pair`` with noise, as words."""
-    noise = with_noise(pair, cfg, dictionary, dictionary)
-    return NoisyWords(noise, TextCodec(dictionary, *codec_layers(cfg)))
+    return NoisyWords(*noise_and_codec(pair, cfg, dictionary, dictionary))
 
 
-def codec_layers(cfg: Any) -> tuple[Any, Any]:
-    return encoders.build_bpe(cfg.noise_bpe), encoders.build_tokenizer(cfg.noise_tokenizer)
-
-
-def with_noise(pair: FairseqDataset, cfg: Any, source: Dictionary, target: Dictionary) -> NoisySourceDataset:
+def with_noise(pair: FairseqDataset, cfg: Any, source: Dictionary, target: Dictionary) -> FairseqDataset:
     """``pair`` with noisy targets as its sources."""
+    return noise_and_codec(pair, cfg, source, target)[0]
+
+
+def noise_and_codec(
+    pair: FairseqDataset, cfg: Any, source: Dictionary, target: Dictionary
+) -> tuple[NoisySourceDataset, TextCodec]:
+    """``pair`` with noisy targets as its sources, and the codec that writes these."""
     for flag, harmless in (("num_batch_buckets", 0), ("load_alignments", False)):
         require(
             getattr(cfg, flag) == harmless,
@@ -83,12 +85,13 @@ def with_noise(pair: FairseqDataset, cfg: Any, source: Dictionary, target: Dicti
     options = {flag.name: getattr(cfg, f"noise_{flag.name}") for flag in FLAGS}
     corrupt = build_corruption(NoiseOptions(**options, prefix=PREFIX))
     rates(cfg, "noise_share")
-    layers = codec_layers(cfg)
+    layers = (encoders.build_bpe(cfg.noise_bpe), encoders.build_tokenizer(cfg.noise_tokenizer))
     reading, writing = (TextCodec(dictionary, *layers) for dictionary in (target, source))
     if not reading.layers:
         require_words(target)
     require_round_trip(pair, reading)
-    return NoisySourceDataset(pair, corrupt, reading.decode, writing.encode, cfg.noise_share, cfg.max_source_positions)
+    longest = cfg.max_source_positions
+    return NoisySourceDataset(pair, corrupt, reading.decode, writing.encode, cfg.noise_share, longest), writing
 
 
 def require_words(dictionary: Dictionary) -> None:

@@ -61,13 +61,8 @@ class Spelling(nn.Module):
     def __init__(self, words: list[str], counts: list[int], specials: int, pad: int, unk: int, dim: int, buckets: int):
         """``words``: the dictionary, of which the first are ``specials``."""
         super().__init__()
-        self.vocabulary, self.padding_idx, self.unk, self.buckets, self.embedding_dim = (
-            len(words),
-            pad,
-            unk,
-            buckets,
-            dim,
-        )
+        self.vocabulary, self.buckets, self.embedding_dim = len(words), buckets, dim
+        self.padding_idx, self.unk = pad, unk
         parts, starts = parts_of([*[""] * specials, *words[specials:], ""], buckets)
         familiar = int(LEVELS[-1])
         for name, value in (
@@ -97,6 +92,11 @@ class Spelling(nn.Module):
         self.matrices: dict[torch.device, Matrix] = {}
         self.guesses: Guess | None = None
 
+    @property
+    def lengths(self) -> Tensor:
+        """(V + 1,) number of parts"""
+        return self.starts.diff()
+
     def matrix(self) -> Matrix:
         device = self.parts.device
         if device not in self.matrices:
@@ -120,7 +120,7 @@ class Spelling(nn.Module):
         """From what words of ``lengths`` (n,) have in common with those of the dictionary, (n, V)."""
         likely = ALIKE * alike + MILD * (self.counts[:-1] + 1.0).log()
         word = likely.argmax(1)
-        own = self.starts[word + 1] - self.starts[word]
+        own = self.lengths[word]
         shared = alike.gather(1, word[:, None])[:, 0] * (own * lengths).sqrt()
         return Guess(word, *((each - shared).round().long().clamp(0, MANY - 1) for each in (lengths, own)))
 
@@ -130,7 +130,7 @@ class Spelling(nn.Module):
             found = Guess(*(torch.zeros_like(self.counts) for _ in Guess._fields))
             for rows in self.counts.eq(1).nonzero()[:, 0].split(TOGETHER):
                 alike = self.of_dictionary(rows).scatter(1, rows[:, None], 0.0)
-                guesses = self.guess(alike, self.starts[rows + 1] - self.starts[rows])
+                guesses = self.guess(alike, self.lengths[rows])
                 for all_of_them, some in zip(found, guesses, strict=True):
                     all_of_them[rows] = some
             self.guesses = found
@@ -138,7 +138,7 @@ class Spelling(nn.Module):
 
     def of_dictionary(self, rows: Tensor) -> Tensor:
         """(n, V) what words of the dictionary have in common with all of them."""
-        lengths = self.starts[rows + 1] - self.starts[rows]
+        lengths = self.lengths[rows]
         starts = F.pad(lengths.cumsum(0), (1, 0))
         inside = torch.arange(int(starts[-1]), device=rows.device) - starts[:-1].repeat_interleave(lengths)
         return self.in_common(self.parts[self.starts[rows].repeat_interleave(lengths) + inside], starts)
@@ -213,7 +213,7 @@ class Spelling(nn.Module):
         given = torch.zeros(self.buckets, len(lengths), device=parts.device)
         given[parts, words] = 1.0
         shared = (self.matrix().ones @ given)[: self.vocabulary].T  # (n, V)
-        size = (self.starts[1:-1] - self.starts[:-2]).clamp(min=1)
+        size = self.lengths[:-1].clamp(min=1)
         return shared * lengths.clamp(min=1)[:, None].rsqrt() * size.rsqrt()
 
 

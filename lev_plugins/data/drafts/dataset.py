@@ -129,7 +129,9 @@ class TextEditingDataset(EverySentence):
         if words is None:
             example["draft"] = example["source"] = example["target"]
             return
-        ids, example["unknown"] = lend(words, pair.tgt_dict)
+        borrowed: dict[str, int] = {}
+        ids = lend(words, pair.tgt_dict, borrowed)
+        example["unknown"] = {i: word for word, i in borrowed.items()}
         noisy = torch.tensor([pair.tgt_dict.bos(), *ids, pair.tgt_dict.eos()])
         example["draft"] = example["source"] = noisy if self.spelling_buckets else known(noisy, pair.tgt_dict.unk())
 
@@ -163,7 +165,7 @@ class TextEditingDataset(EverySentence):
         pair: LanguagePairDataset = self.dataset
         order = sorted(range(len(examples)), key=lambda i: -examples[i]["source"].numel())
         examples = [examples[i] for i in order]
-        unknown = self._unknown(examples) if self.spelling_buckets else {}
+        unknown = unknown_words(self._unknown(examples), self.spelling_buckets) if self.spelling_buckets else None
         sources = [e["source"] for e in examples]
         batch: dict[str, Any] = {
             "id": torch.tensor([e["id"] for e in examples]),
@@ -175,8 +177,8 @@ class TextEditingDataset(EverySentence):
                 "src_lengths": torch.tensor([s.numel() for s in sources]),
             },
         }
-        if self.spelling_buckets:
-            batch["net_input"]["unknown"] = tuple(unknown_words(unknown, self.spelling_buckets))
+        if unknown is not None:
+            batch["net_input"]["unknown"] = tuple(unknown)
         if "draft" in examples[0]:
             batch["net_input"]["draft"] = self._pad([e["draft"] for e in examples])
             if any("note" in e for e in examples):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
@@ -63,13 +64,9 @@ class EditingDictionary(Dictionary):
         >>> [dictionary[i] for i in ids], dictionary.known(torch.tensor(ids))
         (['a', 'Zürich', 'Zürich'], tensor([4, 3, 3]))
         """
-        return [i if (i := self.index(word)) >= self.nspecial else self._borrow(word) for word in words]
-
-    def _borrow(self, word: str) -> int:
-        if word not in self.borrowed:
-            self.borrowed[word] = BORROWED + len(self.lent)
-            self.lent.append(word)
-        return self.borrowed[word]
+        ids = lend(words, self, self.borrowed)
+        self.lent.extend(islice(self.borrowed, len(self.lent), None))
+        return ids
 
     def return_borrowed(self) -> None:
         """Ids that are on loan lose their meaning, and the memory that they take ends."""
@@ -86,19 +83,17 @@ class EditingDictionary(Dictionary):
         return known(tokens, self.unk())
 
 
-def lend(words: list[str], dictionary: Dictionary) -> tuple[list[int], dict[int, str]]:
-    """The ids of words, and those of the unknown ones, which are borrowed for these words alone.
+def lend(words: list[str], dictionary: Dictionary, borrowed: dict[str, int]) -> list[int]:
+    """The ids of words; in place, each new unknown word is added to those ``borrowed``, in order.
 
-    >>> dictionary = Dictionary()
+    >>> dictionary, borrowed = Dictionary(), {}
     >>> _ = dictionary.add_symbol("a")
-    >>> ids, unknown = lend(["Zug", "a", "Zug"], dictionary)
-    >>> [i - BORROWED if i >= BORROWED else i for i in ids], list(unknown.values())
+    >>> [i - BORROWED if i >= BORROWED else i for i in lend(["Zug", "a", "Zug"], dictionary, borrowed)], list(borrowed)
     ([0, 4, 0], ['Zug'])
     """
-    borrowed: dict[str, int] = {}
-    known_ids = [dictionary.index(word) for word in words]
-    ids = [
-        i if i >= dictionary.nspecial else borrowed.setdefault(word, BORROWED + len(borrowed))
-        for i, word in zip(known_ids, words, strict=True)
+    return [
+        i
+        if (i := dictionary.index(word)) >= dictionary.nspecial
+        else borrowed.setdefault(word, BORROWED + len(borrowed))
+        for word in words
     ]
-    return ids, {i: word for word, i in borrowed.items()}
