@@ -17,6 +17,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 PIPELINES = ("example", "demo")  # in the names of the files that run examples/ from end to end
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist's own hook reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """For ``--dist loadgroup``: the tests of one file, and all that look at the model of the fixture ``trained``."""
     for item in items:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -24,6 +25,12 @@ from tests.integration.commands import (
 def decoded(toy: Path, trained: Path) -> str:
     """What fairseq-generate says of the test set."""
     return succeed(*generate(toy, trained / "checkpoint_best.pt", "--print-step", "--batch-size", 32)).out
+
+
+def test_all_tests_of_the_trained_model_share_a_worker(request: pytest.FixtureRequest, trained: Path) -> None:
+    if not os.environ.get("PYTEST_XDIST_WORKER"):
+        pytest.skip("for several workers, as in make test")
+    assert request.node.nodeid.endswith("@trained")
 
 
 def test_learns_the_toy_task(decoded: str) -> None:
