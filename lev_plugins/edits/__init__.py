@@ -14,6 +14,7 @@ from lev_plugins.edits.following import distances_after, distances_before, expec
 from lev_plugins.edits.noise import random_deletions
 from lev_plugins.edits.origin import origin_of, unopened
 from lev_plugins.edits.replacing import Removed, removed_after, replaced
+from lev_plugins.edits.slips import slips
 from lev_plugins.edits.words import BORROWED, known
 
 __all__ = [
@@ -36,5 +37,6 @@ __all__ = [
     "removed_after",
     "replaced",
     "requests",
+    "slips",
     "unopened",
 ]

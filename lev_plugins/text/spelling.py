@@ -9,10 +9,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["Unknown", "grams", "hashed", "parts_of", "shape", "shapes_of", "unknown_words"]
+__all__ = ["Unknown", "grams", "hashed", "letters_of", "parts_of", "shape", "shapes_of", "unknown_words"]
 
 BLANK = "▁"
 LENGTHS = (1, 2, 3, 4)
+LONGEST = 24  # letters of a word that are compared one by one
 REMEMBERED = 1 << 18  # words
 
 
@@ -27,13 +28,17 @@ def grams(word: str) -> list[str]:
     >>> sorted(set(grams("thier")) & set(grams("their")))
     ['<_h', '<t', '<th', '=tehir', 'e', 'h', 'i', 'r', 'r>', 't', 'th']
     """
-    letters = word.lstrip(BLANK).lower()
+    letters = bare(word)
     between = f"<{letters}>"
     parts = list(letters)
     parts += [between[i : i + n] for n in LENGTHS[1:] for i in range(len(between) - n + 1)]
     parts += [f"{between[i]}_{between[i + 2]}" for i in range(len(between) - 2)]
     parts.append(f"={letters[:1]}{''.join(sorted(letters[1:-1]))}{letters[1:][-1:]}")
     return list(dict.fromkeys(parts))
+
+
+def bare(word: str) -> str:
+    return word.lstrip(BLANK).lower()
 
 
 def shape(word: str) -> int:
@@ -62,6 +67,7 @@ class Unknown(NamedTuple):
     parts: Tensor  # (P,) their parts, word after word
     starts: Tensor  # (U + 1,) where each word begins
     shapes: Tensor  # (U,)
+    letters: Tensor  # (U, L) 0 after the last letter
 
 
 def unknown_words(words: dict[int, str], buckets: int) -> Unknown:
@@ -73,7 +79,7 @@ def unknown_words(words: dict[int, str], buckets: int) -> Unknown:
     """
     ids = sorted(words)
     spelt = [words[i] for i in ids]
-    return Unknown(torch.tensor(ids, dtype=torch.long), *parts_of(spelt, buckets), shapes_of(spelt))
+    return Unknown(torch.tensor(ids, dtype=torch.long), *parts_of(spelt, buckets), shapes_of(spelt), letters_of(spelt))
 
 
 def parts_of(words: list[str], buckets: int) -> tuple[Tensor, Tensor]:
@@ -85,3 +91,14 @@ def parts_of(words: list[str], buckets: int) -> tuple[Tensor, Tensor]:
 
 def shapes_of(words: list[str]) -> Tensor:
     return torch.tensor([shape(word) for word in words], dtype=torch.long)
+
+
+def letters_of(words: list[str]) -> Tensor:
+    """Code points (n, the longest); a word beyond ``LONGEST`` counts as its beginning.
+
+    >>> letters_of(["▁Go", "a"]).tolist() == [[ord("g"), ord("o")], [ord("a"), 0]]
+    True
+    """
+    rows = [list(map(ord, bare(word)[:LONGEST])) for word in words]
+    width = max([1, *map(len, rows)])
+    return torch.tensor([row + [0] * (width - len(row)) for row in rows], dtype=torch.int32).view(len(rows), width)

@@ -14,12 +14,12 @@ from torch import Tensor
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
 from lev_plugins.data.drafts.dictionary import EditingDictionary
 from lev_plugins.data.noise_flags import noisy_words
-from lev_plugins.edits import BORROWED
+from lev_plugins.edits import BORROWED, slips
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions
-from lev_plugins.layers.spelling import LEVELS, LOUD, Product, Spelling, WordVectors
+from lev_plugins.layers.spelling import FAR, LEVELS, LOUD, Product, Spelling, WordVectors
 from lev_plugins.models.levt import LevT
-from lev_plugins.text.spelling import grams, hashed, unknown_words
+from lev_plugins.text.spelling import grams, hashed, letters_of, unknown_words
 from lev_plugins.text.whole_words import Words
 from tests.helpers import PAD, UNK, list_dataset, thorough, toy_config, toy_criterion, toy_task
 
@@ -105,32 +105,55 @@ def test_what_words_have_in_common() -> None:
     table = spelling()
     words = table.vectors(unknown_words(UNKNOWN, BUCKETS))
     given_words = [*UNKNOWN, 4, PAD]
-    found = table.alike_of(torch.tensor(given_words), words)
-    names = {**UNKNOWN, 4: WORDS[0]}
-    for row, token in enumerate(given_words):
-        parts = set(hashed(names[token], BUCKETS)) if token in names else set()
-        for i, word in enumerate(WORDS, 4):
-            own = set(hashed(word, BUCKETS))
-            expected = len(parts & own) / (max(len(parts), 1) * len(own)) ** 0.5
-            assert found[row, i].item() == pytest.approx(expected, abs=1e-6)
-        assert found[row, :4].tolist() == [0] * 4
+    found = table.likeness_of(torch.tensor(given_words), words)
+    names = {**UNKNOWN, 4: WORDS[0], PAD: ""}
+    for token, *rows in zip(given_words, *(each.tolist() for each in found), strict=True):
+        name = names[token]
+        parts = set(hashed(name, BUCKETS)) if name else set()
+        for near, alike, number in zip(*rows, strict=True):
+            other = dictionary()[near] if near >= 4 else ""
+            own = set(hashed(other, BUCKETS)) if other else set()
+            assert alike == pytest.approx(len(parts & own) / (max(len(parts), 1) * max(len(own), 1)) ** 0.5, abs=1e-6)
+            expected = slips_one_by_one(name.lstrip("▁"), other.lstrip("▁")) if alike else FAR
+            assert number == min(expected, FAR)
+
+
+def slips_one_by_one(word: str, other: str) -> int:
+    """By its recursive definition."""
+    if not word or not other:
+        return len(word) + len(other)
+    found = min(
+        slips_one_by_one(word[:-1], other) + 1,
+        slips_one_by_one(word, other[:-1]) + 1,
+        slips_one_by_one(word[:-1], other[:-1]) + (word[-1] != other[-1]),
+    )
+    if len(word) > 1 and len(other) > 1 and word[-2:] == other[-2:][::-1]:
+        found = min(found, slips_one_by_one(word[:-2], other[:-2]) + 1)
+    return found
+
+
+@thorough
+@given(st.lists(st.tuples(st.text("abc", max_size=5), st.text("abc", max_size=6)), max_size=5))
+def test_slips_are_those_of_the_definition(pairs: list[tuple[str, str]]) -> None:
+    words, others = letters_of([word for word, _ in pairs]), letters_of([other for _, other in pairs])
+    expected = [slips_one_by_one(word, other) for word, other in pairs]
+    assert slips(words, others[:, None])[:, 0].tolist() == expected
 
 
 def test_the_guess_for_an_unknown_word_is_the_one_most_like_it() -> None:
     table = spelling()
     words = table.vectors(unknown_words(UNKNOWN, BUCKETS))
     assert [dictionary()[i] for i in words.guess.word.tolist()] == ["▁value", "▁the", "▁function"]
-    for row, (typo, word) in enumerate([("▁vlaue", "▁value"), ("▁teh", "▁the"), ("▁fucntion", "▁function")]):
-        mine, other = set(hashed(typo, BUCKETS)), set(hashed(word, BUCKETS))
-        assert words.guess.extra[row] == len(mine - other) and words.guess.lacking[row] == len(other - mine)
+    assert words.guess.slips.tolist() == [1, 1, 1]
 
 
 def test_the_guess_for_a_word_that_is_held_out_is_another() -> None:
     guesses = spelling().guesses_for_held_out()
     form = 4 + WORDS.index("▁form")
     assert dictionary()[int(guesses.word[form])] == "▁from"
+    assert guesses.slips[form] == 1
     others = [i for i in range(len(guesses.word)) if i != form]
-    assert guesses.extra[others].sum() == 0  # all others were seen more often
+    assert guesses.word[others].sum() == 0  # all others were seen more often
 
 
 def vectors_of(table: Spelling, tokens: list[int], held_out: Tensor | None = None) -> Tensor:
@@ -157,9 +180,7 @@ def test_an_unknown_word_has_the_row_of_unknown_words() -> None:
     last = vectors_of(table, [BORROWED + 7])[0]
     function = 4 + WORDS.index("▁function")
     guess = words.spelled[function] + table.own.weight[function]
-    mine, other = set(hashed(UNKNOWN[BORROWED + 7], BUCKETS)), set(hashed("▁function", BUCKETS))
-    degrees = table.extra.weight[len(mine - other)] + table.lacking.weight[len(other - mine)]
-    meant = table.from_guess.weight @ guess + degrees
+    meant = table.from_guess.weight @ guess + table.slips.weight[1]
     assert torch.allclose(last, words.spelled[-1] + table.own.weight[UNK] + table.familiarity.weight[0] + meant)
 
 
@@ -219,8 +240,8 @@ def test_noise_on_the_fly_is_source_and_draft_with_its_spelling() -> None:
     assert any(texts.values())
     noisy = [[texts[i].get(t) or dictionary()[t] for t in e["draft"].tolist()[1:-1]] for i, e in enumerate(examples)]
     batch = dataset.collater(examples)
-    ids, parts, starts, shapes = batch["net_input"]["unknown"]
-    assert len(ids) == len(shapes) == len(starts) - 1
+    ids, parts, starts, shapes, letters = batch["net_input"]["unknown"]
+    assert len(ids) == len(shapes) == len(letters) == len(starts) - 1
     spelt = {i: tuple(parts[a:b].tolist()) for i, a, b in zip(ids.tolist(), starts[:-1], starts[1:], strict=True)}
     for row, source, index in zip(
         batch["net_input"]["draft"], batch["net_input"]["src_tokens"], batch["id"].tolist(), strict=True
