@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from fairseq.data import Dictionary
 from tqdm import tqdm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -50,7 +51,8 @@ QUICK = Plan(texts=24, repetitions=2, words=60, dim=16, ffn_dim=32, heads=2, lay
 def model_of(plan: Plan, spec: LabelSpec) -> EncT5:
     torch.manual_seed(1)
     shape = T5Shape(plan.dim, plan.ffn_dim, plan.heads, plan.dim // plan.heads, "gated-gelu")
-    encoder = T5LabelEncoder(plan.words, PAD, shape, plan.layers)
+    tokens = torch.nn.Embedding(plan.words, shape.dim)
+    encoder = T5LabelEncoder(tokens, PAD, shape, plan.layers)
     return EncT5(encoder, LatentDecoder(shape, 1, spec, spec.latent_per_label), LabelHead(shape.dim, spec))
 
 
@@ -69,7 +71,7 @@ def examples_of(plan: Plan, kind: str) -> list[Example]:
 def batches_of(plan: Plan, kind: str, examples: list[Example], sort: bool, pack: int) -> tuple[list[Any], float]:
     """The batches that the model reads, and their share of tokens that are not padding."""
     names = tuple(range(LABELS[kind])) if kind == "multilabel" else ()
-    dataset = LabelledDataset(examples, Question(kind, names, bool(names)), PAD, pack)
+    dataset = LabelledDataset(examples, Question(kind, names, bool(names)), Dictionary(), pack)
     indices = dataset.ordered_indices() if sort or pack else np.arange(len(dataset))
     batches = [
         dataset.collater([dataset[i] for i in batch])

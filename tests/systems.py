@@ -121,11 +121,11 @@ def imported(kind: str, folder: Path) -> Path:
     return pretrained.imported(folder / "theirs", folder / "backbone-of-training")
 
 
-def labeller(kind: str) -> Callable[[Path], System]:
+def labeller(kind: str, *flags: object, bpe: str = "characters") -> Callable[[Path], System]:
     def make(folder: Path) -> System:
-        data = labelling.folder_of(folder / "labels", kind)
-        checkpoint = teachers.write_teacher(folder / "labels" / "checkpoint.pt", data, *TINY_LABELLER, *SIZES)
-        return System(checkpoint, data, ["sun rain", "fog", "hail storm ice"])
+        data = labelling.folder_of(folder / "labels", kind, "--bpe", bpe)
+        checkpoint = teachers.write_teacher(folder / "labels" / "checkpoint.pt", data, *TINY_LABELLER, *SIZES, *flags)
+        return System(checkpoint, data, ["sun rain", "fog", "sunny Rains" if bpe == "words" else "hail storm ice"])
 
     return make
 
@@ -145,6 +145,7 @@ SYSTEMS: dict[str, Callable[[Path], System]] = {
     "gated_trans": corrector("gated"),
     "transformer": transformer,
     **{kind: labeller(kind) for kind in ("classification", "regression", "multilabel", "tagging")},
+    "labels of words that spell": labeller("tagging", "--spelling", "--spelling-buckets", 64, bpe="words"),
 }
 if find_spec("transformers") is not None:
     SYSTEMS |= {

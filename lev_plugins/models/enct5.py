@@ -30,11 +30,13 @@ from torch import Tensor, nn
 
 from lev_plugins import ranges
 from lev_plugins.errors import UserError, require
+from lev_plugins.layers import Spelling
 from lev_plugins.layers.t5 import FEED_FORWARDS, DistanceBias, Norm, T5Block, T5Shape
 from lev_plugins.models.backbones import library
 from lev_plugins.models.presets import register_presets
 from lev_plugins.models.requirements import require_task
 from lev_plugins.text.pretrained import DICTIONARY, require_folder
+from lev_plugins.text.spelling import Unknown
 
 __all__ = [
     "PRESETS",
@@ -112,6 +114,13 @@ class EncT5Config(FairseqDataclass):
         metadata={"help": "multilabel: no self-attention between latents, so that labels do not depend on each other"},
     )
     dropout: float = field(default=0.1, metadata={"help": "dropout"})
+    spelling: bool = field(
+        default=False,
+        metadata={"help": "words know their spelling, also those that the dictionary lacks; for data in whole words"},
+    )
+    spelling_buckets: int = field(
+        default=32768, metadata={"help": "size of the table for the parts of words, with --spelling"}
+    )
 
 
 class EncT5Output(NamedTuple):
@@ -139,24 +148,34 @@ class LabelSpec:
 
 
 class T5LabelEncoder(nn.Module):
-    def __init__(self, words: int, pad: int, shape: T5Shape, layers: int):
+    def __init__(self, tokens: nn.Embedding | Spelling, pad: int, shape: T5Shape, layers: int):
         super().__init__()
         self.pad, self.dropout = pad, shape.dropout
-        self.tokens = nn.Embedding(words, shape.dim)
-        nn.init.normal_(self.tokens.weight)
+        self.tokens = tokens
         self.distances = DistanceBias(shape)
         self.layers = nn.ModuleList(T5Block(shape, look_around=True, look_at_source=False) for _ in range(layers))
         self.norm = Norm(shape.dim)
 
-    def forward(self, tokens: Tensor, segments: Tensor | None) -> Tensor:
-        """(B, S) -> (B, S, C); ``segments`` (B, S) number the examples of a packed row, 0 = padding."""
+    def forward(self, tokens: Tensor, segments: Tensor | None, unknown: Unknown | None = None) -> Tensor:
+        """(B, S) -> (B, S, C); ``segments`` (B, S) number the examples of a packed row, 0 = padding.
+
+        With --spelling, ``unknown`` are the words of the batch that the dictionary lacks.
+        """
         # (B, 1, 1 or S, S), True = may be attended to
         allowed = tokens.ne(self.pad)[:, None, None, :] if segments is None else same(segments, segments)
         bias = self.distances(tokens.size(1)).masked_fill(~allowed, float("-inf"))  # (B, H, S, S)
-        x = F.dropout(self.tokens(tokens), self.dropout, self.training)
+        x = F.dropout(self.embedded(tokens, unknown), self.dropout, self.training)
         for layer in self.layers:
             x = layer(x, bias)
         return F.dropout(self.norm(x), self.dropout, self.training)
+
+    def embedded(self, tokens: Tensor, unknown: Unknown | None) -> Tensor:
+        """(B, S) -> (B, S, C); in training, no word that knows its spelling counts its own occurrence."""
+        if not isinstance(self.tokens, Spelling):
+            return self.tokens(tokens)
+        held_out = torch.ones_like(tokens, dtype=torch.bool) if self.training else None
+        words = self.tokens.vectors(None if unknown is None else Unknown(*unknown))
+        return self.tokens.embedding_dim**0.5 * self.tokens.look_up(tokens, words, held_out)
 
 
 def same(queries: Tensor, keys: Tensor) -> Tensor:
@@ -223,7 +242,7 @@ class EncT5(BaseFairseqModel):
     def build_model(cls, cfg: Any, task: Any) -> "EncT5":
         spec = check_config(cfg, task)
         shape = shape_of(cfg)
-        encoder = T5LabelEncoder(len(task.source_dictionary), task.source_dictionary.pad(), shape, cfg.layers)
+        encoder = T5LabelEncoder(tokens_of(cfg, task), task.source_dictionary.pad(), shape, cfg.layers)
         decoder = LatentDecoder(shape, cfg.decoder_layers, spec, interacts(cfg, spec))
         model = cls(encoder, decoder, LabelHead(shape.dim, spec))
         if cfg.backbone is not None:
@@ -233,6 +252,10 @@ class EncT5(BaseFairseqModel):
     @property
     def spec(self) -> LabelSpec:
         return self.head.spec
+
+    @property
+    def spelling_buckets(self) -> int | None:
+        return self.encoder.tokens.buckets if isinstance(self.encoder.tokens, Spelling) else None
 
     def forward(
         self,
@@ -244,10 +267,11 @@ class EncT5(BaseFairseqModel):
         decoder_segments: Tensor | None = None,  # (B, T) the examples that the latents belong to
         encdec_segments: Tensor | None = None,  # (B, S) words of a row: 1, 2, ...; 0 = none
         latent_encdec_segments: Tensor | None = None,  # (B, T) the words that the latents belong to
+        unknown: Unknown | None = None,  # with --spelling: the words of the batch that the dictionary lacks
         **unused: Any,
     ) -> EncT5Output:
         self.require_range()
-        states = self.encoder(src_tokens, encoder_segments)
+        states = self.encoder(src_tokens, encoder_segments, unknown)
         keys, queries = (encoder_segments, decoder_segments)
         if encdec_segments is not None:
             keys, queries = encdec_segments, latent_encdec_segments
@@ -271,8 +295,9 @@ class EncT5(BaseFairseqModel):
         return None  # distances have no maximum
 
     def load_state_dict(self, state_dict: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        table = "encoder.tokens.weight" if self.spelling_buckets is None else "encoder.tokens.own.weight"
         for name, what, file in (
-            ("encoder.tokens.weight", "pieces", "dict.txt"),
+            (table, "pieces", "dict.txt"),
             ("head.bias", "labels", "labels.txt"),
         ):
             here, there = (tuple(weights[name].shape) for weights in (self.state_dict(), state_dict))
@@ -282,6 +307,16 @@ class EncT5(BaseFairseqModel):
                 f"folder whose {file} it was trained with",
             )
         return super().load_state_dict(state_dict, *args, **kwargs)
+
+
+def tokens_of(cfg: Any, task: Any) -> nn.Embedding | Spelling:
+    words = task.source_dictionary
+    if cfg.spelling:
+        symbols, counts = list(words.symbols), list(words.count)
+        return Spelling(symbols, counts, words.nspecial, words.pad(), words.unk(), cfg.embed_dim, cfg.spelling_buckets)
+    tokens = nn.Embedding(len(words), cfg.embed_dim)
+    nn.init.normal_(tokens.weight)
+    return tokens
 
 
 def shape_of(cfg: Any) -> T5Shape:
@@ -314,6 +349,11 @@ def check_config(cfg: Any, task: Any) -> LabelSpec:
         f"--feed-forward must be {' or '.join(FEED_FORWARDS)}, but is {cfg.feed_forward}",
     )
     ranges.at_least(cfg, 4, "distance_buckets")
+    ranges.sizes(cfg, "spelling_buckets")
+    require(
+        not cfg.spelling or cfg.backbone is None,
+        "--spelling is for words and cannot be used with --backbone, whose pieces have a table of their own",
+    )
     require(
         cfg.farthest_distance > cfg.distance_buckets // 4,
         f"--farthest-distance must be more than a quarter of --distance-buckets, but is {cfg.farthest_distance}",

@@ -29,7 +29,7 @@ from lev_plugins.layers import (
     KeysValues,
     LayerShape,
     Linear,
-    Spelling,
+    Respelling,
     TextEmbedding,
     WordVectors,
     attention_mask,
@@ -187,7 +187,7 @@ class LevTDecoder(nn.Module):
         self.placeholder_head = head_projection(2 * shape.dim, classes["placeholder"])  # B of Eq. (4)
         # C of Eq. (5); None = the embedding table
         self.token_head = None if tie_output else head_projection(shape.dim, classes["token"])
-        if isinstance(embedding.tokens, Spelling):
+        if isinstance(embedding.tokens, Respelling):
             self.from_given = Linear(shape.dim, shape.dim, bias=False)
             nn.init.normal_(self.from_given.weight, std=shape.dim**-0.5)
             self.given_counts = token_embedding(min(classes["placeholder"], MANY), shape.dim, 0)
@@ -202,7 +202,7 @@ class LevTDecoder(nn.Module):
     def look_up(self, memory: EncodedSource, given: Removed | None = None) -> LookUp | None:
         """With --spelling, the vectors of tokens, each with the spelling and number of words ``given`` beside it."""
         spelling, words = self.embedding.tokens, memory.words
-        if words is None or not isinstance(spelling, Spelling):
+        if words is None or not isinstance(spelling, Respelling):
             return None
 
         def vectors(tokens: Tensor) -> Tensor:
@@ -210,7 +210,7 @@ class LevTDecoder(nn.Module):
             if given is None:
                 return x
             number = self.given_counts(given.counts.clamp(max=self.given_counts.num_embeddings - 1))
-            return x + self.from_given(spelling.spelt(given.first, words)) + number
+            return x + self.from_given(spelling.spelling_of(given.first, words)) + number
 
         return vectors
 
@@ -256,7 +256,7 @@ class LevTDecoder(nn.Module):
         """
         h = self.features("token", states).flatten(0, 1)[holes]  # (n, C)
         table = self.embedding.tokens
-        if isinstance(table, Spelling):
+        if isinstance(table, Respelling):
             assert words is not None and given is not None
             return table.logits(h, given.flatten()[holes], words)
         if self.token_head is not None:
@@ -279,7 +279,7 @@ class LevT(BaseFairseqModel):
         # the placeholder is not a word: it has a row in the input table, after the V words, but no output class
         own_symbol = cfg.placeholder == "plh"
         rows = len(target) + (1 if own_symbol else 0)
-        tokens: nn.Embedding | Spelling = (
+        tokens: nn.Embedding | Respelling = (
             spelling_of(task, cfg) if cfg.spelling else token_embedding(rows, cfg.decoder_embed_dim, target.pad())
         )
         if cfg.share_all_embeddings:
@@ -324,9 +324,9 @@ class LevT(BaseFairseqModel):
         return super().load_state_dict(state_dict, strict, *args, **kwargs)
 
     @property
-    def spelling(self) -> Spelling | None:
+    def spelling(self) -> Respelling | None:
         table = self.decoder.embedding.tokens
-        return table if isinstance(table, Spelling) else None
+        return table if isinstance(table, Respelling) else None
 
     @property
     def spelling_buckets(self) -> int | None:
@@ -390,14 +390,14 @@ class LevT(BaseFairseqModel):
         )
 
 
-def spelling_of(task: Any, cfg: LevTConfig) -> Spelling:
+def spelling_of(task: Any, cfg: LevTConfig) -> Respelling:
     words = task.target_dictionary
     require(cfg.share_all_embeddings, "--spelling is for both sides and the output: add --share-all-embeddings")
     require(
         str(cfg.placeholder) == "plh",
         "--spelling tells unknown words apart, so --placeholder must not be unk: leave it out",
     )
-    return Spelling(
+    return Respelling(
         list(words.symbols),
         list(words.count),
         words.nspecial,

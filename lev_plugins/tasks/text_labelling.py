@@ -48,6 +48,7 @@ class TextLabellingTask(PrecisionTask, FairseqTask):
         self.info, self.dictionary, self.labels = info, dictionary, labels
         self.question = Question(info.kind, self.all_labels if info.kind == "multilabel" else ())
         self.from_checkpoint = False
+        self.spelling_buckets: int | None = None  # the model says
 
     @classmethod
     def setup_task(cls, cfg: TextLabellingConfig, **kwargs: Any) -> "TextLabellingTask":
@@ -99,7 +100,7 @@ class TextLabellingTask(PrecisionTask, FairseqTask):
         """``labels``: in multilabel, the ids of the labels of interest; empty: all."""
         pack = self.cfg.pack_length if self.cfg.pack else 0
         question = replace(self.question, asked=labels) if labels else self.question
-        return LabelledDataset(examples, question, self.dictionary.pad(), pack, shuffle)
+        return LabelledDataset(examples, question, self.dictionary, pack, shuffle, self.spelling_buckets)
 
     def get_batch_iterator(self, dataset: Any, max_tokens: Any = None, **options: Any) -> Any:
         """fairseq would leave examples longer than a batch out of training."""
@@ -124,6 +125,7 @@ class TextLabellingTask(PrecisionTask, FairseqTask):
         model = super().build_model(cfg, from_checkpoint)
         assert isinstance(model, EncT5)
         self.question = replace(self.question, a_latent_each=model.spec.latent_per_label)
+        self.spelling_buckets = model.spelling_buckets
         return model
 
     def build_generator(self, *args: Any, **options: Any) -> Any:

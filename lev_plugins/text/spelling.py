@@ -9,10 +9,23 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["Unknown", "grams", "hashed", "letters_of", "parts_of", "shape", "shapes_of", "unknown_words"]
+__all__ = [
+    "CASES",
+    "SHAPES",
+    "Unknown",
+    "grams",
+    "hashed",
+    "letters_of",
+    "parts_of",
+    "shape",
+    "shapes_of",
+    "unknown_words",
+]
 
 BLANK = "▁"
 LENGTHS = (1, 2, 3, 4)
+CASES = 3  # shapes with the same blank before the word
+SHAPES = 2 * CASES
 LONGEST = 24  # letters of a word that are compared one by one
 REMEMBERED = 1 << 18  # words
 
@@ -42,12 +55,12 @@ def bare(word: str) -> str:
 
 
 def shape(word: str) -> int:
-    """What its letters do not say: the number of capitals, up to 2, and 3 more if a blank is before it.
+    """What its letters do not say: the number of capitals, up to 2, and CASES more if a blank is before it.
 
     >>> shape("go"), shape("Go"), shape("oG"), shape("GO"), shape("▁Go")
     (0, 1, 1, 2, 4)
     """
-    return min(sum(map(str.isupper, word)), 2) + 3 * word.startswith(BLANK)
+    return min(sum(map(str.isupper, word)), CASES - 1) + CASES * word.startswith(BLANK)
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -17,9 +17,10 @@ from lev_plugins.data.noise_flags import noisy_words
 from lev_plugins.edits import BORROWED, slips
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions
-from lev_plugins.layers.spelling import FAR, LEVELS, LOUD, Product, Spelling, WordVectors
+from lev_plugins.layers.respelling import FAR, Respelling, WordVectors
+from lev_plugins.layers.spelling import LEVELS, LOUD, Product
 from lev_plugins.models.levt import LevT
-from lev_plugins.text.spelling import grams, hashed, letters_of, unknown_words
+from lev_plugins.text.spelling import CASES, grams, hashed, letters_of, unknown_words
 from lev_plugins.text.whole_words import Words
 from tests.helpers import PAD, UNK, list_dataset, thorough, toy_config, toy_criterion, toy_task
 
@@ -36,10 +37,10 @@ def dictionary() -> EditingDictionary:
     return words
 
 
-def spelling(dim: int = 8, seed: int = 1) -> Spelling:
+def spelling(dim: int = 8, seed: int = 1) -> Respelling:
     words = dictionary()
     torch.manual_seed(seed)
-    return Spelling(list(words.symbols), list(words.count), words.nspecial, PAD, UNK, dim, BUCKETS)
+    return Respelling(list(words.symbols), list(words.count), words.nspecial, PAD, UNK, dim, BUCKETS)
 
 
 def model(**options: Any) -> LevT:
@@ -156,7 +157,7 @@ def test_the_guess_for_a_word_that_is_held_out_is_another() -> None:
     assert guesses.word[others].sum() == 0  # all others were seen more often
 
 
-def vectors_of(table: Spelling, tokens: list[int], held_out: Tensor | None = None) -> Tensor:
+def vectors_of(table: Respelling, tokens: list[int], held_out: Tensor | None = None) -> Tensor:
     words = table.vectors(unknown_words(UNKNOWN, BUCKETS))
     return table.look_up(torch.tensor([tokens]), words, held_out)[0]
 
@@ -169,9 +170,10 @@ def test_a_word_that_is_held_out_is_as_if_training_had_seen_it_once_less() -> No
     words = table.vectors(None)
     spelled = words.spelled
     meant = table.meant(torch.tensor([[form]]), words, held_out=True)[0, 0]
-    assert torch.allclose(held[0], spelled[form] + table.own.weight[UNK] + table.familiarity.weight[0] + meant)
+    beside = table.familiarity.weight + table.capitals.weight[CASES]  # a blank before it, no capitals
+    assert torch.allclose(held[0], spelled[form] + table.own.weight[UNK] + beside[0] + meant)
     level = int((LEVELS <= 8).sum())
-    assert torch.allclose(held[1], spelled[value] + table.own.weight[value] + table.familiarity.weight[level])
+    assert torch.allclose(held[1], spelled[value] + table.own.weight[value] + beside[level])
 
 
 def test_an_unknown_word_has_the_row_of_unknown_words() -> None:
@@ -181,7 +183,8 @@ def test_an_unknown_word_has_the_row_of_unknown_words() -> None:
     function = 4 + WORDS.index("▁function")
     guess = words.spelled[function] + table.own.weight[function]
     meant = table.from_guess.weight @ guess + table.slips.weight[1]
-    assert torch.allclose(last, words.spelled[-1] + table.own.weight[UNK] + table.familiarity.weight[0] + meant)
+    beside = table.familiarity.weight[0] + table.capitals.weight[CASES]
+    assert torch.allclose(last, words.spelled[-1] + table.own.weight[UNK] + beside + meant)
 
 
 def test_before_training_what_looks_alike_is_the_best_replacement() -> None:
@@ -196,7 +199,7 @@ def test_a_replacement_has_the_shape_of_what_it_replaces() -> None:
     for word in ("▁model", "model", "▁Model", "Model"):
         words.add_symbol(word, 5)
     torch.manual_seed(1)
-    table = Spelling(list(words.symbols), list(words.count), words.nspecial, PAD, UNK, 64, BUCKETS)
+    table = Respelling(list(words.symbols), list(words.count), words.nspecial, PAD, UNK, 64, BUCKETS)
     typos = {BORROWED + i: typo for i, typo in enumerate(["▁mdoel", "mdoel", "▁oMdel", "oMdel"])}
     scores = table.logits(torch.zeros(4, 64), torch.tensor(list(typos)), table.vectors(unknown_words(typos, BUCKETS)))
     assert [words[i] for i in scores.argmax(1).tolist()] == ["▁model", "model", "▁Model", "Model"]

@@ -6,7 +6,7 @@ Shapes: B rows, S source length, T latents of a row; n counts examples, or words
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,12 @@ import torch
 from fairseq.data import Dictionary, FairseqDataset, data_utils
 from torch import Tensor
 
-from lev_plugins.data.labels.folder import Example
+from lev_plugins.data.labels.folder import UNKNOWN, Example
+from lev_plugins.edits import BORROWED
 from lev_plugins.errors import UserError, require
 from lev_plugins.fairseq_fixes.leaving import not_while_leaving
+from lev_plugins.text.lines import read_lines
+from lev_plugins.text.spelling import unknown_words
 
 __all__ = ["BinarisedExamples", "LabelledDataset", "Question"]
 
@@ -110,12 +113,38 @@ def targets(examples: list[Example], question: Question) -> Tensor:
     return present
 
 
-class LabelledDataset(FairseqDataset):
-    """``pack`` is the width in tokens of rows that several examples share; 0: one example per row."""
+def spelt(example: Example, unk: int, borrowed: dict[str, int]) -> Example:
+    """With an id for each unknown word; in place, new ones are added to those ``borrowed``.
 
-    def __init__(self, examples: Sequence[Example], question: Question, pad: int, pack: int = 0, shuffle: bool = False):
-        self.examples, self.question, self.pad = examples, question, pad
-        self.pack, self.shuffle = pack, shuffle
+    >>> borrowed = {}
+    >>> example = spelt(Example("", [5, 3, 3, 2], [], unknown=["Zug", "Zoo"]), 3, borrowed)
+    >>> [i - BORROWED if i >= BORROWED else i for i in example.tokens], list(borrowed)
+    ([5, 0, 1, 2], ['Zug', 'Zoo'])
+    """
+    words = iter(example.unknown)
+    ids = [borrowed.setdefault(next(words), BORROWED + len(borrowed)) if i == unk else i for i in example.tokens]
+    return replace(example, tokens=ids)
+
+
+class LabelledDataset(FairseqDataset):
+    """``pack`` is the width in tokens of rows that several examples share; 0: one example per row.
+
+    With ``spelling_buckets``, unknown words come with their spelling.
+    """
+
+    def __init__(
+        self,
+        examples: Sequence[Example],
+        question: Question,
+        dictionary: Dictionary,
+        pack: int = 0,
+        shuffle: bool = False,
+        spelling_buckets: int | None = None,
+    ):
+        if spelling_buckets and isinstance(examples, BinarisedExamples):
+            examples.require_unknown()
+        self.examples, self.question, self.dictionary = examples, question, dictionary
+        self.pack, self.shuffle, self.spelling_buckets = pack, shuffle, spelling_buckets
         sizes = examples.sizes if isinstance(examples, BinarisedExamples) else [len(e.tokens) for e in examples]
         self.sizes = np.array(sizes, dtype=np.int64)
 
@@ -171,10 +200,18 @@ class LabelledDataset(FairseqDataset):
         if not samples:
             return {}
         examples = [sample["example"] for sample in samples]
+        borrowed: dict[str, int] = {}
+        if self.spelling_buckets:
+            examples = [spelt(example, self.dictionary.unk(), borrowed) for example in examples]
         lengths = [len(example.tokens) for example in examples]
         rows = first_fit(lengths, self.pack) if self.pack else [[i] for i in range(len(examples))]
         order = [i for row in rows for i in row]
-        net_input = collate(examples, rows, self.question, self.pad, packed=bool(self.pack))
+        net_input: dict[str, Any] = collate(
+            examples, rows, self.question, self.dictionary.pad(), packed=bool(self.pack)
+        )
+        if self.spelling_buckets:
+            words = {i: word for word, i in borrowed.items()}
+            net_input["unknown"] = tuple(unknown_words(words, self.spelling_buckets))
         ordered = [examples[i] for i in order]
         labelled = all(example.labels for example in ordered) or self.question.kind == "multilabel"
         return {
@@ -206,6 +243,15 @@ class BinarisedExamples(Sequence[Example]):
             f"{path} has labels for {len(ends):,} texts, but there are {len(self.text):,} texts",
         )
         self.part = part
+        unknown = folder / f"{part}.{UNKNOWN}"
+        self.unknown = [line.split(" ") if line else [] for line in read_lines(unknown)] if unknown.is_file() else []
+
+    def require_unknown(self) -> None:
+        """Folders of version 0.1 do not say how unknown words are spelt."""
+        require(
+            len(self.unknown) == len(self.text),
+            f"--spelling requires a line of {self.part}.{UNKNOWN} for each text: run lev-plugins prepare-labels again",
+        )
 
     @property
     def sizes(self) -> Any:
@@ -217,4 +263,10 @@ class BinarisedExamples(Sequence[Example]):
     def __getitem__(self, index: Any) -> Any:
         own = slice(self.begins[index], self.begins[index + 1])
         spans = self.spans[own].tolist() if len(self.spans) else []
-        return Example(f"{self.part} {index}", self.text[index].tolist(), self.values[own].tolist(), spans)
+        return Example(
+            f"{self.part} {index}",
+            self.text[index].tolist(),
+            self.values[own].tolist(),
+            spans,
+            unknown=self.unknown[index] if self.unknown else [],
+        )

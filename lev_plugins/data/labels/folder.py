@@ -4,6 +4,7 @@ info.json                how the text was read and cut, to treat new text in the
 dict.txt                 fairseq's dictionary of the pieces
 labels.txt               label TAB count, one line per label, in the order of the ids (not for regression)
 PART.text.bin, .idx      the pieces of each example, and </s>
+PART.unknown.txt         its unknown pieces, one line per example
 PART.labels.npz          its labels; for tagging also how many pieces each word has
 """
 
@@ -32,6 +33,7 @@ from lev_plugins.text.pretrained import DICTIONARY, SYMBOLS
 __all__ = [
     "LABELS",
     "LONGER",
+    "UNKNOWN",
     "WORDS",
     "Encoder",
     "Example",
@@ -44,6 +46,7 @@ __all__ = [
 ]
 
 INFO, WORDS, LABELS = "info.json", "dict.txt", "labels.txt"
+UNKNOWN = "unknown.txt"
 LONGER = ["refuse", "cut"]
 MOST_COLUMNS = 1_000
 
@@ -153,6 +156,7 @@ class Example:
     labels: list[int] | list[float]
     spans: list[int] = field(default_factory=list)  # tagging: the number of pieces of each word
     cut: bool = False  # whether the text was cut off
+    unknown: list[str] = field(default_factory=list)  # the pieces that are <unk> in ``tokens``, in their order
 
 
 def cut_row(texts: list[str], info: Info, cutter: Cutter) -> list[list[str]]:
@@ -193,18 +197,23 @@ class Encoder:
         if self.info.kind == "tagging":
             return self._tagging(texts, cut, ids, where)
         tokens = [token for pieces in cut for token in self._ended(pieces)]
+        unknown = self._unknown(piece for pieces in cut for piece in pieces)
         longest = self.info.longest
         if len(tokens) <= longest:
-            return [Example(where, tokens, ids)]
+            return [Example(where, tokens, ids, unknown=unknown)]
         require(
             self.info.longer == "cut",
             f"{where} has {len(tokens):,} tokens, including </s>, but --longest is {longest:,}: shorten it, raise "
             "--longest, or cut off such texts with --longer cut",
         )
-        return [Example(where, [*tokens[: longest - 1], self.dictionary.eos()], ids, cut=True)]
+        kept = [*tokens[: longest - 1], self.dictionary.eos()]
+        return [Example(where, kept, ids, cut=True, unknown=unknown[: kept.count(self.dictionary.unk())])]
 
     def _ended(self, pieces: Iterable[str]) -> list[int]:
         return [*token_ids(pieces, self.dictionary), self.dictionary.eos()]
+
+    def _unknown(self, pieces: Iterable[str]) -> list[str]:
+        return [piece for piece in pieces if token_ids([piece], self.dictionary) == [self.dictionary.unk()]]
 
     def _tagging(self, words: list[str], cut: list[list[str]], labels: list[Any], where: str) -> list[Example]:
         spans = [len(pieces) for pieces in cut]
@@ -214,10 +223,12 @@ class Encoder:
             too_long is None,
             f"{where}: the word {str(too_long)[:40]!r} alone has more pieces than --longest {self.info.longest} allows",
         )
-        return [
-            Example(where, self._ended(piece for pieces in cut[a:b] for piece in pieces), labels[a:b], spans[a:b])
-            for a, b in split_words(spans, room)
-        ]
+        examples = []
+        for a, b in split_words(spans, room):
+            pieces = [piece for word in cut[a:b] for piece in word]
+            unknown = self._unknown(pieces)
+            examples.append(Example(where, self._ended(pieces), labels[a:b], spans[a:b], unknown=unknown))
+        return examples
 
 
 def split_words(spans: list[int], room: int) -> list[tuple[int, int]]:
@@ -259,7 +270,9 @@ def write_part(examples: Iterable[Example], prefix: Path, dictionary: Dictionary
     spans: list[int] = []
     count = tokens = unknown = longest = cut = split = 0
     longest_where, last = "", ""
+    lines: list[str] = []
     for example in examples:
+        lines.append(" ".join(example.unknown))
         text.add_item(torch.tensor(example.tokens))
         values += example.labels
         spans += example.spans
@@ -270,6 +283,7 @@ def write_part(examples: Iterable[Example], prefix: Path, dictionary: Dictionary
         if len(example.tokens) > longest:
             longest, longest_where = len(example.tokens), example.where
     text.finalize(f"{prefix}.text.idx")
+    Path(f"{prefix}.{UNKNOWN}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     kept = np.array(values, dtype=np.float64 if kind == "regression" else np.int32)
     arrays = {"values": kept, "ends": np.array(ends, dtype=np.int64), "spans": np.array(spans, dtype=np.int32)}
     np.savez(f"{prefix}.labels.npz", **arrays)  # type: ignore[arg-type]

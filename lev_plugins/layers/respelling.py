@@ -1,0 +1,212 @@
+"""Words that know their spelling, and which words they may be meant to be.
+
+A misspelt word lies beside the word that was meant, though training has never seen it. Words are written by the same
+vectors, and by how few slips they are away from the word they replace: what looks alike scores alike before training.
+
+Ids: 0 ... V - 1 the dictionary, V the placeholder, from ``BORROWED`` on the U unknown words of a batch.
+Shapes: n words that are compared or replaced, K words near each, P parts of all words; see also ``lev_plugins.layers``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lev_plugins.edits import BORROWED, slips
+from lev_plugins.layers.spelling import Spelled, Spelling
+from lev_plugins.text.spelling import CASES, SHAPES, Unknown, letters_of
+
+__all__ = ["Respelling", "WordVectors"]
+
+NEAR = 48  # words of the dictionary from which slips are counted: those that have most parts in common
+FAR = 4  # slips: more do not matter
+TOGETHER = 512  # words that are compared with the dictionary at a time
+SHORT = 1e-2  # vectors below this length, such as that of a word without spelling, stay shorter than 1
+FAST = 10.0  # an optimiser changes all parameters by like amounts: weights of a score must move faster than vectors
+
+
+class Weights(NamedTuple):
+    """What has a say in the choice of a word, as it is before training."""
+
+    vectors: Any = 10.0  # its vector is like what the model asks for
+    alike: Any = 5.0  # it has the parts of the word that it replaces
+    slip_0: Any = 14.0  # ... or is so few slips away from it
+    slip_1: Any = 14.0
+    slip_2: Any = 7.0
+    slip_3: Any = 2.0
+    frequency: Any = 0.7  # its logarithm
+    handed: Any = 1.0  # share of the replaced word in what the model asks for
+    itself: Any = 29.0  # a word that would replace itself loses this; one with another blank or case, less
+    blank: Any = 8.0
+    case: Any = 5.0
+
+    @property
+    def of_slips(self) -> list[Any]:
+        return [self.slip_0, self.slip_1, self.slip_2, self.slip_3, 0 * self.slip_3]  # FAR: nothing
+
+
+BEFORE = Weights()
+
+
+class Likeness(NamedTuple):
+    """The words of the dictionary that have most in common with each of n words."""
+
+    near: Tensor  # (n, K)
+    alike: Tensor  # (n, K) the number of parts that two share, divided by the geometric mean of what each has
+    slips: Tensor  # (n, K) from one to the other, at most FAR
+
+
+class Guess(NamedTuple):
+    """The word of the dictionary that is most like another, and frequent."""
+
+    word: Tensor  # (n,)
+    slips: Tensor  # (n,)
+
+
+class WordVectors(NamedTuple):
+    """See ``Spelled``."""
+
+    spelled: Tensor  # (V + 1 + U, C)
+    unknown: Unknown
+    likeness: Likeness  # of each unknown word
+    guess: Guess  # (U,)
+
+
+class Respelling(Spelling):
+    """In place of a table of embeddings that is also the output's."""
+
+    letters: Tensor  # (V + 1, L)
+
+    def __init__(self, *dictionary: Any):
+        super().__init__(*dictionary)
+        dim = self.embedding_dim
+        self.register_buffer("letters", letters_of(self.spelt), persistent=False)
+        self.from_guess = nn.Linear(dim, dim, bias=False)
+        self.slips = nn.Embedding(FAR + 1, dim)
+        self.query = nn.Linear(dim, dim)
+        self.weights = nn.Parameter(torch.tensor(BEFORE) / FAST)
+        self.bias = nn.Parameter(torch.zeros(self.vocabulary))
+        nn.init.normal_(self.from_guess.weight, std=dim**-0.5)
+        nn.init.normal_(self.slips.weight, std=0.5 * dim**-0.5)
+        nn.init.zeros_(self.query.weight)  # before training, the word that is replaced decides alone
+        nn.init.zeros_(self.query.bias)
+        self.guesses: Guess | None = None
+
+    @property
+    def lengths(self) -> Tensor:
+        """(V + 1,) number of parts"""
+        return self.starts.diff()
+
+    @property
+    def log_counts(self) -> Tensor:
+        """(V,)"""
+        return (self.counts[:-1] + 1.0).log()
+
+    def vectors(self, unknown: Unknown | None) -> WordVectors:
+        spelled, unknown = self.all_spelled(unknown)
+        likeness = self.likeness(unknown.parts, unknown.starts, unknown.letters)
+        return WordVectors(spelled, unknown, likeness, self.guess(likeness))
+
+    def guess(self, found: Likeness) -> Guess:
+        """(n,)"""
+        likely = found.alike.new_tensor(BEFORE.of_slips)[found.slips] + BEFORE.alike * found.alike
+        best = (likely + BEFORE.frequency * self.log_counts[found.near]).argmax(1, keepdim=True)
+        return Guess(*(each.gather(1, best)[:, 0] for each in (found.near, found.slips)))
+
+    def guesses_for_held_out(self) -> Guess:
+        """(V + 1,) for words seen once, as if never seen; computed once, since it depends on the dictionary alone."""
+        if self.guesses is None or self.guesses.word.device != self.counts.device:
+            found = Guess(*(torch.zeros_like(self.counts) for _ in Guess._fields))
+            for rows in self.counts.eq(1).nonzero()[:, 0].split(TOGETHER):
+                guesses = self.guess(self.of_dictionary(rows, but_itself=True))
+                for all_of_them, some in zip(found, guesses, strict=True):
+                    all_of_them[rows] = some
+            self.guesses = found
+        return self.guesses
+
+    def of_dictionary(self, rows: Tensor, but_itself: bool = False) -> Likeness:
+        """Words of the dictionary compared with all of them."""
+        lengths = self.lengths[rows]
+        starts = F.pad(lengths.cumsum(0), (1, 0))
+        inside = torch.arange(int(starts[-1]), device=rows.device) - starts[:-1].repeat_interleave(lengths)
+        parts = self.parts[self.starts[rows].repeat_interleave(lengths) + inside]
+        return self.likeness(parts, starts, self.letters[rows], rows if but_itself else None)
+
+    @torch.no_grad()
+    def likeness(self, parts: Tensor, starts: Tensor, letters: Tensor, without: Tensor | None = None) -> Likeness:
+        """Of words with ``parts`` (P,) that begin at ``starts`` (n + 1,), and ``letters`` (n, L).
+
+        ``without`` (n,) is for each a word of the dictionary that does not count.
+        """
+        alike = self.in_common(parts, starts)
+        if without is not None:
+            alike = alike.scatter(1, without[:, None], -1.0)
+        most, near = alike.topk(min(NEAR, self.vocabulary), 1)
+        number = slips(letters, self.letters[near]).clamp(max=FAR)
+        return Likeness(near, most, number.masked_fill(most <= 0, FAR))
+
+    def look_up(self, tokens: Tensor, words: Spelled, held_out: Tensor | None = None) -> Tensor:
+        """An unknown word is also what it may be meant to be."""
+        x = super().look_up(tokens, words, held_out)
+        unknown = self.level(tokens, held_out).eq(0)[:, :, None]
+        return x + self.meant(tokens, cast(WordVectors, words), held_out is not None) * unknown
+
+    def meant(self, tokens: Tensor, words: WordVectors, held_out: bool) -> Tensor:
+        """(B, T) -> (B, T, C)"""
+        found = Guess(*(torch.zeros_like(tokens) for _ in Guess._fields))
+        if held_out:
+            found = Guess(*(each[tokens.clamp(max=self.vocabulary)] for each in self.guesses_for_held_out()))
+        if words.unknown.ids.numel():
+            place = self.place(tokens, words.unknown)
+            pairs = zip(words.guess, found, strict=True)
+            found = Guess(*(torch.where(tokens >= BORROWED, mine[place], theirs) for mine, theirs in pairs))
+        guessed = F.embedding(found.word, words.spelled) + self.own(found.word)
+        return self.from_guess(guessed) + self.slips(found.slips)
+
+    def spelling_of(self, tokens: Tensor, words: WordVectors) -> Tensor:
+        """Their spelling alone, of length 1, or 0 where there is none: (...) -> (..., C)"""
+        return F.normalize(F.embedding(self.rows(tokens, words.unknown), words.spelled), dim=-1, eps=SHORT)
+
+    def logits(self, states: Tensor, replaced: Tensor, words: WordVectors) -> Tensor:
+        """Scores (n, V) of the words for holes that take the place of words ``replaced`` (n,); padding: of none."""
+        weights = Weights(*(FAST * self.weights))
+        table = F.normalize(words.spelled[: self.vocabulary] + self.own.weight[: self.vocabulary], dim=-1, eps=SHORT)
+        query = F.normalize(self.query(states) + weights.handed * self.spelling_of(replaced, words), dim=-1, eps=SHORT)
+        scores = weights.vectors * F.linear(query, table) + self.bias + weights.frequency * self.log_counts
+        like = self.likeness_of(replaced, words)
+        alike = weights.alike * like.alike + torch.stack(weights.of_slips)[like.slips]
+        scores = scores.scatter_add(1, like.near, alike.to(scores.dtype))
+        itself = replaced.where(replaced < self.vocabulary, self.padding_idx)[:, None]
+        scores = scores.scatter_add(1, itself, -weights.itself.to(scores.dtype).expand(len(replaced), 1))
+        return scores - self.misshapen(replaced, words, weights).to(scores.dtype)
+
+    def misshapen(self, tokens: Tensor, words: WordVectors, weights: Weights) -> Tensor:
+        """(n, V) what words of another shape than ``tokens`` (n,) lose; nothing where those are padding."""
+        wanted, given = self.shapes[None, :-1], torch.arange(SHAPES, device=tokens.device)[:, None]
+        blank = (wanted // CASES).ne(given // CASES)
+        case = (wanted % CASES).ne(given % CASES)
+        losses = F.pad(weights.blank * blank + weights.case * case, (0, 0, 0, 1))  # (shapes + 1, V)
+        shapes = torch.cat([self.shapes, words.unknown.shapes])[self.rows(tokens, words.unknown)]
+        return F.embedding(shapes.masked_fill(tokens.eq(self.padding_idx), SHAPES), losses)
+
+    def likeness_of(self, tokens: Tensor, words: WordVectors) -> Likeness:
+        """Of ``tokens`` (n,); the unknown words of the batch were compared before."""
+        borrowed = tokens >= BORROWED
+        known = self.of_dictionary(tokens[~borrowed])
+        unknown = (each[torch.searchsorted(words.unknown.ids, tokens[borrowed])] for each in words.likeness)
+        back = (~borrowed).to(torch.uint8).argsort(stable=True).argsort()
+        return Likeness(*(torch.cat(both)[back] for both in zip(unknown, known, strict=True)))
+
+    @torch.no_grad()
+    def in_common(self, parts: Tensor, starts: Tensor) -> Tensor:
+        """(n, V): the number of parts that two words share, divided by the geometric mean of what each has."""
+        lengths = starts.diff()
+        words = torch.arange(len(lengths), device=parts.device).repeat_interleave(lengths)
+        given = torch.zeros(self.buckets, len(lengths), device=parts.device)
+        given[parts, words] = 1.0
+        shared = (self.matrix().ones @ given)[: self.vocabulary].T  # (n, V)
+        size = self.lengths[:-1].clamp(min=1)
+        return shared * lengths.clamp(min=1)[:, None].rsqrt() * size.rsqrt()
