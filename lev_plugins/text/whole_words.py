@@ -1,4 +1,4 @@
-"""``--bpe words``: every word, number and sign is a token, and ▁ stands for the blank before it."""
+"""``--bpe words``: every run of letters and digits and every sign is a token; ▁ stands for the blank before it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fairseq.dataclass import FairseqDataclass
 __all__ = ["WORD", "Words", "words_with_places"]
 
 BLANK = "▁"
-LETTER = r"[^\W\d_]"
-WORD = re.compile(rf"{LETTER}+(?:['\u2019]{LETTER}+)*|\d+|\S")
+LETTERS = r"[^\W_]+"  # and digits: w8rd is one word
+WORD = re.compile(rf"{LETTERS}(?:['\u2019]{LETTERS})*|\S")
 
 
 @dataclass
