@@ -25,13 +25,14 @@ NEAR = 48  # words of the dictionary from which slips are counted: those that ha
 FAR = 4  # slips: more do not matter
 TOGETHER = 512  # words that are compared with the dictionary at a time
 SHORT = 1e-2  # vectors below this length, such as that of a word without spelling, stay shorter than 1
+CONTEXT = 4.0  # say of the context in what replaces a word; with more, training learns by heart which typos it has seen
 FAST = 10.0  # an optimiser changes all parameters by like amounts: weights of a score must move faster than vectors
 
 
 class Weights(NamedTuple):
     """What has a say in the choice of a word, as it is before training."""
 
-    vectors: Any = 10.0  # its vector is like what the model asks for
+    vectors: Any = 10.0  # its vector is like what the model asks for, where it replaces no word (CONTEXT)
     alike: Any = 5.0  # it has the parts of the word that it replaces
     slip_0: Any = 14.0  # ... or is so few slips away from it
     slip_1: Any = 14.0
@@ -175,7 +176,9 @@ class Respelling(Spelling):
         weights = Weights(*(FAST * self.weights))
         table = F.normalize(words.spelled[: self.vocabulary] + self.own.weight[: self.vocabulary], dim=-1, eps=SHORT)
         query = F.normalize(self.query(states) + weights.handed * self.spelling_of(replaced, words), dim=-1, eps=SHORT)
-        scores = weights.vectors * F.linear(query, table) + self.bias + weights.frequency * self.log_counts
+        alone = replaced.eq(self.padding_idx)[:, None]
+        context = torch.where(alone, weights.vectors, torch.full_like(weights.vectors, CONTEXT))  # (n, 1)
+        scores = context * F.linear(query, table) + self.bias + weights.frequency * self.log_counts
         like = self.likeness_of(replaced, words)
         alike = weights.alike * like.alike + torch.stack(weights.of_slips)[like.slips]
         scores = scores.scatter_add(1, like.near, alike.to(scores.dtype))

@@ -288,8 +288,8 @@ def test_it_learns_from_clean_text_alone() -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        losses.append(float(log["token_nll"] / log["token_count"]))
-    assert sum(losses[20:]) < 0.6 * sum(losses[:10])
+        losses.append(float(log["deletion_nll"] / log["deletion_count"]))  # of a word it knows much beforehand
+    assert sum(losses[20:]) < 0.3 * sum(losses[:10])
     unused = [name for name, parameter in levt.named_parameters() if parameter.grad is None]
     assert not unused
 
