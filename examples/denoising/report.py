@@ -42,6 +42,7 @@ TITLES = {
     "MG": "mask + generate",
     "CG": "copy + generate",
     "MCG": "mask + copy + generate",
+    "levt": "levt, words know their spelling",
 }
 
 
@@ -116,7 +117,8 @@ def system(out: Path, noise: str, name: str, seeds: list[int], references: list[
         log = out / f"train_{noise}_{name}_{seed}" / "log"
         if not generated.is_file():
             continue
-        row.runs[seed] = scored(checked(read_generated(generated), references, generated), references, metrics)
+        texts = read_lines(generated) if name == "levt" else read_generated(generated)
+        row.runs[seed] = scored(checked(texts, references, generated), references, metrics)
         row.minutes.append(minutes(log) or 0.0)
         row.accuracies.append(max(accuracies(log), default=float("nan")))
     return row

@@ -32,9 +32,10 @@ def systems(out: Path, name: str) -> dict[str, dict[str, Any] | None]:
         "most frequent label": baselines.get("majority"),
         "linear, bag of words": baselines.get("linear"),
     }
-    variants = {"EncT5": f"{name}"}
+    variants = {"EncT5": name}
     if name == "emotions":
         variants = {"EncT5, one latent per label": name, "EncT5, one latent": f"{name}_one"}
+    variants["EncT5, words know their spelling"] = f"{name}_spelled"
     for title, stage in variants.items():
         scored = read(out / f"test_{stage}" / "scores.json")
         found[title] = scored and {**scored, "minutes": minutes(out / f"train_{stage}" / "log")}

@@ -62,6 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_piece_arguments(parser, "all training texts")
     add("--joined-dictionary", action="store_true", help="one dictionary for source and target")
+    add(
+        "--clean-dictionary",
+        action="store_true",
+        help="with --joined-dictionary: learn it from the targets alone, so that misspelt words of sources and drafts "
+        "are unknown; they keep their spelling, for --spelling",
+    )
     for side, name in (("src", "source"), ("tgt", "target")):
         add(f"--{side}dict", metavar="FILE", type=Path, help=f"use this {name} dictionary instead of learning one")
         add(f"--threshold{side}", metavar="N", type=int, default=0, help=f"treat rarer {name} words as unknown")
@@ -79,7 +85,7 @@ class PreparedTexts:
     target: Dictionary
     bpe: argparse.Namespace | None  # fairseq's flags for the BPE that cut the texts
     counts: dict[tuple[str, str], TokenCounts]  # by part and side
-    noted: dict[str, notes.Noted]  # by part; not for training data
+    noted: dict[str, notes.Noted]  # by part; for training data only with --clean-dictionary
 
 
 def run(args: argparse.Namespace) -> int:
@@ -108,6 +114,10 @@ def check_arguments(args: argparse.Namespace) -> None:
     require(bool(args.draft_lang) or not args.allow_missing_drafts, "--allow-missing-drafts requires --draft-lang")
     require(
         bool(args.train_prefix) or not args.clean_train, "--clean-train is about the training text: add --train-prefix"
+    )
+    require(
+        args.joined_dictionary or not args.clean_dictionary,
+        "--clean-dictionary is one of targets for sources as well: add --joined-dictionary",
     )
     at_least(args, 1, "workers")
     check_pieces(args, "--train-prefix", args.train_prefix)
@@ -243,7 +253,7 @@ def write_notes(
 ) -> dict[str, notes.Noted]:
     noted = {}
     for part in parts:
-        if args.draft_lang and not trains(part.name):
+        if args.draft_lang and (args.clean_dictionary or not trains(part.name)):
             text, prefix = part.texts.get(args.draft_lang), prefix_of(args, folder, part, args.draft_lang)
             requests = notes.read_requests(text, cut.encode) if text else {}
             tokens, path = tokens_of(scratch, part, args.draft_lang), prefix.with_name(prefix.name + notes.SUFFIX)
@@ -266,7 +276,9 @@ def dictionaries(args: argparse.Namespace, train: list[ParallelTexts], scratch: 
     def dictionary(flag: str, file: Path | None, sides: list[str]) -> Dictionary:
         if file:
             return load_dictionary(file)
-        if args.clean_train:  # all sides are the same text, which counts once
+        if args.clean_dictionary:
+            sides = [args.target_lang]
+        elif args.clean_train:  # all sides are the same text, which counts once
             sides = sides[:1]
         tokens = [tokens_of(scratch, part, side) for part in train for side in sides]
         return learn_dictionary(tokens, getattr(args, f"threshold{flag}"), getattr(args, f"nwords{flag}"), args.workers)

@@ -10,6 +10,7 @@ Shapes: n words, P parts of all words; see also ``lev_plugins.layers``.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -23,6 +24,9 @@ __all__ = ["Spelled", "Spelling"]
 
 LEVELS = torch.tensor([1, 2, 4, 8, 16, 32, 64])  # occurrences from which a word counts as more familiar
 LOUD = 3.0  # a mean of some thirty vectors is short: with this, it is about as long as a row of the table
+
+
+warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")  # what is used of it is tested
 
 
 class Spelled(Protocol):
@@ -113,7 +117,7 @@ class Spelling(nn.Module):
         return torch.searchsorted(unknown.ids, tokens.contiguous()).clamp(max=len(unknown.ids) - 1)
 
     def look_up(self, tokens: Tensor, words: Spelled, held_out: Tensor | None = None) -> Tensor:
-        """(B, T) -> (B, T, C); a word that is ``held_out`` (B, T) does not count its own occurrence."""
+        """(B, T) -> (B, T, C); ``held_out`` (B, T) occurrences of each do not count, such as its own."""
         rows = self.rows(tokens, words.unknown)
         shapes = torch.cat([self.shapes, words.unknown.shapes])[rows]
         level = self.level(tokens, held_out)

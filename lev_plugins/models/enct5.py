@@ -55,6 +55,7 @@ __all__ = [
 LATENTS = ["label", "one"]
 HEADS = ["label", "shared"]
 INITS = ["scratch", "backbone"]
+EVERY = 2**40  # more occurrences than a word can have
 BINARY = 2  # classes of a label: absent, present
 
 # size flag -> its value where neither --backbone nor the user sets it: that of T5 1.1 "small"
@@ -121,6 +122,9 @@ class EncT5Config(FairseqDataclass):
     spelling_buckets: int = field(
         default=32768, metadata={"help": "size of the table for the parts of words, with --spelling"}
     )
+    word_dropout: float = field(
+        default=0.0, metadata={"help": "with --spelling: share of the words that training shows as unknown ones"}
+    )
 
 
 class EncT5Output(NamedTuple):
@@ -148,9 +152,11 @@ class LabelSpec:
 
 
 class T5LabelEncoder(nn.Module):
-    def __init__(self, tokens: nn.Embedding | Spelling, pad: int, shape: T5Shape, layers: int):
+    def __init__(
+        self, tokens: nn.Embedding | Spelling, pad: int, shape: T5Shape, layers: int, word_dropout: float = 0.0
+    ):
         super().__init__()
-        self.pad, self.dropout = pad, shape.dropout
+        self.pad, self.dropout, self.word_dropout = pad, shape.dropout, word_dropout
         self.tokens = tokens
         self.distances = DistanceBias(shape)
         self.layers = nn.ModuleList(T5Block(shape, look_around=True, look_at_source=False) for _ in range(layers))
@@ -170,10 +176,13 @@ class T5LabelEncoder(nn.Module):
         return F.dropout(self.norm(x), self.dropout, self.training)
 
     def embedded(self, tokens: Tensor, unknown: Unknown | None) -> Tensor:
-        """(B, S) -> (B, S, C); in training, no word that knows its spelling counts its own occurrence."""
+        """(B, S) -> (B, S, C); in training, no word that knows its spelling counts its own occurrence; some, none."""
         if not isinstance(self.tokens, Spelling):
             return self.tokens(tokens)
-        held_out = torch.ones_like(tokens, dtype=torch.bool) if self.training else None
+        held_out = None
+        if self.training:
+            dropped = torch.rand_like(tokens, dtype=torch.float) < self.word_dropout
+            held_out = torch.ones_like(tokens).masked_fill(dropped, EVERY)
         words = self.tokens.vectors(None if unknown is None else Unknown(*unknown))
         return self.tokens.embedding_dim**0.5 * self.tokens.look_up(tokens, words, held_out)
 
@@ -242,7 +251,8 @@ class EncT5(BaseFairseqModel):
     def build_model(cls, cfg: Any, task: Any) -> "EncT5":
         spec = check_config(cfg, task)
         shape = shape_of(cfg)
-        encoder = T5LabelEncoder(tokens_of(cfg, task), task.source_dictionary.pad(), shape, cfg.layers)
+        tokens, pad = tokens_of(cfg, task), task.source_dictionary.pad()
+        encoder = T5LabelEncoder(tokens, pad, shape, cfg.layers, cfg.word_dropout)
         decoder = LatentDecoder(shape, cfg.decoder_layers, spec, interacts(cfg, spec))
         model = cls(encoder, decoder, LabelHead(shape.dim, spec))
         if cfg.backbone is not None:
@@ -350,6 +360,10 @@ def check_config(cfg: Any, task: Any) -> LabelSpec:
     )
     ranges.at_least(cfg, 4, "distance_buckets")
     ranges.sizes(cfg, "spelling_buckets")
+    ranges.rates(cfg, "word_dropout")
+    require(
+        cfg.spelling or not cfg.word_dropout, "--word-dropout is for words that know their spelling: add --spelling"
+    )
     require(
         not cfg.spelling or cfg.backbone is None,
         "--spelling is for words and cannot be used with --backbone, whose pieces have a table of their own",

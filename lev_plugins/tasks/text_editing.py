@@ -168,7 +168,7 @@ class TextEditingTask(ScoredTask):
         rollin = RollIn(cfg.seed, cfg.rollin_alpha, cfg.rollin_beta, every_epoch=training)
         self.datasets[split] = TextEditingDataset(
             pair,
-            None if noisy else self._load_drafts(pair, path, split),
+            None if noisy and cfg.noise_share == 1 else self._load_drafts(pair, path, split),
             None if self.autoregressive else rollin,
             cfg.required_seq_len_multiple,
             teacher_forcing=self.autoregressive,

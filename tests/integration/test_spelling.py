@@ -90,6 +90,7 @@ def test_generate_interactive_and_edit_say_the_same(data: Path, checkpoint: Path
     assert [line.split("\t")[1] for _, line in sorted(lines(interactive.out, "D").items())] == generated
     flags = ["--data", data, "--bpe", "words", "--iter-decode-max-iter", 2, "--whole-lines"]
     edited = succeed("lev-plugins", "edit", checkpoint, *flags, stdin="\n".join([*noisy, ""]).encode())
+    assert edited.err == ""
     assert edited.out.splitlines() == generated
     before, after = (sum(a == b for a, b in zip(texts, clean, strict=True)) for texts in (noisy, generated))
     assert after > before + 5

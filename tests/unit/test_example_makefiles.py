@@ -60,8 +60,10 @@ def taken_by_fairseq(command: list[str], parser: argparse.ArgumentParser, seen: 
 
 
 @pytest.mark.parametrize("example", EXAMPLE_NAMES)
-def test_commands_of_a_readme_are_ones_that_fairseq_takes(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each command that the make commands of the page would run, without the data."""
+def test_commands_of_a_readme_are_ones_that_fairseq_takes(
+    example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each command that the make commands of the page would run, without the data, where nothing has been made yet."""
     from fairseq import options
 
     from lev_plugins.cli.main import build_parser
@@ -70,7 +72,7 @@ def test_commands_of_a_readme_are_ones_that_fairseq_takes(example: str, monkeypa
     page, seen = readme_commands(example), set[str]()
     assert page
     for words in page:
-        printed = succeed(*words, "-n", "GPUS=0").out
+        printed = succeed(*words, "-n", "GPUS=0", f"OUT={tmp_path / 'out'}").out
         trainings, decodings = commands(printed, "fairseq-train"), commands(printed, "fairseq-generate")
         others = ("labelling", "demo")  # decode with lev-plugins
         assert trainings and (decodings or example in others or "trainings" in words)
@@ -206,7 +208,11 @@ def test_every_system_of_denoising_has_its_gates() -> None:
 def test_what_labelling_trains() -> None:
     printed = dry_run("labelling/Makefile", "DATA=d", "OUT=o")
     trained = [Path(value(words, "--save-dir")).name for words in commands(printed, "fairseq-train")]
-    assert sorted(trained) == ["train_emotions", "train_emotions_one", "train_mrpc", "train_pos", "train_sst2"]
+    tasks = ["emotions", "mrpc", "pos", "sst2"]
+    assert sorted(trained) == sorted(
+        [*(f"train_{task}{way}" for task in tasks for way in ("", "_spelled")), "train_emotions_one"]
+    )
+    assert printed.count(" --spelling ") == 4 and printed.count("--bpe words") == 3
     assert printed.count("--latents one") == 1 and printed.count("baselines.py") == 4
 
 

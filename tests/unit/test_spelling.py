@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from lev_plugins.cli.main import main
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
 from lev_plugins.data.drafts.dictionary import EditingDictionary
 from lev_plugins.data.noise_flags import noisy_words
@@ -349,3 +351,66 @@ def test_what_does_not_go_together(options: dict[str, Any], told: str) -> None:
         LevT.build_model(
             toy_config(**{"spelling": True, "share_all_embeddings": True, **options}), toy_task(dictionary())
         )
+
+
+# ---- real drafts -----------------------------------------------------------------------------------------------------
+
+
+CLEAN = ["the value of the function .", "the function form .", "a value from the form ."] * 4
+NOISY = ["teh value of the fucntion .", "the function form .", "a vlaue from the forn ."] * 4
+
+
+@pytest.fixture(scope="module")
+def real_drafts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("real")
+    for side, lines in (("src", NOISY), ("draft", NOISY), ("tgt", CLEAN)):
+        (folder / f"train.{side}").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    flags = ["--joined-dictionary", "--clean-dictionary", "--bpe", "words", "--train-prefix", str(folder / "train")]
+    assert main(["prepare", "-s", "src", "-d", "draft", "-t", "tgt", *flags, "--dest", str(folder / "data")]) == 0
+    return folder / "data"
+
+
+def dataset_of(folder: Path, **options: Any) -> TextEditingDataset:
+    words = EditingDictionary.load(str(folder / "dict.tgt.txt"))
+    languages = {"source_lang": "src", "target_lang": "tgt", "draft_lang": "draft"}
+    task = toy_task(words, **languages, **options)
+    task.cfg.data, task.cfg.dataset_impl, task.spelling_buckets = str(folder), None, BUCKETS
+    task.cfg.train_subset = "train"
+    task.load_dataset("train")
+    return task.datasets["train"]
+
+
+def spelt_rows(dataset: TextEditingDataset) -> list[tuple[list[tuple[int, ...]], list[tuple[int, ...]]]]:
+    """How the words of draft and source of each example are spelt, as a batch of all says."""
+    words = dataset.dataset.tgt_dict
+    batch = dataset.collater([dataset[i] for i in range(len(dataset))])
+    ids, parts, starts, *_ = batch["net_input"]["unknown"]
+    spelt = {i: tuple(parts[a:b].tolist()) for i, a, b in zip(ids.tolist(), starts[:-1], starts[1:], strict=True)}
+
+    def of(row: Tensor) -> list[tuple[int, ...]]:
+        return [spelt.get(i) or hashed(words[i], BUCKETS) for i in row.tolist() if i not in (0, 1, 2)]
+
+    rows = zip(batch["id"].tolist(), batch["net_input"]["draft"], batch["net_input"]["src_tokens"], strict=True)
+    return [(of(draft), of(source)) for _, draft, source in sorted(rows, key=lambda row: row[0])]
+
+
+def spelling_of_line(line: str) -> list[tuple[int, ...]]:
+    return [hashed(word, BUCKETS) for word in Words().encode(line).split()]
+
+
+def test_words_of_real_drafts_that_no_target_has_are_unknown_and_spelt(real_drafts: Path) -> None:
+    words = EditingDictionary.load(str(real_drafts / "dict.tgt.txt"))
+    assert "▁vlaue" not in words.indices and words.count[words.index("▁value")] == 8
+    rows = spelt_rows(dataset_of(real_drafts))
+    assert [draft for draft, _ in rows] == [source for _, source in rows] == list(map(spelling_of_line, NOISY))
+
+
+def test_noise_in_a_share_of_the_examples_leaves_the_drafts_of_the_others(real_drafts: Path) -> None:
+    noise = {"noise_kind": "insert", "noise_word_rate": 1.0, "noise_bpe": "words", "noise_tokenizer": None}
+    rows = spelt_rows(dataset_of(real_drafts, noise_share=0.5, **noise))
+    real = [draft == spelling_of_line(line) for (draft, _), line in zip(rows, NOISY, strict=True)]
+    assert 0 < sum(real) < len(real)
+    assert all(draft == source for draft, source in rows)
+    dataset = dataset_of(real_drafts, noise_share=0.5, **noise)
+    dataset.set_epoch(2)
+    assert [draft for draft, _ in spelt_rows(dataset)] != [draft for draft, _ in rows]

@@ -122,13 +122,18 @@ class TextEditingDataset(EverySentence):
         return example
 
     def _add_noise(self, example: dict[str, Any], index: int) -> None:
-        """Source and draft become the target with noise; unknown words get ids of this example."""
+        """Source and draft become the target with noise, or stay; unknown words get ids of this example."""
         assert self.noise is not None
         words = self.noise(example["target"], index, self.epoch)
         pair: LanguagePairDataset = self.dataset
-        if words is None:
+        if words is None and self.drafts is not None:
+            own = example["draft"][example["draft"] >= BORROWED].tolist()
+            example["unknown"] = {i: pair.tgt_dict[i] for i in own}
+            return
+        if words is None:  # with noise it would be too long
             example["draft"] = example["source"] = example["target"]
             return
+        example.pop("note", None)
         borrowed: dict[str, int] = {}
         ids = lend(words, pair.tgt_dict, borrowed)
         example["unknown"] = {i: word for word, i in borrowed.items()}
