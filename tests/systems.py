@@ -101,7 +101,7 @@ def transformer(folder: Path) -> System:
     return System(checkpoint, folder / "data", NOISES, bpe={"bpe": "chars"}, decoding={"beam": 2})
 
 
-def gated(kind: str, *flags: object, text_by: bool = True) -> Callable[[Path], System]:
+def gated(kind: str, *flags: object) -> Callable[[Path], System]:
     def make(folder: Path) -> System:
         backbone, data = imported(kind, folder), folder / "data"
         data.mkdir()
@@ -110,7 +110,7 @@ def gated(kind: str, *flags: object, text_by: bool = True) -> Callable[[Path], S
         own = ["--max-source-positions", 30, "--max-target-positions", 30, "--keep-bias", 0.5, *flags]
         own += ["--arch", f"gated_{kind.removeprefix('by')}", "--backbone", backbone]
         checkpoint = teachers.write_teacher(folder / "checkpoint.pt", data, *CORRECTION, *own)
-        bpe = {"bpe": "pretrained", "pretrained_tokenizer": str(backbone)} if text_by else {}
+        bpe = {"bpe": "pretrained", "pretrained_tokenizer": str(backbone)}
         return System(checkpoint, data, ["the quick fox", "a dog ."], bpe=bpe, decoding={"beam": 2})
 
     return make
@@ -152,6 +152,6 @@ if find_spec("transformers") is not None:
         "gated_t5": gated("t5"),
         "gated_byt5": gated("byt5", "--freeze-backbone"),
         "gated_bart": gated("bart"),
-        "gated_bert": gated("bert", "--tie-encoder-decoder", text_by=False),
+        "gated_bert": gated("bert", "--tie-encoder-decoder"),
         "enct5_of_t5": pretrained_labeller,
     }

@@ -179,7 +179,7 @@ class Editor:
             yield i, list(judged_edits(some, sure))
 
     def rewritten(self, passage: Passage, written: Written) -> list[Rewrite]:
-        found = rewrites(passage.text, passage.units, written.pieces, written.origin, self.offsets.spell)
+        found = rewrites(passage.text, passage.units, written.pieces, written.origin, self.offsets)
         unknown = self.decoder.task.target_dictionary.unk()
         new = [i == unknown and place is None for i, place in zip(written.ids, written.origin, strict=True)]
         return [each for each in found if not any(new[each.written.start : each.written.stop])]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from fairseq.data.encoders.characters import Characters
 from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE
 
-from lev_plugins.errors import UserError
+from lev_plugins.errors import UserError, require
 from lev_plugins.text.cutting import Cutter
 from lev_plugins.text.pretrained import Bytes, LibraryTokenizer, PretrainedBPE, SentencePieces
 from lev_plugins.text.whole_words import Words, words_with_places
@@ -24,14 +24,14 @@ from lev_plugins.text.whole_words import Words, words_with_places
 __all__ = ["Offsets", "Piece", "Unit", "offsets_of", "spell_blanks", "united"]
 
 BLANK = "▁"
-REFUSED = "so edits cannot be placed: use sentencepiece, words, chars, a pre-trained T5, ByT5 or BART, or no --bpe"
+REFUSED = "so edits cannot be placed: use sentencepiece, words, chars, a pre-trained T5, BART or BERT, or no --bpe"
 
 
 class Unit(NamedTuple):
     pieces: tuple[str, ...]
     start: int
     end: int
-    blank: bool  # do its pieces say that there is a blank before it, which is not part of it?
+    blank: bool  # do its pieces, or else the text, say that there is a blank before it, which is not part of it?
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ class Offsets:
 
     units: Callable[[str], list[Unit]]
     spell: Callable[[Sequence[str]], str]  # pieces as they are in the middle of a text, with the blank before them
+    says_blanks: bool = True  # False: pieces do not say where blanks are; spell prints some by rules of its own
 
 
 def offsets_of(cutter: Cutter) -> Offsets:
@@ -73,6 +74,12 @@ def pretrained(bpe: PretrainedBPE) -> Offsets:
             return Offsets(
                 lambda text: united(text, library_pieces(tokenizer.library, text, symbols)),
                 lambda pieces: bpe.decode(" ".join(pieces)),
+            )
+        if decoder == "WordPiece":
+            return Offsets(
+                lambda text: united(text, blanks_of_text(text, library_pieces(tokenizer.library, text, symbols))),
+                after_a_word(bpe),
+                says_blanks=False,
             )
         raise UserError(f"the tokenizer in {bpe.folder} ({decoder}) does not say where blanks are, {REFUSED}")
     raise UserError(f"the tokenizer in {bpe.folder} does not say where in the text its pieces are, {REFUSED}")
@@ -133,6 +140,21 @@ def library_pieces(library: Any, text: str, symbols: Sequence[str]) -> list[Piec
     blanks = (library.decode([i], skip_special_tokens=False).startswith(" ") for i in said.ids)
     places = zip(said.ids, said.offsets, blanks, strict=True)
     return [Piece(symbols[i], start, end, blank) for i, (start, end), blank in places]
+
+
+def blanks_of_text(text: str, pieces: Iterable[Piece]) -> Iterable[Piece]:
+    """
+    >>> [piece.blank for piece in blanks_of_text("it's", [Piece("it", 0, 2, True), Piece("'", 2, 3, True)])]
+    [True, False]
+    """
+    return (piece._replace(blank=piece.start == 0 or text[piece.start - 1].isspace()) for piece in pieces)
+
+
+def after_a_word(bpe: PretrainedBPE) -> Callable[[Sequence[str]], str]:
+    """As the tokenizer prints pieces that follow a word: without a blank where it puts none, as before a full stop."""
+    word = next((symbol for symbol in bpe.symbols if symbol.isalpha() and bpe.decode(symbol) == symbol), None)
+    require(word is not None, f"the tokenizer in {bpe.folder} has no word, {REFUSED}")
+    return lambda pieces: bpe.decode(" ".join([str(word), *pieces])).removeprefix(str(word)) if pieces else ""
 
 
 def united(text: str, pieces: Iterable[Piece]) -> list[Unit]:

@@ -5,7 +5,8 @@
 
 What a model kept is printed as it was, with the white space around it. The blank before a new word is the model's, but
 where the text had white space in that place, the text's: a replaced word keeps what is around it, a new one gets one
-blank, and with a deleted word goes the white space on one side of it.
+blank, and with a deleted word goes the white space on one side of it. If pieces do not say where blanks are, as in
+WordPiece, what replaces a word has a blank before it only where the text has.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from lev_plugins.text.edited import WORD, Edit, changes, in_word, trimmed
-from lev_plugins.text.offsets import Unit
+from lev_plugins.text.offsets import Offsets, Unit
 
 __all__ = ["Rewrite", "rewrites"]
 
@@ -37,7 +38,7 @@ class Anchor(NamedTuple):
 
 
 def rewrites(
-    text: str, units: Sequence[Unit], written: Sequence[str], origin: Sequence[int | None], spell: Spell
+    text: str, units: Sequence[Unit], written: Sequence[str], origin: Sequence[int | None], offsets: Offsets
 ) -> list[Rewrite]:
     """``origin``: of each written piece, which piece of the text it is; None of a new one.
 
@@ -45,13 +46,13 @@ def rewrites(
     >>> from lev_plugins.text.offsets import offsets_of
     >>> offsets = offsets_of(Cutter(None))
     >>> text = "I  has a very big hat"
-    >>> found = rewrites(text, offsets.units(text), "I have a big hat".split(), [0, None, 2, 4, 5], offsets.spell)
+    >>> found = rewrites(text, offsets.units(text), "I have a big hat".split(), [0, None, 2, 4, 5], offsets)
     >>> [(text[e.start : e.end], e.replacement) for e, given, written in found]
     [('has', 'have'), ('very ', '')]
     >>> [(given, written) for e, given, written in found]
     [(range(1, 2), range(1, 2)), (range(3, 4), range(3, 3))]
     """
-    firsts = [0]
+    spell, firsts = offsets.spell, [0]
     for unit in units:
         firsts.append(firsts[-1] + len(unit.pieces))
     pieces = [piece for unit in units for piece in unit.pieces]
@@ -63,6 +64,8 @@ def rewrites(
         given, new = range(firsts[a.unit + 1], firsts[b.unit]), spell(written[a.end : b.start])
         if new == spell(pieces[given.start : given.stop]):  # cut in another way; to the tokeniser it is the same
             continue
+        if not offsets.says_blanks and b.unit - a.unit > 1 and not units[a.unit + 1].blank:
+            new = new.lstrip(" ")
         edit = trimmed(text, between(text, units, a, b, new))
         if changes(text, edit):
             found.append(Rewrite(edit, given, range(a.end, b.start)))

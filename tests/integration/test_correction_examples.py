@@ -76,7 +76,7 @@ def test_a_corrector_learns_from_clean_text_alone(tmp_path: Path) -> None:
 
 
 def test_labels_are_learned_and_scored(tmp_path: Path) -> None:
-    """The one task of the four with a second system, by one latent for all labels."""
+    """The one task of the four with a third system, by one latent for all labels."""
     folder = tmp_path / "data" / "multilabel-goemotions"
     folder.mkdir(parents=True)
     (folder / "labels.txt").write_text("joy\nanger\n", encoding="utf-8")
@@ -88,6 +88,7 @@ def test_labels_are_learned_and_scored(tmp_path: Path) -> None:
     settings = ["VOCAB=16", "UPDATES=4", "VALID_EVERY=2"]
     done = succeed(*command, *SMALL, *settings, timeout=600).out
     page = (out / "report.md").read_text(encoding="utf-8")
-    assert done.endswith(page) and page.count("thresholds tuned") == 3  # of the linear model, too
+    assert done.endswith(page) and page.count("thresholds tuned") == 4  # of the linear model, too
+    assert re.search(r"\| EncT5, words know their spelling \| [\d.]+ \|", page)
     assert "| most frequent label | not yet run |" in page  # of the other tasks
     assert len((out / "texts_emotions" / "valid.tsv").read_text("utf-8").splitlines()) == 4  # one of twenty

@@ -1,6 +1,6 @@
 """``lev-plugins edit`` against ``fairseq-generate``: the same text for each of 200 lines, for each kind of model.
 
-White space is not compared: ``edit`` keeps that of its input.
+White space is not compared: ``edit`` keeps that of its input. Nor are case and accents, where the model has none.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import io
 import random
 import re
 import sys
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +40,8 @@ class Trial:
     sides: tuple[str, str] = ("noisy", "clean")
     draft: Callable[[random.Random, str], str] | None = None  # None: edit reads none, the others read the source
     model: dict[str, Any] = field(default_factory=dict)  # settings to change in the checkpoint
+    uncased: bool = False
+    changed: float = 0.5  # at least this share of the lines
 
 
 def torn(draw: random.Random, source: str) -> str:
@@ -55,6 +58,7 @@ TRIALS = [
     Trial("levt that spells", ["the", "value", "of", "function"], [*EDITING, "-s", "noisy", "-t", "clean"]),
     *(Trial(kind, list("abcdefABCDEF"), CORRECTION, model=SHORT) for kind in ("pbd", "gated_trans", "transformer")),
     Trial("gated_bart", WORDS, [*CORRECTION, "--keep-bias", 0.5]),
+    Trial("gated_bert", WORDS, [*CORRECTION, "--keep-bias", 0.5], uncased=True, changed=0.3),
 ]
 
 
@@ -70,10 +74,17 @@ def test_edit_writes_what_fairseq_generate_writes(
     expected = generated(trial, system, prepared(trial, system, sources, drafts))
     found = edited(system, sources, tmp_path / "test.mt" if trial.draft else None, monkeypatch)
     compared = {i: line for i, line in enumerate(expected) if "<unk>" not in line}  # instead, edit leaves the text
-    assert [found[i].split() for i in compared] == [line.split() for line in compared.values()]
+    texts = [bare(found[i]) if trial.uncased else found[i] for i in compared]
+    # an untrained BERT may begin with the rest of a word, which its tokenizer then prints with its mark
+    expected = [line.removeprefix("##") for line in compared.values()]
+    assert [text.split() for text in texts] == [line.split() for line in expected]
     assert len(compared) > 0.9 * COUNT
-    assert sum(given != line for given, line in zip(drafts, found, strict=True)) > COUNT / 2
+    assert sum(given != line for given, line in zip(drafts, found, strict=True)) > trial.changed * COUNT
     assert trial.draft is None or sum(UNKNOWN in line for line in found) > COUNT / 10
+
+
+def bare(text: str) -> str:
+    return "".join(sign for sign in unicodedata.normalize("NFD", text.lower()) if unicodedata.category(sign) != "Mn")
 
 
 def made(trial: Trial, folder: Path) -> System:

@@ -23,6 +23,7 @@ from tests import pretrained
 ODD = " \t\u00a0\u3000\u2028abeht.,é\u0301\u200d\u200b\ufeff\x01😀👩ßﬁ½ﷺ\uff21▁日กา"
 texts = st.text(st.sampled_from(ODD) | st.characters(exclude_categories=["Cs"]), max_size=25).map(str.strip)
 DROPPED = ["Cc", "Cf", "Zs", "Zl", "Zp"]  # categories of what a tokeniser may leave out
+DROPPED_BY_BERT = [*DROPPED, "Mn", "Co", "Cn"]
 
 
 def learned(folder: Path, rule: str) -> str:
@@ -50,7 +51,8 @@ def cutters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Cutter]:
     return found
 
 
-TOKENISERS = ["white space", "chars", "words", "nmt_nfkc", "identity", "t5", "byt5", "bart"]
+REVERSIBLE = ["white space", "chars", "words", "nmt_nfkc", "identity", "t5", "byt5", "bart"]
+TOKENISERS = [*REVERSIBLE, "bert"]
 
 
 @pytest.mark.parametrize("name", TOKENISERS)
@@ -66,15 +68,15 @@ def test_units_cover_the_text_in_order(cutters: dict[str, Cutter], name: str, te
     ends = [(0, 0), *((unit.start, unit.end) for unit in units), (len(text), len(text))]
     for (_, left), (right, _) in pairwise(ends):
         assert left <= right
-        assert dropped(text[left:right]), (text, units)
+        assert dropped(text[left:right], DROPPED_BY_BERT if name == "bert" else DROPPED), (text, units)
     assert all(unit.start < unit.end and unit.pieces for unit in units)
 
 
-def dropped(gap: str) -> bool:
-    return all(sign.isspace() or sign == "▁" or unicodedata.category(sign) in DROPPED for sign in gap)
+def dropped(gap: str, categories: list[str]) -> bool:
+    return all(sign.isspace() or sign == "▁" or unicodedata.category(sign) in categories for sign in gap)
 
 
-@pytest.mark.parametrize("name", TOKENISERS)
+@pytest.mark.parametrize("name", REVERSIBLE)
 @pytest.mark.parametrize("line", pretrained.LINES)
 def test_all_units_spelt_are_the_text(cutters: dict[str, Cutter], name: str, line: str) -> None:
     offsets = offsets_of(cutters[name])
@@ -91,8 +93,17 @@ def test_a_unit_says_whether_a_blank_is_before_it(cutters: dict[str, Cutter], na
     assert [text[unit.start - 1] for unit in before] == [" "]
 
 
+def test_pieces_of_wordpiece_are_spelt_as_the_tokenizer_prints_them_and_blanks_are_those_of_the_text(
+    cutters: dict[str, Cutter],
+) -> None:
+    offsets = offsets_of(cutters["bert"])
+    assert offsets.spell(["fox"]) == " fox" and offsets.spell(["fox", "."]) == " fox." and offsets.spell([]) == ""
+    text = "The  (quick) Fox."
+    units = offsets.units(text)
+    whole = {text[unit.start : unit.end]: unit.blank for unit in units}
+    assert whole["The"] and whole["("] and not whole[")"] and whole["Fox"] and not whole["."]
+
+
 def test_tokenisers_that_cannot_say_are_refused(cutters: dict[str, Cutter]) -> None:
-    with pytest.raises(UserError, match=r"\(WordPiece\) does not say where blanks are, so edits cannot be placed"):
-        offsets_of(cutters["bert"])
     with pytest.raises(UserError, match="the tokeniser Bytes does not say where in the text"):
         offsets_of(Cutter(Namespace(bpe="bytes")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
 
 import pytest
@@ -40,7 +41,7 @@ TOKENISERS = {"words": WORDS, "chars": CHARS, "pieces": PIECES}
 
 
 def edited(offsets: Offsets, text: str, written: list[str], origin: list[int | None]) -> Edited:
-    found = rewrites(text, offsets.units(text), written, origin, offsets.spell)
+    found = rewrites(text, offsets.units(text), written, origin, offsets)
     return Edited(text, tuple(each.edit for each in found))
 
 
@@ -94,7 +95,9 @@ def test_pieces_of_words(
 def test_another_cut_of_the_same_pieces_is_no_edit() -> None:
     units = [Unit(("▁f", "in"), 0, 2, True), Unit(("▁x",), 3, 4, True)]
     for written in (["▁fi", "n", "▁x"], ["▁fin", "▁y"]):
-        found = rewrites("\ufb01n x", units, written, [None] * 2 + [2] * (len(written) - 2), spell_blanks)
+        found = rewrites(
+            "\ufb01n x", units, written, [None] * 2 + [2] * (len(written) - 2), Offsets(lambda _: [], spell_blanks)
+        )
         assert [each.edit.replacement for each in found] == ([] if len(written) == 3 else ["fin y"])
 
 
@@ -155,3 +158,37 @@ def test_what_is_all_kept_is_not_edited(case: Case) -> None:
     name, text, *_ = case
     pieces = [piece for unit in TOKENISERS[name].units(text) for piece in unit.pieces]
     assert not edited(TOKENISERS[name], text, pieces, list(range(len(pieces)))).edits
+
+
+# ---- pieces that do not say where blanks are -------------------------------------------------------------------------
+
+
+def signs_and_words(text: str) -> list[Unit]:
+    """As BERT cuts a text."""
+    found = re.finditer(r"\w+|[^\w\s]", text)
+    return [Unit((each[0],), *each.span(), not text[: each.start()][-1:].strip()) for each in found]
+
+
+BLANKLESS = Offsets(
+    signs_and_words,
+    lambda pieces: "".join(piece if piece in ".," else f" {piece}" for piece in pieces),
+    says_blanks=False,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "output", "expected"),
+    [
+        ("the  (cat) sat", "0 1 dog 3 4", "the  (dog) sat"),
+        ("the (cat) sat", "0 1 small 2 3 4", "the (small cat) sat"),
+        ("the (cat) sat", "0 2 4", "the cat sat"),
+        ("the cat sat", "0 1 2 .", "the cat sat."),
+        ("the cat.", "0 1 , too 2", "the cat, too."),
+        ("don't", "do not", "do not"),
+    ],
+)
+def test_a_word_is_replaced_without_blanks_that_the_text_does_not_have(text: str, output: str, expected: str) -> None:
+    pieces, parts = [unit.pieces[0] for unit in signs_and_words(text)], output.split()
+    written = [pieces[int(part)] if part.isdigit() else part for part in parts]
+    origin = [int(part) if part.isdigit() else None for part in parts]
+    assert edited(BLANKLESS, text, written, origin).text == expected

@@ -1,0 +1,99 @@
+"""Widen the words of a clean text by a frequency list: more words for the dictionary, and lines of words to train on.
+
+    python widen.py CLEAN OUT [--list FILE] [--most N]
+
+CLEAN is text for ``--bpe words``; the list has lines ``word count``, by default the English one that comes with
+symspellpy. OUT/dict.txt has the words of both. Counts of the list are scaled to the size of the text, so that both have
+an equal say in how frequent a word is. The most frequent words also stand in the dictionary with a capital, as at the
+beginning of a sentence. OUT/words has lines of four words, drawn by the square root of their frequency, so that rare
+ones occur too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from importlib.util import find_spec
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import finish, read_lines, write_lines
+from lev_plugins.errors import require
+from lev_plugins.text.whole_words import words_with_places
+
+LIST = "frequency_dictionary_en_82_765.txt"  # in symspellpy
+BLANK = "▁"
+CAPITALS = 12_000  # words that are frequent enough to begin a sentence
+AT_BEGINNINGS = 0.05  # share of a word's occurrences
+DRAWN, SIDE_BY_SIDE = 60_000, 4
+
+
+def own_list() -> Path:
+    spec = find_spec("symspellpy")
+    require(
+        spec is not None, "symspellpy is not installed: pip install symspellpy, or name a frequency list with --list"
+    )
+    assert spec is not None and spec.origin is not None
+    return Path(spec.origin).parent / LIST
+
+
+def frequencies(lines: Iterable[str], most: int) -> dict[str, int]:
+    """
+    >>> frequencies(["the 900", "of 500", "a b 3", "cat 7"], most=3)
+    {'the': 900, 'of': 500, 'cat': 7}
+    """
+    rows = (line.split() for line in lines)
+    counts = {row[0].lstrip("\ufeff"): int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
+    return dict(sorted(counts.items(), key=lambda entry: -entry[1])[:most])
+
+
+def widened(clean: Iterable[str], listed: dict[str, int]) -> Counter[str]:
+    """Counts of tokens.
+
+    >>> found = widened(["The cat.", "The hat."], {"the": 60, "dog": 2})
+    >>> found["▁The"], found["▁the"], found["▁dog"], found["."]
+    (3, 6, 1, 2)
+    """
+    counts = Counter(token for line in clean for token, _ in words_with_places(line.strip()))
+    scale = counts.total() / sum(listed.values())
+    for number, (word, count) in enumerate(listed.items()):
+        counts[BLANK + word] += (mine := max(1, round(scale * count)))
+        if number < CAPITALS:
+            counts[BLANK + word.capitalize()] += max(1, round(AT_BEGINNINGS * mine))
+    return counts
+
+
+def drawn(listed: dict[str, int], draw: random.Random) -> list[str]:
+    """Each word at least once."""
+    words = list(listed)
+    some = [*words, *draw.choices(words, [count**0.5 for count in listed.values()], k=DRAWN)]
+    draw.shuffle(some)
+    return [" ".join(some[i : i + SIDE_BY_SIDE]) for i in range(0, len(some), SIDE_BY_SIDE)]
+
+
+def run(args: argparse.Namespace) -> None:
+    listed = frequencies(read_lines(args.list or own_list()), args.most)
+    require(bool(listed), f"{args.list} has no lines `word count`")
+    args.out.mkdir(parents=True, exist_ok=True)
+    counts = widened(read_lines(args.clean), listed)
+    write_lines(args.out / "dict.txt", [f"{word} {count}" for word, count in counts.most_common()])
+    write_lines(args.out / "words", drawn(listed, random.Random(1)))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("clean", metavar="CLEAN", type=Path)
+    parser.add_argument("out", metavar="OUT", type=Path)
+    parser.add_argument("--list", metavar="FILE", type=Path, help="lines `word count`")
+    parser.add_argument(
+        "--most", metavar="N", type=int, default=45_000, help="words of the list, the most frequent ones"
+    )
+    return finish(parser, run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
