@@ -6,9 +6,11 @@ import importlib.util
 import logging
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module, metadata
 
-__all__ = ["INSTALL_FAIRSEQ", "OLDEST_PYTHON", "OLDEST_TORCH", "check_environment", "problem", "torch_problem"]
+__all__ = ["INSTALL_FAIRSEQ", "OLDEST_PYTHON", "OLDEST_TORCH", "check_environment", "problem", "quiet", "torch_problem"]
 
 OLDEST_PYTHON = (3, 10)
 OLDEST_TORCH = (2, 6)  # the first whose torch.load reads weights only by default
@@ -60,3 +62,15 @@ def fairseq_problem() -> str | None:
 
 def python_version() -> str:
     return ".".join(str(number) for number in sys.version_info[:3])
+
+
+@contextmanager
+def quiet(name: str) -> Iterator[None]:
+    """Without what a library says of its progress."""
+    logger = logging.getLogger(name)
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

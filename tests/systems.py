@@ -101,6 +101,9 @@ def transformer(folder: Path) -> System:
     return System(checkpoint, folder / "data", NOISES, bpe={"bpe": "chars"}, decoding={"beam": 2})
 
 
+PRETRAINED = ["the quick fox", "a dog .", "more jumps"]
+
+
 def gated(kind: str, *flags: object) -> Callable[[Path], System]:
     def make(folder: Path) -> System:
         backbone, data = imported(kind, folder), folder / "data"
@@ -111,7 +114,7 @@ def gated(kind: str, *flags: object) -> Callable[[Path], System]:
         own += ["--arch", f"gated_{kind.removeprefix('by')}", "--backbone", backbone]
         checkpoint = teachers.write_teacher(folder / "checkpoint.pt", data, *CORRECTION, *own)
         bpe = {"bpe": "pretrained", "pretrained_tokenizer": str(backbone)}
-        return System(checkpoint, data, ["the quick fox", "a dog ."], bpe=bpe, decoding={"beam": 2})
+        return System(checkpoint, data, PRETRAINED, bpe=bpe, decoding={"beam": 2})
 
     return make
 

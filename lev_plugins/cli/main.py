@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 
 from lev_plugins import compatibility
@@ -55,25 +53,13 @@ def run(words: list[str]) -> int:
         return fail(missing)
     try:
         args = build_parser(command).parse_args(words[1:])
-        with quiet("fairseq"):
+        with compatibility.quiet("fairseq"):
             return args.run(args)
     except Exception as error:
         _, hint = explained(error)
         if hint is None:  # our fault, not the user's: show the traceback
             raise
         return fail(hint)
-
-
-@contextmanager
-def quiet(name: str) -> Iterator[None]:
-    """Without what a library says of its progress."""
-    logger = logging.getLogger(name)
-    level = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 def fail(message: str) -> int:

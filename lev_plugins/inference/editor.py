@@ -158,7 +158,12 @@ class Editor:
         return found
 
     def warn_of_unknown(self, given: list[Passage]) -> None:
-        """Once: text with so many unknown words was most likely cut by another tokeniser than the model's."""
+        """Once: text with so many unknown words was most likely cut by another tokeniser than the model's.
+
+        A model whose words know their spelling is made for unknown words.
+        """
+        if getattr(self.decoder.task, "spelling_buckets", None):
+            return
         words = self.decoder.task.target_dictionary
         ids = [i for passage in given for i in ids_of(passage.pieces, words)]
         unknown = ids.count(words.unk())

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lev_plugins import checkpoints, model_folder
+from lev_plugins.compatibility import quiet
 from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.labeller import Labeller, config_of
 
@@ -14,7 +15,8 @@ __all__ = ["is_labeller", "load"]
 
 def load(path: str | Path, data: str | Path | None = None, **options: Any) -> Editor | Labeller:
     """A ``Labeller`` for a model of ``text_labelling``, else an ``Editor``; ``options``: those of its ``load``."""
-    return (Labeller if is_labeller(path) else Editor).load(path, data, **options)
+    with quiet("fairseq"):
+        return (Labeller if is_labeller(path) else Editor).load(path, data, **options)
 
 
 def is_labeller(path: str | Path) -> bool:

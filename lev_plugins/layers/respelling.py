@@ -147,7 +147,8 @@ class Respelling(Spelling):
             alike = alike.scatter(1, without[:, None], -1.0)
         most, near = alike.topk(min(NEAR, self.vocabulary), 1)
         number = slips(letters, self.letters[near]).clamp(max=FAR)
-        return Likeness(near, most, number.masked_fill(most <= 0, FAR))
+        named = letters[:, :1].ne(0) & self.letters[near, 0].ne(0)  # numbers and signs are no slips of words
+        return Likeness(near, most, number.masked_fill(~named | (most <= 0), FAR))
 
     def look_up(self, tokens: Tensor, words: Spelled, held_out: Tensor | None = None) -> Tensor:
         """An unknown word is also what it may be meant to be."""

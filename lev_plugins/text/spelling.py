@@ -107,11 +107,13 @@ def shapes_of(words: list[str]) -> Tensor:
 
 
 def letters_of(words: list[str]) -> Tensor:
-    """Code points (n, the longest); a word beyond ``LONGEST`` counts as its beginning.
+    """Code points (n, the longest); a word beyond ``LONGEST`` counts as its beginning, and a number has no letters.
 
-    >>> letters_of(["▁Go", "a"]).tolist() == [[ord("g"), ord("o")], [ord("a"), 0]]
+    >>> letters_of(["▁Go", "h3"]).tolist() == [[ord("g"), ord("o")], [ord("h"), ord("3")]]
     True
+    >>> letters_of(["▁12"]).tolist()
+    [[0]]
     """
-    rows = [list(map(ord, bare(word)[:LONGEST])) for word in words]
+    rows = [list(map(ord, bare(word)[:LONGEST])) if any(map(str.isalpha, word)) else [] for word in words]
     width = max([1, *map(len, rows)])
     return torch.tensor([row + [0] * (width - len(row)) for row in rows], dtype=torch.int32).view(len(rows), width)

@@ -47,7 +47,7 @@ def moved(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def test_a_folder_answers_as_its_checkpoint(moved: tuple[System, Any, Path]) -> None:
     system, expected, folder = moved
     assert system.answers(lev_plugins.load(folder)) == expected
-    if system.bpe or system.drafts:  # words that a tiny BERT does not know stay as they are
+    if system.bpe or system.drafts:
         assert any(each.edits for each in expected)
 
 
