@@ -23,6 +23,7 @@ __all__ = ["Respelling", "WordVectors"]
 
 NEAR = 48  # words of the dictionary from which slips are counted: those that have most parts in common
 FAR = 4  # slips: more do not matter
+REMEMBERED = 1 << 16  # words; each takes a kilobyte
 TOGETHER = 512  # words that are compared with the dictionary at a time
 SHORT = 1e-2  # vectors below this length, such as that of a word without spelling, stay shorter than 1
 CONTEXT = 4.0  # say of the context in what replaces a word; with more, training learns by heart which typos it has seen
@@ -95,6 +96,7 @@ class Respelling(Spelling):
         nn.init.zeros_(self.query.weight)  # before training, the word that is replaced decides alone
         nn.init.zeros_(self.query.bias)
         self.guesses: Guess | None = None
+        self.compared: dict[Any, Likeness] = {}  # with the dictionary: by parts and letters, a row for each word
 
     @property
     def lengths(self) -> Tensor:
@@ -108,8 +110,26 @@ class Respelling(Spelling):
 
     def vectors(self, unknown: Unknown | None) -> WordVectors:
         spelled, unknown = self.all_spelled(unknown)
-        likeness = self.likeness(unknown.parts, unknown.starts, unknown.letters)
+        likeness = self.likeness_of_unknown(unknown)
         return WordVectors(spelled, unknown, likeness, self.guess(likeness))
+
+    def likeness_of_unknown(self, unknown: Unknown) -> Likeness:
+        """It depends on the dictionary alone, so on a CPU words that were compared before are not compared again."""
+        if unknown.parts.device.type != "cpu" or not unknown.ids.numel():
+            return self.likeness(unknown.parts, unknown.starts, unknown.letters)
+        parts = unknown.parts.split(unknown.starts.diff().tolist())
+        spelt = zip(parts, unknown.letters.tolist(), strict=True)
+        keys = [(tuple(own.tolist()), tuple(filter(None, letters))) for own, letters in spelt]
+        found = {key: self.compared[key] for key in keys if key in self.compared}
+        new = [i for i, key in enumerate(keys) if key not in found]
+        if new:
+            starts = F.pad(torch.tensor([len(parts[i]) for i in new]).cumsum(0), (1, 0))
+            rows = self.likeness(torch.cat([parts[i] for i in new]), starts, unknown.letters[new])
+            found |= {keys[i]: Likeness(*row) for i, row in zip(new, zip(*rows, strict=True), strict=True)}
+            if len(self.compared) > REMEMBERED:
+                self.compared = {}  # another thread may read the old one
+            self.compared.update(found)
+        return Likeness(*map(torch.stack, zip(*(found[key] for key in keys), strict=True)))
 
     def guess(self, found: Likeness) -> Guess:
         """(n,)"""

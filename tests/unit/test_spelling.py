@@ -121,6 +121,17 @@ def test_what_words_have_in_common() -> None:
             assert number == min(expected, FAR)
 
 
+def test_words_that_were_compared_before_are_as_if_they_had_not_been() -> None:
+    table, other = spelling(), spelling()
+    table.vectors(unknown_words({BORROWED: "▁vlaue", BORROWED + 1: "Teh"}, BUCKETS))
+    words = unknown_words({**UNKNOWN, BORROWED + 9: "▁TEH"}, BUCKETS)  # and more than one word with the same letters
+    for again in (table.vectors(words), table.vectors(words)):
+        for found, expected in zip(
+            again.likeness, other.likeness(words.parts, words.starts, words.letters), strict=True
+        ):
+            assert torch.equal(found, expected)
+
+
 def slips_one_by_one(word: str, other: str) -> int:
     """By its recursive definition."""
     if not word or not other:
