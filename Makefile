@@ -48,7 +48,7 @@ format: setup  ## let ruff repair what it can
 docs: setup  ## write docs/reference.md from the code
 	$(RUN) python scripts/reference.py
 
-demo: setup  ## repair typos with a model trained here: under 15 minutes on two cores
+demo: setup  ## repair typos with a model trained here: about eight minutes on two cores
 	$(RUN) MAKEFLAGS= make -f examples/demo/Makefile
 
 bench: setup  ## speed beside fairseq's own Levenshtein Transformer, as JSON
