@@ -23,7 +23,7 @@ __all__ = ["Respelling", "WordVectors"]
 
 NEAR = 48  # words of the dictionary from which slips are counted: those that have most parts in common
 FAR = 4  # slips: more do not matter
-REMEMBERED = 1 << 16  # words; each takes a kilobyte
+REMEMBERED = {True: 1 << 16, False: 1 << 13}  # words in training and at work; each takes some three kilobytes
 TOGETHER = 512  # words that are compared with the dictionary at a time
 SHORT = 1e-2  # vectors below this length, such as that of a word without spelling, stay shorter than 1
 CONTEXT = 4.0  # say of the context in what replaces a word; with more, training learns by heart which typos it has seen
@@ -126,7 +126,7 @@ class Respelling(Spelling):
             starts = F.pad(torch.tensor([len(parts[i]) for i in new]).cumsum(0), (1, 0))
             rows = self.likeness(torch.cat([parts[i] for i in new]), starts, unknown.letters[new])
             found |= {keys[i]: Likeness(*row) for i, row in zip(new, zip(*rows, strict=True), strict=True)}
-            if len(self.compared) > REMEMBERED:
+            if len(self.compared) > REMEMBERED[self.training]:
                 self.compared = {}  # another thread may read the old one
             self.compared.update(found)
         return Likeness(*map(torch.stack, zip(*(found[key] for key in keys), strict=True)))
