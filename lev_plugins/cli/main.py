@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -36,6 +37,8 @@ COMMANDS = {
     "confusions": "learn typical confusions and their frequencies from noisy and clean text",
 }
 INTERRUPTED = 130  # exit status that a shell reports for a program ended by Ctrl-C
+# oneDNN keeps the code for so many shapes; by default 1024, a hundred megabytes where each batch has a shape of its own
+PRIMITIVES = "128"
 LIGHT = {"path", "trace", "score", "noise", "confusions", "info"}  # these need neither torch nor fairseq
 
 
@@ -51,6 +54,7 @@ def run(words: list[str]) -> int:
     missing = None if command in LIGHT else compatibility.problem()
     if missing is not None:
         return fail(missing)
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", PRIMITIVES)
     try:
         args = build_parser(command).parse_args(words[1:])
         with compatibility.quiet("fairseq"):

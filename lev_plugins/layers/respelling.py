@@ -23,7 +23,7 @@ __all__ = ["Respelling", "WordVectors"]
 
 NEAR = 48  # words of the dictionary from which slips are counted: those that have most parts in common
 FAR = 4  # slips: more do not matter
-REMEMBERED = {True: 1 << 16, False: 1 << 13}  # words in training and at work; each takes some three kilobytes
+REMEMBERED = {True: 1 << 16, False: 1 << 10}  # words, in training and at work; each takes some kilobytes
 TOGETHER = 512  # words that are compared with the dictionary at a time
 SHORT = 1e-2  # vectors below this length, such as that of a word without spelling, stay shorter than 1
 CONTEXT = 4.0  # say of the context in what replaces a word; with more, training learns by heart which typos it has seen
