@@ -27,7 +27,7 @@ LENGTHS = (1, 2, 3, 4)
 CASES = 3  # shapes with the same blank before the word
 SHAPES = 2 * CASES
 LONGEST = 24  # letters of a word that are compared one by one
-REMEMBERED = 1 << 15  # words; each takes some two kilobytes
+REMEMBERED = 1 << 12  # words; each takes some two kilobytes
 
 
 def grams(word: str) -> list[str]:
