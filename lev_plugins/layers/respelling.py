@@ -172,9 +172,9 @@ class Respelling(Spelling):
 
     def look_up(self, tokens: Tensor, words: Spelled, held_out: Tensor | None = None) -> Tensor:
         """An unknown word is also what it may be meant to be."""
-        x = super().look_up(tokens, words, held_out)
-        unknown = self.level(tokens, held_out).eq(0)[:, :, None]
-        return x + self.meant(tokens, cast(WordVectors, words), held_out is not None) * unknown
+        level = self.level(tokens, held_out)
+        meant = self.meant(tokens, cast(WordVectors, words), held_out is not None)
+        return self.placed(tokens, words, level) + meant * level.eq(0)[:, :, None]
 
     def meant(self, tokens: Tensor, words: WordVectors, held_out: bool) -> Tensor:
         """(B, T) -> (B, T, C)"""

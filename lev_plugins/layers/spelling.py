@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as F
+from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from lev_plugins.edits import BORROWED
@@ -76,6 +77,10 @@ class Spelling(nn.Module):
         self.matrices: dict[torch.device, Matrix] = {}
         self.of_words: tuple[tuple[int, int], Tensor] | None = None
 
+    @classmethod
+    def of(cls, words: Dictionary, dim: int, buckets: int) -> Any:
+        return cls(list(words.symbols), list(words.count), words.nspecial, words.pad(), words.unk(), dim, buckets)
+
     def matrix(self) -> Matrix:
         device = self.parts.device
         if device not in self.matrices:
@@ -118,9 +123,12 @@ class Spelling(nn.Module):
 
     def look_up(self, tokens: Tensor, words: Spelled, held_out: Tensor | None = None) -> Tensor:
         """(B, T) -> (B, T, C); ``held_out`` (B, T) occurrences of each do not count, such as its own."""
+        return self.placed(tokens, words, self.level(tokens, held_out))
+
+    def placed(self, tokens: Tensor, words: Spelled, level: Tensor) -> Tensor:
+        """(B, T) -> (B, T, C), with how familiar each is (B, T)."""
         rows = self.rows(tokens, words.unknown)
         shapes = torch.cat([self.shapes, words.unknown.shapes])[rows]
-        level = self.level(tokens, held_out)
         own = self.own(tokens.masked_fill(level.eq(0), self.unk))
         return F.embedding(rows, words.spelled) + own + self.familiarity(level) + self.capitals(shapes)
 

@@ -322,8 +322,7 @@ class EncT5(BaseFairseqModel):
 def tokens_of(cfg: Any, task: Any) -> nn.Embedding | Spelling:
     words = task.source_dictionary
     if cfg.spelling:
-        symbols, counts = list(words.symbols), list(words.count)
-        return Spelling(symbols, counts, words.nspecial, words.pad(), words.unk(), cfg.embed_dim, cfg.spelling_buckets)
+        return Spelling.of(words, cfg.embed_dim, cfg.spelling_buckets)
     tokens = nn.Embedding(len(words), cfg.embed_dim)
     nn.init.normal_(tokens.weight)
     return tokens

@@ -391,21 +391,12 @@ class LevT(BaseFairseqModel):
 
 
 def spelling_of(task: Any, cfg: LevTConfig) -> Respelling:
-    words = task.target_dictionary
     require(cfg.share_all_embeddings, "--spelling is for both sides and the output: add --share-all-embeddings")
     require(
         str(cfg.placeholder) == "plh",
         "--spelling tells unknown words apart, so --placeholder must not be unk: leave it out",
     )
-    return Respelling(
-        list(words.symbols),
-        list(words.count),
-        words.nspecial,
-        words.pad(),
-        words.unk(),
-        cfg.decoder_embed_dim,
-        cfg.spelling_buckets,
-    )
+    return Respelling.of(task.target_dictionary, cfg.decoder_embed_dim, cfg.spelling_buckets)
 
 
 def one_each(replaced: Tensor | None, pad: int) -> Removed | None:

@@ -197,7 +197,7 @@ class Encoder:
         if self.info.kind == "tagging":
             return self._tagging(texts, cut, ids, where)
         tokens = [token for pieces in cut for token in self._ended(pieces)]
-        unknown = self._unknown(piece for pieces in cut for piece in pieces)
+        unknown = self._unknown([piece for pieces in cut for piece in pieces])
         longest = self.info.longest
         if len(tokens) <= longest:
             return [Example(where, tokens, ids, unknown=unknown)]
@@ -212,8 +212,9 @@ class Encoder:
     def _ended(self, pieces: Iterable[str]) -> list[int]:
         return [*token_ids(pieces, self.dictionary), self.dictionary.eos()]
 
-    def _unknown(self, pieces: Iterable[str]) -> list[str]:
-        return [piece for piece in pieces if token_ids([piece], self.dictionary) == [self.dictionary.unk()]]
+    def _unknown(self, pieces: list[str]) -> list[str]:
+        ids, unk = token_ids(pieces, self.dictionary), self.dictionary.unk()
+        return [piece for piece, i in zip(pieces, ids, strict=True) if i == unk]
 
     def _tagging(self, words: list[str], cut: list[list[str]], labels: list[Any], where: str) -> list[Example]:
         spans = [len(pieces) for pieces in cut]
