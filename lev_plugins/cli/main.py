@@ -37,8 +37,9 @@ COMMANDS = {
     "confusions": "learn typical confusions and their frequencies from noisy and clean text",
 }
 INTERRUPTED = 130  # exit status that a shell reports for a program ended by Ctrl-C
-# oneDNN keeps the code for so many shapes; by default 1024, a hundred megabytes where each batch has a shape of its own
-PRIMITIVES = "128"
+# oneDNN, and torch's use of it, remember what they made for each shape; by default of 1024 shapes, which takes hundreds
+# of megabytes where every batch has a shape of its own
+SHAPES_REMEMBERED = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32", "LRU_CACHE_CAPACITY": "32"}
 LIGHT = {"path", "trace", "score", "noise", "confusions", "info"}  # these need neither torch nor fairseq
 
 
@@ -54,7 +55,8 @@ def run(words: list[str]) -> int:
     missing = None if command in LIGHT else compatibility.problem()
     if missing is not None:
         return fail(missing)
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", PRIMITIVES)
+    for name, value in SHAPES_REMEMBERED.items():
+        os.environ.setdefault(name, value)  # before torch is loaded
     try:
         args = build_parser(command).parse_args(words[1:])
         with compatibility.quiet("fairseq"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -67,3 +68,16 @@ def test_importing_the_package_alone_registers_nothing() -> None:
 def test_importing_after_fairseq_registers() -> None:
     code = "import fairseq.tasks, lev_plugins; assert 'text_editing' in fairseq.tasks.TASK_REGISTRY"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_few_shapes_are_remembered_unless_the_user_says_otherwise() -> None:
+    names = ["LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"]
+    code = f"import os; from lev_plugins.cli.main import main; main(['path']); print(*map(os.environ.get, {names}))"
+    env = {name: value for name, value in os.environ.items() if name not in names}
+
+    def remembered(**mine: str) -> str:
+        found = subprocess.run([sys.executable, "-c", code], env=env | mine, capture_output=True, text=True, check=True)
+        return found.stdout.splitlines()[-1]
+
+    assert remembered() == "32 32"
+    assert remembered(LRU_CACHE_CAPACITY="7") == "7 32"
