@@ -1,9 +1,11 @@
-"""A baseline: replaces each word that is not in the training text by the most likely similar word.
+"""A baseline: replaces each word that is not in a dictionary by the most likely similar word.
 
     python symspell.py --words train.tgt < test.src > test.out
+    python symspell.py --list [FILE] < test.src > test.out
 
-The dictionary has the words of the clean training text and their counts, so that the baseline knows what the models
-know. It needs the package symspellpy: pip install symspellpy
+With ``--words``, the dictionary has the words of the clean training text and their counts, so that the baseline knows
+what the models know; with ``--list``, those of a frequency list with lines ``word count``, by default of the English one
+that comes with the package. It needs the package symspellpy: pip install symspellpy
 """
 
 from __future__ import annotations
@@ -13,8 +15,10 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from pathlib import Path
 
+LIST = "frequency_dictionary_en_82_765.txt"  # in symspellpy
 DISTANCE = 2  # maximum edits between a word and its correction, the package's default
 WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 
@@ -25,6 +29,22 @@ def words_of(lines: Iterable[str]) -> Counter[str]:
     [("cat's", 1), ('hat', 1), ('mat', 1), ('the', 2)]
     """
     return Counter(word.lower() for line in lines for word in WORD.findall(line))
+
+
+def listed(lines: Iterable[str]) -> Counter[str]:
+    """
+    >>> listed(["\ufeffthe 900", "of 500", "a b 3"])
+    Counter({'the': 900, 'of': 500})
+    """
+    rows = (line.lstrip("\ufeff").split() for line in lines)
+    return Counter({row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()})
+
+
+def own_list() -> Path:
+    spec = find_spec("symspellpy")
+    if spec is None or spec.origin is None:
+        raise SystemExit("symspell.py: error: the package symspellpy is not installed: pip install symspellpy")
+    return Path(spec.origin).parent / LIST
 
 
 def in_case_of(word: str, correction: str) -> str:
@@ -72,12 +92,15 @@ def build(words: Counter[str]) -> Callable[[str], str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--words", type=Path, required=True, help="clean text whose words are the dictionary")
+    words = parser.add_mutually_exclusive_group(required=True)
+    words.add_argument("--words", metavar="TEXT", type=Path, help="clean text whose words are the dictionary")
+    words.add_argument("--list", metavar="FILE", nargs="?", const="", help="frequency list")
     args = parser.parse_args()
     sys.stdin.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-    with args.words.open(encoding="utf-8", newline="\n") as file:
-        look_up = build(words_of(file))
+    path = args.words or Path(args.list or own_list())
+    with path.open(encoding="utf-8", newline="\n") as file:
+        look_up = build(words_of(file) if args.words else listed(file))
     sys.stdout.writelines(corrected(line, look_up) for line in sys.stdin)
 
 

@@ -14,7 +14,11 @@ from examples.grammar.dial import dial
 from examples.shared import NOT_RUN, finish
 from lev_plugins.errors import require
 
-SYSTEMS = {"plain": "corrected", "careful": "corrected, with the dial that validation chose"}
+SYSTEMS = {
+    "symspell": "SymSpell",
+    "plain": "corrected",
+    "careful": "corrected, with the dial that validation chose",
+}
 
 
 def row(title: str, result: dict[str, Any] | None) -> str:
@@ -28,6 +32,15 @@ def row(title: str, result: dict[str, Any] | None) -> str:
     return f"| {title} | {result['score']:.4f} | {low:.4f} - {high:.4f} |"
 
 
+def against_symspell(found: dict[str, float]) -> str:
+    """
+    >>> against_symspell({"difference": 0.012, "low": 0.004, "high": 0.02, "bootstrap_p": 0.001})
+    'With the dial, against SymSpell: +0.0120 (+0.0040 to +0.0200), p = 0.001 by paired bootstrap.'
+    """
+    better, low, high = (f"{found[name]:+.4f}" for name in ("difference", "low", "high"))
+    return f"With the dial, against SymSpell: {better} ({low} to {high}), p = {found['bootstrap_p']:.2g} by paired bootstrap."
+
+
 def page(out: Path) -> str:
     scores = {
         name: json.loads(path.read_text("utf-8")) for name in SYSTEMS if (path := out / f"test/{name}.json").exists()
@@ -35,6 +48,8 @@ def page(out: Path) -> str:
     untouched = next((result["do_nothing"] for result in scores.values()), None)
     lines = ["| | GLEU | 95 % |", "|---|---|---|", row("the source, untouched", untouched)]
     lines += [row(title, scores[name]["system"] if name in scores else None) for name, title in SYSTEMS.items()]
+    if "comparison" in (careful := scores.get("careful", {})):
+        lines += ["", against_symspell(careful["comparison"])]
     if (path := out / "sweep/sweep.json").exists():
         flags = dial(json.loads(path.read_text("utf-8")))
         lines += ["", f"{flags} had the best F0.5 on the validation set."]

@@ -16,39 +16,19 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from importlib.util import find_spec
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from examples.denoising import symspell
 from examples.shared import finish, read_lines, write_lines
 from lev_plugins.errors import require
 from lev_plugins.text.whole_words import words_with_places
 
-LIST = "frequency_dictionary_en_82_765.txt"  # in symspellpy
 BLANK = "▁"
 CAPITALS = 12_000  # words that are frequent enough to begin a sentence
 AT_BEGINNINGS = 0.05  # share of a word's occurrences
 DRAWN, SIDE_BY_SIDE = 60_000, 4
-
-
-def own_list() -> Path:
-    spec = find_spec("symspellpy")
-    require(
-        spec is not None, "symspellpy is not installed: pip install symspellpy, or name a frequency list with --list"
-    )
-    assert spec is not None and spec.origin is not None
-    return Path(spec.origin).parent / LIST
-
-
-def frequencies(lines: Iterable[str], most: int) -> dict[str, int]:
-    """
-    >>> frequencies(["the 900", "of 500", "a b 3", "cat 7"], most=3)
-    {'the': 900, 'of': 500, 'cat': 7}
-    """
-    rows = (line.split() for line in lines)
-    counts = {row[0].lstrip("\ufeff"): int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()}
-    return dict(sorted(counts.items(), key=lambda entry: -entry[1])[:most])
 
 
 def widened(clean: Iterable[str], listed: dict[str, int]) -> Counter[str]:
@@ -76,7 +56,7 @@ def drawn(listed: dict[str, int], draw: random.Random) -> list[str]:
 
 
 def run(args: argparse.Namespace) -> None:
-    listed = frequencies(read_lines(args.list or own_list()), args.most)
+    listed = dict(symspell.listed(read_lines(args.list or symspell.own_list())).most_common(args.most))
     require(bool(listed), f"{args.list} has no lines `word count`")
     args.out.mkdir(parents=True, exist_ok=True)
     counts = widened(read_lines(args.clean), listed)
