@@ -38,7 +38,8 @@ def against_symspell(found: dict[str, float]) -> str:
     'With the dial, against SymSpell: +0.0120 (+0.0040 to +0.0200), p = 0.001 by paired bootstrap.'
     """
     better, low, high = (f"{found[name]:+.4f}" for name in ("difference", "low", "high"))
-    return f"With the dial, against SymSpell: {better} ({low} to {high}), p = {found['bootstrap_p']:.2g} by paired bootstrap."
+    p = f"p = {found['bootstrap_p']:.2g} by paired bootstrap"
+    return f"With the dial, against SymSpell: {better} ({low} to {high}), {p}."
 
 
 def page(out: Path) -> str:
