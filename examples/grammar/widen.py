@@ -32,14 +32,16 @@ DRAWN, SIDE_BY_SIDE = 60_000, 4
 
 
 def widened(clean: Iterable[str], listed: dict[str, int]) -> Counter[str]:
-    """Counts of tokens.
+    """Counts of tokens; words that the text has once and the list has not are often no words at all.
 
     >>> found = widened(["The cat.", "The hat."], {"the": 60, "dog": 2})
-    >>> found["▁The"], found["▁the"], found["▁dog"], found["."]
-    (3, 6, 1, 2)
+    >>> found["▁The"], found["▁the"], found["▁dog"], found["."], found["▁cat"]
+    (3, 6, 1, 2, 0)
     """
     counts = Counter(token for line in clean for token, _ in words_with_places(line.strip()))
-    scale = counts.total() / sum(listed.values())
+    total = counts.total()
+    counts = Counter({token: count for token, count in counts.items() if count > 1})
+    scale = total / sum(listed.values())
     for number, (word, count) in enumerate(listed.items()):
         counts[BLANK + word] += (mine := max(1, round(scale * count)))
         if number < CAPITALS:

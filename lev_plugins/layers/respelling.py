@@ -97,6 +97,7 @@ class Respelling(Spelling):
         nn.init.zeros_(self.query.bias)
         self.guesses: Guess | None = None
         self.compared: dict[Any, Likeness] = {}  # with the dictionary: by parts and letters, a row for each word
+        self.of_known: tuple[Tensor, Likeness] | None = None  # which words of the dictionary were compared, and all rows
 
     @property
     def lengths(self) -> Tensor:
@@ -148,8 +149,23 @@ class Respelling(Spelling):
             self.guesses = found
         return self.guesses
 
+    def likeness_of_known(self, rows: Tensor) -> Likeness:
+        """Each word of the dictionary is compared with the others once."""
+        if self.of_known is None or self.of_known[0].device != rows.device:
+            size = self.vocabulary + 1, min(NEAR, self.vocabulary)
+            empty = (rows.new_zeros(size, dtype=dtype) for dtype in (torch.int32, torch.float32, torch.int8))
+            self.of_known = rows.new_zeros(self.vocabulary + 1, dtype=torch.bool), Likeness(*empty)
+        compared, table = self.of_known
+        new = rows[~compared[rows]].unique()
+        for some in new.split(TOGETHER):
+            for column, found in zip(table, self.of_dictionary(some), strict=True):
+                column[some] = found.to(column.dtype)
+            compared[some] = True
+        near, alike, number = (column[rows] for column in table)
+        return Likeness(near.long(), alike, number.long())
+
     def of_dictionary(self, rows: Tensor, but_itself: bool = False) -> Likeness:
-        """Words of the dictionary compared with all of them."""
+        """Words of the dictionary, compared with all of them."""
         lengths = self.lengths[rows]
         starts = F.pad(lengths.cumsum(0), (1, 0))
         inside = torch.arange(int(starts[-1]), device=rows.device) - starts[:-1].repeat_interleave(lengths)
@@ -198,28 +214,29 @@ class Respelling(Spelling):
         table = F.normalize(words.spelled[: self.vocabulary] + self.own.weight[: self.vocabulary], dim=-1, eps=SHORT)
         query = F.normalize(self.query(states) + weights.handed * self.spelling_of(replaced, words), dim=-1, eps=SHORT)
         alone = replaced.eq(self.padding_idx)[:, None]
-        context = torch.where(alone, weights.vectors, torch.full_like(weights.vectors, CONTEXT))  # (n, 1)
-        scores = context * F.linear(query, table) + self.bias + weights.frequency * self.log_counts
+        query = torch.where(alone, weights.vectors, torch.full_like(weights.vectors, CONTEXT)) * query
+        # few passes over (n, V), which is most of the work where the dictionary is large
+        scores = torch.addmm(self.of_shapes(replaced, words, weights), query, table.T)
         like = self.likeness_of(replaced, words)
         alike = weights.alike * like.alike + torch.stack(weights.of_slips)[like.slips]
-        scores = scores.scatter_add(1, like.near, alike.to(scores.dtype))
+        scores = scores.scatter_add_(1, like.near, alike.to(scores.dtype))
         itself = replaced.where(replaced < self.vocabulary, self.padding_idx)[:, None]
-        scores = scores.scatter_add(1, itself, -weights.itself.to(scores.dtype).expand(len(replaced), 1))
-        return scores - self.misshapen(replaced, words, weights).to(scores.dtype)
+        return scores.scatter_add_(1, itself, -weights.itself.to(scores.dtype).expand(len(replaced), 1))
 
-    def misshapen(self, tokens: Tensor, words: WordVectors, weights: Weights) -> Tensor:
-        """(n, V) what words of another shape than ``tokens`` (n,) lose; nothing where those are padding."""
+    def of_shapes(self, tokens: Tensor, words: WordVectors, weights: Weights) -> Tensor:
+        """(n, V) how frequent words are, less what those of another shape than ``tokens`` (n,) lose."""
         wanted, given = self.shapes[None, :-1], torch.arange(SHAPES, device=tokens.device)[:, None]
         blank = (wanted // CASES).ne(given // CASES)
         case = (wanted % CASES).ne(given % CASES)
-        losses = F.pad(weights.blank * blank + weights.case * case, (0, 0, 0, 1))  # (shapes + 1, V)
+        losses = F.pad(weights.blank * blank + weights.case * case, (0, 0, 0, 1))  # (shapes + 1, V); of padding, none
         shapes = torch.cat([self.shapes, words.unknown.shapes])[self.rows(tokens, words.unknown)]
-        return F.embedding(shapes.masked_fill(tokens.eq(self.padding_idx), SHAPES), losses)
+        shapes = shapes.masked_fill(tokens.eq(self.padding_idx), SHAPES)
+        return F.embedding(shapes, self.bias + weights.frequency * self.log_counts - losses)
 
     def likeness_of(self, tokens: Tensor, words: WordVectors) -> Likeness:
         """Of ``tokens`` (n,); the unknown words of the batch were compared before."""
         borrowed = tokens >= BORROWED
-        known = self.of_dictionary(tokens[~borrowed])
+        known = self.likeness_of_known(tokens[~borrowed])
         unknown = (each[torch.searchsorted(words.unknown.ids, tokens[borrowed])] for each in words.likeness)
         back = (~borrowed).to(torch.uint8).argsort(stable=True).argsort()
         return Likeness(*(torch.cat(both)[back] for both in zip(unknown, known, strict=True)))
