@@ -13,7 +13,7 @@ from pathlib import Path
 import lev_plugins
 from lev_plugins.scoring.wrr import word_recognition_rate
 
-VALUES = [0.0, *(hundredth / 100 for hundredth in range(50, 100, 2)), 0.99]
+VALUES = [*(hundredth / 100 for hundredth in range(0, 100, 2)), 0.99]
 
 
 def best(scores: dict[float, float]) -> float:

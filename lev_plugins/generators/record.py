@@ -23,6 +23,7 @@ class WordEdits:
     origin: list[int]  # of each token, its place in the draft; -1: it was inserted
     born: list[int]  # the iteration that inserted it, from 1; 0: it is of the draft
     inserted: list[float]  # log-odds of that
+    chosen: list[float]  # log-probability of the word that filled the hole; 0: it is of the draft
     died: list[int]  # of each token of the draft, the last iteration that deleted it, from 1
     deleted: list[float]  # log-odds of that
 
@@ -39,9 +40,9 @@ class Record:
         self.odds[place] = odds[b, t]
         self.died[place] = step + 1
 
-    def of(self, row: int, origin: Tensor, born: Tensor, inserted: Tensor) -> WordEdits:
+    def of(self, row: int, origin: Tensor, born: Tensor, inserted: Tensor, chosen: Tensor) -> WordEdits:
         """``row`` of the results; the rest (n,) of its tokens, <s> included."""
-        ours = (origin[1:] - 1).tolist(), born[1:].tolist(), inserted[1:].tolist()
+        ours = (origin[1:] - 1).tolist(), *(each[1:].tolist() for each in (born, inserted, chosen))
         return WordEdits(*ours, self.died[row].tolist(), self.odds[row].tolist())
 
 

@@ -396,7 +396,8 @@ class RefinementGenerator:
         if self.options.retain_history:
             result["history"] = [{"tokens": tokens} for tokens in canvas.states[i]]
         if canvas.record is not None:
-            words = (each[i][real] for each in (canvas.origin, canvas.born, canvas.odds) if each is not None)
+            about = (canvas.origin, canvas.born, canvas.odds, canvas.scores)
+            words = (each[i][real] for each in about if each is not None)
             result["edits"] = canvas.record.of(int(canvas.rows[i]), *words)
         return result
 

@@ -1,9 +1,8 @@
 """Passages through a levt: the text is source and draft, or there is a draft of its own, which may have marks.
 
-The confidence of an edit comes from the policies that made it, as log-odds against leaving the text alone: the sum
-over the words that it deletes of those of deleting each; where it deletes none, those of inserting anything in its
-place. So it is p(delete all) / (p(delete all) + p(keep all)), or p(insert), when the policies were asked. What is put
-in the place of deleted words has no say. What a mark asks for is certain.
+The confidence of an edit is p(edit) / (p(edit) + p(leaving the text alone)), as far as the policies were asked: the
+log-odds of deleting each word that it deletes, or where it deletes none, of inserting anything in its place; and the
+log-probabilities of the words that it inserts. What a mark asks for is certain.
 """
 
 from __future__ import annotations
@@ -62,7 +61,8 @@ class Refining:
 
 def judged(edits: WordEdits, origin: list[int | None], rewrite: Rewrite) -> tuple[float, int]:
     """
-    >>> edits = WordEdits(origin=[1, -1], born=[0, 2], inserted=[0.0, 3.0], died=[0, 0, 1], deleted=[0.0, 0.0, 1.0])
+    >>> gone = {"died": [0, 0, 1], "deleted": [0.0, 0.0, 1.1]}
+    >>> edits = WordEdits(origin=[1, -1], born=[0, 2], inserted=[0.0, 3.0], chosen=[0.0, -0.1], **gone)
     >>> from lev_plugins.text.edited import Edit
     >>> confidence, iteration = judged(edits, [0, None], Rewrite(Edit(1, 2, "x"), range(1, 2), range(1, 2)))
     >>> round(confidence, 3), iteration
@@ -75,4 +75,5 @@ def judged(edits: WordEdits, origin: list[int | None], rewrite: Rewrite) -> tupl
         odds = sum(edits.deleted[place] for place in gone)
     else:
         odds = edits.inserted[min(new, key=lambda i: edits.born[i])]
+    odds += sum(edits.chosen[i] for i in new)
     return float(torch.tensor(odds).sigmoid()), max(iterations)

@@ -126,8 +126,12 @@ def test_inflections_of_the_text_join_the_table(tmp_path: Path, capsys: pytest.C
 def test_the_report_of_the_corrector(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = load_script("grammar/report")
     report.run(Namespace(out=tmp_path))
-    assert capsys.readouterr().out.count("not yet run") == 3
+    assert capsys.readouterr().out.count("not yet run") == 4
     (tmp_path / "test").mkdir()
     score = {"score": 0.4, "interval": [0.3, 0.5]}
     (tmp_path / "test" / "plain.json").write_text(json.dumps({"system": score, "do_nothing": score}), encoding="utf-8")
-    assert "| the source, untouched | 0.4000 | 0.3000 - 0.5000 |" in report.page(tmp_path)
+    better = {"difference": 0.01, "low": -0.01, "high": 0.03, "bootstrap_p": 0.25}
+    (tmp_path / "test" / "careful.json").write_text(json.dumps({"system": score, "comparison": better}), "utf-8")
+    page = report.page(tmp_path)
+    assert "| the source, untouched | 0.4000 | 0.3000 - 0.5000 |" in page and "| SymSpell | not yet run |" in page
+    assert "against SymSpell: +0.0100 (-0.0100 to +0.0300), p = 0.25" in page

@@ -125,6 +125,7 @@ def test_confidence_of_a_corrector_is_that_of_the_sentence_against_it_without_th
 def test_confidence_of_a_levt_is_that_of_its_policies(lively: Editor) -> None:
     ensemble = Ensemble(lively.decoder.models)
     source, target = lively.decoder.task.source_dictionary, lively.decoder.task.target_dictionary
+    hole = lively.decoder.models[0].placeholder
     deletions = insertions = 0
     for text, draft, edited in zip(SOURCES, DRAFTS, lively.edit(SOURCES, DRAFTS), strict=True):
         row = source.encode_line(f"<s> {text}", add_if_not_exist=False).long()
@@ -133,6 +134,11 @@ def test_confidence_of_a_levt_is_that_of_its_policies(lively: Editor) -> None:
         going = ensemble.deletion(ensemble.states("deletion", canvas[None], memory))[0].exp()
         left = canvas[~(going[:, 1] > going[:, 0]) | canvas.eq(target.bos()) | canvas.eq(target.eos())]
         opened = ensemble.placeholder_scores(left[None], memory, None, torch.tensor([0]))[0].exp()
+        opened[:, 0] *= math.exp(-GAMMA)
+        counts = opened.argmax(1)
+        filled = torch.cat([torch.tensor([word, *[hole] * n]) for word, n in zip(left, [*counts, 0], strict=True)])
+        holes = filled[None].eq(hole)
+        chosen = ensemble.tokens(filled[None], memory, torch.tensor([0]), holes).exp() if holes.any() else None
         for edit in edited.edits:
             words = range(1 + len(draft[: edit.start].split()), 1 + len(draft[: edit.end].split()))
             if edit.replacement == "":  # words that are deleted, and nothing comes in their place
@@ -141,10 +147,13 @@ def test_confidence_of_a_levt_is_that_of_its_policies(lively: Editor) -> None:
                 assert edit.confidence == pytest.approx(go / (go + stay), abs=1e-4)
             elif edit.start == edit.end and len(left) == len(canvas):  # nothing is deleted: the slots are the draft's
                 insertions += 1
-                none = float(opened[words.start - 1, 0]) * math.exp(-GAMMA)
-                some = float(opened[words.start - 1, 1:].sum())
+                slot = words.start - 1
+                none, some = float(opened[slot, 0]), float(opened[slot, 1:].sum())
+                first = int(counts[:slot].sum())
+                for place, word in enumerate(edit.replacement.split(), first):
+                    some *= float(chosen[place, target.index(word)])
                 assert edit.confidence == pytest.approx(some / (some + none), abs=1e-4)
-            assert 0.5 <= edit.confidence <= 1 or edit.start == edit.end
+            assert 0 <= edit.confidence <= 1
             assert edit.iteration == 1
     assert deletions >= 3 and insertions >= 10
 
