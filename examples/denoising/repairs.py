@@ -44,8 +44,8 @@ def repaired(source: str, target: str) -> str:
     """
     given, wanted = source.split(), target.split()
     words: list[str] = []
-    for _, i, j, k, l in SequenceMatcher(None, given, wanted, autojunk=False).get_opcodes():
-        mine, theirs = given[i:j], wanted[k:l]
+    for _, i, j, first, last in SequenceMatcher(None, given, wanted, autojunk=False).get_opcodes():
+        mine, theirs = given[i:j], wanted[first:last]
         good = alike(mine, theirs) if mine and theirs else are_marks(mine + theirs)
         words += theirs if mine == theirs or good else mine
     return " ".join(words)

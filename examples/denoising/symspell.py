@@ -4,8 +4,8 @@
     python symspell.py --list [FILE] < test.src > test.out
 
 With ``--words``, the dictionary has the words of the clean training text and their counts, so that the baseline knows
-what the models know; with ``--list``, those of a frequency list with lines ``word count``, by default of the English one
-that comes with the package. It needs the package symspellpy: pip install symspellpy
+what the models know; with ``--list``, those of a frequency list with lines ``word count``, by default of the English
+one that comes with the package. It needs the package symspellpy: pip install symspellpy
 """
 
 from __future__ import annotations

@@ -42,8 +42,9 @@ class Record:
 
     def of(self, row: int, origin: Tensor, born: Tensor, inserted: Tensor, chosen: Tensor) -> WordEdits:
         """``row`` of the results; the rest (n,) of its tokens, <s> included."""
-        ours = (origin[1:] - 1).tolist(), *(each[1:].tolist() for each in (born, inserted, chosen))
-        return WordEdits(*ours, self.died[row].tolist(), self.odds[row].tolist())
+        about = {"origin": origin - 1, "born": born, "inserted": inserted, "chosen": chosen}
+        ours = {name: each[1:].tolist() for name, each in about.items()}
+        return WordEdits(**ours, died=self.died[row].tolist(), deleted=self.odds[row].tolist())
 
 
 def opening_odds(counts: Tensor, odds: Tensor, width: int) -> tuple[Tensor, Tensor]:

@@ -97,9 +97,7 @@ class Respelling(Spelling):
         nn.init.zeros_(self.query.bias)
         self.guesses: Guess | None = None
         self.compared: dict[Any, Likeness] = {}  # with the dictionary: by parts and letters, a row for each word
-        self.of_known: tuple[Tensor, Likeness] | None = (
-            None  # which words of the dictionary were compared, and all rows
-        )
+        self.of_known: tuple[Tensor, Likeness] | None = None  # which rows are filled, and the rows
 
     @property
     def lengths(self) -> Tensor:
