@@ -1,10 +1,10 @@
-"""Keep of parallel text what a corrector can learn: lines of TARGET, in which the rest is as in SOURCE.
+"""Keep of parallel text what a corrector can learn: pairs that belong together, without gaps.
 
-    python repairs.py train.src train.tgt > repaired.tgt
+    python repairs.py train.src train.tgt OUT
 
-Transcriptions of scanned lines leave out words, or have words that the scan lost. A model that learns from such pairs
-deletes words that are right, and makes others up. So of what differs between two lines, this keeps only words that are
-spelt alike, and marks that are too many.
+writes OUT.src and OUT.tgt. Transcriptions of scanned lines leave out words, or have words that the scan lost. A model that
+learns from such pairs deletes words that are right, and makes others up. So where one side lacks several words, the
+target gets what the source has; and pairs that have less than half of their words in common are left out.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import editdistance
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.shared import finish, parallel, read_lines
+from examples.shared import finish, parallel, read_lines, write_lines
 
 ALIKE = 0.5  # letters that may differ, as a share of the longer spelling
-MARKS = 2  # as many tokens without letters or digits may be deleted together
+GAP = 2  # words that one side has more than the other, where they are not alike: a gap
+COMMON = 0.5  # words of the source that must be in the target, or be like words of it
 
 
 def alike(words: list[str], others: list[str]) -> bool:
@@ -33,35 +34,39 @@ def alike(words: list[str], others: list[str]) -> bool:
     return sorted(one) == sorted(other) or editdistance.eval(one, other) < ALIKE * max(len(one), len(other))
 
 
-def are_marks(words: list[str]) -> bool:
-    return len(words) <= MARKS and not any(letter.isalnum() for word in words for letter in word)
+def repaired(source: str, target: str) -> tuple[str, float]:
+    """The target without gaps, and the share of the source's words that it has.
 
-
-def repaired(source: str, target: str) -> str:
-    """
-    >>> repaired("moft fairs _ in tlie coun try here", "very fairs in the coun- try")
-    'moft fairs in the coun- try here'
+    >>> repaired("moft fairs _ in tlie coun try of hers", "quite fairs in the coun- try")
+    ('quite fairs in the coun- try of hers', 0.5555555555555556)
     """
     given, wanted = source.split(), target.split()
     words: list[str] = []
+    common = 0
     for _, i, j, first, last in SequenceMatcher(None, given, wanted, autojunk=False).get_opcodes():
         mine, theirs = given[i:j], wanted[first:last]
-        good = alike(mine, theirs) if mine and theirs else are_marks(mine + theirs)
-        words += theirs if mine == theirs or good else mine
-    return " ".join(words)
+        good = mine == theirs or alike(mine, theirs)
+        gap = not good and (len(mine) - len(theirs) >= GAP or len(theirs) > len(mine))
+        words += mine if gap else theirs
+        common += len(mine) if good else 0
+    return " ".join(words), common / max(1, len(given))
 
 
 def run(args: argparse.Namespace) -> None:
     sides = [read_lines(path) for path in (args.source, args.target)]
     parallel(dict(zip((args.source, args.target), sides, strict=True)))
-    sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-    sys.stdout.writelines(f"{repaired(*pair)}\n" for pair in zip(*sides, strict=True))
+    found = [(source, *repaired(source, target)) for source, target in zip(*sides, strict=True)]
+    kept = [(source, target) for source, target, common in found if common >= COMMON]
+    for side, lines in zip(("src", "tgt"), zip(*kept, strict=True), strict=True):
+        write_lines(args.out.with_name(f"{args.out.name}.{side}"), list(lines))
+    sys.stderr.write(f"{len(kept):,} of {len(found):,} pairs kept\n")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("source", metavar="SOURCE", type=Path)
     parser.add_argument("target", metavar="TARGET", type=Path)
+    parser.add_argument("out", metavar="OUT", type=Path, help="writes OUT.src and OUT.tgt")
     return finish(parser, run)
 
 

@@ -1,6 +1,6 @@
 """Widen the words of a clean text by a frequency list: more words for the dictionary, and lines of words to train on.
 
-    python widen.py CLEAN OUT [--list FILE] [--most N]
+    python widen.py CLEAN OUT [--list FILE] [--most N] [--least N]
 
 CLEAN is text for ``--bpe words``; the list has lines ``word count``, by default the English one that comes with
 symspellpy. OUT/dict.txt has the words of both. Counts of the list are scaled to the size of the text, so that both have
@@ -31,16 +31,16 @@ AT_BEGINNINGS = 0.05  # share of a word's occurrences
 DRAWN, SIDE_BY_SIDE = 60_000, 4
 
 
-def widened(clean: Iterable[str], listed: dict[str, int]) -> Counter[str]:
-    """Counts of tokens; words that the text has once and the list has not are often no words at all.
+def widened(clean: Iterable[str], listed: dict[str, int], least: int = 1) -> Counter[str]:
+    """Counts of tokens.
 
-    >>> found = widened(["The cat.", "The hat."], {"the": 60, "dog": 2})
+    >>> found = widened(["The cat.", "The hat."], {"the": 60, "dog": 2}, least=2)
     >>> found["▁The"], found["▁the"], found["▁dog"], found["."], found["▁cat"]
     (3, 6, 1, 2, 0)
     """
     counts = Counter(token for line in clean for token, _ in words_with_places(line.strip()))
     total = counts.total()
-    counts = Counter({token: count for token, count in counts.items() if count > 1})
+    counts = Counter({token: count for token, count in counts.items() if count >= least})
     scale = total / sum(listed.values())
     for number, (word, count) in enumerate(listed.items()):
         counts[BLANK + word] += (mine := max(1, round(scale * count)))
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> None:
     listed = dict(symspell.listed(read_lines(args.list or symspell.own_list())).most_common(args.most))
     require(bool(listed), f"{args.list} has no lines `word count`")
     args.out.mkdir(parents=True, exist_ok=True)
-    counts = widened(read_lines(args.clean), listed)
+    counts = widened(read_lines(args.clean), listed, args.least)
     write_lines(args.out / "dict.txt", [f"{word} {count}" for word, count in counts.most_common()])
     write_lines(args.out / "words", drawn(listed, random.Random(1)))
 
@@ -73,6 +73,13 @@ def main() -> int:
     parser.add_argument("--list", metavar="FILE", type=Path, help="lines `word count`")
     parser.add_argument(
         "--most", metavar="N", type=int, default=45_000, help="words of the list, the most frequent ones"
+    )
+    parser.add_argument(
+        "--least",
+        metavar="N",
+        type=int,
+        default=1,
+        help="leave out words that CLEAN has less often, and the list has not",
     )
     return finish(parser, run)
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from lev_plugins.edits import BORROWED, slips
 from lev_plugins.layers.spelling import Spelled, Spelling
-from lev_plugins.text.spelling import CASES, SHAPES, Unknown, letters_of
+from lev_plugins.text.spelling import CASES, PROPER, SHAPES, Unknown, letters_of
 
 __all__ = ["Respelling", "WordVectors"]
 
@@ -27,6 +27,13 @@ REMEMBERED = {True: 1 << 16, False: 1 << 10}  # words, in training and at work; 
 TOGETHER = 512  # words that are compared with the dictionary at a time
 SHORT = 1e-2  # vectors below this length, such as that of a word without spelling, stay shorter than 1
 CONTEXT = 4.0  # say of the context in what replaces a word; with more, training learns by heart which typos it has seen
+OTHER_CASE = [
+    [0, 1, 1, 1],
+    [1, 0, 1, 1],
+    [1, 1, 0, 1],
+    [0.5, 0, 0.5, 0],
+]  # how far from the given one is the wanted one
+SAME = 10.0  # a word in another case is that word, if another one is not far more frequent
 FAST = 10.0  # an optimiser changes all parameters by like amounts: weights of a score must move faster than vectors
 
 
@@ -134,7 +141,8 @@ class Respelling(Spelling):
 
     def guess(self, found: Likeness) -> Guess:
         """(n,)"""
-        likely = found.alike.new_tensor(BEFORE.of_slips)[found.slips] + BEFORE.alike * found.alike
+        of_slips = [BEFORE.slip_0 + SAME, *BEFORE.of_slips[1:]]
+        likely = found.alike.new_tensor(of_slips)[found.slips] + BEFORE.alike * found.alike
         best = (likely + BEFORE.frequency * self.log_counts[found.near]).argmax(1, keepdim=True)
         return Guess(*(each.gather(1, best)[:, 0] for each in (found.near, found.slips)))
 
@@ -187,13 +195,18 @@ class Respelling(Spelling):
         return Likeness(near, most, number.masked_fill(~named | (most <= 0), FAR))
 
     def look_up(self, tokens: Tensor, words: Spelled, held_out: Tensor | None = None) -> Tensor:
-        """An unknown word is also what it may be meant to be."""
-        level = self.level(tokens, held_out)
-        meant = self.meant(tokens, cast(WordVectors, words), held_out is not None)
-        return self.placed(tokens, words, level) + meant * level.eq(0)[:, :, None]
+        """An unknown word is also what it may be meant to be; one that is known in another case is that word."""
+        words = cast(WordVectors, words)
+        level, found = self.level(tokens, held_out), self.found(tokens, words, held_out is not None)
+        case = self.shape_of(tokens, words.unknown) % CASES
+        known = level.eq(0) & found.slips.eq(0) & sum(case.eq(proper) for proper in PROPER).bool()
+        level = torch.where(known, self.level(found.word), level)
+        unknown = level.eq(0)
+        own = torch.where(known, found.word, tokens).masked_fill(unknown, self.unk)
+        return self.placed(tokens, words, level, own) + self.meant(found, words) * unknown[:, :, None]
 
-    def meant(self, tokens: Tensor, words: WordVectors, held_out: bool) -> Tensor:
-        """(B, T) -> (B, T, C)"""
+    def found(self, tokens: Tensor, words: WordVectors, held_out: bool) -> Guess:
+        """What unknown words may be meant to be (B, T); of the others, the first word of the dictionary."""
         found = Guess(*(torch.zeros_like(tokens) for _ in Guess._fields))
         if held_out:
             found = Guess(*(each[tokens.clamp(max=self.vocabulary)] for each in self.guesses_for_held_out()))
@@ -201,6 +214,10 @@ class Respelling(Spelling):
             place = self.place(tokens, words.unknown)
             pairs = zip(words.guess, found, strict=True)
             found = Guess(*(torch.where(tokens >= BORROWED, mine[place], theirs) for mine, theirs in pairs))
+        return found
+
+    def meant(self, found: Guess, words: WordVectors) -> Tensor:
+        """(B, T) -> (B, T, C)"""
         guessed = F.embedding(found.word, words.spelled) + self.own(found.word)
         return self.from_guess(guessed) + self.slips(found.slips)
 
@@ -227,10 +244,9 @@ class Respelling(Spelling):
         """(n, V) how frequent words are, less what those of another shape than ``tokens`` (n,) lose."""
         wanted, given = self.shapes[None, :-1], torch.arange(SHAPES, device=tokens.device)[:, None]
         blank = (wanted // CASES).ne(given // CASES)
-        case = (wanted % CASES).ne(given % CASES)
+        case = self.bias.new_tensor(OTHER_CASE)[given % CASES, wanted % CASES]
         losses = F.pad(weights.blank * blank + weights.case * case, (0, 0, 0, 1))  # (shapes + 1, V); of padding, none
-        shapes = torch.cat([self.shapes, words.unknown.shapes])[self.rows(tokens, words.unknown)]
-        shapes = shapes.masked_fill(tokens.eq(self.padding_idx), SHAPES)
+        shapes = self.shape_of(tokens, words.unknown).masked_fill(tokens.eq(self.padding_idx), SHAPES)
         return F.embedding(shapes, self.bias + weights.frequency * self.log_counts - losses)
 
     def likeness_of(self, tokens: Tensor, words: WordVectors) -> Likeness:

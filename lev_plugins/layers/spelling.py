@@ -123,14 +123,16 @@ class Spelling(nn.Module):
 
     def look_up(self, tokens: Tensor, words: Spelled, held_out: Tensor | None = None) -> Tensor:
         """(B, T) -> (B, T, C); ``held_out`` (B, T) occurrences of each do not count, such as its own."""
-        return self.placed(tokens, words, self.level(tokens, held_out))
+        level = self.level(tokens, held_out)
+        return self.placed(tokens, words, level, tokens.masked_fill(level.eq(0), self.unk))
 
-    def placed(self, tokens: Tensor, words: Spelled, level: Tensor) -> Tensor:
-        """(B, T) -> (B, T, C), with how familiar each is (B, T)."""
-        rows = self.rows(tokens, words.unknown)
-        shapes = torch.cat([self.shapes, words.unknown.shapes])[rows]
-        own = self.own(tokens.masked_fill(level.eq(0), self.unk))
-        return F.embedding(rows, words.spelled) + own + self.familiarity(level) + self.capitals(shapes)
+    def placed(self, tokens: Tensor, words: Spelled, level: Tensor, own: Tensor) -> Tensor:
+        """With how familiar each is, and the word whose ``own`` row it has, both (B, T)."""
+        spelled = F.embedding(self.rows(tokens, words.unknown), words.spelled)
+        return spelled + self.own(own) + self.familiarity(level) + self.capitals(self.shape_of(tokens, words.unknown))
+
+    def shape_of(self, tokens: Tensor, unknown: Unknown) -> Tensor:
+        return torch.cat([self.shapes, unknown.shapes])[self.rows(tokens, unknown)]
 
     def level(self, tokens: Tensor, held_out: Tensor | None = None) -> Tensor:
         """(B, T) how familiar each is; 0: training has not seen it."""

@@ -11,6 +11,7 @@ from torch import Tensor
 
 __all__ = [
     "CASES",
+    "PROPER",
     "SHAPES",
     "Unknown",
     "grams",
@@ -24,7 +25,8 @@ __all__ = [
 
 BLANK = "▁"
 LENGTHS = (1, 2, 3, 4)
-CASES = 3  # shapes with the same blank before the word
+CASES = 4  # shapes with the same blank before the word
+PROPER = (1, 2)  # cases in which a known word may be written: with a capital, in capitals
 SHAPES = 2 * CASES
 LONGEST = 24  # letters of a word that are compared one by one
 REMEMBERED = 1 << 12  # words; each takes some two kilobytes
@@ -55,12 +57,23 @@ def bare(word: str) -> str:
 
 
 def shape(word: str) -> int:
-    """What its letters do not say: the number of capitals, up to 2, and CASES more if a blank is before it.
+    """What its letters do not say: its case, and CASES more if a blank is before it.
 
-    >>> shape("go"), shape("Go"), shape("oG"), shape("GO"), shape("▁Go")
-    (0, 1, 1, 2, 4)
+    0: no capitals; 1: the first letter is the only one; 2: all letters are, and there are several; 3: others
+
+    >>> [shape(word) for word in ("go", "Go", "GO", "gO", "G", "X-ray", "McCoy", "12")]
+    [0, 1, 2, 3, 1, 1, 3, 0]
+    >>> shape("▁Go")
+    5
     """
-    return min(sum(map(str.isupper, word)), CASES - 1) + CASES * word.startswith(BLANK)
+    letters = [letter.isupper() for letter in word if letter.isalpha()]
+    if not any(letters):
+        case = 0
+    elif sum(letters) == 1:
+        case = 1 if letters[0] else 3
+    else:
+        case = 2 if all(letters) else 3
+    return case + CASES * word.startswith(BLANK)
 
 
 @lru_cache(maxsize=REMEMBERED)

@@ -182,7 +182,7 @@ def test_a_word_that_is_held_out_is_as_if_training_had_seen_it_once_less() -> No
     held = vectors_of(table, [form, value], out)
     words = table.vectors(None)
     spelled = words.spelled
-    meant = table.meant(torch.tensor([[form]]), words, held_out=True)[0, 0]
+    meant = table.meant(table.found(torch.tensor([[form]]), words, held_out=True), words)[0, 0]
     beside = table.familiarity.weight + table.capitals.weight[CASES]  # a blank before it, no capitals
     assert torch.allclose(held[0], spelled[form] + table.own.weight[UNK] + beside[0] + meant)
     level = int((LEVELS <= 8).sum())
@@ -198,6 +198,20 @@ def test_an_unknown_word_has_the_row_of_unknown_words() -> None:
     meant = table.from_guess.weight @ guess + table.slips.weight[1]
     beside = table.familiarity.weight[0] + table.capitals.weight[CASES]
     assert torch.allclose(last, words.spelled[-1] + table.own.weight[UNK] + beside + meant)
+
+
+def test_a_known_word_in_another_case_is_known() -> None:
+    table = spelling()
+    cases = {BORROWED: "▁Value", BORROWED + 1: "▁VALUE", BORROWED + 2: "▁vaLue"}
+    words: WordVectors = table.vectors(unknown_words(cases, BUCKETS))
+    value = 4 + WORDS.index("▁value")
+    capital, capitals, odd = table.look_up(torch.tensor([list(cases)]), words)[0]
+    for shape, vector in ((1, capital), (2, capitals)):
+        beside = table.familiarity.weight[int((LEVELS <= 9).sum())] + table.capitals.weight[CASES + shape]
+        assert torch.allclose(vector, words.spelled[value] + table.own.weight[value] + beside)
+    meant = table.meant(table.found(torch.tensor([[BORROWED + 2]]), words, held_out=False), words)[0, 0]
+    beside = table.familiarity.weight[0] + table.capitals.weight[CASES + 3]
+    assert torch.allclose(odd, words.spelled[value] + table.own.weight[UNK] + beside + meant)
 
 
 def test_before_training_what_looks_alike_is_the_best_replacement() -> None:
