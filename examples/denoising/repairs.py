@@ -2,9 +2,9 @@
 
     python repairs.py train.src train.tgt OUT
 
-writes OUT.src and OUT.tgt. Transcriptions of scanned lines leave out words, or have words that the scan lost. A model that
-learns from such pairs deletes words that are right, and makes others up. So where one side lacks several words, the
-target gets what the source has; and pairs that have less than half of their words in common are left out.
+writes OUT.src and OUT.tgt. Transcriptions of scanned lines leave out words, or have words that the scan lost. A model
+that learns from such pairs deletes words that are right, and makes others up. So where one side lacks several words,
+the target gets what the source has; and pairs that have less than half of their words in common are left out.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def main() -> int:
         metavar="N",
         type=int,
         default=1,
-        help="leave out words that CLEAN has less often, and the list has not",
+        help="leave out words that are not listed and less frequent",
     )
     return finish(parser, run)
 

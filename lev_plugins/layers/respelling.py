@@ -32,7 +32,7 @@ OTHER_CASE = [
     [1, 0, 1, 1],
     [1, 1, 0, 1],
     [0.5, 0, 0.5, 0],
-]  # how far from the given one is the wanted one
+]  # from given to wanted
 SAME = 10.0  # a word in another case is that word, if another one is not far more frequent
 FAST = 10.0  # an optimiser changes all parameters by like amounts: weights of a score must move faster than vectors
 
@@ -199,7 +199,7 @@ class Respelling(Spelling):
         words = cast(WordVectors, words)
         level, found = self.level(tokens, held_out), self.found(tokens, words, held_out is not None)
         case = self.shape_of(tokens, words.unknown) % CASES
-        known = level.eq(0) & found.slips.eq(0) & sum(case.eq(proper) for proper in PROPER).bool()
+        known = level.eq(0) & found.slips.eq(0) & torch.isin(case, case.new_tensor(PROPER))
         level = torch.where(known, self.level(found.word), level)
         unknown = level.eq(0)
         own = torch.where(known, found.word, tokens).masked_fill(unknown, self.unk)
