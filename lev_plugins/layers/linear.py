@@ -1,33 +1,23 @@
-"""Matrix products on a CPU with oneDNN.
+"""Matrix products on a CPU by the faster one of torch's libraries (``products``).
 
-``torch.nn.Linear`` multiplies 32-bit floats with MKL, which does not use the widest vector units of non-Intel
-processors: on an AMD EPYC with AVX-512 it reaches 100 GFLOP/s per core, while oneDNN, also part of torch, reaches 230.
-oneDNN takes about 0.4 ms to prepare each new shape, so small products use MKL. torch's own product is also used on a
-GPU, in other precisions, on processors without AVX-512 (where oneDNN is slower), and in torch builds without the
-operator. Setting ``ATEN_CPU_CAPABILITY=avx2`` therefore turns oneDNN off.
+oneDNN takes about 0.4 ms to prepare each new shape, so small products are torch's own, as are those on a GPU and in
+other precisions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lev_plugins.layers.products import onednn, verdict
+
 __all__ = ["Linear", "head_projection", "linear"]
 
-WIDEST = "AVX512"  # torch's name for the vector units
-
-
-def _operator(vector_units: str) -> Any:
-    """oneDNN's product, or None to use torch's own."""
-    available = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
-    return torch.ops.mkldnn._linear_pointwise.default if available and vector_units.startswith(WIDEST) else None
-
-
-_OPERATOR = _operator(torch.backends.cpu.get_cpu_capability())
-WORTH_IT = 4_000_000  # use oneDNN from this many multiplications on
+LARGE = 4_000_000  # multiplications from which the library is chosen
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -36,10 +26,10 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> linear(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0], [0.0, 1.0]]), torch.tensor([0.5, 0.0]))
     tensor([[11.5000,  2.0000]])
     """
-    if not _fits(x, weight):
+    if not _large(x, weight):
         return F.linear(x, weight, bias)
     if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad):
-        return _Linear.apply(x, weight, bias)
+        return _Linear.apply(x, weight, bias) if any(verdict()) else F.linear(x, weight, bias)
     return _product(x, weight, bias)
 
 
@@ -54,20 +44,18 @@ def head_projection(dim: int, classes: int) -> Linear:
     return head
 
 
-def _fits(x: Tensor, weight: Tensor) -> bool:
+def _large(x: Tensor, weight: Tensor) -> bool:
     return (
-        _OPERATOR is not None
-        and x.device.type == "cpu"
+        x.device.type == "cpu"
         and x.dtype == weight.dtype == torch.float32
-        and x.numel() * weight.size(0) >= WORTH_IT
+        and x.numel() * weight.size(0) >= LARGE
         and bool(torch.backends.mkldnn.enabled)
         and not torch.is_autocast_enabled("cpu")
     )
 
 
 def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    assert _OPERATOR is not None
-    return _OPERATOR(x, weight, bias, "none", [], "")  # "none": no activation fused to it
+    return onednn(x, weight, bias) if verdict().forward else F.linear(x, weight, bias)
 
 
 class _Linear(torch.autograd.Function):
@@ -80,11 +68,21 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
+        given = x.flatten(0, -2)  # (n, I)
         gradient = gradients[0].flatten(0, -2)  # (n, O)
         for_x, for_weight, for_bias = ctx.needs_input_grad
+        into_x, into_weight = (_by_onednn if verdict().backward else _by_torch)(given, weight, gradient)
         return (
-            _product(gradient, weight.t(), None).view_as(x) if for_x else None,
-            # (I, n) x (n, O), transposed: the fastest order for many output classes
-            _product(x.flatten(0, -2).t(), gradient.t(), None).t() if for_weight else None,
+            into_x().view_as(x) if for_x else None,
+            into_weight() if for_weight else None,
             gradient.sum(0) if ctx.has_bias and for_bias else None,
         )
+
+
+def _by_torch(x: Tensor, weight: Tensor, gradient: Tensor) -> tuple[Callable[[], Tensor], Callable[[], Tensor]]:
+    return lambda: gradient @ weight, lambda: gradient.t() @ x
+
+
+def _by_onednn(x: Tensor, weight: Tensor, gradient: Tensor) -> tuple[Callable[[], Tensor], Callable[[], Tensor]]:
+    # (I, n) x (n, O), transposed: the fastest order for many output classes
+    return lambda: onednn(gradient, weight.t(), None), lambda: onednn(x.t(), gradient.t(), None).t()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch.nn.functional as F
 from fairseq.modules import SinusoidalPositionalEmbedding
 from torch import Tensor, nn
 
+from lev_plugins.errors import UserError
 from lev_plugins.layers import (
     CrossAttention,
     DecoderLayer,
@@ -22,9 +24,11 @@ from lev_plugins.layers import (
     attend,
     attend_to_both,
     attention_mask,
+    products,
     token_embedding,
 )
 from lev_plugins.layers.embedding import sinusoid_table
+from lev_plugins.layers.products import OneDNN
 from tests.helpers import BOS, EOS, PAD, random_rows, rows_to_tensor, toy_model
 
 DIM, HEADS = 8, 2
@@ -193,20 +197,66 @@ def test_every_dropout_rate_acts_in_training_only(where: str) -> None:
     assert layer(x, None).equal(layer(x, None))
 
 
-def test_onednn_is_for_processors_with_avx512(monkeypatch: pytest.MonkeyPatch) -> None:
-    onednn = import_module("lev_plugins.layers.linear")  # its function has the same name
-    assert [onednn._operator(units) for units in ("AVX2", "DEFAULT", "NEON")] == [None] * 3
-    assert onednn._OPERATOR is onednn._operator(torch.backends.cpu.get_cpu_capability())
-    x, weight, bias = torch.randn(64, 512), torch.randn(512, 512), torch.randn(512)
-    assert x.numel() * weight.size(0) >= onednn.WORTH_IT
-    used = []
-    product = onednn._product
-    monkeypatch.setattr(onednn, "_product", lambda *args: used.append(1) or product(*args))
-    for units in ("AVX2", "AVX512"):
-        monkeypatch.setattr(onednn, "_OPERATOR", onednn._operator(units))
-        torch.testing.assert_close(onednn.linear(x, weight, bias), F.linear(x, weight, bias), atol=1e-3, rtol=1e-4)
-        expected = units == "AVX512" and torch.backends.mkldnn.is_available()
-        assert bool(used) == expected, units
+@pytest.mark.parametrize("by", [OneDNN(*which) for which in ((0, 0), (0, 1), (1, 0), (1, 1))], ids=str)
+def test_products_and_gradients_are_the_same_by_every_library(by: OneDNN, monkeypatch: pytest.MonkeyPatch) -> None:
+    linear_room = import_module("lev_plugins.layers.linear")  # its function has the same name
+    monkeypatch.setattr(linear_room, "verdict", lambda: by)
+    used: list[int] = []
+    monkeypatch.setattr(linear_room, "onednn", lambda *given: used.append(1) or products.onednn(*given))
+    x, weight, bias = torch.randn(2, 32, 512), torch.randn(512, 512), torch.randn(512)
+    assert x.numel() * weight.size(0) >= linear_room.LARGE
+    found = []
+    for multiply in (linear_room.linear, F.linear):
+        given = [each.clone().requires_grad_() for each in (x, weight, bias)]
+        out = multiply(*given)
+        out.sin().sum().backward()
+        found.append([out, *(each.grad for each in given)])
+    for ours, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-2, rtol=1e-3)
+    assert len(used) == by.forward + 2 * by.backward
+    torch.testing.assert_close(linear_room.linear(x, weight, bias), F.linear(x, weight, bias), atol=1e-3, rtol=1e-4)
+
+
+def test_small_products_are_torchs_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    linear_room = import_module("lev_plugins.layers.linear")
+    monkeypatch.setattr(linear_room, "verdict", lambda: pytest.fail("nobody needs to know"))
+    x, weight = torch.randn(8, 512), torch.randn(512, 512)
+    assert linear_room.linear(x, weight).equal(F.linear(x, weight))
+
+
+def test_the_faster_library_multiplies_and_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert products.remembered(lambda: OneDNN(True, False)) == OneDNN(True, False)
+    assert products.remembered(lambda: pytest.fail("measured twice")) == OneDNN(True, False)
+    (file,) = (tmp_path / "lev-plugins").iterdir()
+    file.write_text("[1")
+    assert products.remembered(lambda: OneDNN(False, True)) == OneDNN(False, True)  # and the broken file stays
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")  # another machine, as it were
+    assert products.remembered(lambda: OneDNN(False, False)) == OneDNN(False, False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(file))  # no folder can be made there
+    assert products.remembered(lambda: OneDNN(True, True)) == OneDNN(True, True)
+
+
+def test_onednn_must_be_clearly_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    for times, expected in (
+        ([[1.0, 0.5], [1.0, 2.0], [1.0, 0.1]], OneDNN(True, False)),
+        ([[1.0, 0.97], [1.0, 0.8], [1.0, 0.9]], OneDNN(False, True)),
+    ):
+        left = iter(times)
+        monkeypatch.setattr(products, "best_times", lambda *_, left=left: next(left))
+        assert products.measure() == expected
+
+
+@pytest.mark.parametrize(("wish", "expected"), [("torch", False), ("onednn", products.available())])
+def test_the_user_may_choose_the_library(wish: str, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(products.VARIABLE, wish)
+    assert products.verdict.__wrapped__() == OneDNN(expected, expected)
+
+
+def test_an_unknown_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(products.VARIABLE, "mkl")
+    with pytest.raises(UserError, match="LEV_PLUGINS_PRODUCTS must be auto, torch or onednn, but is 'mkl'"):
+        products.verdict.__wrapped__()
 
 
 def test_heads_must_divide_the_width() -> None:

@@ -1,0 +1,133 @@
+"""Which library multiplies matrices on this processor: torch's own product (MKL in most builds), or oneDNN.
+
+MKL does not use the widest vector units of processors that are not Intel's, and oneDNN does; but on some processors
+these are no faster, or there are none. So both are timed, forward and backward apart, when the first large product is
+asked for, which takes some hundredths of a second. The verdict is kept in the user's cache folder: all processes of a
+training, and the one that continues it, multiply alike.
+
+``LEV_PLUGINS_PRODUCTS=torch`` or ``=onednn`` decides instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lev_plugins.errors import require
+
+__all__ = ["VARIABLE", "OneDNN", "onednn", "verdict"]
+
+VARIABLE = "LEV_PLUGINS_PRODUCTS"
+LIMITS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")  # variables that limit the vector units
+ROWS, WIDTH = 128, 512  # the product that is timed
+ROUNDS = 5
+WORTH_IT = 0.95  # oneDNN must take less than this share of the other's time
+
+
+class OneDNN(NamedTuple):
+    """Where oneDNN is used."""
+
+    forward: bool
+    backward: bool
+
+
+def available() -> bool:
+    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+
+
+def onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    operator: Any = torch.ops.mkldnn._linear_pointwise.default
+    return operator(x, weight, bias, "none", [], "")  # "none": no activation fused to it
+
+
+@cache
+def verdict() -> OneDNN:
+    wish = os.environ.get(VARIABLE, "auto")
+    require(wish in ("auto", "torch", "onednn"), f"{VARIABLE} must be auto, torch or onednn, but is {wish!r}")
+    if wish == "torch" or not available():
+        return OneDNN(False, False)
+    return OneDNN(True, True) if wish == "onednn" else remembered(measure)
+
+
+def measure() -> OneDNN:
+    """Times of a product and of its two gradients."""
+    x, gradient, weight = torch.ones(ROWS, WIDTH), torch.ones(ROWS, WIDTH), torch.ones(WIDTH, WIDTH)
+    pairs = (
+        (lambda: F.linear(x, weight), lambda: onednn(x, weight, None)),
+        (lambda: gradient @ weight, lambda: onednn(gradient, weight.t(), None)),
+        (lambda: gradient.t() @ x, lambda: onednn(x.t(), gradient.t(), None).t()),
+    )
+    with torch.no_grad():
+        (mine, theirs), *gradients = (best_times(*pair) for pair in pairs)
+    back, their_back = (sum(times) for times in zip(*gradients, strict=True))
+    return OneDNN(theirs < WORTH_IT * mine, their_back < WORTH_IT * back)
+
+
+def best_times(*programs: Callable[[], Any]) -> list[float]:
+    """Seconds; they take turns, so that other work on the machine slows all of them."""
+    for program in programs:
+        program()  # oneDNN prepares each new shape
+    times: list[list[float]] = [[] for _ in programs]
+    for _ in range(ROUNDS):
+        for program, found in zip(programs, times, strict=True):
+            start = time.perf_counter()
+            program()
+            found.append(time.perf_counter() - start)
+    return [min(found) for found in times]
+
+
+def remembered(decide: Callable[[], OneDNN]) -> OneDNN:
+    """What was decided before on such a machine; of processes that decide at the same time, the first one's."""
+    path = record()
+    found = read(path)
+    if found is not None:
+        return found
+    decided = decide()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".new") as file:
+            file.write(json.dumps(decided._asdict()))
+            file.flush()
+            os.link(file.name, path)
+    except OSError:  # another process was faster, or there is no place for it
+        return read(path) or decided
+    return decided
+
+
+def record() -> Path:
+    """A file for each kind of machine."""
+    machine = [torch.__version__, torch.backends.cpu.get_cpu_capability(), processor()]
+    machine += [os.environ.get(name, "") for name in LIMITS]
+    name = hashlib.sha256("\n".join(machine).encode()).hexdigest()[:16]
+    folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(folder) / "lev-plugins" / f"products-{name}.json"
+
+
+def read(path: Path) -> OneDNN | None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return OneDNN(bool(found["forward"]), bool(found["backward"]))
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor()
+    named = dict(line.split(":", 1) for line in lines if ":" in line)
+    known = {name.strip(): value.strip() for name, value in named.items()}
+    return " ".join(known.get(name, "") for name in ("vendor_id", "cpu family", "model", "model name"))
