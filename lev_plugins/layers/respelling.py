@@ -21,7 +21,8 @@ from lev_plugins.text.spelling import CASES, PROPER, SHAPES, Unknown, letters_of
 
 __all__ = ["Respelling", "WordVectors"]
 
-NEAR = 48  # words of the dictionary from which slips are counted: those that have most parts in common
+NEAR = 48  # words of the dictionary from which slips are counted: those that have most parts in common, and are frequent
+FREQUENT = 0.02  # say of the logarithm of frequency in that
 FAR = 4  # slips: more do not matter
 REMEMBERED = {True: 1 << 16, False: 1 << 10}  # words, in training and at work; each takes some kilobytes
 TOGETHER = 512  # words that are compared with the dictionary at a time
@@ -189,7 +190,8 @@ class Respelling(Spelling):
         alike = self.in_common(parts, starts)
         if without is not None:
             alike = alike.scatter(1, without[:, None], -1.0)
-        most, near = alike.topk(min(NEAR, self.vocabulary), 1)
+        near = (alike + FREQUENT * self.log_counts * alike.gt(0)).topk(min(NEAR, self.vocabulary), 1).indices
+        most = alike.gather(1, near)
         number = slips(letters, self.letters[near]).clamp(max=FAR)
         named = letters[:, :1].ne(0) & self.letters[near, 0].ne(0)  # numbers and signs are no slips of words
         return Likeness(near, most, number.masked_fill(~named | (most <= 0), FAR))

@@ -1,3 +1,3 @@
-# an editor whose words know their spelling; of eleven mistakes, seven are slips of letters
+# an editor whose words know their spelling; of eleven mistakes, eight are slips of letters
 ARCH := levt
-NOISE := insert,delete:2,substitute,swap,keyboard,confusions:5
+NOISE := insert,delete:2,substitute:2,swap:2,keyboard,confusions:3
