@@ -21,7 +21,9 @@ from lev_plugins.text.spelling import CASES, PROPER, SHAPES, Unknown, letters_of
 
 __all__ = ["Respelling", "WordVectors"]
 
-NEAR = 48  # words of the dictionary from which slips are counted: those that have most parts in common, and are frequent
+NEAR = (
+    48  # words of the dictionary from which slips are counted: those that have most parts in common, and are frequent
+)
 FREQUENT = 0.02  # say of the logarithm of frequency in that
 FAR = 4  # slips: more do not matter
 REMEMBERED = {True: 1 << 16, False: 1 << 10}  # words, in training and at work; each takes some kilobytes

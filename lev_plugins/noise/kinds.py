@@ -7,11 +7,13 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from string import digits, punctuation
 
 from lev_plugins.noise.draws import Draw, shuffled
 from lev_plugins.noise.text import Line, Word, all_alone, clusters, is_letter, is_space, like
 
 __all__ = [
+    "ANY",
     "Alphabets",
     "Delete",
     "Insert",
@@ -19,6 +21,7 @@ __all__ = [
     "Kind",
     "OneOf",
     "RunOn",
+    "Shift",
     "Split",
     "Substitute",
     "Swap",
@@ -27,6 +30,7 @@ __all__ = [
     "known_alphabets",
 ]
 
+ANY = "any"  # the alphabet of everything
 ALPHABETS = Path(__file__).parent / "tables" / "alphabets.tsv"
 
 
@@ -47,19 +51,38 @@ class Kind:
 
 
 class Alphabets:
-    """The letters to choose from beside a given one: those of its script, or a fixed set.
+    """What may be written beside or instead of a letter: those of its script, or a fixed set, in its case; or anything.
 
-    >>> "".join(Alphabets().beside("é"))[:5], Alphabets().beside("7")[:3], Alphabets("aäy").beside("y")
-    ('abcde', ('0', '1', '2'), ('a', 'ä', 'y'))
+    >>> "".join(Alphabets().beside("É"))[:5], Alphabets().beside("7")[:3], Alphabets("aäy").beside("Y")
+    ('ABCDE', ('0', '1', '2'), ('A', 'Ä', 'Y'))
+    >>> "".join(Alphabets(ANY).beside("ж"))[66:80]
+    '0123456789!"#$'
     """
 
     def __init__(self, letters: str | None = None):
-        self.given = tuple(dict.fromkeys(clusters(letters))) if letters else None
-        self.alone = all_alone(letters or "")
+        self.any = letters == ANY
+        self.given = tuple(dict.fromkeys(clusters(letters))) if letters and not self.any else None
+        self.alone = self.any or all_alone(letters or "")
 
     def beside(self, cell: str) -> tuple[str, ...]:
         """Empty for anything but letters and digits, and for scripts without a table."""
-        return (self.given or letters_of_script(cell[0])) if is_letter(cell) else ()
+        if not is_letter(cell):
+            return ()
+        if self.any:
+            return anything(letters_of_script(cell[0]))
+        return cased(self.given or letters_of_script(cell[0]), cell)
+
+
+@lru_cache(maxsize=64)
+def anything(letters: tuple[str, ...]) -> tuple[str, ...]:
+    """Small letters, capitals, digits and the signs of ASCII."""
+    capitals = (letter.upper() for letter in letters if len(letter.upper()) == len(letter))
+    return tuple(dict.fromkeys([*letters, *capitals, *digits, *punctuation]))
+
+
+@lru_cache(maxsize=4096)
+def cased(letters: tuple[str, ...], model: str) -> tuple[str, ...]:
+    return tuple(like(letter, model) for letter in letters)
 
 
 @lru_cache(maxsize=4096)
@@ -74,18 +97,8 @@ def known_alphabets() -> dict[str, tuple[str, ...]]:
     return {name: tuple(letters) for name, letters in (line.split("\t") for line in lines)}
 
 
-@lru_cache(maxsize=4096)
-def others(letters: tuple[str, ...], letter: str) -> tuple[str, ...]:
-    """The letters other than ``letter``, in its case.
-
-    >>> others(("a", "b", "c"), "B")
-    ('A', 'C')
-    """
-    return tuple(like(other, letter) for other in letters if like(other, letter) != letter)
-
-
 class Insert(Kind):
-    """An extra letter, beside one of the same script and in its case."""
+    """An extra letter of the alphabet, beside another one."""
 
     def __init__(self, alphabets: Alphabets):
         self.alphabets, self.alone = alphabets, alphabets.alone
@@ -95,19 +108,19 @@ class Insert(Kind):
         letters = self.alphabets.beside(cell)
         if not letters:
             return False
-        new = like(letters[int(draw() * len(letters))], cell)
+        new = letters[int(draw() * len(letters))]
         return line.put(at, at + 1, [new, cell] if draw() < 0.5 else [cell, new])
 
 
 class Substitute(Kind):
-    """Another letter of the same script, in the same case."""
+    """Another letter of the alphabet."""
 
     def __init__(self, alphabets: Alphabets):
         self.alphabets, self.alone = alphabets, alphabets.alone
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         cell = line.cells[at]
-        letters = others(self.alphabets.beside(cell), cell)
+        letters = [letter for letter in self.alphabets.beside(cell) if letter != cell]
         return bool(letters) and line.put(at, at + 1, [letters[int(draw() * len(letters))]])
 
 
@@ -150,6 +163,18 @@ class Keyboard(Kind):
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         near = self.near.get(line.cells[at], ())
         return bool(near) and line.put(at, at + 1, [near[int(draw() * len(near))]])
+
+
+class Shift(Kind):
+    """The right key, with shift held or not held by mistake."""
+
+    def __init__(self, other: Mapping[str, str]):
+        self.other, self.alone = other, all(map(all_alone, other))
+
+    def edit(self, line: Line, at: int, draw: Draw) -> bool:
+        del draw
+        other = self.other.get(line.cells[at])
+        return other is not None and line.put(at, at + 1, [other])
 
 
 class Swap(Kind):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lev_plugins.errors import UserError, require
 
-__all__ = ["known_layouts", "neighbours"]
+__all__ = ["known_layouts", "neighbours", "shifts"]
 
 LAYOUTS = Path(__file__).parent / "tables" / "layouts"
 NO_KEY = "¤"  # a dead or missing key, which keeps the place of the others
@@ -28,18 +28,31 @@ def neighbours(layout: str, flag: str = "--layout") -> dict[str, tuple[str, ...]
     >>> "".join(neighbours("qwerty")["g"]), "".join(neighbours("qwertz")["Z"]), "".join(neighbours("dvorak")["u"])
     ('tyfhvb', '&/TUGH', 'pyeijk')
     """
-    path = LAYOUTS / f"{layout}.txt" if layout in known_layouts() else Path(layout)
-    require(
-        path.is_file(), f"{flag} {layout} is unknown: choose from {', '.join(known_layouts())}, or name a layout file"
-    )
     near: dict[str, tuple[str, ...]] = {}
-    for keys in read_layout(path):
+    for keys in read_layout(layout, flag):
         near |= {key: tuple(other for other in keys if adjacent(keys[key], keys[other])) for key in keys}
     return near
 
 
-def read_layout(path: Path) -> tuple[Keys, Keys]:
+@lru_cache(maxsize=8)
+def shifts(layout: str, flag: str = "--layout") -> dict[str, str]:
+    """For every character of a layout, that of the same key with shift, or without.
+
+    >>> [shifts("qwerty")[key] for key in "aA1!"]
+    ['A', 'a', '!', '1']
+    """
+    plain, shifted = read_layout(layout, flag)
+    above = {place: key for key, place in shifted.items()}
+    pairs = [(key, above[place]) for key, place in plain.items() if above.get(place, key) != key]
+    return dict(pairs) | {shifted: key for key, shifted in pairs}
+
+
+def read_layout(layout: str, flag: str) -> tuple[Keys, Keys]:
     """The keys without and with shift."""
+    path = LAYOUTS / f"{layout}.txt" if layout in known_layouts() else Path(layout)
+    require(
+        path.is_file(), f"{flag} {layout} is unknown: choose from {', '.join(known_layouts())}, or name a layout file"
+    )
     plain: Keys = {}
     shifted: Keys = {}
     try:

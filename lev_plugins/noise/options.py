@@ -16,12 +16,13 @@ from lev_plugins.noise.kinds import (
     Kind,
     OneOf,
     RunOn,
+    Shift,
     Split,
     Substitute,
     Swap,
     SwapWords,
 )
-from lev_plugins.noise.layouts import known_layouts, neighbours
+from lev_plugins.noise.layouts import known_layouts, neighbours, shifts
 from lev_plugins.ranges import bounded
 
 __all__ = ["FLAGS", "KINDS", "NoiseOptions", "build_corruption"]
@@ -32,6 +33,7 @@ KINDS: dict[str, Callable[["NoiseOptions"], Kind]] = {
     "delete": lambda options: Delete(),
     "substitute": lambda options: Substitute(Alphabets(options.alphabet)),
     "keyboard": lambda options: Keyboard(neighbours(options.layout, f"{options.prefix}layout")),
+    "shift": lambda options: Shift(shifts(options.layout, f"{options.prefix}layout")),
     "swap": lambda options: Swap(),
     "swap-words": lambda options: SwapWords(),
     "run-on": lambda options: RunOn(),
@@ -71,13 +73,17 @@ class NoiseOptions:
     seed: int = field(default=1, metadata={"metavar": "N", "help": "random seed"})
     layout: str = field(
         default="qwerty",
-        metadata={"metavar": "NAME", "help": f"for `keyboard`: {', '.join(known_layouts())} or a layout file"},
+        metadata={
+            "metavar": "NAME",
+            "help": f"for `keyboard` and `shift`: {', '.join(known_layouts())} or a layout file",
+        },
     )
     alphabet: Optional[str] = field(
         default=None,
         metadata={
             "metavar": "LETTERS",
-            "help": "for `random`, `insert` and `substitute`: letters to write (default: those of the same script)",
+            "help": "for `random`, `insert` and `substitute`: letters to write; any: small letters and capitals of the "
+            "same script, digits and signs (default: letters of the same script and case)",
         },
     )
     confusions: Optional[str] = field(

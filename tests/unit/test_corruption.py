@@ -9,11 +9,14 @@ from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from string import punctuation
 
 import pytest
 
 from lev_plugins.noise import KINDS, Corruption
 from lev_plugins.noise.draws import binomial, by_weight, level, stream
+from lev_plugins.noise.layouts import known_layouts, shifts
+from lev_plugins.noise.options import NoiseOptions, build_corruption
 from lev_plugins.noise.text import Line
 from tests.helpers import BUILT_IN, SAME_NUMBER, noise
 
@@ -347,3 +350,23 @@ def test_quick_and_slow_path_make_the_same_noise() -> None:
 
 def test_every_kind_is_tested_here() -> None:
     assert set(KINDS) == {*BUILT_IN, "confusions"}
+
+
+def test_any_alphabet_has_capitals_digits_and_signs() -> None:
+    corrupt = build_corruption(NoiseOptions("substitute", word_rate=1.0, alphabet="any"))
+    clean, written = "quick brown", Counter[str]()
+    for index in range(3000):
+        new = corrupt(clean, index)
+        assert len(new) == len(clean)
+        written.update(letter for letter, old in zip(new, clean, strict=True) if letter != old)
+    kinds = [str.islower, str.isupper, str.isdigit, lambda letter: letter in punctuation]
+    shares = [sum(n for letter, n in written.items() if kind(letter)) / written.total() for kind in kinds]
+    assert shares == pytest.approx([25 / 93, 26 / 93, 10 / 93, 32 / 93], abs=0.02)
+
+
+def test_a_slip_of_the_shift_key_leaves_the_key() -> None:
+    for layout in known_layouts():
+        other = shifts(layout)
+        assert other and all(other[key] != key for key in other)
+    corrupt = build_corruption(NoiseOptions("shift", word_rate=1.0, layout="qwertz"))
+    assert {corrupt("z", index) for index in range(5)} == {"Z"} and corrupt("ß7 Ü", 0).casefold() in ("?7 ü", "ß/ ü")
