@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from lev_plugins.edits import BORROWED, slips
 from lev_plugins.layers.spelling import Spelled, Spelling
+from lev_plugins.layers.table import Table
 from lev_plugins.text.spelling import CASES, PROPER, SHAPES, Unknown, letters_of
 
 __all__ = ["Respelling", "WordVectors"]
@@ -81,7 +82,8 @@ class Guess(NamedTuple):
 class WordVectors(NamedTuple):
     """See ``Spelled``."""
 
-    spelled: Tensor  # (V + 1 + U, C)
+    spelled: Table  # (V + 1 + U, C)
+    own: Table  # (V + 1, C)
     unknown: Unknown
     likeness: Likeness  # of each unknown word
     guess: Guess  # (U,)
@@ -120,9 +122,9 @@ class Respelling(Spelling):
         return (self.counts[:-1] + 1.0).log()
 
     def vectors(self, unknown: Unknown | None) -> WordVectors:
-        spelled, unknown = self.all_spelled(unknown)
-        likeness = self.likeness_of_unknown(unknown)
-        return WordVectors(spelled, unknown, likeness, self.guess(likeness))
+        words = self.all_spelled(unknown)
+        likeness = self.likeness_of_unknown(words.unknown)
+        return WordVectors(*words, likeness, self.guess(likeness))
 
     def likeness_of_unknown(self, unknown: Unknown) -> Likeness:
         """It depends on the dictionary alone, so on a CPU words that were compared before are not compared again."""
@@ -222,17 +224,18 @@ class Respelling(Spelling):
 
     def meant(self, found: Guess, words: WordVectors) -> Tensor:
         """(B, T) -> (B, T, C)"""
-        guessed = F.embedding(found.word, words.spelled) + self.own(found.word)
+        guessed = words.spelled.rows(found.word) + words.own.rows(found.word)
         return self.from_guess(guessed) + self.slips(found.slips)
 
     def spelling_of(self, tokens: Tensor, words: WordVectors) -> Tensor:
         """Their spelling alone, of length 1, or 0 where there is none: (...) -> (..., C)"""
-        return F.normalize(F.embedding(self.rows(tokens, words.unknown), words.spelled), dim=-1, eps=SHORT)
+        return F.normalize(words.spelled.rows(self.rows(tokens, words.unknown)), dim=-1, eps=SHORT)
 
     def logits(self, states: Tensor, replaced: Tensor, words: WordVectors) -> Tensor:
         """Scores (n, V) of the words for holes that take the place of words ``replaced`` (n,); padding: of none."""
         weights = Weights(*(FAST * self.weights))
-        table = F.normalize(words.spelled[: self.vocabulary] + self.own.weight[: self.vocabulary], dim=-1, eps=SHORT)
+        dictionary = words.spelled.weight[: self.vocabulary] + words.own.weight[: self.vocabulary]
+        table = F.normalize(dictionary, dim=-1, eps=SHORT)
         query = F.normalize(self.query(states) + weights.handed * self.spelling_of(replaced, words), dim=-1, eps=SHORT)
         alone = replaced.eq(self.padding_idx)[:, None]
         query = torch.where(alone, weights.vectors, torch.full_like(weights.vectors, CONTEXT)) * query

@@ -14,11 +14,11 @@ import warnings
 from typing import Any, NamedTuple, Protocol
 
 import torch
-import torch.nn.functional as F
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from lev_plugins.edits import BORROWED
+from lev_plugins.layers.table import Table
 from lev_plugins.text.spelling import SHAPES, Unknown, parts_of, shapes_of
 
 __all__ = ["Spelled", "Spelling"]
@@ -34,14 +34,18 @@ class Spelled(Protocol):
     """All words that a batch may have; the placeholder and special symbols have no spelling, but zeros."""
 
     @property
-    def spelled(self) -> Tensor: ...  # (V + 1 + U, C)
+    def spelled(self) -> Table: ...  # (V + 1 + U, C)
+
+    @property
+    def own(self) -> Table: ...  # (V + 1, C)
 
     @property
     def unknown(self) -> Unknown: ...
 
 
 class SpelledWords(NamedTuple):
-    spelled: Tensor
+    spelled: Table
+    own: Table
     unknown: Unknown
 
 
@@ -89,15 +93,18 @@ class Spelling(nn.Module):
 
     def vectors(self, unknown: Unknown | None) -> Spelled:
         """Once per batch."""
-        return SpelledWords(*self.all_spelled(unknown))
+        return self.all_spelled(unknown)
 
-    def all_spelled(self, unknown: Unknown | None) -> tuple[Tensor, Unknown]:
+    def all_spelled(self, unknown: Unknown | None) -> SpelledWords:
         if unknown is None or not unknown.ids.numel():
             nothing = self.parts.new_empty(0)
             letters = torch.empty(0, 1, dtype=torch.int32, device=nothing.device)
-            return self.of_dictionary_spelled(), Unknown(nothing, nothing, self.parts.new_zeros(1), nothing, letters)
-        rare = Matrix.of(unknown.parts, unknown.starts, self.buckets)
-        return torch.cat([self.of_dictionary_spelled(), self.mean(rare)]), unknown
+            unknown = Unknown(nothing, nothing, self.parts.new_zeros(1), nothing, letters)
+            spelled = self.of_dictionary_spelled()
+        else:
+            rare = Matrix.of(unknown.parts, unknown.starts, self.buckets)
+            spelled = torch.cat([self.of_dictionary_spelled(), self.mean(rare)])
+        return SpelledWords(Table(spelled), Table(self.own.weight), unknown)
 
     def mean(self, words: Matrix) -> Tensor:
         return LOUD * Product.apply(self.grams, words.mean, words.mean_back)
@@ -128,8 +135,8 @@ class Spelling(nn.Module):
 
     def placed(self, tokens: Tensor, words: Spelled, level: Tensor, own: Tensor) -> Tensor:
         """With how familiar each is, and the word whose ``own`` row it has, both (B, T)."""
-        spelled = F.embedding(self.rows(tokens, words.unknown), words.spelled)
-        return spelled + self.own(own) + self.familiarity(level) + self.capitals(self.shape_of(tokens, words.unknown))
+        spelled = words.spelled.rows(self.rows(tokens, words.unknown)) + words.own.rows(own)
+        return spelled + self.familiarity(level) + self.capitals(self.shape_of(tokens, words.unknown))
 
     def shape_of(self, tokens: Tensor, unknown: Unknown) -> Tensor:
         return torch.cat([self.shapes, unknown.shapes])[self.rows(tokens, unknown)]

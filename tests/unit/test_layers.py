@@ -29,6 +29,7 @@ from lev_plugins.layers import (
 )
 from lev_plugins.layers.embedding import sinusoid_table
 from lev_plugins.layers.products import OneDNN
+from lev_plugins.layers.table import Table
 from tests.helpers import BOS, EOS, PAD, random_rows, rows_to_tensor, toy_model
 
 DIM, HEADS = 8, 2
@@ -311,3 +312,25 @@ def test_the_padding_side_of_the_source_does_not_matter(options: dict[str, bool]
     assert heads.placeholder_logits(states[0])[slots].allclose(heads.placeholder_logits(states[1])[slots], atol=1e-5)
     holes = real.flatten().nonzero()[:, 0]
     assert heads.token_logits(states[0], holes).allclose(heads.token_logits(states[1], holes), atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("uses", ["rows", "rows and all", "all", "nothing"])
+def test_a_table_has_the_gradient_of_its_look_ups(uses: str, dtype: torch.dtype) -> None:
+    ids = torch.tensor([[0, 3], [3, 1]]), torch.tensor([3, 2])
+    found = []
+    for ours in (True, False):
+        weight = torch.arange(10.0, dtype=dtype).view(5, 2).requires_grad_()
+        scaled = weight * 2  # not a leaf
+        table = Table(scaled)
+        loss = weight.sum()
+        if "rows" in uses:
+            looked_up = (table.rows(each) if ours else F.embedding(each, scaled) for each in ids)
+            loss = loss + sum(number * each.square().sum() for number, each in enumerate(looked_up, 1))
+        if "all" in uses:
+            loss = loss + (table.weight if ours else scaled)[:4].pow(3).sum()
+        loss.backward()
+        found.append(weight.grad)
+    assert found[0].dtype == dtype and torch.equal(*found)
+    with torch.no_grad():
+        assert Table(weight).rows(ids[0]).equal(weight[ids[0]])

@@ -89,7 +89,7 @@ def test_a_vector_is_the_mean_of_its_parts() -> None:
     for row, name in enumerate(names):
         special = row < 4 or not name
         expected = torch.zeros(8) if special else LOUD * table.grams[list(hashed(name, BUCKETS))].mean(0)
-        assert torch.allclose(words.spelled[row], expected, atol=1e-6)
+        assert torch.allclose(words.spelled.weight[row], expected, atol=1e-6)
 
 
 def test_the_gradient_is_that_of_the_mean() -> None:
@@ -181,7 +181,7 @@ def test_a_word_that_is_held_out_is_as_if_training_had_seen_it_once_less() -> No
     out = torch.tensor([[True, True]])
     held = vectors_of(table, [form, value], out)
     words = table.vectors(None)
-    spelled = words.spelled
+    spelled = words.spelled.weight
     meant = table.meant(table.found(torch.tensor([[form]]), words, held_out=True), words)[0, 0]
     beside = table.familiarity.weight + table.capitals.weight[CASES]  # a blank before it, no capitals
     assert torch.allclose(held[0], spelled[form] + table.own.weight[UNK] + beside[0] + meant)
@@ -194,10 +194,10 @@ def test_an_unknown_word_has_the_row_of_unknown_words() -> None:
     words: WordVectors = table.vectors(unknown_words(UNKNOWN, BUCKETS))
     last = vectors_of(table, [BORROWED + 7])[0]
     function = 4 + WORDS.index("▁function")
-    guess = words.spelled[function] + table.own.weight[function]
+    guess = words.spelled.weight[function] + table.own.weight[function]
     meant = table.from_guess.weight @ guess + table.slips.weight[1]
     beside = table.familiarity.weight[0] + table.capitals.weight[CASES]
-    assert torch.allclose(last, words.spelled[-1] + table.own.weight[UNK] + beside + meant)
+    assert torch.allclose(last, words.spelled.weight[-1] + table.own.weight[UNK] + beside + meant)
 
 
 def test_a_known_word_in_another_case_is_known() -> None:
@@ -208,10 +208,10 @@ def test_a_known_word_in_another_case_is_known() -> None:
     capital, capitals, odd = table.look_up(torch.tensor([list(cases)]), words)[0]
     for shape, vector in ((1, capital), (2, capitals)):
         beside = table.familiarity.weight[int((LEVELS <= 9).sum())] + table.capitals.weight[CASES + shape]
-        assert torch.allclose(vector, words.spelled[value] + table.own.weight[value] + beside)
+        assert torch.allclose(vector, words.spelled.weight[value] + table.own.weight[value] + beside)
     meant = table.meant(table.found(torch.tensor([[BORROWED + 2]]), words, held_out=False), words)[0, 0]
     beside = table.familiarity.weight[0] + table.capitals.weight[CASES + 3]
-    assert torch.allclose(odd, words.spelled[value] + table.own.weight[UNK] + beside + meant)
+    assert torch.allclose(odd, words.spelled.weight[value] + table.own.weight[UNK] + beside + meant)
 
 
 def test_before_training_what_looks_alike_is_the_best_replacement() -> None:
