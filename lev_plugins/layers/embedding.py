@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lev_plugins.layers.dropout import dropout
 from lev_plugins.layers.spelling import Spelling
 
 __all__ = ["TextEmbedding", "sinusoid_table", "token_embedding"]
@@ -57,7 +58,7 @@ class TextEmbedding(nn.Module):
         tokens = tokens[:, start:]
         table = self.learned.weight if self.learned is not None else self.sinusoids
         x = self.scale * (look_up or self.tokens)(tokens) + F.embedding(positions, table, self.pad)
-        return F.dropout(x, self.dropout, self.training)
+        return dropout(x, self.dropout, self.training)
 
 
 def sinusoid_table(rows: int, dim: int, pad: int) -> Tensor:

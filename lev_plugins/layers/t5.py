@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lev_plugins.layers.dropout import dropout
 from lev_plugins.layers.linear import Linear
 
 __all__ = ["FEED_FORWARDS", "DistanceBias", "Norm", "T5Block", "T5Shape"]
@@ -91,8 +92,8 @@ class T5Attention(nn.Module):
             projected.unflatten(2, (self.heads, -1)).transpose(1, 2)  # (B, T or S, H * C') -> (B, H, T or S, C')
             for projected in (self.q(x), self.k(source), self.v(source))
         )
-        dropout = self.dropout if self.training else 0.0
-        seen = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, dropout_p=dropout, scale=1.0)
+        rate = self.dropout if self.training else 0.0
+        seen = F.scaled_dot_product_attention(queries, keys, values, attn_mask=mask, dropout_p=rate, scale=1.0)
         return self.o(seen.transpose(1, 2).flatten(2))  # (B, H, T, C') -> (B, T, C)
 
 
@@ -114,7 +115,7 @@ class T5FeedForward(nn.Module):
             hidden = F.relu(self.inner(x))
         else:
             hidden = F.gelu(self.inner(x), approximate="tanh") * self.linear(x)
-        return self.outer(F.dropout(hidden, self.dropout, self.training))
+        return self.outer(dropout(hidden, self.dropout, self.training))
 
 
 class T5Block(nn.Module):
@@ -141,4 +142,4 @@ class T5Block(nn.Module):
         return self._add(x, self.ffn(self.ffn_norm(x)))
 
     def _add(self, x: Tensor, update: Tensor) -> Tensor:
-        return x + F.dropout(update, self.dropout, self.training)
+        return x + dropout(update, self.dropout, self.training)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch.nn.functional as F
+import torch
 from fairseq.utils import get_activation_fn
 from torch import Tensor, nn
 
 from lev_plugins.layers.attention import CrossAttention, KeysValues, SelfAttention
+from lev_plugins.layers.dropout import dropout
 from lev_plugins.layers.linear import Linear
 from lev_plugins.ranges import DROPOUTS, dropouts
 
@@ -49,7 +50,7 @@ class Residual(nn.Module):
         return self.norm(x) if self.pre_norm else x
 
     def leave(self, x: Tensor, update: Tensor) -> Tensor:
-        x = x + F.dropout(update, self.dropout, self.training)
+        x = x + dropout(update, self.dropout, self.training)
         return x if self.pre_norm else self.norm(x)
 
 
@@ -58,14 +59,15 @@ class FeedForward(nn.Module):
         super().__init__()
         self.fc1 = Linear(shape.dim, shape.ffn_dim)
         self.fc2 = Linear(shape.ffn_dim, shape.dim)
-        self.activation = get_activation_fn(shape.activation)
+        # in place: neither product needs what was there
+        self.activation = torch.relu_ if shape.activation == "relu" else get_activation_fn(shape.activation)
         self.dropout = shape.activation_dropout
         for linear in (self.fc1, self.fc2):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.fc2(F.dropout(self.activation(self.fc1(x)), self.dropout, self.training))
+        return self.fc2(dropout(self.activation(self.fc1(x)), self.dropout, self.training))
 
 
 class Block(nn.Module):

@@ -27,6 +27,7 @@ from lev_plugins.layers import (
     products,
     token_embedding,
 )
+from lev_plugins.layers.dropout import dropout
 from lev_plugins.layers.embedding import sinusoid_table
 from lev_plugins.layers.products import OneDNN
 from lev_plugins.layers.table import Table
@@ -334,3 +335,30 @@ def test_a_table_has_the_gradient_of_its_look_ups(uses: str, dtype: torch.dtype)
     assert found[0].dtype == dtype and torch.equal(*found)
     with torch.no_grad():
         assert Table(weight).rows(ids[0]).equal(weight[ids[0]])
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
+def test_dropout_drops_at_its_rate_and_keeps_the_mean(rate: float) -> None:
+    torch.manual_seed(1)
+    x = torch.linspace(1, 2, 401 * 503).view(401, 503).requires_grad_()  # not a multiple of four
+    y = dropout(x, rate, training=True)
+    dropped = y.eq(0)
+    assert abs(dropped.float().mean() - rate) < 0.005
+    torch.testing.assert_close(y[~dropped], x[~dropped] / (1 - rate))
+    y.sum().backward()
+    torch.testing.assert_close(x.grad, torch.where(dropped, 0.0, 1 / (1 - rate)))
+    for one, other in (
+        (dropped[1:], dropped[:-1]),
+        (dropped[:, 1:], dropped[:, :-1]),
+        (dropped[:, 4:], dropped[:, :-4]),
+    ):
+        assert abs((one & other).float().mean() - rate**2) < 0.01  # neighbours know nothing of each other
+    torch.manual_seed(1)
+    assert dropout(x, rate, training=True).equal(y)
+
+
+def test_dropout_in_other_precisions_and_of_all_is_torchs() -> None:
+    x = torch.ones(1000, dtype=torch.bfloat16)
+    assert 0 < int(dropout(x, 0.5, training=True).eq(0).sum()) < 1000
+    assert dropout(torch.ones(9), 1.0, training=True).eq(0).all()
+    assert dropout(x, 0.5, training=False) is dropout(x, 0.0, training=True) is x
