@@ -55,16 +55,36 @@ def test_the_printed_noise_command_makes_pairs(tmp_path: Path) -> None:
     assert 60 < changed < 160
 
 
-def test_a_corrector_learns_from_clean_text_alone(tmp_path: Path) -> None:
+def learners(tmp_path: Path, number: int) -> list[object]:
+    """A command of the grammar page, on sentences of learners and clean text."""
     (tmp_path / "jfleg").mkdir()
     (tmp_path / "clean.txt").write_text("".join(f"{line}\n" for line in SENTENCES * 40), encoding="utf-8")
     for name, wrong in (("dev.src", True), ("dev.ref0", False), ("dev.ref1", False)):
         lines = [line.replace("the ", "").replace("goes", "go") if wrong else line for line in SENTENCES]
         (tmp_path / "jfleg" / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    folders = {"TEST": tmp_path / "jfleg", "TEXT": tmp_path / "clean.txt", "OUT": tmp_path / "run"}
+    return [*readme_command("grammar", number, **folders), *SMALL]
+
+
+def test_an_editor_learns_from_clean_text_and_a_list_of_words(tmp_path: Path) -> None:
+    pytest.importorskip("symspellpy")
+    settings = ["LEVT_UPDATES=6", "LEVT_TOKENS=400", "WORDS=300"]
+    done = succeed(*learners(tmp_path, 2), *settings, timeout=600).out
+    found = {
+        name: json.loads((tmp_path / "run" / "test" / f"{name}.json").read_text(encoding="utf-8"))
+        for name in ("plain", "careful", "symspell")
+    }
+    assert found["careful"]["against"]["score"] == found["symspell"]["system"]["score"]
+    assert f"| SymSpell | {found['symspell']['system']['score']:.4f} |" in done and "by paired bootstrap" in done
+    words = (tmp_path / "run" / "words" / "dict.txt").read_text(encoding="utf-8")
+    assert "▁sleep " in words and "▁which " in words  # of the text, of the list
+
+
+def test_a_corrector_learns_from_clean_text_alone(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    command = readme_command("grammar", 1, TEST=tmp_path / "jfleg", TEXT=tmp_path / "clean.txt", OUT=out)
+    command = learners(tmp_path, 1)
     settings = ["VOCAB=32", "UPDATES=4", "VALID_EVERY=2", "AVERAGE=2", "KEEP_BIASES=5,6", "BEAM=2"]
-    done = succeed(*command, *SMALL, *settings, timeout=600).out
+    done = succeed(*command, *settings, timeout=600).out
     page = (out / "report.md").read_text(encoding="utf-8")
     assert done.endswith(page)
     dial = re.search(r"--keep-bias [56] --min-edit-confidence [\d.]+(?= had the best F0.5)", page)
