@@ -40,10 +40,15 @@ def listed(lines: Iterable[str]) -> Counter[str]:
     return Counter({row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()})
 
 
+def not_installed() -> SystemExit:
+    program = Path(sys.argv[0]).name
+    return SystemExit(f"{program}: error: the package symspellpy is not installed: pip install symspellpy")
+
+
 def own_list() -> Path:
     spec = find_spec("symspellpy")
     if spec is None or spec.origin is None:
-        raise SystemExit("symspell.py: error: the package symspellpy is not installed: pip install symspellpy")
+        raise not_installed()
     return Path(spec.origin).parent / LIST
 
 
@@ -76,9 +81,7 @@ def build(words: Counter[str]) -> Callable[[str], str]:
     try:
         from symspellpy import SymSpell, Verbosity
     except ImportError:
-        raise SystemExit(
-            "symspell.py: error: the package symspellpy is not installed: pip install symspellpy"
-        ) from None
+        raise not_installed() from None
     speller = SymSpell(max_dictionary_edit_distance=DISTANCE)
     for word, count in words.items():
         speller.create_dictionary_entry(word, count)

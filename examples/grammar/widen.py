@@ -79,7 +79,7 @@ def main() -> int:
         metavar="N",
         type=int,
         default=1,
-        help="leave out words that are not listed and less frequent",
+        help="words of CLEAN that are not listed and occur less often are left out",
     )
     return finish(parser, run)
 

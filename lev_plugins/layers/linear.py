@@ -6,14 +6,13 @@ other precisions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lev_plugins.layers.products import onednn, verdict
+from lev_plugins.layers.products import for_gradients, for_products, verdict
 
 __all__ = ["Linear", "head_projection", "linear"]
 
@@ -30,7 +29,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return F.linear(x, weight, bias)
     if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad):
         return _Linear.apply(x, weight, bias) if any(verdict()) else F.linear(x, weight, bias)
-    return _product(x, weight, bias)
+    return for_products().product(x, weight, bias)
 
 
 class Linear(nn.Linear):
@@ -54,16 +53,12 @@ def _large(x: Tensor, weight: Tensor) -> bool:
     )
 
 
-def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    return onednn(x, weight, bias) if verdict().forward else F.linear(x, weight, bias)
-
-
 class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(x, weight)
         ctx.has_bias = bias is not None
-        return _product(x, weight, bias)
+        return for_products().product(x, weight, bias)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
@@ -71,18 +66,9 @@ class _Linear(torch.autograd.Function):
         given = x.flatten(0, -2)  # (n, I)
         gradient = gradients[0].flatten(0, -2)  # (n, O)
         for_x, for_weight, for_bias = ctx.needs_input_grad
-        into_x, into_weight = (_by_onednn if verdict().backward else _by_torch)(given, weight, gradient)
+        library = for_gradients()
         return (
-            into_x().view_as(x) if for_x else None,
-            into_weight() if for_weight else None,
+            library.into_x(gradient, weight).view_as(x) if for_x else None,
+            library.into_weight(gradient, given) if for_weight else None,
             gradient.sum(0) if ctx.has_bias and for_bias else None,
         )
-
-
-def _by_torch(x: Tensor, weight: Tensor, gradient: Tensor) -> tuple[Callable[[], Tensor], Callable[[], Tensor]]:
-    return lambda: gradient @ weight, lambda: gradient.t() @ x
-
-
-def _by_onednn(x: Tensor, weight: Tensor, gradient: Tensor) -> tuple[Callable[[], Tensor], Callable[[], Tensor]]:
-    # (I, n) x (n, O), transposed: the fastest order for many output classes
-    return lambda: onednn(gradient, weight.t(), None), lambda: onednn(x.t(), gradient.t(), None).t()

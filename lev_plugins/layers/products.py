@@ -17,7 +17,7 @@ import platform
 import tempfile
 import time
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ from torch import Tensor
 
 from lev_plugins.errors import require
 
-__all__ = ["VARIABLE", "OneDNN", "onednn", "verdict"]
+__all__ = ["VARIABLE", "OneDNN", "for_gradients", "for_products", "verdict"]
 
 VARIABLE = "LEV_PLUGINS_PRODUCTS"
 LIMITS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")  # variables that limit the vector units
@@ -47,9 +47,34 @@ def available() -> bool:
     return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
-def onednn(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+def onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     operator: Any = torch.ops.mkldnn._linear_pointwise.default
     return operator(x, weight, bias, "none", [], "")  # "none": no activation fused to it
+
+
+class Library(NamedTuple):
+    """Of x (n, I), weight (O, I), gradient (n, O)."""
+
+    product: Callable[..., Tensor]  # x, weight and bias
+    into_x: Callable[[Tensor, Tensor], Tensor]  # gradient and weight
+    into_weight: Callable[[Tensor, Tensor], Tensor]  # gradient and x
+
+
+TORCH = Library(F.linear, lambda gradient, weight: gradient @ weight, lambda gradient, x: gradient.t() @ x)
+ONEDNN = Library(
+    onednn,
+    lambda gradient, weight: onednn(gradient, weight.t()),
+    # (I, n) x (n, O), transposed: the fastest order for many output classes
+    lambda gradient, x: onednn(x.t(), gradient.t()).t(),
+)
+
+
+def for_products() -> Library:
+    return ONEDNN if verdict().forward else TORCH
+
+
+def for_gradients() -> Library:
+    return ONEDNN if verdict().backward else TORCH
 
 
 @cache
@@ -64,10 +89,11 @@ def verdict() -> OneDNN:
 def measure() -> OneDNN:
     """Times of a product and of its two gradients."""
     x, gradient, weight = torch.ones(ROWS, WIDTH), torch.ones(ROWS, WIDTH), torch.ones(WIDTH, WIDTH)
+    both = TORCH, ONEDNN
     pairs = (
-        (lambda: F.linear(x, weight), lambda: onednn(x, weight, None)),
-        (lambda: gradient @ weight, lambda: onednn(gradient, weight.t(), None)),
-        (lambda: gradient.t() @ x, lambda: onednn(x.t(), gradient.t(), None).t()),
+        [partial(library.product, x, weight) for library in both],
+        [partial(library.into_x, gradient, weight) for library in both],
+        [partial(library.into_weight, gradient, x) for library in both],
     )
     with torch.no_grad():
         (mine, theirs), *gradients = (best_times(*pair) for pair in pairs)

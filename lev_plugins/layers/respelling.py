@@ -22,10 +22,8 @@ from lev_plugins.text.spelling import CASES, PROPER, SHAPES, Unknown, letters_of
 
 __all__ = ["Respelling", "WordVectors"]
 
-NEAR = (
-    48  # words of the dictionary from which slips are counted: those that have most parts in common, and are frequent
-)
-FREQUENT = 0.02  # say of the logarithm of frequency in that
+NEAR = 48  # words of the dictionary from which slips are counted: those with most parts in common
+FREQUENT = 0.02  # ... and the most frequent: weight of the logarithm of frequency beside the share in common
 FAR = 4  # slips: more do not matter
 REMEMBERED = {True: 1 << 16, False: 1 << 10}  # words, in training and at work; each takes some kilobytes
 TOGETHER = 512  # words that are compared with the dictionary at a time
@@ -122,9 +120,9 @@ class Respelling(Spelling):
         return (self.counts[:-1] + 1.0).log()
 
     def vectors(self, unknown: Unknown | None) -> WordVectors:
-        words = self.all_spelled(unknown)
+        words = super().vectors(unknown)
         likeness = self.likeness_of_unknown(words.unknown)
-        return WordVectors(*words, likeness, self.guess(likeness))
+        return WordVectors(words.spelled, words.own, words.unknown, likeness, self.guess(likeness))
 
     def likeness_of_unknown(self, unknown: Unknown) -> Likeness:
         """It depends on the dictionary alone, so on a CPU words that were compared before are not compared again."""

@@ -93,9 +93,6 @@ class Spelling(nn.Module):
 
     def vectors(self, unknown: Unknown | None) -> Spelled:
         """Once per batch."""
-        return self.all_spelled(unknown)
-
-    def all_spelled(self, unknown: Unknown | None) -> SpelledWords:
         if unknown is None or not unknown.ids.numel():
             nothing = self.parts.new_empty(0)
             letters = torch.empty(0, 1, dtype=torch.int32, device=nothing.device)

@@ -97,6 +97,11 @@ def known_alphabets() -> dict[str, tuple[str, ...]]:
     return {name: tuple(letters) for name, letters in (line.split("\t") for line in lines)}
 
 
+@lru_cache(maxsize=4096)
+def others(letters: tuple[str, ...], letter: str) -> tuple[str, ...]:
+    return tuple(other for other in letters if other != letter)
+
+
 class Insert(Kind):
     """An extra letter of the alphabet, beside another one."""
 
@@ -120,7 +125,7 @@ class Substitute(Kind):
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         cell = line.cells[at]
-        letters = [letter for letter in self.alphabets.beside(cell) if letter != cell]
+        letters = others(self.alphabets.beside(cell), cell)
         return bool(letters) and line.put(at, at + 1, [letters[int(draw() * len(letters))]])
 
 

@@ -75,7 +75,8 @@ def test_commands_of_a_readme_are_ones_that_fairseq_takes(
         printed = succeed(*words, "-n", "GPUS=0", f"OUT={tmp_path / 'out'}").out
         trainings, decodings = commands(printed, "fairseq-train"), commands(printed, "fairseq-generate")
         others = ("labelling", "demo")  # decode with lev-plugins
-        assert trainings and (decodings or example in others or "trainings" in words)
+        edits = "SET=levt" in words and "lev-plugins edit " in printed  # an editor decodes with it
+        assert trainings and (decodings or edits or example in others or "trainings" in words)
         for command in trainings:
             assert "--cpu" in command and value(command, "--user-dir") == "lev_plugins"
             taken_by_fairseq(command, options.get_training_parser(), seen)
@@ -295,6 +296,11 @@ BAD = [
     ("labelling/Makefile", ["DATA=d", "OUT=o", "TASKS=x"], "TASKS has no x: choose from sst2 mrpc emotions pos"),
     ("labelling/paper.mk", ["TEXT=t", "MODEL=m", "OUT=o"], "SET is missing"),
     ("grammar/Makefile", ["TEST=t", "OUT=o"], "There is no file t/dev.src"),
+    (
+        "grammar/Makefile",
+        ["TEST=t", "OUT=o", "ARCH=levt", "TUNE=a.m2", "-n"],
+        "do not work with ARCH=levt: leave them out",
+    ),
     ("demo/Makefile", ["OUT=o", "UPDATES=few"], "UPDATES must be a whole number above 0, but is 'few'"),
 ]
 

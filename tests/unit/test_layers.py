@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -202,9 +203,14 @@ def test_every_dropout_rate_acts_in_training_only(where: str) -> None:
 @pytest.mark.parametrize("by", [OneDNN(*which) for which in ((0, 0), (0, 1), (1, 0), (1, 1))], ids=str)
 def test_products_and_gradients_are_the_same_by_every_library(by: OneDNN, monkeypatch: pytest.MonkeyPatch) -> None:
     linear_room = import_module("lev_plugins.layers.linear")  # its function has the same name
-    monkeypatch.setattr(linear_room, "verdict", lambda: by)
     used: list[int] = []
-    monkeypatch.setattr(linear_room, "onednn", lambda *given: used.append(1) or products.onednn(*given))
+
+    def counted(product: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        return lambda *given: used.append(1) or product(*given)
+
+    for room in (products, linear_room):
+        monkeypatch.setattr(room, "verdict", lambda: by)
+    monkeypatch.setattr(products, "ONEDNN", products.Library(*map(counted, products.ONEDNN)))
     x, weight, bias = torch.randn(2, 32, 512), torch.randn(512, 512), torch.randn(512)
     assert x.numel() * weight.size(0) >= linear_room.LARGE
     found = []
