@@ -18,7 +18,7 @@ editor_training := --task text_editing --draft-lang draft --rollin-alpha 1 --rol
 
 # $(call make_editor,TRAINED,DATA,FOLDER,NOISY,CLEAN): a model folder; NOISY and CLEAN, the validation text, decide how sure
 # it must be of an edit
-editor_export = lev-plugins export $(1)/checkpoint_best.pt $(3) --overwrite --bpe words --iter-decode-max-iter 0 --data $(2) \
+editor_export = lev-plugins export $(1)/checkpoint_last.pt $(3) --overwrite --bpe words --iter-decode-max-iter 0 --data $(2) \
     --language en
 define make_editor
 $(editor_export)

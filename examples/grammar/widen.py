@@ -4,9 +4,9 @@
 
 CLEAN is text for ``--bpe words``; the list has lines ``word count``, by default the English one that comes with
 symspellpy. OUT/dict.txt has the words of both. Counts of the list are scaled to the size of the text, so that both have
-an equal say in how frequent a word is. The most frequent words also stand in the dictionary with a capital, as at the
-beginning of a sentence. OUT/words has lines of four words, drawn by the square root of their frequency, so that rare
-ones occur too.
+an equal say in how frequent a word is; a listed word counts as seen, however rare. The most frequent words also stand in
+the dictionary with a capital, as at the beginning of a sentence. OUT/words has lines of four words, drawn by the square
+root of their frequency, so that rare ones occur too.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from lev_plugins.text.whole_words import words_with_places
 BLANK = "▁"
 CAPITALS = 12_000  # words that are frequent enough to begin a sentence
 AT_BEGINNINGS = 0.05  # share of a word's occurrences
+FEWEST = 3  # occurrences of a listed word: training leaves one out, and must still see it as it is seen at work
 DRAWN, SIDE_BY_SIDE = 60_000, 4
 
 
@@ -36,14 +37,14 @@ def widened(clean: Iterable[str], listed: dict[str, int], least: int = 1) -> Cou
 
     >>> found = widened(["The cat.", "The hat."], {"the": 60, "dog": 2}, least=2)
     >>> found["▁The"], found["▁the"], found["▁dog"], found["."], found["▁cat"]
-    (3, 6, 1, 2, 0)
+    (3, 6, 3, 2, 0)
     """
     counts = Counter(token for line in clean for token, _ in words_with_places(line.strip()))
     total = counts.total()
     counts = Counter({token: count for token, count in counts.items() if count >= least})
     scale = total / sum(listed.values())
     for number, (word, count) in enumerate(listed.items()):
-        counts[BLANK + word] += (mine := max(1, round(scale * count)))
+        counts[BLANK + word] += (mine := max(FEWEST, round(scale * count)))
         if number < CAPITALS:
             counts[BLANK + word.capitalize()] += max(1, round(AT_BEGINNINGS * mine))
     return counts

@@ -16,8 +16,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.edits import BORROWED, slips
-from lev_plugins.layers.spelling import Spelled, Spelling
+from lev_plugins.layers.spelling import LEVELS, Spelled, Spelling
 from lev_plugins.layers.table import Table
+from lev_plugins.layers.torn import Occurrences, Prints, prints_of
 from lev_plugins.text.spelling import CASES, PROPER, SHAPES, Unknown, letters_of
 
 __all__ = ["Respelling", "WordVectors"]
@@ -85,29 +86,38 @@ class WordVectors(NamedTuple):
     unknown: Unknown
     likeness: Likeness  # of each unknown word
     guess: Guess  # (U,)
+    prints: Prints  # (V + 1 + U,)
 
 
 class Respelling(Spelling):
     """In place of a table of embeddings that is also the output's."""
 
     letters: Tensor  # (V + 1, L)
+    print_values: Tensor  # (V + 1,)
+    print_powers: Tensor
 
     def __init__(self, *dictionary: Any):
         super().__init__(*dictionary)
         dim = self.embedding_dim
-        self.register_buffer("letters", letters_of(self.spelt), persistent=False)
+        letters = letters_of(self.spelt)
+        self.register_buffer("letters", letters, persistent=False)
+        for name, value in prints_of(letters)._asdict().items():
+            self.register_buffer(f"print_{name}s", value, persistent=False)
         self.from_guess = nn.Linear(dim, dim, bias=False)
         self.slips = nn.Embedding(FAR + 1, dim)
+        self.torn = nn.Embedding(2 * (len(LEVELS) + 1), dim)  # how frequent a word is with the next, with the last one
         self.query = nn.Linear(dim, dim)
         self.weights = nn.Parameter(torch.tensor(BEFORE) / FAST)
         self.bias = nn.Parameter(torch.zeros(self.vocabulary))
         nn.init.normal_(self.from_guess.weight, std=dim**-0.5)
         nn.init.normal_(self.slips.weight, std=0.5 * dim**-0.5)
+        nn.init.zeros_(self.torn.weight)
         nn.init.zeros_(self.query.weight)  # before training, the word that is replaced decides alone
         nn.init.zeros_(self.query.bias)
         self.guesses: Guess | None = None
         self.compared: dict[Any, Likeness] = {}  # with the dictionary: by parts and letters, a row for each word
         self.of_known: tuple[Tensor, Likeness] | None = None  # which rows are filled, and the rows
+        self.occurrences: Occurrences | None = None
 
     @property
     def lengths(self) -> Tensor:
@@ -122,7 +132,8 @@ class Respelling(Spelling):
     def vectors(self, unknown: Unknown | None) -> WordVectors:
         words = super().vectors(unknown)
         likeness = self.likeness_of_unknown(words.unknown)
-        return WordVectors(words.spelled, words.own, words.unknown, likeness, self.guess(likeness))
+        prints = Prints(self.print_values, self.print_powers).and_then(prints_of(words.unknown.letters))
+        return WordVectors(words.spelled, words.own, words.unknown, likeness, self.guess(likeness), prints)
 
     def likeness_of_unknown(self, unknown: Unknown) -> Likeness:
         """It depends on the dictionary alone, so on a CPU words that were compared before are not compared again."""
@@ -207,7 +218,15 @@ class Respelling(Spelling):
         level = torch.where(known, self.level(found.word), level)
         unknown = level.eq(0)
         own = torch.where(known, found.word, tokens).masked_fill(unknown, self.unk)
-        return self.placed(tokens, words, level, own) + self.meant(found, words) * unknown[:, :, None]
+        meant = self.meant(found, words) * unknown[:, :, None]
+        return self.placed(tokens, words, level, own) + meant + self.torn_apart(tokens, words)
+
+    def torn_apart(self, tokens: Tensor, words: WordVectors) -> Tensor:
+        """(B, T) -> (B, T, C): whether each is one word together with its neighbour."""
+        apart = self.shape_of(tokens, words.unknown) >= CASES
+        count = self.occurring().with_next(words.prints.at(self.rows(tokens, words.unknown)), apart)
+        level = torch.bucketize(count, LEVELS.to(count.device), right=True)
+        return self.torn(level) + self.torn(len(LEVELS) + 1 + F.pad(level[:, :-1], (1, 0)))
 
     def found(self, tokens: Tensor, words: WordVectors, held_out: bool) -> Guess:
         """What unknown words may be meant to be (B, T); of the others, the first word of the dictionary."""
@@ -224,6 +243,16 @@ class Respelling(Spelling):
         """(B, T) -> (B, T, C)"""
         guessed = words.spelled.rows(found.word) + words.own.rows(found.word)
         return self.from_guess(guessed) + self.slips(found.slips)
+
+    def occurring(self) -> Occurrences:
+        if self.occurrences is None or self.occurrences.values.device != self.counts.device:
+            self.occurrences = Occurrences.of(self.print_values, self.counts)
+        return self.occurrences
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
+        """Checkpoints of earlier versions do not look for words that were torn apart."""
+        state_dict.setdefault(f"{prefix}torn.weight", torch.zeros_like(self.torn.weight))
+        super()._load_from_state_dict(state_dict, prefix, *others)
 
     def spelling_of(self, tokens: Tensor, words: WordVectors) -> Tensor:
         """Their spelling alone, of length 1, or 0 where there is none: (...) -> (..., C)"""
