@@ -4,7 +4,7 @@
 
 CLEAN is text for ``--bpe words``; the list has lines ``word count``, by default the English one that comes with
 symspellpy. OUT/dict.txt has the words of both. Counts of the list are scaled to the size of the text, so that both have
-an equal say in how frequent a word is; a listed word counts as seen, however rare. The most frequent words also stand in
+an equal say in how frequent a word is; a listed word counts as seen, however rare. The most frequent ones also stand in
 the dictionary with a capital, as at the beginning of a sentence. OUT/words has lines of four words, drawn by the square
 root of their frequency, so that rare ones occur too.
 """

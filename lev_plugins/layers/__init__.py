@@ -18,11 +18,14 @@ from lev_plugins.layers.attention import (
 from lev_plugins.layers.embedding import TextEmbedding, token_embedding
 from lev_plugins.layers.initialisation import bert_init
 from lev_plugins.layers.linear import Linear, head_projection, linear
-from lev_plugins.layers.respelling import Respelling, WordVectors
+from lev_plugins.layers.respelling import Batch, Respelling, WordVectors
+from lev_plugins.layers.sample import WHOLE
 from lev_plugins.layers.spelling import Spelling
 from lev_plugins.layers.transformer import DecoderLayer, EncoderLayer, LayerShape
 
 __all__ = [
+    "WHOLE",
+    "Batch",
     "CrossAttention",
     "DecoderLayer",
     "EncoderLayer",

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.edits import BORROWED, slips
+from lev_plugins.layers.sample import WHOLE, Sample, draw_sample
 from lev_plugins.layers.spelling import LEVELS, Spelled, Spelling
 from lev_plugins.layers.table import Table
 from lev_plugins.layers.torn import Occurrences, Prints, prints_of
@@ -38,6 +39,11 @@ OTHER_CASE = [
 ]  # from given to wanted
 SAME = 10.0  # a word in another case is that word, if another one is not far more frequent
 FAST = 10.0  # an optimiser changes all parameters by like amounts: weights of a score must move faster than vectors
+
+
+SAMPLED = 4096  # words that a step of training draws from a dictionary that is much larger
+COMMON = 2048  # ... beside the most frequent ones
+RIVALS = 16  # ... and those most like each that is replaced
 
 
 class Weights(NamedTuple):
@@ -87,6 +93,14 @@ class WordVectors(NamedTuple):
     likeness: Likeness  # of each unknown word
     guess: Guess  # (U,)
     prints: Prints  # (V + 1 + U,)
+    sample: Sample  # of the dictionary, for which there are vectors
+
+
+class Batch(NamedTuple):
+    """The words that a step of training reads and writes."""
+
+    tokens: Tensor  # (n,)
+    replaced: Tensor  # (n,) padding: none
 
 
 class Respelling(Spelling):
@@ -129,11 +143,27 @@ class Respelling(Spelling):
         """(V,)"""
         return (self.counts[:-1] + 1.0).log()
 
-    def vectors(self, unknown: Unknown | None) -> WordVectors:
-        words = super().vectors(unknown)
-        likeness = self.likeness_of_unknown(words.unknown)
-        prints = Prints(self.print_values, self.print_powers).and_then(prints_of(words.unknown.letters))
-        return WordVectors(words.spelled, words.own, words.unknown, likeness, self.guess(likeness), prints)
+    def vectors(self, unknown: Unknown | None, batch: Batch | None = None) -> WordVectors:
+        """With a ``batch`` and a large dictionary, of a sample of it."""
+        unknown = self.or_none(unknown)
+        likeness = self.likeness_of_unknown(unknown)
+        guess = self.guess(likeness)
+        sample = WHOLE
+        if batch is not None and self.vocabulary > 3 * (SAMPLED + COMMON):
+            like = self.likeness_of(batch.replaced, unknown, likeness)
+            sample = self.sample(batch.tokens, torch.cat([guess.word, like.near[:, :RIVALS].flatten()]))
+        tables = self.tables(unknown, sample)
+        prints = Prints(self.print_values, self.print_powers).and_then(prints_of(unknown.letters))
+        return WordVectors(*tables, likeness, guess, prints, sample)
+
+    def sample(self, tokens: Tensor, others: Tensor) -> Sample:
+        needed = torch.zeros_like(self.counts, dtype=torch.bool)
+        needed[tokens[tokens < BORROWED]] = True
+        needed[self.guesses_for_held_out().word[needed]] = True
+        needed[others] = True
+        needed[self.counts[:-1].topk(COMMON).indices] = True
+        needed[: self.specials] = True
+        return draw_sample(needed[:-1], SAMPLED)
 
     def likeness_of_unknown(self, unknown: Unknown) -> Likeness:
         """It depends on the dictionary alone, so on a CPU words that were compared before are not compared again."""
@@ -188,11 +218,7 @@ class Respelling(Spelling):
 
     def of_dictionary(self, rows: Tensor, but_itself: bool = False) -> Likeness:
         """Words of the dictionary, compared with all of them."""
-        lengths = self.lengths[rows]
-        starts = F.pad(lengths.cumsum(0), (1, 0))
-        inside = torch.arange(int(starts[-1]), device=rows.device) - starts[:-1].repeat_interleave(lengths)
-        parts = self.parts[self.starts[rows].repeat_interleave(lengths) + inside]
-        return self.likeness(parts, starts, self.letters[rows], rows if but_itself else None)
+        return self.likeness(*self.parts_at(rows), self.letters[rows], rows if but_itself else None)
 
     @torch.no_grad()
     def likeness(self, parts: Tensor, starts: Tensor, letters: Tensor, without: Tensor | None = None) -> Likeness:
@@ -212,7 +238,7 @@ class Respelling(Spelling):
     def look_up(self, tokens: Tensor, words: Spelled, held_out: Tensor | None = None) -> Tensor:
         """An unknown word is also what it may be meant to be; one that is known in another case is that word."""
         words = cast(WordVectors, words)
-        level, found = self.level(tokens, held_out), self.found(tokens, words, held_out is not None)
+        level, found = self.level(tokens, held_out), self.found(tokens, words, held_out)
         case = self.shape_of(tokens, words.unknown) % CASES
         known = level.eq(0) & found.slips.eq(0) & torch.isin(case, case.new_tensor(PROPER))
         level = torch.where(known, self.level(found.word), level)
@@ -228,11 +254,12 @@ class Respelling(Spelling):
         level = torch.bucketize(count, LEVELS.to(count.device), right=True)
         return self.torn(level) + self.torn(len(LEVELS) + 1 + F.pad(level[:, :-1], (1, 0)))
 
-    def found(self, tokens: Tensor, words: WordVectors, held_out: bool) -> Guess:
+    def found(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None) -> Guess:
         """What unknown words may be meant to be (B, T); of the others, the first word of the dictionary."""
         found = Guess(*(torch.zeros_like(tokens) for _ in Guess._fields))
-        if held_out:
-            found = Guess(*(each[tokens.clamp(max=self.vocabulary)] for each in self.guesses_for_held_out()))
+        if held_out is not None:
+            rows = tokens.clamp(max=self.vocabulary)
+            found = Guess(*(each[rows] * held_out for each in self.guesses_for_held_out()))
         if words.unknown.ids.numel():
             place = self.place(tokens, words.unknown)
             pairs = zip(words.guess, found, strict=True)
@@ -259,35 +286,41 @@ class Respelling(Spelling):
         return F.normalize(words.spelled.rows(self.rows(tokens, words.unknown)), dim=-1, eps=SHORT)
 
     def logits(self, states: Tensor, replaced: Tensor, words: WordVectors) -> Tensor:
-        """Scores (n, V) of the words for holes that take the place of words ``replaced`` (n,); padding: of none."""
-        weights = Weights(*(FAST * self.weights))
-        dictionary = words.spelled.weight[: self.vocabulary] + words.own.weight[: self.vocabulary]
-        table = F.normalize(dictionary, dim=-1, eps=SHORT)
+        """Scores (n, V) of the words for holes that take the place of words ``replaced`` (n,); padding: of none.
+
+        Of a sample of the dictionary, (n, R).
+        """
+        weights, size = Weights(*(FAST * self.weights)), len(words.sample.of(self.bias))
+        table = F.normalize(words.spelled.weight[:size] + words.own.weight[:size], dim=-1, eps=SHORT)
         query = F.normalize(self.query(states) + weights.handed * self.spelling_of(replaced, words), dim=-1, eps=SHORT)
         alone = replaced.eq(self.padding_idx)[:, None]
         query = torch.where(alone, weights.vectors, torch.full_like(weights.vectors, CONTEXT)) * query
         # few passes over (n, V), which is most of the work where the dictionary is large
         scores = torch.addmm(self.of_shapes(replaced, words, weights), query, table.T)
-        like = self.likeness_of(replaced, words)
+        like = self.likeness_of(replaced, words.unknown, words.likeness)
         alike = weights.alike * like.alike + torch.stack(weights.of_slips)[like.slips]
-        scores = scores.scatter_add_(1, like.near, alike.to(scores.dtype))
+        scores = add_at(scores, words.sample.place(like.near), alike)
         itself = replaced.where(replaced < self.vocabulary, self.padding_idx)[:, None]
-        return scores.scatter_add_(1, itself, -weights.itself.to(scores.dtype).expand(len(replaced), 1))
+        return add_at(scores, words.sample.place(itself), -weights.itself.expand(len(replaced), 1))
 
     def of_shapes(self, tokens: Tensor, words: WordVectors, weights: Weights) -> Tensor:
         """(n, V) how frequent words are, less what those of another shape than ``tokens`` (n,) lose."""
-        wanted, given = self.shapes[None, :-1], torch.arange(SHAPES, device=tokens.device)[:, None]
+        sample = words.sample
+        wanted, given = sample.of(self.shapes[:-1])[None], torch.arange(SHAPES, device=tokens.device)[:, None]
         blank = (wanted // CASES).ne(given // CASES)
         case = self.bias.new_tensor(OTHER_CASE)[given % CASES, wanted % CASES]
         losses = F.pad(weights.blank * blank + weights.case * case, (0, 0, 0, 1))  # (shapes + 1, V); of padding, none
         shapes = self.shape_of(tokens, words.unknown).masked_fill(tokens.eq(self.padding_idx), SHAPES)
-        return F.embedding(shapes, self.bias + weights.frequency * self.log_counts - losses)
+        frequent = sample.of(self.bias) + weights.frequency * sample.of(self.log_counts)
+        if sample.stands_for is not None:
+            frequent = frequent + sample.stands_for
+        return F.embedding(shapes, frequent - losses)
 
-    def likeness_of(self, tokens: Tensor, words: WordVectors) -> Likeness:
-        """Of ``tokens`` (n,); the unknown words of the batch were compared before."""
+    def likeness_of(self, tokens: Tensor, words: Unknown, likeness: Likeness) -> Likeness:
+        """Of ``tokens`` (n,); the unknown ``words`` of the batch, with this ``likeness``, were compared before."""
         borrowed = tokens >= BORROWED
         known = self.likeness_of_known(tokens[~borrowed])
-        unknown = (each[torch.searchsorted(words.unknown.ids, tokens[borrowed])] for each in words.likeness)
+        unknown = (each[torch.searchsorted(words.ids, tokens[borrowed])] for each in likeness)
         back = (~borrowed).to(torch.uint8).argsort(stable=True).argsort()
         return Likeness(*(torch.cat(both)[back] for both in zip(unknown, known, strict=True)))
 
@@ -301,3 +334,13 @@ class Respelling(Spelling):
         shared = (self.matrix().ones @ given)[: self.vocabulary].T  # (n, V)
         size = self.lengths[:-1].clamp(min=1)
         return shared * lengths.clamp(min=1)[:, None].rsqrt() * size.rsqrt()
+
+
+def add_at(scores: Tensor, places: Tensor, values: Tensor) -> Tensor:
+    """``scores`` (n, R), in place, with ``values`` (n, K) added at ``places``; -1: nowhere.
+
+    >>> add_at(torch.zeros(1, 3), torch.tensor([[2, -1]]), torch.tensor([[5.0, 7.0]]))
+    tensor([[0., 0., 5.]])
+    """
+    values = values.masked_fill(places < 0, 0).to(scores.dtype)
+    return scores.scatter_add_(1, places.clamp(min=0), values)

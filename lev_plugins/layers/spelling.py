@@ -14,10 +14,12 @@ import warnings
 from typing import Any, NamedTuple, Protocol
 
 import torch
+import torch.nn.functional as F
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from lev_plugins.edits import BORROWED
+from lev_plugins.layers.sample import WHOLE, Sample
 from lev_plugins.layers.table import Table
 from lev_plugins.text.spelling import SHAPES, Unknown, parts_of, shapes_of
 
@@ -61,7 +63,7 @@ class Spelling(nn.Module):
         """``words``: the dictionary, of which the first are ``specials``."""
         super().__init__()
         self.vocabulary, self.buckets, self.embedding_dim = len(words), buckets, dim
-        self.padding_idx, self.unk = pad, unk
+        self.specials, self.padding_idx, self.unk = specials, pad, unk
         self.spelt = [*[""] * specials, *words[specials:], ""]
         parts, starts = parts_of(self.spelt, buckets)
         familiar = int(LEVELS[-1])
@@ -93,27 +95,49 @@ class Spelling(nn.Module):
 
     def vectors(self, unknown: Unknown | None) -> Spelled:
         """Once per batch."""
-        if unknown is None or not unknown.ids.numel():
-            nothing = self.parts.new_empty(0)
-            letters = torch.empty(0, 1, dtype=torch.int32, device=nothing.device)
-            unknown = Unknown(nothing, nothing, self.parts.new_zeros(1), nothing, letters)
-            spelled = self.of_dictionary_spelled()
-        else:
-            rare = Matrix.of(unknown.parts, unknown.starts, self.buckets)
-            spelled = torch.cat([self.of_dictionary_spelled(), self.mean(rare)])
-        return SpelledWords(Table(spelled), Table(self.own.weight), unknown)
+        return self.tables(self.or_none(unknown), WHOLE)
+
+    def or_none(self, unknown: Unknown | None) -> Unknown:
+        if unknown is not None and unknown.ids.numel():
+            return unknown
+        nothing = self.parts.new_empty(0)
+        letters = torch.empty(0, 1, dtype=torch.int32, device=nothing.device)
+        return Unknown(nothing, nothing, self.parts.new_zeros(1), nothing, letters)
+
+    def tables(self, unknown: Unknown, sample: Sample) -> SpelledWords:
+        """Of the words of the ``sample``, the placeholder and the ``unknown`` ones."""
+        own, places = self.own.weight, sample.places
+        spelled = self.of_dictionary_spelled(sample)
+        if sample.ids is not None:
+            own = own[F.pad(sample.ids, (0, 1), value=self.vocabulary)]
+        if unknown.ids.numel():
+            rare = self.mean(Matrix.of(unknown.parts, unknown.starts, self.buckets))
+            if places is not None:
+                places = torch.cat([places, len(spelled) + torch.arange(len(rare), device=places.device)])
+            spelled = torch.cat([spelled, rare])
+        return SpelledWords(Table(spelled, places), Table(own, sample.places), unknown)
 
     def mean(self, words: Matrix) -> Tensor:
         return LOUD * Product.apply(self.grams, words.mean, words.mean_back)
 
-    def of_dictionary_spelled(self) -> Tensor:
-        """(V + 1, C); without gradients, computed once for as long as the table stays the same."""
+    def of_dictionary_spelled(self, sample: Sample) -> Tensor:
+        """(V + 1, C), or (R + 1, C); without gradients, computed once for as long as the table stays the same."""
+        if sample.ids is not None:
+            rows = F.pad(sample.ids, (0, 1), value=self.vocabulary)
+            return self.mean(Matrix.of(*self.parts_at(rows), self.buckets))
         if torch.is_grad_enabled():
             return self.mean(self.matrix())
         state = self.grams.data_ptr(), 0 if self.grams.is_inference() else self.grams._version
         if self.of_words is None or self.of_words[0] != state:
             self.of_words = state, self.mean(self.matrix())
         return self.of_words[1]
+
+    def parts_at(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """The parts of these words of the dictionary, and where each begins."""
+        lengths = self.starts.diff()[rows]
+        starts = F.pad(lengths.cumsum(0), (1, 0))
+        inside = torch.arange(int(starts[-1]), device=rows.device) - starts[:-1].repeat_interleave(lengths)
+        return self.parts[self.starts[rows].repeat_interleave(lengths) + inside], starts
 
     def rows(self, tokens: Tensor, unknown: Unknown) -> Tensor:
         """Their rows in ``Spelled.spelled``."""

@@ -22,15 +22,21 @@ class Table:
     >>> (table.rows(torch.tensor([2, 2])).sum() + 5 * table.rows(torch.tensor([0])).sum()).backward()
     >>> weight.grad.tolist()
     [[5.0, 5.0], [0.0, 0.0], [2.0, 2.0]]
+    >>> Table(torch.tensor([[7.0], [8.0]]), place=torch.tensor([-1, 1, 0])).rows(torch.tensor([2, 1])).tolist()
+    [[7.0], [8.0]]
     """
 
-    def __init__(self, weight: Tensor):
+    def __init__(self, weight: Tensor, place: Tensor | None = None):
+        """``place`` (n,): the row of each id, if that is not the id; -1: it has none."""
+        self.place = place
         self.collected: list[Tensor] = []
         self.learns = torch.is_grad_enabled() and weight.requires_grad
         self.weight: Tensor = _Collect.apply(weight, self.collected) if self.learns else weight
 
     def rows(self, ids: Tensor) -> Tensor:
         """(...) -> (..., C)"""
+        if self.place is not None:
+            ids = self.place[ids]
         if not self.learns:
             return F.embedding(ids, self.weight)
         return _Rows.apply(self.weight, ids, self.collected)

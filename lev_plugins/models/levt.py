@@ -24,6 +24,8 @@ from lev_plugins import ranges
 from lev_plugins.edits import Removed, align, known
 from lev_plugins.errors import require
 from lev_plugins.layers import (
+    WHOLE,
+    Batch,
     DecoderLayer,
     EncoderLayer,
     KeysValues,
@@ -332,13 +334,22 @@ class LevT(BaseFairseqModel):
     def spelling_buckets(self) -> int | None:
         return None if self.spelling is None else self.spelling.buckets
 
-    def encode(self, src_tokens: Tensor, unknown: Unknown | None = None, target: Tensor | None = None) -> EncodedSource:
-        """With --spelling, ``unknown`` are the unknown words of the batch; words of the ``target`` are held out."""
+    def encode(
+        self,
+        src_tokens: Tensor,
+        unknown: Unknown | None = None,
+        target: Tensor | None = None,
+        batch: Batch | None = None,
+    ) -> EncodedSource:
+        """With --spelling, ``unknown`` are the unknown words of the batch; words of the ``target`` are held out.
+
+        With ``batch``, only what it needs of a large dictionary has vectors.
+        """
         mask = attention_mask(src_tokens, self.encoder.embedding.pad)
         lengths = src_tokens.ne(self.encoder.embedding.pad).sum(1)
         memory = EncodedSource({}, mask, lengths)
         if self.spelling is not None:
-            words = self.spelling.vectors(None if unknown is None else Unknown(*unknown))
+            words = self.spelling.vectors(None if unknown is None else Unknown(*unknown), batch)
             memory = memory._replace(words=words, target=target)
         source = self.encoder(src_tokens, mask, self.decoder.look_up(memory))
         return memory._replace(keys_values=self.decoder.remember(source))
@@ -361,7 +372,12 @@ class LevT(BaseFairseqModel):
         generator: torch.Generator | None = None,
     ) -> LevTOutput:
         """Dual-policy learning (Algorithm 1): one state per policy, each labelled by the expert."""
-        decoder, memory = self.decoder, self.encode(src_tokens, unknown, target)
+        decoder, batch = self.decoder, None
+        if self.training and replaced is not None:
+            sides = (src_tokens, target, src_tokens if draft is None else draft)
+            batch = Batch(torch.cat([side.flatten() for side in sides]), replaced.flatten()[hole_index])
+        memory = self.encode(src_tokens, unknown, target, batch)
+        sample = WHOLE if memory.words is None else memory.words.sample
 
         removed_words = None if removed is None or removed_counts is None else Removed(removed, removed_counts)
         counts = decoder.placeholder_logits(decoder.states("placeholder", kept_tokens, memory, given=removed_words))
@@ -372,9 +388,10 @@ class LevT(BaseFairseqModel):
         opened = words.index_fill(0, hole_index, self.placeholder).view_as(target)  # y'_ins
         states = decoder.states("token", opened, memory, given=one_each(replaced, self.pad))
         word_logits = decoder.token_logits(states, hole_index, memory.words, replaced)
+        labels = sample.place(words[hole_index])
 
         with torch.no_grad():  # y_del, Eq. (6)
-            inserted = roll_in(word_logits, words[hole_index], rollin, generator)
+            inserted = sample.word(roll_in(word_logits, labels, rollin, generator))
             edited = words.scatter(0, hole_index, inserted).view_as(target)
             if draft is not None and from_draft is not None:
                 edited = mix_rows(from_draft, draft, edited, self.pad)
@@ -386,7 +403,7 @@ class LevT(BaseFairseqModel):
         return LevTOutput(
             deletion=HeadOutput(deletions.flatten(0, 1), deleted.flatten()),
             placeholder=HeadOutput(counts.flatten(0, 1), count_labels.flatten()),
-            token=HeadOutput(word_logits, words[hole_index]),
+            token=HeadOutput(word_logits, labels),
         )
 
 

@@ -19,7 +19,8 @@ from lev_plugins.data.noise_flags import noisy_words
 from lev_plugins.edits import BORROWED, slips
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions
-from lev_plugins.layers.respelling import FAR, Respelling, WordVectors
+from lev_plugins.layers import respelling
+from lev_plugins.layers.respelling import FAR, Batch, Respelling, WordVectors
 from lev_plugins.layers.spelling import LEVELS, LOUD, Product
 from lev_plugins.models.levt import LevT
 from lev_plugins.text.spelling import CASES, grams, hashed, letters_of, unknown_words
@@ -108,7 +109,7 @@ def test_what_words_have_in_common() -> None:
     table = spelling()
     words = table.vectors(unknown_words(UNKNOWN, BUCKETS))
     given_words = [*UNKNOWN, 4, PAD]
-    found = table.likeness_of(torch.tensor(given_words), words)
+    found = table.likeness_of(torch.tensor(given_words), words.unknown, words.likeness)
     names = {**UNKNOWN, 4: WORDS[0], PAD: ""}
     for token, *rows in zip(given_words, *(each.tolist() for each in found), strict=True):
         name = names[token]
@@ -214,6 +215,36 @@ def test_a_known_word_in_another_case_is_known() -> None:
     assert torch.allclose(odd, words.spelled.weight[value] + table.own.weight[UNK] + beside + meant)
 
 
+TORN = {BORROWED: "▁val", BORROWED + 1: "▁ue", BORROWED + 2: "ue", BORROWED + 3: "▁VAL", BORROWED + 4: "▁12"}
+
+
+@pytest.mark.parametrize(
+    ("words", "joined"),
+    [
+        (["▁val", "▁ue"], "▁value"),
+        (["▁VAL", "▁ue"], "▁value"),  # whatever the case
+        (["▁val", "ue"], None),  # no blank between them: one word already
+        (["▁ue", "▁val"], None),
+        (["▁val", "▁ue", "▁val"], "▁value"),
+        (["▁12", "▁value"], None),  # numbers and signs have no letters
+        (["▁value", "."], None),
+    ],
+)
+def test_a_word_that_was_torn_apart_is_seen(words: list[str], joined: str | None) -> None:
+    table = spelling()
+    with torch.no_grad():
+        table.torn.weight.normal_()
+    ids = {word: i for i, word in TORN.items()} | {word: 4 + i for i, word in enumerate(WORDS)}
+    tokens = [ids[word] for word in words]
+    batch: WordVectors = table.vectors(unknown_words(TORN, BUCKETS))
+    found = table.torn_apart(torch.tensor([tokens]), batch)[0]
+    level = 0 if joined is None else int((COUNTS[WORDS.index(joined)] >= LEVELS).sum())
+    levels = [level] + [0] * (len(words) - 1)  # of each with the next; only the first two may be one word
+    with_next, with_last = table.torn.weight.split(len(LEVELS) + 1)
+    for at, vector in enumerate(found):
+        assert torch.equal(vector, with_next[levels[at]] + with_last[levels[at - 1] if at else 0])
+
+
 def test_before_training_what_looks_alike_is_the_best_replacement() -> None:
     table = spelling(dim=64)
     words = table.vectors(unknown_words(UNKNOWN, BUCKETS))
@@ -238,6 +269,56 @@ def test_a_word_is_not_replaced_by_itself() -> None:
     scores = table.logits(torch.zeros(1, 64), torch.tensor([form]), table.vectors(None))
     assert scores[0].argmax() != form
     assert scores[0, form] < scores[0, 4 + WORDS.index("▁from")]
+
+
+@pytest.fixture
+def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, number in (("SAMPLED", 2), ("COMMON", 1), ("RIVALS", 1)):
+        monkeypatch.setattr(respelling, name, number)
+
+
+def test_a_sample_scores_its_words_as_the_whole_dictionary_does(small_samples: None) -> None:
+    table = spelling(dim=64)
+    with torch.no_grad():
+        table.bias.normal_()
+    unknown, given_words = unknown_words(UNKNOWN, BUCKETS), torch.tensor([BORROWED, 4, PAD])
+    whole, some = (table.vectors(unknown, batch) for batch in (None, Batch(torch.tensor([4, BORROWED]), given_words)))
+    ids = some.sample.ids
+    assert ids is not None and 4 in ids and 4 + WORDS.index("▁value") in ids and len(ids) < table.vocabulary
+    assert torch.equal(some.sample.place(torch.tensor([table.vocabulary])), torch.tensor([len(ids)]))
+    states = torch.randn(3, 64)
+    expected = table.logits(states, given_words, whole)[:, ids] + some.sample.stands_for
+    assert torch.allclose(table.logits(states, given_words, some), expected, atol=1e-5)
+    tokens = torch.tensor([[4, BORROWED, table.vocabulary]])
+    assert torch.allclose(table.look_up(tokens, some), table.look_up(tokens, whole), atol=1e-6)
+
+
+def test_the_loss_over_samples_is_that_over_the_dictionary_on_average(small_samples: None) -> None:
+    table = spelling()
+    given_words, states = torch.tensor([BORROWED]), torch.randn(1, 8)
+    unknown, batch = unknown_words(UNKNOWN, BUCKETS), Batch(torch.tensor([4]), given_words)
+    expected = table.logits(states, given_words, table.vectors(unknown)).exp().sum()
+    with torch.no_grad():
+        found = [table.logits(states, given_words, table.vectors(unknown, batch)).exp().sum() for _ in range(400)]
+    assert torch.stack(found).std() > 0
+    assert torch.stack(found).mean().item() == pytest.approx(expected.item(), rel=0.05)
+
+
+def test_training_with_samples_learns_every_parameter(small_samples: None) -> None:
+    dataset, levt = noisy_dataset(), model().train()
+    batch = dataset.collater([dataset[i] for i in range(len(TEXT))])
+    sizes, whole = [], Respelling.logits
+
+    def noted(*given: Any) -> Tensor:
+        sizes.append(given[-1].sample.ids is not None)
+        return whole(*given)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Respelling, "logits", noted)
+        toy_criterion()(levt, batch)[0].backward()
+        toy_criterion()(levt.eval(), batch)
+    assert sizes == [True, False]  # validation is exact
+    assert [name for name, weight in levt.named_parameters() if weight.grad is None] == []
 
 
 # ---- in the model ----------------------------------------------------------------------------------------------------
@@ -362,6 +443,17 @@ def test_saved_and_loaded() -> None:
     source = torch.tensor([[0, 4, 5, 2]])
     first, second = (levt.eval().decoder.states("deletion", source, levt.encode(source))[-1] for levt in (one, other))
     assert torch.equal(first, second)
+
+
+def test_a_checkpoint_from_before_torn_words_were_seen_still_says_the_same() -> None:
+    one, other = model(), model()
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.fill_(1.0)
+    other.load_state_dict({name: weight for name, weight in one.state_dict().items() if "torn" not in name})
+    assert other.spelling is not None and other.spelling.torn.weight.count_nonzero() == 0
+    with pytest.raises(RuntimeError, match="grams"):
+        other.load_state_dict({name: weight for name, weight in one.state_dict().items() if "grams" not in name})
 
 
 @pytest.mark.parametrize(
