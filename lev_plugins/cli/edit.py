@@ -24,7 +24,7 @@ from lev_plugins.text.lines import read_lines
 from lev_plugins.traces import differences
 from lev_plugins.traces.terminal import COLOUR, PLAIN
 
-__all__ = ["add_arguments", "add_data_argument", "add_decoding_arguments", "decoding_of", "run"]
+__all__ = ["add_arguments", "add_data_argument", "add_decoding_arguments", "add_int8_argument", "decoding_of", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--batch-lines", metavar="N", type=int, default=64, help="lines that are edited together (default: 64)")
     add("--max-tokens", metavar="N", type=int, default=MAX_TOKENS, help="tokens in a batch of the model")
     add("--cpu", action="store_true", help="use no GPU")
+    add_int8_argument(add)
     add_bpe_arguments(parser)
 
 
@@ -55,6 +56,15 @@ def add_data_argument(add: Callable[..., Any]) -> None:
         "--data",
         metavar="DIR",
         help="checkpoint: folder with its dictionaries, if they have moved since training",
+    )
+
+
+def add_int8_argument(add: Callable[..., Any]) -> None:
+    add(
+        "--cpu-int8",
+        action="store_true",
+        help="use no GPU, and multiply in 8 bits: several times as fast for models 512 wide, no faster for small ones; "
+        "outputs change a little",
     )
 
 
@@ -99,9 +109,10 @@ def load(args: argparse.Namespace, decoding: Decoding) -> Editor:
         args.model,
         args.data,
         bpe_options(args),
-        device="cuda" if torch.cuda.is_available() and not args.cpu else "cpu",
+        device="cuda" if torch.cuda.is_available() and not (args.cpu or args.cpu_int8) else "cpu",
         search=decoding.search,
         overrides=decoding.overrides,
+        cpu_int8=args.cpu_int8,
         **decoding.options,
         max_tokens=args.max_tokens,
         split=not args.whole_lines,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from lev_plugins.cli.edit import add_int8_argument
 from lev_plugins.cli.streams import add_resume_argument, answer_lines
 from lev_plugins.errors import require
 from lev_plugins.inference.labeller import Labeller, read_thresholds
@@ -40,10 +41,11 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--batch-size", metavar="N", type=int, default=32, help="texts per batch")
     add("--cpu", action="store_true", help="run on the CPU")
+    add_int8_argument(add)
 
 
 def load(args: argparse.Namespace) -> Labeller:
-    return Labeller.load(args.model, args.data, args.cpu, batch_size=args.batch_size)
+    return Labeller.load(args.model, args.data, args.cpu, args.cpu_int8, batch_size=args.batch_size)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from lev_plugins.cli.edit import add_int8_argument
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.loading import is_labeller, load
 from lev_plugins.ranges import at_least, bounded, finite, rates
@@ -49,6 +50,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     add("--beam", metavar="N", type=int, help="text_correction: beam size")
     add("--words", metavar="FILE", type=Path, help="words that no edit may touch, one per line; /v2/words changes it")
     add("--cpu", action="store_true", help="use no GPU")
+    add_int8_argument(add)
 
 
 def add_address_arguments(parser: argparse.ArgumentParser) -> None:
@@ -148,14 +150,15 @@ def load_models(args: argparse.Namespace) -> list[Served]:
 
 def options(path: str, args: argparse.Namespace) -> dict[str, Any]:
     """Those of the model that were given; a labeller has but one."""
-    gpu = torch.cuda.is_available() and not args.cpu
+    gpu = torch.cuda.is_available() and not (args.cpu or args.cpu_int8)
     if is_labeller(path):
-        return {"cpu": not gpu}
+        return {"cpu": not gpu, "cpu_int8": args.cpu_int8}
     given = {
         "bpe": bpe_options(args),
         "device": "cuda" if gpu else None,
         "search": None if args.beam is None else {"beam": args.beam},
         "overrides": None if args.keep_bias is None else {"keep_bias": args.keep_bias},
+        "cpu_int8": args.cpu_int8,
         "language": args.language,
     }
     return {name: value for name, value in given.items() if value is not None}

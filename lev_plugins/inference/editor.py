@@ -81,16 +81,18 @@ class Editor:
         device: str = "cpu",
         search: dict[str, Any] | None = None,
         overrides: dict[str, Any] | None = None,
+        cpu_int8: bool = False,
         **options: Any,
     ) -> Editor:
         """``path``: a model folder, whose own settings hold where others are not given, or a checkpoint.
 
         ``data``: the folder with its dictionaries, if not where it was in training; ``bpe``: as fairseq builds it,
         by default the sentencepiece model in that folder, if any; ``search``: decoding flags of fairseq; ``overrides``:
-        flags of the task, such as ``{"keep_bias": 1.0}``; ``options``: those of the class.
+        flags of the task, such as ``{"keep_bias": 1.0}``; ``cpu_int8``: products in 8 bits; ``options``: those of the
+        class.
         """
         folder = model_folder.read_kind(path, model_folder.EDITOR, data, bpe)
-        changed = {**(overrides or {}), **({} if data is None else {"data": str(data)})}
+        changed = {**(overrides or {}), "cpu_int8": cpu_int8, **({} if data is None else {"data": str(data)})}
         if folder is not None:
             bpe = folder.bpe(Path(path))
             changed = {**folder.decoding.overrides, **changed}

@@ -56,6 +56,7 @@ class Labeller:
         """``thresholds``: from which probability on a label of a set is given, by default 0.5."""
         bounded("--batch-size", batch_size, 1)
         checkpoints.require_finite_weights(model)
+        task.with_its_precision([model])
         self.task, self.cuda, self.batch_size = task, cuda, batch_size
         self.model = model.cuda().eval() if cuda else model.eval()
         self.kind, self.names = task.info.kind, [] if task.labels is None else task.labels.names
@@ -64,9 +65,16 @@ class Labeller:
         self.encoder = Encoder(task.info, task.info.cutter(task.folder), task.dictionary, task.labels)
 
     @classmethod
-    def load(cls, path: str | Path, data: str | Path | None = None, cpu: bool = True, **options: Any) -> Labeller:
+    def load(
+        cls,
+        path: str | Path,
+        data: str | Path | None = None,
+        cpu: bool = True,
+        cpu_int8: bool = False,
+        **options: Any,
+    ) -> Labeller:
         """``path``: a model folder, or a checkpoint; ``data``: the folder from prepare-labels, if it has moved since
-        the training; ``options``: those of the class.
+        the training; ``cpu_int8``: products in 8 bits; ``options``: those of the class.
         """
         folder = model_folder.read_kind(path, model_folder.LABELLER, data)
         if folder is None:
@@ -77,9 +85,9 @@ class Labeller:
             )
         elif model_folder.THRESHOLDS in folder.files:
             options = {"thresholds": read_thresholds(Path(path) / model_folder.THRESHOLDS), **options}
-        overrides = {"pack": False} | ({} if data is None else {"data": str(data)})
+        overrides = {"pack": False, "cpu_int8": cpu_int8} | ({} if data is None else {"data": str(data)})
         loaded = read_models([Path(path)], overrides)
-        return cls(loaded.task, loaded.models[0], cuda=not cpu and torch.cuda.is_available(), **options)
+        return cls(loaded.task, loaded.models[0], cuda=not (cpu or cpu_int8) and torch.cuda.is_available(), **options)
 
     # ---- probabilities -------------------------------------------------------------------------------------------
 

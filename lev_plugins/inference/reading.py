@@ -76,6 +76,7 @@ def read_models(paths: list[Path], overrides: dict[str, Any]) -> Loaded:
             f"{paths[0]} does not fit the dictionaries in {overrides.get('data', 'its data folder')}: use a data "
             "folder with the dict.*.txt files of its training"
         ) from error
+    task.cfg.cpu_int8 = overrides.get("cpu_int8", False)  # fairseq overrides only what a checkpoint has
     return Loaded(models, cfg, task, None)
 
 

@@ -17,6 +17,7 @@ from lev_plugins.layers.attention import (
 )
 from lev_plugins.layers.embedding import TextEmbedding, token_embedding
 from lev_plugins.layers.initialisation import bert_init
+from lev_plugins.layers.int8 import Int8Linear, in_8_bits
 from lev_plugins.layers.linear import Linear, head_projection, linear
 from lev_plugins.layers.respelling import Batch, Respelling, WordVectors
 from lev_plugins.layers.sample import WHOLE
@@ -29,6 +30,7 @@ __all__ = [
     "CrossAttention",
     "DecoderLayer",
     "EncoderLayer",
+    "Int8Linear",
     "KeysValues",
     "LayerShape",
     "Linear",
@@ -42,6 +44,7 @@ __all__ = [
     "attention_mask",
     "bert_init",
     "head_projection",
+    "in_8_bits",
     "linear",
     "token_embedding",
 ]

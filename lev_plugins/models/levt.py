@@ -194,6 +194,13 @@ class LevTDecoder(nn.Module):
             nn.init.normal_(self.from_given.weight, std=shape.dim**-0.5)
             self.given_counts = token_embedding(min(classes["placeholder"], MANY), shape.dim, 0)
 
+    def untie_output(self) -> None:
+        """Give an output that shares the table its own product, which may have another precision."""
+        if self.token_head is None and isinstance(self.embedding.tokens, nn.Embedding):
+            weight = self.embedding.table[: self.vocabulary]
+            self.token_head = Linear(weight.size(1), weight.size(0), bias=False, device="meta")
+            self.token_head.weight = nn.Parameter(weight)
+
     def stack(self, name: str) -> list[DecoderLayer]:
         return list(cast(nn.ModuleList, self.stacks[name]))  # type: ignore[arg-type]
 

@@ -122,6 +122,7 @@ class TextCorrectionTask(ScoredTask):
         self.datasets[split] = EverySentence(pair)
 
     def build_generator(self, models: list[Any], args: Any, *options: Any, **named: Any) -> Any:
+        self.with_its_precision(models)
         args = with_room_for_the_source(args)
         check_left_to_right(models, args, type(models[0]).__name__, len(self.target_dictionary))
         if self.cfg.keep_bias or self.cfg.min_edit_confidence is not None:

@@ -206,6 +206,7 @@ class TextEditingTask(ScoredTask):
     def build_generator(
         self, models: list[Any], args: Any, seq_gen_cls: Any = None, extra_gen_cls_kwargs: Any = None, **unused: Any
     ) -> Any:
+        self.with_its_precision(models)
         if any(isinstance(model, PostEditTransformer) for model in models):
             check_post_editing_search(models, args, len(self.target_dictionary))
             return super().build_generator(models, args, seq_gen_cls, extra_gen_cls_kwargs, **unused)

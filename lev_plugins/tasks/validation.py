@@ -14,8 +14,8 @@ from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.best_checkpoint import check_best_checkpoint
 from lev_plugins.ranges import flag_name
 from lev_plugins.scoring.validation import LOWER_IS_BETTER, METRICS, ValidationScores, parse_names
-from lev_plugins.tasks.bfloat16 import PrecisionConfig, PrecisionTask
 from lev_plugins.tasks.pairs import PairTask
+from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 
 __all__ = ["ScoredConfig", "ScoredTask"]
 

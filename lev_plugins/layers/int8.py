@@ -1,0 +1,65 @@
+"""Matrix products in 8 bits, for decoding on a CPU.
+
+Weights are rounded once, with a scale for each row; what is multiplied is rounded anew for each product, with one scale
+for all of it. So the result for a sentence changes a little with the others of its batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from fairseq.modules import MultiheadAttention
+from torch import Tensor, nn
+
+from lev_plugins.errors import UserError
+
+__all__ = ["Int8Linear", "in_8_bits"]
+
+SMALLEST = 50_000  # weights; a smaller matrix is multiplied faster in 32 bits, if it has few rows to multiply with
+LEVELS = 127
+TINY = 1e-12  # scale of a row of zeros
+
+
+class Int8Linear(nn.Module):
+    """In place of an ``nn.Linear``. Its weights in 32 bits stay, for code that reads them."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None):
+        super().__init__()
+        self.weight, self.bias = weight, bias
+        self.out_features, self.in_features = weight.shape
+        given = weight.detach().float()
+        scales = given.abs().amax(1).clamp(min=TINY).double() / LEVELS
+        zeros = torch.zeros(len(scales), dtype=torch.long)
+        try:
+            rounded = torch.quantize_per_channel(given, scales, zeros, 0, torch.qint8)
+            self.packed: Any = torch.ops.quantized.linear_prepack(
+                rounded, None if bias is None else bias.detach().float()
+            )
+        except (RuntimeError, AttributeError) as error:
+            reason = str(error).splitlines()[0]
+            raise UserError(
+                f"this torch has no products in 8 bits for this processor ({reason}): leave out --cpu-int8"
+            ) from error
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., I) -> (..., O)"""
+        # the range is halved: processors without vnni add up products in 16 bits, which would overflow
+        return torch.ops.quantized.linear_dynamic(x.contiguous(), self.packed, reduce_range=True)
+
+
+def in_8_bits(model: nn.Module) -> None:
+    """Replace, in place, the large ``nn.Linear`` of a model; an ``untie_output`` of its parts is called before."""
+    for module in list(model.modules()):
+        untie: Any = getattr(module, "untie_output", None)
+        if untie is not None:
+            untie()
+    made: dict[nn.Module, Int8Linear] = {}
+    for parent in list(model.modules()):
+        if isinstance(parent, MultiheadAttention):  # fairseq multiplies with the weights of its parts
+            continue
+        for name, child in list(parent.named_children()):
+            if isinstance(child, nn.Linear) and child.weight.numel() >= SMALLEST:
+                if child not in made:
+                    made[child] = Int8Linear(child.weight, child.bias)
+                setattr(parent, name, made[child])

@@ -1,0 +1,119 @@
+"""``--cpu-int8``: close to what 32 bits give, in every system and command, and never in training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fairseq.modules import MultiheadAttention
+from torch import nn
+
+import lev_plugins
+from lev_plugins.errors import UserError
+from lev_plugins.inference.labeller import Labeller
+from lev_plugins.layers import Int8Linear, Linear, in_8_bits, int8
+from lev_plugins.models.levt import LevT
+from tests.generation import generate
+from tests.helpers import toy_config, toy_dictionary, toy_task
+from tests.systems import CORRECTION, SYSTEMS, System, flags_of
+
+
+@pytest.fixture
+def all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(int8, "SMALLEST", 0)
+
+
+def far(found: torch.Tensor, expected: torch.Tensor) -> float:
+    return float((found - expected).abs().mean() / expected.abs().mean())
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_product_is_close_to_that_in_32_bits(bias: bool) -> None:
+    torch.manual_seed(1)
+    exact = nn.Linear(256, 64, bias=bias)
+    rounded = Int8Linear(exact.weight, exact.bias)
+    x = torch.randn(3, 256, 5).transpose(1, 2)
+    with torch.no_grad():
+        assert 0 < far(rounded(x), exact(x)) < 0.02
+        assert torch.equal(rounded(x), rounded(x.contiguous()))
+        assert rounded(x[:0]).shape == (0, 5, 64)
+        exact.weight[3] = 0
+        assert Int8Linear(exact.weight)(x)[..., 3].abs().max() == 0
+
+
+def test_small_matrices_stay_in_32_bits() -> None:
+    model = nn.Sequential(Linear(200, 249), Linear(250, 200))
+    in_8_bits(model)
+    assert [type(part) for part in model] == [Linear, Int8Linear]
+
+
+def test_what_is_shared_is_rounded_once(all_sizes: None) -> None:
+    model = nn.ModuleList([nn.Sequential(linear := nn.Linear(8, 8)), nn.Sequential(linear)])
+    in_8_bits(model)
+    assert model[0][0] is model[1][0]  # type: ignore[index]
+
+
+def test_a_levt_says_nearly_the_same(all_sizes: None) -> None:
+    exact, rounded = (made() for _ in range(2))
+    in_8_bits(rounded)
+    source, draft = torch.tensor([[0, 5, 6, 7, 2]]), torch.tensor([[0, 8, 9, 2]])
+    found = []
+    with torch.no_grad():
+        for model in (exact, rounded):
+            states = model.decoder.states("token", draft, model.encode(source))
+            found.append([model.decoder.deletion_logits(states), model.decoder.token_logits(states, torch.tensor([1]))])
+    for one, other in zip(*found, strict=True):
+        assert 0 < far(other, one) < 0.1
+    assert not [name for name, part in rounded.named_modules() if isinstance(part, nn.Linear)]
+
+
+def made() -> LevT:
+    torch.manual_seed(1)
+    return LevT.build_model(toy_config(share_all_embeddings=True), toy_task(toy_dictionary())).eval()
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_system_answers_with_it(name: str, tmp_path: Path, all_sizes: None) -> None:
+    system = SYSTEMS[name](tmp_path)
+    model = load(system)
+    parts = dict((model.model if isinstance(model, Labeller) else model.decoder.models[0]).named_modules())
+    attention = tuple(name for name, part in parts.items() if isinstance(part, MultiheadAttention))
+    left = [name for name, part in parts.items() if isinstance(part, nn.Linear)]
+    assert any(isinstance(part, Int8Linear) for part in parts.values())
+    assert all(name.startswith(attention) for name in left)
+    assert len(system.answers(model)) == len(system.texts)
+
+
+def load(system: System) -> Any:
+    if not system.edits:
+        return lev_plugins.load(system.checkpoint, system.data, cpu_int8=True)
+    from argparse import Namespace
+
+    bpe = Namespace(**system.bpe) if system.bpe else None
+    return lev_plugins.load(system.checkpoint, system.data, bpe=bpe, search=system.decoding, cpu_int8=True)
+
+
+def test_training_refuses_it() -> None:
+    with pytest.raises(UserError, match="--cpu-int8 is for decoding"):
+        toy_task(cpu_int8=True).build_model(toy_config())
+
+
+def test_a_generator_that_is_built_before_the_weights_are_read_rounds_none(all_sizes: None) -> None:
+    task, model = toy_task(cpu_int8=True), made()
+    task.building = True
+    task.with_its_precision([model])
+    assert not [part for part in model.modules() if isinstance(part, Int8Linear)]
+    task.building = False
+    task.with_its_precision([model])
+    assert [part for part in model.modules() if isinstance(part, Int8Linear)]
+
+
+def test_fairseq_generate_takes_it(tmp_path: Path, all_sizes: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    system = SYSTEMS["pbd"](tmp_path)
+    used: list[nn.Module] = []
+    monkeypatch.setattr("lev_plugins.tasks.precision.in_8_bits", lambda model: (used.append(model), in_8_bits(model)))
+    flags = [*CORRECTION, *flags_of(system.bpe), *flags_of(system.decoding), "--gen-subset", "test"]
+    log = generate(system.data, *flags, "--path", system.checkpoint, "--cpu", "--cpu-int8")
+    assert len(used) == 1 and "H-0\t" in log
