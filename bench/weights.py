@@ -28,6 +28,7 @@ from lev_plugins.errors import require
 
 SHORTEST, LONGEST = 8, 30  # words of a synthetic sentence
 CLIP = 1.0
+WRONG = 0.15  # share of the words of a draft from which deletions are learned
 SHARPNESS = 2.0  # of the attention that training starts with
 
 
@@ -57,8 +58,11 @@ def pair(rows: list[Tensor], vocabulary: Dictionary) -> LanguagePairDataset:
     )
 
 
-def train_narrow(size: Size, updates: int, batch: int, rate: float, seed: int = 1) -> Weights:
-    """fairseq's own model, loss and noise on the synthetic task."""
+def train_narrow(size: Size, updates: int, batch: int, rate: float, seed: int = 1, deleting: bool = False) -> Weights:
+    """fairseq's own model, loss and noise on the synthetic task.
+
+    fairseq learns deletions from the model's own output alone; ``deleting`` also from drafts with wrong words.
+    """
     torch.manual_seed(seed)
     vocabulary = dictionary(size.words)
     weights = Weights(levt_options(size), {}, vocabulary, vocabulary)
@@ -73,6 +77,8 @@ def train_narrow(size: Size, updates: int, batch: int, rate: float, seed: int = 
             with silence():
                 sample["prev_target"] = half_empty(system.task.inject_noise(sample["target"]), vocabulary)
                 loss, _, log = system.criterion(system.model, sample)
+            if deleting:
+                loss = loss + deletion_loss(system.model, sample, vocabulary, seed=2000 + update)
             optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(system.model.parameters(), CLIP)
@@ -84,6 +90,22 @@ def train_narrow(size: Size, updates: int, batch: int, rate: float, seed: int = 
     return Weights(weights.options, state, vocabulary, vocabulary)
 
 
+def spoilt(tokens: Tensor, share: float, vocabulary: Dictionary, seed: int) -> Tensor:
+    """Some words become any others."""
+    random = torch.Generator().manual_seed(seed)
+    words = torch.randint(vocabulary.nspecial, len(vocabulary), tokens.shape, generator=random)
+    wrong = (torch.rand(tokens.shape, generator=random) < share) & tokens.ge(vocabulary.nspecial)
+    return torch.where(wrong, words, tokens)
+
+
+def deletion_loss(model: Any, sample: dict[str, Any], vocabulary: Dictionary, seed: int) -> Tensor:
+    target = sample["target"]
+    draft, real = spoilt(target, WRONG, vocabulary, seed), target.ne(vocabulary.pad())
+    source = model.encoder(**sample["net_input"])
+    logits, _ = model.decoder.forward_word_del(normalize=False, encoder_out=source, prev_output_tokens=draft)
+    return F.cross_entropy(logits[real], draft.ne(target)[real].long())
+
+
 def half_empty(tokens: Tensor, vocabulary: Dictionary) -> Tensor:
     """Every other row becomes <s> </s>, the initial state of decoding, which fairseq's noise seldom draws."""
     emptied = tokens.clone()
@@ -92,7 +114,9 @@ def half_empty(tokens: Tensor, vocabulary: Dictionary) -> Tensor:
     return emptied
 
 
-def kept_or_trained(kept: Path | None, size: Size, updates: int, batch: int, rate: float) -> Weights:
+def kept_or_trained(
+    kept: Path | None, size: Size, updates: int, batch: int, rate: float, deleting: bool = False
+) -> Weights:
     """The weights in the file ``kept``; if it does not exist, trains new weights and saves them there."""
     vocabulary = dictionary(size.words)
     if kept is not None and kept.exists():
@@ -102,7 +126,7 @@ def kept_or_trained(kept: Path | None, size: Size, updates: int, batch: int, rat
             f"--weights {kept} has a model of another size: give another file, or delete this one",
         )
         return Weights(state["cfg"]["model"], state["model"], vocabulary, vocabulary)
-    trained = train_narrow(size, updates, batch, rate)
+    trained = train_narrow(size, updates, batch, rate, deleting=deleting)
     if kept is not None:
         task = {"source_lang": "source", "target_lang": "target"}
         cfg = {"model": trained.options, "task": task}

@@ -234,7 +234,9 @@ def read_weights(task: Any, cfg: Any, folder: Path) -> dict[str, Tensor]:
     header = model_folder.read_weights_header(folder)
     with torch.device("meta"):
         names = stored_names(model := task.build_model(cfg.model, from_checkpoint=True))
-    shapes = {name: tuple(weight.shape) for name, weight in model.state_dict().items() if names[name] == name}
+    later = {f"{at}.{name}" for at, part in model.named_modules() for name in getattr(part, "later_weights", ())}
+    names = {name: stored for name, stored in names.items() if stored in header or stored not in later}
+    shapes = {name: tuple(weight.shape) for name, weight in model.state_dict().items() if names.get(name) == name}
     odd = sorted(header.keys() ^ shapes.keys())
     require(
         not odd,

@@ -106,6 +106,8 @@ class Batch(NamedTuple):
 class Respelling(Spelling):
     """In place of a table of embeddings that is also the output's."""
 
+    later_weights = ("torn.weight",)  # 0 in models of earlier versions, which do not have them
+
     letters: Tensor  # (V + 1, L)
     print_values: Tensor  # (V + 1,)
     print_powers: Tensor
@@ -277,8 +279,8 @@ class Respelling(Spelling):
         return self.occurrences
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
-        """Checkpoints of earlier versions do not look for words that were torn apart."""
-        state_dict.setdefault(f"{prefix}torn.weight", torch.zeros_like(self.torn.weight))
+        for name in self.later_weights:
+            state_dict.setdefault(prefix + name, torch.zeros_like(self.get_parameter(name)))
         super()._load_from_state_dict(state_dict, prefix, *others)
 
     def spelling_of(self, tokens: Tensor, words: WordVectors) -> Tensor:

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+"""``python bench/editing.py``: correcting drafts, beside a Transformer that writes them again; see README.md."""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import logging
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq.data import Dictionary
+from fairseq.data.data_utils import collate_tokens
+from torch import Tensor
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from bench import decoding, report, systems, weights
+from bench.clock import CLOCKS, Clock, alternate
+from bench.main import BASE, QUICK, Plan
+from bench.systems import Weights
+from lev_plugins import checkpoints
+from lev_plugins.errors import UserError, require
+from lev_plugins.layers import in_8_bits
+
+FORMAT = 1  # of the JSON
+CPU = torch.device("cpu")
+OURS = ("fp32", "int8")
+GOALS = {1: 3.0, 100: 1.0}  # times as fast as the peer in 8 bits, by batch, where 5 % of the words are wrong
+LONGER = 2  # times the updates of bench/run.py: deletions are learned as well
+PEER = "ctranslate2"
+
+
+@dataclass(frozen=True)
+class Text:
+    """Sentences, and drafts of them in which some words are wrong."""
+
+    sources: list[Tensor]
+    drafts: list[Tensor]
+    wrong: float
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="bench/editing.py",
+        description="Speed of correcting drafts, beside a Transformer of the same size in CTranslate2, as JSON",
+    )
+    made.add_argument("--out", metavar="FILE", type=Path, help="file for the JSON (default: standard output)")
+    made.add_argument("--weights", metavar="FILE", type=Path, help="as for bench/run.py, but others")
+    made.add_argument("--narrow", action="store_true", help="the model that is trained, 128 wide, not one 512 wide")
+    made.add_argument("--quick", action="store_true", help="a tiny model and few measurements, to check that it runs")
+    made.add_argument("--wrong", default="0,5,20", help="per cent of the words that are wrong (default: 0,5,20)")
+    return made
+
+
+def text_of(sources: list[Tensor], wrong: float, words: Dictionary) -> Text:
+    drafts = [weights.spoilt(source, wrong, words, seed) for seed, source in enumerate(sources)]
+    return Text(sources, drafts, wrong)
+
+
+# ---- the systems -----------------------------------------------------------------------------------------------------
+
+
+def editor(given: Weights, precision: str) -> Callable[[dict[str, Any]], Any]:
+    model = systems.for_decoding(systems.ours(given).model, CPU)
+    if precision == "int8":
+        in_8_bits(model)
+    generator = systems.our_generator(model, given.target)
+    return lambda sample: generator.generate([model], copy.deepcopy(sample))
+
+
+def writer(given: Weights, folder: Path) -> Any:
+    """CTranslate2's Transformer of the same size, in 8 bits, with random weights."""
+    import ctranslate2
+
+    model = systems.autoregressive(given)
+    for side in ("source", "target"):
+        given.target.save(str(folder / f"dict.{side}.txt"))
+    options = {**given.options, "arch": "transformer", "task": "translation"}
+    options |= {"source_lang": "source", "target_lang": "target", "left_pad_source": True, "left_pad_target": False}
+    state = {"args": Namespace(**options), "model": model.state_dict()}
+    checkpoints.save(state, folder / "checkpoint.pt")
+    converter = ctranslate2.converters.FairseqConverter(str(folder / "checkpoint.pt"), str(folder))
+    converter.convert(str(folder / "model"), quantization="int8")
+    return ctranslate2.Translator(str(folder / "model"), intra_threads=1, inter_threads=1, compute_type="int8")
+
+
+def written(translator: Any, given: Weights, sample: dict[str, Any]) -> int:
+    """Greedy, as many words as the longest sentence has."""
+    rows = sample["net_input"]["src_tokens"]
+    lines = [[given.source[i] for i in row[row.ne(given.source.pad())][1:-1].tolist()] for row in rows]
+    longest = max(map(len, lines))
+    found = translator.translate_batch(
+        lines, beam_size=1, min_decoding_length=longest, max_decoding_length=longest, max_batch_size=len(lines)
+    )
+    return sum(len(each.hypotheses[0]) for each in found)
+
+
+# ---- the measurements ------------------------------------------------------------------------------------------------
+
+
+def samples_of(text: Text, batch: int, given: Weights) -> list[dict[str, Any]]:
+    made = decoding.batches(text.sources, batch, given.source, CPU)
+    order = sorted(range(len(text.sources)), key=lambda i: text.sources[i].numel())
+    for number, sample in enumerate(made):
+        rows = [text.drafts[i] for i in order[number * batch : (number + 1) * batch]]
+        sample["net_input"]["draft"] = collate_tokens(rows, given.source.pad())
+    return made
+
+
+def measure(given: Weights, translator: Any, text: Text, batch: int, precision: str, rounds: int) -> dict[str, Any]:
+    samples, own = samples_of(text, batch, given), editor(given, precision)
+    jobs = [(partial(written, translator, given, sample), partial(own, sample)) for sample in samples]
+    name = f"{precision}, {text.wrong:.0%} wrong, batch {batch}"
+    pairs, results = alternate(Clock(CPU), jobs, rounds, name, quiet=not sys.stderr.isatty())
+    answers = [hypotheses[0] for _, ours in results for hypotheses in ours]
+    expected = sorted(text.sources, key=lambda source: source.numel())
+    right = [torch.equal(each["tokens"], source[1:]) for each, source in zip(answers, expected, strict=True)]
+    found = pairs.summary()
+    return {
+        "wrong": text.wrong,
+        "batch": batch,
+        "precision": precision,
+        "sentences": len(text.sources),
+        "iterations_mean": float(np.mean([each["steps"] + 1 for each in answers])),
+        "sentences_right": float(np.mean(right)),
+        "ours_sentences_per_second": len(text.sources) * rounds / sum(pairs.ours),
+        f"{PEER}_sentences_per_second": len(text.sources) * rounds / sum(pairs.theirs),
+        "ratio": found["ratio"],
+        "goal": GOALS.get(batch),
+    }
+
+
+def table(found: dict[str, Any]) -> str:
+    """Markdown."""
+    lines = [
+        "| words wrong | batch | ours, in | CTranslate2, int8 | ours | ratio (quartiles) |",
+        "|---|---|---|---|---|---|",
+    ]
+    for line in found["editing"]:
+        rates = [f"{line[f'{side}_sentences_per_second']:.1f} sentences/s" for side in (PEER, "ours")]
+        start = f"{line['wrong']:.0%}", str(line["batch"]), line["precision"]
+        lines.append(report.row(*start, *rates, report.ratio(line)))
+    return "\n".join(lines) + "\n"
+
+
+def run(plan: Plan, args: argparse.Namespace) -> dict[str, Any]:
+    updates = LONGER * plan.updates
+    small = weights.kept_or_trained(args.weights, plan.small, updates, plan.batch, plan.learning_rate, deleting=True)
+    given = small if args.narrow else weights.grow(small, plan.widening, plan.layers, plan.words)
+    rates = [int(rate) / 100 for rate in args.wrong.split(",")]
+    found = report.about(CPU) | {"format": FORMAT, "clock": CLOCKS["cpu"]}
+    found["versions"][PEER] = report.installed(PEER)
+    names = ("encoder_embed_dim", "encoder_ffn_embed_dim", "encoder_layers", "decoder_layers")
+    found["model"] = {name: given.options[name] for name in names} | {"words": len(given.target)}
+    with tempfile.TemporaryDirectory() as folder:
+        translator = writer(given, Path(folder))
+        found["editing"] = [
+            measure(given, translator, text_of(sources, rate, small.target), batch, precision, rounds)
+            for batch, count, rounds in plan.decoded
+            for sources in [weights.sentences(count, plan.small.words, seed=1)]
+            for rate in rates
+            for precision in OURS
+        ]
+    return found
+
+
+def main(arguments: list[str] | None = None) -> None:
+    args = parser().parse_args(arguments)
+    require(find_spec(PEER) is not None, f"the package {PEER} is not installed: pip install {PEER}")
+    require(
+        all(rate.isdigit() and int(rate) <= 100 for rate in args.wrong.split(",")),
+        f"--wrong must be whole numbers up to 100, separated by commas, but is {args.wrong}",
+    )
+    logging.getLogger("fairseq").setLevel(logging.WARNING)
+    torch.set_num_threads(1)
+    found = run(QUICK if args.quick else BASE, args)
+    text = json.dumps(found, indent=2) + "\n"
+    if args.out is None:
+        sys.stdout.write(text)
+    else:
+        args.out.write_text(text, encoding="utf-8")
+    sys.stderr.write(table(found))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except UserError as error:
+        sys.exit(f"bench/editing.py: error: {error}")

@@ -1,0 +1,75 @@
+"""``bench/editing.py`` runs and says what it promises, with a stand-in for its peer. Never its speeds."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bench import editing
+from lev_plugins import checkpoints
+from lev_plugins.errors import UserError
+
+
+class Converter:
+    def __init__(self, checkpoint: str, data: str):
+        assert checkpoints.load(checkpoint)["args"].arch == "transformer"
+        assert (Path(data) / "dict.source.txt").is_file() and (Path(data) / "dict.target.txt").is_file()
+
+    def convert(self, out: str, quantization: str) -> None:
+        assert quantization == "int8"
+
+
+class Translator:
+    def __init__(self, _: str, **options: Any):
+        assert options == {"intra_threads": 1, "inter_threads": 1, "compute_type": "int8"}
+
+    def translate_batch(self, lines: list[list[str]], min_decoding_length: int, **options: Any) -> list[Any]:
+        assert options["beam_size"] == 1 and min_decoding_length == max(map(len, lines))
+        return [SimpleNamespace(hypotheses=[["w1"] * min_decoding_length]) for _ in lines]
+
+
+@pytest.fixture
+def peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: Any = ModuleType("ctranslate2")
+    made.converters = SimpleNamespace(FairseqConverter=Converter)
+    made.Translator = Translator
+    monkeypatch.setitem(sys.modules, "ctranslate2", made)
+    monkeypatch.setattr(editing, "find_spec", lambda name: name == "ctranslate2")
+
+
+def test_every_text_and_precision_is_measured(peer: None, tmp_path: Path, capsys: Any) -> None:
+    editing.main(["--quick", "--out", str(tmp_path / "found.json"), "--wrong", "0,20"])
+    found = json.loads((tmp_path / "found.json").read_text("utf-8"))
+    lines = found["editing"]
+    kinds = [(line["batch"], line["wrong"], line["precision"]) for line in lines]
+    assert kinds == [(batch, wrong, how) for batch in (1, 100) for wrong in (0.0, 0.2) for how in ("fp32", "int8")]
+    assert found["format"] == 1 and {"machine", "versions", "clock", "model"} <= found.keys()
+    assert all(line["ratio"]["median"] > 0 and line["iterations_mean"] >= 1 for line in lines)
+    assert all(0 <= line["sentences_right"] <= 1 for line in lines)
+    assert "| words wrong | batch |" in capsys.readouterr().err
+
+
+def test_wrong_words_are_other_words() -> None:
+    from bench import weights
+
+    vocabulary = weights.dictionary(60)
+    rows = weights.sentences(50, 60, seed=1)
+    text = editing.text_of(rows, 0.2, vocabulary)
+    assert all(draft[0] == row[0] and draft[-1] == row[-1] for row, draft in zip(rows, text.drafts, strict=True))
+    changed = sum(int(draft.ne(row).sum()) for row, draft in zip(rows, text.drafts, strict=True))
+    assert 0.15 < changed / sum(len(row) - 2 for row in rows) < 0.25
+    assert editing.text_of(rows, 0.0, vocabulary).drafts[3].equal(rows[3])
+
+
+def test_what_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(editing, "find_spec", lambda _: None)
+    with pytest.raises(UserError, match="ctranslate2 is not installed: pip install ctranslate2"):
+        editing.main(["--quick"])
+    monkeypatch.setattr(editing, "find_spec", lambda _: object())
+    with pytest.raises(UserError, match="--wrong must be whole numbers up to 100"):
+        editing.main(["--quick", "--wrong", "5,x"])
