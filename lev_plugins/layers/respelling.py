@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.edits import BORROWED, slips
+from lev_plugins.layers.later import HasLaterWeights
 from lev_plugins.layers.sample import WHOLE, Sample, draw_sample
 from lev_plugins.layers.spelling import LEVELS, Spelled, Spelling
 from lev_plugins.layers.table import Table
@@ -103,10 +104,10 @@ class Batch(NamedTuple):
     replaced: Tensor  # (n,) padding: none
 
 
-class Respelling(Spelling):
+class Respelling(HasLaterWeights, Spelling):
     """In place of a table of embeddings that is also the output's."""
 
-    later_weights = ("torn.weight",)  # 0 in models of earlier versions, which do not have them
+    later_weights = ("torn.weight",)
 
     letters: Tensor  # (V + 1, L)
     print_values: Tensor  # (V + 1,)
@@ -277,11 +278,6 @@ class Respelling(Spelling):
         if self.occurrences is None or self.occurrences.values.device != self.counts.device:
             self.occurrences = Occurrences.of(self.print_values, self.counts)
         return self.occurrences
-
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
-        for name in self.later_weights:
-            state_dict.setdefault(prefix + name, torch.zeros_like(self.get_parameter(name)))
-        super()._load_from_state_dict(state_dict, prefix, *others)
 
     def spelling_of(self, tokens: Tensor, words: WordVectors) -> Tensor:
         """Their spelling alone, of length 1, or 0 where there is none: (...) -> (..., C)"""

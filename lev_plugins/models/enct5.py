@@ -17,25 +17,25 @@ Shapes: B rows, S source length, T latents per row, C channels, H heads. A row h
 n is the number of outputs of the batch: examples, or words in tagging.
 """
 
-import re
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
 import torch
 import torch.nn.functional as F
+from fairseq.data import Dictionary
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
 from lev_plugins import ranges
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import require
 from lev_plugins.layers import Spelling
+from lev_plugins.layers.later import HasLaterWeights
 from lev_plugins.layers.t5 import FEED_FORWARDS, DistanceBias, Norm, T5Block, T5Shape
-from lev_plugins.models.backbones import library
+from lev_plugins.models.backbones.enct5_weights import backbone_sizes, load_backbone
 from lev_plugins.models.presets import register_presets
 from lev_plugins.models.requirements import require_task
-from lev_plugins.text.pretrained import DICTIONARY, require_folder
+from lev_plugins.text.pretrained import require_folder
 from lev_plugins.text.spelling import Unknown
 
 __all__ = [
@@ -49,7 +49,6 @@ __all__ = [
     "T5LabelEncoder",
     "check_config",
     "fill_sizes",
-    "own_name",
 ]
 
 LATENTS = ["label", "one"]
@@ -151,13 +150,22 @@ class LabelSpec:
         return self.kind == "multilabel" and self.latents == "label"
 
 
-class T5LabelEncoder(nn.Module):
+class T5LabelEncoder(HasLaterWeights):
     def __init__(
-        self, tokens: nn.Embedding | Spelling, pad: int, shape: T5Shape, layers: int, word_dropout: float = 0.0
+        self,
+        tokens: nn.Embedding | Spelling,
+        words: Dictionary,
+        shape: T5Shape,
+        layers: int,
+        word_dropout: float = 0.0,
     ):
         super().__init__()
-        self.pad, self.dropout, self.word_dropout = pad, shape.dropout, word_dropout
+        self.end = words.eos()
+        self.pad, self.dropout, self.word_dropout = words.pad(), shape.dropout, word_dropout
         self.tokens = tokens
+        if isinstance(tokens, Spelling):  # a word that another text of the example has too, and one that it has not
+            self.shared, self.later_weights = nn.Embedding(2, shape.dim), ("shared.weight",)
+            nn.init.zeros_(self.shared.weight)
         self.distances = DistanceBias(shape)
         self.layers = nn.ModuleList(T5Block(shape, look_around=True, look_at_source=False) for _ in range(layers))
         self.norm = Norm(shape.dim)
@@ -170,12 +178,12 @@ class T5LabelEncoder(nn.Module):
         # (B, 1, 1 or S, S), True = may be attended to
         allowed = tokens.ne(self.pad)[:, None, None, :] if segments is None else same(segments, segments)
         bias = self.distances(tokens.size(1)).masked_fill(~allowed, float("-inf"))  # (B, H, S, S)
-        x = F.dropout(self.embedded(tokens, unknown), self.dropout, self.training)
+        x = F.dropout(self.embedded(tokens, unknown, allowed), self.dropout, self.training)
         for layer in self.layers:
             x = layer(x, bias)
         return F.dropout(self.norm(x), self.dropout, self.training)
 
-    def embedded(self, tokens: Tensor, unknown: Unknown | None) -> Tensor:
+    def embedded(self, tokens: Tensor, unknown: Unknown | None, allowed: Tensor) -> Tensor:
         """(B, S) -> (B, S, C); in training, no word that knows its spelling counts its own occurrence; some, none."""
         if not isinstance(self.tokens, Spelling):
             return self.tokens(tokens)
@@ -184,7 +192,22 @@ class T5LabelEncoder(nn.Module):
             dropped = torch.rand_like(tokens, dtype=torch.float) < self.word_dropout
             held_out = torch.ones_like(tokens).masked_fill(dropped, EVERY)
         words = self.tokens.vectors(None if unknown is None else Unknown(*unknown))
-        return self.tokens.embedding_dim**0.5 * self.tokens.look_up(tokens, words, held_out)
+        x = self.tokens.look_up(tokens, words, held_out)
+        x = x + self.shared(shared_words(tokens, self.end, allowed[:, 0]).long())
+        return self.tokens.embedding_dim**0.5 * x
+
+
+def shared_words(tokens: Tensor, end: int, allowed: Tensor) -> Tensor:
+    """(B, S) True = another text of the example has the word too; each text ends with ``end``.
+
+    ``allowed`` (B, 1 or S, S), True = the position is of the same example.
+
+    >>> shared_words(torch.tensor([[5, 6, 5, 2, 5, 7, 2]]), 2, torch.ones(1, 1, 7, dtype=torch.bool)).int().tolist()
+    [[1, 0, 1, 0, 1, 0, 0]]
+    """
+    text = tokens.eq(end).cumsum(1) - tokens.eq(end).long()
+    same_word = tokens[:, :, None].eq(tokens[:, None]) & tokens.ne(end)[:, :, None]
+    return (same_word & text[:, :, None].ne(text[:, None]) & allowed).any(2)
 
 
 def same(queries: Tensor, keys: Tensor) -> Tensor:
@@ -251,8 +274,8 @@ class EncT5(BaseFairseqModel):
     def build_model(cls, cfg: Any, task: Any) -> "EncT5":
         spec = check_config(cfg, task)
         shape = shape_of(cfg)
-        tokens, pad = tokens_of(cfg, task), task.source_dictionary.pad()
-        encoder = T5LabelEncoder(tokens, pad, shape, cfg.layers, cfg.word_dropout)
+        tokens = tokens_of(cfg, task)
+        encoder = T5LabelEncoder(tokens, task.source_dictionary, shape, cfg.layers, cfg.word_dropout)
         decoder = LatentDecoder(shape, cfg.decoder_layers, spec, interacts(cfg, spec))
         model = cls(encoder, decoder, LabelHead(shape.dim, spec))
         if cfg.backbone is not None:
@@ -404,92 +427,6 @@ def fill_sizes(cfg: Any) -> None:
             "use --arch enct5 and leave out the sizes",
         )
         setattr(cfg, name, value if given is None else given)
-
-
-def backbone_sizes(folder: Path) -> dict[str, Any]:
-    library.need_transformers("--backbone")
-    config = library.read_config(folder)
-    family = library.family_of(config)
-    require(family == "t5", f"--arch enct5 requires a T5, but --backbone {folder} contains a {family}")
-    require(
-        config.feed_forward_proj in FEED_FORWARDS,
-        f"--backbone {folder}: its feed-forward layers must be {' or '.join(FEED_FORWARDS)}, but are "
-        f"{config.feed_forward_proj}: choose another model",
-    )
-    return {
-        "embed_dim": config.d_model,
-        "ffn_embed_dim": config.d_ff,
-        "layers": config.num_layers,
-        "attention_heads": config.num_heads,
-        "head_dim": config.d_kv,
-        "feed_forward": config.feed_forward_proj,
-        "distance_buckets": config.relative_attention_num_buckets,
-        "farthest_distance": config.relative_attention_max_distance,
-    }
-
-
-ENCODER_PARTS = {0: "self_attn", 1: "ffn"}
-DECODER_PARTS = {0: "self_attn", 1: "cross_attn", 2: "ffn"}
-FEED_FORWARD_NAMES = {"wi": "inner", "wi_0": "inner", "wi_1": "linear", "wo": "outer"}
-BLOCK_WEIGHT = re.compile(r"(encoder|decoder)\.block\.(\d+)\.layer\.(\d)\.(?:\w+\.)?(\w+)\.weight")
-
-
-def own_name(theirs: str) -> str | None:
-    """EncT5's name for a weight of ``transformers``' T5; None if EncT5 does not use it.
-
-    >>> own_name("encoder.block.3.layer.1.DenseReluDense.wi_0.weight")
-    'encoder.layers.3.ffn.inner.weight'
-    >>> own_name("decoder.block.0.layer.1.layer_norm.weight")
-    'decoder.layers.0.cross_attn_norm.weight'
-    >>> own_name("lm_head.weight") is None
-    True
-    """
-    fixed = {
-        "shared.weight": "encoder.tokens.weight",
-        "encoder.final_layer_norm.weight": "encoder.norm.weight",
-        "decoder.final_layer_norm.weight": "decoder.norm.weight",
-        "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight": "encoder.distances.table.weight",
-    }
-    match = BLOCK_WEIGHT.fullmatch(theirs)
-    if theirs in fixed or match is None or match[4] == "relative_attention_bias":
-        return fixed.get(theirs)
-    side, block, layer, leaf = match[1], match[2], int(match[3]), match[4]
-    part = (ENCODER_PARTS if side == "encoder" else DECODER_PARTS)[layer]
-    if leaf == "layer_norm":
-        return f"{side}.layers.{block}.{part}_norm.weight"
-    return f"{side}.layers.{block}.{part}.{FEED_FORWARD_NAMES.get(leaf, leaf)}.weight"
-
-
-def load_backbone(model: EncT5, cfg: Any, task: Any) -> None:
-    """Load the encoder of --backbone and, with --decoder-init backbone, the first blocks of its decoder."""
-    folder = Path(cfg.backbone)
-    task.require_words_of(folder / DICTIONARY)
-    theirs, missing = library.read_model(library.class_of(library.read_config(folder)), folder)
-    require_side("encoder", missing, folder)
-    sides = ["encoder"]
-    if str(cfg.decoder_init) == "backbone":
-        sides.append("decoder")
-        require_side("decoder", missing, folder)
-        there = theirs.config.num_decoder_layers
-        require(
-            cfg.decoder_layers <= there,
-            f"--decoder-init backbone: --decoder-layers must be at most {there}, as in --backbone {folder}, but is "
-            f"{cfg.decoder_layers}",
-        )
-    weights = {own_name(name): weight for name, weight in theirs.state_dict().items()}
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if name.split(".")[0] in sides and name != "decoder.latents.weight":
-                parameter.copy_(weights[name])
-
-
-def require_side(side: str, missing: set[str], folder: Path) -> None:
-    absent = sorted(name for name in missing if name.startswith(f"{side}.block"))
-    if absent:
-        raise UserError(
-            f"--backbone {folder} is a T5 without {'an' if side == 'encoder' else 'a'} {side}: {absent[0]} and "
-            f"{len(absent) - 1} more weights are missing: import a complete T5"
-        )
 
 
 PRESETS: dict[str, dict[str, int]] = {

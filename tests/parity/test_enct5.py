@@ -10,7 +10,8 @@ import torch
 from omegaconf import OmegaConf
 
 from lev_plugins.cli.main import main
-from lev_plugins.models.enct5 import EncT5, EncT5Config, own_name
+from lev_plugins.models.backbones.enct5_weights import own_name
+from lev_plugins.models.enct5 import EncT5, EncT5Config
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
 from tests.pretrained import MAKERS, imported
 from tests.pretrained import build as gated
