@@ -52,7 +52,7 @@ def model_of(plan: Plan, spec: LabelSpec) -> EncT5:
     torch.manual_seed(1)
     shape = T5Shape(plan.dim, plan.ffn_dim, plan.heads, plan.dim // plan.heads, "gated-gelu")
     tokens = torch.nn.Embedding(plan.words, shape.dim)
-    encoder = T5LabelEncoder(tokens, Dictionary(), shape, plan.layers)
+    encoder = T5LabelEncoder(tokens, PAD, shape, plan.layers)
     return EncT5(encoder, LatentDecoder(shape, 1, spec, spec.latent_per_label), LabelHead(shape.dim, spec))
 
 

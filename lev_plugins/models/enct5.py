@@ -22,7 +22,6 @@ from typing import Any, NamedTuple, Optional
 
 import torch
 import torch.nn.functional as F
-from fairseq.data import Dictionary
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
@@ -30,7 +29,6 @@ from torch import Tensor, nn
 from lev_plugins import ranges
 from lev_plugins.errors import require
 from lev_plugins.layers import Spelling
-from lev_plugins.layers.later import HasLaterWeights
 from lev_plugins.layers.t5 import FEED_FORWARDS, DistanceBias, Norm, T5Block, T5Shape
 from lev_plugins.models.backbones.enct5_weights import backbone_sizes, load_backbone
 from lev_plugins.models.presets import register_presets
@@ -150,22 +148,13 @@ class LabelSpec:
         return self.kind == "multilabel" and self.latents == "label"
 
 
-class T5LabelEncoder(HasLaterWeights):
+class T5LabelEncoder(nn.Module):
     def __init__(
-        self,
-        tokens: nn.Embedding | Spelling,
-        words: Dictionary,
-        shape: T5Shape,
-        layers: int,
-        word_dropout: float = 0.0,
+        self, tokens: nn.Embedding | Spelling, pad: int, shape: T5Shape, layers: int, word_dropout: float = 0.0
     ):
         super().__init__()
-        self.end = words.eos()
-        self.pad, self.dropout, self.word_dropout = words.pad(), shape.dropout, word_dropout
+        self.pad, self.dropout, self.word_dropout = pad, shape.dropout, word_dropout
         self.tokens = tokens
-        if isinstance(tokens, Spelling):  # a word that another text of the example has too, and one that it has not
-            self.shared, self.later_weights = nn.Embedding(2, shape.dim), ("shared.weight",)
-            nn.init.zeros_(self.shared.weight)
         self.distances = DistanceBias(shape)
         self.layers = nn.ModuleList(T5Block(shape, look_around=True, look_at_source=False) for _ in range(layers))
         self.norm = Norm(shape.dim)
@@ -178,12 +167,12 @@ class T5LabelEncoder(HasLaterWeights):
         # (B, 1, 1 or S, S), True = may be attended to
         allowed = tokens.ne(self.pad)[:, None, None, :] if segments is None else same(segments, segments)
         bias = self.distances(tokens.size(1)).masked_fill(~allowed, float("-inf"))  # (B, H, S, S)
-        x = F.dropout(self.embedded(tokens, unknown, allowed), self.dropout, self.training)
+        x = F.dropout(self.embedded(tokens, unknown), self.dropout, self.training)
         for layer in self.layers:
             x = layer(x, bias)
         return F.dropout(self.norm(x), self.dropout, self.training)
 
-    def embedded(self, tokens: Tensor, unknown: Unknown | None, allowed: Tensor) -> Tensor:
+    def embedded(self, tokens: Tensor, unknown: Unknown | None) -> Tensor:
         """(B, S) -> (B, S, C); in training, no word that knows its spelling counts its own occurrence; some, none."""
         if not isinstance(self.tokens, Spelling):
             return self.tokens(tokens)
@@ -192,22 +181,7 @@ class T5LabelEncoder(HasLaterWeights):
             dropped = torch.rand_like(tokens, dtype=torch.float) < self.word_dropout
             held_out = torch.ones_like(tokens).masked_fill(dropped, EVERY)
         words = self.tokens.vectors(None if unknown is None else Unknown(*unknown))
-        x = self.tokens.look_up(tokens, words, held_out)
-        x = x + self.shared(shared_words(tokens, self.end, allowed[:, 0]).long())
-        return self.tokens.embedding_dim**0.5 * x
-
-
-def shared_words(tokens: Tensor, end: int, allowed: Tensor) -> Tensor:
-    """(B, S) True = another text of the example has the word too; each text ends with ``end``.
-
-    ``allowed`` (B, 1 or S, S), True = the position is of the same example.
-
-    >>> shared_words(torch.tensor([[5, 6, 5, 2, 5, 7, 2]]), 2, torch.ones(1, 1, 7, dtype=torch.bool)).int().tolist()
-    [[1, 0, 1, 0, 1, 0, 0]]
-    """
-    text = tokens.eq(end).cumsum(1) - tokens.eq(end).long()
-    same_word = tokens[:, :, None].eq(tokens[:, None]) & tokens.ne(end)[:, :, None]
-    return (same_word & text[:, :, None].ne(text[:, None]) & allowed).any(2)
+        return self.tokens.embedding_dim**0.5 * self.tokens.look_up(tokens, words, held_out)
 
 
 def same(queries: Tensor, keys: Tensor) -> Tensor:
@@ -274,8 +248,8 @@ class EncT5(BaseFairseqModel):
     def build_model(cls, cfg: Any, task: Any) -> "EncT5":
         spec = check_config(cfg, task)
         shape = shape_of(cfg)
-        tokens = tokens_of(cfg, task)
-        encoder = T5LabelEncoder(tokens, task.source_dictionary, shape, cfg.layers, cfg.word_dropout)
+        tokens, pad = tokens_of(cfg, task), task.source_dictionary.pad()
+        encoder = T5LabelEncoder(tokens, pad, shape, cfg.layers, cfg.word_dropout)
         decoder = LatentDecoder(shape, cfg.decoder_layers, spec, interacts(cfg, spec))
         model = cls(encoder, decoder, LabelHead(shape.dim, spec))
         if cfg.backbone is not None:

@@ -14,7 +14,7 @@ from lev_plugins.edits import BORROWED
 from lev_plugins.errors import UserError
 from lev_plugins.inference.labeller import Labeller
 from lev_plugins.layers.spelling import Spelling
-from lev_plugins.models.enct5 import EncT5, same, shared_words
+from lev_plugins.models.enct5 import EncT5
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 from lev_plugins.text.spelling import hashed, unknown_words
 from tests.labelling import model_of, task_of
@@ -81,28 +81,10 @@ def test_in_training_a_word_seen_once_is_as_unknown_as_one_never_seen(data: Path
     assert table.counts[word] == 1
     spelling = table.spelt[word]
     lent = unknown_words({BORROWED: spelling}, BUCKETS)
-    alone = torch.ones(1, 1, 1, 1, dtype=torch.bool)
-    at_work = model.eval().encoder.embedded(torch.tensor([[BORROWED]]), lent, alone)
-    in_training = model.train().encoder.embedded(torch.tensor([[word]]), None, alone)
+    at_work = model.eval().encoder.embedded(torch.tensor([[BORROWED]]), lent)
+    in_training = model.train().encoder.embedded(torch.tensor([[word]]), None)
     assert torch.allclose(at_work, in_training, atol=1e-6)
-    known = model.eval().encoder.embedded(torch.tensor([[word]]), None, alone)
-    assert not torch.allclose(at_work, known, atol=1e-2)
-
-
-def test_a_word_that_both_texts_have_is_seen(data: Path) -> None:
-    """Also in packed rows, where each example has texts of its own; padding is no word."""
-    _, model = spelled(data)
-    encoder, eos = model.eval().encoder, 2
-    torch.nn.init.normal_(encoder.shared.weight)
-    tokens = torch.tensor([[7, 8, eos, 9, 7, eos, 8, eos, 9, eos, 1, 1]])
-    segments = torch.tensor([[1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 0, 0]])
-    for given, expected in ((None, [1, 1, 0, 1, 1, 0, 1, 0, 1, 0]), (segments, [1, 0, 0, 0, 1, 0, 0, 0, 0, 0])):
-        allowed = same(given, given) if given is not None else tokens.ne(1)[:, None, None, :]
-        found = shared_words(tokens, eos, allowed[:, 0])
-        assert found[0, :10].int().tolist() == expected
-        plain = encoder.tokens.look_up(tokens, encoder.tokens.vectors(None))
-        x = encoder.embedded(tokens, None, allowed) / encoder.tokens.embedding_dim**0.5
-        assert torch.allclose(x - plain, encoder.shared(found.long()), atol=1e-5)
+    assert not torch.allclose(at_work, model.eval().encoder.embedded(torch.tensor([[word]]), None), atol=1e-2)
 
 
 def test_endings_tell_the_tags_of_words_that_training_has_not_seen(data: Path) -> None:
