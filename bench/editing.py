@@ -31,7 +31,9 @@ from bench.main import BASE, QUICK, Plan
 from bench.systems import Weights
 from lev_plugins import checkpoints
 from lev_plugins.errors import UserError, require
+from lev_plugins.generators import RefinementGenerator, RefinementOptions
 from lev_plugins.layers import in_8_bits
+from lev_plugins.ranges import at_least
 
 FORMAT = 1  # of the JSON
 CPU = torch.device("cpu")
@@ -59,6 +61,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--weights", metavar="FILE", type=Path, help="as for bench/run.py, but others")
     made.add_argument("--narrow", action="store_true", help="the model that is trained, 128 wide, not one 512 wide")
     made.add_argument("--quick", action="store_true", help="a tiny model and few measurements, to check that it runs")
+    made.add_argument("--iterations", metavar="N", type=int, default=10, help="at most N (default: 10)")
     made.add_argument("--wrong", default="0,5,20", help="per cent of the words that are wrong (default: 0,5,20)")
     return made
 
@@ -71,11 +74,11 @@ def text_of(sources: list[Tensor], wrong: float, words: Dictionary) -> Text:
 # ---- the systems -----------------------------------------------------------------------------------------------------
 
 
-def editor(given: Weights, precision: str) -> Callable[[dict[str, Any]], Any]:
+def editor(given: Weights, precision: str, iterations: int) -> Callable[[dict[str, Any]], Any]:
     model = systems.for_decoding(systems.ours(given).model, CPU)
     if precision == "int8":
         in_8_bits(model)
-    generator = systems.our_generator(model, given.target)
+    generator = RefinementGenerator([model], given.target, RefinementOptions(max_iter=iterations - 1))
     return lambda sample: generator.generate([model], copy.deepcopy(sample))
 
 
@@ -118,8 +121,10 @@ def samples_of(text: Text, batch: int, given: Weights) -> list[dict[str, Any]]:
     return made
 
 
-def measure(given: Weights, translator: Any, text: Text, batch: int, precision: str, rounds: int) -> dict[str, Any]:
-    samples, own = samples_of(text, batch, given), editor(given, precision)
+def measure(
+    given: Weights, translator: Any, text: Text, batch: int, rounds: int, precision: str, iterations: int
+) -> dict[str, Any]:
+    samples, own = samples_of(text, batch, given), editor(given, precision, iterations)
     jobs = [(partial(written, translator, given, sample), partial(own, sample)) for sample in samples]
     name = f"{precision}, {text.wrong:.0%} wrong, batch {batch}"
     pairs, results = alternate(Clock(CPU), jobs, rounds, name, quiet=not sys.stderr.isatty())
@@ -149,7 +154,7 @@ def table(found: dict[str, Any]) -> str:
     ]
     for line in found["editing"]:
         rates = [f"{line[f'{side}_sentences_per_second']:.1f} sentences/s" for side in (PEER, "ours")]
-        start = f"{line['wrong']:.0%}", str(line["batch"]), line["precision"]
+        start = f"{line['wrong']:.0%}", str(line["batch"]), line["precision"], f"{line['iterations_mean']:.1f}"
         lines.append(report.row(*start, *rates, report.ratio(line)))
     return "\n".join(lines) + "\n"
 
@@ -166,7 +171,7 @@ def run(plan: Plan, args: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         translator = writer(given, Path(folder))
         found["editing"] = [
-            measure(given, translator, text_of(sources, rate, small.target), batch, precision, rounds)
+            measure(given, translator, text_of(sources, rate, small.target), batch, rounds, precision, args.iterations)
             for batch, count, rounds in plan.decoded
             for sources in [weights.sentences(count, plan.small.words, seed=1)]
             for rate in rates
@@ -182,6 +187,7 @@ def main(arguments: list[str] | None = None) -> None:
         all(rate.isdigit() and int(rate) <= 100 for rate in args.wrong.split(",")),
         f"--wrong must be whole numbers up to 100, separated by commas, but is {args.wrong}",
     )
+    at_least(args, 1, "iterations")
     logging.getLogger("fairseq").setLevel(logging.WARNING)
     torch.set_num_threads(1)
     found = run(QUICK if args.quick else BASE, args)

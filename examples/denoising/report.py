@@ -120,7 +120,7 @@ def system(out: Path, noise: str, name: str, seeds: list[int], references: list[
         texts = read_lines(generated) if name == "levt" else read_generated(generated)
         row.runs[seed] = scored(checked(texts, references, generated), references, metrics)
         row.minutes.append(minutes(log) or 0.0)
-        row.accuracies.append(max(accuracies(log), default=float("nan")))
+        row.accuracies += [max(logged)] if (logged := accuracies(log)) else []  # a levt has none
     return row
 
 
@@ -162,7 +162,8 @@ def table(noise: str, rows: dict[str, Row], metrics: list[str]) -> list[str]:
         cells = [spread(row.scores(metric), digits_of(metric)) for metric in metrics]
         rest = ["", "", ""]
         if row.minutes:  # trained
-            rest = [str(len(row.runs)), f"{np.mean(row.accuracies):.2f} %", f"{np.mean(row.minutes):.1f}"]
+            accuracy = f"{np.mean(row.accuracies):.2f} %" if row.accuracies else ""
+            rest = [str(len(row.runs)), accuracy, f"{np.mean(row.minutes):.1f}"]
         lines.append(f"| {row.title} | {' | '.join(cells)} | {' | '.join(rest)} |")
     return lines
 
