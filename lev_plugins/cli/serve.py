@@ -152,13 +152,13 @@ def options(path: str, args: argparse.Namespace) -> dict[str, Any]:
     """Those of the model that were given; a labeller has but one."""
     gpu = torch.cuda.is_available() and not (args.cpu or args.cpu_int8)
     if is_labeller(path):
-        return {"cpu": not gpu, "cpu_int8": args.cpu_int8}
+        return {"cpu": not gpu} | ({"cpu_int8": True} if args.cpu_int8 else {})
     given = {
         "bpe": bpe_options(args),
         "device": "cuda" if gpu else None,
         "search": None if args.beam is None else {"beam": args.beam},
         "overrides": None if args.keep_bias is None else {"keep_bias": args.keep_bias},
-        "cpu_int8": args.cpu_int8,
+        "cpu_int8": args.cpu_int8 or None,
         "language": args.language,
     }
     return {name: value for name, value in given.items() if value is not None}

@@ -26,6 +26,7 @@ from lev_plugins.errors import UserError, explained, require
 from lev_plugins.model_folder import BACKBONE, LABELLER, WEIGHTS, Flag, ModelConfig
 from lev_plugins.ranges import MOST, MOST_LAYERS, bounded
 from lev_plugins.strict import from_entries, read_object
+from lev_plugins.tasks.precision import PrecisionTask
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
 from lev_plugins.text.binarise import load_dictionary
 
@@ -76,7 +77,8 @@ def read_models(paths: list[Path], overrides: dict[str, Any]) -> Loaded:
             f"{paths[0]} does not fit the dictionaries in {overrides.get('data', 'its data folder')}: use a data "
             "folder with the dict.*.txt files of its training"
         ) from error
-    task.cfg.cpu_int8 = overrides.get("cpu_int8", False)  # fairseq overrides only what a checkpoint has
+    if isinstance(task, PrecisionTask):  # fairseq overrides only what a checkpoint has
+        task.cfg.cpu_int8 = overrides.get("cpu_int8", False)
     return Loaded(models, cfg, task, None)
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from lev_plugins.errors import UserError
-from lev_plugins.tasks import bfloat16 as precision
+from lev_plugins.tasks import precision
 
 
 class Model(nn.Module):

@@ -92,6 +92,8 @@ def test_only_flags_that_were_given_reach_the_model() -> None:
     labels, pbd = (str(GOLDEN / name / "checkpoint.pt") for name in ("labels", "pbd"))
     assert serve.options(pbd, parsed("--cpu")) == {}
     assert serve.options(labels, parsed("--cpu", "--beam", "2")) == {"cpu": True}
+    assert serve.options(labels, parsed("--cpu-int8")) == {"cpu": True, "cpu_int8": True}
+    assert serve.options(pbd, parsed("--cpu-int8")) == {"cpu_int8": True}
     given = serve.options(pbd, parsed("--cpu", "--beam", "2", "--keep-bias", "1", "--language", "de", "--bpe", "chars"))
     assert given.pop("bpe").bpe == "chars"
     assert given == {"search": {"beam": 2}, "overrides": {"keep_bias": 1.0}, "language": "de"}
