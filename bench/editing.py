@@ -148,10 +148,8 @@ def measure(
 
 def table(found: dict[str, Any]) -> str:
     """Markdown."""
-    lines = [
-        "| words wrong | batch | ours, in | CTranslate2, int8 | ours | ratio (quartiles) |",
-        "|---|---|---|---|---|---|",
-    ]
+    titles = ("words wrong", "batch", "ours, in", "iterations", "CTranslate2, int8", "ours", "ratio (quartiles)")
+    lines = [report.row(*titles), report.row(*["---"] * len(titles))]
     for line in found["editing"]:
         rates = [f"{line[f'{side}_sentences_per_second']:.1f} sentences/s" for side in (PEER, "ours")]
         start = f"{line['wrong']:.0%}", str(line["batch"]), line["precision"], f"{line['iterations_mean']:.1f}"

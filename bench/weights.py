@@ -91,7 +91,7 @@ def train_narrow(size: Size, updates: int, batch: int, rate: float, seed: int = 
 
 
 def spoilt(tokens: Tensor, share: float, vocabulary: Dictionary, seed: int) -> Tensor:
-    """Some words become any others."""
+    """Replaces some words with random ones."""
     random = torch.Generator().manual_seed(seed)
     words = torch.randint(vocabulary.nspecial, len(vocabulary), tokens.shape, generator=random)
     wrong = (torch.rand(tokens.shape, generator=random) < share) & tokens.ge(vocabulary.nspecial)

@@ -93,8 +93,9 @@ gpus := $(if $(filter-out auto,$(GPUS)),$(GPUS),$(if $(DRY_RUN),0,$(shell PATH="
     >/dev/null && python -c 'import torch; print(torch.cuda.device_count())' || echo 0)))
 device := $(if $(filter 0,$(gpus)),--cpu)
 on_threads := $(if $(filter 0,$(gpus)),OMP_NUM_THREADS=$(THREADS))
-speller := $(filter yes,$(SYMSPELL:auto=$(if $(DRY_RUN),yes,$(shell PATH="$(PATH)" python -c 'import symspellpy; print("yes")' \
-    2>/dev/null)))) # yes if SymSpell is to be scored; for examples with the setting SYMSPELL
+# yes if SymSpell is to be scored, in examples with the setting SYMSPELL
+speller := $(strip $(if $(filter auto,$(SYMSPELL)),$(if $(DRY_RUN),yes,$(shell PATH="$(PATH)" python -c \
+    'import symspellpy; print("yes")' 2>/dev/null)),$(filter yes,$(SYMSPELL))))
 train := $(strip $(on_threads) fairseq-train)
 generate := $(strip $(on_threads) fairseq-generate)
 

@@ -98,7 +98,9 @@ class DualPolicyCriterion(FairseqCriterion):
         generator = None
         if not model.training and self.rollin != "argmax":
             generator = torch.Generator(sample["net_input"]["src_tokens"].device).manual_seed(VALIDATION_SEED)
-        output = model(**sample["net_input"], rollin=self.rollin, generator=generator)
+        # label smoothing takes mass from the whole dictionary, so a sample of it would not do
+        exact = self.smoothing["token"] > 0
+        output = model(**sample["net_input"], rollin=self.rollin, generator=generator, sampled=not exact)
         heads = {name: head_loss(getattr(output, name), self.smoothing[name]) for name in HEADS}
         if self.average == "heads":
             means = {name: head.loss / head.count.clamp(min=1) for name, head in heads.items()}

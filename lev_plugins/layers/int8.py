@@ -18,7 +18,7 @@ __all__ = ["Int8Linear", "in_8_bits"]
 
 SMALLEST = 50_000  # weights; a smaller matrix is multiplied faster in 32 bits, if it has few rows to multiply with
 LEVELS = 127
-TINY = 1e-12  # scale of a row of zeros
+TINY = 1e-12  # in place of the largest weight of a row of zeros
 
 
 class Int8Linear(nn.Module):

@@ -1,4 +1,4 @@
-"""Modules that have got weights since models were first saved."""
+"""Modules that gained weights after models were first saved."""
 
 from __future__ import annotations
 

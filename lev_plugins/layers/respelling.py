@@ -294,7 +294,7 @@ class Respelling(HasLaterWeights, Spelling):
         alone = replaced.eq(self.padding_idx)[:, None]
         query = torch.where(alone, weights.vectors, torch.full_like(weights.vectors, CONTEXT)) * query
         # few passes over (n, V), which is most of the work where the dictionary is large
-        scores = torch.addmm(self.of_shapes(replaced, words, weights), query, table.T)
+        scores = torch.addmm(self.of_shapes(replaced, words, weights).to(query.dtype), query, table.T)
         like = self.likeness_of(replaced, words.unknown, words.likeness)
         alike = weights.alike * like.alike + torch.stack(weights.of_slips)[like.slips]
         scores = add_at(scores, words.sample.place(like.near), alike)

@@ -31,6 +31,10 @@ class Sample(NamedTuple):
     def word(self, places: Tensor) -> Tensor:
         return places if self.ids is None else self.ids[places]
 
+    def as_decoded(self, scores: Tensor) -> Tensor:
+        """(n, R) of each word for itself alone, as the whole dictionary gives them."""
+        return scores if self.stands_for is None else scores - self.stands_for
+
 
 WHOLE = Sample()
 
@@ -38,7 +42,7 @@ WHOLE = Sample()
 def draw_sample(needed: Tensor, others: int) -> Sample:
     """The words that are ``needed`` (V,), and at random some ``others``, each of which stands for more than itself.
 
-    So the sum over the sample of exp(score) is on average that over the dictionary, and with it the loss.
+    So the sum of exp(score) over the sample is on average that over the dictionary.
 
     >>> sample = draw_sample(torch.tensor([False, True, False, False, False, True]), others=2)
     >>> sample.ids[:2].tolist(), len(set(sample.ids.tolist())), sample.stands_for.exp().tolist()

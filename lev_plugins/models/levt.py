@@ -377,10 +377,11 @@ class LevT(BaseFairseqModel):
         unknown: Unknown | None = None,  # with --spelling: the words of the batch that the dictionary lacks
         rollin: str = "argmax",
         generator: torch.Generator | None = None,
+        sampled: bool = False,  # with --spelling, in training: score a sample of a large dictionary
     ) -> LevTOutput:
         """Dual-policy learning (Algorithm 1): one state per policy, each labelled by the expert."""
         decoder, batch = self.decoder, None
-        if self.training and replaced is not None:
+        if sampled and self.training and replaced is not None:
             sides = (src_tokens, target, src_tokens if draft is None else draft)
             batch = Batch(torch.cat([side.flatten() for side in sides]), replaced.flatten()[hole_index])
         memory = self.encode(src_tokens, unknown, target, batch)
@@ -398,7 +399,8 @@ class LevT(BaseFairseqModel):
         labels = sample.place(words[hole_index])
 
         with torch.no_grad():  # y_del, Eq. (6)
-            inserted = sample.word(roll_in(word_logits, labels, rollin, generator))
+            scores = sample.as_decoded(word_logits) if rollin == "argmax" else word_logits
+            inserted = sample.word(roll_in(scores, labels, rollin, generator))
             edited = words.scatter(0, hole_index, inserted).view_as(target)
             if draft is not None and from_draft is not None:
                 edited = mix_rows(from_draft, draft, edited, self.pad)

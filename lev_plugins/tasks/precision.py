@@ -34,8 +34,8 @@ class PrecisionConfig(FairseqDataclass):
     cpu_int8: bool = field(
         default=False,
         metadata={
-            "help": "decoding with --cpu: matrix products in 8 bits; several times as fast for models 512 wide, no "
-            "faster for small ones; outputs change a little, also with the other sentences of a batch"
+            "help": "decoding with --cpu: matrix products in 8 bits; several times as fast for models 512 wide, "
+            "hardly for small ones; outputs change a little, also with the other sentences of a batch"
         },
     )
 
@@ -52,15 +52,18 @@ class PrecisionTask:
             "--cpu-int8 is for decoding: in training, leave it out or use --cpu-bf16",
         )
         self.building = True  # with --eval-bleu, fairseq builds a generator before the weights are read
-        model = super().build_model(cfg, from_checkpoint)  # type: ignore[misc]
-        self.building = False
-        return model
+        try:
+            return super().build_model(cfg, from_checkpoint)  # type: ignore[misc]
+        finally:
+            self.building = False
 
     def with_its_precision(self, models: list[Any]) -> None:
         """Before decoding, in place."""
         if self.cfg.cpu_int8 and not self.building:
             for model in models:
-                require(next(model.parameters()).device.type == "cpu", "--cpu-int8 requires --cpu")
+                weight = next(model.parameters())
+                require(weight.device.type == "cpu", "--cpu-int8 requires --cpu")
+                require(weight.dtype == torch.float32, "--cpu-int8 and --fp16 exclude each other: leave one out")
                 in_8_bits(model)
 
     def train_step(self, sample: Any, model: Any, criterion: Any, *more: Any, **named: Any) -> Any:

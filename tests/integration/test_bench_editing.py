@@ -51,7 +51,9 @@ def test_every_text_and_precision_is_measured(peer: None, tmp_path: Path, capsys
     assert found["format"] == 1 and {"machine", "versions", "clock", "model"} <= found.keys()
     assert all(line["ratio"]["median"] > 0 and line["iterations_mean"] >= 1 for line in lines)
     assert all(0 <= line["sentences_right"] <= 1 for line in lines)
-    assert "| words wrong | batch |" in capsys.readouterr().err
+    shown = [line for line in capsys.readouterr().err.splitlines() if line.startswith("|")]
+    assert shown[0].startswith("| words wrong | batch |") and len(shown) == 2 + len(lines)
+    assert len({line.count("|") for line in shown}) == 1
 
 
 def test_wrong_words_are_other_words() -> None:

@@ -259,6 +259,13 @@ def test_the_other_sets_of_enct5(tmp_path: Path) -> None:
 
 # ---- what they refuse ----------------------------------------------------------------------------------------------
 
+
+def test_symspell_is_a_choice(tmp_path: Path) -> None:
+    for choice in ("yes", "no"):
+        words = ["make", "-n", "-f", "examples/denoising/Makefile", f"OUT={tmp_path / choice}", f"SYMSPELL={choice}"]
+        assert ("symspell.py" in succeed(*words).out) == (choice == "yes")
+
+
 BAD = [
     ("ocr_correction/Makefile", ["OUT=o"], "DATA is missing: give a folder, DATA=DIR"),
     ("ocr_correction/Makefile", ["DATA=d", "OUT=o", "TEXT=x"], "There is no setting TEXT: choose from DATA OUT FOLDS"),

@@ -316,9 +316,18 @@ def test_training_with_samples_learns_every_parameter(small_samples: None) -> No
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Respelling, "logits", noted)
         toy_criterion()(levt, batch)[0].backward()
+        toy_criterion(label_smoothing=0.1)(levt, batch)
         toy_criterion()(levt.eval(), batch)
-    assert sizes == [True, False]  # validation is exact
+    assert sizes == [True, False, False]  # smoothing needs all words; validation is exact
     assert [name for name, weight in levt.named_parameters() if weight.grad is None] == []
+
+
+@pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16])
+def test_half_precision(dtype: torch.dtype) -> None:
+    table = spelling(dim=64).to(dtype)
+    words = table.vectors(unknown_words(UNKNOWN, BUCKETS))
+    scores = table.logits(torch.zeros(3, 64, dtype=dtype), torch.tensor(list(UNKNOWN)), words)
+    assert [dictionary()[i] for i in scores.argmax(1).tolist()] == ["▁value", "▁the", "▁function"]
 
 
 # ---- in the model ----------------------------------------------------------------------------------------------------
