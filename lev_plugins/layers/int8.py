@@ -6,6 +6,7 @@ for all of it. So the result for a sentence changes a little with the others of 
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -15,6 +16,8 @@ from torch import Tensor, nn
 from lev_plugins.errors import UserError
 
 __all__ = ["Int8Linear", "in_8_bits"]
+
+warnings.filterwarnings("ignore", message="torch.quantize_per_tensor")  # deprecated; nothing replaces it on CPUs yet
 
 SMALLEST = 50_000  # weights; a smaller matrix is multiplied faster in 32 bits, if it has few rows to multiply with
 LEVELS = 127
