@@ -120,12 +120,17 @@ class Spelling(nn.Module):
     def mean(self, words: Matrix) -> Tensor:
         return LOUD * Product.apply(self.grams, words.mean, words.mean_back)
 
+    def train(self, mode: bool = True) -> Any:
+        """fairseq's optimisers change weights without a trace, so nothing that was computed outlives a step."""
+        self.of_words = None
+        return super().train(mode)
+
     def of_dictionary_spelled(self, sample: Sample) -> Tensor:
-        """(V + 1, C), or (R + 1, C); without gradients, computed once for as long as the table stays the same."""
+        """(V + 1, C), or (R + 1, C); in evaluation mode, computed once for as long as the table stays the same."""
         if sample.ids is not None:
             rows = F.pad(sample.ids, (0, 1), value=self.vocabulary)
             return self.mean(Matrix.of(*self.parts_at(rows), self.buckets))
-        if torch.is_grad_enabled():
+        if torch.is_grad_enabled() or self.training:
             return self.mean(self.matrix())
         state = self.grams.data_ptr(), 0 if self.grams.is_inference() else self.grams._version
         if self.of_words is None or self.of_words[0] != state:

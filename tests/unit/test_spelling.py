@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from fairseq.data import LanguagePairDataset
+from fairseq.optim.adam import Adam
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
@@ -169,6 +170,26 @@ def test_the_guess_for_a_word_that_is_held_out_is_another() -> None:
     assert guesses.slips[form] == 1
     others = [i for i in range(len(guesses.word)) if i != form]
     assert guesses.word[others].sum() == 0  # all others were seen more often
+
+
+def test_validation_sees_what_the_last_step_of_training_changed() -> None:
+    """fairseq's optimiser changes weights through ``.data``, which torch's version counter does not notice."""
+    table = spelling()
+    optimizer = Adam(table.parameters(), lr=0.1)
+
+    def validate() -> Tensor:
+        table.eval()
+        with torch.no_grad():
+            return table.vectors(None).spelled.weight.clone()
+
+    before = validate()
+    table.train()
+    table.vectors(None).spelled.weight.square().sum().backward()
+    optimizer.step()
+    with torch.no_grad():
+        now = table.mean(table.matrix())
+    assert not torch.allclose(before, now)
+    assert torch.equal(validate(), now)
 
 
 def vectors_of(table: Respelling, tokens: list[int], held_out: Tensor | None = None) -> Tensor:
