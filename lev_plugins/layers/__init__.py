@@ -10,15 +10,17 @@ Activations are batch first, (B, T, C). In attention masks, ``True`` = may be at
 from lev_plugins.layers.attention import (
     CrossAttention,
     KeysValues,
+    RealTokens,
     SelfAttention,
     attend,
     attend_to_both,
     attention_mask,
+    real_tokens,
 )
 from lev_plugins.layers.embedding import TextEmbedding, token_embedding
 from lev_plugins.layers.initialisation import bert_init
 from lev_plugins.layers.int8 import Int8Linear, in_8_bits
-from lev_plugins.layers.linear import Linear, head_projection, linear
+from lev_plugins.layers.linear import Linear, SharedLinear, head_projection
 from lev_plugins.layers.respelling import Batch, Respelling, WordVectors
 from lev_plugins.layers.sample import WHOLE
 from lev_plugins.layers.spelling import Spelling
@@ -34,8 +36,10 @@ __all__ = [
     "KeysValues",
     "LayerShape",
     "Linear",
+    "RealTokens",
     "Respelling",
     "SelfAttention",
+    "SharedLinear",
     "Spelling",
     "TextEmbedding",
     "WordVectors",
@@ -45,6 +49,6 @@ __all__ = [
     "bert_init",
     "head_projection",
     "in_8_bits",
-    "linear",
+    "real_tokens",
     "token_embedding",
 ]

@@ -11,7 +11,18 @@ from torch import Tensor, nn
 
 from lev_plugins.layers.linear import Linear, linear
 
-__all__ = ["CrossAttention", "KeysValues", "SelfAttention", "attend", "attend_to_both", "attention_mask"]
+__all__ = [
+    "CrossAttention",
+    "KeysValues",
+    "RealTokens",
+    "SelfAttention",
+    "attend",
+    "attend_to_both",
+    "attention_mask",
+    "real_tokens",
+]
+
+MOST = 0.9  # share of real tokens above which padding is worth no effort
 
 
 class KeysValues(NamedTuple):
@@ -38,6 +49,33 @@ def attention_mask(tokens: Tensor, pad: int) -> Tensor | None:
     if not tokens.is_cuda and bool(real.all()):
         return None
     return real[:, None, None, :]
+
+
+class RealTokens(NamedTuple):
+    """Where the n real tokens of a padded batch are: all but attention runs on these alone."""
+
+    places: Tensor  # (n,) in the flattened (B * T)
+    shape: torch.Size  # (B, T)
+
+    def gather(self, x: Tensor) -> Tensor:
+        """(B, T, C) -> (n, C)"""
+        return x.flatten(0, 1).index_select(0, self.places)
+
+    def spread(self, x: Tensor) -> Tensor:
+        """(n, C) -> (B, T, C), with zeros at the padding"""
+        return x.new_zeros(self.shape.numel(), x.size(1)).index_copy(0, self.places, x).view(*self.shape, -1)
+
+
+def real_tokens(tokens: Tensor, pad: int) -> RealTokens | None:
+    """None: there is little padding, or it is on a GPU, which reading the number of tokens would stall.
+
+    >>> real_tokens(torch.tensor([[5, 6], [7, 1]]), pad=1).places.tolist()
+    [0, 1, 2]
+    """
+    if tokens.is_cuda:
+        return None
+    places = tokens.ne(pad).flatten().nonzero()[:, 0]
+    return RealTokens(places, tokens.shape) if len(places) <= MOST * tokens.numel() else None
 
 
 def split_heads(x: Tensor, heads: int, parts: int = 1) -> tuple[Tensor, ...]:
@@ -121,9 +159,10 @@ class SelfAttention(nn.Module):
         _init_projection(self.in_proj, 3, gain=1 / math.sqrt(2))
         _init_projection(self.out_proj, 1, gain=1.0)
 
-    def project(self, x: Tensor) -> tuple[Tensor, KeysValues]:
+    def project(self, x: Tensor, real: RealTokens | None = None) -> tuple[Tensor, KeysValues]:
         """(B, T, C) -> queries (B, H, T, C / H), and the keys and values that go with them"""
-        queries, keys, values = split_heads(self.in_proj(x), self.heads, parts=3)
+        projected = self.in_proj(x)
+        queries, keys, values = split_heads(projected if real is None else real.spread(projected), self.heads, parts=3)
         return queries, KeysValues(keys, values)
 
     def project_source(self, x: Tensor) -> KeysValues:
@@ -132,9 +171,11 @@ class SelfAttention(nn.Module):
         both = linear(x, self.in_proj.weight[dim:], self.in_proj.bias[dim:])
         return KeysValues(*split_heads(both, self.heads, parts=2))
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        queries, own = self.project(x)
-        return self.out_proj(attend(queries, own, mask, self.dropout if self.training else 0.0))
+    def forward(self, x: Tensor, mask: Tensor | None, real: RealTokens | None = None) -> Tensor:
+        """(B, T, C) -> (B, T, C); of ``real`` tokens alone, (n, C) -> (n, C)"""
+        queries, own = self.project(x, real)
+        attended = attend(queries, own, mask, self.dropout if self.training else 0.0)
+        return self.out_proj(attended if real is None else real.gather(attended))
 
 
 class CrossAttention(nn.Module):
@@ -150,10 +191,14 @@ class CrossAttention(nn.Module):
         _init_projection(self.kv_proj, 2, gain=1 / math.sqrt(2))
         _init_projection(self.out_proj, 1, gain=1.0)
 
-    def project(self, source: Tensor) -> KeysValues:
-        """(B, S, C) -> keys and values"""
-        return KeysValues(*split_heads(self.kv_proj(source), self.heads, parts=2))
+    def project(self, source: Tensor, real: RealTokens | None = None) -> KeysValues:
+        """(B, S, C), or (n, C) of ``real`` tokens -> keys and values"""
+        projected = self.kv_proj(source)
+        return KeysValues(*split_heads(projected if real is None else real.spread(projected), self.heads, parts=2))
 
-    def forward(self, x: Tensor, source: KeysValues, mask: Tensor | None) -> Tensor:
-        (queries,) = split_heads(self.q_proj(x), self.heads)
-        return self.out_proj(attend(queries, source, mask, self.dropout if self.training else 0.0))
+    def forward(self, x: Tensor, source: KeysValues, mask: Tensor | None, real: RealTokens | None = None) -> Tensor:
+        """(B, T, C) -> (B, T, C); of ``real`` tokens alone, (n, C) -> (n, C)"""
+        projected = self.q_proj(x)
+        (queries,) = split_heads(projected if real is None else real.spread(projected), self.heads)
+        attended = attend(queries, source, mask, self.dropout if self.training else 0.0)
+        return self.out_proj(attended if real is None else real.gather(attended))

@@ -1,7 +1,7 @@
 """Matrix products on a CPU by the faster one of torch's libraries (``products``).
 
 oneDNN takes about 0.4 ms to prepare each new shape, so small products are torch's own, as are those on a GPU and in
-other precisions.
+other precisions. In decoding, a large weight is kept in the order in which oneDNN reads it fastest.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lev_plugins.layers.products import for_gradients, for_products, verdict
+from lev_plugins.layers.kept import Keeping, Kept
+from lev_plugins.layers.products import for_gradients, for_products, onednn, packed, verdict
 
-__all__ = ["Linear", "head_projection", "linear"]
+__all__ = ["Linear", "SharedLinear", "head_projection", "linear"]
 
 LARGE = 4_000_000  # multiplications from which the library is chosen
+MANY = 200_000  # weights from which their order is worth it, if there are at least
+FEW = 2  # rows to multiply with
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -32,9 +35,26 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return for_products().product(x, weight, bias)
 
 
-class Linear(nn.Linear):
+def constant_linear(x: Tensor, weight: Tensor, bias: Tensor | None, kept: Kept[Tensor]) -> Tensor:
+    """``linear`` with a weight that stays as it is, and that ``kept`` has in oneDNN's order."""
+    large = weight.numel() >= MANY and x.numel() >= FEW * weight.size(1)
+    if torch.is_grad_enabled() or not large or not _by_library(x, weight) or not verdict().packed:
+        return linear(x, weight, bias)
+    return onednn(x, kept.of(weight, lambda: packed(weight)), bias)
+
+
+class Linear(Keeping, nn.Linear):
     def forward(self, x: Tensor) -> Tensor:
-        return linear(x, self.weight, self.bias)
+        if self.training:
+            return linear(x, self.weight, self.bias)
+        return constant_linear(x, self.weight, self.bias, self.kept)
+
+
+class SharedLinear(Keeping):
+    """A product with a weight that belongs to another module."""
+
+    def forward(self, x: Tensor, weight: Tensor) -> Tensor:
+        return linear(x, weight) if self.training else constant_linear(x, weight, None, self.kept)
 
 
 def head_projection(dim: int, classes: int) -> Linear:
@@ -44,10 +64,13 @@ def head_projection(dim: int, classes: int) -> Linear:
 
 
 def _large(x: Tensor, weight: Tensor) -> bool:
+    return x.numel() * weight.size(0) >= LARGE and _by_library(x, weight)
+
+
+def _by_library(x: Tensor, weight: Tensor) -> bool:
     return (
         x.device.type == "cpu"
         and x.dtype == weight.dtype == torch.float32
-        and x.numel() * weight.size(0) >= LARGE
         and bool(torch.backends.mkldnn.enabled)
         and not torch.is_autocast_enabled("cpu")
     )

@@ -1,9 +1,10 @@
 """Which library multiplies matrices on this processor: torch's own product (MKL in most builds), or oneDNN.
 
 MKL does not use the widest vector units of processors that are not Intel's, and oneDNN does; but on some processors
-these are no faster, or there are none. So both are timed, forward and backward apart, when the first large product is
-asked for, which takes some hundredths of a second. The verdict is kept in the user's cache folder: all processes of a
-training, and the one that continues it, multiply alike.
+these are no faster, or there are none. Where a weight stays the same, oneDNN can also read it in an order of its own,
+which helps most with few rows. So both are timed (forward, backward, and forward in that order) when the first large
+product is asked for, which takes some hundredths of a second. The verdict is kept in the user's cache folder: all
+processes of a training, and the one that continues it, multiply alike.
 
 ``LEV_PLUGINS_PRODUCTS=torch`` or ``=onednn`` decides instead.
 """
@@ -32,7 +33,8 @@ __all__ = ["VARIABLE", "OneDNN", "for_gradients", "for_products", "verdict"]
 VARIABLE = "LEV_PLUGINS_PRODUCTS"
 LIMITS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")  # variables that limit the vector units
 ROWS, WIDTH = 128, 512  # the product that is timed
-ROUNDS = 5
+SHORT, WIDE = 24, 2048  # ... with a packed weight: the first one of a feed-forward layer, for one sentence
+ROUNDS = 9
 WORTH_IT = 0.95  # oneDNN must take less than this share of the other's time
 
 
@@ -41,15 +43,23 @@ class OneDNN(NamedTuple):
 
     forward: bool
     backward: bool
+    packed: bool  # forward, with weights in its own order
 
 
 def available() -> bool:
-    return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+    names = ("_linear_pointwise", "_reorder_linear_weight")
+    return torch.backends.mkldnn.is_available() and all(hasattr(torch.ops.mkldnn, name) for name in names)
 
 
 def onednn(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     operator: Any = torch.ops.mkldnn._linear_pointwise.default
     return operator(x, weight, bias, "none", [], "")  # "none": no activation fused to it
+
+
+def packed(weight: Tensor) -> Tensor:
+    """A weight in the order in which ``onednn`` reads it fastest; nothing else can read it."""
+    operator: Any = torch.ops.mkldnn._reorder_linear_weight.default
+    return operator(weight.detach().contiguous())
 
 
 class Library(NamedTuple):
@@ -82,23 +92,25 @@ def verdict() -> OneDNN:
     wish = os.environ.get(VARIABLE, "auto")
     require(wish in ("auto", "torch", "onednn"), f"{VARIABLE} must be auto, torch or onednn, but is {wish!r}")
     if wish == "torch" or not available():
-        return OneDNN(False, False)
-    return OneDNN(True, True) if wish == "onednn" else remembered(measure)
+        return OneDNN(False, False, False)
+    return OneDNN(True, True, True) if wish == "onednn" else remembered(measure)
 
 
 def measure() -> OneDNN:
-    """Times of a product and of its two gradients."""
+    """Times of a product, of its two gradients, and of a product of few rows with a packed weight."""
     x, gradient, weight = torch.ones(ROWS, WIDTH), torch.ones(ROWS, WIDTH), torch.ones(WIDTH, WIDTH)
+    wide = torch.ones(WIDE, WIDTH)
     both = TORCH, ONEDNN
     pairs = (
         [partial(library.product, x, weight) for library in both],
         [partial(library.into_x, gradient, weight) for library in both],
         [partial(library.into_weight, gradient, x) for library in both],
+        [partial(F.linear, x[:SHORT], wide), partial(onednn, x[:SHORT], packed(wide))],
     )
     with torch.no_grad():
-        (mine, theirs), *gradients = (best_times(*pair) for pair in pairs)
+        (mine, theirs), *gradients, (short, their_short) = (best_times(*pair) for pair in pairs)
     back, their_back = (sum(times) for times in zip(*gradients, strict=True))
-    return OneDNN(theirs < WORTH_IT * mine, their_back < WORTH_IT * back)
+    return OneDNN(theirs < WORTH_IT * mine, their_back < WORTH_IT * back, their_short < WORTH_IT * short)
 
 
 def best_times(*programs: Callable[[], Any]) -> list[float]:
@@ -136,6 +148,7 @@ def record() -> Path:
     """A file for each kind of machine."""
     machine = [torch.__version__, torch.backends.cpu.get_cpu_capability(), processor()]
     machine += [os.environ.get(name, "") for name in LIMITS]
+    machine += OneDNN._fields  # what earlier versions did not ask is asked again
     name = hashlib.sha256("\n".join(machine).encode()).hexdigest()[:16]
     folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(folder) / "lev-plugins" / f"products-{name}.json"
@@ -144,7 +157,7 @@ def record() -> Path:
 def read(path: Path) -> OneDNN | None:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return OneDNN(bool(found["forward"]), bool(found["backward"]))
+        return OneDNN(*(bool(found[name]) for name in OneDNN._fields))
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

@@ -19,6 +19,7 @@ from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from lev_plugins.edits import BORROWED
+from lev_plugins.layers.kept import Keeping
 from lev_plugins.layers.sample import WHOLE, Sample
 from lev_plugins.layers.table import Table
 from lev_plugins.text.spelling import SHAPES, Unknown, parts_of, shapes_of
@@ -51,7 +52,7 @@ class SpelledWords(NamedTuple):
     unknown: Unknown
 
 
-class Spelling(nn.Module):
+class Spelling(Keeping):
     """In place of a table of embeddings."""
 
     parts: Tensor  # (P,) of the words of the dictionary and the placeholder
@@ -81,7 +82,6 @@ class Spelling(nn.Module):
         for levels in (self.familiarity, self.capitals):
             nn.init.normal_(levels.weight, std=0.5 * dim**-0.5)
         self.matrices: dict[torch.device, Matrix] = {}
-        self.of_words: tuple[tuple[int, int], Tensor] | None = None
 
     @classmethod
     def of(cls, words: Dictionary, dim: int, buckets: int) -> Any:
@@ -120,11 +120,6 @@ class Spelling(nn.Module):
     def mean(self, words: Matrix) -> Tensor:
         return LOUD * Product.apply(self.grams, words.mean, words.mean_back)
 
-    def train(self, mode: bool = True) -> Any:
-        """fairseq's optimisers change weights without a trace, so nothing that was computed outlives a step."""
-        self.of_words = None
-        return super().train(mode)
-
     def of_dictionary_spelled(self, sample: Sample) -> Tensor:
         """(V + 1, C), or (R + 1, C); in evaluation mode, computed once for as long as the table stays the same."""
         if sample.ids is not None:
@@ -132,10 +127,7 @@ class Spelling(nn.Module):
             return self.mean(Matrix.of(*self.parts_at(rows), self.buckets))
         if torch.is_grad_enabled() or self.training:
             return self.mean(self.matrix())
-        state = self.grams.data_ptr(), 0 if self.grams.is_inference() else self.grams._version
-        if self.of_words is None or self.of_words[0] != state:
-            self.of_words = state, self.mean(self.matrix())
-        return self.of_words[1]
+        return self.kept.of(self.grams, lambda: self.mean(self.matrix()))
 
     def parts_at(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """The parts of these words of the dictionary, and where each begins."""

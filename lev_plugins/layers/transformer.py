@@ -8,7 +8,7 @@ import torch
 from fairseq.utils import get_activation_fn
 from torch import Tensor, nn
 
-from lev_plugins.layers.attention import CrossAttention, KeysValues, SelfAttention
+from lev_plugins.layers.attention import CrossAttention, KeysValues, RealTokens, SelfAttention
 from lev_plugins.layers.dropout import dropout
 from lev_plugins.layers.linear import Linear
 from lev_plugins.ranges import DROPOUTS, dropouts
@@ -78,14 +78,16 @@ class Block(nn.Module):
     ffn: FeedForward
     ffn_residual: Residual
 
-    def look_around(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        return self.self_attn_residual.leave(x, self.self_attn(self.self_attn_residual.enter(x), mask))
+    def look_around(self, x: Tensor, mask: Tensor | None, real: RealTokens | None) -> Tensor:
+        return self.self_attn_residual.leave(x, self.self_attn(self.self_attn_residual.enter(x), mask, real))
 
     def feed_forward(self, x: Tensor) -> Tensor:
         return self.ffn_residual.leave(x, self.ffn(self.ffn_residual.enter(x)))
 
 
 class EncoderLayer(Block):
+    """Of ``real`` tokens alone, x is (n, C), otherwise (B, T, C)."""
+
     def __init__(self, shape: LayerShape):
         super().__init__()
         self.self_attn = SelfAttention(shape.dim, shape.heads, shape.attention_dropout)
@@ -93,12 +95,15 @@ class EncoderLayer(Block):
         self.ffn = FeedForward(shape)
         self.ffn_residual = Residual(shape)
 
-    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        return self.feed_forward(self.look_around(x, mask))
+    def forward(self, x: Tensor, mask: Tensor | None, real: RealTokens | None = None) -> Tensor:
+        return self.feed_forward(self.look_around(x, mask, real))
 
 
 class DecoderLayer(Block):
-    """A block with cross-attention; the masks, (B, 1, 1, T) and (B, 1, 1, S), are True where attention is allowed."""
+    """A block with cross-attention; the masks, (B, 1, 1, T) and (B, 1, 1, S), are True where attention is allowed.
+
+    Of ``real`` tokens alone, x is (n, C), otherwise (B, T, C).
+    """
 
     def __init__(self, shape: LayerShape, source_dim: int):
         super().__init__()
@@ -109,9 +114,18 @@ class DecoderLayer(Block):
         self.ffn = FeedForward(shape)
         self.ffn_residual = Residual(shape)
 
-    def look_at_source(self, x: Tensor, source: KeysValues, mask: Tensor | None) -> Tensor:
-        seen = self.cross_attn(self.cross_attn_residual.enter(x), source, mask)
+    def look_at_source(
+        self, x: Tensor, source: KeysValues, mask: Tensor | None, real: RealTokens | None = None
+    ) -> Tensor:
+        seen = self.cross_attn(self.cross_attn_residual.enter(x), source, mask, real)
         return self.cross_attn_residual.leave(x, seen)
 
-    def forward(self, x: Tensor, mask: Tensor | None, source: KeysValues, source_mask: Tensor | None) -> Tensor:
-        return self.feed_forward(self.look_at_source(self.look_around(x, mask), source, source_mask))
+    def forward(
+        self,
+        x: Tensor,
+        mask: Tensor | None,
+        source: KeysValues,
+        source_mask: Tensor | None,
+        real: RealTokens | None = None,
+    ) -> Tensor:
+        return self.feed_forward(self.look_at_source(self.look_around(x, mask, real), source, source_mask, real))

@@ -31,13 +31,15 @@ from lev_plugins.layers import (
     KeysValues,
     LayerShape,
     Linear,
+    RealTokens,
     Respelling,
+    SharedLinear,
     TextEmbedding,
     WordVectors,
     attention_mask,
     bert_init,
     head_projection,
-    linear,
+    real_tokens,
     token_embedding,
 )
 from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, layer_shape
@@ -152,11 +154,18 @@ class LevTEncoder(nn.Module):
         self.layers = nn.ModuleList(EncoderLayer(shape) for _ in range(layers))
         self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
 
-    def forward(self, src_tokens: Tensor, mask: Tensor | None, look_up: LookUp | None = None) -> Tensor:
-        """(B, S) -> (B, S, C)"""
+    def forward(
+        self,
+        src_tokens: Tensor,
+        mask: Tensor | None,
+        look_up: LookUp | None = None,
+        real: RealTokens | None = None,
+    ) -> Tensor:
+        """(B, S) -> (B, S, C); of the ``real`` tokens alone, (n, C)"""
         x = self.embedding(src_tokens, look_up=look_up)
+        x = x if real is None else real.gather(x)
         for layer in self.layers:
-            x = layer(x, mask)
+            x = layer(x, mask, real)
         return self.norm(x)
 
 
@@ -189,6 +198,7 @@ class LevTDecoder(nn.Module):
         self.placeholder_head = head_projection(2 * shape.dim, classes["placeholder"])  # B of Eq. (4)
         # C of Eq. (5); None = the embedding table
         self.token_head = None if tie_output else head_projection(shape.dim, classes["token"])
+        self.tied = SharedLinear()
         if isinstance(embedding.tokens, Respelling):
             self.from_given = Linear(shape.dim, shape.dim, bias=False)
             nn.init.normal_(self.from_given.weight, std=shape.dim**-0.5)
@@ -204,9 +214,9 @@ class LevTDecoder(nn.Module):
     def stack(self, name: str) -> list[DecoderLayer]:
         return list(cast(nn.ModuleList, self.stacks[name]))  # type: ignore[arg-type]
 
-    def remember(self, source: Tensor) -> dict[str, list[KeysValues]]:
-        """Project the encoded source (B, S, C) for every block of every stack, once."""
-        return {name: [layer.cross_attn.project(source) for layer in self.stack(name)] for name in self.stacks}
+    def remember(self, source: Tensor, real: RealTokens | None = None) -> dict[str, list[KeysValues]]:
+        """Project the encoded source for every block of every stack, once."""
+        return {name: [layer.cross_attn.project(source, real) for layer in self.stack(name)] for name in self.stacks}
 
     def look_up(self, memory: EncodedSource, given: Removed | None = None) -> LookUp | None:
         """With --spelling, the vectors of tokens, each with the spelling and number of words ``given`` beside it."""
@@ -238,10 +248,12 @@ class LevTDecoder(nn.Module):
         """
         stack = self.sharing[head]
         states = list(known) if known else [self.embedding(tokens, look_up=self.look_up(memory, given))]
-        mask = attention_mask(tokens, self.embedding.pad)
+        mask, real = attention_mask(tokens, self.embedding.pad), real_tokens(tokens, self.embedding.pad)
+        x = states[-1] if real is None else real.gather(states[-1])
         layers = list(zip(self.stack(stack), memory.keys_values[stack], strict=True))
         for layer, keys_values in layers[len(states) - 1 : self.depths[head]]:
-            states.append(layer(states[-1], mask, keys_values, memory.mask))
+            x = layer(x, mask, keys_values, memory.mask, real)
+            states.append(x if real is None else real.spread(x))
         return states
 
     def features(self, head: str, states: list[Tensor]) -> Tensor:
@@ -270,7 +282,7 @@ class LevTDecoder(nn.Module):
             return table.logits(h, given.flatten()[holes], words)
         if self.token_head is not None:
             return self.token_head(h)
-        return linear(h, self.embedding.table[: self.vocabulary])
+        return self.tied(h, self.embedding.table[: self.vocabulary])
 
 
 @register_model("levt", dataclass=LevTConfig)
@@ -358,8 +370,9 @@ class LevT(BaseFairseqModel):
         if self.spelling is not None:
             words = self.spelling.vectors(None if unknown is None else Unknown(*unknown), batch)
             memory = memory._replace(words=words, target=target)
-        source = self.encoder(src_tokens, mask, self.decoder.look_up(memory))
-        return memory._replace(keys_values=self.decoder.remember(source))
+        real = real_tokens(src_tokens, self.encoder.embedding.pad)
+        source = self.encoder(src_tokens, mask, self.decoder.look_up(memory), real)
+        return memory._replace(keys_values=self.decoder.remember(source, real))
 
     def forward(
         self,

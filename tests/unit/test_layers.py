@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from importlib import import_module
 from pathlib import Path
 
@@ -200,7 +201,7 @@ def test_every_dropout_rate_acts_in_training_only(where: str) -> None:
     assert layer(x, None).equal(layer(x, None))
 
 
-@pytest.mark.parametrize("by", [OneDNN(*which) for which in ((0, 0), (0, 1), (1, 0), (1, 1))], ids=str)
+@pytest.mark.parametrize("by", [OneDNN(*which, False) for which in ((0, 0), (0, 1), (1, 0), (1, 1))], ids=str)
 def test_products_and_gradients_are_the_same_by_every_library(by: OneDNN, monkeypatch: pytest.MonkeyPatch) -> None:
     linear_room = import_module("lev_plugins.layers.linear")  # its function has the same name
     used: list[int] = []
@@ -232,23 +233,57 @@ def test_small_products_are_torchs_own(monkeypatch: pytest.MonkeyPatch) -> None:
     assert linear_room.linear(x, weight).equal(F.linear(x, weight))
 
 
+@pytest.mark.skipif(not products.available(), reason="needs a torch with oneDNN")
+def test_in_decoding_a_weight_has_the_order_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    linear_room = import_module("lev_plugins.layers.linear")
+    monkeypatch.setattr(linear_room, "verdict", lambda: OneDNN(False, False, True))
+    made: list[int] = []
+    monkeypatch.setattr(linear_room, "packed", lambda weight: made.append(1) or products.packed(weight))
+    layer = linear_room.Linear(512, 512)
+    shared = linear_room.SharedLinear()
+    x = torch.randn(3, 5, 512)
+
+    def check(times: int) -> None:
+        expected = F.linear(x, layer.weight, layer.bias)
+        torch.testing.assert_close(layer(x), expected, atol=1e-4, rtol=1e-4)
+        part = shared(x, layer.weight[:400]) + layer.bias[:400]
+        torch.testing.assert_close(part, expected[..., :400], atol=1e-4, rtol=1e-4)
+        assert len(made) == times
+
+    check(times=0)  # with gradients
+    layer.eval(), shared.eval()
+    check(times=0)
+    with torch.no_grad():
+        check(times=2)
+        check(times=2)
+        layer.weight.data += 1  # as fairseq's optimisers do, in training mode
+        layer.train(), shared.train()
+        check(times=2)
+        layer.eval(), shared.eval()
+        check(times=4)
+        assert deepcopy(layer)(x).equal(layer(x))
+        assert layer(x[:1, :1]).equal(F.linear(x[:1, :1], layer.weight, layer.bias))  # one row
+
+
 def test_the_faster_library_multiplies_and_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert products.remembered(lambda: OneDNN(True, False)) == OneDNN(True, False)
-    assert products.remembered(lambda: pytest.fail("measured twice")) == OneDNN(True, False)
+    assert products.remembered(lambda: OneDNN(True, False, True)) == OneDNN(True, False, True)
+    assert products.remembered(lambda: pytest.fail("measured twice")) == OneDNN(True, False, True)
     (file,) = (tmp_path / "lev-plugins").iterdir()
     file.write_text("[1")
-    assert products.remembered(lambda: OneDNN(False, True)) == OneDNN(False, True)  # and the broken file stays
+    assert products.remembered(lambda: OneDNN(False, True, True)) == OneDNN(
+        False, True, True
+    )  # and the broken file stays
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")  # another machine, as it were
-    assert products.remembered(lambda: OneDNN(False, False)) == OneDNN(False, False)
+    assert products.remembered(lambda: OneDNN(False, False, True)) == OneDNN(False, False, True)
     monkeypatch.setenv("XDG_CACHE_HOME", str(file))  # no folder can be made there
-    assert products.remembered(lambda: OneDNN(True, True)) == OneDNN(True, True)
+    assert products.remembered(lambda: OneDNN(True, True, True)) == OneDNN(True, True, True)
 
 
 def test_onednn_must_be_clearly_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     for times, expected in (
-        ([[1.0, 0.5], [1.0, 2.0], [1.0, 0.1]], OneDNN(True, False)),
-        ([[1.0, 0.97], [1.0, 0.8], [1.0, 0.9]], OneDNN(False, True)),
+        ([[1.0, 0.5], [1.0, 2.0], [1.0, 0.1], [1.0, 0.9]], OneDNN(True, False, True)),
+        ([[1.0, 0.97], [1.0, 0.8], [1.0, 0.9], [1.0, 0.96]], OneDNN(False, True, False)),
     ):
         left = iter(times)
         monkeypatch.setattr(products, "best_times", lambda *_, left=left: next(left))
@@ -258,7 +293,7 @@ def test_onednn_must_be_clearly_faster(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("wish", "expected"), [("torch", False), ("onednn", products.available())])
 def test_the_user_may_choose_the_library(wish: str, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(products.VARIABLE, wish)
-    assert products.verdict.__wrapped__() == OneDNN(expected, expected)
+    assert products.verdict.__wrapped__() == OneDNN(expected, expected, expected)
 
 
 def test_an_unknown_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from lev_plugins.errors import UserError
+from lev_plugins.models import levt
 from lev_plugins.models.levt import IGNORE, PRESETS, LevT, LevTConfig, LevTOutput, mix_rows, roll_in
 from tests.helpers import (
     BOS,
@@ -174,15 +175,38 @@ def test_every_row_of_a_batch_is_as_if_it_were_alone() -> None:
         assert together[i, : row.size(1)].allclose(alone[0], atol=1e-5)
 
 
+@pytest.mark.parametrize("normalize_before", [False, True])
+def test_padding_is_left_out_without_a_difference(normalize_before: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    sides = {f"{side}_normalize_before": normalize_before for side in ("encoder", "decoder")}
+    model = toy_model(**sides).eval()
+    canvas, source = (rows_to_tensor(random_rows(4, seed=seed, shortest=1)) for seed in (1, 2))
+    real = canvas.ne(PAD)
+    assert real.float().mean() < 0.9 and source.ne(PAD).float().mean() < 0.9
+
+    def found() -> tuple[Tensor, Tensor]:
+        states = model.decoder.states("token", canvas, model.encode(source))[-1]
+        weight = model.encoder.layers[0].ffn.fc1.weight
+        return states[real], torch.autograd.grad(states[real].sin().sum(), weight)[0]
+
+    states, gradient = found()
+    with monkeypatch.context() as patch:
+        patch.setattr(levt, "real_tokens", lambda *_: None)
+        expected_states, expected_gradient = found()
+    assert states.allclose(expected_states, atol=1e-5)
+    assert gradient.allclose(expected_gradient, atol=1e-5)
+
+
 def test_a_selected_memory_is_the_memory_of_the_selected() -> None:
     model = toy_model(share_weights="none").eval()
     source, canvas = (rows_to_tensor(random_rows(4, seed=seed, shortest=1)) for seed in (1, 2))
     rows = torch.tensor([2, 0, 0])
     memory = model.encode(source).select(rows)
     assert memory.lengths.tolist() == source.ne(PAD).sum(1)[rows].tolist()
+    real = canvas[rows].ne(PAD)
     for head in ("deletion", "placeholder", "token"):
         found = model.decoder.states(head, canvas[rows], memory)[-1]
-        assert found.allclose(model.decoder.states(head, canvas, model.encode(source))[-1][rows], atol=1e-5)
+        expected = model.decoder.states(head, canvas, model.encode(source))[-1][rows]
+        assert found[real].allclose(expected[real], atol=1e-5)
 
 
 def test_a_placeholder_of_its_own_is_no_output_class() -> None:
