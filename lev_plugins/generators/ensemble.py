@@ -68,7 +68,8 @@ class Ensemble:
 
     def eval(self) -> None:
         for model in self.models:
-            model.eval()
+            if model.training:  # asked first, since it visits all modules
+                model.eval()
 
     def zeros(self, tokens: Tensor) -> Tensor:
         return torch.zeros(tokens.shape, dtype=torch.float, device=tokens.device)

@@ -85,7 +85,11 @@ class RefinementGenerator:
         self.options, self.reranker, self.tgt_dict = options, reranker, tgt_dict
         self.bos, self.pad, self.eos, self.unk = tgt_dict.bos(), tgt_dict.pad(), tgt_dict.eos(), tgt_dict.unk()
         self.placeholder = self.ensemble.placeholder
-        self.own_placeholder = self.placeholder != tgt_dict.unk()
+        self.never: list[int] = []  # symbols that no hole is filled with
+        if self.placeholder != self.unk:  # fairseq's LevT, with <unk> as its placeholder, may write these
+            self.never += [self.bos, self.pad, self.eos]
+        if self.ensemble.spells:  # unknown words are kept or replaced
+            self.never.append(self.unk)
         self.random = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
 
     @torch.no_grad()
@@ -216,7 +220,8 @@ class RefinementGenerator:
             if canvas.requests is not None:
                 canvas.requests = requests.hand_on(canvas.requests, deleted)
             canvas.deletion = canvas.tokens, deleted
-            canvas.move(*apply_deletions(canvas.tokens, deleted, self.pad, *canvas.along()))
+            if perhaps_some(deleted):
+                canvas.move(*apply_deletions(canvas.tokens, deleted, self.pad, *canvas.along()))
         self._record_history(canvas)
         return passes
 
@@ -293,7 +298,8 @@ class RefinementGenerator:
             else:
                 counts[rows] = self._placeholder_counts(canvas, memory, passes, rows, lengths, odds)
             counts = self._within_table(counts, lengths, canvas.tokens)
-            canvas.move(*apply_placeholders(canvas.tokens, counts, self.placeholder, self.pad, *canvas.along()))
+            if perhaps_some(counts):
+                canvas.move(*apply_placeholders(canvas.tokens, counts, self.placeholder, self.pad, *canvas.along()))
             if canvas.born is not None and canvas.odds is not None and odds is not None:
                 new, of_new = opening_odds(counts, odds, canvas.tokens.size(1))
                 canvas.born = canvas.born.masked_fill(new, step + 1)
@@ -336,10 +342,8 @@ class RefinementGenerator:
             open_holes = holes[rows]
             given = canvas.replaced(holes, self.pad) if self.ensemble.spells else None
             log_probs = self.ensemble.tokens(self._readable(canvas), memory, rows, open_holes, given)  # (n, V)
-            if self.own_placeholder:  # <s>, <pad> and </s> are not words, but fairseq allows them
-                log_probs[:, [self.bos, self.pad, self.eos]] = -math.inf
-            if self.ensemble.spells:  # unknown words are kept or replaced, but never written
-                log_probs[:, self.unk] = -math.inf
+            for symbol in self.never:
+                log_probs[:, symbol] = -math.inf
             sampled = canvas.sampled[rows][:, None].expand_as(open_holes)[open_holes]
             picked = self._pick(log_probs, sampled)
             canvas.tokens = apply_tokens(canvas.tokens, holes, picked)
@@ -400,6 +404,11 @@ class RefinementGenerator:
             words = (each[i][real] for each in about if each is not None)
             result["edits"] = canvas.record.of(int(canvas.rows[i]), *words)
         return result
+
+
+def perhaps_some(marks: Tensor) -> bool:
+    """Whether any of the ``marks`` is not 0; yes on a GPU, where asking takes longer than doing."""
+    return marks.is_cuda or bool(marks.any())
 
 
 def same_rows(x: Tensor, y: Tensor | None, fill: float) -> Tensor:

@@ -7,20 +7,12 @@ Letters for shapes, here and on every line that reshapes:
 Activations are batch first, (B, T, C). In attention masks, ``True`` = may be attended to.
 """
 
-from lev_plugins.layers.attention import (
-    CrossAttention,
-    KeysValues,
-    RealTokens,
-    SelfAttention,
-    attend,
-    attend_to_both,
-    attention_mask,
-    real_tokens,
-)
+from lev_plugins.layers.attention import CrossAttention, KeysValues, SelfAttention, attend, attend_to_both
 from lev_plugins.layers.embedding import TextEmbedding, token_embedding
 from lev_plugins.layers.initialisation import bert_init
 from lev_plugins.layers.int8 import Int8Linear, in_8_bits
 from lev_plugins.layers.linear import Linear, SharedLinear, head_projection
+from lev_plugins.layers.padding import Padding, RealTokens, attention_mask, padding_of
 from lev_plugins.layers.respelling import Batch, Respelling, WordVectors
 from lev_plugins.layers.sample import WHOLE
 from lev_plugins.layers.spelling import Spelling
@@ -36,6 +28,7 @@ __all__ = [
     "KeysValues",
     "LayerShape",
     "Linear",
+    "Padding",
     "RealTokens",
     "Respelling",
     "SelfAttention",
@@ -49,6 +42,6 @@ __all__ = [
     "bert_init",
     "head_projection",
     "in_8_bits",
-    "real_tokens",
+    "padding_of",
     "token_embedding",
 ]

@@ -10,19 +10,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.layers.linear import Linear, linear
+from lev_plugins.layers.padding import RealTokens
 
-__all__ = [
-    "CrossAttention",
-    "KeysValues",
-    "RealTokens",
-    "SelfAttention",
-    "attend",
-    "attend_to_both",
-    "attention_mask",
-    "real_tokens",
-]
-
-MOST = 0.9  # share of real tokens above which padding is worth no effort
+__all__ = ["CrossAttention", "KeysValues", "SelfAttention", "attend", "attend_to_both"]
 
 
 class KeysValues(NamedTuple):
@@ -38,44 +28,6 @@ class KeysValues(NamedTuple):
     def joined(self, more: KeysValues) -> KeysValues:
         """These positions, then ``more``."""
         return KeysValues(torch.cat([self.keys, more.keys], 2), torch.cat([self.values, more.values], 2))
-
-
-def attention_mask(tokens: Tensor, pad: int) -> Tensor | None:
-    """(B, 1, 1, S), True = may be attended to; ``None`` if nothing is padded.
-
-    Only on a CPU, where None is faster, is padding looked for: reading the answer from a GPU would stall it.
-    """
-    real = tokens.ne(pad)
-    if not tokens.is_cuda and bool(real.all()):
-        return None
-    return real[:, None, None, :]
-
-
-class RealTokens(NamedTuple):
-    """Where the n real tokens of a padded batch are: all but attention runs on these alone."""
-
-    places: Tensor  # (n,) in the flattened (B * T)
-    shape: torch.Size  # (B, T)
-
-    def gather(self, x: Tensor) -> Tensor:
-        """(B, T, C) -> (n, C)"""
-        return x.flatten(0, 1).index_select(0, self.places)
-
-    def spread(self, x: Tensor) -> Tensor:
-        """(n, C) -> (B, T, C), with zeros at the padding"""
-        return x.new_zeros(self.shape.numel(), x.size(1)).index_copy(0, self.places, x).view(*self.shape, -1)
-
-
-def real_tokens(tokens: Tensor, pad: int) -> RealTokens | None:
-    """None: there is little padding, or it is on a GPU, which reading the number of tokens would stall.
-
-    >>> real_tokens(torch.tensor([[5, 6], [7, 1]]), pad=1).places.tolist()
-    [0, 1, 2]
-    """
-    if tokens.is_cuda:
-        return None
-    places = tokens.ne(pad).flatten().nonzero()[:, 0]
-    return RealTokens(places, tokens.shape) if len(places) <= MOST * tokens.numel() else None
 
 
 def split_heads(x: Tensor, heads: int, parts: int = 1) -> tuple[Tensor, ...]:

@@ -48,16 +48,24 @@ class TextEmbedding(nn.Module):
         assert isinstance(self.tokens, nn.Embedding)
         return self.tokens.weight
 
-    def forward(self, tokens: Tensor, start: int = 0, look_up: Callable[[Tensor], Tensor] | None = None) -> Tensor:
+    def forward(
+        self,
+        tokens: Tensor,
+        start: int = 0,
+        look_up: Callable[[Tensor], Tensor] | None = None,
+        padded: bool = True,
+    ) -> Tensor:
         """(B, T) -> (B, T - start, C): the tokens from column ``start`` on, counted from the beginning.
 
         ``look_up`` gives the vectors of tokens, if these depend on more than the table.
         """
-        real = tokens.ne(self.pad).long()
-        positions = (real.cumsum(1) * real + self.pad)[:, start:]
-        tokens = tokens[:, start:]
         table = self.learned.weight if self.learned is not None else self.sinusoids
-        x = self.scale * (look_up or self.tokens)(tokens) + F.embedding(positions, table, self.pad)
+        if padded:
+            real = tokens.ne(self.pad).long()
+            positions = F.embedding((real.cumsum(1) * real + self.pad)[:, start:], table, self.pad)
+        else:
+            positions = table[self.pad + 1 + start : self.pad + 1 + tokens.size(1)]
+        x = self.scale * (look_up or self.tokens)(tokens[:, start:]) + positions
         return dropout(x, self.dropout, self.training)
 
 

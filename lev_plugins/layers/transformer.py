@@ -8,9 +8,10 @@ import torch
 from fairseq.utils import get_activation_fn
 from torch import Tensor, nn
 
-from lev_plugins.layers.attention import CrossAttention, KeysValues, RealTokens, SelfAttention
+from lev_plugins.layers.attention import CrossAttention, KeysValues, SelfAttention
 from lev_plugins.layers.dropout import dropout
 from lev_plugins.layers.linear import Linear
+from lev_plugins.layers.padding import RealTokens
 from lev_plugins.ranges import DROPOUTS, dropouts
 
 __all__ = ["DecoderLayer", "EncoderLayer", "LayerShape", "Residual"]

@@ -31,15 +31,15 @@ from lev_plugins.layers import (
     KeysValues,
     LayerShape,
     Linear,
+    Padding,
     RealTokens,
     Respelling,
     SharedLinear,
     TextEmbedding,
     WordVectors,
-    attention_mask,
     bert_init,
     head_projection,
-    real_tokens,
+    padding_of,
     token_embedding,
 )
 from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, layer_shape
@@ -157,12 +157,12 @@ class LevTEncoder(nn.Module):
     def forward(
         self,
         src_tokens: Tensor,
-        mask: Tensor | None,
+        padding: Padding,
         look_up: LookUp | None = None,
-        real: RealTokens | None = None,
     ) -> Tensor:
-        """(B, S) -> (B, S, C); of the ``real`` tokens alone, (n, C)"""
-        x = self.embedding(src_tokens, look_up=look_up)
+        """(B, S) -> (B, S, C); if padding is left out, (n, C)"""
+        mask, real = padding
+        x = self.embedding(src_tokens, look_up=look_up, padded=mask is not None)
         x = x if real is None else real.gather(x)
         for layer in self.layers:
             x = layer(x, mask, real)
@@ -247,8 +247,11 @@ class LevTDecoder(nn.Module):
         ``given`` are the words that were deleted after each token, or the one that a hole replaces.
         """
         stack = self.sharing[head]
-        states = list(known) if known else [self.embedding(tokens, look_up=self.look_up(memory, given))]
-        mask, real = attention_mask(tokens, self.embedding.pad), real_tokens(tokens, self.embedding.pad)
+        mask, real = padding_of(tokens, self.embedding.pad)
+        states = list(known or [])
+        if not states:
+            look_up = self.look_up(memory, given)
+            states.append(self.embedding(tokens, look_up=look_up, padded=mask is not None))
         x = states[-1] if real is None else real.gather(states[-1])
         layers = list(zip(self.stack(stack), memory.keys_values[stack], strict=True))
         for layer, keys_values in layers[len(states) - 1 : self.depths[head]]:
@@ -364,15 +367,14 @@ class LevT(BaseFairseqModel):
 
         With ``batch``, only what it needs of a large dictionary has vectors.
         """
-        mask = attention_mask(src_tokens, self.encoder.embedding.pad)
+        padding = padding_of(src_tokens, self.encoder.embedding.pad)
         lengths = src_tokens.ne(self.encoder.embedding.pad).sum(1)
-        memory = EncodedSource({}, mask, lengths)
+        memory = EncodedSource({}, padding.mask, lengths)
         if self.spelling is not None:
             words = self.spelling.vectors(None if unknown is None else Unknown(*unknown), batch)
             memory = memory._replace(words=words, target=target)
-        real = real_tokens(src_tokens, self.encoder.embedding.pad)
-        source = self.encoder(src_tokens, mask, self.decoder.look_up(memory), real)
-        return memory._replace(keys_values=self.decoder.remember(source, real))
+        source = self.encoder(src_tokens, padding, self.decoder.look_up(memory))
+        return memory._replace(keys_values=self.decoder.remember(source, padding.real))
 
     def forward(
         self,

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from lev_plugins.errors import UserError
+from lev_plugins.layers import padding_of
 from lev_plugins.models import levt
 from lev_plugins.models.levt import IGNORE, PRESETS, LevT, LevTConfig, LevTOutput, mix_rows, roll_in
 from tests.helpers import (
@@ -190,7 +191,7 @@ def test_padding_is_left_out_without_a_difference(normalize_before: bool, monkey
 
     states, gradient = found()
     with monkeypatch.context() as patch:
-        patch.setattr(levt, "real_tokens", lambda *_: None)
+        patch.setattr(levt, "padding_of", lambda *given: padding_of(*given)._replace(real=None))
         expected_states, expected_gradient = found()
     assert states.allclose(expected_states, atol=1e-5)
     assert gradient.allclose(expected_gradient, atol=1e-5)

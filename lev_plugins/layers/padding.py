@@ -1,0 +1,56 @@
+"""Padding: attention must not see it, and the other parts of a layer can leave it out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+__all__ = ["Padding", "RealTokens", "attention_mask", "padding_of"]
+
+WORTH_IT = 0.1  # share of padding from which it is left out
+
+
+class RealTokens(NamedTuple):
+    """Where the n real tokens of a padded batch are: all but attention runs on these alone."""
+
+    places: Tensor  # (n,) in the flattened (B * T)
+    shape: torch.Size  # (B, T)
+
+    def gather(self, x: Tensor) -> Tensor:
+        """(B, T, C) -> (n, C)"""
+        return x.flatten(0, 1).index_select(0, self.places)
+
+    def spread(self, x: Tensor) -> Tensor:
+        """(n, C) -> (B, T, C), with zeros at the padding"""
+        return x.new_zeros(self.shape.numel(), x.size(1)).index_copy(0, self.places, x).view(*self.shape, -1)
+
+
+class Padding(NamedTuple):
+    mask: Tensor | None  # (B, 1, 1, T) for attention, True = may be attended to; None: nothing is padded
+    real: RealTokens | None  # None: there is too little padding to leave it out
+
+
+def padding_of(tokens: Tensor, pad: int) -> Padding:
+    """Padding is counted on a CPU alone: reading the number from a GPU would stall it.
+
+    >>> padding_of(torch.tensor([[5, 6], [7, 1]]), pad=1).real.places.tolist()
+    [0, 1, 2]
+    >>> padding_of(torch.tensor([[5, 6], [7, 8]]), pad=1)
+    Padding(mask=None, real=None)
+    """
+    real = tokens.ne(pad)
+    mask = real[:, None, None, :]
+    if tokens.is_cuda:
+        return Padding(mask, None)
+    count = int(real.count_nonzero())
+    if count == tokens.numel():
+        return Padding(None, None)
+    if count > (1 - WORTH_IT) * tokens.numel():
+        return Padding(mask, None)
+    return Padding(mask, RealTokens(real.flatten().nonzero()[:, 0], tokens.shape))
+
+
+def attention_mask(tokens: Tensor, pad: int) -> Tensor | None:
+    return padding_of(tokens, pad).mask
