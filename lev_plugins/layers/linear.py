@@ -6,6 +6,7 @@ other precisions. In decoding, a large weight is kept in the order in which oneD
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -31,8 +32,14 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if not _large(x, weight):
         return F.linear(x, weight, bias)
     if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad):
-        return _Linear.apply(x, weight, bias) if any(verdict()) else F.linear(x, weight, bias)
+        library = verdict().forward or verdict().backward
+        return of_rows(_Linear.apply, x, weight, bias) if library else F.linear(x, weight, bias)
     return for_products().product(x, weight, bias)
+
+
+def of_rows(product: Callable[..., Tensor], x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """The product of (..., I) by one of (n, I), whose result may so be changed in place."""
+    return product(x.flatten(0, -2), weight, bias).view(*x.shape[:-1], -1)
 
 
 def constant_linear(x: Tensor, weight: Tensor, bias: Tensor | None, kept: Kept[Tensor]) -> Tensor:
@@ -77,6 +84,8 @@ def _by_library(x: Tensor, weight: Tensor) -> bool:
 
 
 class _Linear(torch.autograd.Function):
+    """(n, I), (O, I), (O,) -> (n, O)"""
+
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(x, weight)
@@ -86,12 +95,11 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
-        given = x.flatten(0, -2)  # (n, I)
-        gradient = gradients[0].flatten(0, -2)  # (n, O)
+        gradient = gradients[0]  # (n, O)
         for_x, for_weight, for_bias = ctx.needs_input_grad
         library = for_gradients()
         return (
-            library.into_x(gradient, weight).view_as(x) if for_x else None,
-            library.into_weight(gradient, given) if for_weight else None,
+            library.into_x(gradient, weight) if for_x else None,
+            library.into_weight(gradient, x) if for_weight else None,
             gradient.sum(0) if ctx.has_bias and for_bias else None,
         )

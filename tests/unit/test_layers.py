@@ -226,6 +226,22 @@ def test_products_and_gradients_are_the_same_by_every_library(by: OneDNN, monkey
     torch.testing.assert_close(linear_room.linear(x, weight, bias), F.linear(x, weight, bias), atol=1e-3, rtol=1e-4)
 
 
+@pytest.mark.parametrize("shape", [(2, 32, 512), (64, 512)], ids=str)
+def test_what_a_library_multiplied_may_be_changed_in_place(
+    shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A feed-forward layer does; torch allows it only if a product is no view."""
+    linear_room = import_module("lev_plugins.layers.linear")
+    layer = EncoderLayer(LayerShape(512, 512, HEADS)).ffn
+    x = torch.randn(*shape)
+    found = []
+    for by in (OneDNN(False, False, False), OneDNN(True, True, False), OneDNN(False, True, False)):
+        for room in (products, linear_room):
+            monkeypatch.setattr(room, "verdict", lambda by=by: by)
+        found.append(torch.autograd.grad(layer(x).sin().sum(), layer.fc1.weight)[0])
+    assert found[1].allclose(found[0], atol=1e-3) and found[2].allclose(found[0], atol=1e-3)
+
+
 def test_small_products_are_torchs_own(monkeypatch: pytest.MonkeyPatch) -> None:
     linear_room = import_module("lev_plugins.layers.linear")
     monkeypatch.setattr(linear_room, "verdict", lambda: pytest.fail("nobody needs to know"))
