@@ -16,6 +16,7 @@ class RealTokens(NamedTuple):
     """Where the n real tokens of a padded batch are: all but attention runs on these alone."""
 
     places: Tensor  # (n,) in the flattened (B * T)
+    back: Tensor  # (B * T,) which of them each token is; of padding, any
     shape: torch.Size  # (B, T)
 
     def gather(self, x: Tensor) -> Tensor:
@@ -23,8 +24,8 @@ class RealTokens(NamedTuple):
         return x.flatten(0, 1).index_select(0, self.places)
 
     def spread(self, x: Tensor) -> Tensor:
-        """(n, C) -> (B, T, C), with zeros at the padding"""
-        return x.new_zeros(self.shape.numel(), x.size(1)).index_copy(0, self.places, x).view(*self.shape, -1)
+        """(n, C) -> (B, T, C), with anything at the padding"""
+        return x.index_select(0, self.back).view(*self.shape, -1)
 
 
 class Padding(NamedTuple):
@@ -49,7 +50,8 @@ def padding_of(tokens: Tensor, pad: int) -> Padding:
         return Padding(None, None)
     if count > (1 - WORTH_IT) * tokens.numel():
         return Padding(mask, None)
-    return Padding(mask, RealTokens(real.flatten().nonzero()[:, 0], tokens.shape))
+    flat = real.flatten()
+    return Padding(mask, RealTokens(flat.nonzero()[:, 0], (flat.cumsum(0) - 1).clamp(min=0), tokens.shape))
 
 
 def attention_mask(tokens: Tensor, pad: int) -> Tensor | None:
