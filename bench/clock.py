@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import gc
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,7 @@ import torch
 from tqdm import tqdm
 
 CLOCKS = {"cpu": "processor seconds of this single-threaded process", "cuda": "wall seconds, device synchronised"}
+STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")  # Linux's account of this process
 
 
 @dataclass(frozen=True)
@@ -87,17 +92,43 @@ def spread(values: list[float]) -> dict[str, float]:
 
 
 def peak_memory(device: torch.device, prepare: Callable[[], Callable[[], Any]]) -> int | None:
-    """Peak bytes, including weights, of the work that ``prepare`` returns.
+    """Peak bytes, including weights, of the work that ``prepare`` returns; None where the system does not tell."""
+    if device.type == "cuda":
+        return peak_of_gpu(device, prepare)
+    return peak_of_process(prepare) if RESET.exists() and STATUS.exists() else None
 
-    Only a GPU can tell one piece of work from another; on a CPU the answer is None.
-    """
-    if device.type != "cuda":
-        return None
+
+def peak_of_gpu(device: torch.device, prepare: Callable[[], Callable[[], Any]]) -> int:
     torch.cuda.empty_cache()
     before = torch.cuda.memory_allocated(device)
     torch.cuda.reset_peak_memory_stats(device)
-    work = prepare()
-    work()
-    work()  # an optimizer has its state from here on
+    repeat(prepare())
     torch.cuda.synchronize(device)
     return int(torch.cuda.max_memory_allocated(device)) - before
+
+
+def peak_of_process(prepare: Callable[[], Callable[[], Any]]) -> int | None:
+    """By how much this process grows: Linux forgets its peak when asked to, and tells the new one."""
+    gc.collect()
+    with contextlib.suppress(
+        OSError, AttributeError
+    ):  # what was freed is given back, or it would be used again, unseen
+        ctypes.CDLL(None).malloc_trim(0)
+    before = status("VmRSS")
+    try:
+        RESET.write_text("5", encoding="ascii")
+    except OSError:
+        return None
+    repeat(prepare())
+    return status("VmHWM") - before
+
+
+def repeat(work: Callable[[], Any]) -> None:
+    work()
+    work()  # an optimizer has its state from here on
+
+
+def status(name: str) -> int:
+    """A size in bytes from Linux's account of this process."""
+    lines = dict(line.split(":", 1) for line in STATUS.read_text(encoding="utf-8").splitlines())
+    return int(lines[name].split()[0]) * 1024

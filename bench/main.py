@@ -6,7 +6,7 @@ import argparse
 import json
 import logging
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +55,9 @@ QUICK = Plan(
 )
 
 
+NARROW = replace(BASE, widening=1, layers=BASE.small.layers, decoded=((1, 30, 3), (100, 100, 9)), train_repetitions=9)
+
+
 @dataclass
 class Work:
     """Weights, and the sentences to decode and to train on."""
@@ -71,6 +74,7 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--out", metavar="FILE", type=Path, help="file for the JSON (default: standard output)")
     made.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cpu: one core (default: cpu)")
+    made.add_argument("--narrow", action="store_true", help="the model that is trained, 128 wide, not one 512 wide")
     made.add_argument("--quick", action="store_true", help="a tiny model and few measurements, to check that it runs")
     made.add_argument(
         "--weights",
@@ -97,7 +101,7 @@ def main(arguments: list[str] | None = None) -> None:
     logging.getLogger("fairseq").setLevel(logging.WARNING)
     if args.device == "cpu":
         torch.set_num_threads(1)
-    plan = QUICK if args.quick else BASE
+    plan = QUICK if args.quick else NARROW if args.narrow else BASE
     work = real_work(args.checkpoint, args.data, plan) if args.checkpoint else synthetic_work(plan, args.weights)
     measured = measure(work, plan, torch.device(args.device), quiet=not sys.stderr.isatty())
     text = json.dumps(measured, indent=2)

@@ -11,7 +11,9 @@ from typing import Any
 import torch
 
 import lev_plugins
+from lev_plugins.layers import products
 
+LIMITS = (*products.LIMITS, "MKL_ENABLE_INSTRUCTIONS", "FBGEMM_ENABLE_INSTRUCTIONS")
 PACKAGES = {"torch": "torch", "fairseq": "fairseq-fixed", "numpy": "numpy"}
 
 
@@ -20,6 +22,8 @@ def about(device: torch.device) -> dict[str, Any]:
         "machine": {
             "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "one CPU core",
             "processor": processor(),
+            "vector_units": vector_units(),
+            "products": products.verdict()._asdict(),
             "cores": os.cpu_count(),
             "threads_used": torch.get_num_threads(),
             "load_average": os.getloadavg()[0],
@@ -41,6 +45,12 @@ def processor() -> str:
     return names[0] if names else platform.processor()
 
 
+def vector_units() -> dict[str, str]:
+    """Those that torch uses, and the limits that were set."""
+    limits = {name: os.environ[name] for name in LIMITS if name in os.environ}
+    return {"torch": torch.backends.cpu.get_cpu_capability(), **limits}
+
+
 def installed(package: str) -> str:
     try:
         return metadata.version(package)
@@ -50,7 +60,12 @@ def installed(package: str) -> str:
 
 def table(found: dict[str, Any]) -> str:
     """Markdown."""
-    lines = ["| what | fairseq | ours | ratio (quartiles) | goal |", "|---|---|---|---|---|"]
+    lines = [
+        where(found["machine"]),
+        "",
+        "| what | fairseq | ours | ratio (quartiles) | goal |",
+        "|---|---|---|---|---|",
+    ]
     for line in found["decoding"]:
         each = f"decoding, batch {line['batch']}, {line['iterations']['mean']:.2f} iterations"
         rates = [f"{line[f'{side}_sentences_per_second']:.2f} sentences/s" for side in ("fairseq", "ours")]
@@ -61,11 +76,31 @@ def table(found: dict[str, Any]) -> str:
     line = found["labels"]
     parts = [f"{line[f'{side}_share']:.2%} of the step" for side in ("fairseq", "ours")]
     lines.append(row("noise and expert labels", *parts, ratio(line), f"< {line['goal']:.0%}"))
+    lines += memory(found)
     lines += ["", "| fairseq's autoregressive Transformer | sentences/s |", "|---|---|"]
     for line in found["autoregressive"]:
         search = "greedy" if line["beam"] == 1 else f"beam {line['beam']}"
         lines.append(f"| batch {line['batch']}, {search} | {line['sentences_per_second']:.2f} |")
     return "\n".join(lines) + "\n"
+
+
+def where(machine: dict[str, Any]) -> str:
+    units = ", ".join(f"{name} {value}" for name, value in machine["vector_units"].items())
+    by_onednn = [name for name, used in machine["products"].items() if used]
+    return f"{machine['processor']} ({units}; products by oneDNN: {', '.join(by_onednn) or 'none'})"
+
+
+def memory(found: dict[str, Any]) -> list[str]:
+    """Peak memory, where the system tells it."""
+    measured = [(f"decoding, batch {line['batch']}", line) for line in found["decoding"]]
+    measured.append((f"training step, {found['training']['tokens']} tokens", found["training"]))
+    sides = ("fairseq", "ours")
+    rows = [
+        row(name, *(f"{line[f'{side}_peak_bytes'] / 1e6:,.0f} MB" for side in sides))
+        for name, line in measured
+        if all(line[f"{side}_peak_bytes"] is not None for side in sides)
+    ]
+    return ["", "| peak memory | fairseq | ours |", "|---|---|---|", *rows] if rows else []
 
 
 def row(*cells: str) -> str:
