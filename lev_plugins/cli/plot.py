@@ -1,15 +1,16 @@
-"""``lev-plugins plot gates``: draw the gates of gated-Trans, by token or on average, as PNG, SVG or PDF."""
+"""``lev-plugins plot``: the gates of gated-Trans, by token or on average, or iterations, as PNG, SVG or PDF."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from lev_plugins.cli import streams
+from lev_plugins.cli import plot_iterations, streams
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
 from lev_plugins.inference.decoder import CheckpointDecoder
@@ -29,7 +30,12 @@ WAYS = ["sentence", "noise", "length", "task"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     figures = parser.add_subparsers(required=True, metavar="FIGURE", title="figures")
-    add_gates_arguments(figures.add_parser("gates", help=GATES, description=GATES))
+    gates = figures.add_parser("gates", help=GATES, description=GATES)
+    add_gates_arguments(gates)
+    gates.set_defaults(figure=run_gates)
+    iterations = figures.add_parser("iterations", help=plot_iterations.HELP, description=plot_iterations.HELP)
+    plot_iterations.add_arguments(iterations)
+    iterations.set_defaults(figure=plot_iterations.run)
 
 
 def add_gates_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,6 +70,11 @@ def add_gates_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    figure: Callable[[argparse.Namespace], int] = args.figure
+    return figure(args)
+
+
+def run_gates(args: argparse.Namespace) -> int:
     check_arguments(args)
     sentences = saved(args) if args.saved else {"": measured(args)}
     if args.save:

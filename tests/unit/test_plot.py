@@ -1,4 +1,4 @@
-"""``lev-plugins plot gates``: what is asked of the model, what is kept, averaged and drawn, and bad input."""
+"""``lev-plugins plot``: what is asked of the model, what is kept, averaged and drawn, and bad input."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.gates import Sentence, as_line, gates_of_lines, read_sentences
-from lev_plugins.plots import gates
+from lev_plugins.plots import gates, iterations
 from tests.helpers import EOS, toy_dictionary
 from tests.unit.test_gated import toy_args, toy_gated
 
@@ -198,3 +198,47 @@ def test_without_matplotlib_the_extra_is_named(kept: Path, monkeypatch: pytest.M
     monkeypatch.setattr(builtins, "__import__", missing)
     assert main(["plot", "gates", "--saved", str(kept), "--output", "x.png"]) == 2
     assert 'matplotlib, which is not installed: pip install "lev-plugins[plot]"' in capsys.readouterr().err
+
+
+# ---- iterations ------------------------------------------------------------------------------------------------------
+
+LOG = b"""2026-01-01 | INFO | a line of fairseq
+S-1\tx
+H-1\t-0.5\ta b c d
+I-1\t3
+S-0\tx
+H-0\t-0.1\ta
+D-0\t-0.1\ta
+I-0\t1
+H-0\t-0.9\ta b c
+I-0\t9
+"""
+
+
+def test_iterations_are_drawn_from_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log, figure = tmp_path / "log", tmp_path / "figure.svg"
+    log.write_bytes(LOG)
+    assert main(["plot", "iterations", str(log), "--output", str(figure)]) == 0
+    assert capsys.readouterr().out == f"{figure}: 2 sentences, 2.00 iterations on average\n"
+    drawn = figure.read_text(encoding="utf-8")
+    for text in ("one token per iteration", "logarithm of the length", "tokens of the output"):
+        assert text in drawn
+    once = figure.read_bytes()
+    main(["plot", "iterations", str(log), "--output", str(figure), "--bins", "1"])
+    assert figure.read_bytes() != once
+    main(["plot", "iterations", str(log), "--output", str(figure)])
+    assert figure.read_bytes() == once
+
+
+def test_a_mean_outside_its_quartiles_is_drawn(tmp_path: Path) -> None:
+    decoded = [iterations.Decoded(4, 1)] * 9 + [iterations.Decoded(4, 100)]
+    (point,) = iterations.points(decoded, bins=1)
+    assert point.iterations > point.high == 1
+    iterations.draw([point], [tmp_path / "figure.png"])
+
+
+def test_a_log_without_iterations_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(LOG.replace(b"I-", b"X-"))
+    assert main(["plot", "iterations", str(log), "--output", str(tmp_path / "figure.svg")]) == 2
+    assert re.search("does not say how many iterations .* with --print-step", capsys.readouterr().err)
