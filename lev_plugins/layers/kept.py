@@ -1,4 +1,4 @@
-"""What follows from a weight, for as long as nothing changes it."""
+"""What follows from weights, for as long as nothing changes them."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ Value = TypeVar("Value")
 
 
 class Kept(Generic[Value]):
-    """Made once, and again if the weight has changed since.
+    """Made once, and again if a weight has changed since.
 
     >>> import torch
     >>> weight, double = torch.tensor([1.0]), Kept()
-    >>> double.of(weight, lambda: 2 * weight)
+    >>> double.of(lambda: 2 * weight, weight)
     tensor([2.])
     >>> _ = weight.add_(4)
-    >>> double.of(weight, lambda: 2 * weight)
+    >>> double.of(lambda: 2 * weight, weight)
     tensor([10.])
 
     fairseq's optimisers change weights through ``.data``, which leaves no trace: see ``Keeping``.
     """
 
     def __init__(self) -> None:
-        self.found: tuple[tuple[int, int], Value] | None = None
+        self.found: tuple[list[tuple[int, int]], Value] | None = None
 
-    def of(self, weight: Tensor, make: Callable[[], Value]) -> Value:
-        state = weight.data_ptr(), 0 if weight.is_inference() else weight._version
+    def of(self, make: Callable[[], Value], *weights: Tensor) -> Value:
+        state = [(weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in weights]
         found = self.found  # one tuple, since several threads may decode
         if found is None or found[0] != state:
             found = self.found = state, make()

@@ -21,6 +21,7 @@ __all__ = ["Linear", "SharedLinear", "head_projection", "linear"]
 LARGE = 4_000_000  # multiplications from which the library is chosen
 MANY = 200_000  # weights from which their order is worth it, if there are at least
 FEW = 2  # rows to multiply with
+HUGE = 2_000_000  # weights from which one row is enough
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -44,10 +45,10 @@ def of_rows(product: Callable[..., Tensor], x: Tensor, weight: Tensor, bias: Ten
 
 def constant_linear(x: Tensor, weight: Tensor, bias: Tensor | None, kept: Kept[Tensor]) -> Tensor:
     """``linear`` with a weight that stays as it is, and that ``kept`` has in oneDNN's order."""
-    large = weight.numel() >= MANY and x.numel() >= FEW * weight.size(1)
-    if torch.is_grad_enabled() or not large or not _by_library(x, weight) or not verdict().packed:
+    enough = weight.numel() >= (MANY if x.numel() >= FEW * weight.size(1) else HUGE)
+    if torch.is_grad_enabled() or not enough or not _by_library(x, weight) or not verdict().packed:
         return linear(x, weight, bias)
-    return onednn(x, kept.of(weight, lambda: packed(weight)), bias)
+    return onednn(x, kept.of(lambda: packed(weight), weight), bias)
 
 
 class Linear(Keeping, nn.Linear):

@@ -16,7 +16,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.edits import BORROWED, slips
+from lev_plugins.layers.kept import Keeping
 from lev_plugins.layers.later import HasLaterWeights
+from lev_plugins.layers.linear import SharedLinear
 from lev_plugins.layers.sample import WHOLE, Sample, draw_sample
 from lev_plugins.layers.spelling import LEVELS, Spelled, Spelling
 from lev_plugins.layers.table import Table
@@ -131,6 +133,7 @@ class Respelling(HasLaterWeights, Spelling):
         nn.init.zeros_(self.torn.weight)
         nn.init.zeros_(self.query.weight)  # before training, the word that is replaced decides alone
         nn.init.zeros_(self.query.bias)
+        self.directed, self.shaped, self.product = Keeping(), Keeping(), SharedLinear()  # without weights
         self.guesses: Guess | None = None
         self.compared: dict[Any, Likeness] = {}  # with the dictionary: by parts and letters, a row for each word
         self.of_known: tuple[Tensor, Likeness] | None = None  # which rows are filled, and the rows
@@ -288,31 +291,44 @@ class Respelling(HasLaterWeights, Spelling):
 
         Of a sample of the dictionary, (n, R).
         """
-        weights, size = Weights(*(FAST * self.weights)), len(words.sample.of(self.bias))
-        table = F.normalize(words.spelled.weight[:size] + words.own.weight[:size], dim=-1, eps=SHORT)
+        weights = Weights(*(FAST * self.weights))
         query = F.normalize(self.query(states) + weights.handed * self.spelling_of(replaced, words), dim=-1, eps=SHORT)
         alone = replaced.eq(self.padding_idx)[:, None]
         query = torch.where(alone, weights.vectors, torch.full_like(weights.vectors, CONTEXT)) * query
         # few passes over (n, V), which is most of the work where the dictionary is large
-        scores = torch.addmm(self.of_shapes(replaced, words, weights).to(query.dtype), query, table.T)
+        shapes = self.shape_of(replaced, words.unknown).masked_fill(replaced.eq(self.padding_idx), SHAPES)
+        if self.training or torch.is_grad_enabled():
+            of_shapes = F.embedding(shapes, self.of_shapes(words.sample, weights)).to(query.dtype)
+            scores = torch.addmm(of_shapes, query, self.directions(words).T)
+        else:
+            table = self.directed.kept.of(lambda: self.directions(words), self.grams, self.own.weight)
+            scores = self.product(query, table)
+            of_shapes = self.shaped.kept.of(lambda: self.of_shapes(words.sample, weights), self.weights, self.bias)
+            scores += F.embedding(shapes, of_shapes)
         like = self.likeness_of(replaced, words.unknown, words.likeness)
         alike = weights.alike * like.alike + torch.stack(weights.of_slips)[like.slips]
         scores = add_at(scores, words.sample.place(like.near), alike)
         itself = replaced.where(replaced < self.vocabulary, self.padding_idx)[:, None]
         return add_at(scores, words.sample.place(itself), -weights.itself.expand(len(replaced), 1))
 
-    def of_shapes(self, tokens: Tensor, words: WordVectors, weights: Weights) -> Tensor:
-        """(n, V) how frequent words are, less what those of another shape than ``tokens`` (n,) lose."""
-        sample = words.sample
-        wanted, given = sample.of(self.shapes[:-1])[None], torch.arange(SHAPES, device=tokens.device)[:, None]
+    def directions(self, words: WordVectors) -> Tensor:
+        """The vectors of the dictionary's words, of length 1: (V, C), or (R, C) of a sample"""
+        size = len(words.sample.of(self.bias))
+        return F.normalize(words.spelled.weight[:size] + words.own.weight[:size], dim=-1, eps=SHORT)
+
+    def of_shapes(self, sample: Sample, weights: Weights) -> Tensor:
+        """(shapes + 1, V) how frequent words are, less what they lose in place of a word of another shape.
+
+        Nothing is lost in the last row, for holes that replace no word.
+        """
+        wanted, given = sample.of(self.shapes[:-1])[None], torch.arange(SHAPES, device=self.shapes.device)[:, None]
         blank = (wanted // CASES).ne(given // CASES)
         case = self.bias.new_tensor(OTHER_CASE)[given % CASES, wanted % CASES]
-        losses = F.pad(weights.blank * blank + weights.case * case, (0, 0, 0, 1))  # (shapes + 1, V); of padding, none
-        shapes = self.shape_of(tokens, words.unknown).masked_fill(tokens.eq(self.padding_idx), SHAPES)
+        losses = F.pad(weights.blank * blank + weights.case * case, (0, 0, 0, 1))
         frequent = sample.of(self.bias) + weights.frequency * sample.of(self.log_counts)
         if sample.stands_for is not None:
             frequent = frequent + sample.stands_for
-        return F.embedding(shapes, frequent - losses)
+        return frequent - losses
 
     def likeness_of(self, tokens: Tensor, words: Unknown, likeness: Likeness) -> Likeness:
         """Of ``tokens`` (n,); the unknown ``words`` of the batch, with this ``likeness``, were compared before."""

@@ -110,12 +110,14 @@ class Spelling(Keeping):
         spelled = self.of_dictionary_spelled(sample)
         if sample.ids is not None:
             own = own[F.pad(sample.ids, (0, 1), value=self.vocabulary)]
-        if unknown.ids.numel():
-            rare = self.mean(Matrix.of(unknown.parts, unknown.starts, self.buckets))
-            if places is not None:
-                places = torch.cat([places, len(spelled) + torch.arange(len(rare), device=places.device)])
-            spelled = torch.cat([spelled, rare])
-        return SpelledWords(Table(spelled, places), Table(own, sample.places), unknown)
+        if not unknown.ids.numel():
+            return SpelledWords(Table(spelled, places), Table(own, places), unknown)
+        rare = self.mean(Matrix.of(unknown.parts, unknown.starts, self.buckets))
+        if places is None and not torch.is_grad_enabled():
+            return SpelledWords(Table(spelled, more=rare), Table(own), unknown)
+        if places is not None:
+            places = torch.cat([places, len(spelled) + torch.arange(len(rare), device=places.device)])
+        return SpelledWords(Table(torch.cat([spelled, rare]), places), Table(own, sample.places), unknown)
 
     def mean(self, words: Matrix) -> Tensor:
         return LOUD * Product.apply(self.grams, words.mean, words.mean_back)
@@ -127,7 +129,7 @@ class Spelling(Keeping):
             return self.mean(Matrix.of(*self.parts_at(rows), self.buckets))
         if torch.is_grad_enabled() or self.training:
             return self.mean(self.matrix())
-        return self.kept.of(self.grams, lambda: self.mean(self.matrix()))
+        return self.kept.of(lambda: self.mean(self.matrix()), self.grams)
 
     def parts_at(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """The parts of these words of the dictionary, and where each begins."""

@@ -24,11 +24,16 @@ class Table:
     [[5.0, 5.0], [0.0, 0.0], [2.0, 2.0]]
     >>> Table(torch.tensor([[7.0], [8.0]]), place=torch.tensor([-1, 1, 0])).rows(torch.tensor([2, 1])).tolist()
     [[7.0], [8.0]]
+    >>> Table(torch.tensor([[7.0], [8.0]]), more=torch.tensor([[9.0]])).rows(torch.tensor([2, 1])).tolist()
+    [[9.0], [8.0]]
     """
 
-    def __init__(self, weight: Tensor, place: Tensor | None = None):
-        """``place`` (n,): the row of each id, if that is not the id; -1: it has none."""
-        self.place = place
+    def __init__(self, weight: Tensor, place: Tensor | None = None, more: Tensor | None = None):
+        """``place`` (n,): the row of each id, if that is not the id; -1: it has none.
+
+        ``more`` are rows after those of the ``weight``, where nothing is learned: joining the two would copy both.
+        """
+        self.place, self.more = place, more
         self.collected: list[Tensor] = []
         self.learns = torch.is_grad_enabled() and weight.requires_grad
         self.weight: Tensor = _Collect.apply(weight, self.collected) if self.learns else weight
@@ -37,6 +42,12 @@ class Table:
         """(...) -> (..., C)"""
         if self.place is not None:
             ids = self.place[ids]
+        if self.more is not None:
+            return torch.where(
+                ids[..., None] < len(self.weight),
+                F.embedding(ids.clamp(max=len(self.weight) - 1), self.weight),
+                F.embedding((ids - len(self.weight)).clamp(min=0), self.more),
+            )
         if not self.learns:
             return F.embedding(ids, self.weight)
         return _Rows.apply(self.weight, ids, self.collected)

@@ -62,6 +62,6 @@ def draw(means: Sequence[Point], paths: Sequence[Path]) -> None:
         axes.plot(along, np.log2(along), color="0.5", linestyle=":", label="logarithm of the length, base 2")
         highest = max(*(point.high for point in means), *iterations, float(np.log2(along[-1])))
         axes.set(xlabel="tokens of the output", ylabel="iterations", xlim=(0, None), ylim=(0, HEADROOM * highest))
-        axes.legend(fontsize=8, loc="upper left")
+        axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=3)
         figure.set_layout_engine("tight")
         save(figure, paths)
