@@ -22,8 +22,7 @@ def about(device: torch.device) -> dict[str, Any]:
         "machine": {
             "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "one CPU core",
             "processor": processor(),
-            "vector_units": vector_units(),
-            "products": products.verdict()._asdict(),
+            **({} if device.type == "cuda" else on_processor()),
             "cores": os.cpu_count(),
             "threads_used": torch.get_num_threads(),
             "load_average": os.getloadavg()[0],
@@ -43,6 +42,10 @@ def processor() -> str:
     lines = table.read_text().splitlines() if table.exists() else []
     names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor()
+
+
+def on_processor() -> dict[str, Any]:
+    return {"vector_units": vector_units(), "products": products.verdict()._asdict()}
 
 
 def vector_units() -> dict[str, str]:
@@ -85,9 +88,13 @@ def table(found: dict[str, Any]) -> str:
 
 
 def where(machine: dict[str, Any]) -> str:
+    if "products" not in machine:
+        return str(machine["device"])
     units = ", ".join(f"{name} {value}" for name, value in machine["vector_units"].items())
     by_onednn = [name for name, used in machine["products"].items() if used]
-    return f"{machine['processor']} ({units}; products by oneDNN: {', '.join(by_onednn) or 'none'})"
+    return (
+        f"{machine['device']}: {machine['processor']} ({units}; products by oneDNN: {', '.join(by_onednn) or 'none'})"
+    )
 
 
 def memory(found: dict[str, Any]) -> list[str]:

@@ -68,7 +68,7 @@ class Ensemble:
 
     def eval(self) -> None:
         for model in self.models:
-            if model.training:  # asked first, since it visits all modules
+            if any(module.training for module in model.modules()):  # asking takes less time
                 model.eval()
 
     def zeros(self, tokens: Tensor) -> Tensor:

@@ -57,14 +57,16 @@ class TextEmbedding(nn.Module):
     ) -> Tensor:
         """(B, T) -> (B, T - start, C): the tokens from column ``start`` on, counted from the beginning.
 
-        ``look_up`` gives the vectors of tokens, if these depend on more than the table.
+        ``look_up`` gives the vectors of tokens, if these depend on more than the table; without ``padded``, no token is
+        padding.
         """
         table = self.learned.weight if self.learned is not None else self.sinusoids
         if padded:
             real = tokens.ne(self.pad).long()
             positions = F.embedding((real.cumsum(1) * real + self.pad)[:, start:], table, self.pad)
         else:
-            positions = table[self.pad + 1 + start : self.pad + 1 + tokens.size(1)]
+            first = self.pad + 1
+            positions = F.embedding(torch.arange(first + start, first + tokens.size(1), device=tokens.device), table)
         x = self.scale * (look_up or self.tokens)(tokens[:, start:]) + positions
         return dropout(x, self.dropout, self.training)
 

@@ -1,9 +1,9 @@
-"""What follows from weights, for as long as nothing changes them."""
+"""Values computed from weights, kept until these change."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from torch import Tensor, nn
 
@@ -12,10 +12,15 @@ __all__ = ["Keeping", "Kept"]
 Value = TypeVar("Value")
 
 
-class Kept(Generic[Value]):
-    """Made once, and again if a weight has changed since.
+class Made(NamedTuple, Generic[Value]):
+    state: list[tuple[Any, ...]]
+    value: Value
+    weights: list[Tensor]  # while they are held, no other weight can have their addresses
 
-    >>> import torch
+
+class Kept(Generic[Value]):
+    """Made once, and again for another weight, or one that torch saw changing.
+
     >>> weight, double = torch.tensor([1.0]), Kept()
     >>> double.of(lambda: 2 * weight, weight)
     tensor([2.])
@@ -23,18 +28,21 @@ class Kept(Generic[Value]):
     >>> double.of(lambda: 2 * weight, weight)
     tensor([10.])
 
-    fairseq's optimisers change weights through ``.data``, which leaves no trace: see ``Keeping``.
+    A change through ``weight.data`` leaves no trace. fairseq's optimisers make such changes, so ``Keeping`` forgets when
+    training begins; other code that makes them has to call ``forget``.
     """
 
     def __init__(self) -> None:
-        self.found: tuple[list[tuple[int, int]], Value] | None = None
+        self.found: Made[Value] | None = None
 
     def of(self, make: Callable[[], Value], *weights: Tensor) -> Value:
-        state = [(weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in weights]
-        found = self.found  # one tuple, since several threads may decode
-        if found is None or found[0] != state:
-            found = self.found = state, make()
-        return found[1]
+        if any(weight.is_inference() for weight in weights):  # torch does not count their changes
+            return make()
+        state = [(weight.data_ptr(), weight._version, weight.shape, weight.dtype) for weight in weights]
+        found = self.found  # read once, since several threads may decode
+        if found is None or found.state != state:
+            found = self.found = Made(state, make(), [weight.detach() for weight in weights])
+        return found.value
 
     def forget(self) -> None:
         self.found = None
@@ -45,7 +53,7 @@ class Kept(Generic[Value]):
 
 
 class Keeping(nn.Module):
-    """Inherit from this before another module: what it has ``kept`` ends when training begins."""
+    """Inherit from this before another module: what is ``kept`` is discarded when training begins, or weights move."""
 
     def __init__(self, *args: Any, **named: Any):
         super().__init__(*args, **named)
@@ -55,3 +63,12 @@ class Keeping(nn.Module):
         if mode:
             self.kept.forget()
         return super().train(mode)
+
+    def _apply(self, *given: Any, **named: Any) -> Any:
+        """``half``, ``cuda`` and the like."""
+        self.kept.forget()
+        return super()._apply(*given, **named)
+
+    def _load_from_state_dict(self, *given: Any) -> None:
+        self.kept.forget()
+        super()._load_from_state_dict(*given)

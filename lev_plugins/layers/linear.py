@@ -1,7 +1,8 @@
 """Matrix products on a CPU by the faster one of torch's libraries (``products``).
 
 oneDNN takes about 0.4 ms to prepare each new shape, so small products are torch's own, as are those on a GPU and in
-other precisions. In decoding, a large weight is kept in the order in which oneDNN reads it fastest.
+other precisions. In decoding, a large weight is also kept in the order in which oneDNN reads it fastest, which pays from
+two rows on.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from lev_plugins.layers.products import for_gradients, for_products, onednn, pac
 __all__ = ["Linear", "SharedLinear", "head_projection", "linear"]
 
 LARGE = 4_000_000  # multiplications from which the library is chosen
-MANY = 200_000  # weights from which their order is worth it, if there are at least
-FEW = 2  # rows to multiply with
-HUGE = 2_000_000  # weights from which one row is enough
+MANY = 200_000  # weights of a matrix from which another order of them pays
+FEW = 2  # ... and rows of the other factor
+HUGE = 2_000_000  # weights from which it pays for one row
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -39,7 +40,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def of_rows(product: Callable[..., Tensor], x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """The product of (..., I) by one of (n, I), whose result may so be changed in place."""
+    """Flattens (..., I) to (n, I) for the product: its own result is then no view, and may be changed in place."""
     return product(x.flatten(0, -2), weight, bias).view(*x.shape[:-1], -1)
 
 

@@ -34,7 +34,7 @@ class Padding(NamedTuple):
 
 
 def padding_of(tokens: Tensor, pad: int) -> Padding:
-    """Padding is counted on a CPU alone: reading the number from a GPU would stall it.
+    """Padding is counted only on a CPU: reading the number from a GPU would stall it.
 
     >>> padding_of(torch.tensor([[5, 6], [7, 1]]), pad=1).real.places.tolist()
     [0, 1, 2]
@@ -48,11 +48,13 @@ def padding_of(tokens: Tensor, pad: int) -> Padding:
     count = int(real.count_nonzero())
     if count == tokens.numel():
         return Padding(None, None)
-    if count > (1 - WORTH_IT) * tokens.numel():
+    if count == 0 or count > (1 - WORTH_IT) * tokens.numel():
         return Padding(mask, None)
     flat = real.flatten()
     return Padding(mask, RealTokens(flat.nonzero()[:, 0], (flat.cumsum(0) - 1).clamp(min=0), tokens.shape))
 
 
 def attention_mask(tokens: Tensor, pad: int) -> Tensor | None:
-    return padding_of(tokens, pad).mask
+    """As ``padding_of``, for layers that run on padding as well."""
+    real = tokens.ne(pad)
+    return None if not tokens.is_cuda and bool(real.all()) else real[:, None, None, :]

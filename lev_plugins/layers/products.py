@@ -2,7 +2,7 @@
 
 MKL does not use the widest vector units of processors that are not Intel's, and oneDNN does; but on some processors
 these are no faster, or there are none. Where a weight stays the same, oneDNN can also read it in an order of its own,
-which helps most with few rows. So both are timed (forward, backward, and forward in that order) when the first large
+which helps most with few rows. So both are timed (forward, backward, and forward with the weight in oneDNN's order) when the first large
 product is asked for, which takes some hundredths of a second. The verdict is kept in the user's cache folder: all
 processes of a training, and the one that continues it, multiply alike.
 
@@ -148,7 +148,7 @@ def record() -> Path:
     """A file for each kind of machine."""
     machine = [torch.__version__, torch.backends.cpu.get_cpu_capability(), processor()]
     machine += [os.environ.get(name, "") for name in LIMITS]
-    machine += OneDNN._fields  # what earlier versions did not ask is asked again
+    machine += OneDNN._fields  # records of versions that measured less are not used
     name = hashlib.sha256("\n".join(machine).encode()).hexdigest()[:16]
     folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(folder) / "lev-plugins" / f"products-{name}.json"

@@ -26,6 +26,7 @@ from lev_plugins.layers import (
     attend,
     attend_to_both,
     attention_mask,
+    padding_of,
     products,
     token_embedding,
 )
@@ -96,6 +97,11 @@ def test_true_in_an_attention_mask_may_be_attended_to(tokens: Tensor) -> None:
     mask = attention_mask(tokens, PAD)
     assert mask is not None and mask.shape == (2, 1, 1, 5)
     assert mask[1, 0, 0].tolist() == [True, True, True, False, False]
+
+
+def test_a_batch_of_padding_alone_has_a_mask() -> None:
+    mask, real = padding_of(torch.full((1, 3), PAD), PAD)
+    assert mask is not None and not mask.any() and real is None
 
 
 def test_without_padding_there_is_no_mask(tokens: Tensor) -> None:
@@ -278,6 +284,12 @@ def test_in_decoding_a_weight_has_the_order_of_the_library(monkeypatch: pytest.M
         layer.eval(), shared.eval()
         check(times=4)
         assert deepcopy(layer)(x).equal(layer(x))
+        layer.weight = nn.Parameter(torch.randn(512, 512))
+        torch.testing.assert_close(layer(x), F.linear(x, layer.weight, layer.bias), atol=1e-4, rtol=1e-4)
+        layer.half().float()
+        assert layer.kept.found is None
+        part = shared(x, layer.weight[:500])
+        torch.testing.assert_close(part, F.linear(x, layer.weight[:500]), atol=1e-4, rtol=1e-4)
         assert layer(x[:1, :1]).equal(F.linear(x[:1, :1], layer.weight, layer.bias))  # one row
 
 
