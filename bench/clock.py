@@ -110,9 +110,8 @@ def peak_of_gpu(device: torch.device, prepare: Callable[[], Callable[[], Any]]) 
 def peak_of_process(prepare: Callable[[], Callable[[], Any]]) -> int | None:
     """By how much this process grows: Linux forgets its peak when asked to, and tells the new one."""
     gc.collect()
-    with contextlib.suppress(
-        OSError, AttributeError
-    ):  # what was freed is given back, or it would be used again, unseen
+    # give freed memory back first, or its reuse would go unseen
+    with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
     before = status("VmRSS")
     try:

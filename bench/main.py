@@ -74,8 +74,11 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--out", metavar="FILE", type=Path, help="file for the JSON (default: standard output)")
     made.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cpu: one core (default: cpu)")
-    made.add_argument("--narrow", action="store_true", help="the model that is trained, 128 wide, not one 512 wide")
-    made.add_argument("--quick", action="store_true", help="a tiny model and few measurements, to check that it runs")
+    sizes = made.add_mutually_exclusive_group()
+    sizes.add_argument(
+        "--narrow", action="store_true", help="the model that is trained, 128 wide, and not grown to 512"
+    )
+    sizes.add_argument("--quick", action="store_true", help="a tiny model and few measurements, to check that it runs")
     made.add_argument(
         "--weights",
         metavar="FILE",
@@ -94,6 +97,8 @@ def main(arguments: list[str] | None = None) -> None:
     require(
         (args.checkpoint is None) == (args.data is None), "--checkpoint and --data go together: give both or neither"
     )
+    narrow_checkpoint = args.narrow and args.checkpoint is not None
+    require(not narrow_checkpoint, "--narrow is for a model that is trained here: leave out --checkpoint")
     require(
         args.device == "cpu" or torch.cuda.is_available(),
         "--device cuda needs a GPU that torch can use: give --device cpu",

@@ -92,9 +92,8 @@ def where(machine: dict[str, Any]) -> str:
         return str(machine["device"])
     units = ", ".join(f"{name} {value}" for name, value in machine["vector_units"].items())
     by_onednn = [name for name, used in machine["products"].items() if used]
-    return (
-        f"{machine['device']}: {machine['processor']} ({units}; products by oneDNN: {', '.join(by_onednn) or 'none'})"
-    )
+    by = f"products by oneDNN: {', '.join(by_onednn) or 'none'}"
+    return f"{machine['device']}: {machine['processor']} ({units}; {by})"
 
 
 def memory(found: dict[str, Any]) -> list[str]:

@@ -28,8 +28,8 @@ class Kept(Generic[Value]):
     >>> double.of(lambda: 2 * weight, weight)
     tensor([10.])
 
-    A change through ``weight.data`` leaves no trace. fairseq's optimisers make such changes, so ``Keeping`` forgets when
-    training begins; other code that makes them has to call ``forget``.
+    A change through ``weight.data`` leaves no trace. fairseq's optimisers make such changes, so ``Keeping`` forgets
+    when training begins; other code that makes them has to call ``forget``.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """Matrix products on a CPU by the faster one of torch's libraries (``products``).
 
 oneDNN takes about 0.4 ms to prepare each new shape, so small products are torch's own, as are those on a GPU and in
-other precisions. In decoding, a large weight is also kept in the order in which oneDNN reads it fastest, which pays from
-two rows on.
+other precisions. In decoding, a large weight is also kept in the order in which oneDNN reads it fastest, which pays
+from two rows on.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 MKL does not use the widest vector units of processors that are not Intel's, and oneDNN does; but on some processors
 these are no faster, or there are none. Where a weight stays the same, oneDNN can also read it in an order of its own,
-which helps most with few rows. So both are timed (forward, backward, and forward with the weight in oneDNN's order) when the first large
-product is asked for, which takes some hundredths of a second. The verdict is kept in the user's cache folder: all
-processes of a training, and the one that continues it, multiply alike.
+which helps most with few rows. So both are timed when the first large product is asked for: forward, backward, and
+forward with the weight in oneDNN's order. That takes some hundredths of a second. The verdict is kept in the user's
+cache folder: all processes of a training, and the one that continues it, multiply alike.
 
 ``LEV_PLUGINS_PRODUCTS=torch`` or ``=onednn`` decides instead.
 """
