@@ -21,6 +21,7 @@ class Made(NamedTuple, Generic[Value]):
 class Kept(Generic[Value]):
     """Made once, and again for another weight, or one that torch saw changing.
 
+    >>> import torch
     >>> weight, double = torch.tensor([1.0]), Kept()
     >>> double.of(lambda: 2 * weight, weight)
     tensor([2.])
