@@ -75,9 +75,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--out", metavar="FILE", type=Path, help="file for the JSON (default: standard output)")
     made.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cpu: one core (default: cpu)")
     sizes = made.add_mutually_exclusive_group()
-    sizes.add_argument(
-        "--narrow", action="store_true", help="the model that is trained, 128 wide, not grown to 512"
-    )
+    sizes.add_argument("--narrow", action="store_true", help="the model that is trained, 128 wide, not grown to 512")
     sizes.add_argument("--quick", action="store_true", help="a tiny model and few measurements, to check that it runs")
     made.add_argument(
         "--weights",
