@@ -12,7 +12,7 @@ from lev_plugins.layers.embedding import TextEmbedding, token_embedding
 from lev_plugins.layers.initialisation import bert_init
 from lev_plugins.layers.int8 import Int8Linear, in_8_bits
 from lev_plugins.layers.linear import Linear, SharedLinear, head_projection
-from lev_plugins.layers.padding import Padding, RealTokens, attention_mask, padding_of
+from lev_plugins.layers.padding import Padding, RealTokens, attention_mask, gathered, padding_of, spread
 from lev_plugins.layers.respelling import Batch, Respelling, WordVectors
 from lev_plugins.layers.sample import WHOLE
 from lev_plugins.layers.spelling import Spelling
@@ -40,8 +40,10 @@ __all__ = [
     "attend_to_both",
     "attention_mask",
     "bert_init",
+    "gathered",
     "head_projection",
     "in_8_bits",
     "padding_of",
+    "spread",
     "token_embedding",
 ]

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.layers.linear import Linear, linear
-from lev_plugins.layers.padding import RealTokens
+from lev_plugins.layers.padding import RealTokens, gathered, spread
 
 __all__ = ["CrossAttention", "KeysValues", "SelfAttention", "attend", "attend_to_both"]
 
@@ -114,7 +114,7 @@ class SelfAttention(nn.Module):
     def project(self, x: Tensor, real: RealTokens | None = None) -> tuple[Tensor, KeysValues]:
         """(B, T, C) -> queries (B, H, T, C / H), and the keys and values that go with them"""
         projected = self.in_proj(x)
-        queries, keys, values = split_heads(projected if real is None else real.spread(projected), self.heads, parts=3)
+        queries, keys, values = split_heads(spread(projected, real), self.heads, parts=3)
         return queries, KeysValues(keys, values)
 
     def project_source(self, x: Tensor) -> KeysValues:
@@ -127,7 +127,7 @@ class SelfAttention(nn.Module):
         """(B, T, C) -> (B, T, C); of ``real`` tokens alone, (n, C) -> (n, C)"""
         queries, own = self.project(x, real)
         attended = attend(queries, own, mask, self.dropout if self.training else 0.0)
-        return self.out_proj(attended if real is None else real.gather(attended))
+        return self.out_proj(gathered(attended, real))
 
 
 class CrossAttention(nn.Module):
@@ -146,11 +146,11 @@ class CrossAttention(nn.Module):
     def project(self, source: Tensor, real: RealTokens | None = None) -> KeysValues:
         """(B, S, C), or (n, C) of ``real`` tokens -> keys and values"""
         projected = self.kv_proj(source)
-        return KeysValues(*split_heads(projected if real is None else real.spread(projected), self.heads, parts=2))
+        return KeysValues(*split_heads(spread(projected, real), self.heads, parts=2))
 
     def forward(self, x: Tensor, source: KeysValues, mask: Tensor | None, real: RealTokens | None = None) -> Tensor:
         """(B, T, C) -> (B, T, C); of ``real`` tokens alone, (n, C) -> (n, C)"""
         projected = self.q_proj(x)
-        (queries,) = split_heads(projected if real is None else real.spread(projected), self.heads)
+        (queries,) = split_heads(spread(projected, real), self.heads)
         attended = attend(queries, source, mask, self.dropout if self.training else 0.0)
-        return self.out_proj(attended if real is None else real.gather(attended))
+        return self.out_proj(gathered(attended, real))

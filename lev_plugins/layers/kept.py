@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import torch
 from torch import Tensor, nn
 
 __all__ = ["Keeping", "Kept"]
@@ -21,7 +22,6 @@ class Made(NamedTuple, Generic[Value]):
 class Kept(Generic[Value]):
     """Made once, and again for another weight, or one that torch saw changing.
 
-    >>> import torch
     >>> weight, double = torch.tensor([1.0]), Kept()
     >>> double.of(lambda: 2 * weight, weight)
     tensor([2.])
@@ -59,6 +59,14 @@ class Keeping(nn.Module):
     def __init__(self, *args: Any, **named: Any):
         super().__init__(*args, **named)
         self.kept: Kept[Any] = Kept()
+
+    @property
+    def learns(self) -> bool:
+        return self.training or torch.is_grad_enabled()
+
+    def constant(self, make: Callable[[], Value], *weights: Tensor) -> Value:
+        """What ``make`` returns, ``kept`` unless the weights are being learned."""
+        return make() if self.learns else self.kept.of(make, *weights)
 
     def train(self, mode: bool = True) -> Any:
         if mode:

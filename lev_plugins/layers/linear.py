@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lev_plugins.layers.kept import Keeping, Kept
+from lev_plugins.layers.kept import Keeping
 from lev_plugins.layers.products import for_gradients, for_products, onednn, packed, verdict
 
 __all__ = ["Linear", "SharedLinear", "head_projection", "linear"]
@@ -44,26 +44,19 @@ def of_rows(product: Callable[..., Tensor], x: Tensor, weight: Tensor, bias: Ten
     return product(x.flatten(0, -2), weight, bias).view(*x.shape[:-1], -1)
 
 
-def constant_linear(x: Tensor, weight: Tensor, bias: Tensor | None, kept: Kept[Tensor]) -> Tensor:
-    """``linear`` with a weight that stays as it is, and that ``kept`` has in oneDNN's order."""
-    enough = weight.numel() >= (MANY if x.numel() >= FEW * weight.size(1) else HUGE)
-    if torch.is_grad_enabled() or not enough or not _by_library(x, weight) or not verdict().packed:
-        return linear(x, weight, bias)
-    return onednn(x, kept.of(lambda: packed(weight), weight), bias)
-
-
-class Linear(Keeping, nn.Linear):
-    def forward(self, x: Tensor) -> Tensor:
-        if self.training:
-            return linear(x, self.weight, self.bias)
-        return constant_linear(x, self.weight, self.bias, self.kept)
-
-
 class SharedLinear(Keeping):
-    """A product with a weight that belongs to another module."""
+    """A product with a weight that belongs to another module; where nothing is learned, in oneDNN's order."""
 
-    def forward(self, x: Tensor, weight: Tensor) -> Tensor:
-        return linear(x, weight) if self.training else constant_linear(x, weight, None, self.kept)
+    def forward(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        enough = weight.numel() >= (MANY if x.numel() >= FEW * weight.size(1) else HUGE)
+        if self.learns or not enough or not _by_library(x, weight) or not verdict().packed:
+            return linear(x, weight, bias)
+        return onednn(x, self.kept.of(lambda: packed(weight), weight), bias)
+
+
+class Linear(SharedLinear, nn.Linear):
+    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        return super().forward(x, self.weight, self.bias)
 
 
 def head_projection(dim: int, classes: int) -> Linear:

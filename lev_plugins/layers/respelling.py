@@ -297,13 +297,12 @@ class Respelling(HasLaterWeights, Spelling):
         query = torch.where(alone, weights.vectors, torch.full_like(weights.vectors, CONTEXT)) * query
         # few passes over (n, V), which is most of the work where the dictionary is large
         shapes = self.shape_of(replaced, words.unknown).masked_fill(replaced.eq(self.padding_idx), SHAPES)
-        if self.training or torch.is_grad_enabled():
-            of_shapes = F.embedding(shapes, self.of_shapes(words.sample, weights)).to(query.dtype)
-            scores = torch.addmm(of_shapes, query, self.directions(words).T)
+        table = self.directed.constant(lambda: self.directions(words), self.grams, self.own.weight)
+        of_shapes = self.shaped.constant(lambda: self.of_shapes(words.sample, weights), self.weights, self.bias)
+        if self.learns:
+            scores = torch.addmm(F.embedding(shapes, of_shapes).to(query.dtype), query, table.T)
         else:
-            table = self.directed.kept.of(lambda: self.directions(words), self.grams, self.own.weight)
             scores = self.product(query, table)
-            of_shapes = self.shaped.kept.of(lambda: self.of_shapes(words.sample, weights), self.weights, self.bias)
             scores += F.embedding(shapes, of_shapes)
         like = self.likeness_of(replaced, words.unknown, words.likeness)
         alike = weights.alike * like.alike + torch.stack(weights.of_slips)[like.slips]

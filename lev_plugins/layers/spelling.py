@@ -106,18 +106,13 @@ class Spelling(Keeping):
 
     def tables(self, unknown: Unknown, sample: Sample) -> SpelledWords:
         """Of the words of the ``sample``, the placeholder and the ``unknown`` ones."""
-        own, places = self.own.weight, sample.places
-        spelled = self.of_dictionary_spelled(sample)
+        own, rare = self.own.weight, None
         if sample.ids is not None:
             own = own[F.pad(sample.ids, (0, 1), value=self.vocabulary)]
-        if not unknown.ids.numel():
-            return SpelledWords(Table(spelled, places), Table(own, places), unknown)
-        rare = self.mean(Matrix.of(unknown.parts, unknown.starts, self.buckets))
-        if places is None and not torch.is_grad_enabled():
-            return SpelledWords(Table(spelled, more=rare), Table(own), unknown)
-        if places is not None:
-            places = torch.cat([places, len(spelled) + torch.arange(len(rare), device=places.device)])
-        return SpelledWords(Table(torch.cat([spelled, rare]), places), Table(own, sample.places), unknown)
+        if unknown.ids.numel():
+            rare = self.mean(Matrix.of(unknown.parts, unknown.starts, self.buckets))
+        spelled = Table(self.of_dictionary_spelled(sample), sample.places, rare)
+        return SpelledWords(spelled, Table(own, sample.places), unknown)
 
     def mean(self, words: Matrix) -> Tensor:
         return LOUD * Product.apply(self.grams, words.mean, words.mean_back)
@@ -127,9 +122,7 @@ class Spelling(Keeping):
         if sample.ids is not None:
             rows = F.pad(sample.ids, (0, 1), value=self.vocabulary)
             return self.mean(Matrix.of(*self.parts_at(rows), self.buckets))
-        if torch.is_grad_enabled() or self.training:
-            return self.mean(self.matrix())
-        return self.kept.of(lambda: self.mean(self.matrix()), self.grams)
+        return self.constant(lambda: self.mean(self.matrix()), self.grams)
 
     def parts_at(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """The parts of these words of the dictionary, and where each begins."""

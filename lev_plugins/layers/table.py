@@ -31,11 +31,15 @@ class Table:
     def __init__(self, weight: Tensor, place: Tensor | None = None, more: Tensor | None = None):
         """``place`` (n,): the row of each id, if that is not the id; -1: it has none.
 
-        ``more`` are rows after those of the ``weight``, where nothing is learned: joining the two would copy both.
+        ``more`` are rows after those of the ``weight``. They are joined only to learn, since that copies both.
         """
-        self.place, self.more = place, more
         self.collected: list[Tensor] = []
         self.learns = torch.is_grad_enabled() and weight.requires_grad
+        if place is not None and more is not None:
+            place = torch.cat([place, len(weight) + torch.arange(len(more), device=place.device)])
+        if self.learns and more is not None:
+            weight, more = torch.cat([weight, more]), None
+        self.place, self.more = place, more
         self.weight: Tensor = _Collect.apply(weight, self.collected) if self.learns else weight
 
     def rows(self, ids: Tensor) -> Tensor:

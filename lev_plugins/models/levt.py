@@ -38,8 +38,10 @@ from lev_plugins.layers import (
     TextEmbedding,
     WordVectors,
     bert_init,
+    gathered,
     head_projection,
     padding_of,
+    spread,
     token_embedding,
 )
 from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, layer_shape
@@ -154,16 +156,11 @@ class LevTEncoder(nn.Module):
         self.layers = nn.ModuleList(EncoderLayer(shape) for _ in range(layers))
         self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
 
-    def forward(
-        self,
-        src_tokens: Tensor,
-        padding: Padding,
-        look_up: LookUp | None = None,
-    ) -> Tensor:
+    def forward(self, src_tokens: Tensor, padding: Padding, look_up: LookUp | None = None) -> Tensor:
         """(B, S) -> (B, S, C); if padding is left out, (n, C)"""
         mask, real = padding
         x = self.embedding(src_tokens, look_up=look_up, padded=mask is not None)
-        x = x if real is None else real.gather(x)
+        x = gathered(x, real)
         for layer in self.layers:
             x = layer(x, mask, real)
         return self.norm(x)
@@ -252,11 +249,11 @@ class LevTDecoder(nn.Module):
         if not states:
             look_up = self.look_up(memory, given)
             states.append(self.embedding(tokens, look_up=look_up, padded=mask is not None))
-        x = states[-1] if real is None else real.gather(states[-1])
+        x = gathered(states[-1], real)
         layers = list(zip(self.stack(stack), memory.keys_values[stack], strict=True))
         for layer, keys_values in layers[len(states) - 1 : self.depths[head]]:
             x = layer(x, mask, keys_values, memory.mask, real)
-            states.append(x if real is None else real.spread(x))
+            states.append(spread(x, real))
         return states
 
     def features(self, head: str, states: list[Tensor]) -> Tensor:
