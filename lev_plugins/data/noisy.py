@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fairseq.data import BaseWrapperDataset, Dictionary, FairseqDataset
+from fairseq.data import Dictionary, FairseqDataset
 from torch import Tensor
 
 from lev_plugins.errors import require
+from lev_plugins.fairseq_fixes.epochs import HearsOfEpochs
 from lev_plugins.noise import Corruption
 from lev_plugins.noise.draws import stream
 
@@ -18,7 +19,7 @@ __all__ = ["UNKNOWN", "NoisySourceDataset", "NoisyWords", "TextCodec"]
 UNKNOWN = "\ue000"
 
 
-class NoisySourceDataset(BaseWrapperDataset):
+class NoisySourceDataset(HearsOfEpochs):
     """Replaces the source of each example by its target with noise.
 
     The noise of an example depends only on (seed, epoch, index), not on worker, batch or process, nor on examples read
@@ -44,26 +45,21 @@ class NoisySourceDataset(BaseWrapperDataset):
         super().__init__(pair)
         self.corrupt, self.decode, self.encode = corrupt, decode, encode
         self.share, self.longest = share, longest
-        self.epoch = 1
-
-    def set_epoch(self, epoch: int) -> None:
-        super().set_epoch(epoch)
-        self.epoch = epoch
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         example = self.dataset[index]
-        text = self.noisy_text(example["target"], index)
+        text = self.noisy_text(example["target"], index, self.epoch)
         noisy = None if text is None else self.encode(text)
         if noisy is None or (self.longest is not None and noisy.numel() > self.longest):
             return example
         return {**example, "source": noisy}
 
-    def noisy_text(self, target: Tensor, index: int) -> str | None:
+    def noisy_text(self, target: Tensor, index: int, epoch: int) -> str | None:
         """None: this example gets no noise in this epoch."""
         index = int(index)  # may be a NumPy integer, which has only 64 bits
-        if self.share < 1 and stream(self.corrupt.seed, self.epoch, index, " share")() >= self.share:
+        if self.share < 1 and stream(self.corrupt.seed, epoch, index, " share")() >= self.share:
             return None
-        return self.corrupt(self.decode(target), index, self.epoch)
+        return self.corrupt(self.decode(target), index, epoch)
 
 
 class TextCodec:
@@ -103,8 +99,7 @@ class NoisyWords:
 
     def __call__(self, target: Tensor, index: int, epoch: int) -> list[str] | None:
         """None: this example gets no noise."""
-        self.noise.epoch = epoch
-        text = self.noise.noisy_text(target, index)
+        text = self.noise.noisy_text(target, index, epoch)
         words = None if text is None else self.codec.cut(text).split()
         too_long = words is not None and self.noise.longest is not None and len(words) + 2 > self.noise.longest
         return None if too_long else words

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairseq.data import BaseWrapperDataset
-
+from lev_plugins.fairseq_fixes.epochs import HearsOfEpochs
 from lev_plugins.fairseq_fixes.leaving import not_while_leaving
 
 __all__ = ["EverySentence"]
 
 
-class EverySentence(BaseWrapperDataset):
+class EverySentence(HearsOfEpochs):
     """Keeps a last batch that is not a multiple of --required-batch-size-multiple (8); fairseq drops it."""
 
     def batch_by_size(self, indices: Any, *args: Any, **kwargs: Any) -> list[Any]:

@@ -21,7 +21,7 @@ from lev_plugins.data.drafts.dictionary import Draft, EditingDictionary
 from lev_plugins.data.drafts.loading import load_drafts
 from lev_plugins.data.drafts.prompt import TypedLines, split_line
 from lev_plugins.data.noise_flags import NoiseConfig, check_noise, noisy_words
-from lev_plugins.edits import BORROWED
+from lev_plugins.data.unknown import lent_in
 from lev_plugins.errors import require
 from lev_plugins.generators import ORACLES, RefinementGenerator, RefinementOptions
 from lev_plugins.models.post_edit import PostEditTransformer
@@ -29,7 +29,6 @@ from lev_plugins.scoring import do_nothing
 from lev_plugins.tasks.pairs import refuse
 from lev_plugins.tasks.search import check_left_to_right, check_search, option
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
-from lev_plugins.text.spelling import Unknown, unknown_words
 
 __all__ = ["TextEditingConfig", "TextEditingTask"]
 
@@ -238,13 +237,6 @@ class TextEditingTask(ScoredTask):
             texts = [untokeniser.decode(text) for text in texts]
         return texts
 
-    def unknown_in(self, buckets: int, *rows: Tensor | None) -> Unknown:
-        """The words that the dictionary has lent."""
-        given = [row for row in rows if row is not None]
-        ids = torch.cat([row[row >= BORROWED] for row in given]).unique().tolist()
-        unknown = unknown_words({i: self.tgt_dict[i] for i in ids}, buckets)
-        return Unknown(*(each.to(given[0].device) for each in unknown))
-
     def inference_step(
         self,
         generator: Any,
@@ -258,9 +250,8 @@ class TextEditingTask(ScoredTask):
         if constraints is not None:
             net_input["draft"], net_input["requests"] = constraints
         if self.spelling_buckets:
-            net_input["unknown"] = self.unknown_in(
-                self.spelling_buckets, net_input["src_tokens"], net_input.get("draft")
-            )
+            sides = net_input["src_tokens"], net_input.get("draft")
+            net_input["unknown"] = lent_in(self.tgt_dict, self.spelling_buckets, *sides)
         if self.untokenisers and sample.get("target") is not None and "draft" in net_input:
             do_nothing.remember(self._draft_texts(net_input["draft"]))
         return super().inference_step(generator, models, {**sample, "net_input": net_input}, prefix_tokens)

@@ -13,7 +13,7 @@ from fairseq.data.encoders.characters import Characters
 from lev_plugins.data.noisy import UNKNOWN, NoisySourceDataset, TextCodec
 from lev_plugins.errors import UserError
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
-from tests.helpers import end_workers, list_dataset
+from tests.helpers import end_workers, list_dataset, tensor_to_rows, toy_task
 
 TEXTS = [f"the quick brown fox number {chr(97 + number)} jumps over it" for number in range(24)]
 
@@ -91,6 +91,27 @@ def test_four_workers_make_the_batches_of_none() -> None:
             assert one["id"].tolist() == other["id"].tolist()
             assert one["net_input"]["src_tokens"].equal(other["net_input"]["src_tokens"])
             assert one["target"].equal(other["target"])
+
+
+def sources_of_epochs(workers: int) -> list[dict[int, list[int]]]:
+    """The sources of two epochs, by sentence, as fairseq's loader hands them to a trainer."""
+    epochs = []
+    batches = toy_task().get_batch_iterator(noisy(), max_sentences=4, seed=1, num_workers=workers)
+    for _ in range(2):
+        sources = {}
+        for batch in batches.next_epoch_itr(shuffle=True):
+            rows = tensor_to_rows(batch["net_input"]["src_tokens"])
+            sources |= {i: sorted(row) for i, row in zip(batch["id"].tolist(), rows, strict=True)}
+        epochs.append(sources)
+    end_workers()
+    return epochs
+
+
+def test_worker_processes_hear_of_a_new_epoch() -> None:
+    """fairseq keeps them from epoch to epoch, and has one unless told otherwise."""
+    alone = sources_of_epochs(workers=0)
+    assert alone[0] != alone[1]
+    assert sources_of_epochs(workers=1) == alone
 
 
 def test_epochs_and_seeds_differ_and_come_again() -> None:

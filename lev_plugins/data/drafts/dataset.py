@@ -13,6 +13,7 @@ from torch import Tensor
 
 from lev_plugins.data.drafts.dictionary import Draft, lend
 from lev_plugins.data.noisy import NoisyWords
+from lev_plugins.data.unknown import joined_ids
 from lev_plugins.edits import (
     BORROWED,
     Removed,
@@ -83,19 +84,9 @@ class TextEditingDataset(EverySentence):
             pair.sizes = pair.src_sizes if pair.tgt_sizes is None else np.vstack((pair.src_sizes, pair.tgt_sizes)).T
         self.drafts, self.rollin, self.pad_to_multiple = drafts, rollin, pad_to_multiple
         self.teacher_forcing, self.noise, self.spelling_buckets = teacher_forcing, noise, spelling_buckets
-        # fairseq keeps its worker processes from epoch to epoch: they would not see changes of a plain attribute
-        self.shared_epoch = torch.ones((), dtype=torch.long).share_memory_()
 
     def draft_sizes(self, indices: np.ndarray) -> np.ndarray:
         return np.zeros(len(indices), dtype=int) if self.drafts is None else self.drafts.sizes[indices]
-
-    @property
-    def epoch(self) -> int:
-        return int(self.shared_epoch)
-
-    def set_epoch(self, epoch: int) -> None:
-        super().set_epoch(epoch)
-        self.shared_epoch.fill_(epoch)
 
     @not_while_leaving
     def __getitem__(self, index: int) -> dict[str, Any]:
@@ -146,23 +137,6 @@ class TextEditingDataset(EverySentence):
         if draft is not None and torch.equal(known(draft, self.dataset.tgt_dict.unk()), example["source"].long()):
             example["source"] = draft
 
-    def _unknown(self, examples: list[dict[str, Any]]) -> dict[int, str]:
-        """The unknown words of a batch by their ids; in place, ids of an example become ids of the batch."""
-        words: dict[int, str] = {}
-        ids: dict[str, int] = {}
-        for example in examples:
-            own = example.get("unknown")
-            for side in {"source", "draft"} & example.keys():
-                row = example[side]
-                borrowed = row[row >= BORROWED].unique().tolist()
-                if own is not None and borrowed:
-                    new = {i: ids.setdefault(own[i], BORROWED + len(ids)) for i in borrowed}
-                    row = example[side] = torch.tensor([new.get(i, i) for i in row.tolist()])
-                    words |= {new[i]: own[i] for i in borrowed}
-                else:
-                    words |= {i: self.dataset.tgt_dict[i] for i in borrowed}
-        return words
-
     @not_while_leaving
     def collater(self, examples: list[dict[str, Any]], pad_to_length: Any = None) -> dict[str, Any]:
         if not examples:
@@ -170,7 +144,9 @@ class TextEditingDataset(EverySentence):
         pair: LanguagePairDataset = self.dataset
         order = sorted(range(len(examples)), key=lambda i: -examples[i]["source"].numel())
         examples = [examples[i] for i in order]
-        unknown = unknown_words(self._unknown(examples), self.spelling_buckets) if self.spelling_buckets else None
+        unknown = None
+        if self.spelling_buckets:
+            unknown = unknown_words(joined_ids(examples, {"source", "draft"}, pair.tgt_dict), self.spelling_buckets)
         sources = [e["source"] for e in examples]
         batch: dict[str, Any] = {
             "id": torch.tensor([e["id"] for e in examples]),
