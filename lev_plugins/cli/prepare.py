@@ -253,10 +253,11 @@ def write_notes(
 ) -> dict[str, notes.Noted]:
     noted = {}
     for part in parts:
-        if args.draft_lang and (args.clean_dictionary or not trains(part.name)):
-            text, prefix = part.texts.get(args.draft_lang), prefix_of(args, folder, part, args.draft_lang)
-            requests = notes.read_requests(text, cut.encode) if text else {}
-            tokens, path = tokens_of(scratch, part, args.draft_lang), prefix.with_name(prefix.name + notes.SUFFIX)
+        side = args.draft_lang or args.source_lang
+        if args.clean_dictionary or (args.draft_lang and not trains(part.name)):
+            text, prefix = part.texts.get(side), prefix_of(args, folder, part, side)
+            requests = notes.read_requests(text, cut.encode) if text and args.draft_lang else {}
+            tokens, path = tokens_of(scratch, part, side), prefix.with_name(prefix.name + notes.SUFFIX)
             noted[part.name] = notes.write_notes(tokens, requests, target, path)
     return noted
 
@@ -313,7 +314,7 @@ def report(args: argparse.Namespace, prepared: PreparedTexts) -> str:
             row = [f"{part.lines:,}", f"{counts.tokens:,}", f"{counts.unknown / counts.tokens:.2%}", f"{empty:,}"]
             rows.append([part.name, side, *row, f"{counts.longest:,} (line {counts.longest_line:,})"])
     lines = [f"{args.dest}, in tokens (with one for the end of each line):", *table(rows), "", words(args, prepared)]
-    lines += [*notes_on(prepared), ""]
+    lines += [*notes_on(prepared, bool(args.draft_lang)), ""]
     if args.train_prefix:
         lines += next_step("Train with", train_command(args, prepared))
     if args.test_prefix:
@@ -328,9 +329,10 @@ def words(args: argparse.Namespace, prepared: PreparedTexts) -> str:
     return f"Dictionaries: {args.source_lang} {len(prepared.source):,} words, {others} {len(prepared.target):,}"
 
 
-def notes_on(prepared: PreparedTexts) -> list[str]:
+def notes_on(prepared: PreparedTexts, drafts: bool) -> list[str]:
+    what = "Drafts" if drafts else "Sources"
     return [
-        f"Drafts of {part}: {noted.marked:,} with marks, {noted.unknown:,} with unknown words, for fairseq-generate"
+        f"{what} of {part}: {noted.marked:,} with marks, {noted.unknown:,} with unknown words, for fairseq-generate"
         for part, noted in prepared.noted.items()
         if noted.marked or noted.unknown
     ]

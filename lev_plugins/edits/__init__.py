@@ -15,7 +15,7 @@ from lev_plugins.edits.noise import random_deletions
 from lev_plugins.edits.origin import origin_of, unopened
 from lev_plugins.edits.replacing import Removed, removed_after, replaced
 from lev_plugins.edits.slips import slips
-from lev_plugins.edits.words import BORROWED, known
+from lev_plugins.edits.words import BORROWED, among, known
 
 __all__ = [
     "BORROWED",
@@ -23,6 +23,7 @@ __all__ = [
     "InsertionLabels",
     "Removed",
     "align",
+    "among",
     "apply_deletions",
     "apply_placeholders",
     "apply_tokens",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-__all__ = ["BORROWED", "known"]
+__all__ = ["BORROWED", "among", "known"]
 
 BORROWED = 2**30  # the first id of unknown words of drafts; fairseq prints hypotheses from 32-bit integers
 
@@ -17,3 +17,14 @@ def known(tokens: Tensor, unk: int) -> Tensor:
     tensor([ 0, 11,  3,  2])
     """
     return tokens.masked_fill(tokens >= BORROWED, unk)
+
+
+def among(tokens: Tensor, target: Tensor) -> Tensor:
+    """(B, T), (B, N) -> (B, T) True = the token is somewhere in the row's target.
+
+    >>> import torch
+    >>> among(torch.tensor([[11, 12], [11, 12]]), torch.tensor([[11, 13], [12, 11]]))
+    tensor([[ True, False],
+            [ True,  True]])
+    """
+    return tokens[:, :, None].eq(target[:, None, :]).any(2)

@@ -18,7 +18,7 @@ from fairseq.sequence_generator import EnsembleModel
 from fairseq.sequence_scorer import SequenceScorer
 from torch import Tensor, nn
 
-from lev_plugins.edits import distances_after, distances_before, expected
+from lev_plugins.edits import distances_after, distances_before, expected, known
 
 __all__ = [
     "Copier",
@@ -44,6 +44,7 @@ class Copier:
     def __call__(self, src_tokens: Tensor) -> Tensor:
         """(B, S), padded on either side -> (B, S), padded on the right"""
         tokens = utils.convert_padding_direction(src_tokens, self.target.pad(), left_to_right=True)
+        tokens = known(tokens, self.target.unk())
         return tokens if self.words is None else self.words.to(tokens.device)[tokens]
 
 
@@ -140,9 +141,9 @@ def scored(
     models: list[nn.Module], sample: dict[str, Any], rows: list[Tensor], dictionary: Dictionary
 ) -> list[dict[str, Any]]:
     """The sentences in ``rows`` as hypotheses, scored in one pass by fairseq's scorer."""
-    source = {name: sample["net_input"][name] for name in ("src_tokens", "src_lengths")}
+    source = {name: value for name, value in sample["net_input"].items() if name != "prev_output_tokens"}
     pad, eos = dictionary.pad(), dictionary.eos()
-    previous = collate_tokens(rows, pad, eos, move_eos_to_beginning=True).to(source["src_tokens"])
+    previous = collate_tokens(rows, pad, eos, move_eos_to_beginning=True).to(sample["net_input"]["src_tokens"])
     target = collate_tokens(rows, pad).to(previous)
     given = {"net_input": {**source, "prev_output_tokens": previous}, "target": target}
     return [hypotheses[0] for hypotheses in SequenceScorer(dictionary).generate(models, given)]

@@ -50,8 +50,7 @@ def gates_of_lines(
     model: CheckpointDecoder, lines: list[str], encode: Callable[[str], str], max_tokens: int
 ) -> list[Sentence | None]:
     """The gates of each line; None if the line is too long for the model."""
-    words = model.task.source_dictionary
-    tokens = [words.encode_line(encode(line), add_if_not_exist=False).long() for line in lines]
+    tokens = [model.task.source_row(encode(line).split()) for line in lines]
     dataset = model.task.build_dataset_for_inference(tokens, [len(line) for line in tokens])
     sentences: dict[int, Sentence] = {}
     for batch in model.batches(dataset, range(len(lines)), max_tokens):
@@ -70,8 +69,8 @@ def gates_of(model: CheckpointDecoder, sample: dict[str, Any], written: list[Ten
     read = torch.full((len(written), longest), pad, device=model.device)  # (B, T)
     for place, row in enumerate(written):  # </s> a b </s>: each token is read one step after it was written
         read[place, : len(row)] = torch.cat([row.new_tensor([eos]), row[:-1]])
-    inputs = sample["net_input"]
-    _, extra = model.models[0](inputs["src_tokens"], inputs["src_lengths"], read)
+    inputs = {**model.task.spelled(sample)["net_input"], "prev_output_tokens": read}
+    _, extra = model.models[0](**inputs)
     gates = probabilities(extra)
     for place, row in enumerate(written):
         real = gates.source[place].ne(source_words.pad())  # (S,)

@@ -7,6 +7,8 @@ forcing. For a sentence with one edit it is what --min-edit-confidence compares.
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from fairseq.data import FairseqDataset
 from fairseq.data.data_utils import collate_tokens
@@ -31,7 +33,8 @@ class Writing:
 
     def rows(self, passages: list[Passage]) -> list[torch.Tensor]:
         source = self.task.source_dictionary
-        return [torch.tensor([*ids_of(each.pieces, source), source.eos()]) for each in passages]
+        ids = source.ids if self.task.spelling_buckets else partial(ids_of, words=source)
+        return [torch.tensor([*ids(each.pieces), source.eos()]) for each in passages]
 
     def dataset(self, passages: list[Passage]) -> FairseqDataset:
         rows = self.rows(passages)
@@ -86,9 +89,10 @@ class Writing:
             scores = scored(self.decoder.models, sample, rows[start : start + BATCH], self.words)
             for i, hypothesis in zip(some, scores, strict=True):
                 scored_of[i].append(hypothesis)
+        self.task.source_dictionary.return_borrowed()
         return [[(preference(each[0], other), 1) for other in each[1:]] for each in scored_of.values()]
 
     def sample(self, sources: list[torch.Tensor]) -> dict:
         pad = self.task.source_dictionary.pad()
         tokens = collate_tokens(sources, pad, left_pad=self.task.cfg.left_pad_source).to(self.decoder.device)
-        return {"net_input": {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}}
+        return self.task.spelled({"net_input": {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}})

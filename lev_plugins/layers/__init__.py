@@ -14,7 +14,7 @@ from lev_plugins.layers.int8 import Int8Linear, in_8_bits
 from lev_plugins.layers.linear import Linear, SharedLinear, head_projection
 from lev_plugins.layers.padding import Padding, RealTokens, attention_mask, gathered, padding_of, spread
 from lev_plugins.layers.respelling import Batch, Respelling, WordVectors
-from lev_plugins.layers.sample import WHOLE
+from lev_plugins.layers.sample import WHOLE, draw_sample
 from lev_plugins.layers.spelling import Spelling
 from lev_plugins.layers.transformer import DecoderLayer, EncoderLayer, LayerShape
 
@@ -40,6 +40,7 @@ __all__ = [
     "attend_to_both",
     "attention_mask",
     "bert_init",
+    "draw_sample",
     "gathered",
     "head_projection",
     "in_8_bits",

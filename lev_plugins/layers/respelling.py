@@ -292,23 +292,45 @@ class Respelling(HasLaterWeights, Spelling):
         Of a sample of the dictionary, (n, R).
         """
         weights = Weights(*(FAST * self.weights))
-        query = F.normalize(self.query(states) + weights.handed * self.spelling_of(replaced, words), dim=-1, eps=SHORT)
-        alone = replaced.eq(self.padding_idx)[:, None]
-        query = torch.where(alone, weights.vectors, torch.full_like(weights.vectors, CONTEXT)) * query
+        query = self.asked(states, replaced, words, weights)
+        table, shapes, of_shapes = self.by_shape(replaced, words, weights)
         # few passes over (n, V), which is most of the work where the dictionary is large
-        shapes = self.shape_of(replaced, words.unknown).masked_fill(replaced.eq(self.padding_idx), SHAPES)
-        table = self.directed.constant(lambda: self.directions(words), self.grams, self.own.weight)
-        of_shapes = self.shaped.constant(lambda: self.of_shapes(words.sample, weights), self.weights, self.bias)
         if self.learns:
             scores = torch.addmm(F.embedding(shapes, of_shapes).to(query.dtype), query, table.T)
         else:
             scores = self.product(query, table)
             scores += F.embedding(shapes, of_shapes)
-        like = self.likeness_of(replaced, words.unknown, words.likeness)
-        alike = weights.alike * like.alike + torch.stack(weights.of_slips)[like.slips]
-        scores = add_at(scores, words.sample.place(like.near), alike)
+        near, alike = self.alike(replaced, words, weights)
+        scores = add_at(scores, words.sample.place(near), alike)
         itself = replaced.where(replaced < self.vocabulary, self.padding_idx)[:, None]
         return add_at(scores, words.sample.place(itself), -weights.itself.expand(len(replaced), 1))
+
+    def near_logits(self, states: Tensor, replaced: Tensor, words: WordVectors) -> tuple[Tensor, Tensor]:
+        """The words most like those ``replaced`` (n,), and their ``logits``: both (n, K)"""
+        weights = Weights(*(FAST * self.weights))
+        query = self.asked(states, replaced, words, weights)
+        table, shapes, of_shapes = self.by_shape(replaced, words, weights)
+        near, alike = self.alike(replaced, words, weights)
+        scores = (F.embedding(near, table) @ query[:, :, None])[:, :, 0] + of_shapes[shapes[:, None], near] + alike
+        return near, scores - weights.itself * near.eq(replaced[:, None])
+
+    def asked(self, states: Tensor, replaced: Tensor, words: WordVectors, weights: Weights) -> Tensor:
+        """What is compared with the words' directions: (n, C)"""
+        query = F.normalize(self.query(states) + weights.handed * self.spelling_of(replaced, words), dim=-1, eps=SHORT)
+        alone = replaced.eq(self.padding_idx)[:, None]
+        return torch.where(alone, weights.vectors, torch.full_like(weights.vectors, CONTEXT)) * query
+
+    def by_shape(self, replaced: Tensor, words: WordVectors, weights: Weights) -> tuple[Tensor, Tensor, Tensor]:
+        """The words' directions (V, C), the shapes (n,) of those replaced, and what words have by shape (shapes, V)."""
+        shapes = self.shape_of(replaced, words.unknown).masked_fill(replaced.eq(self.padding_idx), SHAPES)
+        table = self.directed.constant(lambda: self.directions(words), self.grams, self.own.weight)
+        of_shapes = self.shaped.constant(lambda: self.of_shapes(words.sample, weights), self.weights, self.bias)
+        return table, shapes, of_shapes
+
+    def alike(self, replaced: Tensor, words: WordVectors, weights: Weights) -> tuple[Tensor, Tensor]:
+        """The words most like those replaced, and what they score for it: both (n, K)"""
+        like = self.likeness_of(replaced, words.unknown, words.likeness)
+        return like.near, weights.alike * like.alike + torch.stack(weights.of_slips)[like.slips]
 
     def directions(self, words: WordVectors) -> Tensor:
         """The vectors of the dictionary's words, of length 1: (V, C), or (R, C) of a sample"""

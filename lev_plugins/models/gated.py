@@ -51,7 +51,12 @@ from fairseq.models import (
 from fairseq.models.transformer import TransformerModel, base_architecture
 from torch import Tensor, nn
 
+from lev_plugins import ranges
+from lev_plugins.edits import among
 from lev_plugins.errors import require
+from lev_plugins.layers import Respelling
+from lev_plugins.models.gated_spelling import Repair, SpelledTokens
+from lev_plugins.text.spelling import Unknown
 
 __all__ = [
     "GATES",
@@ -95,6 +100,20 @@ class GateConfig(FairseqDataclass):
 
 
 @dataclass
+class SpelledGateConfig(GateConfig):
+    spelling: bool = field(
+        default=False,
+        metadata={
+            "help": "words know their spelling, also those that the dictionary lacks, and the copy gate repairs what "
+            "it copies; for data cut into whole words, such as by --bpe words"
+        },
+    )
+    spelling_buckets: int = field(
+        default=32768, metadata={"help": "size of the table for the parts of words, with --spelling"}
+    )
+
+
+@dataclass
 class GateProbabilities:
     """The value of each gate, for inspection; None for an absent gate."""
 
@@ -108,7 +127,7 @@ class GateProbabilities:
 class Copied(NamedTuple):
     """What the copy gate may copy at each output position."""
 
-    tokens: Tensor  # (B, T, N) target symbols
+    tokens: Tensor  # (B, T, N) target symbols, or (B, 1, N) for all T
     weights: Tensor  # (B, T, N) their probabilities
 
 
@@ -157,36 +176,55 @@ def mix_hidden(states: Tensor, weights: dict[str, Tensor], copied: Tensor, mask_
     return mixed
 
 
-def not_generated(weights: dict[str, Tensor], copied: Copied, mask_symbol: int, vocabulary: int) -> Tensor:
-    """c onehot(y') + s onehot([MASK]): (B, T, V).
+def not_generated(weights: dict[str, Tensor], copied: Copied, mask_symbol: int) -> Copied:
+    """c onehot(y') + s onehot([MASK]), of the words that have any: (B, T, N).
 
     >>> copied = Copied(torch.tensor([[[1, 2]]]), torch.tensor([[[0.25, 0.75]]]))
-    >>> not_generated({"copy": torch.tensor([[0.4]]), "skip": torch.tensor([[0.6]])}, copied, 3, 4)
-    tensor([[[0.0000, 0.1000, 0.3000, 0.6000]]])
+    >>> not_generated({"copy": torch.tensor([[0.4]]), "skip": torch.tensor([[0.6]])}, copied, 3)
+    Copied(tokens=tensor([[[1, 2, 3]]]), weights=tensor([[[0.1000, 0.3000, 0.6000]]]))
     """
-    mass = copied.weights.new_zeros(*copied.tokens.shape[:2], vocabulary)
-    if "copy" in weights:
-        mass = mass.scatter_add(-1, copied.tokens, weights["copy"][:, :, None] * copied.weights)
-    if "skip" in weights:
-        at_mask = torch.full_like(copied.tokens[:, :, :1], mask_symbol)
-        mass = mass.scatter_add(-1, at_mask, weights["skip"][:, :, None])
-    return mass
+    at_mask = torch.full_like(copied.tokens[:, :, :1], mask_symbol)
+    copies = weights["copy"][:, :, None] * copied.weights if "copy" in weights else 0 * copied.weights
+    skipped = [weights["skip"][:, :, None]] if "skip" in weights else []
+    return Copied(torch.cat([copied.tokens, *[at_mask] * len(skipped)], -1), torch.cat([copies, *skipped], -1))
 
 
-def mix_vocabulary(logits: Tensor, weights: dict[str, Tensor], rest: Tensor) -> Tensor:
-    """The released code's scores, whose softmax is P: (B, T, V), the weights, (B, T, V) -> (B, T, V)."""
+def mix_vocabulary(logits: Tensor, weights: dict[str, Tensor], rest: Copied) -> Tensor:
+    """The released code's scores, whose softmax is P: (B, T, V), the weights, (B, T, N) -> (B, T, V)."""
     generated = logits.float().log_softmax(-1)
     if "generate" in weights:
         generated = weights["generate"][:, :, None] * generated
-    return generated + rest
+    return generated.scatter_add(-1, rest.tokens.expand_as(rest.weights), rest.weights)
 
 
-def mix_probability(logits: Tensor, weights: dict[str, Tensor], rest: Tensor) -> Tensor:
-    """Scores whose softmax is the mixture of softmax(z) and the ``rest``: (B, T, V) -> (B, T, V)."""
+def mix_probability(logits: Tensor, weights: dict[str, Tensor], rest: Copied) -> Tensor:
+    """The logarithm of the mixture of softmax(z) and the ``rest``: (B, T, V) -> (B, T, V).
+
+    Few passes over (B, T, V), which is most of the work where the dictionary is large.
+    """
     generated = logits.float().log_softmax(-1)
     if "generate" in weights:
         generated = weights["generate"].log()[:, :, None] + generated
-    return torch.logaddexp(generated, rest.clamp_min(NEGLIGIBLE).log())
+    words, mass = once_each(rest)
+    words = words.expand_as(mass)
+    before = generated.gather(-1, words)
+    after = torch.logaddexp(before, mass.clamp_min(NEGLIGIBLE).log())
+    return generated.scatter_add(-1, words, after - before)
+
+
+def once_each(copied: Copied) -> Copied:
+    """The weights of a word that is there several times, added up; the places that this frees have weight 0.
+
+    >>> once_each(Copied(torch.tensor([[[7, 5, 7]]]), torch.tensor([[[0.25, 0.5, 0.25]]])))
+    Copied(tokens=tensor([[[5, 7, 0]]]), weights=tensor([[[0.5000, 0.5000, 0.0000]]]))
+    """
+    words, order = copied.tokens.sort(-1)
+    place = F.pad(words.diff().ne(0).cumsum(-1), (1, 0))
+    weights = copied.weights.gather(-1, order.expand_as(copied.weights))
+    return Copied(
+        torch.zeros_like(words).scatter(-1, place, words),
+        torch.zeros_like(weights).scatter_add(-1, place.expand_as(weights), weights),
+    )
 
 
 def mask_symbol(dictionary: Dictionary) -> int:
@@ -216,20 +254,43 @@ class GatedEncoder(FairseqEncoder):
         super().__init__(backbone.dictionary)
         self.backbone, self.dim = backbone, backbone.embed_tokens.embedding_dim
         self.gate = nn.Linear(self.dim, 1) if gated else None
+        self.repair = Repair(self.dim) if isinstance(backbone.embed_tokens, SpelledTokens) else None
         self.mask_symbol = mask_symbol(backbone.dictionary)
 
-    def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **options: Any) -> dict[str, Any]:
+    @property
+    def spelling(self) -> Respelling | None:
+        table = self.backbone.embed_tokens
+        return table.spelling if isinstance(table, SpelledTokens) else None
+
+    def forward(
+        self,
+        src_tokens: Tensor,
+        src_lengths: Tensor | None = None,
+        unknown: Unknown | None = None,
+        target: Tensor | None = None,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """With --spelling, ``unknown`` are the unknown words of the batch; words of the ``target`` are held out."""
+        words = None
+        if self.spelling is not None:
+            words = self.spelling.vectors(None if unknown is None else Unknown(*unknown))
+            held_out = None if target is None else among(src_tokens, target)
+            options["token_embeddings"] = self.spelling.look_up(src_tokens, words, held_out)
         out = self.backbone(src_tokens, src_lengths=src_lengths, **options)
-        read = out.get("src_tokens") or [src_tokens]
-        if self.gate is None:
-            return {**out, "src_tokens": read, "mask_gate": []}
+        out["src_tokens"] = out.get("src_tokens") or [src_tokens]
         states = out["encoder_out"][0]  # (S, B, C)
+        if self.spelling is not None and self.repair is not None and words is not None:
+            out["offered"] = [self.repair(states, src_tokens, self.spelling, words)]
+        if self.gate is None:
+            return {**out, "mask_gate": []}
         probability = self.gate(states).sigmoid()  # (S, B, 1), Eq. (1)
         states = soft_mask(states, probability, embed(self.backbone, self.mask_symbol))
-        return {**out, "encoder_out": [states], "src_tokens": read, "mask_gate": [probability[:, :, 0].t()]}
+        return {**out, "encoder_out": [states], "mask_gate": [probability[:, :, 0].t()]}
 
     def reorder_encoder_out(self, encoder_out: dict[str, Any], new_order: Tensor) -> dict[str, Any]:
         ours = {name: [rows[new_order] for rows in encoder_out[name]] for name in ("src_tokens", "mask_gate")}
+        if "offered" in encoder_out:
+            ours["offered"] = [each.select(new_order) for each in encoder_out["offered"]]
         return {**self.backbone.reorder_encoder_out(encoder_out, new_order), **ours}
 
     def max_positions(self) -> int:
@@ -308,13 +369,19 @@ class GatedDecoder(FairseqIncrementalDecoder):
 
     def mix_in(self, states: Tensor, weights: dict[str, Tensor], read: Tensor, encoder_out: dict[str, Any]) -> Tensor:
         if not weights:
-            return self.backbone.output_layer(states)
+            return self.own(states, encoder_out)
         copied = self.copied(states, read, encoder_out)
         if self.mix == "hidden":
-            return self.backbone.output_layer(self.mixed_states(states, weights, copied))
-        logits = self.backbone.output_layer(states)
-        rest = not_generated(weights, copied, self.mask_symbol, logits.size(-1))
+            return self.own(self.mixed_states(states, weights, copied), encoder_out)
+        logits = self.own(states, encoder_out)
+        rest = not_generated(weights, copied, self.mask_symbol)
         return (mix_vocabulary if self.mix == "vocabulary" else mix_probability)(logits, weights, rest)
+
+    def own(self, states: Tensor, encoder_out: dict[str, Any]) -> Tensor:
+        """The decoder's own words z: (B, T, C) -> (B, T, V)"""
+        if "offered" in encoder_out:
+            return self.backbone.embed_tokens.logits(states, encoder_out["offered"][0].words)
+        return self.backbone.output_layer(states)
 
     def copied(self, states: Tensor, read: Tensor, encoder_out: dict[str, Any]) -> Copied:
         if not self.pointing:
@@ -322,14 +389,22 @@ class GatedDecoder(FairseqIncrementalDecoder):
         assert self.gates is not None
         source = encoder_out["src_tokens"][0]
         attention = self.gates.point(states, encoder_out["encoder_out"][0], encoder_out["encoder_padding_mask"][0])
-        return Copied(self.to_target[source][:, None].expand_as(attention), attention)
+        if "offered" in encoder_out:
+            return Copied(*encoder_out["offered"][0].weighted(attention))
+        return Copied(self.to_target[source][:, None], attention)
 
     def mixed_states(self, states: Tensor, weights: dict[str, Tensor], copied: Copied) -> Tensor:
-        tokens = copied.tokens[:, 0] if self.pointing else copied.tokens[:, :, 0]  # (B, S) or (B, T)
+        tokens = copied.tokens[:, 0] if self.pointing else copied.tokens[:, :, 0]  # (B, N) or (B, T)
         embedded = embed(self.backbone, tokens)
         if self.pointing:
-            embedded = copied.weights.to(embedded.dtype) @ embedded  # (B, T, S) (B, S, C)
+            embedded = copied.weights.to(embedded.dtype) @ embedded  # (B, T, N) (B, N, C)
         return mix_hidden(states, weights, embedded, embed(self.backbone, self.mask_symbol))
+
+    def get_normalized_probs(self, net_output: Any, log_probs: bool, sample: Any = None) -> Tensor:
+        """In training, a mixture of distributions is one already; in decoding, a temperature may have changed it."""
+        if self.training and log_probs and self.mix == "probability" and self.gates is not None:
+            return net_output[0]
+        return super().get_normalized_probs(net_output, log_probs, sample)
 
     def max_positions(self) -> int:
         return self.backbone.max_positions()
@@ -338,7 +413,7 @@ class GatedDecoder(FairseqIncrementalDecoder):
 def embed(backbone: Any, tokens: Tensor | int) -> Tensor:
     """Token embeddings as the backbone reads them, without positions: (...,) -> (..., C)"""
     table = backbone.embed_tokens
-    return backbone.embed_scale * table(torch.as_tensor(tokens, device=table.weight.device))
+    return backbone.embed_scale * table(torch.as_tensor(tokens, device=next(table.parameters()).device))
 
 
 class GatedModel(FairseqEncoderDecoderModel):
@@ -380,12 +455,45 @@ class GatedTrans(GatedModel):
     @classmethod
     def add_args(cls, parser: ArgumentParser) -> None:
         TransformerModel.add_args(parser)
-        gen_parser_from_dataclass(parser, GateConfig())
+        gen_parser_from_dataclass(parser, SpelledGateConfig())
 
     @classmethod
     def build_model(cls, args: Namespace, task: Any) -> "GatedTrans":
         backbone = TransformerModel.build_model(args, task)
+        if getattr(args, "spelling", False):
+            check_spelling(args)
+            tokens = SpelledTokens(Respelling.of(task.target_dictionary, args.encoder_embed_dim, args.spelling_buckets))
+            backbone.encoder.embed_tokens = backbone.decoder.embed_tokens = tokens
+            del backbone.decoder.output_projection
         return cls(backbone.encoder, backbone.decoder, args.gates, str(args.gate_mix), str(args.copy_from))
+
+    def forward(
+        self,
+        src_tokens: Tensor,
+        src_lengths: Tensor,
+        prev_output_tokens: Tensor,
+        unknown: Unknown | None = None,
+        **options: Any,
+    ) -> Any:
+        """With --spelling, ``unknown`` are the unknown words of the batch; training holds out those of the target."""
+        if self.encoder.spelling is not None:
+            held_out = prev_output_tokens if self.training else None
+            source = self.encoder(src_tokens, src_lengths, unknown, held_out, **options)
+            return self.decoder(prev_output_tokens, encoder_out=source, **options)
+        return super().forward(src_tokens, src_lengths, prev_output_tokens, **options)
+
+    @property
+    def spelling_buckets(self) -> int | None:
+        return None if self.encoder.spelling is None else self.encoder.spelling.buckets
+
+
+def check_spelling(args: Namespace) -> None:
+    ranges.sizes(args, "spelling_buckets")
+    require(args.share_all_embeddings, "--spelling is for both sides and the output: add --share-all-embeddings")
+    require(
+        "copy" in parse_gates(args.gates) and str(args.copy_from) == "source",
+        "--spelling lets the copy gate repair what it copies: use --gates with copy, and --copy-from source",
+    )
 
 
 register_model_architecture("gated_trans", "gated_trans")(base_architecture)

@@ -21,7 +21,7 @@ from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
 from lev_plugins import ranges
-from lev_plugins.edits import Removed, align, known
+from lev_plugins.edits import Removed, align, among, known
 from lev_plugins.errors import require
 from lev_plugins.layers import (
     WHOLE,
@@ -440,16 +440,6 @@ def spelling_of(task: Any, cfg: LevTConfig) -> Respelling:
 def one_each(replaced: Tensor | None, pad: int) -> Removed | None:
     """A hole replaces one word at most."""
     return None if replaced is None else Removed(replaced, replaced.ne(pad).long())
-
-
-def among(tokens: Tensor, target: Tensor) -> Tensor:
-    """(B, T), (B, N) -> (B, T) True = the token is somewhere in the row's target.
-
-    >>> among(torch.tensor([[11, 12], [11, 12]]), torch.tensor([[11, 13], [12, 11]]))
-    tensor([[ True, False],
-            [ True,  True]])
-    """
-    return tokens[:, :, None].eq(target[:, None, :]).any(2)
 
 
 def roll_in(logits: Tensor, words: Tensor, policy: str, generator: torch.Generator | None = None) -> Tensor:

@@ -12,9 +12,13 @@ from fairseq.models import FairseqEncoderDecoderModel
 from fairseq.models.nat import FairseqNATModel
 from fairseq.sequence_scorer import SequenceScorer
 from fairseq.tasks import register_task
+from torch import Tensor
 
 from lev_plugins import ranges
-from lev_plugins.data.noise_flags import NoiseConfig, check_noise, with_noise
+from lev_plugins.data.drafts.dictionary import EditingDictionary
+from lev_plugins.data.noise_flags import NoiseConfig, check_noise, noisy_words, with_noise
+from lev_plugins.data.spelled import SpelledPairs, read_spellings
+from lev_plugins.data.unknown import lent_in
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.generators.keeping import Copier, KeepingEnsemble, cautious, edit_confidences
@@ -82,6 +86,8 @@ class TextCorrectionTask(ScoredTask):
 
     cfg: TextCorrectionConfig
     name = "text_correction"
+    dictionary_type = EditingDictionary
+    spelling_buckets: int | None = None  # of the current model; None: it does not spell
 
     @classmethod
     def check_config(cls, cfg: TextCorrectionConfig) -> None:
@@ -107,6 +113,7 @@ class TextCorrectionTask(ScoredTask):
             "--task text_correction requires a left-to-right encoder-decoder, such as --arch pbd or transformer, but "
             f"--arch is {getattr(cfg, '_name', None) or getattr(cfg, 'arch', type(model).__name__)}",
         )
+        self.spelling_buckets = getattr(model, "spelling_buckets", None)
         return model
 
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
@@ -116,10 +123,40 @@ class TextCorrectionTask(ScoredTask):
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         ranges.bounded("the epoch in the checkpoint", epoch, 1)
         super().load_dataset(split, epoch, combine, **kwargs)
-        pair = self.datasets[split]
-        if self.cfg.noise_kind is not None and split == self.cfg.train_subset:
-            pair = with_noise(pair, self.cfg, self.source_dictionary, self.target_dictionary)
-        self.datasets[split] = EverySentence(pair)
+        pair, words = self.datasets[split], self.source_dictionary
+        noisy = self.cfg.noise_kind is not None and split == self.cfg.train_subset
+        if self.spelling_buckets:
+            noise = noisy_words(pair, self.cfg, words) if noisy else None
+            spelt = self.spellings(pair, split, epoch)
+            self.datasets[split] = SpelledPairs(pair, words, self.spelling_buckets, noise, spelt)
+        else:
+            self.datasets[split] = EverySentence(
+                with_noise(pair, self.cfg, words, self.target_dictionary) if noisy else pair
+            )
+
+    def spellings(self, pair: Any, split: str, epoch: int) -> dict[int, Tensor]:
+        paths = utils.split_paths(self.cfg.data)
+        path = paths[(epoch - 1) % len(paths)] if split == self.cfg.train_subset else paths[0]
+        source, target = self.cfg.source_lang, self.cfg.target_lang
+        return read_spellings(f"{path}/{split}.{source}-{target}.{source}", pair.src, self.source_dictionary)
+
+    def source_row(self, words: list[str]) -> Tensor:
+        """With --spelling, unknown words borrow ids."""
+        if self.spelling_buckets:
+            return torch.tensor([*self.source_dictionary.ids(words), self.source_dictionary.eos()])
+        return self.source_dictionary.encode_line(" ".join(words), add_if_not_exist=False).long()
+
+    def get_interactive_tokens_and_lengths(self, lines: list[str], encode_fn: Any) -> tuple[list, list]:
+        rows = [self.source_row(encode_fn(line).split()) for line in lines]
+        return rows, [len(row) for row in rows]
+
+    def spelled(self, sample: dict[str, Any]) -> dict[str, Any]:
+        """With --spelling, a sample says how the words are spelt that the dictionary has lent."""
+        given = sample["net_input"]
+        if not self.spelling_buckets or "unknown" in given:
+            return sample
+        unknown = tuple(lent_in(self.source_dictionary, self.spelling_buckets, given["src_tokens"]))
+        return {**sample, "net_input": {**given, "unknown": unknown}}
 
     def build_generator(self, models: list[Any], args: Any, *options: Any, **named: Any) -> Any:
         self.with_its_precision(models)
@@ -143,6 +180,12 @@ class TextCorrectionTask(ScoredTask):
             "--replace-unk takes source words from the alignment: add --print-alignment, and pass '' or a file of "
             "replacements to --replace-unk; with a pbd, which has no alignment, leave it out",
         )
+        buckets = {getattr(model, "spelling_buckets", None) for model in models}
+        require(
+            len(buckets) == 1,
+            "--path names models with --spelling and without, or with other --spelling-buckets: they read sources in "
+            "different ways, so decode with each alone",
+        )
         ensemble = KeepingEnsemble(models, self.cfg.keep_bias, self.copier) if self.cfg.keep_bias else models
         return super().build_generator(ensemble, args, *options, **named)
 
@@ -160,6 +203,7 @@ class TextCorrectionTask(ScoredTask):
             sample.get("target") is not None or not isinstance(generator, SequenceScorer),
             "--score-reference requires references, which only fairseq-generate reads: leave it out here",
         )
+        sample = self.spelled(sample)
         results = super().inference_step(generator, models, sample, **options)
         least = self.cfg.min_edit_confidence
         if least is None:
