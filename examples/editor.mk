@@ -17,11 +17,11 @@ editor_training := --task text_editing --draft-lang draft --rollin-alpha 1 --rol
     --log-interval 50
 
 # $(call make_editor,TRAINED,DATA,FOLDER,NOISY,CLEAN): a model folder; NOISY and CLEAN, the validation text, decide how sure
-# it must be of an edit
+# it must be of an edit, by editor_metric
 editor_export = lev-plugins export $(1)/checkpoint_last.pt $(3) --overwrite --bpe words --iter-decode-max-iter 0 --data $(2) \
     --language en
 define make_editor
 $(editor_export)
-dial=$$(python $(EXAMPLES)/demo/dial.py $(3) $(4) $(5))
+dial=$$(python $(EXAMPLES)/demo/dial.py $(3) $(4) $(5) $(editor_metric:%=--metric %))
 $(editor_export) --min-confidence "$$dial"
 endef

@@ -1,6 +1,6 @@
-"""Choose how sure an editor must be of an edit: the value with the best word recognition on validation text.
+"""Choose how sure an editor must be of an edit: the value with the best score on validation text.
 
-    python examples/demo/dial.py EDITOR NOISY CLEAN
+    python examples/demo/dial.py EDITOR NOISY CLEAN [--metric gleu]
 
 prints the value for ``lev-plugins export --min-confidence``.
 """
@@ -8,12 +8,19 @@ prints the value for ``lev-plugins export --min-confidence``.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 import lev_plugins
+from lev_plugins.scoring.gleu import gleu_score
 from lev_plugins.scoring.wrr import word_recognition_rate
 
 VALUES = [*(hundredth / 100 for hundredth in range(0, 100, 2)), 0.99]
+# noisy text, clean text, output; GLEU counts a mistake that is left alone more than word recognition does
+METRICS: dict[str, Callable[[list[str], list[str], list[str]], float]] = {
+    "wrr": lambda noisy, clean, lines: word_recognition_rate(clean, lines),
+    "gleu": lambda noisy, clean, lines: gleu_score(noisy, [[line] for line in clean], lines),
+}
 
 
 def best(scores: dict[float, float]) -> float:
@@ -29,11 +36,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     for name in ("editor", "noisy", "clean"):
         parser.add_argument(name, type=Path)
+    parser.add_argument("--metric", choices=METRICS, default="wrr", help="score of the text (default: %(default)s)")
     args = parser.parse_args()
     noisy, clean = (path.read_text(encoding="utf-8").splitlines() for path in (args.noisy, args.clean))
     edited = lev_plugins.load(args.editor).edit(noisy)
     texts = {value: [each.sure(value).text for each in edited] for value in VALUES}
-    print(best({value: word_recognition_rate(clean, lines) for value, lines in texts.items()}))
+    print(best({value: METRICS[args.metric](noisy, clean, lines) for value, lines in texts.items()}))
 
 
 if __name__ == "__main__":

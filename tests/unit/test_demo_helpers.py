@@ -96,7 +96,10 @@ def test_no_typo_is_one_of_training() -> None:
 # dial
 
 
-def test_the_dial_is_that_of_the_best_recognition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+@pytest.mark.parametrize("options", [[], ["--metric", "gleu"]])
+def test_the_dial_is_that_of_the_best_score(
+    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
     class Editor:
         def edit(self, texts: list[str]) -> list[Edited]:
             sure = {"teh cat": Edit(0, 3, "the", confidence=0.9), "a cat": Edit(0, 1, "the", confidence=0.7)}
@@ -105,7 +108,7 @@ def test_the_dial_is_that_of_the_best_recognition(tmp_path: Path, monkeypatch: p
     (tmp_path / "noisy").write_text("teh cat\na cat\n")
     (tmp_path / "clean").write_text("the cat\na cat\n")
     monkeypatch.setattr(dial.lev_plugins, "load", lambda path: Editor())
-    monkeypatch.setattr("sys.argv", ["dial.py", "editor", str(tmp_path / "noisy"), str(tmp_path / "clean")])
+    monkeypatch.setattr("sys.argv", ["dial.py", "editor", str(tmp_path / "noisy"), str(tmp_path / "clean"), *options])
     dial.main()
     assert 0.7 < float(capsys.readouterr().out) <= 0.9
 
