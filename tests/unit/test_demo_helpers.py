@@ -102,11 +102,14 @@ def test_the_dial_is_that_of_the_best_score(
 ) -> None:
     class Editor:
         def edit(self, texts: list[str]) -> list[Edited]:
-            sure = {"teh cat": Edit(0, 3, "the", confidence=0.9), "a cat": Edit(0, 1, "the", confidence=0.7)}
+            sure = {
+                "teh cat sat on the mat": Edit(0, 3, "the", confidence=0.9),
+                "a cat sat on the mat": Edit(0, 1, "the", confidence=0.7),
+            }
             return [Edited(text, (sure[text],)) for text in texts]
 
-    (tmp_path / "noisy").write_text("teh cat\na cat\n")
-    (tmp_path / "clean").write_text("the cat\na cat\n")
+    (tmp_path / "noisy").write_text("teh cat sat on the mat\na cat sat on the mat\n")
+    (tmp_path / "clean").write_text("the cat sat on the mat\na cat sat on the mat\n")
     monkeypatch.setattr(dial.lev_plugins, "load", lambda path: Editor())
     monkeypatch.setattr("sys.argv", ["dial.py", "editor", str(tmp_path / "noisy"), str(tmp_path / "clean"), *options])
     dial.main()
