@@ -20,7 +20,8 @@ from torch import Tensor
 
 from lev_plugins import checkpoints
 from lev_plugins.errors import require
-from lev_plugins.models.levt import LevTConfig, head_projection
+from lev_plugins.layers import head_projection
+from lev_plugins.models.levt import LevTConfig
 from lev_plugins.ranges import flag_name
 
 __all__ = ["add_arguments", "convert", "convert_blocks", "run"]

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from lev_plugins.edits import Removed
 from lev_plugins.errors import require
-from lev_plugins.models.levt import EncodedSource, LevT, one_each
+from lev_plugins.models.levt import LevT, one_each
+from lev_plugins.models.levt_stacks import EncodedSource
 from lev_plugins.ranges import flag_name
 from lev_plugins.text.spelling import Unknown
 

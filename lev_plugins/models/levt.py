@@ -10,9 +10,8 @@ Shapes: B batch, S source length, T target length, C channels, V vocabulary (see
 Padding of y is always on the right; the source may be padded on either side.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -21,30 +20,19 @@ from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
 from lev_plugins import ranges
-from lev_plugins.edits import Removed, align, among, known
+from lev_plugins.edits import Removed, align, known
 from lev_plugins.errors import require
 from lev_plugins.layers import (
     WHOLE,
     Batch,
-    DecoderLayer,
-    EncoderLayer,
-    KeysValues,
-    LayerShape,
-    Linear,
-    Padding,
-    RealTokens,
     Respelling,
-    SharedLinear,
     TextEmbedding,
-    WordVectors,
     bert_init,
-    gathered,
-    head_projection,
     padding_of,
-    spread,
     token_embedding,
 )
 from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, layer_shape
+from lev_plugins.models.levt_stacks import EncodedSource, LevTDecoder, LevTEncoder
 from lev_plugins.models.presets import register_presets
 from lev_plugins.models.requirements import require_one_dictionary, require_same_vocabulary, require_task
 from lev_plugins.text.spelling import Unknown
@@ -53,7 +41,6 @@ __all__ = [
     "IGNORE",
     "PRESETS",
     "ROLLINS",
-    "EncodedSource",
     "HeadOutput",
     "LevT",
     "LevTConfig",
@@ -64,9 +51,6 @@ __all__ = [
     "roll_in",
 ]
 
-LookUp = Callable[[Tensor], Tensor]
-
-MANY = 16  # deleted words side by side that the placeholder policy can count, less one
 IGNORE = -100  # a label that every loss ignores
 
 # Table 2a: which Transformer stack each policy reads from
@@ -125,164 +109,6 @@ class LevTOutput(NamedTuple):
     deletion: HeadOutput
     placeholder: HeadOutput
     token: HeadOutput
-
-
-class EncodedSource(NamedTuple):
-    """An encoded source: per decoder stack and block, the keys and values that cross-attention reads."""
-
-    keys_values: dict[str, list[KeysValues]]
-    mask: Tensor | None  # (B, 1, 1, S), True = may be attended to
-    lengths: Tensor  # (B,) source tokens, boundaries included
-    words: WordVectors | None = None  # with --spelling
-    target: Tensor | None = None  # (B, T) with --spelling, in training
-
-    def select(self, rows: Tensor) -> "EncodedSource":
-        """The sources at ``rows`` (n,); a row may appear more than once."""
-        selected = {
-            stack: [keys_values.select(rows) for keys_values in layers] for stack, layers in self.keys_values.items()
-        }
-        return self._replace(
-            keys_values=selected,
-            mask=None if self.mask is None else self.mask[rows],
-            lengths=self.lengths[rows],
-            target=None if self.target is None else self.target[rows],
-        )
-
-
-class LevTEncoder(nn.Module):
-    def __init__(self, embedding: TextEmbedding, shape: LayerShape, layers: int):
-        super().__init__()
-        self.embedding = embedding
-        self.layers = nn.ModuleList(EncoderLayer(shape) for _ in range(layers))
-        self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
-
-    def forward(self, src_tokens: Tensor, padding: Padding, look_up: LookUp | None = None) -> Tensor:
-        """(B, S) -> (B, S, C); if padding is left out, (n, C)"""
-        mask, real = padding
-        x = self.embedding(src_tokens, look_up=look_up, padded=mask is not None)
-        x = gathered(x, real)
-        for layer in self.layers:
-            x = layer(x, mask, real)
-        return self.norm(x)
-
-
-class LevTDecoder(nn.Module):
-    def __init__(
-        self,
-        embedding: TextEmbedding,
-        shape: LayerShape,
-        source_dim: int,
-        depths: dict[str, int],
-        sharing: dict[str, str],
-        classes: dict[str, int],
-        tie_output: bool,
-    ):
-        super().__init__()
-        self.embedding, self.depths, self.sharing = embedding, depths, sharing
-        self.vocabulary = classes["token"]
-        stacks = {
-            name: max(depth for head, depth in depths.items() if sharing[head] == name)
-            for name in dict.fromkeys(sharing.values())
-        }
-        self.stacks = nn.ModuleDict(
-            {
-                name: nn.ModuleList(DecoderLayer(shape, source_dim) for _ in range(depth))
-                for name, depth in stacks.items()
-            }
-        )
-        self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
-        self.deletion_head = head_projection(shape.dim, classes["deletion"])  # A of Eq. (3)
-        self.placeholder_head = head_projection(2 * shape.dim, classes["placeholder"])  # B of Eq. (4)
-        # C of Eq. (5); None = the embedding table
-        self.token_head = None if tie_output else head_projection(shape.dim, classes["token"])
-        self.tied = SharedLinear()
-        if isinstance(embedding.tokens, Respelling):
-            self.from_given = Linear(shape.dim, shape.dim, bias=False)
-            nn.init.normal_(self.from_given.weight, std=shape.dim**-0.5)
-            self.given_counts = token_embedding(min(classes["placeholder"], MANY), shape.dim, 0)
-
-    def untie_output(self) -> None:
-        """Give an output that shares the table its own product, which may have another precision."""
-        if self.token_head is None and isinstance(self.embedding.tokens, nn.Embedding):
-            weight = self.embedding.table[: self.vocabulary]
-            self.token_head = Linear(weight.size(1), weight.size(0), bias=False, device="meta")
-            self.token_head.weight = nn.Parameter(weight)
-
-    def stack(self, name: str) -> list[DecoderLayer]:
-        return list(cast(nn.ModuleList, self.stacks[name]))  # type: ignore[arg-type]
-
-    def remember(self, source: Tensor, real: RealTokens | None = None) -> dict[str, list[KeysValues]]:
-        """Project the encoded source for every block of every stack, once."""
-        return {name: [layer.cross_attn.project(source, real) for layer in self.stack(name)] for name in self.stacks}
-
-    def look_up(self, memory: EncodedSource, given: Removed | None = None) -> LookUp | None:
-        """With --spelling, the vectors of tokens, each with the spelling and number of words ``given`` beside it."""
-        spelling, words = self.embedding.tokens, memory.words
-        if words is None or not isinstance(spelling, Respelling):
-            return None
-
-        def vectors(tokens: Tensor) -> Tensor:
-            x = spelling.look_up(tokens, words, None if memory.target is None else among(tokens, memory.target))
-            if given is None:
-                return x
-            number = self.given_counts(given.counts.clamp(max=self.given_counts.num_embeddings - 1))
-            return x + self.from_given(spelling.spelling_of(given.first, words)) + number
-
-        return vectors
-
-    def states(
-        self,
-        head: str,
-        tokens: Tensor,
-        memory: EncodedSource,
-        known: list[Tensor] | None = None,
-        given: Removed | None = None,
-    ) -> list[Tensor]:
-        """The states of ``tokens`` (B, T) after each block up to the one that ``head`` reads: a list of (B, T, C).
-
-        ``known`` holds states of the same tokens from the same stack, computed for another head, to reuse;
-        ``given`` are the words that were deleted after each token, or the one that a hole replaces.
-        """
-        stack = self.sharing[head]
-        mask, real = padding_of(tokens, self.embedding.pad)
-        states = list(known or [])
-        if not states:
-            look_up = self.look_up(memory, given)
-            states.append(self.embedding(tokens, look_up=look_up, padded=mask is not None))
-        x = gathered(states[-1], real)
-        layers = list(zip(self.stack(stack), memory.keys_values[stack], strict=True))
-        for layer, keys_values in layers[len(states) - 1 : self.depths[head]]:
-            x = layer(x, mask, keys_values, memory.mask, real)
-            states.append(spread(x, real))
-        return states
-
-    def features(self, head: str, states: list[Tensor]) -> Tensor:
-        return self.norm(states[self.depths[head]])
-
-    def deletion_logits(self, states: list[Tensor]) -> Tensor:
-        """Eq. (3): (B, T, 2), class 1 = delete"""
-        return self.deletion_head(self.features("deletion", states))
-
-    def placeholder_logits(self, states: list[Tensor]) -> Tensor:
-        """Eq. (4): (B, T - 1, K + 1)"""
-        h = self.features("placeholder", states)
-        return self.placeholder_head(torch.cat([h[:, :-1], h[:, 1:]], -1))  # (B, T-1, 2C)
-
-    def token_logits(
-        self, states: list[Tensor], holes: Tensor, words: WordVectors | None = None, given: Tensor | None = None
-    ) -> Tensor:
-        """Eq. (5) at the holes only: (n, V); ``holes`` (n,) are positions in the flattened (B * T).
-
-        With --spelling, ``words`` and the words ``given`` (B, T) that holes replace have a say.
-        """
-        h = self.features("token", states).flatten(0, 1)[holes]  # (n, C)
-        table = self.embedding.tokens
-        if isinstance(table, Respelling):
-            assert words is not None and given is not None
-            return table.logits(h, given.flatten()[holes], words)
-        if self.token_head is not None:
-            return self.token_head(h)
-        return self.tied(h, self.embedding.table[: self.vocabulary])
 
 
 @register_model("levt", dataclass=LevTConfig)
