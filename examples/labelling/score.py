@@ -2,7 +2,8 @@
 
     python score.py CHECKPOINT --output scores.json
 
-Label sets are scored twice: with thresholds of 0.5, and with thresholds tuned on the validation part.
+Label sets are scored three times: with thresholds of 0.5, with one for all labels, and with one for each, both tuned on
+the validation part.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish
 from lev_plugins.inference.labeller import Labeller
-from lev_plugins.scoring.labelling import best_thresholds, evaluate, multilabel
+from lev_plugins.scoring.labelling import best_thresholds, common_threshold, evaluate, multilabel
 
 AT = 5
 
@@ -44,8 +45,9 @@ def measure(labeller: Labeller) -> dict[str, Any]:
     classes = max(len(labeller.names), 1)
     scores = {"": evaluate(labeller.kind, truth, found, classes, classes - 1, AT)}
     if labeller.kind == "multilabel":
-        tuned = best_thresholds(*answers(labeller, "valid"))
-        scores["thresholds tuned"] = multilabel(truth, found, AT, tuned)
+        valid = answers(labeller, "valid")
+        scores["one threshold tuned"] = multilabel(truth, found, AT, common_threshold(*valid))
+        scores["thresholds tuned"] = multilabel(truth, found, AT, best_thresholds(*valid))
     return {
         "scores": scores,
         "examples": len(labeller.task.datasets["test"]),

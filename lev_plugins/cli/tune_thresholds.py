@@ -12,7 +12,7 @@ from lev_plugins.cli.label import add_model_arguments, load
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
 from lev_plugins.model_folder import is_model_folder
-from lev_plugins.scoring.labelling import best_thresholds, multilabel
+from lev_plugins.scoring.labelling import best_thresholds, common_threshold, multilabel
 
 __all__ = ["add_arguments", "run"]
 
@@ -23,6 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="CHECKPOINT", help="checkpoint of --task text_labelling")
     add_model_arguments(parser)
     parser.add_argument("output", metavar="OUT", type=Path, help="file to write: JSON, one number per label")
+    parser.add_argument(
+        "--common",
+        action="store_true",
+        help="one threshold for all labels, with the best micro-F1: on few texts, the best for each label is chance",
+    )
     parser.add_argument("--split", default="valid", help="split to tune on (default: valid); not the test set")
 
 
@@ -38,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
         f"thresholds are for multilabel models, but {args.model} is for {labeller.kind}",
     )
     truth, scores = labeller.of_part(args.split)
-    tuned = best_thresholds(truth, scores)
+    tuned = [common_threshold(truth, scores)] * truth.shape[1] if args.common else best_thresholds(truth, scores)
     before, after = multilabel(truth, scores, 1), multilabel(truth, scores, 1, tuned)
     thresholds = dict(zip(labeller.names, tuned, strict=True))
     with all_or_nothing(args.output) as file:
@@ -46,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     lines = [f"{args.output}: thresholds of {len(thresholds):,} labels, tuned on {len(truth):,} texts of {args.split}"]
     lines += [f"{name} {before[name]:.2f} with 0.5, {after[name]:.2f} tuned" for name in ("micro_f1", "macro_f1")]
     never = [name for name, present in zip(labeller.names, truth.any(0), strict=True) if not present]
-    if never:
+    if never and not args.common:
         lines.append(f"left at 0.5, because not in {args.split}: {', '.join(never)}")
     sys.stdout.write("\n".join(lines) + "\n")
     return 0

@@ -17,6 +17,7 @@ __all__ = [
     "best_threshold",
     "best_thresholds",
     "classification",
+    "common_threshold",
     "evaluate",
     "multilabel",
     "r_precision",
@@ -133,6 +134,16 @@ def best_thresholds(gold: Any, scores: Any) -> list[float]:
     """
     require(len(gold) > 0, "thresholds are tuned on at least one example, but there are none")
     return [best_threshold(gold[:, label], scores[:, label]) for label in range(gold.shape[1])]
+
+
+def common_threshold(gold: Any, scores: Any) -> float:
+    """The threshold for all labels with the highest micro-F1.
+
+    >>> common_threshold(np.array([[1, 0], [1, 1]]), np.array([[0.8, 0.1], [0.4, 0.6]]))
+    0.25
+    """
+    require(len(gold) > 0, "thresholds are tuned on at least one example, but there are none")
+    return best_threshold(gold.ravel(), scores.ravel())
 
 
 def best_threshold(gold: Any, scores: Any) -> float:

@@ -103,6 +103,10 @@ def test_thresholds_are_tuned_by_one_command(
     assert set(read_thresholds(found)) == {"s", "r", "w"}
     macro = re.search(r"macro_f1 ([\d.]+) with 0.5, ([\d.]+) tuned", said.out)
     assert macro and float(macro[2]) >= float(macro[1])
+    assert main(["tune-thresholds", str(checkpoint), str(folder / "common.json"), "--common", "--cpu"]) == 0
+    micro = re.search(r"micro_f1 ([\d.]+) with 0.5, ([\d.]+) tuned", capsys.readouterr().out)
+    assert micro and float(micro[2]) >= float(micro[1])
+    assert len(set(read_thresholds(folder / "common.json").values())) == 1
     answer = Labeller.load(checkpoint).label(["fog"], thresholds={"s": 0.0, "r": 1.0, "w": 1.0}, scores=True)[0]
     assert answer["labels"] == ["s"] and set(answer["all_scores"]) == {"s", "r", "w"}
 
