@@ -11,7 +11,7 @@ from lev_plugins.layers.attention import CrossAttention, KeysValues, SelfAttenti
 from lev_plugins.layers.embedding import TextEmbedding, token_embedding
 from lev_plugins.layers.initialisation import bert_init
 from lev_plugins.layers.int8 import Int8Linear, in_8_bits
-from lev_plugins.layers.linear import Linear, SharedLinear, head_projection
+from lev_plugins.layers.linear import Linear, SharedLinear, head_projection, save_memory
 from lev_plugins.layers.padding import Padding, RealTokens, attention_mask, gathered, padding_of, spread
 from lev_plugins.layers.respelling import Batch, Respelling, WordVectors
 from lev_plugins.layers.sample import WHOLE, draw_sample
@@ -45,6 +45,7 @@ __all__ = [
     "head_projection",
     "in_8_bits",
     "padding_of",
+    "save_memory",
     "spread",
     "token_embedding",
 ]

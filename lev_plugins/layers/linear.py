@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from lev_plugins.layers.kept import Keeping
 from lev_plugins.layers.products import for_gradients, for_products, onednn, packed, verdict
 
-__all__ = ["Linear", "SharedLinear", "head_projection", "linear"]
+__all__ = ["Linear", "SharedLinear", "head_projection", "linear", "save_memory"]
 
 LARGE = 4_000_000  # multiplications from which the library is chosen
 MANY = 200_000  # weights of a matrix from which another order of them pays
@@ -55,8 +55,55 @@ class SharedLinear(Keeping):
 
 
 class Linear(SharedLinear, nn.Linear):
+    """Its weight may be kept in oneDNN's order alone, which saves its memory; it is put back when it is asked for."""
+
+    alone: Tensor | None = None  # the weight in oneDNN's order, while it has no other
+
     def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        if self.alone is not None and not self.learns and _by_library(x, x):
+            return onednn(x, self.alone, self.bias)
         return super().forward(x, self.weight, self.bias)
+
+    def give_up_order(self) -> None:
+        if self.alone is None and self.weight.numel() >= MANY and _by_library(self.weight, self.weight):
+            weight = self.weight
+            self.kept.forget()
+            self.weight = nn.Parameter(weight.detach().to("meta"), requires_grad=weight.requires_grad)
+            self.alone = packed(weight)
+
+    def put_back(self) -> None:
+        if self.alone is not None:
+            dense, self.alone = self.alone.to_dense(), None  # first of all, since what follows asks for the weight
+            self.weight = nn.Parameter(dense, requires_grad=self.weight.requires_grad)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "weight":
+            self.put_back()
+        return super().__getattr__(name)
+
+    def _apply(self, *given: Any, **named: Any) -> Any:
+        self.put_back()
+        return super()._apply(*given, **named)
+
+    def _save_to_state_dict(self, *given: Any) -> None:
+        self.put_back()
+        super()._save_to_state_dict(*given)
+
+    def _load_from_state_dict(self, *given: Any) -> None:
+        self.put_back()
+        super()._load_from_state_dict(*given)
+
+    def __getstate__(self) -> dict[str, Any]:
+        self.put_back()
+        return self.__dict__
+
+
+def save_memory(model: nn.Module) -> None:
+    """Before decoding on a CPU whose products are fastest in oneDNN's order: weights in that order alone."""
+    if verdict().packed:
+        for module in model.modules():
+            if isinstance(module, Linear):
+                module.give_up_order()
 
 
 def head_projection(dim: int, classes: int) -> Linear:

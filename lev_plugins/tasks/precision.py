@@ -15,7 +15,7 @@ import torch
 from fairseq.dataclass import FairseqDataclass
 
 from lev_plugins.errors import require
-from lev_plugins.layers import in_8_bits
+from lev_plugins.layers import in_8_bits, save_memory
 
 __all__ = ["PrecisionConfig", "PrecisionTask", "in_bfloat16", "warn_about_slow_processor"]
 
@@ -59,8 +59,12 @@ class PrecisionTask:
 
     def with_its_precision(self, models: list[Any]) -> None:
         """Before decoding, in place."""
-        if self.cfg.cpu_int8 and not self.building:
-            for model in models:
+        if self.building:
+            return
+        for model in models:
+            if not self.cfg.cpu_int8:
+                save_memory(model)
+            else:
                 weight = next(model.parameters())
                 require(weight.device.type == "cpu", "--cpu-int8 requires --cpu")
                 require(weight.dtype == torch.float32, "--cpu-int8 and --fp16 exclude each other: leave one out")

@@ -1,0 +1,77 @@
+"""Weights in oneDNN's order alone: the same products with less memory, and back again when they are asked for."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from lev_plugins.layers import Linear, products, save_memory
+from lev_plugins.layers.products import OneDNN
+
+pytestmark = pytest.mark.skipif(not products.available(), reason="this torch has no oneDNN products")
+
+
+@pytest.fixture(autouse=True)
+def packed_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lev_plugins.layers.linear.verdict", lambda: OneDNN(False, False, True))
+
+
+def saved(seed: int = 1) -> tuple[Linear, Linear]:
+    """A matrix, and the same one that has given up its order."""
+    torch.manual_seed(seed)
+    plain = Linear(500, 700)
+    other = copy.deepcopy(plain)
+    save_memory(nn.Sequential(other))
+    assert other.alone is not None and other._parameters["weight"].is_meta
+    return plain.eval(), other.eval()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 30])
+def test_products_are_the_same(rows: int) -> None:
+    plain, other = saved()
+    x = torch.randn(rows, 3, 500)
+    with torch.no_grad():
+        assert torch.allclose(plain(x), other(x), atol=1e-5)
+    assert other.alone is not None  # it still has only that one
+
+
+ASKED: dict[str, Callable[[Linear], Any]] = {
+    "read": lambda it: it.weight,
+    "saved": lambda it: it.state_dict(),
+    "copied": copy.deepcopy,
+    "moved": lambda it: it.to(torch.float32),
+    "trained": lambda it: it(torch.randn(2, 500)),
+}
+
+
+@pytest.mark.parametrize("way", ASKED)
+def test_a_weight_that_is_asked_for_is_put_back(way: str) -> None:
+    plain, other = saved()
+    ASKED[way](other)
+    assert other.alone is None
+    assert torch.equal(other.weight, plain.weight) and isinstance(other._parameters["weight"], nn.Parameter)
+    assert other.weight.requires_grad
+
+
+def test_other_weights_can_be_loaded() -> None:
+    (_, other), (wanted, _) = saved(), saved(seed=2)
+    other.load_state_dict(wanted.state_dict())
+    assert torch.equal(other.weight, wanted.weight)
+
+
+def test_small_weights_and_other_precisions_stay() -> None:
+    small, half = Linear(4, 4), Linear(500, 700).half()
+    save_memory(nn.Sequential(small, half))
+    assert small.alone is None and half.alone is None
+
+
+def test_where_another_order_is_no_faster_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lev_plugins.layers.linear.verdict", lambda: OneDNN(True, True, False))
+    linear = Linear(500, 700)
+    save_memory(nn.Sequential(linear))
+    assert linear.alone is None
