@@ -134,7 +134,8 @@ def their_generator(dictionary: Dictionary) -> IterativeRefinementGenerator:
 
 
 def our_generator(model: nn.Module, dictionary: Dictionary) -> RefinementGenerator:
-    return RefinementGenerator([model], dictionary, RefinementOptions())
+    """As the task builds it where nothing is trained."""
+    return RefinementGenerator([model], dictionary, RefinementOptions(trained_later=False))
 
 
 def left_to_right(model: nn.Module, dictionary: Dictionary, beam: int) -> SequenceGenerator:

@@ -7,18 +7,21 @@ editor_fifth := $(shell echo $$(($(editor_updates) < 5 ? 1 : $(editor_updates) /
 editor_twentieth := $(shell echo $$(($(editor_updates) < 20 ? 1 : $(editor_updates) / 20)))
 
 prepare_editor := lev-plugins prepare -d draft --bpe words --joined-dictionary
-editor_training := --task text_editing --draft-lang draft --rollin-alpha 1 --rollin-beta 1 --bpe words --spelling \
-    --arch levt_tiny --share-all-embeddings --max-insertions 7 --encoder-layers 2 --decoder-layers 1 --dropout $(editor_dropout) \
+editor_sizes := --share-all-embeddings --encoder-layers 2 --decoder-layers 1 --dropout $(editor_dropout) \
     $(foreach side,encoder decoder,--$(side)-embed-dim 160 --$(side)-ffn-embed-dim 320 --$(side)-attention-heads 4 \
-    --$(side)-normalize-before) --criterion dual_policy --label-smoothing 0 --placeholder-label-smoothing 0 \
-    --optimizer adam --adam-betas '(0.9,0.98)' --clip-norm 1 --max-tokens $(editor_tokens) --lr $(editor_lr) \
+    --$(side)-normalize-before)
+editor_schedule := --optimizer adam --adam-betas '(0.9,0.98)' --clip-norm 1 --max-tokens $(editor_tokens) --lr $(editor_lr) \
     --lr-scheduler polynomial_decay --warmup-updates $(editor_twentieth) --total-num-update $(editor_updates) \
     --max-update $(editor_updates) --validate-interval-updates $(editor_fifth) --no-epoch-checkpoints --no-progress-bar \
     --log-interval 50
+editor_training := --task text_editing --draft-lang draft --rollin-alpha 1 --rollin-beta 1 --bpe words --spelling \
+    --arch levt_tiny --max-insertions 7 $(editor_sizes) --criterion dual_policy --label-smoothing 0 \
+    --placeholder-label-smoothing 0 $(editor_schedule)
+editor_search := --iter-decode-max-iter 0
 
 # $(call make_editor,TRAINED,DATA,FOLDER,NOISY,CLEAN): a model folder; NOISY and CLEAN, the validation text, decide how sure
 # it must be of an edit, by editor_metric
-editor_export = lev-plugins export $(1)/checkpoint_last.pt $(3) --overwrite --bpe words --iter-decode-max-iter 0 --data $(2) \
+editor_export = lev-plugins export $(1)/checkpoint_last.pt $(3) --overwrite --bpe words $(editor_search) --data $(2) \
     --language en
 define make_editor
 $(editor_export)

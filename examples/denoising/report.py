@@ -42,6 +42,7 @@ TITLES = {
     "MG": "mask + generate",
     "CG": "copy + generate",
     "MCG": "mask + copy + generate",
+    "spelled": "mask, copy and generate, words know their spelling",
     "levt": "levt, words know their spelling",
 }
 
@@ -120,7 +121,7 @@ def system(out: Path, noise: str, name: str, seeds: list[int], references: list[
         log = out / f"train_{noise}_{name}_{seed}" / "log"
         if not generated.is_file():
             continue
-        texts = read_lines(generated) if name == "levt" else read_generated(generated)
+        texts = read_lines(generated) if name in ("spelled", "levt") else read_generated(generated)
         row.runs[seed] = scored(checked(texts, references, generated), references, metrics)
         row.minutes.append(minutes(log) or 0.0)
         row.accuracies += [max(logged)] if (logged := accuracies(log)) else []  # a levt has none

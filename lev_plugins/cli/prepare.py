@@ -253,10 +253,12 @@ def write_notes(
 ) -> dict[str, notes.Noted]:
     noted = {}
     for part in parts:
-        side = args.draft_lang or args.source_lang
-        if args.clean_dictionary or (args.draft_lang and not trains(part.name)):
+        sides = [args.source_lang] if args.clean_dictionary or args.bpe == "words" else []
+        if args.draft_lang and (args.clean_dictionary or not trains(part.name)):
+            sides.append(args.draft_lang)
+        for side in sides:
             text, prefix = part.texts.get(side), prefix_of(args, folder, part, side)
-            requests = notes.read_requests(text, cut.encode) if text and args.draft_lang else {}
+            requests = notes.read_requests(text, cut.encode) if text and side == args.draft_lang else {}
             tokens, path = tokens_of(scratch, part, side), prefix.with_name(prefix.name + notes.SUFFIX)
             noted[part.name] = notes.write_notes(tokens, requests, target, path)
     return noted

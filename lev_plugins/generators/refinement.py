@@ -30,6 +30,7 @@ from typing import Any
 import torch
 from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
 from lev_plugins.edits import (
     align,
@@ -95,6 +96,15 @@ class RefinementGenerator:
     @torch.no_grad()
     def generate(
         self, models: Any, sample: dict[str, Any], prefix_tokens: Tensor | None = None, constraints: Any = None
+    ) -> list[list[dict[str, Any]]]:
+        if self.options.trained_later:
+            return self._generate(sample, prefix_tokens, constraints)
+        with torch.inference_mode():
+            found = self._generate(sample, prefix_tokens, constraints)
+        return tree_map_only(Tensor, torch.clone, found)  # what is computed there, nobody else may change in place
+
+    def _generate(
+        self, sample: dict[str, Any], prefix_tokens: Tensor | None, constraints: Any
     ) -> list[list[dict[str, Any]]]:
         require(prefix_tokens is None, "--prefix-size is for left-to-right search: give a levt a draft instead")
         require(constraints is None, "--constraints is for left-to-right search: give a levt a draft instead")

@@ -48,7 +48,7 @@ class Writing:
         for start in range(0, len(changed), BATCH):
             some = changed[start : start + BATCH]
             for i, found in zip(some, self.aligned([given[i] for i in some], [new[i] for i in some]), strict=True):
-                origins[i] = found
+                origins[i] = told_apart(found, given[i], new[i], self.words.unk())
         return [written_for(*each, self.words) for each in zip(passages, new, origins, strict=True)]
 
     def aligned(self, given: list[list[int]], written: list[list[int]]) -> list[list[int | None]]:
@@ -96,3 +96,27 @@ class Writing:
         pad = self.task.source_dictionary.pad()
         tokens = collate_tokens(sources, pad, left_pad=self.task.cfg.left_pad_source).to(self.decoder.device)
         return self.task.spelled({"net_input": {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}})
+
+
+def told_apart(origin: list[int | None], given: list[int], written: list[int], unknown: int) -> list[int | None]:
+    """All unknown words have one id: of those between the same neighbours, the one in the most likely place was kept.
+
+    Here the fourth word of ``a ? ? ? b`` in ``a x y ? b``, not its second:
+
+    >>> told_apart([0, None, None, 1, 4], [5, 3, 3, 3, 6], [5, 8, 9, 3, 6], unknown=3)
+    [0, None, None, 3, 4]
+    """
+    found, left = list(origin), (-1, -1)  # the place of the last kept word in what was given, and in what was written
+    for place, start in enumerate(origin):
+        if start is None:
+            continue
+        if written[place] == unknown:
+            rest = ((there, here) for here, there in enumerate(origin[place + 1 :], place + 1) if there is not None)
+            right = next(rest, (len(given), len(written)))
+            between = [i for i in range(left[0] + 1, right[0]) if given[i] == unknown]
+            start = min(
+                between, key=lambda i: abs(i - left[0] - place + left[1]) + abs(right[0] - i - right[1] + place)
+            )
+            found[place] = start
+        left = (start, place)
+    return found

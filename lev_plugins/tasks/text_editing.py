@@ -216,7 +216,8 @@ class TextEditingTask(ScoredTask):
         )
         reranking = option(args, "iter_decode_with_external_reranker")
         editors, reranker = (models[:-1], models[-1]) if reranking else (models, None)
-        return RefinementGenerator(editors, self.target_dictionary, refinement_options(args, self.cfg), reranker)
+        options = refinement_options(args, self.cfg, trained_later=self.building)
+        return RefinementGenerator(editors, self.target_dictionary, options, reranker)
 
     def build_tokenizer(self, args: Any) -> Any:
         """Called by decoding commands only, before ``build_bpe``."""
@@ -301,8 +302,9 @@ def check_refinement(models: list[Any], args: Any) -> None:
         )
 
 
-def refinement_options(args: Any, cfg: TextEditingConfig) -> RefinementOptions:
+def refinement_options(args: Any, cfg: TextEditingConfig, trained_later: bool) -> RefinementOptions:
     return RefinementOptions(
+        trained_later=trained_later,
         max_iter=option(args, "iter_decode_max_iter"),
         gamma=option(args, "iter_decode_eos_penalty"),
         max_ratio=cfg.max_ratio,

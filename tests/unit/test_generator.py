@@ -203,6 +203,20 @@ def test_without_being_asked_for_there_is_no_history() -> None:
     assert "history" not in decode([lively_model()], SOURCES[:2])[0]
 
 
+@pytest.mark.parametrize("drafts", [None, DRAFTS])
+def test_where_nothing_is_trained_the_result_is_the_same_and_may_be_changed(drafts: list[list[int]] | None) -> None:
+    model = lively_model()
+    results = decode([model], SOURCES, drafts, retain_history=True)
+    final = decode([model], SOURCES, drafts, retain_history=True, trained_later=False)
+    for one, other in zip(results, final, strict=True):
+        assert words_of(one) == words_of(other) and one["steps"] == other["steps"]
+        assert [state["tokens"].tolist() for state in one["history"]] == [
+            state["tokens"].tolist() for state in other["history"]
+        ]
+        assert torch.equal(one["positional_scores"], other["positional_scores"])
+        other["positional_scores"].div_(2)  # as fairseq-generate does
+
+
 def eager_model() -> LevT:
     """Wants to delete everything, boundaries included."""
     model = toy_model().eval()
@@ -398,6 +412,7 @@ def test_the_task_hands_fairseq_flags_to_the_generator() -> None:
     task = toy_task(max_ratio=1.5, max_ratio_floor=7, min_words=2)
     built = task.build_generator([lively_model()], flags)
     assert built.options == RefinementOptions(
+        trained_later=False,
         max_iter=4,
         gamma=1.5,
         max_ratio=1.5,
