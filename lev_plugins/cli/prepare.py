@@ -85,7 +85,7 @@ class PreparedTexts:
     target: Dictionary
     bpe: argparse.Namespace | None  # fairseq's flags for the BPE that cut the texts
     counts: dict[tuple[str, str], TokenCounts]  # by part and side
-    noted: dict[str, notes.Noted]  # by part; for training data only with --clean-dictionary
+    noted: dict[tuple[str, str], notes.Noted]  # by part and side
 
 
 def run(args: argparse.Namespace) -> int:
@@ -250,17 +250,19 @@ def cut_texts(
 
 def write_notes(
     args: argparse.Namespace, parts: list[ParallelTexts], cut: Cutter, target: Dictionary, folder: Path, scratch: Path
-) -> dict[str, notes.Noted]:
+) -> dict[tuple[str, str], notes.Noted]:
+    """Of drafts, and of sources for --spelling, which has one dictionary."""
+    spelled = args.joined_dictionary and (args.clean_dictionary or args.bpe == "words")
     noted = {}
     for part in parts:
-        sides = [args.source_lang] if args.clean_dictionary or args.bpe == "words" else []
+        sides = [args.source_lang] if spelled else []
         if args.draft_lang and (args.clean_dictionary or not trains(part.name)):
             sides.append(args.draft_lang)
         for side in sides:
             text, prefix = part.texts.get(side), prefix_of(args, folder, part, side)
             requests = notes.read_requests(text, cut.encode) if text and side == args.draft_lang else {}
             tokens, path = tokens_of(scratch, part, side), prefix.with_name(prefix.name + notes.SUFFIX)
-            noted[part.name] = notes.write_notes(tokens, requests, target, path)
+            noted[part.name, side] = notes.write_notes(tokens, requests, target, path)
     return noted
 
 
@@ -316,7 +318,7 @@ def report(args: argparse.Namespace, prepared: PreparedTexts) -> str:
             row = [f"{part.lines:,}", f"{counts.tokens:,}", f"{counts.unknown / counts.tokens:.2%}", f"{empty:,}"]
             rows.append([part.name, side, *row, f"{counts.longest:,} (line {counts.longest_line:,})"])
     lines = [f"{args.dest}, in tokens (with one for the end of each line):", *table(rows), "", words(args, prepared)]
-    lines += [*notes_on(prepared, bool(args.draft_lang)), ""]
+    lines += [*notes_on(args, prepared), ""]
     if args.train_prefix:
         lines += next_step("Train with", train_command(args, prepared))
     if args.test_prefix:
@@ -331,13 +333,22 @@ def words(args: argparse.Namespace, prepared: PreparedTexts) -> str:
     return f"Dictionaries: {args.source_lang} {len(prepared.source):,} words, {others} {len(prepared.target):,}"
 
 
-def notes_on(prepared: PreparedTexts, drafts: bool) -> list[str]:
-    what = "Drafts" if drafts else "Sources"
-    return [
-        f"{what} of {part}: {noted.marked:,} with marks, {noted.unknown:,} with unknown words, for fairseq-generate"
-        for part, noted in prepared.noted.items()
+def notes_on(args: argparse.Namespace, prepared: PreparedTexts) -> list[str]:
+    drafts, sources = (
+        {part: noted for (part, side), noted in prepared.noted.items() if side == wanted}
+        for wanted in (args.draft_lang, args.source_lang)
+    )
+    lines = [
+        f"Drafts of {part}: {noted.marked:,} with marks, {noted.unknown:,} with unknown words, for fairseq-generate"
+        for part, noted in drafts.items()
         if noted.marked or noted.unknown
     ]
+    lines += [
+        f"Sources of {part}: {noted.unknown:,} with unknown words, which keep their spelling"
+        for part, noted in sources.items()
+        if noted.unknown
+    ]
+    return lines
 
 
 def common_flags(args: argparse.Namespace) -> list[str]:

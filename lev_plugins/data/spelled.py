@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from fairseq.data import FairseqDataset
+from fairseq.data import ConcatDataset, FairseqDataset
 from torch import Tensor
 
 from lev_plugins.data.drafts.dictionary import EditingDictionary, lend
@@ -58,24 +58,40 @@ class SpelledPairs(EverySentence):
         return batch
 
 
-def read_spellings(prefix: str, sources: FairseqDataset, words: EditingDictionary) -> dict[int, Tensor]:
-    """By index, the sources with unknown words, as ``lev-plugins prepare`` noted them beside the binarised text."""
-    path = Path(prefix + SUFFIX)
+def read_spellings(prefix: str, suffix: str, sources: FairseqDataset, words: EditingDictionary) -> dict[int, Tensor]:
+    """By index, the sources with unknown words, as ``lev-plugins prepare`` noted them beside the binarised text.
+
+    fairseq joins the parts train, train1, ... and repeats the first --upsample-primary times.
+    """
+    joined = isinstance(sources, ConcatDataset)
+    parts, ratios = (sources.datasets, sources.sample_ratios) if joined else ([sources], [1])
+    found: dict[int, Tensor] = {}
+    start = 0
+    for number, (part, ratio) in enumerate(zip(parts, ratios, strict=True)):
+        noted = read_part(Path(f"{prefix}{number or ''}.{suffix}{SUFFIX}"), part, words)
+        for _ in range(ratio):
+            found |= {start + index: row for index, row in noted.items()}
+            start += len(part)
+    return found
+
+
+def read_part(path: Path, sources: FairseqDataset, words: EditingDictionary) -> dict[int, Tensor]:
     found: dict[int, Tensor] = {}
     for number, text in enumerate(read_lines(path) if path.exists() else [], 1):
-        note = read_note(text)
-        index, row = note["line"] - 1, torch.tensor([*words.ids(note["tokens"]), words.eos()])
-        fits = 0 <= index < len(sources) and torch.equal(known(row, words.unk()), sources[index].long())
-        if not fits or index in found:
+        index, row = read_note(text, sources, words) or (-1, None)
+        if row is None or index in found:
             raise UserError(f"{path}, line {number} is damaged: run lev-plugins prepare again")
         found[index] = row
     return found
 
 
-def read_note(text: str) -> dict[str, Any]:
-    """One that fits no text if this is none."""
+def read_note(text: str, sources: FairseqDataset, words: EditingDictionary) -> tuple[int, Tensor] | None:
+    """None if this is not a note, or does not agree with the source."""
     try:
         note = json.loads(text)
     except (ValueError, RecursionError):
-        note = None
-    return note if is_note(note) else {"line": 0, "tokens": []}
+        return None
+    if not is_note(note) or note["line"] > len(sources):
+        return None
+    index, row = note["line"] - 1, torch.tensor([*words.ids(note["tokens"]), words.eos()])
+    return (index, row) if torch.equal(known(row, words.unk()), sources[index].long()) else None

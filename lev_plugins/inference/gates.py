@@ -21,6 +21,7 @@ from torch import Tensor
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.models.gated import GATES, GateProbabilities
+from lev_plugins.tasks.text_correction import TextCorrectionTask
 
 __all__ = ["Sentence", "as_line", "gates_of_lines", "read_sentences"]
 
@@ -50,11 +51,18 @@ def gates_of_lines(
     model: CheckpointDecoder, lines: list[str], encode: Callable[[str], str], max_tokens: int
 ) -> list[Sentence | None]:
     """The gates of each line; None if the line is too long for the model."""
-    tokens = [model.task.source_row(encode(line).split()) for line in lines]
+    words, corrects = model.task.source_dictionary, isinstance(model.task, TextCorrectionTask)
+    tokens = [
+        model.task.source_row(encode(line).split())
+        if corrects
+        else words.encode_line(encode(line), add_if_not_exist=False).long()
+        for line in lines
+    ]
     dataset = model.task.build_dataset_for_inference(tokens, [len(line) for line in tokens])
     sentences: dict[int, Sentence] = {}
     for batch in model.batches(dataset, range(len(lines)), max_tokens):
         sample = utils.move_to_cuda(dataset.collater([dataset[index] for index in batch]), model.device)
+        sample = model.task.spelled(sample) if corrects else sample
         hypotheses = model.task.inference_step(model.generator, model.models, sample)
         written = [best[0]["tokens"] for best in hypotheses]
         sentences.update(zip(sample["id"].tolist(), gates_of(model, sample, written), strict=True))
@@ -69,8 +77,7 @@ def gates_of(model: CheckpointDecoder, sample: dict[str, Any], written: list[Ten
     read = torch.full((len(written), longest), pad, device=model.device)  # (B, T)
     for place, row in enumerate(written):  # </s> a b </s>: each token is read one step after it was written
         read[place, : len(row)] = torch.cat([row.new_tensor([eos]), row[:-1]])
-    inputs = {**model.task.spelled(sample)["net_input"], "prev_output_tokens": read}
-    _, extra = model.models[0](**inputs)
+    _, extra = model.models[0](**{**sample["net_input"], "prev_output_tokens": read})
     gates = probabilities(extra)
     for place, row in enumerate(written):
         real = gates.source[place].ne(source_words.pad())  # (S,)

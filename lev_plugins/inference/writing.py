@@ -99,24 +99,42 @@ class Writing:
 
 
 def told_apart(origin: list[int | None], given: list[int], written: list[int], unknown: int) -> list[int | None]:
-    """All unknown words have one id: of those between the same neighbours, the one in the most likely place was kept.
+    """All unknown words have one id: of those between two known words, the ones in the most likely places were kept.
 
     Here the fourth word of ``a ? ? ? b`` in ``a x y ? b``, not its second:
 
     >>> told_apart([0, None, None, 1, 4], [5, 3, 3, 3, 6], [5, 8, 9, 3, 6], unknown=3)
     [0, None, None, 3, 4]
     """
-    found, left = list(origin), (-1, -1)  # the place of the last kept word in what was given, and in what was written
-    for place, start in enumerate(origin):
-        if start is None:
-            continue
-        if written[place] == unknown:
-            rest = ((there, here) for here, there in enumerate(origin[place + 1 :], place + 1) if there is not None)
-            right = next(rest, (len(given), len(written)))
-            between = [i for i in range(left[0] + 1, right[0]) if given[i] == unknown]
-            start = min(
-                between, key=lambda i: abs(i - left[0] - place + left[1]) + abs(right[0] - i - right[1] + place)
-            )
-            found[place] = start
-        left = (start, place)
+    found = list(origin)
+    known = [(here, there) for here, there in enumerate(origin) if there is not None and written[here] != unknown]
+    left = -1, -1
+    for right in [*known, (len(written), len(given))]:
+        kept = [here for here in range(left[0] + 1, right[0]) if origin[here] is not None]
+        places = [there for there in range(left[1] + 1, right[1]) if given[there] == unknown]
+        offsets = [
+            [abs(there - left[1] - here + left[0]) + abs(right[1] - there - right[0] + here) for there in places]
+            for here in kept
+        ]
+        for here, place in zip(kept, cheapest(offsets), strict=True):
+            found[here] = places[place]
+        left = right
     return found
+
+
+def cheapest(costs: list[list[int]]) -> list[int]:
+    """A column for each row, from left to right, with the smallest sum.
+
+    >>> cheapest([[2, 0, 9], [0, 9, 3]]), cheapest([])
+    ([1, 2], [])
+    """
+    ways: list[tuple[int, list[int]] | None] = [(0, [])] * (len(costs[0]) + 1 if costs else 1)
+    for row in costs:  # ways[n]: the best one within the first n columns
+        new: list[tuple[int, list[int]] | None] = [None]
+        for column, cost in enumerate(row):
+            before = ways[column]
+            best = None if before is None else (before[0] + cost, [*before[1], column])
+            new.append(min((way for way in (best, new[-1]) if way is not None), default=None))
+        ways = new
+    assert ways[-1] is not None
+    return ways[-1][1]

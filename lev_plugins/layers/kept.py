@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Keeping", "Kept"]
+__all__ = ["Keeping", "Kept", "lasting"]
 
 Value = TypeVar("Value")
+
+
+def lasting(make: Callable[..., Value]) -> Callable[..., Value]:
+    """For a function whose result is used later as well, when torch may have left the inference mode it runs in."""
+
+    @wraps(make)
+    def outside(*given: Any, **named: Any) -> Value:
+        with torch.inference_mode(False), torch.no_grad():
+            return make(*given, **named)
+
+    return outside
 
 
 class Made(NamedTuple, Generic[Value]):

@@ -55,31 +55,45 @@ class SharedLinear(Keeping):
 
 
 class Linear(SharedLinear, nn.Linear):
-    """Its weight may be kept in oneDNN's order alone, which saves its memory; it is put back when it is asked for."""
+    """Its weight may be kept in oneDNN's order alone, which saves its memory; it is put back when it is read.
+
+    Until then, the parameter is NaN throughout, and takes no memory.
+    """
 
     alone: Tensor | None = None  # the weight in oneDNN's order, while it has no other
 
     def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
-        if self.alone is not None and not self.learns and _by_library(x, x):
-            return onednn(x, self.alone, self.bias)
+        alone = self.alone  # read once, since several threads may decode
+        if alone is not None and not self.learns and _by_library(x, x):
+            return onednn(x, alone, self.bias)
         return super().forward(x, self.weight, self.bias)
 
+    @property
+    def may_give_up_order(self) -> bool:
+        return self.alone is None and self.weight.numel() >= MANY and _by_library(self.weight, self.weight)
+
     def give_up_order(self) -> None:
-        if self.alone is None and self.weight.numel() >= MANY and _by_library(self.weight, self.weight):
-            weight = self.weight
-            self.kept.forget()
-            self.weight = nn.Parameter(weight.detach().to("meta"), requires_grad=weight.requires_grad)
-            self.alone = packed(weight)
+        weight, alone = self.weight, packed(self.weight)
+        self.kept.forget()
+        weight.data = torch.full((), torch.nan).expand(weight.shape)
+        self.alone = alone
 
     def put_back(self) -> None:
-        if self.alone is not None:
-            dense, self.alone = self.alone.to_dense(), None  # first of all, since what follows asks for the weight
-            self.weight = nn.Parameter(dense, requires_grad=self.weight.requires_grad)
+        alone, weight = self.alone, self._parameters.get("weight")
+        if alone is not None and weight is not None:
+            with torch.inference_mode(False):
+                weight.data = alone.to_dense()
+            self.alone = None
 
     def __getattr__(self, name: str) -> Any:
         if name == "weight":
             self.put_back()
         return super().__getattr__(name)
+
+    def train(self, mode: bool = True) -> Any:
+        if mode:
+            self.put_back()
+        return super().train(mode)
 
     def _apply(self, *given: Any, **named: Any) -> Any:
         self.put_back()
@@ -100,10 +114,10 @@ class Linear(SharedLinear, nn.Linear):
 
 def save_memory(model: nn.Module) -> None:
     """Before decoding on a CPU whose products are fastest in oneDNN's order: weights in that order alone."""
-    if verdict().packed:
-        for module in model.modules():
-            if isinstance(module, Linear):
-                module.give_up_order()
+    large = [module for module in model.modules() if isinstance(module, Linear) and module.may_give_up_order]
+    if large and verdict().packed:
+        for module in large:
+            module.give_up_order()
 
 
 def head_projection(dim: int, classes: int) -> Linear:

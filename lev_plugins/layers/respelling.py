@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.edits import BORROWED, slips
-from lev_plugins.layers.kept import Keeping
+from lev_plugins.layers.kept import Keeping, lasting
 from lev_plugins.layers.later import HasLaterWeights
 from lev_plugins.layers.linear import SharedLinear
 from lev_plugins.layers.sample import WHOLE, Sample, draw_sample
@@ -171,6 +171,7 @@ class Respelling(HasLaterWeights, Spelling):
         needed[: self.specials] = True
         return draw_sample(needed[:-1], SAMPLED)
 
+    @lasting
     def likeness_of_unknown(self, unknown: Unknown) -> Likeness:
         """It depends on the dictionary alone, so on a CPU words that were compared before are not compared again."""
         if unknown.parts.device.type != "cpu" or not unknown.ids.numel():
@@ -196,6 +197,7 @@ class Respelling(HasLaterWeights, Spelling):
         best = (likely + BEFORE.frequency * self.log_counts[found.near]).argmax(1, keepdim=True)
         return Guess(*(each.gather(1, best)[:, 0] for each in (found.near, found.slips)))
 
+    @lasting
     def guesses_for_held_out(self) -> Guess:
         """(V + 1,) for words seen once, as if never seen; computed once, since it depends on the dictionary alone."""
         if self.guesses is None or self.guesses.word.device != self.counts.device:
@@ -207,6 +209,7 @@ class Respelling(HasLaterWeights, Spelling):
             self.guesses = found
         return self.guesses
 
+    @lasting
     def likeness_of_known(self, rows: Tensor) -> Likeness:
         """Each word of the dictionary is compared with the others once."""
         if self.of_known is None or self.of_known[0].device != rows.device:
@@ -277,6 +280,7 @@ class Respelling(HasLaterWeights, Spelling):
         guessed = words.spelled.rows(found.word) + words.own.rows(found.word)
         return self.from_guess(guessed) + self.slips(found.slips)
 
+    @lasting
     def occurring(self) -> Occurrences:
         if self.occurrences is None or self.occurrences.values.device != self.counts.device:
             self.occurrences = Occurrences.of(self.print_values, self.counts)
@@ -360,6 +364,7 @@ class Respelling(HasLaterWeights, Spelling):
         return Likeness(*(torch.cat(both)[back] for both in zip(unknown, known, strict=True)))
 
     @torch.no_grad()
+    @torch.autocast("cpu", enabled=False)  # which has no sparse products
     def in_common(self, parts: Tensor, starts: Tensor) -> Tensor:
         """(n, V): the number of parts that two words share, divided by the geometric mean of what each has."""
         lengths = starts.diff()

@@ -19,7 +19,7 @@ from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from lev_plugins.edits import BORROWED
-from lev_plugins.layers.kept import Keeping
+from lev_plugins.layers.kept import Keeping, lasting
 from lev_plugins.layers.sample import WHOLE, Sample
 from lev_plugins.layers.table import Table
 from lev_plugins.text.spelling import SHAPES, Unknown, parts_of, shapes_of
@@ -83,10 +83,15 @@ class Spelling(Keeping):
             nn.init.normal_(levels.weight, std=0.5 * dim**-0.5)
         self.matrices: dict[torch.device, Matrix] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy makes its own matrices: torch cannot copy sparse ones."""
+        return {**self.__dict__, "matrices": {}}
+
     @classmethod
     def of(cls, words: Dictionary, dim: int, buckets: int) -> Any:
         return cls(list(words.symbols), list(words.count), words.nspecial, words.pad(), words.unk(), dim, buckets)
 
+    @lasting
     def matrix(self) -> Matrix:
         device = self.parts.device
         if device not in self.matrices:
@@ -195,6 +200,7 @@ class Product(torch.autograd.Function):
     """A sparse matrix times a table, with the transposed matrix for the gradient; in 32 bits."""
 
     @staticmethod
+    @torch.autocast("cpu", enabled=False)  # which has no sparse products
     def forward(ctx: Any, table: Tensor, matrix: Tensor, back: Tensor) -> Tensor:
         ctx.back = back
         return (matrix @ table.float()).to(table.dtype)

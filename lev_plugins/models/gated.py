@@ -209,7 +209,7 @@ def mix_probability(logits: Tensor, weights: dict[str, Tensor], rest: Copied) ->
     words = words.expand_as(mass)
     before = generated.gather(-1, words)
     after = torch.logaddexp(before, mass.clamp_min(NEGLIGIBLE).log())
-    return generated.scatter_add(-1, words, after - before)
+    return generated.scatter_add(-1, words, (after - before).masked_fill(mass.eq(0), 0))
 
 
 def once_each(copied: Copied) -> Copied:
@@ -401,8 +401,9 @@ class GatedDecoder(FairseqIncrementalDecoder):
         return mix_hidden(states, weights, embedded, embed(self.backbone, self.mask_symbol))
 
     def get_normalized_probs(self, net_output: Any, log_probs: bool, sample: Any = None) -> Tensor:
-        """In training, a mixture of distributions is one already; in decoding, a temperature may have changed it."""
-        if self.training and log_probs and self.mix == "probability" and self.gates is not None:
+        """In training, a mixture whose gates sum to 1 is normalised; in decoding, a temperature may have changed it."""
+        mixed = self.mix == "probability" and self.gates is not None and "generate" in self.gates.names
+        if self.training and log_probs and mixed:
             return net_output[0]
         return super().get_normalized_probs(net_output, log_probs, sample)
 

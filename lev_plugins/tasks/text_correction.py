@@ -122,6 +122,7 @@ class TextCorrectionTask(ScoredTask):
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **kwargs: Any) -> None:
         ranges.bounded("the epoch in the checkpoint", epoch, 1)
+        self.cfg.upsample_primary = max(1, self.cfg.upsample_primary)  # fairseq cannot join parts with its default, -1
         super().load_dataset(split, epoch, combine, **kwargs)
         pair, words = self.datasets[split], self.source_dictionary
         noisy = self.cfg.noise_kind is not None and split == self.cfg.train_subset
@@ -135,10 +136,14 @@ class TextCorrectionTask(ScoredTask):
             )
 
     def spellings(self, pair: Any, split: str, epoch: int) -> dict[int, Tensor]:
+        require(
+            not self.cfg.truncate_source,
+            "--truncate-source cuts words off sources whose spelling is noted whole: leave it out with --spelling",
+        )
         paths = utils.split_paths(self.cfg.data)
         path = paths[(epoch - 1) % len(paths)] if split == self.cfg.train_subset else paths[0]
         source, target = self.cfg.source_lang, self.cfg.target_lang
-        return read_spellings(f"{path}/{split}.{source}-{target}.{source}", pair.src, self.source_dictionary)
+        return read_spellings(f"{path}/{split}", f"{source}-{target}.{source}", pair.src, self.source_dictionary)
 
     def source_row(self, words: list[str]) -> Tensor:
         """With --spelling, unknown words borrow ids."""
@@ -147,6 +152,8 @@ class TextCorrectionTask(ScoredTask):
         return self.source_dictionary.encode_line(" ".join(words), add_if_not_exist=False).long()
 
     def get_interactive_tokens_and_lengths(self, lines: list[str], encode_fn: Any) -> tuple[list, list]:
+        if self.spelling_buckets:
+            self.source_dictionary.return_borrowed()  # those of the lines before have been printed
         rows = [self.source_row(encode_fn(line).split()) for line in lines]
         return rows, [len(row) for row in rows]
 
@@ -159,7 +166,6 @@ class TextCorrectionTask(ScoredTask):
         return {**sample, "net_input": {**given, "unknown": unknown}}
 
     def build_generator(self, models: list[Any], args: Any, *options: Any, **named: Any) -> Any:
-        self.with_its_precision(models)
         args = with_room_for_the_source(args)
         check_left_to_right(models, args, type(models[0]).__name__, len(self.target_dictionary))
         if self.cfg.keep_bias or self.cfg.min_edit_confidence is not None:
@@ -186,6 +192,7 @@ class TextCorrectionTask(ScoredTask):
             "--path names models with --spelling and without, or with other --spelling-buckets: they read sources in "
             "different ways, so decode with each alone",
         )
+        self.with_its_precision(models)
         ensemble = KeepingEnsemble(models, self.cfg.keep_bias, self.copier) if self.cfg.keep_bias else models
         return super().build_generator(ensemble, args, *options, **named)
 

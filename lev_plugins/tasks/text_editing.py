@@ -205,9 +205,9 @@ class TextEditingTask(ScoredTask):
     def build_generator(
         self, models: list[Any], args: Any, seq_gen_cls: Any = None, extra_gen_cls_kwargs: Any = None, **unused: Any
     ) -> Any:
-        self.with_its_precision(models)
         if any(isinstance(model, PostEditTransformer) for model in models):
             check_post_editing_search(models, args, len(self.target_dictionary))
+            self.with_its_precision(models)
             return super().build_generator(models, args, seq_gen_cls, extra_gen_cls_kwargs, **unused)
 
         check_refinement(models, args)
@@ -216,6 +216,7 @@ class TextEditingTask(ScoredTask):
         )
         reranking = option(args, "iter_decode_with_external_reranker")
         editors, reranker = (models[:-1], models[-1]) if reranking else (models, None)
+        self.with_its_precision(models)
         options = refinement_options(args, self.cfg, trained_later=self.building)
         return RefinementGenerator(editors, self.target_dictionary, options, reranker)
 

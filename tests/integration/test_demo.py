@@ -118,7 +118,7 @@ def test_your_own_sentence(demo: str, out: Path) -> None:
     assert all(line in demo for line in command.splitlines())
     run = shell(command)
     assert run.returncode == 0, run.stderr
-    assert run.stdout.startswith("Retrun the vlaues of the functoin.\n")  # ten updates teach nothing
+    assert re.match(r"Ret\w+ the v\w+ of the f\w+\.\n", run.stdout)  # ten updates teach little
 
 
 def test_the_server_starts_with_it(demo: str, out: Path) -> None:
@@ -141,7 +141,7 @@ def test_the_server_starts_with_it(demo: str, out: Path) -> None:
 
 def test_a_second_run_does_nothing_again(demo: str, out: Path) -> None:
     again = shell(commands(out)[0])
-    assert again.returncode == 0 and again.stdout == demo[demo.index("\n148 held-out sentences") + 1 :]
+    assert again.returncode == 0 and again.stdout == demo[re.search(r"\d+ held-out sentences", demo).start() :]
 
 
 def test_make_demo_runs_it() -> None:

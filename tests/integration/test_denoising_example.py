@@ -31,12 +31,12 @@ def pairs(tmp_path: Path) -> Path:
 
 
 def test_pairs_of_ones_own_are_trained_and_scored(pairs: Path, tmp_path: Path) -> None:
-    """Three systems and one seed, beside doing nothing and SymSpell."""
+    """Four systems and one seed, beside doing nothing and SymSpell."""
     pytest.importorskip("symspellpy")
     out = tmp_path / "run"
     command = readme_command("denoising", 1, TEXT=pairs, OUT=out, TRAIN="part.train", TEST="part.valid")
     done = succeed(
-        *command, *SMALL, "SEEDS=1", "SYSTEMS=none,all,levt", "LEVT_UPDATES=10", "LEVT_WORDS=300", timeout=900
+        *command, *SMALL, "SEEDS=1", "SYSTEMS=none,all,spelled,levt", "LEVT_UPDATES=10", "LEVT_WORDS=300", timeout=900
     ).out
     stages = [
         "texts",
@@ -47,11 +47,11 @@ def test_pairs_of_ones_own_are_trained_and_scored(pairs: Path, tmp_path: Path) -
         "train_as-is_all_1",
         "test_as-is_all_1",
     ]
-    stages += ["words_as-is", "train_as-is_levt_1", "test_as-is_levt_1"]
+    stages += ["words_as-is", *(f"{step}_as-is_{name}_1" for name in ("spelled", "levt") for step in ("train", "test"))]
     assert re.findall(r"^(\S+): done in", done, re.M) == stages
     found = json.loads((out / "report.json").read_text(encoding="utf-8"))["as-is"]
     assert found["systems"]["do nothing"]["scores"]["wrr"] == [pytest.approx(15 / 20)]
-    for name in ("none", "all", "levt"):
+    for name in ("none", "all", "spelled", "levt"):
         assert found["systems"][name]["seeds"] == [1] and len(found["systems"][name]["scores"]["bleu"]) == 1
     assert {entry["metric"] for entry in found["comparisons"]} == {"WRR", "BLEU"}
     page = (out / "report.md").read_text(encoding="utf-8")

@@ -147,6 +147,9 @@ def test_thresholds_are_the_best_there_are() -> None:
 
     assert f1(tuned) == pytest.approx(max(f1(threshold) for threshold in np.linspace(0, 1.01, 500)))
     assert scores.best_threshold(np.zeros(40), found) == 0.5
+    sets, likely = gold.reshape(10, 4), found.reshape(10, 4)  # micro-F1 is F1 over all labels of all texts
+    common = [scores.common_threshold(sets, likely)] * 4
+    assert scores.multilabel(sets, likely, 1, common)["micro_f1"] == pytest.approx(100 * f1(tuned))
     with pytest.raises(ValueError, match="thresholds are tuned on at least one example, but there are none"):
         scores.best_thresholds(np.zeros((0, 2)), np.zeros((0, 2)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from argparse import Namespace
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,8 @@ from torch import nn
 
 from lev_plugins.layers import Linear, products, save_memory
 from lev_plugins.layers.products import OneDNN
+from lev_plugins.models.levt import LevT
+from tests.helpers import BOS, EOS, toy_config, toy_task
 
 pytestmark = pytest.mark.skipif(not products.available(), reason="this torch has no oneDNN products")
 
@@ -27,7 +30,9 @@ def saved(seed: int = 1) -> tuple[Linear, Linear]:
     plain = Linear(500, 700)
     other = copy.deepcopy(plain)
     save_memory(nn.Sequential(other))
-    assert other.alone is not None and other._parameters["weight"].is_meta
+    weight = dict(other.named_parameters())["weight"]
+    assert other.alone is not None and weight.shape == plain.weight.shape
+    assert weight.isnan().all() and weight.untyped_storage().nbytes() == 4
     return plain.eval(), other.eval()
 
 
@@ -62,6 +67,38 @@ def test_other_weights_can_be_loaded() -> None:
     (_, other), (wanted, _) = saved(), saved(seed=2)
     other.load_state_dict(wanted.state_dict())
     assert torch.equal(other.weight, wanted.weight)
+
+
+def test_what_was_made_of_the_parameters_before_still_holds() -> None:
+    """An optimiser that was built while a weight was kept elsewhere trains it."""
+    plain, other = saved()
+    optimiser = torch.optim.SGD(other.parameters(), lr=0.1)
+    other.train()(torch.randn(2, 500)).sum().backward()
+    optimiser.step()
+    assert other.weight.isfinite().all() and not torch.equal(other.weight, plain.weight)
+
+
+def test_it_is_put_back_for_training_also_where_nothing_is_recorded() -> None:
+    _, other = saved()
+    with torch.inference_mode():
+        assert other.weight.isfinite().all()
+    other.train()(torch.randn(2, 500, requires_grad=True)).sum().backward()
+
+
+def test_a_task_decodes_with_it_again_and_again() -> None:
+    task = toy_task()
+    big = {f"{side}_{name}": 512 for side in ("encoder", "decoder") for name in ("embed_dim", "ffn_embed_dim")}
+    model = LevT.build_model(toy_config(**big), task).eval()
+    sample = {"net_input": {"src_tokens": torch.tensor([[BOS, 5, 6, EOS]])}}
+    flags = Namespace(iter_decode_max_iter=1)
+    with torch.no_grad():
+        expected = task.build_generator([copy.deepcopy(model)], flags).generate([model], sample)[0][0]
+    kept = [module for module in model.modules() if isinstance(module, Linear)]
+    for _ in range(2):
+        found = task.build_generator([model], flags).generate([model], sample)[0][0]
+        assert found["tokens"].equal(expected["tokens"])
+    assert sum(module.alone is not None for module in kept) > 5
+    assert next(model.parameters()).device.type == "cpu"
 
 
 def test_small_weights_and_other_precisions_stay() -> None:

@@ -20,7 +20,7 @@ from lev_plugins.data.noise_flags import noisy_words
 from lev_plugins.data.spelled import SpelledPairs
 from lev_plugins.edits import BORROWED
 from lev_plugins.errors import UserError
-from lev_plugins.models.gated import Copied, GatedTrans, once_each
+from lev_plugins.models.gated import Copied, GatedTrans, mix_probability, once_each
 from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
 from lev_plugins.text.spelling import unknown_words
 from tests.helpers import EOS, PAD, UNK, list_dataset, thorough
@@ -69,7 +69,7 @@ def test_what_the_source_offers_is_its_word_or_one_like_it() -> None:
     """Position by position: the definition of ``models.gated_spelling``."""
     net = model()
     out = net.encoder(SOURCE, LENGTHS, WHAT)
-    offered, states = out["offered"][0], out["encoder_out"][0]
+    offered = out["offered"][0]
     plain = model(gates="copy,generate").encoder  # the states before the mask gate; the same weights
     plain.load_state_dict({name: value for name, value in net.encoder.state_dict().items() if "gate." not in name})
     states = plain(SOURCE, LENGTHS, WHAT)["encoder_out"][0]
@@ -105,8 +105,9 @@ def test_step_by_step_is_all_at_once(gates: str, mix: str) -> None:
         assert (step[:, 0] - at_once[:, i])[real].abs().max() < 1e-4
 
 
-def test_the_probabilities_are_a_distribution_in_training_too() -> None:
-    net = model("mask,copy,generate,skip", dropout=0.0)
+@pytest.mark.parametrize("gates", ["mask,copy,generate,skip", "copy,generate", "mask,copy", "copy,skip"])
+def test_the_probabilities_are_a_distribution_in_training_too(gates: str) -> None:
+    net = model(gates, dropout=0.0)
     in_decoding = log_probs(net).detach()
     assert in_decoding.exp().sum(-1).numpy() == pytest.approx(1, abs=1e-5)
     in_training = log_probs(net.train()).detach()
@@ -125,6 +126,15 @@ def test_beam_search_keeps_score() -> None:
             log_p = net.get_normalized_probs(net(words, LENGTHS[row : row + 1], read, WHAT), log_probs=True)[0]
             expected = log_p.gather(1, tokens[:, None])[:, 0]
             assert (hypothesis["positional_scores"][:-1] - expected[:-1]).abs().max() < 1e-4  # the last may be forced
+
+
+def test_a_word_that_is_most_unlikely_stays_so() -> None:
+    """Places that a repeated word leaves free stand for no word."""
+    logits = torch.zeros(1, 1, 6)
+    logits[..., 0] = -120.0
+    rest = Copied(torch.tensor([[[5, 5, 5, 5]]]), torch.full((1, 1, 4), 0.1))
+    found = mix_probability(logits, {"generate": torch.tensor([[0.6]])}, rest)
+    assert found[0, 0, 0] < -100 and found.exp().sum() == pytest.approx(1, abs=1e-5)
 
 
 # ---- what is read ----------------------------------------------------------------------------------------------------
@@ -264,6 +274,24 @@ def test_typed_lines_lend_their_unknown_words(prepared: Path) -> None:
     assert [task.source_dictionary[i] for i in rows[0].tolist()] == ["▁teh", "▁value", "</s>"] and sizes == [3]
     sample = {"net_input": {"src_tokens": rows[0][None], "src_lengths": torch.tensor([3])}}
     assert len(task.spelled(sample)["net_input"]["unknown"][0]) == 1
+
+
+def test_parts_of_the_training_text_are_noted_each(prepared: Path, tmp_path: Path) -> None:
+    """As fairseq joins them: train, three times, and train1."""
+    for file in prepared.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+        if file.name.startswith("valid."):
+            (tmp_path / file.name.replace("valid.", "train1.", 1)).write_bytes(file.read_bytes())
+    task = task_of(tmp_path)
+    task.cfg.upsample_primary = 3
+    task.load_dataset("train", combine=True)
+    dataset = task.dataset("train")
+    lines = len(dataset) // 4
+    counts = [int((dataset[i]["source"] >= BORROWED).sum()) for i in range(len(dataset))]
+    assert counts == counts[:lines] * 4 and sum(counts[:lines]) > lines
+    task.cfg.truncate_source = True
+    with pytest.raises(UserError, match="leave it out with --spelling"):
+        task.load_dataset("valid")
 
 
 def test_a_model_that_spells_and_one_that_does_not_read_different_sources(prepared: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -462,6 +463,38 @@ def test_a_draft_is_edited_and_its_unknown_words_are_kept() -> None:
     sample = {"net_input": {"src_tokens": draft, "draft": draft, "unknown": unknown}}
     (found,) = RefinementGenerator([levt], words, RefinementOptions()).generate(None, sample)
     assert [words[i] for i in found[0]["tokens"].tolist()] == ["▁the", "▁vlaue", "</s>"]
+
+
+def decoded_once() -> LevT:
+    """A model, after decoding in a process that need not train it later."""
+    levt = model().eval()
+    words = dictionary()
+    draft = torch.tensor([[0, *words.ids(["▁the", "▁vlaue", "▁value"]), 2]])
+    sample = {
+        "net_input": {"src_tokens": draft, "draft": draft, "unknown": unknown_words({BORROWED: "▁vlaue"}, BUCKETS)}
+    }
+    RefinementGenerator([levt], words, RefinementOptions(trained_later=False)).generate(None, sample)
+    return levt
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_what_decoding_keeps_may_be_used_in_training(precision: torch.dtype) -> None:
+    """fairseq-train --cpu-bf16 is torch's autocast."""
+    levt, dataset = decoded_once().train(), noisy_dataset()
+    inputs = dataset.collater([dataset[i] for i in range(4)])["net_input"]
+    with torch.autocast("cpu", torch.bfloat16, enabled=precision != torch.float32):
+        output = levt(**inputs)
+    sum(head.logits.float().square().sum() for head in output).backward()
+    assert all(weight.grad is None or weight.grad.isfinite().all() for weight in levt.parameters())
+
+
+def test_a_copy_says_the_same() -> None:
+    levt = decoded_once()
+    source = torch.tensor([[0, 4, 5, 2]])
+    first, second = (
+        each.decoder.states("deletion", source, each.encode(source))[-1] for each in (levt, deepcopy(levt))
+    )
+    assert torch.equal(first, second)
 
 
 def test_saved_and_loaded() -> None:
