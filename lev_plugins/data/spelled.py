@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import torch
-from fairseq.data import ConcatDataset, FairseqDataset
+from fairseq.data import FairseqDataset
 from torch import Tensor
 
 from lev_plugins.data.drafts.dictionary import EditingDictionary, lend
-from lev_plugins.data.drafts.notes import SUFFIX, is_note
+from lev_plugins.data.drafts.loading import parts_of
+from lev_plugins.data.drafts.notes import read_notes
 from lev_plugins.data.noisy import NoisyWords
 from lev_plugins.data.unknown import joined_ids
-from lev_plugins.edits import BORROWED, known
-from lev_plugins.errors import UserError
+from lev_plugins.edits import BORROWED
 from lev_plugins.fairseq_fixes.batching import EverySentence
-from lev_plugins.text.lines import read_lines
 from lev_plugins.text.spelling import unknown_words
 
 __all__ = ["SpelledPairs", "read_spellings"]
@@ -59,39 +56,12 @@ class SpelledPairs(EverySentence):
 
 
 def read_spellings(prefix: str, suffix: str, sources: FairseqDataset, words: EditingDictionary) -> dict[int, Tensor]:
-    """By index, the sources with unknown words, as ``lev-plugins prepare`` noted them beside the binarised text.
-
-    fairseq joins the parts train, train1, ... and repeats the first --upsample-primary times.
-    """
-    joined = isinstance(sources, ConcatDataset)
-    parts, ratios = (sources.datasets, sources.sample_ratios) if joined else ([sources], [1])
+    """By index, the sources with unknown words, as ``lev-plugins prepare`` noted them beside the binarised text."""
     found: dict[int, Tensor] = {}
     start = 0
-    for number, (part, ratio) in enumerate(zip(parts, ratios, strict=True)):
-        noted = read_part(Path(f"{prefix}{number or ''}.{suffix}{SUFFIX}"), part, words)
+    for number, (part, ratio) in enumerate(zip(*parts_of(sources), strict=True)):
+        noted = read_notes(f"{prefix}{number or ''}.{suffix}", part, words, begun=False)
         for _ in range(ratio):
-            found |= {start + index: row for index, row in noted.items()}
+            found |= {start + index: note.ids[1:] for index, note in noted.items()}
             start += len(part)
     return found
-
-
-def read_part(path: Path, sources: FairseqDataset, words: EditingDictionary) -> dict[int, Tensor]:
-    found: dict[int, Tensor] = {}
-    for number, text in enumerate(read_lines(path) if path.exists() else [], 1):
-        index, row = read_note(text, sources, words) or (-1, None)
-        if row is None or index in found:
-            raise UserError(f"{path}, line {number} is damaged: run lev-plugins prepare again")
-        found[index] = row
-    return found
-
-
-def read_note(text: str, sources: FairseqDataset, words: EditingDictionary) -> tuple[int, Tensor] | None:
-    """None if this is not a note, or does not agree with the source."""
-    try:
-        note = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not is_note(note) or note["line"] > len(sources):
-        return None
-    index, row = note["line"] - 1, torch.tensor([*words.ids(note["tokens"]), words.eos()])
-    return (index, row) if torch.equal(known(row, words.unk()), sources[index].long()) else None

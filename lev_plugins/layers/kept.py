@@ -80,16 +80,19 @@ class Keeping(nn.Module):
         """What ``make`` returns, ``kept`` unless the weights are being learned."""
         return make() if self.learns else self.kept.of(make, *weights)
 
+    def forget(self) -> None:
+        self.kept.forget()
+
     def train(self, mode: bool = True) -> Any:
         if mode:
-            self.kept.forget()
+            self.forget()
         return super().train(mode)
 
     def _apply(self, *given: Any, **named: Any) -> Any:
         """``half``, ``cuda`` and the like."""
-        self.kept.forget()
+        self.forget()
         return super()._apply(*given, **named)
 
     def _load_from_state_dict(self, *given: Any) -> None:
-        self.kept.forget()
+        self.forget()
         super()._load_from_state_dict(*given)

@@ -74,7 +74,7 @@ class Linear(SharedLinear, nn.Linear):
 
     def give_up_order(self) -> None:
         weight, alone = self.weight, packed(self.weight)
-        self.kept.forget()
+        self.forget()
         weight.data = torch.full((), torch.nan).expand(weight.shape)
         self.alone = alone
 
@@ -90,22 +90,13 @@ class Linear(SharedLinear, nn.Linear):
             self.put_back()
         return super().__getattr__(name)
 
-    def train(self, mode: bool = True) -> Any:
-        if mode:
-            self.put_back()
-        return super().train(mode)
-
-    def _apply(self, *given: Any, **named: Any) -> Any:
+    def forget(self) -> None:
         self.put_back()
-        return super()._apply(*given, **named)
+        super().forget()
 
     def _save_to_state_dict(self, *given: Any) -> None:
         self.put_back()
         super()._save_to_state_dict(*given)
-
-    def _load_from_state_dict(self, *given: Any) -> None:
-        self.put_back()
-        super()._load_from_state_dict(*given)
 
     def __getstate__(self) -> dict[str, Any]:
         self.put_back()

@@ -76,6 +76,11 @@ class PairTask(TranslationTask):
         require(str(cfg.dataset_impl) != "fasta", "--dataset-impl fasta is for proteins, not for text: leave it out")
         sizes(cfg, *POSITIONS)
 
+    def folder(self, split: str, epoch: int) -> str:
+        """Where the binarised split is; of several folders, training reads another in each epoch."""
+        folders = utils.split_paths(self.cfg.data)
+        return folders[(epoch - 1) % len(folders)] if split == self.cfg.train_subset else folders[0]
+
     @classmethod
     def load_dictionary(cls, filename: str) -> Dictionary:
         require(

@@ -140,10 +140,9 @@ class TextCorrectionTask(ScoredTask):
             not self.cfg.truncate_source,
             "--truncate-source cuts words off sources whose spelling is noted whole: leave it out with --spelling",
         )
-        paths = utils.split_paths(self.cfg.data)
-        path = paths[(epoch - 1) % len(paths)] if split == self.cfg.train_subset else paths[0]
         source, target = self.cfg.source_lang, self.cfg.target_lang
-        return read_spellings(f"{path}/{split}", f"{source}-{target}.{source}", pair.src, self.source_dictionary)
+        prefix = f"{self.folder(split, epoch)}/{split}"
+        return read_spellings(prefix, f"{source}-{target}.{source}", pair.src, self.source_dictionary)
 
     def source_row(self, words: list[str]) -> Tensor:
         """With --spelling, unknown words borrow ids."""

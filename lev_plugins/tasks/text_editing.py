@@ -143,8 +143,7 @@ class TextEditingTask(ScoredTask):
         ranges.bounded("the epoch in the checkpoint", epoch, 1)
         cfg = self.cfg
         training = split == cfg.train_subset
-        paths = utils.split_paths(cfg.data)
-        path = paths[(epoch - 1) % len(paths)] if training else paths[0]
+        path = self.folder(split, epoch)
         pair = load_langpair_dataset(
             path,
             split,

@@ -267,7 +267,7 @@ def test_a_spoiled_file_is_refused(noted: tuple[FairseqDataset, EditingDictionar
     path = tmp_path / "test.mt-de.mt.notes.jsonl"
     path.write_text(f"{content}\n", "utf-8")
     with pytest.raises(UserError) as refused:
-        notes.read_notes(path, *noted)
+        notes.read_notes(str(path).removesuffix(notes.SUFFIX), *noted)
     line = content.count("\n") + 1
     assert str(refused.value) == f"{path}, line {line} is damaged: run lev-plugins prepare again"
 

@@ -21,7 +21,7 @@ from lev_plugins.data.drafts.dictionary import EditingDictionary
 from lev_plugins.data.drafts.notes import with_notes
 from lev_plugins.errors import require
 
-__all__ = ["load_drafts"]
+__all__ = ["load_drafts", "parts_of"]
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def load_drafts(
     which may add notes.
     """
     below = pair.src.dataset  # without <s>
-    parts, ratios = (below.datasets, below.sample_ratios) if isinstance(below, ConcatDataset) else ([below], [1])
+    parts, ratios = parts_of(below)
     check_dictionary(folder, draft, target, words)
     names = [f"{split}{number or ''}" for number in range(len(parts))]
     prefixes = [os.path.join(folder, f"{name}.{draft}-{target}.{draft}") for name in names]
@@ -56,6 +56,11 @@ def load_drafts(
         for name, prefix, drafts, part in zip(names, prefixes, drafts_of_parts, parts, strict=True)
     ]
     return ConcatDataset(fitted, ratios) if len(fitted) > 1 else fitted[0]
+
+
+def parts_of(dataset: FairseqDataset) -> tuple[list[FairseqDataset], list[int]]:
+    """train, train1, ... as fairseq joined them, and how often it repeats each."""
+    return (dataset.datasets, dataset.sample_ratios) if isinstance(dataset, ConcatDataset) else ([dataset], [1])
 
 
 def fitting(name: str, drafts: FairseqDataset | None, lines: int, eos: int) -> FairseqDataset:

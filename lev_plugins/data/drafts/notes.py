@@ -114,31 +114,37 @@ class NotedDrafts(BaseWrapperDataset):
 
 def with_notes(prefix: str, dataset: FairseqDataset, dictionary: EditingDictionary) -> FairseqDataset:
     """``dataset`` already has <s>; ``prefix`` is that of its files."""
+    found = read_notes(prefix, dataset, dictionary)
+    return NotedDrafts(dataset, found) if found else dataset
+
+
+def read_notes(
+    prefix: str, rows: FairseqDataset, dictionary: EditingDictionary, begun: bool = True
+) -> dict[int, Draft]:
+    """Notes by index of the row, none without a file; ``begun``: the rows have <s>, as drafts do and sources may not.
+
+    The file is not written by hand, so any error means that it is damaged.
+    """
     path = Path(prefix + SUFFIX)
-    return NotedDrafts(dataset, read_notes(path, dataset, dictionary)) if path.exists() else dataset
-
-
-def read_notes(path: Path, drafts: FairseqDataset, dictionary: EditingDictionary) -> dict[int, Draft]:
-    """Notes by index of the draft. The file is not written by hand, so any error means that it is damaged."""
     by_index: dict[int, Draft] = {}
-    for number, text in enumerate(read_lines(path), 1):
-        index, note = read_note(text, drafts, dictionary) or (-1, None)
+    for number, text in enumerate(read_lines(path) if path.exists() else [], 1):
+        index, note = read_note(text, rows, dictionary, begun) or (-1, None)
         if note is None or index in by_index:
             raise UserError(f"{path}, line {number} is damaged: run lev-plugins prepare again")
         by_index[index] = note
     return by_index
 
 
-def read_note(text: str, drafts: FairseqDataset, dictionary: EditingDictionary) -> tuple[int, Draft] | None:
-    """The index of a draft, and the draft; None if this is not a note, or does not agree with the draft."""
+def read_note(text: str, rows: FairseqDataset, dictionary: EditingDictionary, begun: bool) -> tuple[int, Draft] | None:
+    """The index of a row, and the row as a draft; None if this is not a note, or does not agree with the row."""
     try:
         note = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not is_note(note) or note["line"] > len(drafts):
+    if not is_note(note) or note["line"] > len(rows):
         return None
     index, draft = note["line"] - 1, dictionary.draft(note["tokens"], note["requests"])
-    same = torch.equal(dictionary.known(draft.ids), drafts[index].long())
+    same = torch.equal(dictionary.known(draft.ids if begun else draft.ids[1:]), rows[index].long())
     return (index, draft) if same else None
 
 
