@@ -44,6 +44,7 @@ SYSTEMS = {
     "test_greedy": ("teacher, greedy", "teacher"),
     "test_beam": ("teacher, beam BEAM", "teacher"),
     "test_levt": ("LevT, distilled data", "levt"),
+    "test_levt_fast": ("LevT, distilled data, shallow decoder", "levt_fast"),
     "test_levt_oracle": ("LevT, original data", "levt_oracle"),
 }
 

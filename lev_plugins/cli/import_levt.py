@@ -28,6 +28,8 @@ __all__ = ["add_arguments", "convert", "convert_blocks", "run"]
 
 MAX_INSERTIONS = 255  # in fairseq's LevT; also our default
 
+POLICIES = ["deletion", "placeholder", "token"]
+
 # module names of a block, fairseq -> here
 RENAMED = {
     "self_attn_layer_norm": "self_attn_residual.norm",
@@ -52,16 +54,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "input", metavar="IN.pt", help="checkpoint of fairseq's levenshtein_transformer, or of its transformer"
     )
     parser.add_argument("output", metavar="OUT.pt", help="levt checkpoint to write")
+    parser.add_argument(
+        "--early-exit",
+        metavar="D,P,T",
+        help="the decoder blocks that the deletion, placeholder and token policies read, such as 1,1,2; blocks above "
+        "them are left out (default: as in the checkpoint; of a transformer, the last)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    checkpoints.save(convert(checkpoints.load(args.input)), args.output)
+    checkpoints.save(convert(checkpoints.load(args.input), args.early_exit), args.output)
     return 0
 
 
-def convert(state: dict[str, Any]) -> dict[str, Any]:
+def convert(state: dict[str, Any], early_exit: str | None = None) -> dict[str, Any]:
     """A checkpoint that ``fairseq-generate --task text_editing`` loads; the optimizer state is dropped."""
     old = old_options(state)
+    if early_exit is not None:
+        check_exits(early_exit, int(old["decoder_layers"]))
+        old["early_exit"] = early_exit
     cfg: Any = state.get("cfg")
     if cfg is None:
         cfg = OmegaConf.to_container(convert_namespace_to_omegaconf(state["args"]), enum_to_str=True)
@@ -171,6 +182,20 @@ def exits(old: dict[str, Any]) -> tuple[int, ...]:
     """
     last = int(old["decoder_layers"])
     return tuple(min(int(block), last) for block in str(old.get("early_exit", f"{last},{last},{last}")).split(","))
+
+
+def check_exits(given: str, blocks: int) -> None:
+    """
+    >>> check_exits("1,1,2", 4)
+    >>> check_exits("1,3,2", 4)
+    Traceback (most recent call last):
+    lev_plugins.errors.UserError: --early-exit must be three numbers from 1 to 4, the last the largest, but is 1,3,2
+    """
+    numbers = [int(part) if part.isdecimal() else 0 for part in given.split(",")]
+    require(
+        len(numbers) == len(POLICIES) and min(numbers) >= 1 and max(numbers) == numbers[-1] <= blocks,
+        f"--early-exit must be three numbers from 1 to {blocks}, the last the largest, but is {given}",
+    )
 
 
 def convert_weights(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str, Tensor]:

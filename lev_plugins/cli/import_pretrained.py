@@ -19,6 +19,7 @@ from fairseq.data import Dictionary
 from lev_plugins.errors import UserError, require
 from lev_plugins.files import open_to_all
 from lev_plugins.models.backbones import library
+from lev_plugins.models.backbones.enct5_weights import ENCODERS
 from lev_plugins.models.backbones.library import need_transformers
 from lev_plugins.text.pretrained import (
     BYTE_SPECIALS,
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         os.replace(scratch, out)  # complete or not at all
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    labelling = f", or --task text_labelling --arch enct5 --backbone {out}" if family == "t5" else ""
+    labelling = f", or --task text_labelling --arch enct5 --backbone {out}" if family in ENCODERS else ""
     sys.stdout.write(
         f"{out}: --arch gated_{family} --backbone {out}{labelling}\n"
         f"text to pieces: lev-plugins encode {out} < TEXT > PIECES; pieces to text, in fairseq's commands: "

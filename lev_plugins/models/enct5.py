@@ -1,7 +1,8 @@
 """EncT5 (Liu et al., 2021, https://arxiv.org/abs/2110.08426): labels from a T5 encoder, in one pass.
 
-The encoder is T5's. The decoder is new: its inputs are learned *latent vectors* instead of words, its attention is not
-causal, and projection heads read its output instead of the vocabulary's table (Framework 1).
+The encoder is T5's (or, which the paper does not try, BERT's). The decoder is new: its inputs are learned *latent
+vectors* instead of words, its attention is not causal, and projection heads read its output instead of the vocabulary's
+table (Framework 1).
 
 Algorithm 1   classification, regression   one latent; without self-attention, which would be an identity
 Algorithm 2   multilabel                   one latent and one head of two classes per label; or, with --latents one, the
@@ -29,10 +30,13 @@ from torch import Tensor, nn
 from lev_plugins import ranges
 from lev_plugins.errors import require
 from lev_plugins.layers import Spelling
+from lev_plugins.layers.bert import BertEncoder
 from lev_plugins.layers.t5 import FEED_FORWARDS, DistanceBias, Norm, T5Block, T5Shape
-from lev_plugins.models.backbones.enct5_weights import backbone_sizes, load_backbone
+from lev_plugins.layers.transformer import LayerShape
+from lev_plugins.models.backbones.enct5_weights import ENCODERS, backbone_sizes, load_backbone
 from lev_plugins.models.presets import register_presets
 from lev_plugins.models.requirements import require_task
+from lev_plugins.optim import scale_learning_rate
 from lev_plugins.text.pretrained import require_folder
 from lev_plugins.text.spelling import Unknown
 
@@ -57,6 +61,7 @@ BINARY = 2  # classes of a label: absent, present
 
 # size flag -> its value where neither --backbone nor the user sets it: that of T5 1.1 "small"
 SIZES: dict[str, Any] = {
+    "encoder": "t5",
     "embed_dim": 512,
     "ffn_embed_dim": 1024,
     "layers": 8,
@@ -65,6 +70,7 @@ SIZES: dict[str, Any] = {
     "feed_forward": "gated-gelu",
     "distance_buckets": 32,
     "farthest_distance": 128,
+    "positions": 512,
 }
 
 
@@ -73,10 +79,18 @@ class EncT5Config(FairseqDataclass):
     backbone: Optional[str] = field(
         default=None,
         metadata={
-            "help": "folder made by lev-plugins import-pretrained from a T5, T5 1.1, mT5 or ByT5, which provides the "
-            "encoder and all sizes; needed only to start training"
+            "help": "folder made by lev-plugins import-pretrained from a T5, T5 1.1, mT5, ByT5 or BERT, which provides "
+            "the encoder and all sizes; needed only to start training"
         },
     )
+    backbone_lr_factor: float = field(
+        default=1.0,
+        metadata={
+            "help": "learning rate of the pre-trained encoder, as a multiple of --lr, which applies to the decoder; "
+            "requires --optimizer scaled_adam"
+        },
+    )
+    encoder: Optional[str] = field(default=None, metadata={"help": "t5 or bert (without --backbone: t5)"})
     embed_dim: Optional[int] = field(default=None, metadata={"help": "width (without --backbone: 512)"})
     ffn_embed_dim: Optional[int] = field(default=None, metadata={"help": "feed-forward width (1024)"})
     layers: Optional[int] = field(default=None, metadata={"help": "blocks of the encoder (8)"})
@@ -91,6 +105,7 @@ class EncT5Config(FairseqDataclass):
     farthest_distance: Optional[int] = field(
         default=None, metadata={"help": "distances from this one on share a class (128)"}
     )
+    positions: Optional[int] = field(default=None, metadata={"help": "maximum tokens of an example in a BERT (512)"})
     decoder_layers: int = field(default=1, metadata={"help": "decoder blocks (Table 4: 1d, 12d)"})
     decoder_init: ChoiceEnum(INITS) = field(  # type: ignore[valid-type]
         default="scratch",
@@ -184,6 +199,13 @@ class T5LabelEncoder(nn.Module):
         return self.tokens.embedding_dim**0.5 * self.tokens.look_up(tokens, words, held_out)
 
 
+class BertLabelEncoder(BertEncoder):
+    def forward(self, tokens: Tensor, segments: Tensor | None, unknown: None = None) -> Tensor:
+        """(B, S) -> (B, S, C)"""
+        require(segments is None, "--pack cannot be used with a BERT, whose positions count from the start of a row")
+        return self.states(tokens)
+
+
 def same(queries: Tensor, keys: Tensor) -> Tensor:
     """(B, T), (B, S) -> (B, 1, T, S), True = may be attended to: equal numbers.
 
@@ -240,7 +262,7 @@ class LabelHead(nn.Module):
 
 @register_model("enct5", dataclass=EncT5Config)
 class EncT5(BaseFairseqModel):
-    def __init__(self, encoder: T5LabelEncoder, decoder: LatentDecoder, head: LabelHead):
+    def __init__(self, encoder: T5LabelEncoder | BertLabelEncoder, decoder: LatentDecoder, head: LabelHead):
         super().__init__()
         self.encoder, self.decoder, self.head = encoder, decoder, head
 
@@ -248,12 +270,12 @@ class EncT5(BaseFairseqModel):
     def build_model(cls, cfg: Any, task: Any) -> "EncT5":
         spec = check_config(cfg, task)
         shape = shape_of(cfg)
-        tokens, pad = tokens_of(cfg, task), task.source_dictionary.pad()
-        encoder = T5LabelEncoder(tokens, pad, shape, cfg.layers, cfg.word_dropout)
+        encoder = bert_of(cfg, task) if cfg.encoder == "bert" else t5_of(cfg, task)
         decoder = LatentDecoder(shape, cfg.decoder_layers, spec, interacts(cfg, spec))
         model = cls(encoder, decoder, LabelHead(shape.dim, spec))
         if cfg.backbone is not None:
             load_backbone(model, cfg, task)
+        scale_learning_rate(model.encoder.parameters(), cfg.backbone_lr_factor)
         return model
 
     @property
@@ -325,6 +347,18 @@ def tokens_of(cfg: Any, task: Any) -> nn.Embedding | Spelling:
     return tokens
 
 
+def t5_of(cfg: Any, task: Any) -> T5LabelEncoder:
+    pad = task.source_dictionary.pad()
+    return T5LabelEncoder(tokens_of(cfg, task), pad, shape_of(cfg), cfg.layers, cfg.word_dropout)
+
+
+def bert_of(cfg: Any, task: Any) -> BertLabelEncoder:
+    words = task.source_dictionary
+    rates = {"dropout": cfg.dropout, "attention_dropout": cfg.dropout}
+    shape = LayerShape(cfg.embed_dim, cfg.ffn_embed_dim, cfg.attention_heads, activation="gelu", **rates)
+    return BertLabelEncoder(len(words), words.pad(), words.bos(), words.eos(), shape, cfg.layers, cfg.positions)
+
+
 def shape_of(cfg: Any) -> T5Shape:
     return T5Shape(
         dim=cfg.embed_dim,
@@ -348,13 +382,15 @@ def interacts(cfg: Any, spec: LabelSpec) -> bool:
 def check_config(cfg: Any, task: Any) -> LabelSpec:
     require_task(task, "text_labelling", cfg._name or "enct5")
     ranges.layers(cfg, "layers", "decoder_layers")
-    ranges.sizes(cfg, *ranges.WIDTHS, "head_dim", "distance_buckets", "farthest_distance")
+    ranges.sizes(cfg, *ranges.WIDTHS, "head_dim", "distance_buckets", "farthest_distance", "positions")
     ranges.dropouts(cfg, "dropout")
     require(
         cfg.feed_forward in FEED_FORWARDS,
         f"--feed-forward must be {' or '.join(FEED_FORWARDS)}, but is {cfg.feed_forward}",
     )
+    require(cfg.encoder in ENCODERS, f"--encoder must be {' or '.join(ENCODERS)}, but is {cfg.encoder}")
     ranges.at_least(cfg, 4, "distance_buckets")
+    ranges.bounded("--backbone-lr-factor", cfg.backbone_lr_factor, above=0)
     ranges.sizes(cfg, "spelling_buckets")
     ranges.rates(cfg, "word_dropout")
     require(
@@ -363,6 +399,9 @@ def check_config(cfg: Any, task: Any) -> LabelSpec:
     require(
         not cfg.spelling or cfg.backbone is None,
         "--spelling is for words and cannot be used with --backbone, whose pieces have a table of their own",
+    )
+    require(
+        not cfg.spelling or cfg.encoder == "t5", "--spelling is for the encoder that is trained from scratch, a T5's"
     )
     require(
         cfg.farthest_distance > cfg.distance_buckets // 4,
@@ -384,7 +423,7 @@ def check_config(cfg: Any, task: Any) -> LabelSpec:
     return LabelSpec(kind, classes, str(cfg.latents), str(cfg.heads))
 
 
-# ---- sizes and weights of a pre-trained T5 -----------------------------------------------------------------------
+# ---- sizes and weights of a pre-trained model -----------------------------------------------------------------------
 
 
 def fill_sizes(cfg: Any) -> None:
@@ -392,7 +431,7 @@ def fill_sizes(cfg: Any) -> None:
     sizes, folder = SIZES, None
     if cfg.backbone is not None:
         folder = require_folder(cfg.backbone, "--backbone")
-        sizes = backbone_sizes(folder)
+        sizes = {**SIZES, **backbone_sizes(folder)}
     for name, value in sizes.items():
         given = getattr(cfg, name)
         require(

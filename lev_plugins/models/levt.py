@@ -304,17 +304,21 @@ def check_config(cfg: LevTConfig) -> None:
         )
 
 
+def both_sides(**changes: int) -> dict[str, int]:
+    """
+    >>> both_sides(layers=2)
+    {'encoder_layers': 2, 'decoder_layers': 2}
+    """
+    return {f"{side}_{key}": value for side in SIDES for key, value in changes.items()}
+
+
 # What each preset changes in `levt` (the paper's base model: 512 wide, 6 + 6 blocks)
 PRESETS: dict[str, dict[str, int]] = {
-    "levt_tiny": {"embed_dim": 64, "ffn_embed_dim": 128, "layers": 2, "attention_heads": 2},
-    "levt_iwslt": {"embed_dim": 512, "ffn_embed_dim": 1024, "layers": 6, "attention_heads": 4},
-    "levt_big": {"embed_dim": 1024, "ffn_embed_dim": 4096, "layers": 6, "attention_heads": 16},
+    "levt_tiny": both_sides(embed_dim=64, ffn_embed_dim=128, layers=2, attention_heads=2),
+    "levt_iwslt": both_sides(embed_dim=512, ffn_embed_dim=1024, layers=6, attention_heads=4),
+    "levt_big": both_sides(embed_dim=1024, ffn_embed_dim=4096, layers=6, attention_heads=16),
+    # the encoder runs once, the decoder three times an iteration; its first two policies leave early
+    "levt_fast": {"encoder_layers": 10, "decoder_layers": 2, "deletion_layers": 1, "placeholder_layers": 1},
 }
 
-register_presets(
-    "levt",
-    {
-        name: {f"{side}_{key}": value for side in SIDES for key, value in changes.items()}
-        for name, changes in PRESETS.items()
-    },
-)
+register_presets("levt", PRESETS)

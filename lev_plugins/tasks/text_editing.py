@@ -117,12 +117,13 @@ class TextEditingTask(ScoredTask):
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         model = super().build_model(cfg, from_checkpoint)
         kind = type(model).__name__
+        arch = getattr(cfg, "_name", None) or getattr(cfg, "arch", kind)
         # in decoding, any encoder-decoder may be the reranker
         if not from_checkpoint:
             require(
                 kind in CRITERIONS,
-                "--task text_editing trains --arch levt, levt_tiny, levt_iwslt, levt_big or post_edit_transformer, but "
-                f"--arch is {getattr(cfg, '_name', None) or getattr(cfg, 'arch', kind)}: use --task text_correction",
+                "--task text_editing trains --arch levt, levt_tiny, levt_iwslt, levt_big, levt_fast or "
+                f"post_edit_transformer, but --arch is {arch}: use --task text_correction",
             )
         if kind in CRITERIONS:
             self.system, self.spelling_buckets = kind, getattr(model, "spelling_buckets", None)

@@ -20,11 +20,12 @@ WORDS = [
 ]  # fmt: skip
 LONG = 17  # number of the one training sentence that the teacher skips
 STAGES = ["pieces", "binarise", "teacher", "average", "distil", "levt_start", "levt", "levt_oracle"]
+STAGES += ["levt_start_fast", "levt_fast", "test_levt_fast"]
 STAGES += ["test_greedy", "test_beam", "test_levt", "test_levt_oracle"]
 SMALL = ["VOCAB=70", "LONGEST=30", "TOKENS=400", "LAYERS=1", "WIDTH=16", "FFN=32", "HEADS=2", "TEACHER_UPDATES=30"]
 SMALL += ["TEACHER_WARMUP=5", "TEACHER_FLAGS=--num-workers 0", "AVERAGE=2", "BEAM=2", "SHARD_SIZE=50", "LEVT_UPDATES=8"]
 SMALL += ["LEVT_WARMUP=4", "LEVT_TOKENS=400", "LEVT_FLAGS=--num-workers 0 --log-interval 4", "VALID_EVERY=4"]
-SMALL += ["MAX_ITER=3", "GAMMA=1", "GPUS=0", "THREADS=1"]
+SMALL += ["MAX_ITER=3", "GAMMA=1", "GPUS=0", "THREADS=1", "ALSO_FAST=yes", "FAST_EXITS=1,1,1"]
 
 
 def write_text(folder: Path) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
 from omegaconf import OmegaConf
 
 from lev_plugins.cli.main import main
+from lev_plugins.inference.labeller import Labeller
 from lev_plugins.models.backbones.enct5_weights import own_name
 from lev_plugins.models.enct5 import EncT5, EncT5Config
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
+from tests.integration.commands import succeed
 from tests.pretrained import MAKERS, imported
 from tests.pretrained import build as gated
 
@@ -61,6 +63,84 @@ def test_states_are_those_of_t5(backbone: Path, tmp_path: Path) -> None:
             found = model.encoder(rows, None)
         difference = (found - expected)[real].abs().max()
         assert float(difference) < 1e-4
+
+
+PAIRS = [("the quick brown fox", "a lazy dog ."), ("hello world!", "isn't it?"), ("sea shells, by the shore", "sea")]
+
+
+class Bert(NamedTuple):
+    theirs: Path
+    folder: Path
+    data: Path
+    task: TextLabellingTask
+    model: EncT5
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory: pytest.TempPathFactory) -> Bert:
+    """On pairs of texts."""
+    here = tmp_path_factory.mktemp("bert")
+    MAKERS["bert"](here / "theirs")
+    folder = imported(here / "theirs", here / "ours")
+    rows = "".join(f"{one}\t{other}\t{len(one)}\n" for one, other in PAIRS)
+    for part in ("train", "valid"):
+        (here / f"{part}.tsv").write_text(rows, encoding="utf-8")
+    command = ["prepare-labels", "--label-kind", "classification", "--text-columns", 2, "--train", here / "train.tsv"]
+    command += ["--valid", here / "valid.tsv", "--dest", here / "data", "--pretrained-tokenizer", folder]
+    assert main([str(word) for word in command]) == 0
+    task = TextLabellingTask.setup_task(TextLabellingConfig(data=str(here / "data")))
+    task.load_dataset("train")
+    config = OmegaConf.structured(EncT5Config(_name="enct5", backbone=str(folder)))
+    return Bert(here / "theirs", folder, here / "data", task, task.build_model(config).eval())
+
+
+def test_states_are_those_of_bert(bert: Bert) -> None:
+    """From the same text, by the tokenizer and the model of ``transformers``."""
+    theirs = transformers.BertModel.from_pretrained(bert.theirs, add_pooling_layer=False).eval()
+    read = transformers.AutoTokenizer.from_pretrained(bert.theirs)(
+        *map(list, zip(*PAIRS, strict=True)), padding=True, return_tensors="pt"
+    )
+    dataset = bert.task.datasets["train"]
+    batch = dataset.collater([dataset[i] for i in range(len(PAIRS))])
+    rows = batch["id"].argsort()
+    tokens = batch["net_input"]["src_tokens"][rows]
+    assert bool(tokens.eq(bert.task.dictionary.pad()).any())
+    with torch.no_grad():
+        expected = theirs(**read).last_hidden_state[:, 1:]  # without [CLS]
+        found = bert.model.encoder(tokens, None)
+    real = read["attention_mask"][:, 1:].bool()
+    assert torch.equal(real, tokens.ne(bert.task.dictionary.pad()))
+    assert float((found - expected)[real].abs().max()) < 1e-5
+    assert float(expected[real].std()) > 0.5
+
+
+def test_a_bert_trains_and_labels(bert: Bert, tmp_path: Path) -> None:
+    """The folder is not needed afterwards."""
+    command = f"{bert.data} --user-dir lev_plugins --task text_labelling --arch enct5 --backbone {bert.folder} "
+    command += "--criterion labelling --optimizer scaled_adam --lr 0.01 --backbone-lr-factor 0.1 --max-sentences 3 "
+    command += f"--dropout 0 --max-update 60 --save-dir {tmp_path} --cpu --no-progress-bar --log-format none"
+    succeed("fairseq-train", *command.split())
+    labeller = Labeller.load(tmp_path / "checkpoint_last.pt")
+    for name, parameter in labeller.model.encoder.named_parameters():
+        assert not torch.equal(parameter, bert.model.encoder.get_parameter(name)), name
+    found = [answer["label"] for answer in labeller.label(["\t".join(pair) for pair in PAIRS])]
+    assert found == [str(len(one)) for one, _ in PAIRS]
+
+
+def test_what_a_bert_refuses(bert: Bert) -> None:
+    long = torch.full((1, 64), 5)
+    with pytest.raises(ValueError, match="has 64 tokens, but the pre-trained encoder has room for 63: prepare"):
+        bert.model.encoder(long, None)
+    with pytest.raises(ValueError, match="--pack cannot be used with a BERT"):
+        bert.model.encoder(long, torch.ones_like(long))
+    for options, reason in (
+        ({"decoder_init": "backbone"}, "--decoder-init backbone needs the decoder of a T5"),
+        ({"encoder": "t5"}, r"--encoder is t5 .*, but --backbone .* has bert"),
+        ({"backbone_lr_factor": 0.0}, "--backbone-lr-factor must be above 0"),
+    ):
+        config = EncT5Config(_name="enct5", backbone=str(bert.folder), **options)
+        with pytest.raises(ValueError, match=reason):
+            bert.task.build_model(OmegaConf.structured(config))
 
 
 def test_each_word_has_its_pieces_and_one_tag(backbone: Path, tmp_path: Path) -> None:
@@ -141,10 +221,10 @@ def test_refused_folders(tmp_path: Path) -> None:
     (folder / "dict.txt").write_text("other 1\n")
     with pytest.raises(ValueError, match=r"the dictionary of the data .* must be that of --backbone"):
         build(folder, tmp_path)
-    MAKERS["bert"](tmp_path / "bert")
-    bert = imported(tmp_path / "bert", tmp_path / "bert-imported")
-    with pytest.raises(ValueError, match=r"--arch enct5 requires a T5, but --backbone .* contains a bert"):
-        build(bert, tmp_path)
+    MAKERS["bart"](tmp_path / "bart")
+    bart = imported(tmp_path / "bart", tmp_path / "bart-imported")
+    with pytest.raises(ValueError, match=r"--arch enct5 requires a T5 or a BERT, but --backbone .* contains a bart"):
+        build(bart, tmp_path)
 
 
 def test_a_checkpoint_needs_no_backbone(tmp_path: Path) -> None:

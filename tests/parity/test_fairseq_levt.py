@@ -277,23 +277,42 @@ def test_sources_padded_on_the_right_are_decoded_to_the_same(pair: Pair) -> None
         assert_same(theirs, ours)
 
 
-@pytest.mark.parametrize("flags", [["--share-all-embeddings"], ["--share-decoder-input-output-embed", *PRE_NORM], []])
-def test_a_levt_begun_from_a_transformer_has_its_weights(flags: list[str]) -> None:
-    """With one decoder block, the last position of a left-to-right decoder sees what that of a LevT sees."""
+def begun_from_a_transformer(flags: list[str], early_exit: str | None = None) -> tuple[Any, dict[str, Any], LevT]:
+    """fairseq's model, what ``import-levt`` makes of it, and the LevT that this is."""
     torch.manual_seed(1)
     target = toy_dictionary(20)
     source = target if "--share-all-embeddings" in flags else toy_dictionary(26)
     parser = fairseq_options.get_training_parser(default_task="translation")
-    arguments = [".", "--task=translation", "--arch=transformer", *SIZES, "--decoder-layers=1", *flags]
+    arguments = [".", "--task=translation", "--arch=transformer", *SIZES, *flags]
     args = fairseq_options.parse_args_and_arch(parser, arguments)
     theirs = TranslationTask(TranslationConfig(data="."), source, target).build_model(args).eval()
-    state = convert({"args": args, "cfg": None, "model": theirs.state_dict()})
-    assert state["cfg"]["model"]["placeholder"] == "plh"
-    again = convert({"args": args, "cfg": None, "model": theirs.state_dict()})
-    assert all(value.equal(again["model"][key]) for key, value in state["model"].items())
+    state = convert({"args": args, "cfg": None, "model": theirs.state_dict()}, early_exit)
     cfg = LevTConfig(**{key: value for key, value in state["cfg"]["model"].items() if key != "_name"})
     ours = LevT.build_model(cfg, toy_task(source, target)).eval()
     ours.load_state_dict(state["model"])
+    return theirs, state, ours
+
+
+def test_an_early_exit_leaves_out_the_blocks_above_it() -> None:
+    theirs, _, ours = begun_from_a_transformer(["--decoder-layers=3"], "1,1,2")
+    assert (len(ours.decoder.stack("shared")), ours.decoder.depths) == (
+        2,
+        {"deletion": 1, "placeholder": 1, "token": 2},
+    )
+    tokens = torch.tensor([[EOS, 5, 9, 7]])
+    source = source_batch(1)
+    inner = theirs.decoder.extract_features(tokens, theirs.encoder(source, source.ne(PAD).sum(1)))[1]["inner_states"]
+    states = ours.decoder.states("deletion", tokens, ours.encode(source))
+    assert len(states) == 2 and states[1][0, -1].allclose(inner[1][-1, 0], atol=1e-5)
+
+
+@pytest.mark.parametrize("flags", [["--share-all-embeddings"], ["--share-decoder-input-output-embed", *PRE_NORM], []])
+def test_a_levt_begun_from_a_transformer_has_its_weights(flags: list[str]) -> None:
+    """With one decoder block, the last position of a left-to-right decoder sees what that of a LevT sees."""
+    theirs, state, ours = begun_from_a_transformer(["--decoder-layers=1", *flags])
+    assert state["cfg"]["model"]["placeholder"] == "plh"
+    again = begun_from_a_transformer(["--decoder-layers=1", *flags])[1]
+    assert all(value.equal(again["model"][key]) for key, value in state["model"].items())
     tokens = torch.tensor([[EOS, 5, 9, 7]])
     logits = theirs(source_batch(1), source_batch(1).ne(PAD).sum(1), tokens)[0][0, -1]
     states = ours.decoder.states("token", tokens, ours.encode(source_batch(1)))

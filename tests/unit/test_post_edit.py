@@ -229,7 +229,7 @@ def test_every_model_has_its_criterions(arch: str, right: list[str], name: str, 
 
 
 def test_another_architecture_is_refused() -> None:
-    with pytest.raises(UserError, match="levt_big or post_edit_transformer, but --arch is transformer"):
+    with pytest.raises(UserError, match="levt_fast or post_edit_transformer, but --arch is transformer"):
         built(toy_task(draft_lang="mt"), "transformer")
 
 
