@@ -160,7 +160,7 @@ def table(found: dict[str, Any]) -> str:
 def run(plan: Plan, args: argparse.Namespace) -> dict[str, Any]:
     updates = LONGER * plan.updates
     small = weights.kept_or_trained(args.weights, plan.small, updates, plan.batch, plan.learning_rate, deleting=True)
-    given = small if args.narrow else weights.grow(small, plan.widening, plan.layers, plan.words)
+    given = small if args.narrow else weights.grow(small, plan.widening, (plan.layers, plan.layers), plan.words)
     rates = [int(rate) / 100 for rate in args.wrong.split(",")]
     found = report.about(CPU) | {"format": FORMAT, "clock": CLOCKS["cpu"]}
     found["versions"][PEER] = report.installed(PEER)

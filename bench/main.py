@@ -117,7 +117,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def synthetic_work(plan: Plan, kept: Path | None) -> Work:
     small = weights.kept_or_trained(kept, plan.small, plan.updates, plan.batch, plan.learning_rate)
-    grown = weights.grow(small, plan.widening, plan.layers, plan.words)
+    grown = weights.grow(small, plan.widening, (plan.layers, plan.layers), plan.words)
     used_words = plan.small.words  # the words that occur
     wanted = max(sentences for _, sentences, _ in plan.decoded)
     enough = weights.sentences(plan.train_tokens, used_words, seed=2)

@@ -32,13 +32,17 @@ LABEL_SMOOTHING = 0.1
 
 @dataclass(frozen=True)
 class Size:
-    """The size of a Transformer: channels, feed-forward channels, heads, blocks per side, words."""
+    """The size of a Transformer: channels, feed-forward channels, heads, blocks per side, words.
+
+    ``early_exit``: the blocks that deletion, placeholders and tokens read (empty: the last).
+    """
 
     dim: int
     ffn_dim: int
     heads: int
     layers: int
     words: int
+    early_exit: str = ""
 
 
 @dataclass
@@ -65,7 +69,7 @@ def levt_options(size: Size) -> dict[str, Any]:
     options = Namespace(
         **transformer_options(size),
         arch="levenshtein_transformer",
-        early_exit=",".join([str(size.layers)] * 3),
+        early_exit=size.early_exit or ",".join([str(size.layers)] * 3),
         encoder_normalize_before=True,
         decoder_normalize_before=True,
         encoder_learned_pos=True,

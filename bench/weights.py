@@ -179,8 +179,9 @@ def batch_of(rows: list[Tensor], vocabulary: Dictionary) -> dict[str, Any]:
     }
 
 
-def grow(weights: Weights, factor: int, layers: int, words: int) -> Weights:
-    """Repeat every channel ``factor`` times, extend to ``layers`` blocks per side and ``words`` words; needs pre-norm.
+def grow(weights: Weights, factor: int, layers: tuple[int, int], words: int) -> Weights:
+    """Repeat every channel ``factor`` times, extend to ``layers`` blocks (encoder, decoder) and ``words`` words; needs
+    pre-norm. Only a decoder whose heads all read the last block becomes deeper.
 
     The width of a head stays the same; the number of heads grows. Every weight that reads channels reads each of them
     ``factor`` times and is divided by it, so activations do not change. Only the logits of the words grow by
@@ -191,9 +192,9 @@ def grow(weights: Weights, factor: int, layers: int, words: int) -> Weights:
     options = {
         key: value * factor if key.split("_", 1)[-1] in grown else value for key, value in weights.options.items()
     }
-    for side in ("encoder", "decoder"):
-        options[f"{side}_layers"] = layers
-    options["early_exit"] = ",".join([str(layers)] * 3)
+    if layers[1] != options["decoder_layers"]:
+        options["early_exit"] = ",".join([str(layers[1])] * 3)
+    options["encoder_layers"], options["decoder_layers"] = layers
     state = {key: widened(key, value, factor) for key, value in weights.state.items()}
     for key in state:
         if key.endswith(("embed_tokens.weight", "output_projection.weight")):
@@ -202,7 +203,7 @@ def grow(weights: Weights, factor: int, layers: int, words: int) -> Weights:
     return Weights(options, deepened(state, layers), vocabulary, vocabulary)
 
 
-def deepened(state: dict[str, Tensor], layers: int) -> dict[str, Tensor]:
+def deepened(state: dict[str, Tensor], layers: tuple[int, int]) -> dict[str, Tensor]:
     """New blocks copy the first one, with an output of zero from its three sub-layers."""
     made = dict(state)
     for key, value in state.items():
@@ -210,7 +211,7 @@ def deepened(state: dict[str, Tensor], layers: int) -> dict[str, Tensor]:
         if kind != "layers" or rest[0] != "0":
             continue
         silent = any(name in rest for name in ("out_proj", "fc2"))
-        for number in range(layers):
+        for number in range(layers[0] if side == "encoder" else layers[1]):
             name = ".".join([side, kind, str(number), *rest[1:]])
             made.setdefault(name, torch.zeros_like(value) if silent else value.clone())
     return made

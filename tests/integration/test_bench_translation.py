@@ -1,0 +1,95 @@
+"""``bench/translation.py`` runs and says what it promises, with a stand-in for its peer. Never its speeds."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from bench import translation, weights
+from bench.systems import Size, levt_options, ours
+from lev_plugins import checkpoints
+from lev_plugins.errors import UserError
+
+SIZE = Size(dim=16, ffn_dim=32, heads=2, layers=2, words=60, early_exit="1,1,2")
+
+
+class Converter:
+    def __init__(self, checkpoint: str, data: str):
+        assert checkpoints.load(checkpoint)["args"].arch == "transformer"
+        assert (Path(data) / "dict.source.txt").is_file() and (Path(data) / "dict.target.txt").is_file()
+
+    def convert(self, out: str, quantization: str | None) -> None:
+        assert (Path(out).name, quantization) in [("float32", None), ("int8", "int8")]
+
+
+class Translator:
+    def __init__(self, folder: str, **options: Any):
+        assert options == {"intra_threads": 1, "inter_threads": 1, "compute_type": Path(folder).name}
+
+    def translate_batch(self, lines: list[list[str]], max_decoding_length: int, **options: Any) -> list[Any]:
+        assert options["min_decoding_length"] == max_decoding_length == max(map(len, lines))
+        return [SimpleNamespace(hypotheses=[line]) for line in lines]
+
+
+@pytest.fixture
+def peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: Any = ModuleType("ctranslate2")
+    made.converters = SimpleNamespace(FairseqConverter=Converter)
+    made.Translator = Translator
+    monkeypatch.setitem(sys.modules, "ctranslate2", made)
+    monkeypatch.setattr(translation, "find_spec", lambda name: name == "ctranslate2")
+
+
+def test_every_system_is_measured(peer: None, tmp_path: Path, capsys: Any) -> None:
+    translation.main(["--quick", "--out", str(tmp_path / "found.json")])
+    found = json.loads((tmp_path / "found.json").read_text("utf-8"))
+    lines = found["translation"]
+    names = [f"{name}, {precision}" for name in ("levt", "levt_fast") for precision in ("fp32", "int8")]
+    names += ["CTranslate2, float32, beam 1", "CTranslate2, int8, beam 1", "CTranslate2, int8, beam 4"]
+    assert [(line["batch"], line["system"]) for line in lines] == [
+        (batch, name) for batch in (1, 100) for name in names
+    ]
+    for line in lines:
+        assert line["sentences_per_second"] > 0 and line["bleu"] is None
+        assert (line["iterations_mean"] is None) == line["system"].startswith("CTranslate2")
+        assert line["ratio"]["median"] == 1 or line["system"] != translation.THEIRS
+    shown = [line for line in capsys.readouterr().err.splitlines() if line.startswith("|")]
+    assert shown[0].startswith("| batch | system |") and len(shown) == 2 + len(lines)
+
+
+def test_a_model_with_early_exits_grows_in_its_encoder_and_says_the_same() -> None:
+    """The added blocks add nothing."""
+    torch.manual_seed(1)
+    small = weights.train_narrow(SIZE, updates=2, batch=4, rate=1e-3)
+    assert levt_options(SIZE)["early_exit"] == "1,1,2"
+    grown = weights.grow(small, 2, (5, 2), SIZE.words)
+    row = weights.sentences(1, SIZE.words, seed=3)[0][None]
+    logits = []
+    for each in (small, grown):
+        model = ours(each).model.eval()
+        assert [model.decoder.depths[head] for head in ("deletion", "placeholder", "token")] == [1, 1, 2]
+        states = model.decoder.states("deletion", row, model.encode(row))
+        logits.append(model.decoder.deletion_logits(states))
+    assert len(model.encoder.layers) == 5
+    assert torch.allclose(*logits, atol=1e-5)
+
+
+def test_scores_are_of_sentences_in_their_order() -> None:
+    outputs = [["▁b"], ["▁a", "▁long", "er", "▁line", "▁of", "▁words"]]
+    assert translation.bleu(outputs, [1, 0], ["a longer line of words", "b"]) == pytest.approx(100)
+    assert translation.bleu(outputs, [0, 1], ["a longer line of words", "b"]) < 50
+
+
+def test_what_it_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(translation, "find_spec", lambda _: None)
+    with pytest.raises(UserError, match="ctranslate2 is not installed: pip install ctranslate2"):
+        translation.main(["--quick"])
+    monkeypatch.setattr(translation, "find_spec", lambda _: object())
+    with pytest.raises(UserError, match=r"has no average/teacher.pt: give the folder OUT of examples/translation"):
+        translation.main(["--run", str(tmp_path)])
