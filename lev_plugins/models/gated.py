@@ -34,10 +34,9 @@ Shapes: B batch, S source length, T target length, C channels, V vocabulary (see
 
 from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-import torch.nn.functional as F
 from fairseq.data import Dictionary
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.dataclass.utils import gen_parser_from_dataclass
@@ -55,6 +54,15 @@ from lev_plugins import ranges
 from lev_plugins.edits import among
 from lev_plugins.errors import require
 from lev_plugins.layers import Respelling
+from lev_plugins.models.gate_equations import (
+    Copied,
+    gate_weights,
+    mix_hidden,
+    mix_probability,
+    mix_vocabulary,
+    not_generated,
+    soft_mask,
+)
 from lev_plugins.models.gated_spelling import Repair, SpelledTokens
 from lev_plugins.text.spelling import Unknown
 
@@ -75,7 +83,6 @@ GATES = ["mask", *OUTPUT_GATES]
 # [MASK] is the first of these symbols that the dictionary has, otherwise <unk>
 MASK_SYMBOLS = ["<mask>", "[MASK]", "<extra_id_0>", "▁<extra_id_0>"]  # of BART, BERT, T5 and ByT5, mT5
 FILLER = "madeupword"  # what fairseq-preprocess pads a dictionary with: not a word of any text
-NEGLIGIBLE = 1e-30  # smallest probability of a copy, so that its logarithm is finite
 
 
 @dataclass
@@ -124,13 +131,6 @@ class GateProbabilities:
     skip: Tensor | None = None  # (B, T)
 
 
-class Copied(NamedTuple):
-    """What the copy gate may copy at each output position."""
-
-    tokens: Tensor  # (B, T, N) target symbols, or (B, 1, N) for all T
-    weights: Tensor  # (B, T, N) their probabilities
-
-
 def parse_gates(gates: str) -> list[str]:
     """
     >>> parse_gates("generate,mask")
@@ -143,88 +143,6 @@ def parse_gates(gates: str) -> list[str]:
         f"--gates must be any of {', '.join(GATES)}, separated by commas, but contains {', '.join(unknown)}",
     )
     return [name for name in GATES if name in named]
-
-
-def soft_mask(states: Tensor, probability: Tensor, mask_embedding: Tensor) -> Tensor:
-    """Eq. (2): (S, B, C), (S, B, 1), (C,) -> (S, B, C).
-
-    >>> soft_mask(torch.tensor([[[2.0, 4.0]]]), torch.tensor([[[0.25]]]), torch.tensor([0.0, 8.0]))
-    tensor([[[1.5000, 5.0000]]])
-    """
-    return probability * mask_embedding + (1 - probability) * states
-
-
-def gate_weights(logits: Tensor, zeros: int = 0) -> Tensor:
-    """Eq. (3) to (6), in 32 bits: (..., gates) -> (..., gates); the sum is 1, including the ``zeros`` of absent gates.
-
-    >>> gate_weights(torch.tensor([0.0, 0.0]))
-    tensor([0.5000, 0.5000])
-    >>> gate_weights(torch.tensor([0.0, 0.0]), zeros=1)
-    tensor([0.3837, 0.3837])
-    """
-    return F.pad(logits.float().sigmoid(), (0, zeros)).softmax(-1)[..., : logits.size(-1)]
-
-
-def mix_hidden(states: Tensor, weights: dict[str, Tensor], copied: Tensor, mask_embedding: Tensor) -> Tensor:
-    """Eq. (7): states (B, T, C), a weight (B, T) per gate, copied (B, T, C), (C,) -> (B, T, C)."""
-    w = {name: weight.to(states.dtype)[:, :, None] for name, weight in weights.items()}
-    mixed = w["generate"] * states.sigmoid() if "generate" in w else states
-    if "copy" in w:
-        mixed = mixed + w["copy"] * copied
-    if "skip" in w:
-        mixed = mixed + w["skip"] * mask_embedding
-    return mixed
-
-
-def not_generated(weights: dict[str, Tensor], copied: Copied, mask_symbol: int) -> Copied:
-    """c onehot(y') + s onehot([MASK]), of the words that have any: (B, T, N).
-
-    >>> copied = Copied(torch.tensor([[[1, 2]]]), torch.tensor([[[0.25, 0.75]]]))
-    >>> not_generated({"copy": torch.tensor([[0.4]]), "skip": torch.tensor([[0.6]])}, copied, 3)
-    Copied(tokens=tensor([[[1, 2, 3]]]), weights=tensor([[[0.1000, 0.3000, 0.6000]]]))
-    """
-    at_mask = torch.full_like(copied.tokens[:, :, :1], mask_symbol)
-    copies = weights["copy"][:, :, None] * copied.weights if "copy" in weights else 0 * copied.weights
-    skipped = [weights["skip"][:, :, None]] if "skip" in weights else []
-    return Copied(torch.cat([copied.tokens, *[at_mask] * len(skipped)], -1), torch.cat([copies, *skipped], -1))
-
-
-def mix_vocabulary(logits: Tensor, weights: dict[str, Tensor], rest: Copied) -> Tensor:
-    """The released code's scores, whose softmax is P: (B, T, V), the weights, (B, T, N) -> (B, T, V)."""
-    generated = logits.float().log_softmax(-1)
-    if "generate" in weights:
-        generated = weights["generate"][:, :, None] * generated
-    return generated.scatter_add(-1, rest.tokens.expand_as(rest.weights), rest.weights)
-
-
-def mix_probability(logits: Tensor, weights: dict[str, Tensor], rest: Copied) -> Tensor:
-    """The logarithm of the mixture of softmax(z) and the ``rest``: (B, T, V) -> (B, T, V).
-
-    Few passes over (B, T, V), which is most of the work where the dictionary is large.
-    """
-    generated = logits.float().log_softmax(-1)
-    if "generate" in weights:
-        generated = weights["generate"].log()[:, :, None] + generated
-    words, mass = once_each(rest)
-    words = words.expand_as(mass)
-    before = generated.gather(-1, words)
-    after = torch.logaddexp(before, mass.clamp_min(NEGLIGIBLE).log())
-    return generated.scatter_add(-1, words, (after - before).masked_fill(mass.eq(0), 0))
-
-
-def once_each(copied: Copied) -> Copied:
-    """The weights of a word that is there several times, added up; the places that this frees have weight 0.
-
-    >>> once_each(Copied(torch.tensor([[[7, 5, 7]]]), torch.tensor([[[0.25, 0.5, 0.25]]])))
-    Copied(tokens=tensor([[[5, 7, 0]]]), weights=tensor([[[0.5000, 0.5000, 0.0000]]]))
-    """
-    words, order = copied.tokens.sort(-1)
-    place = F.pad(words.diff().ne(0).cumsum(-1), (1, 0))
-    weights = copied.weights.gather(-1, order.expand_as(copied.weights))
-    return Copied(
-        torch.zeros_like(words).scatter(-1, place, words),
-        torch.zeros_like(weights).scatter_add(-1, place.expand_as(weights), weights),
-    )
 
 
 def mask_symbol(dictionary: Dictionary) -> int:
@@ -254,7 +172,8 @@ class GatedEncoder(FairseqEncoder):
         super().__init__(backbone.dictionary)
         self.backbone, self.dim = backbone, backbone.embed_tokens.embedding_dim
         self.gate = nn.Linear(self.dim, 1) if gated else None
-        self.repair = Repair(self.dim) if isinstance(backbone.embed_tokens, SpelledTokens) else None
+        if self.spelling is not None:
+            self.repair = Repair(self.dim)
         self.mask_symbol = mask_symbol(backbone.dictionary)
 
     @property
@@ -271,16 +190,16 @@ class GatedEncoder(FairseqEncoder):
         **options: Any,
     ) -> dict[str, Any]:
         """With --spelling, ``unknown`` are the unknown words of the batch; words of the ``target`` are held out."""
-        words = None
-        if self.spelling is not None:
+        if self.spelling is None:
+            out = self.backbone(src_tokens, src_lengths=src_lengths, **options)
+        else:
             words = self.spelling.vectors(None if unknown is None else Unknown(*unknown))
             held_out = None if target is None else among(src_tokens, target)
-            options["token_embeddings"] = self.spelling.look_up(src_tokens, words, held_out)
-        out = self.backbone(src_tokens, src_lengths=src_lengths, **options)
+            embedded = self.spelling.look_up(src_tokens, words, held_out)
+            out = self.backbone(src_tokens, src_lengths=src_lengths, token_embeddings=embedded, **options)
+            out["offered"] = [self.repair(out["encoder_out"][0], src_tokens, self.spelling, words)]
         out["src_tokens"] = out.get("src_tokens") or [src_tokens]
         states = out["encoder_out"][0]  # (S, B, C)
-        if self.spelling is not None and self.repair is not None and words is not None:
-            out["offered"] = [self.repair(states, src_tokens, self.spelling, words)]
         if self.gate is None:
             return {**out, "mask_gate": []}
         probability = self.gate(states).sigmoid()  # (S, B, 1), Eq. (1)

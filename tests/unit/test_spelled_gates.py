@@ -20,7 +20,8 @@ from lev_plugins.data.noise_flags import noisy_words
 from lev_plugins.data.spelled import SpelledPairs
 from lev_plugins.edits import BORROWED
 from lev_plugins.errors import UserError
-from lev_plugins.models.gated import Copied, GatedTrans, mix_probability, once_each
+from lev_plugins.models.gate_equations import Copied, mix_probability, once_each
+from lev_plugins.models.gated import GatedTrans
 from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
 from lev_plugins.text.spelling import unknown_words
 from tests.helpers import EOS, PAD, UNK, list_dataset, thorough
