@@ -7,6 +7,7 @@ for all of it. So the result for a sentence changes a little with the others of 
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from typing import Any
 
 import torch
@@ -47,8 +48,15 @@ class Int8Linear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(..., I) -> (..., O)"""
-        # the range is halved: processors without vnni add up products in 16 bits, which would overflow
-        return torch.ops.quantized.linear_dynamic(x.contiguous(), self.packed, reduce_range=True)
+        return torch.ops.quantized.linear_dynamic(x.contiguous(), self.packed, reduce_range=overflows())
+
+
+@cache
+def overflows() -> bool:
+    """Whether this processor adds up products in 16 bits, as those without vnni do: half of the range must then do."""
+    ones = torch.ones(1, 64)
+    packed = torch.ops.quantized.linear_prepack(torch.quantize_per_tensor(ones, 1 / LEVELS, 0, torch.qint8), None)
+    return bool(torch.ops.quantized.linear_dynamic(ones, packed, reduce_range=False).ne(ones.size(1)).any())
 
 
 def in_8_bits(model: nn.Module) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +45,24 @@ def test_a_product_is_close_to_that_in_32_bits(bias: bool) -> None:
         assert rounded(x[:0]).shape == (0, 5, 64)
         exact.weight[3] = 0
         assert Int8Linear(exact.weight)(x)[..., 3].abs().max() == 0
+
+
+OVERFLOW = """
+import torch
+from lev_plugins.layers import Int8Linear, int8
+print(int8.overflows(), float(Int8Linear(torch.ones(8, 512))(torch.ones(1, 512)).sub(512).abs().max()))
+"""
+
+
+@pytest.mark.parametrize("limits", [{}, {"FBGEMM_ENABLE_INSTRUCTIONS": "AVX2"}])
+def test_no_product_overflows(limits: dict[str, str]) -> None:
+    """All weights and inputs are the largest there are: in 16 bits their sum would not fit."""
+    printed = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", OVERFLOW], capture_output=True, text=True, env={**os.environ, **limits}
+    )
+    overflows, wrong = printed.stdout.split()
+    assert float(wrong) < 0.01, printed.stderr
+    assert overflows == "True" or not limits or platform.machine() != "x86_64"
 
 
 def test_small_matrices_stay_in_32_bits() -> None:
