@@ -15,6 +15,11 @@ trap 'kill -- -$! 2>/dev/null; wait $! 2>/dev/null; echo "$name: stopped" >&2; e
 bash -euo pipefail -c "$recipe" 3>&1 >>"$log" 2>&1 </dev/null &
 wait $!
 status=$?
+while ((status > 128)) && kill -0 $! 2>/dev/null; do # it has not ended: kill -STOP only interrupted it
+    sleep 1
+    wait $!
+    status=$?
+done
 if ((status)); then
     { echo "$name failed; the end of $log:" && tail -n 20 "$log" | cut -c -600; } >&2
     exit "$status"

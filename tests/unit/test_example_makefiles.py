@@ -442,6 +442,25 @@ def test_a_stop_loses_nothing_and_leaves_nothing_running(toy: list[str], tmp_pat
     assert (out / "b" / "result").read_text("utf-8") == "in\nx\n"
 
 
+def test_what_is_only_interrupted_goes_on(toy: list[str], tmp_path: Path) -> None:
+    """kill -STOP, to leave the machine to others for a while."""
+    out = f"interrupted-{os.getpid()}"
+    wait = tmp_path / f"{out}.wait"
+    wait.touch()
+    running = subprocess.Popen([*toy, f"OUT={out}"], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_for(tmp_path / out / "a" / "checkpoint")
+    listed = run("ps", "-eo", "pgid=,args=").out.splitlines()
+    groups = {int(line.split()[0]) for line in listed if "pipefail" in line and f"{out}.wait" in line}
+    (group,) = groups - {os.getpgid(running.pid)}
+    os.killpg(group, signal.SIGSTOP)
+    time.sleep(0.3)
+    assert running.poll() is None
+    os.killpg(group, signal.SIGCONT)
+    wait.unlink()
+    printed, errors = running.communicate(timeout=30)
+    assert running.returncode == 0 and b"a: done in" in printed, errors
+
+
 def test_a_training_begins_again_when_its_data_was_made_again(toy: list[str], tmp_path: Path) -> None:
     succeed(*toy)
     (tmp_path / "out" / "a" / "done").unlink()
