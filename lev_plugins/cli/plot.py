@@ -1,4 +1,4 @@
-"""``lev-plugins plot``: the gates of gated-Trans, by token or on average, or iterations, as PNG, SVG or PDF."""
+"""``lev-plugins plot``: the gates of gated-Trans, by token or on average, or what iterations do, as PNG, SVG or PDF."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from lev_plugins.cli import plot_iterations, streams
+from lev_plugins.cli import plot_curves, plot_iterations, streams
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
 from lev_plugins.inference.decoder import CheckpointDecoder
@@ -36,6 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     iterations = figures.add_parser("iterations", help=plot_iterations.HELP, description=plot_iterations.HELP)
     plot_iterations.add_arguments(iterations)
     iterations.set_defaults(figure=plot_iterations.run)
+    oracle = figures.add_parser("oracle", help=plot_curves.ORACLE, description=plot_curves.ORACLE)
+    plot_curves.add_oracle_arguments(oracle)
+    oracle.set_defaults(figure=plot_curves.run_oracle)
+    exits = figures.add_parser("exits", help=plot_curves.EXITS, description=plot_curves.EXITS)
+    plot_curves.add_exits_arguments(exits)
+    exits.set_defaults(figure=plot_curves.run_exits)
 
 
 def add_gates_arguments(parser: argparse.ArgumentParser) -> None:

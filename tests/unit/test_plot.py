@@ -242,3 +242,52 @@ def test_a_log_without_iterations_is_refused(tmp_path: Path, capsys: pytest.Capt
     log.write_bytes(LOG.replace(b"I-", b"X-"))
     assert main(["plot", "iterations", str(log), "--output", str(tmp_path / "figure.svg")]) == 2
     assert re.search("does not say how many iterations .* with --print-step", capsys.readouterr().err)
+
+
+# ---- curves and points, of several logs ------------------------------------------------------------------------------
+
+GROWN = """S-0\tx
+T-0\t▁a ▁b ▁c ▁d
+H-0\t-0.5\ta b c d
+I-0\t1
+E-0_0\t▁z
+E-0_1\t
+E-0_2\t<plh> <plh>
+E-0_3\t▁a ▁z
+E-0_4\t▁a
+E-0_5\t▁a <plh> <plh> <plh>
+E-0_6\t▁a ▁b ▁c ▁d
+2026-01-01 | INFO | Translated 1 sentences (5 tokens) in 0.5s (2.50 sentences/s, 10.00 tokens/s)
+Generate test with beam=1: BLEU4 = 82.74, 100.0/100.0/100.0/100.0
+""".encode()
+
+
+def test_scores_are_drawn_by_iteration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, log in (("grown", GROWN), ("other", GROWN.replace("▁b".encode(), "▁y".encode()))):
+        (tmp_path / name).write_bytes(log)
+    (tmp_path / "reference").write_text("a b c d\n", encoding="utf-8")
+    logs = ["plot", "oracle", f"right={tmp_path / 'grown'}", str(tmp_path / "other")]
+    command = [*logs, "--output", str(tmp_path / "figure.svg"), "--post-process", "sentencepiece"]
+    command += ["--reference", str(tmp_path / "reference")]
+    assert main([*command, "--metric", "ter"]) == 0
+    assert capsys.readouterr().out.splitlines()[:2] == ["right: 100.00 75.00 0.00", "other: 100.00 75.00 25.00"]
+    drawn = (tmp_path / "figure.svg").read_text(encoding="utf-8")
+    assert all(f">{text}<" in drawn for text in ("right", "other", "iterations", "TER"))
+    (tmp_path / "reference").write_text("a b c d\n\n", encoding="utf-8")
+    assert main(command) == 2
+    assert "has 2 lines, but" in capsys.readouterr().err
+    assert main([*logs, "--output", str(tmp_path / "figure.svg")]) == 0  # the pieces of the log's own references
+    assert capsys.readouterr().out.splitlines()[0].endswith(" 100.00")
+
+
+def test_scores_are_drawn_against_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log, figure = tmp_path / "log", tmp_path / "figure.svg"
+    log.write_bytes(GROWN)
+    assert main(["plot", "exits", f"1-1-2={log}", str(log), "--output", str(figure)]) == 0
+    assert capsys.readouterr().out == f"1-1-2: 82.74 BLEU, 400.0 ms\nlog: 82.74 BLEU, 400.0 ms\n{figure}: 2 logs\n"
+    assert ">1-1-2<" in figure.read_text(encoding="utf-8")
+    log.write_bytes(GROWN.replace(b"BLEU4", b"WRR"))
+    assert main(["plot", "exits", str(log), "--output", str(figure)]) == 2
+    assert "has no score ('Generate ... BLEU4 = ...')" in capsys.readouterr().err
+    assert main(["plot", "exits", str(log), str(log), "--output", str(figure)]) == 2
+    assert "two logs are called log: name one, as in NAME=" in capsys.readouterr().err
