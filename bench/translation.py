@@ -181,7 +181,7 @@ def trained(run: Path, count: int, folder: Path) -> Bench:
     require(teacher.is_file(), f"--run {run} has no average/teacher.pt: give the folder OUT of examples/translation")
     data = run / "binarise" / "data"
     made: dict[str, Decoder] = {}
-    options = RefinementOptions(eos_penalty=GAMMA, trained_later=False)
+    options = RefinementOptions(gamma=GAMMA, trained_later=False)
     loaded = None
     for name in ("levt", "levt_fast"):
         checkpoint = run / name / "checkpoint_best.pt"

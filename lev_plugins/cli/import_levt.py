@@ -71,6 +71,11 @@ def convert(state: dict[str, Any], early_exit: str | None = None) -> dict[str, A
     """A checkpoint that ``fairseq-generate --task text_editing`` loads; the optimizer state is dropped."""
     old = old_options(state)
     if early_exit is not None:
+        separate = [flag for flag in ("no_share_discriminator", "no_share_maskpredictor") if old.get(flag)]
+        require(
+            not separate,
+            f"--early-exit is for policies that share their blocks, but this checkpoint has {''.join(separate[:1])}",
+        )
         check_exits(early_exit, int(old["decoder_layers"]))
         old["early_exit"] = early_exit
     cfg: Any = state.get("cfg")

@@ -38,11 +38,13 @@ from lev_plugins.ranges import at_least
 from lev_plugins.text.binarise import load_dictionary
 from lev_plugins.text.cutting import Cutter, add_bpe_arguments
 from lev_plugins.text.lines import read_lines
+from lev_plugins.text.pretrained import positions_of_bert
 
 __all__ = ["add_arguments", "run"]
 
 BEST = {"classification": "accuracy", "regression": "spearman", "multilabel": "micro_f1", "tagging": "tag_accuracy"}
 LEAST_LONGEST = 2  # tokens: a piece and </s>
+LONGEST = 512
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--numbered-labels", action="store_true", help="labels in the text are line numbers of --labels, from 0")
     add("--label-separator", metavar="C", default=",", help="multilabel: separates the labels of a text")
     add("--conllu-column", choices=sorted(CONLLU_COLUMNS), default="upos", help="*.conllu files: column of the tags")
-    add("--longest", metavar="N", type=int, default=512, help="maximum tokens of an example, including </s>")
+    add(
+        "--longest",
+        metavar="N",
+        type=int,
+        help="maximum tokens of an example, including </s> (default: 512, or what a pre-trained BERT can read)",
+    )
     add(
         "--longer",
         choices=LONGER,
@@ -120,6 +127,13 @@ def check_arguments(args: argparse.Namespace) -> None:
             f"--template {args.template!r} does not fit --text-columns {args.text_columns}: {{0}} stands for the first "
             "column; write a brace itself twice",
         )
+
+
+def longest_of(args: argparse.Namespace) -> int:
+    if args.longest is not None:
+        return int(args.longest)
+    bert = positions_of_bert(args.pretrained_tokenizer)
+    return LONGEST if bert is None else min(LONGEST, bert - 1)  # [CLS] takes one
 
 
 def fits(template: str, columns: int) -> bool:
@@ -176,7 +190,7 @@ def build(args: argparse.Namespace, folder: Path, scratch: Path) -> PreparedLabe
         separator=args.label_separator,
         conllu=args.conllu_column,
         template=args.template,
-        longest=args.longest,
+        longest=longest_of(args),
         longer=args.longer,
     )
     paths, rename = parts_of(args), renaming(args)
@@ -275,10 +289,12 @@ def report(args: argparse.Namespace, prepared: PreparedLabels) -> str:
         longest = f"{counts.longest:,} ({counts.longest_where.rpartition(', ')[2]})"
         rows.append([part, f"{counts.examples:,}", f"{counts.tokens:,}", share, f"{counts.labels:,}", longest])
         if counts.cut:
-            remarks.append(f"{part}: cut off at {args.longest:,} tokens (--longer cut): {counted(counts.cut, 'text')}")
+            remarks.append(
+                f"{part}: cut off at {longest_of(args):,} tokens (--longer cut): {counted(counts.cut, 'text')}"
+            )
         if counts.split:
             rest = counted(counts.split, "example")
-            remarks.append(f"{part}: split from texts of more than {args.longest:,} tokens: {rest}")
+            remarks.append(f"{part}: split from texts of more than {longest_of(args):,} tokens: {rest}")
     lines = [f"{args.dest}, in tokens (with one for the end of each text):", *table(rows), *remarks, ""]
     lines += [f"{len(prepared.dictionary):,} pieces" + described(prepared.labels), ""]
     if args.train:
@@ -294,11 +310,17 @@ def described(labels: Labels | None) -> str:
 
 
 def train_command(args: argparse.Namespace) -> list[str]:
-    """The paper's settings (section 4)."""
+    """The paper's settings (section 4); those of examples/labelling for a BERT."""
     command = ["fairseq-train", str(args.dest), "--user-dir", USER_DIR, "--task", "text_labelling"]
     command += ["--label-kind", args.label_kind, "--arch", "enct5", "--criterion", "labelling"]
-    command += ["--optimizer", "adafactor", "--scale-parameter", "--lr", "0.001", "--batch-size", "128"]
-    command += ["--max-update", "100000", "--dropout", "0.1", "--save-dir", "checkpoints"]
+    if positions_of_bert(args.pretrained_tokenizer) is None:
+        command += ["--optimizer", "adafactor", "--scale-parameter", "--lr", "0.001", "--batch-size", "128"]
+        command += ["--max-update", "100000"]
+    else:
+        command += ["--optimizer", "scaled_adam", "--backbone-lr-factor", "0.1", "--lr", "0.001", "--clip-norm", "1"]
+        command += ["--lr-scheduler", "polynomial_decay", "--warmup-updates", "200", "--total-num-update", "1500"]
+        command += ["--batch-size", "32", "--max-update", "1500"]
+    command += ["--dropout", "0.1", "--save-dir", "checkpoints"]
     if args.pretrained_tokenizer:
         command += ["--backbone", str(args.pretrained_tokenizer)]
     if not args.valid:

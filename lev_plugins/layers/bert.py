@@ -8,7 +8,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from lev_plugins.errors import require
 from lev_plugins.layers.dropout import dropout
 from lev_plugins.layers.initialisation import bert_init
 from lev_plugins.layers.padding import gathered, padding_of, spread
@@ -42,7 +41,6 @@ class BertEncoder(nn.Module):
     def states(self, tokens: Tensor) -> Tensor:
         """(B, S), padded on the right -> (B, S, C)"""
         tokens = torch.cat([tokens.new_full((len(tokens), 1), self.cls), tokens], 1)
-        self.require_positions(tokens.size(1))
         mask, real = padding_of(tokens, self.pad)
         x = gathered(dropout(self.embedded(tokens), self.dropout, self.training), real)
         for layer in self.layers:
@@ -52,14 +50,6 @@ class BertEncoder(nn.Module):
     def embedded(self, tokens: Tensor) -> Tensor:
         places = torch.arange(tokens.size(1), device=tokens.device)
         return self.norm(self.tokens(tokens) + self.positions(places) + self.sides(sides_of(tokens, self.sep)))
-
-    def require_positions(self, length: int) -> None:
-        room = self.positions.num_embeddings
-        require(
-            length <= room,
-            f"an example has {length - 1} tokens, but the pre-trained encoder has room for {room - 1}: prepare the "
-            f"data with --longest {room - 1}",
-        )
 
 
 def sides_of(tokens: Tensor, sep: int) -> Tensor:

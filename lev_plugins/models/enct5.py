@@ -25,6 +25,7 @@ import torch
 import torch.nn.functional as F
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.models import BaseFairseqModel, register_model
+from omegaconf import II, open_dict
 from torch import Tensor, nn
 
 from lev_plugins import ranges
@@ -90,7 +91,8 @@ class EncT5Config(FairseqDataclass):
             "requires --optimizer scaled_adam"
         },
     )
-    encoder: Optional[str] = field(default=None, metadata={"help": "t5 or bert (without --backbone: t5)"})
+    optimizer: str = II("optimizer._name")
+    encoder: Optional[str] = field(default=None, metadata={"help": "t5 or bert, which requires --backbone"})
     embed_dim: Optional[int] = field(default=None, metadata={"help": "width (without --backbone: 512)"})
     ffn_embed_dim: Optional[int] = field(default=None, metadata={"help": "feed-forward width (1024)"})
     layers: Optional[int] = field(default=None, metadata={"help": "blocks of the encoder (8)"})
@@ -105,7 +107,7 @@ class EncT5Config(FairseqDataclass):
     farthest_distance: Optional[int] = field(
         default=None, metadata={"help": "distances from this one on share a class (128)"}
     )
-    positions: Optional[int] = field(default=None, metadata={"help": "maximum tokens of an example in a BERT (512)"})
+    positions: Optional[int] = field(default=None, metadata={"help": "positions of a BERT (512)"})
     decoder_layers: int = field(default=1, metadata={"help": "decoder blocks (Table 4: 1d, 12d)"})
     decoder_init: ChoiceEnum(INITS) = field(  # type: ignore[valid-type]
         default="scratch",
@@ -202,7 +204,7 @@ class T5LabelEncoder(nn.Module):
 class BertLabelEncoder(BertEncoder):
     def forward(self, tokens: Tensor, segments: Tensor | None, unknown: None = None) -> Tensor:
         """(B, S) -> (B, S, C)"""
-        require(segments is None, "--pack cannot be used with a BERT, whose positions count from the start of a row")
+        assert segments is None, "positions count from the start of a row, which holds one example"
         return self.states(tokens)
 
 
@@ -275,7 +277,7 @@ class EncT5(BaseFairseqModel):
         model = cls(encoder, decoder, LabelHead(shape.dim, spec))
         if cfg.backbone is not None:
             load_backbone(model, cfg, task)
-        scale_learning_rate(model.encoder.parameters(), cfg.backbone_lr_factor)
+            scale_learning_rate(model.encoder.parameters(), cfg.backbone_lr_factor)
         return model
 
     @property
@@ -317,7 +319,7 @@ class EncT5(BaseFairseqModel):
         autocast = torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16
         require(
             self.head.weight.dtype != torch.float16 and not autocast,
-            "T5 overflows in 16-bit floats (--fp16, --amp): use --bf16 or 32 bits",
+            "EncT5 overflows in 16-bit floats (--fp16, --amp): use --bf16 or 32 bits",
         )
 
     def max_positions(self) -> Any:
@@ -390,7 +392,7 @@ def check_config(cfg: Any, task: Any) -> LabelSpec:
     )
     require(cfg.encoder in ENCODERS, f"--encoder must be {' or '.join(ENCODERS)}, but is {cfg.encoder}")
     ranges.at_least(cfg, 4, "distance_buckets")
-    ranges.bounded("--backbone-lr-factor", cfg.backbone_lr_factor, above=0)
+    check_backbone(cfg, task)
     ranges.sizes(cfg, "spelling_buckets")
     ranges.rates(cfg, "word_dropout")
     require(
@@ -399,9 +401,6 @@ def check_config(cfg: Any, task: Any) -> LabelSpec:
     require(
         not cfg.spelling or cfg.backbone is None,
         "--spelling is for words and cannot be used with --backbone, whose pieces have a table of their own",
-    )
-    require(
-        not cfg.spelling or cfg.encoder == "t5", "--spelling is for the encoder that is trained from scratch, a T5's"
     )
     require(
         cfg.farthest_distance > cfg.distance_buckets // 4,
@@ -423,23 +422,50 @@ def check_config(cfg: Any, task: Any) -> LabelSpec:
     return LabelSpec(kind, classes, str(cfg.latents), str(cfg.heads))
 
 
+def check_backbone(cfg: Any, task: Any) -> None:
+    ranges.bounded("--backbone-lr-factor", cfg.backbone_lr_factor, above=0)
+    if cfg.encoder == "bert":
+        require(cfg.backbone is not None or task.from_checkpoint, "--encoder bert requires --backbone: add it")
+        ranges.transformer(cfg, "")
+        require(not cfg.spelling, "--spelling is for words and cannot be used with a BERT, which reads pieces")
+        require(
+            task.info.longest < cfg.positions,
+            f"the folder has examples of up to {task.info.longest} tokens, but a BERT of {cfg.positions} positions can "
+            f"read {cfg.positions - 1}, besides [CLS]: make it again with --longest {cfg.positions - 1}",
+        )
+    if task.from_checkpoint:
+        return
+    require(
+        cfg.encoder != "bert" or not task.cfg.pack,
+        "--pack cannot be used with a BERT, whose positions count from the start of a row: leave it out",
+    )
+    if cfg.backbone_lr_factor != 1:
+        require(cfg.backbone is not None, "--backbone-lr-factor requires --backbone: leave it out")
+        require(
+            cfg.optimizer in ("scaled_adam", "composite"),
+            f"--backbone-lr-factor requires --optimizer scaled_adam, but --optimizer is {cfg.optimizer}",
+        )
+
+
 # ---- sizes and weights of a pre-trained model -----------------------------------------------------------------------
 
 
 def fill_sizes(cfg: Any) -> None:
-    """Set the sizes that the user left out, from --backbone or the defaults, so that checkpoints contain them."""
-    sizes, folder = SIZES, None
-    if cfg.backbone is not None:
-        folder = require_folder(cfg.backbone, "--backbone")
-        sizes = {**SIZES, **backbone_sizes(folder)}
-    for name, value in sizes.items():
-        given = getattr(cfg, name)
-        require(
-            folder is None or given in (None, value),
-            f"{ranges.flag_name(name)} is {given} (set directly or by --arch), but --backbone {folder} has {value}: "
-            "use --arch enct5 and leave out the sizes",
-        )
-        setattr(cfg, name, value if given is None else given)
+    """Set the sizes that the user left out, from --backbone or the defaults, so that checkpoints contain them.
+
+    ``cfg`` may be of an older version, which knew fewer of them.
+    """
+    folder = None if cfg.backbone is None else require_folder(cfg.backbone, "--backbone")
+    fixed = {} if folder is None else backbone_sizes(folder)
+    with open_dict(cfg):
+        for name, value in {**SIZES, **fixed}.items():
+            given = cfg.get(name)
+            require(
+                name not in fixed or given in (None, value),
+                f"{ranges.flag_name(name)} is {given} (set directly or by --arch), but --backbone {folder} has "
+                f"{value}: use --arch enct5 and leave out the sizes",
+            )
+            cfg[name] = value if given is None else given
 
 
 PRESETS: dict[str, dict[str, int]] = {

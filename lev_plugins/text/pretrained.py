@@ -15,6 +15,7 @@ from fairseq.data.encoders import register_bpe
 from fairseq.dataclass import FairseqDataclass
 
 from lev_plugins.errors import UserError, require
+from lev_plugins.strict import read_object
 
 __all__ = [
     "BYTE_SPECIALS",
@@ -30,6 +31,7 @@ __all__ = [
     "SentencePieces",
     "Tokenizer",
     "load_tokenizer",
+    "positions_of_bert",
     "require_folder",
 ]
 
@@ -141,6 +143,13 @@ def require_folder(name: str | None, flag: str, hint: str = "") -> Path:
         f"{flag} {folder} was not made by lev-plugins import-pretrained: it lacks {SYMBOLS} or {DICTIONARY}{hint}",
     )
     return folder
+
+
+def positions_of_bert(folder: str | Path | None) -> int | None:
+    """How many symbols the BERT of an imported folder reads at most; ``None``: it is no BERT."""
+    path = None if folder is None else Path(folder) / "config.json"
+    config = read_object(path) if path is not None and path.is_file() else {}
+    return int(config["max_position_embeddings"]) if config.get("model_type") == "bert" else None
 
 
 @dataclass

@@ -86,6 +86,27 @@ def test_scores_are_of_sentences_in_their_order() -> None:
     assert translation.bleu(outputs, [0, 1], ["a longer line of words", "b"]) < 50
 
 
+def test_models_of_the_example_are_scored(
+    peer: None, toy: Path, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run"
+    for name in ("average", "binarise", "pieces", "levt"):
+        (run / name).mkdir(parents=True)
+    (run / "binarise" / "data").symlink_to(toy)
+    (run / "average" / "teacher.pt").write_bytes(b"")
+    (run / "levt" / "checkpoint_best.pt").symlink_to(trained / "checkpoint_best.pt")
+    (run / "pieces" / "test.reference").write_text("v1 v2\n" * 8, encoding="utf-8")
+    monkeypatch.setattr(Converter, "__init__", lambda *_: None)
+    monkeypatch.setattr(
+        translation, "translator", lambda *_: lambda sample: [["v1"]] * len(sample["net_input"]["src_tokens"])
+    )
+    translation.main(["--run", str(run), "--sentences", "5", "--out", str(tmp_path / "found.json")])
+    lines = json.loads((tmp_path / "found.json").read_text("utf-8"))["translation"]
+    assert [(line["batch"], line["sentences"]) for line in lines] == [(1, 5)] * 5 + [(100, 5)] * 5
+    assert all(line["bleu"] is not None for line in lines)
+    assert [line["iterations_mean"] is not None for line in lines] == [True, True, False, False, False] * 2
+
+
 def test_what_it_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(translation, "find_spec", lambda _: None)
     with pytest.raises(UserError, match="ctranslate2 is not installed: pip install ctranslate2"):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +13,7 @@ import torch
 from omegaconf import OmegaConf
 
 from lev_plugins.cli.main import main
+from lev_plugins.errors import UserError
 from lev_plugins.inference.labeller import Labeller
 from lev_plugins.models.backbones.enct5_weights import own_name
 from lev_plugins.models.enct5 import EncT5, EncT5Config
@@ -115,32 +119,63 @@ def test_states_are_those_of_bert(bert: Bert) -> None:
 
 
 def test_a_bert_trains_and_labels(bert: Bert, tmp_path: Path) -> None:
-    """The folder is not needed afterwards."""
-    command = f"{bert.data} --user-dir lev_plugins --task text_labelling --arch enct5 --backbone {bert.folder} "
+    """The folder is not needed afterwards, and the checkpoint becomes a model folder."""
+    backbone = tmp_path / "backbone"
+    shutil.copytree(bert.folder, backbone)
+    command = f"{bert.data} --user-dir lev_plugins --task text_labelling --arch enct5 --backbone {backbone} "
     command += "--criterion labelling --optimizer scaled_adam --lr 0.01 --backbone-lr-factor 0.1 --max-sentences 3 "
     command += f"--dropout 0 --max-update 60 --save-dir {tmp_path} --cpu --no-progress-bar --log-format none"
     succeed("fairseq-train", *command.split())
+    shutil.rmtree(backbone)
+    assert main(["export", str(tmp_path / "checkpoint_last.pt"), str(tmp_path / "exported")]) == 0
     labeller = Labeller.load(tmp_path / "checkpoint_last.pt")
     for name, parameter in labeller.model.encoder.named_parameters():
         assert not torch.equal(parameter, bert.model.encoder.get_parameter(name)), name
     found = [answer["label"] for answer in labeller.label(["\t".join(pair) for pair in PAIRS])]
     assert found == [str(len(one)) for one, _ in PAIRS]
+    exported = Labeller.load(tmp_path / "exported")
+    assert [answer["label"] for answer in exported.label(["\t".join(pair) for pair in PAIRS])] == found
+    with pytest.raises(UserError, match="line 1"):
+        exported.label(["fox " * 90 + "\tdog"])
 
 
 def test_what_a_bert_refuses(bert: Bert) -> None:
-    long = torch.full((1, 64), 5)
-    with pytest.raises(ValueError, match="has 64 tokens, but the pre-trained encoder has room for 63: prepare"):
-        bert.model.encoder(long, None)
-    with pytest.raises(ValueError, match="--pack cannot be used with a BERT"):
-        bert.model.encoder(long, torch.ones_like(long))
     for options, reason in (
         ({"decoder_init": "backbone"}, "--decoder-init backbone needs the decoder of a T5"),
         ({"encoder": "t5"}, r"--encoder is t5 .*, but --backbone .* has bert"),
+        ({"positions": 32}, r"--positions is 32 .*, but --backbone .* has 64"),
         ({"backbone_lr_factor": 0.0}, "--backbone-lr-factor must be above 0"),
+        ({"backbone_lr_factor": 0.1, "optimizer": "adam"}, "--backbone-lr-factor requires --optimizer scaled_adam"),
     ):
         config = EncT5Config(_name="enct5", backbone=str(bert.folder), **options)
         with pytest.raises(ValueError, match=reason):
             bert.task.build_model(OmegaConf.structured(config))
+    assert bert.task.info.longest == 63  # by prepare-labels, which asks the folder
+    config = OmegaConf.structured(EncT5Config(_name="enct5", backbone=str(bert.folder)))
+    packed = TextLabellingTask.setup_task(TextLabellingConfig(data=str(bert.data), pack=True))
+    with pytest.raises(ValueError, match="--pack cannot be used with a BERT"):
+        packed.build_model(config)
+    packed.cfg.pack, packed.info = False, replace(packed.info, longest=64)
+    with pytest.raises(ValueError, match="examples of up to 64 tokens, but a BERT of 64 positions can read 63"):
+        packed.build_model(config)
+
+
+def test_a_bert_that_is_not_as_it_should_be(bert: Bert, tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = tmp_path / "folder"
+    shutil.copytree(bert.folder, folder)
+    config = OmegaConf.structured(EncT5Config(_name="enct5", backbone=str(folder)))
+    settings = json.loads((folder / "config.json").read_text("utf-8"))
+    (folder / "config.json").write_text(json.dumps({**settings, "layer_norm_eps": 0.1}), "utf-8")
+    with pytest.raises(ValueError, match=r"its layer_norm_eps must be 1e-12, but is 0\.1: choose another model"):
+        bert.task.build_model(config)
+    (folder / "config.json").write_text(json.dumps(settings), "utf-8")
+    weights = load_file(folder / "model.safetensors")
+    kept = {name: weight for name, weight in weights.items() if "encoder.layer.1." not in name}
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ValueError, match=r"lacks 16 weights of a BERT, such as encoder.layer.1.* import it again"):
+        bert.task.build_model(config)
 
 
 def test_each_word_has_its_pieces_and_one_tag(backbone: Path, tmp_path: Path) -> None:
@@ -231,7 +266,7 @@ def test_a_checkpoint_needs_no_backbone(tmp_path: Path) -> None:
     MAKERS["t5"](tmp_path / "theirs")
     folder = imported(tmp_path / "theirs", tmp_path / "ours")
     task = TextLabellingTask.setup_task(TextLabellingConfig(data=str(data_for(folder, tmp_path))))
-    config = OmegaConf.structured(EncT5Config(_name="enct5", backbone=str(folder)))
+    config = OmegaConf.structured(EncT5Config(_name="enct5", backbone=str(folder), optimizer="adam"))
     weights = task.build_model(config).state_dict()
     assert config.embed_dim == 16  # the checkpoint knows its sizes
     for path in folder.iterdir():

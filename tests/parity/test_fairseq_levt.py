@@ -319,6 +319,15 @@ def test_a_levt_begun_from_a_transformer_has_its_weights(flags: list[str]) -> No
     assert ours.decoder.token_logits(states, torch.tensor([3]))[0].allclose(logits, atol=1e-5)
 
 
+def test_policies_with_blocks_of_their_own_cannot_leave_early() -> None:
+    _, flags = VARIANTS["own-deletion"]
+    parser = fairseq_options.get_training_parser(default_task="translation_lev")
+    common = ["--task=translation_lev", "--arch=levenshtein_transformer", "--criterion=nat_loss"]
+    args = fairseq_options.parse_args_and_arch(parser, [".", *common, *SIZES, *flags])
+    with pytest.raises(UserError, match="share their blocks, but this checkpoint has no_share_discriminator"):
+        convert({"args": args, "cfg": None, "model": {}}, "1,1,2")
+
+
 def test_a_language_model_cannot_be_imported() -> None:
     with pytest.raises(UserError, match="levenshtein_transformer and transformer, but this is a transformer_lm"):
         convert({"args": argparse.Namespace(arch="transformer_lm"), "cfg": None, "model": {}})

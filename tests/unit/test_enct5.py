@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from fairseq.nan_detector import NanDetector
+from omegaconf import OmegaConf
 from torch import Tensor
 
 from lev_plugins.cli.main import main
@@ -188,7 +189,7 @@ def test_a_single_forward_pass_however_many_labels(folders: dict[str, Path]) -> 
 
 
 def test_presets_and_defaults() -> None:
-    config = EncT5Config()
+    config = OmegaConf.structured(EncT5Config)
     fill_sizes(config)
     assert (config.embed_dim, config.layers, config.feed_forward) == (512, 8, "gated-gelu")
     assert enct5.PRESETS["enct5_tiny"]["embed_dim"] == 64
@@ -203,6 +204,9 @@ def test_presets_and_defaults() -> None:
         ("regression", {"decoder_layers": 0}, "--decoder-layers must be at least 1, but is 0"),
         ("regression", {"feed_forward": "swish"}, "--feed-forward must be relu or gated-gelu, but is swish"),
         ("regression", {"decoder_init": "backbone"}, "--decoder-init backbone requires --backbone"),
+        ("regression", {"encoder": "bert", "head_dim": 8}, "--encoder bert requires --backbone: add it"),
+        ("regression", {"encoder": "x"}, "--encoder must be t5 or bert, but is x"),
+        ("regression", {"backbone_lr_factor": 0.1}, "--backbone-lr-factor requires --backbone: leave it out"),
         ("regression", {"distance_buckets": 2}, "--distance-buckets must be at least 4, but is 2"),
         ("regression", {"farthest_distance": 8}, "--farthest-distance must be more than a quarter"),
     ],
@@ -210,6 +214,18 @@ def test_presets_and_defaults() -> None:
 def test_refused(folders: dict[str, Path], kind: str, options: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         model_of(task_of(folders[kind]), **options)
+
+
+def test_a_checkpoint_of_an_older_version_is_built(folders: dict[str, Path]) -> None:
+    """Its configuration lacks what has been added since, and fairseq forbids to ask for that."""
+    task = task_of(folders["classification"])
+    stored = OmegaConf.to_container(OmegaConf.structured(EncT5Config(_name="enct5", optimizer="adam", **TINY)))
+    for name in ("encoder", "positions", "backbone_lr_factor", "optimizer"):
+        del stored[name]
+    config = OmegaConf.create(stored)
+    OmegaConf.set_struct(config, True)
+    model = task.build_model(config, from_checkpoint=True)
+    assert type(model.encoder).__name__ == "T5LabelEncoder" and model.head.weight.size(2) == TINY["embed_dim"]
 
 
 def test_sixteen_bits_are_refused(folders: dict[str, Path]) -> None:

@@ -67,7 +67,7 @@ def t5_sizes(config: Any, folder: Path) -> dict[str, Any]:
 
 def bert_sizes(config: Any, folder: Path) -> dict[str, Any]:
     """The decoder has blocks of T5 1.1 of the same width."""
-    for name, known in (("hidden_act", "gelu"), ("type_vocab_size", 2)):
+    for name, known in (("hidden_act", "gelu"), ("type_vocab_size", 2), ("layer_norm_eps", 1e-12)):
         value = getattr(config, name)
         require(
             value == known, f"--backbone {folder}: its {name} must be {known}, but is {value}: choose another model"
@@ -142,7 +142,12 @@ def load_bert(model: nn.Module, cfg: Any, folder: Path) -> None:
         str(cfg.decoder_init) == "scratch",
         f"--decoder-init backbone needs the decoder of a T5, but --backbone {folder} is a BERT: leave it out",
     )
-    theirs, _ = library.read_model("BertModel", folder, add_pooling_layer=False)
+    theirs, missing = library.read_model("BertModel", folder, add_pooling_layer=False)
+    lacking = sorted(missing)
+    require(
+        not lacking,
+        f"--backbone {folder} lacks {len(lacking)} weights of a BERT, such as {''.join(lacking[:1])}: import it again",
+    )
     weights = theirs.state_dict()
     for name, parameter in model.get_submodule("encoder").named_parameters():
         parameter.copy_(torch.cat([weights[part] for part in bert_names(name)]))
