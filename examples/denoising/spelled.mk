@@ -11,6 +11,7 @@ $(noises:%=$(OUT)/words_%/done): $$(noisy)/done
 	    done
 	    lev-plugins confusions $(words)/train.src $(words)/train.tgt >$(@D)/confusions.tsv
 	    python $(EXAMPLES)/grammar/widen.py $(<D)/train.tgt $(@D) --most $(LEVT_WORDS)
+	    $(if $(CLEAN),python $(HERE)/familiar.py $(@D)/dict.txt <$(CLEAN) >>$(@D)/words)
 	    for side in src draft tgt; do cp $(@D)/words $(words)/list.$$side; done
 	else
 	    awk '!seen[$$0]++' $(<D)/train.tgt >$(words)/train.tgt
@@ -23,7 +24,7 @@ words = $(OUT)/words_$(noise)/text
 as_is = $(filter as-is,$(noise))
 # learned confusions in half of the pairs; the others stay as they are
 mistakes = $(if $(as_is),--noise-kind confusions --noise-confusions $(OUT)/words_$(noise)/confusions.tsv --noise-share 0.5 \
-    --noise-word-rate 0.25,--noise-kind $(noise) --noise-word-rate $(WORD_RATE) $(CHAR_RATE:%=--noise-char-rate %))
+    --noise-word-rate 0.25 $(if $(CLEAN),--upsample-primary $(PAIRS)),--noise-kind $(noise) --noise-word-rate $(WORD_RATE) $(CHAR_RATE:%=--noise-char-rate %))
 $(foreach name,$(levt) $(spelled),$(OUT)/train_$(name)/begun): $(OUT)/words_$$(noise)/done
 $(levt:%=$(OUT)/train_%/done): %/done: %/begun
 	$(train) $(OUT)/words_$(noise)/bin --user-dir $(PLUGINS) -s src -t tgt $(editor_training) $(mistakes) $(device) \

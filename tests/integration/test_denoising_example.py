@@ -35,9 +35,10 @@ def test_pairs_of_ones_own_are_trained_and_scored(pairs: Path, tmp_path: Path) -
     pytest.importorskip("symspellpy")
     out = tmp_path / "run"
     command = readme_command("denoising", 1, TEXT=pairs, OUT=out, TRAIN="part.train", TEST="part.valid")
-    done = succeed(
-        *command, *SMALL, "SEEDS=1", "SYSTEMS=none,all,spelled,levt", "LEVT_UPDATES=10", "LEVT_WORDS=300", timeout=900
-    ).out
+    more = tmp_path / "more.txt"
+    more.write_text("The red cat sleeps now\nThe xylophone sleeps\nred cat\nred cat\n", encoding="utf-8")
+    command += ["SEEDS=1", "SYSTEMS=none,all,spelled,levt", "LEVT_UPDATES=10", "LEVT_WORDS=300", f"CLEAN={more}"]
+    done = succeed(*command, *SMALL, timeout=900).out
     stages = [
         "texts",
         "symspell_as-is",
@@ -49,6 +50,8 @@ def test_pairs_of_ones_own_are_trained_and_scored(pairs: Path, tmp_path: Path) -
     ]
     stages += ["words_as-is", *(f"{step}_as-is_{name}_1" for name in ("spelled", "levt") for step in ("train", "test"))]
     assert re.findall(r"^(\S+): done in", done, re.M) == stages
+    listed = (out / "words_as-is" / "text" / "list.tgt").read_text(encoding="utf-8").splitlines()
+    assert listed[-2:] == ["The red cat sleeps now", "red cat"]  # xylophone is not among the words
     found = json.loads((out / "report.json").read_text(encoding="utf-8"))["as-is"]
     assert found["systems"]["do nothing"]["scores"]["wrr"] == [pytest.approx(15 / 20)]
     for name in ("none", "all", "spelled", "levt"):
