@@ -45,7 +45,7 @@ def add_oracle_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_exits_arguments(parser: argparse.ArgumentParser) -> None:
-    add_logs(parser, "output of fairseq-generate")
+    add_logs(parser, "output of fairseq-generate, with 2>&1")
 
 
 def run_oracle(args: argparse.Namespace) -> int:
@@ -111,7 +111,7 @@ def timed(name: str, path: Path) -> Timed:
     scores, rates = BLEU.findall(text), TRANSLATED.findall(text)
     if not scores or not rates:
         missing = "score ('Generate ... BLEU4 = ...')" if rates else "time ('Translated ... sentences/s')"
-        raise UserError(f"{path} has no {missing}: use the whole output of fairseq-generate, without --quiet")
+        raise UserError(f"{path} has no {missing}: use the whole output of fairseq-generate, with 2>&1")
     return Timed(name, 1000 / float(rates[-1][1]), float(scores[-1]))
 
 

@@ -392,7 +392,6 @@ def check_config(cfg: Any, task: Any) -> LabelSpec:
     )
     require(cfg.encoder in ENCODERS, f"--encoder must be {' or '.join(ENCODERS)}, but is {cfg.encoder}")
     ranges.at_least(cfg, 4, "distance_buckets")
-    check_backbone(cfg, task)
     ranges.sizes(cfg, "spelling_buckets")
     ranges.rates(cfg, "word_dropout")
     require(
@@ -406,6 +405,7 @@ def check_config(cfg: Any, task: Any) -> LabelSpec:
         cfg.farthest_distance > cfg.distance_buckets // 4,
         f"--farthest-distance must be more than a quarter of --distance-buckets, but is {cfg.farthest_distance}",
     )
+    check_backbone(cfg, task)
     kind = str(task.cfg.label_kind)
     many = kind == "multilabel" and str(cfg.latents) == "label"
     for flag, given in (

@@ -449,7 +449,7 @@ def test_what_is_only_interrupted_goes_on(toy: list[str], tmp_path: Path) -> Non
     wait.touch()
     running = subprocess.Popen([*toy, f"OUT={out}"], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     wait_for(tmp_path / out / "a" / "checkpoint")
-    listed = run("ps", "-eo", "pgid=,args=").out.splitlines()
+    listed = run("ps", "-eww", "-o", "pgid=,args=").out.splitlines()
     groups = {int(line.split()[0]) for line in listed if "pipefail" in line and f"{out}.wait" in line}
     (group,) = groups - {os.getpgid(running.pid)}
     os.killpg(group, signal.SIGSTOP)
