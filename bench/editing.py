@@ -5,15 +5,12 @@ from __future__ import annotations
 
 import argparse
 import copy
-import json
 import logging
 import sys
 import tempfile
-from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +22,12 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import decoding, report, systems, weights
+from bench import decoding, peer, report, systems, weights
 from bench.clock import CLOCKS, Clock, alternate
 from bench.main import BASE, QUICK, Plan
+from bench.peer import PEER, Decoder
 from bench.systems import Weights
-from lev_plugins import checkpoints
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import require
 from lev_plugins.generators import RefinementGenerator, RefinementOptions
 from lev_plugins.layers import in_8_bits
 from lev_plugins.ranges import at_least
@@ -40,7 +37,6 @@ CPU = torch.device("cpu")
 OURS = ("fp32", "int8")
 GOALS = {1: 3.0, 100: 1.0}  # times as fast as the peer in 8 bits, by batch, where 5 % of the words are wrong
 LONGER = 12  # times the updates of bench/run.py: deletions are learned as well, and all must be learned well
-PEER = "ctranslate2"
 
 
 @dataclass(frozen=True)
@@ -82,31 +78,10 @@ def editor(given: Weights, precision: str, iterations: int) -> Callable[[dict[st
     return lambda sample: generator.generate([model], copy.deepcopy(sample))
 
 
-def writer(given: Weights, folder: Path) -> Any:
-    """CTranslate2's Transformer of the same size, in 8 bits, with random weights."""
-    import ctranslate2
-
-    model = systems.autoregressive(given)
-    for side in ("source", "target"):
-        given.target.save(str(folder / f"dict.{side}.txt"))
-    options = {**given.options, "arch": "transformer", "task": "translation"}
-    options |= {"source_lang": "source", "target_lang": "target", "left_pad_source": True, "left_pad_target": False}
-    state = {"args": Namespace(**options), "model": model.state_dict()}
-    checkpoints.save(state, folder / "checkpoint.pt")
-    converter = ctranslate2.converters.FairseqConverter(str(folder / "checkpoint.pt"), str(folder))
-    converter.convert(str(folder / "model"), quantization="int8")
-    return ctranslate2.Translator(str(folder / "model"), intra_threads=1, inter_threads=1, compute_type="int8")
-
-
-def written(translator: Any, given: Weights, sample: dict[str, Any]) -> int:
-    """Greedy, as many words as the longest sentence has."""
-    rows = sample["net_input"]["src_tokens"]
-    lines = [[given.source[i] for i in row[row.ne(given.source.pad())][1:-1].tolist()] for row in rows]
-    longest = max(map(len, lines))
-    found = translator.translate_batch(
-        lines, beam_size=1, min_decoding_length=longest, max_decoding_length=longest, max_batch_size=len(lines)
-    )
-    return sum(len(each.hypotheses[0]) for each in found)
+def writer(given: Weights, folder: Path) -> Decoder:
+    """CTranslate2's Transformer of the same size, greedy, in 8 bits, with random weights."""
+    peer.converted(peer.saved_transformer(given, folder), folder, folder, ["int8"])
+    return peer.translator(folder, given.source, "int8")
 
 
 # ---- the measurements ------------------------------------------------------------------------------------------------
@@ -122,10 +97,16 @@ def samples_of(text: Text, batch: int, given: Weights) -> list[dict[str, Any]]:
 
 
 def measure(
-    given: Weights, translator: Any, text: Text, batch: int, rounds: int, precision: str, iterations: int
+    given: Weights,
+    write: Decoder,
+    text: Text,
+    batch: int,
+    rounds: int,
+    precision: str,
+    iterations: int,
 ) -> dict[str, Any]:
     samples, own = samples_of(text, batch, given), editor(given, precision, iterations)
-    jobs = [(partial(written, translator, given, sample), partial(own, sample)) for sample in samples]
+    jobs = [(partial(write, sample), partial(own, sample)) for sample in samples]
     name = f"{precision}, {text.wrong:.0%} wrong, batch {batch}"
     pairs, results = alternate(Clock(CPU), jobs, rounds, name, quiet=not sys.stderr.isatty())
     answers = [hypotheses[0] for _, ours in results for hypotheses in ours]
@@ -167,9 +148,9 @@ def run(plan: Plan, args: argparse.Namespace) -> dict[str, Any]:
     names = ("encoder_embed_dim", "encoder_ffn_embed_dim", "encoder_layers", "decoder_layers")
     found["model"] = {name: given.options[name] for name in names} | {"words": len(given.target)}
     with tempfile.TemporaryDirectory() as folder:
-        translator = writer(given, Path(folder))
+        write = writer(given, Path(folder))
         found["editing"] = [
-            measure(given, translator, text_of(sources, rate, small.target), batch, rounds, precision, args.iterations)
+            measure(given, write, text_of(sources, rate, small.target), batch, rounds, precision, args.iterations)
             for batch, count, rounds in plan.decoded
             for sources in [weights.sentences(count, plan.small.words, seed=1)]
             for rate in rates
@@ -180,7 +161,7 @@ def run(plan: Plan, args: argparse.Namespace) -> dict[str, Any]:
 
 def main(arguments: list[str] | None = None) -> None:
     args = parser().parse_args(arguments)
-    require(find_spec(PEER) is not None, f"the package {PEER} is not installed: pip install {PEER}")
+    peer.require_installed()
     require(
         all(rate.isdigit() and int(rate) <= 100 for rate in args.wrong.split(",")),
         f"--wrong must be whole numbers up to 100, separated by commas, but is {args.wrong}",
@@ -189,16 +170,8 @@ def main(arguments: list[str] | None = None) -> None:
     logging.getLogger("fairseq").setLevel(logging.WARNING)
     torch.set_num_threads(1)
     found = run(QUICK if args.quick else BASE, args)
-    text = json.dumps(found, indent=2) + "\n"
-    if args.out is None:
-        sys.stdout.write(text)
-    else:
-        args.out.write_text(text, encoding="utf-8")
-    sys.stderr.write(table(found))
+    report.deliver(found, args.out, table(found))
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except UserError as error:
-        sys.exit(f"bench/editing.py: error: {error}")
+    report.finish(main, "bench/editing.py")

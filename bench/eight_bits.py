@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import json
 import sys
 import tempfile
 from collections.abc import Callable
@@ -25,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench import report
 from bench.clock import CLOCKS, Clock, spread
 from bench.systems import Size
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import require
 from lev_plugins.layers import EncoderLayer, LayerShape, in_8_bits
 
 FORMAT = 1  # of the JSON
@@ -167,16 +166,8 @@ def main(arguments: list[str] | None = None) -> None:
         stack = Stack(size).eval()
         systems = by_torch(stack) | by_onnx(stack, size.dim, Path(folder))
         found["eight_bits"] = [line for tokens in LENGTHS for line in measure(systems, size.dim, tokens, args.rounds)]
-    text = json.dumps(found, indent=2) + "\n"
-    if args.out is None:
-        sys.stdout.write(text)
-    else:
-        args.out.write_text(text, encoding="utf-8")
-    sys.stderr.write(table(found))
+    report.deliver(found, args.out, table(found))
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except UserError as error:
-        sys.exit(f"bench/eight_bits.py: error: {error}")
+    report.finish(main, "bench/eight_bits.py")

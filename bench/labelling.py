@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -155,12 +154,7 @@ def main(arguments: list[str] | None = None) -> None:
     if args.device == "cpu":
         torch.set_num_threads(1)
     found = measure(QUICK if args.quick else Plan(), torch.device(args.device), quiet=not sys.stderr.isatty())
-    text = json.dumps(found, indent=2) + "\n"
-    if args.out is None:
-        sys.stdout.write(text)
-    else:
-        args.out.write_text(text, encoding="utf-8")
-    sys.stderr.write(table(found))
+    report.deliver(found, args.out, table(found))
 
 
 if __name__ == "__main__":

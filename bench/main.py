@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import sys
 from dataclasses import asdict, dataclass, replace
@@ -107,12 +106,7 @@ def main(arguments: list[str] | None = None) -> None:
     plan = QUICK if args.quick else NARROW if args.narrow else BASE
     work = real_work(args.checkpoint, args.data, plan) if args.checkpoint else synthetic_work(plan, args.weights)
     measured = measure(work, plan, torch.device(args.device), quiet=not sys.stderr.isatty())
-    text = json.dumps(measured, indent=2)
-    if args.out is None:
-        sys.stdout.write(text + "\n")
-    else:
-        args.out.write_text(text + "\n", encoding="utf-8")
-    sys.stderr.write(report.table(measured))
+    report.deliver(measured, args.out, report.table(measured))
 
 
 def synthetic_work(plan: Plan, kept: Path | None) -> Work:

@@ -6,11 +6,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from bench import report
 from bench.steps import main
-from lev_plugins.errors import UserError
 
 if __name__ == "__main__":
-    try:
-        main()
-    except UserError as error:
-        sys.exit(f"bench/pbd_step.py: error: {error}")
+    report.finish(main, "bench/pbd_step.py")

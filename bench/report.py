@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import sys
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from typing import Any
 import torch
 
 import lev_plugins
+from lev_plugins.errors import UserError
 from lev_plugins.layers import products
 
 LIMITS = (*products.LIMITS, "MKL_ENABLE_INSTRUCTIONS", "FBGEMM_ENABLE_INSTRUCTIONS")
@@ -116,3 +120,20 @@ def row(*cells: str) -> str:
 def ratio(line: dict[str, Any]) -> str:
     spread = line["ratio"]
     return f"{spread['median']:.2f} ({spread['lower_quartile']:.2f} to {spread['upper_quartile']:.2f})"
+
+
+def deliver(found: dict[str, Any], out: Path | None, page: str) -> None:
+    """The JSON goes to ``out`` or standard output, the table to standard error."""
+    text = json.dumps(found, indent=2) + "\n"
+    if out is None:
+        sys.stdout.write(text)
+    else:
+        out.write_text(text, encoding="utf-8")
+    sys.stderr.write(page)
+
+
+def finish(main: Callable[[], None], name: str) -> None:
+    try:
+        main()
+    except UserError as error:
+        sys.exit(f"{name}: error: {error}")

@@ -176,12 +176,7 @@ def main(arguments: list[str] | None = None) -> None:
     found["texts"] = {"sentences": len(texts), "characters_mean": float(np.mean([len(text) for text in texts]))}
     found |= measure(args.model, flags, texts, plan, quiet)
     found["load_seconds"] = load_seconds(args.model, args.data, texts[0], plan.starts)
-    content = json.dumps(found, indent=2) + "\n"
-    if args.out is None:
-        sys.stdout.write(content)
-    else:
-        args.out.write_text(content, encoding="utf-8")
-    sys.stderr.write(table(found))
+    report.deliver(found, args.out, table(found))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ beams are random, because they do not change the cost of a step.
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import sys
 from argparse import Namespace
@@ -74,12 +73,7 @@ def main(arguments: list[str] | None = None) -> None:
     if args.device == "cpu":
         torch.set_num_threads(1)
     measured = measure(PLANS[args.size], torch.device(args.device), quiet=not sys.stderr.isatty())
-    text = json.dumps(measured, indent=2)
-    if args.out is None:
-        sys.stdout.write(text + "\n")
-    else:
-        args.out.write_text(text + "\n", encoding="utf-8")
-    sys.stderr.write(table(measured))
+    report.deliver(measured, args.out, table(measured))
 
 
 def measure(plan: Plan, device: torch.device, quiet: bool) -> dict[str, Any]:

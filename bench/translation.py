@@ -5,16 +5,13 @@ from __future__ import annotations
 
 import argparse
 import copy
-import json
 import logging
 import sys
 import tempfile
-from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,37 +22,33 @@ from tqdm import tqdm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from bench import decoding, report, systems, weights
+from bench import decoding, peer, report, systems, weights
 from bench.clock import CLOCKS, Clock, spread
 from bench.main import BASE, NARROW, QUICK, Plan
-from bench.systems import Weights
-from lev_plugins import checkpoints
-from lev_plugins.errors import UserError, require
+from bench.peer import PEER, Decoder, Sample
+from bench.systems import Size, Weights
+from lev_plugins.errors import require
 from lev_plugins.generators import RefinementGenerator, RefinementOptions
 from lev_plugins.inference.reading import read_models
 from lev_plugins.layers import in_8_bits
+from lev_plugins.models.levt import PRESETS
 
 FORMAT = 1  # of the JSON
 CPU = torch.device("cpu")
-PEER = "ctranslate2"
-FAST = {"encoder_layers": 10, "decoder_layers": 2, "early_exit": "1,1,2"}  # as --arch levt_fast
+FAST = PRESETS["levt_fast"]
 GAMMA = 2.0  # of examples/translation
 PEERS = [("float32", 1), ("int8", 1), ("int8", 4)]  # precision, beam
 THEIRS = "CTranslate2, int8, beam 1"  # whom a ratio compares with
 
-Sample = dict[str, Any]
-Decoder = Callable[[Sample], list[list[str]]]
-
 
 @dataclass
 class Bench:
-    """What is decoded, and by whom: a decoder returns the tokens of each sentence."""
+    """What is decoded, and by whom."""
 
     sources: list[Tensor]
     dictionary: Any
     systems: dict[str, Decoder]
     references: list[str] | None = None  # without pieces, in the order of the sources
-    iterations: dict[str, list[int]] | None = None
 
 
 def parser() -> argparse.ArgumentParser:
@@ -79,54 +72,32 @@ def parser() -> argparse.ArgumentParser:
 # ---- the systems -----------------------------------------------------------------------------------------------------
 
 
-def refiner(model: Any, dictionary: Any, precision: str, options: RefinementOptions) -> Decoder:
-    prepared: Any = systems.for_decoding(model, CPU)
-    if precision == "int8":
-        in_8_bits(prepared)
-    generator = RefinementGenerator([prepared], dictionary, options)
+class Refiner:
+    """A LevT; ``steps`` has the number of iterations of each sentence, the last included."""
 
-    def decode(sample: Sample) -> list[list[str]]:
-        found = [hypotheses[0] for hypotheses in generator.generate([prepared], copy.deepcopy(sample))]
-        decode.steps += [each["steps"] + 1 for each in found]  # type: ignore[attr-defined]
-        return [dictionary.string(each["tokens"]).split() for each in found]
+    def __init__(self, model: Any, dictionary: Any, precision: str, gamma: float = 0.0):
+        self.model: Any = systems.for_decoding(model, CPU)
+        if precision == "int8":
+            in_8_bits(self.model)
+        options = RefinementOptions(gamma=gamma, trained_later=False)
+        self.generator = RefinementGenerator([self.model], dictionary, options)
+        self.dictionary = dictionary
+        self.steps: list[int] = []
 
-    decode.steps = []  # type: ignore[attr-defined]
-    return decode
-
-
-def translator(folder: Path, dictionary: Any, beam: int, precision: str, forced: bool) -> Decoder:
-    """CTranslate2; with ``forced``, outputs as long as the longest source, since the weights are random."""
-    import ctranslate2
-
-    model = ctranslate2.Translator(str(folder / precision), intra_threads=1, inter_threads=1, compute_type=precision)
-
-    def decode(sample: Sample) -> list[list[str]]:
-        lines = [words_of(row, dictionary) for row in sample["net_input"]["src_tokens"]]
-        longest = max(map(len, lines))
-        limits = {"min_decoding_length": longest} if forced else {}
-        limits["max_decoding_length"] = longest if forced else int(1.2 * longest + 10)
-        found = model.translate_batch(lines, beam_size=beam, max_batch_size=len(lines), **limits)
-        return [each.hypotheses[0] for each in found]
-
-    return decode
+    def __call__(self, sample: Sample) -> list[list[str]]:
+        found = [hypotheses[0] for hypotheses in self.generator.generate([self.model], copy.deepcopy(sample))]
+        self.steps += [each["steps"] + 1 for each in found]
+        return [self.dictionary.string(each["tokens"]).split() for each in found]
 
 
-def words_of(row: Tensor, dictionary: Any) -> list[str]:
-    marks = (dictionary.pad(), dictionary.bos(), dictionary.eos())
-    return [dictionary[i] for i in row.tolist() if i not in marks]
+def refiners(name: str, model: Any, dictionary: Any, gamma: float = 0.0) -> dict[str, Decoder]:
+    return {f"{name}, {how}": Refiner(model, dictionary, how, gamma) for how in ("fp32", "int8")}
 
 
-def converted(checkpoint: Path, data: Path, folder: Path) -> None:
-    import ctranslate2
-
-    for precision in sorted({precision for precision, _ in PEERS}):
-        converter = ctranslate2.converters.FairseqConverter(str(checkpoint), str(data))
-        converter.convert(str(folder / precision), quantization=None if precision == "float32" else precision)
-
-
-def peers(folder: Path, dictionary: Any, forced: bool) -> dict[str, Decoder]:
+def peers(checkpoint: Path, data: Path, folder: Path, dictionary: Any, forced: bool) -> dict[str, Decoder]:
+    peer.converted(checkpoint, data, folder, sorted({precision for precision, _ in PEERS}))
     return {
-        f"CTranslate2, {precision}, beam {beam}": translator(folder, dictionary, beam, precision, forced)
+        f"CTranslate2, {precision}, beam {beam}": peer.translator(folder, dictionary, precision, beam, forced)
         for precision, beam in PEERS
     }
 
@@ -135,71 +106,44 @@ def peers(folder: Path, dictionary: Any, forced: bool) -> dict[str, Decoder]:
 
 
 def synthetic(plan: Plan, kept: Path | None, folder: Path) -> Bench:
+    """LevTs that repeat sentences; the fast one is trained with its exits, and only its encoder grows deeper."""
+    exits = f"{FAST['deletion_layers']},{FAST['placeholder_layers']},{FAST['decoder_layers']}"
+    both = (plan.layers, plan.layers)
+    deep = (FAST["encoder_layers"], FAST["decoder_layers"]) if plan.layers > plan.small.layers else both
+    base = grown(plan, plan.small, both, kept and kept / "levt.pt")
+    fast = grown(plan, replace(plan.small, early_exit=exits), deep, kept and kept / "levt_fast.pt")
     made: dict[str, Decoder] = {}
-    base = None
-    for name, early_exit in (("levt", None), ("levt_fast", FAST["early_exit"])):
-        given = grown(plan, name, early_exit, kept)
-        base = base or given
-        model = systems.ours(given).model
-        for precision in ("fp32", "int8"):
-            made[f"{name}, {precision}"] = refiner(
-                model, given.target, precision, RefinementOptions(trained_later=False)
-            )
-    assert base is not None
-    save_transformer(base, folder)
-    converted(folder / "checkpoint.pt", folder, folder)
-    made |= peers(folder, base.target, forced=True)
+    for name, given in (("levt", base), ("levt_fast", fast)):
+        made |= refiners(name, systems.ours(given).model, given.target)
+    made |= peers(peer.saved_transformer(base, folder), folder, folder, base.target, forced=True)
     count = max(sentences for _, sentences, _ in plan.decoded)
     return Bench(weights.sentences(count, plan.small.words, seed=1), base.target, made)
 
 
-def grown(plan: Plan, name: str, early_exit: Any, kept: Path | None) -> Weights:
-    """A LevT that repeats sentences; the fast one is trained with its exits, and grows in its encoder."""
-    file = None if kept is None else kept / f"{name}.pt"
-    size = plan.small if early_exit is None else replace(plan.small, early_exit=str(early_exit))
-    small = weights.kept_or_trained(file, size, plan.updates, plan.batch, plan.learning_rate)
-    fast = plan.layers > plan.small.layers and early_exit is not None
-    layers = (FAST["encoder_layers"], FAST["decoder_layers"]) if fast else (plan.layers, plan.layers)
-    return weights.grow(small, plan.widening, layers, plan.words)  # type: ignore[arg-type]
-
-
-def save_transformer(given: Weights, folder: Path) -> None:
-    """fairseq's Transformer of the same size, with random weights, and its dictionaries."""
-    for side in ("source", "target"):
-        given.target.save(str(folder / f"dict.{side}.txt"))
-    options = {**given.options, "arch": "transformer", "task": "translation"}
-    options |= {"source_lang": "source", "target_lang": "target", "left_pad_source": True, "left_pad_target": False}
-    model = systems.autoregressive(given)
-    checkpoints.save({"args": Namespace(**options), "model": model.state_dict()}, folder / "checkpoint.pt")
+def grown(plan: Plan, size: Size, layers: tuple[int, int], kept: Path | None) -> Weights:
+    small = weights.kept_or_trained(kept, size, plan.updates, plan.batch, plan.learning_rate)
+    return weights.grow(small, plan.widening, layers, plan.words)
 
 
 # ---- the models of examples/translation ------------------------------------------------------------------------------
 
 
 def trained(run: Path, count: int, folder: Path) -> Bench:
-    teacher = run / "average" / "teacher.pt"
+    teacher, data = run / "average" / "teacher.pt", run / "binarise" / "data"
     require(teacher.is_file(), f"--run {run} has no average/teacher.pt: give the folder OUT of examples/translation")
-    data = run / "binarise" / "data"
+    paths = {name: run / name / "checkpoint_best.pt" for name in ("levt", "levt_fast")}
+    loaded = {name: read_models([path], {"data": str(data)}) for name, path in paths.items() if path.is_file()}
+    require(bool(loaded), f"--run {run} has no levt/checkpoint_best.pt yet")
+    task = next(iter(loaded.values())).task
     made: dict[str, Decoder] = {}
-    options = RefinementOptions(gamma=GAMMA, trained_later=False)
-    loaded = None
-    for name in ("levt", "levt_fast"):
-        checkpoint = run / name / "checkpoint_best.pt"
-        if checkpoint.is_file():
-            loaded = read_models([checkpoint], {"data": str(data)})
-            for precision in ("fp32", "int8"):
-                made[f"{name}, {precision}"] = refiner(
-                    loaded.models[0], loaded.task.target_dictionary, precision, options
-                )
-    require(loaded is not None, f"--run {run} has no levt/checkpoint_best.pt yet")
-    assert loaded is not None
-    loaded.task.load_dataset("test")
-    sources = [loaded.task.dataset("test").src[i] for i in range(len(loaded.task.dataset("test")))]
-    count = count or len(sources)
-    converted(teacher, data, folder)
-    made |= peers(folder, loaded.task.target_dictionary, forced=False)
+    for name, each in loaded.items():
+        made |= refiners(name, each.models[0], task.target_dictionary, GAMMA)
+    made |= peers(teacher, data, folder, task.target_dictionary, forced=False)
+    task.load_dataset("test")
+    sources = task.dataset("test").src
     references = (run / "pieces" / "test.reference").read_text(encoding="utf-8").splitlines()
-    return Bench(sources[:count], loaded.task.target_dictionary, made, references[:count])
+    count = min(count or len(sources), len(sources))
+    return Bench([sources[i] for i in range(count)], task.target_dictionary, made, references[:count])
 
 
 # ---- the measurements ------------------------------------------------------------------------------------------------
@@ -215,7 +159,7 @@ def measure(bench: Bench, batch: int, count: int, rounds: int) -> list[dict[str,
     outputs: dict[str, list[list[str]]] = {name: [] for name in names}
     for decode in bench.systems.values():
         decode(samples[0])
-        if hasattr(decode, "steps"):
+        if isinstance(decode, Refiner):
             decode.steps.clear()
     total = rounds * len(samples)
     with tqdm(total=total, desc=f"batch {batch}", disable=not sys.stderr.isatty()) as bar:
@@ -229,7 +173,8 @@ def measure(bench: Bench, batch: int, count: int, rounds: int) -> list[dict[str,
             bar.update()
     lines = []
     for name in names:
-        steps = getattr(bench.systems[name], "steps", None)
+        system = bench.systems[name]
+        steps = system.steps if isinstance(system, Refiner) else None
         lines.append(
             {
                 "batch": batch,
@@ -275,7 +220,7 @@ def prepared(args: argparse.Namespace, plan: Plan) -> Iterator[Bench]:
 
 def main(arguments: list[str] | None = None) -> None:
     args = parser().parse_args(arguments)
-    require(find_spec(PEER) is not None, f"the package {PEER} is not installed: pip install {PEER}")
+    peer.require_installed()
     logging.getLogger("fairseq").setLevel(logging.WARNING)
     torch.set_num_threads(1)
     torch.manual_seed(1)
@@ -285,16 +230,8 @@ def main(arguments: list[str] | None = None) -> None:
         found["versions"][PEER] = report.installed(PEER)
         rounds = [(batch, len(bench.sources), 1) for batch, *_ in plan.decoded] if args.run else plan.decoded
         found["translation"] = [line for each in rounds for line in measure(bench, *each)]
-    text = json.dumps(found, indent=2) + "\n"
-    if args.out is None:
-        sys.stdout.write(text)
-    else:
-        args.out.write_text(text, encoding="utf-8")
-    sys.stderr.write(table(found))
+    report.deliver(found, args.out, table(found))
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except UserError as error:
-        sys.exit(f"bench/translation.py: error: {error}")
+    report.finish(main, "bench/translation.py")

@@ -3,47 +3,20 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from bench import editing
-from lev_plugins import checkpoints
+from bench import peer as bench_peer
 from lev_plugins.errors import UserError
+from tests.integration.conftest import StandIn
 
 
-class Converter:
-    def __init__(self, checkpoint: str, data: str):
-        assert checkpoints.load(checkpoint)["args"].arch == "transformer"
-        assert (Path(data) / "dict.source.txt").is_file() and (Path(data) / "dict.target.txt").is_file()
-
-    def convert(self, out: str, quantization: str) -> None:
-        assert quantization == "int8"
-
-
-class Translator:
-    def __init__(self, _: str, **options: Any):
-        assert options == {"intra_threads": 1, "inter_threads": 1, "compute_type": "int8"}
-
-    def translate_batch(self, lines: list[list[str]], min_decoding_length: int, **options: Any) -> list[Any]:
-        assert options["beam_size"] == 1 and min_decoding_length == max(map(len, lines))
-        return [SimpleNamespace(hypotheses=[["w1"] * min_decoding_length]) for _ in lines]
-
-
-@pytest.fixture
-def peer(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: Any = ModuleType("ctranslate2")
-    made.converters = SimpleNamespace(FairseqConverter=Converter)
-    made.Translator = Translator
-    monkeypatch.setitem(sys.modules, "ctranslate2", made)
-    monkeypatch.setattr(editing, "find_spec", lambda name: name == "ctranslate2")
-
-
-def test_every_text_and_precision_is_measured(peer: None, tmp_path: Path, capsys: Any) -> None:
+def test_every_text_and_precision_is_measured(peer: StandIn, tmp_path: Path, capsys: Any) -> None:
     editing.main(["--quick", "--out", str(tmp_path / "found.json"), "--wrong", "0,20"])
+    assert peer.converted == [("int8", "int8")] and {search["beam_size"] for search in peer.searches} == {1}
     found = json.loads((tmp_path / "found.json").read_text("utf-8"))
     lines = found["editing"]
     kinds = [(line["batch"], line["wrong"], line["precision"]) for line in lines]
@@ -69,9 +42,9 @@ def test_wrong_words_are_other_words() -> None:
 
 
 def test_what_it_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(editing, "find_spec", lambda _: None)
+    monkeypatch.setattr(bench_peer, "find_spec", lambda _: None)
     with pytest.raises(UserError, match="ctranslate2 is not installed: pip install ctranslate2"):
         editing.main(["--quick"])
-    monkeypatch.setattr(editing, "find_spec", lambda _: object())
+    monkeypatch.setattr(bench_peer, "find_spec", lambda _: object())
     with pytest.raises(UserError, match="--wrong must be whole numbers up to 100"):
         editing.main(["--quick", "--wrong", "5,x"])

@@ -3,51 +3,25 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
+from bench import peer as bench_peer
 from bench import translation, weights
 from bench.systems import Size, levt_options, ours
-from lev_plugins import checkpoints
 from lev_plugins.errors import UserError
+from tests.integration.conftest import StandIn
 
 SIZE = Size(dim=16, ffn_dim=32, heads=2, layers=2, words=60, early_exit="1,1,2")
 
 
-class Converter:
-    def __init__(self, checkpoint: str, data: str):
-        assert checkpoints.load(checkpoint)["args"].arch == "transformer"
-        assert (Path(data) / "dict.source.txt").is_file() and (Path(data) / "dict.target.txt").is_file()
-
-    def convert(self, out: str, quantization: str | None) -> None:
-        assert (Path(out).name, quantization) in [("float32", None), ("int8", "int8")]
-
-
-class Translator:
-    def __init__(self, folder: str, **options: Any):
-        assert options == {"intra_threads": 1, "inter_threads": 1, "compute_type": Path(folder).name}
-
-    def translate_batch(self, lines: list[list[str]], max_decoding_length: int, **options: Any) -> list[Any]:
-        assert options["min_decoding_length"] == max_decoding_length == max(map(len, lines))
-        return [SimpleNamespace(hypotheses=[line]) for line in lines]
-
-
-@pytest.fixture
-def peer(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: Any = ModuleType("ctranslate2")
-    made.converters = SimpleNamespace(FairseqConverter=Converter)
-    made.Translator = Translator
-    monkeypatch.setitem(sys.modules, "ctranslate2", made)
-    monkeypatch.setattr(translation, "find_spec", lambda name: name == "ctranslate2")
-
-
-def test_every_system_is_measured(peer: None, tmp_path: Path, capsys: Any) -> None:
+def test_every_system_is_measured(peer: StandIn, tmp_path: Path, capsys: Any) -> None:
     translation.main(["--quick", "--out", str(tmp_path / "found.json")])
+    assert peer.converted == [("float32", None), ("int8", "int8")]
+    assert {search["beam_size"] for search in peer.searches} == {1, 4}
     found = json.loads((tmp_path / "found.json").read_text("utf-8"))
     lines = found["translation"]
     names = [f"{name}, {precision}" for name in ("levt", "levt_fast") for precision in ("fp32", "int8")]
@@ -86,9 +60,7 @@ def test_scores_are_of_sentences_in_their_order() -> None:
     assert translation.bleu(outputs, [0, 1], ["a longer line of words", "b"]) < 50
 
 
-def test_models_of_the_example_are_scored(
-    peer: None, toy: Path, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_models_of_the_example_are_scored(peer: StandIn, toy: Path, trained: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     for name in ("average", "binarise", "pieces", "levt"):
         (run / name).mkdir(parents=True)
@@ -96,10 +68,7 @@ def test_models_of_the_example_are_scored(
     (run / "average" / "teacher.pt").write_bytes(b"")
     (run / "levt" / "checkpoint_best.pt").symlink_to(trained / "checkpoint_best.pt")
     (run / "pieces" / "test.reference").write_text("v1 v2\n" * 8, encoding="utf-8")
-    monkeypatch.setattr(Converter, "__init__", lambda *_: None)
-    monkeypatch.setattr(
-        translation, "translator", lambda *_: lambda sample: [["v1"]] * len(sample["net_input"]["src_tokens"])
-    )
+    peer.checks = False  # there is no real teacher, and outputs end where they end
     translation.main(["--run", str(run), "--sentences", "5", "--out", str(tmp_path / "found.json")])
     lines = json.loads((tmp_path / "found.json").read_text("utf-8"))["translation"]
     assert [(line["batch"], line["sentences"]) for line in lines] == [(1, 5)] * 5 + [(100, 5)] * 5
@@ -108,9 +77,9 @@ def test_models_of_the_example_are_scored(
 
 
 def test_what_it_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(translation, "find_spec", lambda _: None)
+    monkeypatch.setattr(bench_peer, "find_spec", lambda _: None)
     with pytest.raises(UserError, match="ctranslate2 is not installed: pip install ctranslate2"):
         translation.main(["--quick"])
-    monkeypatch.setattr(translation, "find_spec", lambda _: object())
+    monkeypatch.setattr(bench_peer, "find_spec", lambda _: object())
     with pytest.raises(UserError, match=r"has no average/teacher.pt: give the folder OUT of examples/translation"):
         translation.main(["--run", str(tmp_path)])
