@@ -24,7 +24,9 @@ from lev_plugins.data.labels.dataset import LabelledDataset, Question
 from lev_plugins.data.labels.folder import Example
 from lev_plugins.errors import require
 from lev_plugins.layers.t5 import T5Shape
-from lev_plugins.models.enct5 import EncT5, LabelHead, LabelSpec, LatentDecoder, T5LabelEncoder
+from lev_plugins.models.enct5 import EncT5, LabelHead, LatentDecoder
+from lev_plugins.models.enct5_config import LabelSpec
+from lev_plugins.models.enct5_encoders import T5LabelEncoder
 
 FORMAT = 1  # of the JSON
 PAD, EOS, FIRST = 1, 2, 4

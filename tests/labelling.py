@@ -10,7 +10,8 @@ import torch
 from omegaconf import OmegaConf
 
 from lev_plugins.cli.main import main
-from lev_plugins.models.enct5 import EncT5, EncT5Config
+from lev_plugins.models.enct5 import EncT5
+from lev_plugins.models.enct5_config import EncT5Config
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
 
 WORDS = ["sun", "rain", "snow", "wind", "fog", "ice", "hail", "storm"]

@@ -35,8 +35,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from examples import logs
 from examples.shared import NOT_RUN, finish, minutes, processor
 from lev_plugins.errors import UserError
+from lev_plugins.traces.log import decoding_seconds
 
-TRANSLATED = re.compile(r"Translated ([\d,]+) sentences \([\d,]+ tokens\) in ([\d.]+)s \(([\d.]+) sentences/s")
 UPDATES = re.compile(r"num_updates[ =](\d+)")
 
 # the folder of the test, the title (BEAM is filled in), the folder of the training
@@ -90,16 +90,6 @@ def rouge(hypotheses: list[str], references: list[str]) -> tuple[dict[str, float
 
 
 # ---- reading logs --------------------------------------------------------------------------------------------------
-
-
-def decoding_seconds(lines: list[str]) -> tuple[int, float]:
-    """Sentences and seconds of all decodings in the log, timed by fairseq without loading."""
-    sentences, seconds = 0, 0.0
-    for match in filter(None, map(TRANSLATED.search, lines)):
-        count, printed, rate = int(match[1].replace(",", "")), float(match[2]), float(match[3])
-        sentences += count
-        seconds += count / rate if printed < 10 and rate else printed  # it is rounded to tenths
-    return sentences, seconds
 
 
 def training(log: Path) -> dict[str, float] | None:

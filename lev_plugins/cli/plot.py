@@ -16,7 +16,7 @@ from lev_plugins.files import all_or_nothing
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.gates import Sentence, as_line, gates_of_lines, read_sentences
 from lev_plugins.plots import drawing
-from lev_plugins.plots.figures import check_figures
+from lev_plugins.plots.figures import check_figures, named_files
 from lev_plugins.plots.gates import PROPERTIES, Group, by, correlation, names_of, noise_level
 from lev_plugins.ranges import at_least
 from lev_plugins.text.cutting import Cutter, add_bpe_arguments, bpe_options
@@ -82,7 +82,11 @@ def run(args: argparse.Namespace) -> int:
 
 def run_gates(args: argparse.Namespace) -> int:
     check_arguments(args)
-    sentences = saved(args) if args.saved else {"": measured(args)}
+    if args.saved:
+        files = named_files(args.saved, "files of --saved")
+        sentences = {name: read_sentences(path) for name, path in files.items()}
+    else:
+        sentences = {"": measured(args)}
     if args.save:
         keep(args.save, sentences[""])
     if args.output:
@@ -118,16 +122,6 @@ def check_arguments(args: argparse.Namespace) -> None:
 
 
 # ---- where the gates come from --------------------------------------------------------------------------------------
-
-
-def saved(args: argparse.Namespace) -> dict[str, list[Sentence]]:
-    sentences = {}
-    for entry in args.saved:
-        name, equals, path = entry.rpartition("=")
-        name = name if equals else Path(path).stem
-        require(name not in sentences, f"--saved has two files called {name}: name one, as in NAME={path}")
-        sentences[name] = read_sentences(Path(path))
-    return sentences
 
 
 def measured(args: argparse.Namespace) -> list[Sentence]:

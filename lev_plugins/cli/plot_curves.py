@@ -13,16 +13,15 @@ from fairseq.data.data_utils import post_process
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.plots.curves import Timed, draw_curves, draw_points, scores_by_iteration
-from lev_plugins.plots.figures import check_figures
+from lev_plugins.plots.figures import check_figures, named_files
 from lev_plugins.text.lines import read_lines
-from lev_plugins.traces.log import STEPS, Sentence, read_log
+from lev_plugins.traces.log import STEPS, Sentence, decoding_seconds, read_log
 
 __all__ = ["EXITS", "ORACLE", "add_exits_arguments", "add_oracle_arguments", "run_exits", "run_oracle", "timed"]
 
 ORACLE = "draw scores after each iteration, one curve for each log, such as with and without --oracle"
 EXITS = "draw BLEU against the time of a sentence, one point for each log, such as of several early exits"
 METRICS = ["bleu", "ter"]
-TRANSLATED = re.compile(r"Translated ([\d,]+) sentences \([\d,]+ tokens\) in [\d.]+s \(([\d.]+) sentences/s")
 BLEU = re.compile(r"^Generate .*: BLEU4? = ([\d.]+)", re.MULTILINE)
 
 
@@ -53,7 +52,7 @@ def run_oracle(args: argparse.Namespace) -> int:
     references = None if args.reference is None else list(read_lines(args.reference))
     metric = metric_of(args.metric)
     curves = {}
-    for name, path in named(args.logs).items():
+    for name, path in named_files(args.logs, "logs").items():
         sentences = read_log(path)
         texts = texts_of(sentences, path) if references is None else references
         require(
@@ -69,24 +68,10 @@ def run_oracle(args: argparse.Namespace) -> int:
 
 def run_exits(args: argparse.Namespace) -> int:
     check_figures("--output", args.output)
-    points = [timed(name, path) for name, path in named(args.logs).items()]
+    points = [timed(name, path) for name, path in named_files(args.logs, "logs").items()]
     draw_points(points, "BLEU", args.output)
     report(args.output, {point.name: f"{point.score:.2f} BLEU, {point.milliseconds:.1f} ms" for point in points})
     return 0
-
-
-def named(logs: Sequence[str]) -> dict[str, Path]:
-    """
-    >>> named(["early=runs/1-1-2.out", "runs/late.out"])
-    {'early': PosixPath('runs/1-1-2.out'), 'late': PosixPath('runs/late.out')}
-    """
-    found: dict[str, Path] = {}
-    for entry in logs:
-        name, equals, path = entry.rpartition("=")
-        name = name if equals else Path(path).stem
-        require(name not in found, f"two logs are called {name}: name one, as in NAME={path}")
-        found[name] = Path(path)
-    return found
 
 
 def metric_of(name: str) -> Any:
@@ -108,11 +93,11 @@ def texts_of(sentences: Sequence[Sentence], path: Path) -> list[str]:
 
 def timed(name: str, path: Path) -> Timed:
     text = path.read_text(encoding="utf-8", errors="replace")
-    scores, rates = BLEU.findall(text), TRANSLATED.findall(text)
-    if not scores or not rates:
-        missing = "score ('Generate ... BLEU4 = ...')" if rates else "time ('Translated ... sentences/s')"
+    scores, (sentences, seconds) = BLEU.findall(text), decoding_seconds(text.splitlines())
+    if not scores or not sentences:
+        missing = "score ('Generate ... BLEU4 = ...')" if sentences else "time ('Translated ... sentences/s')"
         raise UserError(f"{path} has no {missing}: use the whole output of fairseq-generate, with 2>&1")
-    return Timed(name, 1000 / float(rates[-1][1]), float(scores[-1]))
+    return Timed(name, 1000 * seconds / sentences, float(scores[-1]))
 
 
 def report(paths: Sequence[Path], lines: dict[str, str]) -> None:

@@ -14,7 +14,8 @@ from lev_plugins.data.labels.dataset import BinarisedExamples, LabelledDataset, 
 from lev_plugins.data.labels.folder import LABELS, WORDS, Info
 from lev_plugins.data.labels.text import KINDS, Labels
 from lev_plugins.errors import UserError, require
-from lev_plugins.models.enct5 import EncT5, fill_sizes
+from lev_plugins.models.enct5 import EncT5
+from lev_plugins.models.enct5_config import fill_sizes
 from lev_plugins.tasks.pairs import fingerprint
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 from lev_plugins.text.binarise import load_dictionary

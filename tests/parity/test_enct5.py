@@ -16,7 +16,8 @@ from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference.labeller import Labeller
 from lev_plugins.models.backbones.enct5_weights import own_name
-from lev_plugins.models.enct5 import EncT5, EncT5Config
+from lev_plugins.models.enct5 import EncT5
+from lev_plugins.models.enct5_config import EncT5Config
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
 from tests.integration.commands import succeed
 from tests.pretrained import MAKERS, imported

@@ -14,7 +14,8 @@ from torch import Tensor
 from lev_plugins.cli.main import main
 from lev_plugins.data.labels.text import KINDS
 from lev_plugins.models import enct5
-from lev_plugins.models.enct5 import EncT5, EncT5Config, fill_sizes
+from lev_plugins.models.enct5 import EncT5
+from lev_plugins.models.enct5_config import EncT5Config, fill_sizes
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 from tests.labelling import TINY, batch_of, folder_of, model_of, task_of
 

@@ -156,7 +156,7 @@ BAD = [
     (["--saved", "KEPT", "--output", "x.doc"], "--output x.doc must end in one of .png, .svg, .pdf"),
     (["--saved", "KEPT", "--output", "x.png", "--path", "m.pt"], "leave out --path"),
     (["--saved", "KEPT", "--output", "x.png", "--reference", "r"], "--reference requires a model"),
-    (["--saved", "KEPT", "KEPT", "--output", "x.png"], "--saved has two files called denoising"),
+    (["--saved", "KEPT", "KEPT", "--output", "x.png"], "two files of --saved are called denoising"),
     (["--saved", "KEPT", "--output", "x.png", "--bins", "0"], "--bins must be at least 1, but is 0"),
     (["--saved", "EMPTY", "--output", "x.png"], "is empty: give --saved a file written by --save"),
     (["--saved", "BAD", "--output", "x.png"], "line 1 has no gates: give --saved a file written by --save"),

@@ -15,7 +15,7 @@ from lev_plugins.criterions.dual_policy import DualPolicyConfig, DualPolicyCrite
 from lev_plugins.criterions.labelling import LabellingConfig, LabellingCriterion
 from lev_plugins.data.noise_flags import NoiseConfig
 from lev_plugins.errors import UserError
-from lev_plugins.models import encoder_decoder, enct5, levt, pbd
+from lev_plugins.models import encoder_decoder, enct5_config, levt, pbd
 from lev_plugins.models.backbones import pretrained
 from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
 from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
@@ -33,7 +33,7 @@ CHECKS: dict[type, Callable[[Namespace], object]] = {
     encoder_decoder.EncoderDecoderConfig: encoder_decoder.check_sizes,
     levt.LevTConfig: levt.check_config,
     pbd.PBDConfig: lambda cfg: pbd.check_config(cfg, None),
-    enct5.EncT5Config: lambda cfg: enct5.check_config(cfg, LABELLING),
+    enct5_config.EncT5Config: lambda cfg: enct5_config.check_config(cfg, LABELLING),
     pretrained.PretrainedConfig: lambda cfg: pretrained.check_config(cfg, "t5"),
     TextEditingConfig: TextEditingTask.check_config,
     TextCorrectionConfig: TextCorrectionTask.check_config,
@@ -56,8 +56,8 @@ def defaults(config: type, data: object) -> Namespace:
     """With numbers where hydra would look them up, and where they are open."""
     values = {each.name: each.default for each in fields(config) if each.default is not MISSING}
     values |= {name: 1024 for name in ranges.POSITIONS if name in values} | {"data": str(data)}
-    if config is enct5.EncT5Config:
-        values |= enct5.SIZES
+    if config is enct5_config.EncT5Config:
+        values |= enct5_config.SIZES
     return Namespace(**{name: value for name, value in values.items() if name in get_type_hints(config)})
 
 
@@ -76,7 +76,7 @@ def test_what_is_not_finite_is_refused(tmp_path: Any, config: type, name: str, v
         CHECKS[config](cfg)
 
 
-MODELS = (encoder_decoder.EncoderDecoderConfig, levt.LevTConfig, pbd.PBDConfig, enct5.EncT5Config)
+MODELS = (encoder_decoder.EncoderDecoderConfig, levt.LevTConfig, pbd.PBDConfig, enct5_config.EncT5Config)
 SIZES = [(config, name) for config, name in NUMBERS if config in MODELS and get_type_hints(config)[name] is not float]
 
 

@@ -1,0 +1,198 @@
+"""The flags of EncT5: what they are, what a pre-trained model sets, and which ones cannot be together."""
+
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from omegaconf import II, open_dict
+
+from lev_plugins import ranges
+from lev_plugins.errors import require
+from lev_plugins.layers.t5 import FEED_FORWARDS
+from lev_plugins.models.backbones.enct5_weights import ENCODERS, backbone_sizes
+from lev_plugins.models.requirements import require_task
+from lev_plugins.text.pretrained import require_folder
+
+__all__ = ["SIZES", "EncT5Config", "LabelSpec", "check_config", "fill_sizes"]
+
+LATENTS = ["label", "one"]
+HEADS = ["label", "shared"]
+INITS = ["scratch", "backbone"]
+
+# size flag -> its value where neither --backbone nor the user sets it: that of T5 1.1 "small"
+SIZES: dict[str, Any] = {
+    "encoder": "t5",
+    "embed_dim": 512,
+    "ffn_embed_dim": 1024,
+    "layers": 8,
+    "attention_heads": 6,
+    "head_dim": 64,
+    "feed_forward": "gated-gelu",
+    "distance_buckets": 32,
+    "farthest_distance": 128,
+    "positions": 512,
+}
+
+
+@dataclass
+class EncT5Config(FairseqDataclass):
+    backbone: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "folder made by lev-plugins import-pretrained from a T5, T5 1.1, mT5, ByT5 or BERT, which provides "
+            "the encoder and all sizes; needed only to start training"
+        },
+    )
+    backbone_lr_factor: float = field(
+        default=1.0,
+        metadata={
+            "help": "learning rate of the pre-trained encoder, as a multiple of --lr, which applies to the decoder; "
+            "requires --optimizer scaled_adam"
+        },
+    )
+    optimizer: str = II("optimizer._name")
+    encoder: Optional[str] = field(default=None, metadata={"help": "t5 or bert, which requires --backbone"})
+    embed_dim: Optional[int] = field(default=None, metadata={"help": "width (without --backbone: 512)"})
+    ffn_embed_dim: Optional[int] = field(default=None, metadata={"help": "feed-forward width (1024)"})
+    layers: Optional[int] = field(default=None, metadata={"help": "blocks of the encoder (8)"})
+    attention_heads: Optional[int] = field(default=None, metadata={"help": "attention heads (6)"})
+    head_dim: Optional[int] = field(default=None, metadata={"help": "width of an attention head (64)"})
+    feed_forward: Optional[str] = field(
+        default=None, metadata={"help": "relu (T5) or gated-gelu (T5 1.1, mT5, ByT5) (gated-gelu)"}
+    )
+    distance_buckets: Optional[int] = field(
+        default=None, metadata={"help": "number of classes for the distance between two pieces (32)"}
+    )
+    farthest_distance: Optional[int] = field(
+        default=None, metadata={"help": "distances from this one on share a class (128)"}
+    )
+    positions: Optional[int] = field(default=None, metadata={"help": "positions of a BERT (512)"})
+    decoder_layers: int = field(default=1, metadata={"help": "decoder blocks (Table 4: 1d, 12d)"})
+    decoder_init: ChoiceEnum(INITS) = field(  # type: ignore[valid-type]
+        default="scratch",
+        metadata={"help": "initialisation of the decoder blocks; backbone: T5's first blocks (12d-T5-init)"},
+    )
+    latents: ChoiceEnum(LATENTS) = field(  # type: ignore[valid-type]
+        default="label",
+        metadata={
+            "help": "multilabel: one latent per label (Algorithm 2), or a single latent with one head for all labels, "
+            "for thousands of labels"
+        },
+    )
+    heads: ChoiceEnum(HEADS) = field(  # type: ignore[valid-type]
+        default="label",
+        metadata={"help": "multilabel: one projection head per label (Algorithm 2), or one shared by all labels"},
+    )
+    no_label_interaction: bool = field(
+        default=False,
+        metadata={"help": "multilabel: no self-attention between latents, so that labels do not depend on each other"},
+    )
+    dropout: float = field(default=0.1, metadata={"help": "dropout"})
+    spelling: bool = field(
+        default=False,
+        metadata={"help": "words know their spelling, also those that the dictionary lacks; for data in whole words"},
+    )
+    spelling_buckets: int = field(
+        default=32768, metadata={"help": "size of the table for the parts of words, with --spelling"}
+    )
+    word_dropout: float = field(
+        default=0.0, metadata={"help": "with --spelling: share of the words that training shows as unknown ones"}
+    )
+
+
+@dataclass(frozen=True)
+class LabelSpec:
+    """What the heads predict."""
+
+    kind: str
+    classes: int  # number of classes, tags or labels; 1 for regression
+    latents: str = "label"
+    heads: str = "label"
+
+    @property
+    def latent_per_label(self) -> bool:
+        return self.kind == "multilabel" and self.latents == "label"
+
+
+def check_config(cfg: Any, task: Any) -> LabelSpec:
+    require_task(task, "text_labelling", cfg._name or "enct5")
+    ranges.layers(cfg, "layers", "decoder_layers")
+    ranges.sizes(cfg, *ranges.WIDTHS, "head_dim", "distance_buckets", "farthest_distance", "positions")
+    ranges.dropouts(cfg, "dropout")
+    require(
+        cfg.feed_forward in FEED_FORWARDS,
+        f"--feed-forward must be {' or '.join(FEED_FORWARDS)}, but is {cfg.feed_forward}",
+    )
+    require(cfg.encoder in ENCODERS, f"--encoder must be {' or '.join(ENCODERS)}, but is {cfg.encoder}")
+    ranges.at_least(cfg, 4, "distance_buckets")
+    ranges.sizes(cfg, "spelling_buckets")
+    ranges.rates(cfg, "word_dropout")
+    require(
+        cfg.spelling or not cfg.word_dropout, "--word-dropout is for words that know their spelling: add --spelling"
+    )
+    require(
+        not cfg.spelling or cfg.backbone is None,
+        "--spelling is for words and cannot be used with --backbone, whose pieces have a table of their own",
+    )
+    require(
+        cfg.farthest_distance > cfg.distance_buckets // 4,
+        f"--farthest-distance must be more than a quarter of --distance-buckets, but is {cfg.farthest_distance}",
+    )
+    check_backbone(cfg, task)
+    kind = str(task.cfg.label_kind)
+    many = kind == "multilabel" and str(cfg.latents) == "label"
+    for flag, given in (
+        ("--latents one", str(cfg.latents) != LATENTS[0] and kind != "multilabel"),
+        ("--heads shared", str(cfg.heads) != HEADS[0] and not many),
+        ("--no-label-interaction", cfg.no_label_interaction and not many),
+    ):
+        require(not given, f"{flag} requires --label-kind multilabel with one latent per label: leave it out")
+    require(
+        str(cfg.decoder_init) == "scratch" or cfg.backbone is not None or task.from_checkpoint,
+        "--decoder-init backbone requires --backbone",
+    )
+    classes = 1 if task.labels is None else len(task.labels)
+    return LabelSpec(kind, classes, str(cfg.latents), str(cfg.heads))
+
+
+def check_backbone(cfg: Any, task: Any) -> None:
+    ranges.bounded("--backbone-lr-factor", cfg.backbone_lr_factor, above=0)
+    if cfg.encoder == "bert":
+        require(cfg.backbone is not None or task.from_checkpoint, "--encoder bert requires --backbone: add it")
+        ranges.transformer(cfg, "")
+        require(not cfg.spelling, "--spelling is for words and cannot be used with a BERT, which reads pieces")
+        require(
+            task.info.longest < cfg.positions,
+            f"the folder has examples of up to {task.info.longest} tokens, but a BERT of {cfg.positions} positions can "
+            f"read {cfg.positions - 1}, besides [CLS]: make it again with --longest {cfg.positions - 1}",
+        )
+    if task.from_checkpoint:
+        return
+    require(
+        cfg.encoder != "bert" or not task.cfg.pack,
+        "--pack cannot be used with a BERT, whose positions count from the start of a row: leave it out",
+    )
+    if cfg.backbone_lr_factor != 1:
+        require(cfg.backbone is not None, "--backbone-lr-factor requires --backbone: leave it out")
+        require(
+            cfg.optimizer in ("scaled_adam", "composite"),
+            f"--backbone-lr-factor requires --optimizer scaled_adam, but --optimizer is {cfg.optimizer}",
+        )
+
+
+def fill_sizes(cfg: Any) -> None:
+    """Set the sizes that the user left out, from --backbone or the defaults, so that checkpoints contain them.
+
+    ``cfg`` may be of an older version, which knew fewer of them.
+    """
+    folder = None if cfg.backbone is None else require_folder(cfg.backbone, "--backbone")
+    fixed = {} if folder is None else backbone_sizes(folder)
+    with open_dict(cfg):
+        for name, value in {**SIZES, **fixed}.items():
+            given = cfg.get(name)
+            require(
+                name not in fixed or given in (None, value),
+                f"{ranges.flag_name(name)} is {given} (set directly or by --arch), but --backbone {folder} has "
+                f"{value}: use --arch enct5 and leave out the sizes",
+            )
+            cfg[name] = value if given is None else given
