@@ -38,6 +38,7 @@ WHEEL = {
     "test_finetuned_delete": "... oracle deletes",
     "test_finetuned_both": "... oracle deletes and counts",
 }
+JUDGES = {"scratch": "LevT, from scratch", "zero_shot": "LevT, zero-shot", "finetuned": "LevT, fine-tuned"}
 TRAININGS = ("weak", "autoregressive", "scratch", "translator", "finetuned")
 
 
@@ -100,6 +101,32 @@ def table(titles: dict[str, str], systems: dict[str, Any]) -> list[str]:
     return [*head, row("do nothing", systems["do_nothing"]), *(row(t, systems[name]) for name, t in titles.items())]
 
 
+def quality(out: Path) -> dict[str, Any]:
+    """What quality.py found, by editor."""
+    files = {name: out / f"quality_{name}" / "quality.json" for name in JUDGES}
+    return {name: json.loads(file.read_text(encoding="utf-8")) for name, file in files.items() if file.is_file()}
+
+
+def quality_table(found: dict[str, Any]) -> list[str]:
+    """Which words of the drafts are bad, by the deletion policies and by simpler ways."""
+    if not found:
+        return []
+    first = next(iter(found.values()))
+    rows = {"no word is bad": dict.fromkeys(first["policy"], 0.0)} | {"how often it was bad": first["word rates"]}
+    rows["no word is bad"]["f1_ok"] = 2 * (1 - first["bad"]) / (2 - first["bad"])
+    rows |= {JUDGES[name]: each["policy"] for name, each in found.items()}
+    names = ("matthews", "f1_bad", "f1_ok")
+    return [
+        f"Which words of the drafts are bad ({100 * first['bad']:.1f} % of {first['words']:,}), by what the deletion "
+        "policies would rather have go; cuts chosen on valid:",
+        "",
+        "| | Matthews correlation | F1 of bad words | F1 of the others |",
+        "|---|---|---|---|",
+        *(f"| {title} | {' | '.join(f'{each[name]:.3f}' for name in names)} |" for title, each in rows.items()),
+        "",
+    ]
+
+
 def page(found: dict[str, Any]) -> str:
     took = ", ".join(f"{name} {NOT_RUN if m is None else f'{m:g}'}" for name, m in found["minutes"].items())
     lines = [
@@ -109,6 +136,7 @@ def page(found: dict[str, Any]) -> str:
         "",
         *table(WHEEL, found["systems"]),
         "",
+        *quality_table(found["quality"]),
         f"Minutes of training, validation included: {took}. {found['machine']}.",
     ]
     return "\n".join(lines) + "\n"
@@ -120,6 +148,7 @@ def run(args: argparse.Namespace) -> None:
     systems |= {name: system(name, args.out, references) for name in {**SYSTEMS, **WHEEL}}
     found = {
         "systems": systems,
+        "quality": quality(args.out),
         "minutes": {name: minutes(args.out / name / "log") for name in TRAININGS if (args.out / name).is_dir()},
         "machine": machine(),
     }

@@ -133,6 +133,15 @@ class RefinementGenerator:
             )
         return torch.cat([target.new_full((target.size(0), 1), self.bos), target], 1)
 
+    @torch.no_grad()
+    def deletion_odds(self, net_input: dict[str, Any]) -> Tensor:
+        """(B, T): the deletion policy's log-odds that each token of the draft goes, in the first iteration."""
+        draft = net_input["draft"]
+        memory = self.ensemble.encode(net_input["src_tokens"], net_input.get("unknown"))
+        readable = draft if self.ensemble.spells else known(draft, self.unk)
+        scores = self.ensemble.deletion(self.ensemble.states("deletion", readable, memory))
+        return scores[:, :, 1] - scores[:, :, 0]
+
     def _refine(
         self,
         src_tokens: Tensor,

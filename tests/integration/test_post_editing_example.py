@@ -51,6 +51,8 @@ def test_every_system_is_trained_and_scored(tmp_path: Path) -> None:
     assert all("iterations" in found["systems"][f"test_{name}"] for name in SYSTEMS if name != "autoregressive")
     drafts = (out / "drafts" / "test.draft").read_text(encoding="utf-8").splitlines()
     assert len(drafts) == 6 and not any("▁" in line for line in drafts)
+    assert found["quality"].keys() == {"scratch", "zero_shot", "finetuned"}
+    assert all(0 < each["bad"] <= 1 and -1 <= each["policy"]["matthews"] <= 1 for each in found["quality"].values())
     assert found["minutes"].keys() >= {"weak", "autoregressive", "scratch", "translator", "finetuned"}
 
 

@@ -1,0 +1,105 @@
+"""Which words of a draft are bad, by the deletion policy of a LevT (word-level quality estimation).
+
+    python quality.py CHECKPOINT DATA --pieces DATA/sentencepiece.model --drafts OUT/drafts --draft draft --target de \
+        --output quality.json
+
+A word is bad if the post-edit does not have it in its place. The policy's odds are cut where Matthews correlation is
+best on the validation set, so a policy that would leave all drafts alone can say as much as any other. Beside it stands
+how often each word was bad in the drafts of the training text; "no word is bad" has a correlation of 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from sentencepiece import SentencePieceProcessor
+
+from examples.shared import finish, parallel, read_lines
+from lev_plugins.inference.decoder import CheckpointDecoder
+from lev_plugins.inference.suspicion import deletion_odds, of_words
+from lev_plugins.scoring.bad_words import bad_words, best_cut, judge
+
+Lines = list[list[str]]
+PRIOR = 5.0  # occurrences that a word begins with, as bad as words are on average
+
+
+def split_text(folder: Path, split: str, draft: str, target: str) -> tuple[Lines, list[list[bool]]]:
+    """The words of each draft, and whether they are bad."""
+    files = {folder / f"{split}.{suffix}": read_lines(folder / f"{split}.{suffix}") for suffix in (draft, target)}
+    parallel(files)
+    drafts, edited = ([line.split() for line in lines] for lines in files.values())
+    return drafts, [bad_words(one, other) for one, other in zip(drafts, edited, strict=True)]
+
+
+def rates(drafts: Lines, bad: list[list[bool]]) -> dict[str, float]:
+    """How often each word is bad; "" is any other word.
+
+    >>> rates([["a", "b"], ["a"]], [[True, False], [True]])["a"]
+    0.7619047619047619
+    """
+    words, tags = list(chain(*drafts)), list(chain(*bad))
+    average = sum(tags) / len(tags)
+    total, wrong = Counter(words), Counter(word for word, tag in zip(words, tags, strict=True) if tag)
+    return {"": average} | {word: (wrong[word] + PRIOR * average) / (total[word] + PRIOR) for word in total}
+
+
+def suspected(drafts: Lines, pieces: Path, odds: list[list[float] | None]) -> list[list[float]]:
+    """Log-odds of each word; those of drafts that are too long for the model are 0."""
+    cutter = SentencePieceProcessor(model_file=str(pieces))
+    return [
+        [0.0] * len(words) if row is None else of_words(row, [len(cutter.encode(word)) for word in words])
+        for words, row in zip(drafts, odds, strict=True)
+    ]
+
+
+def scored(valid: tuple[Any, Any], test: tuple[Any, Any]) -> dict[str, float]:
+    """``(suspicion, bad)`` of each word of each line, of the text that decides the cut and of the test."""
+    cut = best_cut(*(list(chain(*each)) for each in valid))
+    suspicion, bad = (list(chain(*each)) for each in test)
+    return {"cut": cut, **judge(suspicion, bad, cut)._asdict()}
+
+
+def run(args: argparse.Namespace) -> None:
+    texts = {split: split_text(args.drafts, split, args.draft, args.target) for split in ("train", "valid", "test")}
+    decoder = CheckpointDecoder([args.checkpoint], {"data": str(args.data), "draft_lang": args.draft}, {}, "cpu")
+    policy = {
+        split: (suspected(texts[split][0], args.pieces, deletion_odds(decoder, split)), texts[split][1])
+        for split in ("valid", "test")
+    }
+    known = rates(*texts["train"])
+    counted = {
+        split: ([[known.get(word, known[""]) for word in line] for line in texts[split][0]], texts[split][1])
+        for split in ("valid", "test")
+    }
+    tags = list(chain(*texts["test"][1]))
+    found = {
+        "words": len(tags),
+        "bad": sum(tags) / len(tags),
+        "policy": scored(policy["valid"], policy["test"]),
+        "word rates": scored(counted["valid"], counted["test"]),
+    }
+    args.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("data", type=Path, help="folder of its data")
+    parser.add_argument("--pieces", type=Path, required=True, help="the sentencepiece model of the data")
+    parser.add_argument("--drafts", type=Path, required=True, help="folder of the text: train, valid and test")
+    parser.add_argument("--draft", required=True, help="suffix of the drafts")
+    parser.add_argument("--target", required=True, help="suffix of their post-edits")
+    parser.add_argument("--output", type=Path, required=True)
+    return finish(parser, run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
