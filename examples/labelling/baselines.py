@@ -1,4 +1,4 @@
-"""Cheap baselines: the most frequent label, and a linear model on words (scikit-learn).
+"""Cheap baselines: the most frequent label (or the mean), and a linear model on words (scikit-learn).
 
     python baselines.py TEXTS --label-kind tagging --output scores.json
 
@@ -15,6 +15,7 @@ import sys
 import time
 import warnings
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,12 @@ import numpy as np
 from scipy.sparse import hstack
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 
-from lev_plugins.data.labels.text import Layout, Row, read_rows
+from lev_plugins.data.labels.text import KINDS, Layout, Row, read_rows
 from lev_plugins.errors import UserError
-from lev_plugins.scoring.labelling import best_thresholds, common_threshold, evaluate, multilabel
+from lev_plugins.scoring.labelling import best_thresholds, common_threshold, evaluate, multilabel, regression
 
 AT = 5
 PARTS = ("train", "valid", "test")
@@ -86,6 +87,8 @@ def with_short_indices(matrix: Any) -> Any:
 
 
 def truth(rows: list[Row], kind: str, ids: dict[str, int]) -> Any:
+    if kind == "regression":
+        return np.array([float(row.labels[0]) for row in rows])
     if kind != "multilabel":
         return np.array([ids[label] for row in rows for label in row.labels])
     found = np.zeros((len(rows), len(ids)), dtype=int)
@@ -95,7 +98,9 @@ def truth(rows: list[Row], kind: str, ids: dict[str, int]) -> Any:
 
 
 def majority(gold: dict[str, Any], kind: str, classes: int) -> Any:
-    """Predicts the most frequent label of the training text for all."""
+    """Predicts the most frequent label of the training text for all, or the mean of its numbers."""
+    if kind == "regression":
+        return np.full(len(gold["test"]), gold["train"].mean())
     counts = gold["train"].sum(0) if kind == "multilabel" else np.bincount(gold["train"], minlength=classes)
     found = np.zeros((len(gold["test"]), classes))
     found[:, counts.argmax()] = 1.0
@@ -105,25 +110,33 @@ def majority(gold: dict[str, Any], kind: str, classes: int) -> Any:
 def linear(kind: str) -> Any:
     if kind == "tagging":
         return SGDClassifier(loss="log_loss", alpha=1e-6, max_iter=10, random_state=1)
+    if kind == "regression":
+        return Ridge(alpha=1.0)
     model = LogisticRegression(C=10.0, max_iter=300)
     return OneVsRestClassifier(model) if kind == "multilabel" else model
 
 
-def measure(rows: dict[str, list[Row]], kind: str) -> dict[str, Any]:
+def measure(rows: dict[str, list[Row]], layout: Layout) -> dict[str, Any]:
+    kind = layout.kind
     names = sorted(Counter(label for part in rows.values() for row in part for label in row.labels))
     ids = {name: i for i, name in enumerate(names)}
     gold = {part: truth(found, kind, ids) for part, found in rows.items()}
     classes = len(names)
 
     def scored(answers: Any) -> dict[str, float]:
-        return evaluate(kind, gold["test"], answers, classes, classes - 1, AT)
+        scores = evaluate(kind, gold["test"], answers, classes, classes - 1, AT)
+        if layout.step is not None:  # classes are numbers
+            values = np.array(names, dtype=float)
+            scores |= regression(values[gold["test"]], values[answers.argmax(1)])
+        return scores
 
     begun = time.perf_counter()
     vectors, model = features(rows, kind), linear(kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # labels without an example; trainings that have not converged
         model.fit(vectors["train"], gold["train"])
-    found = {part: spread(model, vectors[part], classes) for part in ("valid", "test")}
+    answer = model.predict if kind == "regression" else partial(spread, model, classes=classes)
+    found = {part: answer(vectors[part]) for part in ("valid", "test")}
     result = {"": scored(found["test"])}
     if kind == "multilabel":
         for name, tuned in (("one threshold tuned", common_threshold), ("thresholds tuned", best_thresholds)):
@@ -134,7 +147,7 @@ def measure(rows: dict[str, list[Row]], kind: str) -> dict[str, Any]:
     }
 
 
-def spread(model: Any, vectors: Any, classes: int) -> Any:
+def spread(model: Any, vectors: Any, *, classes: int) -> Any:
     """Probabilities of all classes, including those that are not in the training text."""
     found = np.zeros((vectors.shape[0], classes))
     found[:, model.classes_] = model.predict_proba(vectors)
@@ -144,13 +157,14 @@ def spread(model: Any, vectors: Any, classes: int) -> Any:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("texts", type=Path, help="folder with train.tsv, valid.tsv and test.tsv")
-    parser.add_argument("--label-kind", choices=["classification", "multilabel", "tagging"], required=True)
+    parser.add_argument("--label-kind", choices=KINDS, required=True)
     parser.add_argument("--text-columns", type=int, default=1, help="columns of text before the labels")
+    parser.add_argument("--round-labels", type=float, help="labels are numbers, rounded to multiples of this")
     parser.add_argument("--output", type=Path, required=True, help="file to write")
     args, _ = parser.parse_known_args()  # the other flags name the labels
-    layout = Layout(args.label_kind, args.text_columns)
+    layout = Layout(args.label_kind, args.text_columns, step=args.round_labels)
     try:
-        found = measure({part: list(read_rows(args.texts / f"{part}.tsv", layout)) for part in PARTS}, args.label_kind)
+        found = measure({part: list(read_rows(args.texts / f"{part}.tsv", layout)) for part in PARTS}, layout)
     except (UserError, OSError) as error:
         sys.stderr.write(f"baselines.py: error: {error}\n")
         return 2

@@ -26,7 +26,8 @@ include $(dir $(lastword $(MAKEFILE_LIST)))../common.mk
 # a target is OUT/TASK/...
 task = $(firstword $(subst /, ,$(@:$(OUT)/%=%)))
 its = $(or $($(1).$(task)),$($(1)))
-question = --label-kind $(call its,kind)
+its_enct5 = $(or $(enct5_$(1).$(task)),$(call its,$(1)))
+question = --label-kind $(call its_enct5,kind)
 training = --user-dir $(PLUGINS) $(device) --optimizer adafactor --scale-parameter --lr 0.001 --dropout 0.1 --max-update 100000 \
     $(if $(device),,--bf16) --maximize-best-checkpoint-metric --no-epoch-checkpoints --save-dir $(@D)
 
@@ -50,7 +51,7 @@ $(chosen:%=$(OUT)/%/labels/done): $(OUT)/backbone/done
 $(chosen:%=$(OUT)/%/enct5/begun): $(OUT)/%/enct5/begun: $(OUT)/%/labels/done
 $(chosen:%=$(OUT)/%/enct5/done): %/done: %/begun
 	$(train) $(OUT)/$(task)/labels/bin $(training) --task text_labelling $(question) --arch enct5 --backbone $(OUT)/backbone \
-	    --criterion labelling $(batch) --best-checkpoint-metric $(call its,metric) --validate-interval 1000000 \
+	    --criterion labelling $(batch) --best-checkpoint-metric $(call its_enct5,metric) --validate-interval 1000000 \
 	    --validate-interval-updates 1000 --save-interval-updates 1000 --keep-interval-updates 1 $(FLAGS) $(ENCT5_FLAGS)
 
 $(chosen:%=$(OUT)/%/enct5-test/done): %-test/done: %/done
@@ -58,9 +59,10 @@ $(chosen:%=$(OUT)/%/enct5-test/done): %-test/done: %/done
 	    fairseq-validate $(OUT)/$(task)/labels/bin --user-dir $(PLUGINS) $(device) --task text_labelling --max-tokens 16384 \
 	        --path $(<D)/checkpoint_best.pt --valid-subset $$part >$(@D)/$$part.scores 2>&1 || exit 1; \
 	done
+	python $(HERE)/score.py $(<D)/checkpoint_best.pt --part $(or $(lastword $(tests)),valid) $(device) --output $(@D)/scores.json
 
 # ---- T5, the baseline ------------------------------------------------------------------------------------------------
-as_text = python $(HERE)/text_to_text.py $(file.$(part)) $(question) $(layout.$(task)) --output $(@D)/$(part)
+as_text = python $(HERE)/text_to_text.py $(file.$(part)) --label-kind $(call its,kind) $(layout.$(task)) --output $(@D)/$(part)
 $(chosen:%=$(OUT)/%/t5-data/done): $(OUT)/backbone/done
 	$(foreach part,train valid $(tests),$(as_text)$(newline)	lev-plugins encode $(<D) $(@D)/$(part).src $(@D)/$(part).tgt \
 	    --into $(@D)/pieces$(newline)	)rm -rf $(@D)/bin
@@ -81,4 +83,4 @@ $(chosen:%=$(OUT)/%/t5-test/done): %-test/done: %/done
 	    $(@D)/$(part).generated$(newline)	)
 
 report: $(foreach task,$(chosen),$(OUT)/$(task)/enct5-test/done $(OUT)/$(task)/t5-test/done)
-	tail -n 1 $(foreach task,$(chosen),$(OUT)/$(task)/enct5-test/*.scores $(OUT)/$(task)/t5-test/*.scores.json)
+	tail -n 1 $(foreach task,$(chosen),$(OUT)/$(task)/enct5-test/*.scores $(OUT)/$(task)/enct5-test/scores.json $(OUT)/$(task)/t5-test/*.scores.json)

@@ -1,9 +1,10 @@
-"""Score a trained EncT5 on the test part of its data, as JSON.
+"""Score a trained EncT5 on a part of its data, as JSON.
 
     python score.py CHECKPOINT --output scores.json
 
 Label sets are scored three times: with thresholds of 0.5, with one for all labels, and with one for each, both tuned on
-the validation part.
+the validation part; labels that are frequent, rare or new in the training text are also scored apart. Classes made by
+``prepare-labels --round-labels`` are scored as numbers, too.
 """
 
 from __future__ import annotations
@@ -21,7 +22,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish
 from lev_plugins.inference.labeller import Labeller
-from lev_plugins.scoring.labelling import best_thresholds, common_threshold, evaluate, multilabel
+from lev_plugins.scoring.labelling import (
+    best_thresholds,
+    by_frequency,
+    common_threshold,
+    evaluate,
+    multilabel,
+    regression,
+)
 
 AT = 5
 
@@ -38,32 +46,39 @@ def answers(labeller: Labeller, part: str) -> tuple[Any, Any]:
     return truth, np.stack(found)
 
 
-def measure(labeller: Labeller) -> dict[str, Any]:
+def measure(labeller: Labeller, part: str) -> dict[str, Any]:
     begun = time.perf_counter()
-    truth, found = answers(labeller, "test")
+    truth, found = answers(labeller, part)
     seconds = time.perf_counter() - begun
     classes = max(len(labeller.names), 1)
     scores = {"": evaluate(labeller.kind, truth, found, classes, classes - 1, AT)}
+    if labeller.task.info.step is not None:  # classes are numbers
+        values = np.array(labeller.names, dtype=float)
+        scores[""] |= regression(values[truth], values[found.argmax(1)])
+    kinds = {}
     if labeller.kind == "multilabel":
         valid = answers(labeller, "valid")
         scores["one threshold tuned"] = multilabel(truth, found, AT, common_threshold(*valid))
         scores["thresholds tuned"] = multilabel(truth, found, AT, best_thresholds(*valid))
+        kinds = by_frequency(truth, found, np.array(labeller.task.labels.counts), AT)
     return {
         "scores": scores,
-        "examples": len(labeller.task.datasets["test"]),
+        "by_frequency": kinds,
+        "examples": len(labeller.task.datasets[part]),
         "seconds": seconds,
         "parameters": sum(p.numel() for p in labeller.model.parameters()),
     }
 
 
 def run(args: argparse.Namespace) -> None:
-    found = measure(Labeller.load(args.checkpoint, cpu=args.cpu))
+    found = measure(Labeller.load(args.checkpoint, cpu=args.cpu), args.part)
     args.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("checkpoint", help="checkpoint of --task text_labelling")
+    parser.add_argument("--part", default="test", help="train, valid or test (default)")
     parser.add_argument("--output", type=Path, required=True, help="file to write")
     parser.add_argument("--cpu", action="store_true", help="use no GPU")
     return finish(parser, run)

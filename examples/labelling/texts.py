@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.shared import finish, read_lines, write_lines
+from examples.shared import finish, parallel, read_lines, write_lines
 
 EVERY, MOST = 20, 2000
 
@@ -29,10 +29,18 @@ def hold_out(lines: list[str], every: int = EVERY, most: int = MOST) -> tuple[li
     return [line for number, line in enumerate(lines, 1) if number % step], held
 
 
+def rated(folder: Path, name: str) -> list[str]:
+    """Sources, drafts and edit rates, from a file each."""
+    files = {path: read_lines(path) for path in (folder / f"{name}.{suffix}" for suffix in ("src", "mt", "hter"))}
+    parallel(files)
+    return ["\t".join(columns) for columns in zip(*files.values(), strict=True)]
+
+
 def run(args: argparse.Namespace) -> None:
     most = args.lines or None
-    train, valid = hold_out(read_lines(args.folder / "train.tsv")[:most])
-    test = read_lines(args.folder / f"{args.test}.tsv")[:most]
+    read = rated if args.rated else lambda folder, name: read_lines(folder / f"{name}.tsv")
+    train, valid = hold_out(read(args.folder, "train")[:most])
+    test = read(args.folder, args.test)[:most]
     for name, lines in (("train", train), ("valid", valid), ("test", test)):
         write_lines(args.output / f"{name}.tsv", lines)
 
@@ -41,6 +49,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, help="folder with train.tsv and the test")
     parser.add_argument("--test", required=True, help="name of the test in that folder")
+    parser.add_argument("--rated", action="store_true", help="the folder has NAME.src, NAME.mt and NAME.hter instead")
     parser.add_argument("--lines", type=int, default=0, help="use the first N lines of each file (0: all)")
     parser.add_argument("--output", type=Path, required=True, help="where to write train, valid and test.tsv")
     return finish(parser, run)

@@ -31,10 +31,10 @@ from lev_plugins.data.labels.folder import (
     symbols_of_pretrained,
     write_part,
 )
-from lev_plugins.data.labels.text import CONLLU_COLUMNS, KINDS, Labels, Row, counted, read_rows
+from lev_plugins.data.labels.text import CONLLU_COLUMNS, KINDS, Labels, Row, counted, read_rows, steps_between
 from lev_plugins.errors import require
 from lev_plugins.files import require_free
-from lev_plugins.ranges import at_least
+from lev_plugins.ranges import at_least, bounded
 from lev_plugins.text.binarise import load_dictionary
 from lev_plugins.text.cutting import Cutter, add_bpe_arguments
 from lev_plugins.text.lines import read_lines
@@ -68,6 +68,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--labels", metavar="FILE", type=Path, help="all labels, one per line (default: those of --train)")
     add("--numbered-labels", action="store_true", help="labels in the text are line numbers of --labels, from 0")
     add("--label-separator", metavar="C", default=",", help="multilabel: separates the labels of a text")
+    add(
+        "--round-labels",
+        metavar="STEP",
+        type=float,
+        help="classification: labels are numbers; round each to the nearest multiple of STEP, which is its class",
+    )
     add("--conllu-column", choices=sorted(CONLLU_COLUMNS), default="upos", help="*.conllu files: column of the tags")
     add(
         "--longest",
@@ -161,6 +167,10 @@ def check_labels(args: argparse.Namespace) -> None:
         args.label_kind == "regression" or args.train is not None or args.labels is not None,
         "there is no --train to learn the labels from: list them with --labels",
     )
+    if args.round_labels is not None:
+        require(args.label_kind == "classification", "--round-labels requires --label-kind classification")
+        require(not args.numbered_labels, "--numbered-labels cannot be used with --round-labels: leave one out")
+        bounded("--round-labels", args.round_labels, above=0)
     require(args.label_separator not in ("", "\t"), "--label-separator must not be empty or a TAB")
 
 
@@ -189,6 +199,7 @@ def build(args: argparse.Namespace, folder: Path, scratch: Path) -> PreparedLabe
         columns=args.text_columns,
         separator=args.label_separator,
         conllu=args.conllu_column,
+        step=args.round_labels,
         template=args.template,
         longest=longest_of(args),
         longer=args.longer,
@@ -252,6 +263,8 @@ def label_dictionary(args: argparse.Namespace, rows: Callable[[str], Iterator[Ro
         counts.update(row.labels)
     names = known if known is not None else sorted(counts)
     require(len(names) > 0, f"{args.train} has no labels")
+    if known is None and args.round_labels is not None:
+        names = steps_between(counts, args.round_labels)
     require(
         len(names) > 1 or args.label_kind == "multilabel",
         f"{args.train or args.labels} has only one label, {names[0]!r}: there is nothing to learn",

@@ -16,6 +16,7 @@ __all__ = [
     "POSITIVE",
     "best_threshold",
     "best_thresholds",
+    "by_frequency",
     "classification",
     "common_threshold",
     "evaluate",
@@ -25,6 +26,7 @@ __all__ = [
 ]
 
 Scores = dict[str, float]
+FREQUENT = 50  # texts of a label that is neither rare nor new
 POSITIVE = 0.5  # the default threshold: labels with at least this probability are assigned
 
 
@@ -83,6 +85,25 @@ def multilabel(gold: Any, scores: Any, at: int, thresholds: Any = POSITIVE) -> S
     if with_labels.any() and gold.shape[1] > 1:
         results[f"ndcg_at_{at}"] = ndcg_score(gold[with_labels], scores[with_labels], k=at)
     return percent(results)
+
+
+def by_frequency(gold: Any, scores: Any, counts: Any, at: int) -> dict[str, Scores]:
+    """RP@k and nDCG@k of labels of which training has seen more than 50 texts, fewer, or none (Table 2 of EncT5).
+
+    Each is measured among the labels of its kind, on the texts that have one. Kinds without labels are left out.
+
+    >>> gold, scores = np.array([[1, 0, 1], [0, 1, 0]]), np.array([[0.9, 0.6, 0.2], [0.1, 0.8, 0.3]])
+    >>> by_frequency(gold, scores, counts=np.array([100, 80, 3]), at=1)["few"]["rp_at_1"]
+    100.0
+    """
+    kinds = {"frequent": counts > FREQUENT, "few": (counts > 0) & (counts <= FREQUENT), "zero": counts == 0}
+    found = {}
+    for name, chosen in kinds.items():
+        some = gold[:, chosen].any(1)
+        if some.any():
+            each = multilabel(gold[some][:, chosen], scores[some][:, chosen], at)
+            found[name] = {score: each[score] for score in (f"rp_at_{at}", f"ndcg_at_{at}")}
+    return found
 
 
 def r_precision(gold: Any, scores: Any, at: int) -> float:

@@ -20,6 +20,7 @@ def write(folder: Path, kind: str) -> None:
         "classification": ["good film\t1", "bad film\t0", "so good\t1", "so bad\t0"] * 10,
         "multilabel": ["good film\tjoy", "bad film\tanger", "so so\t", "good bad\tanger,joy"] * 10,
         "tagging": ["a cat sleeps\tD N V", "the cats sleep\tD N V"] * 10,
+        "regression": ["good film\t0.93", "bad film\t0.12", "so good\t0.91", "so bad\t0.08"] * 10,
     }[kind]
     for part in ("train", "valid", "test"):
         (folder / f"{part}.tsv").write_text("".join(f"{row}\n" for row in rows), "utf-8")
@@ -36,6 +37,30 @@ def test_baselines(tmp_path: Path, kind: str, score: str, monkeypatch: pytest.Mo
     found = json.loads((tmp_path / "scores.json").read_text("utf-8"))
     assert found["linear"]["scores"][""][score] == 100.0
     assert found["majority"]["scores"][""][score] < 70
+
+
+@pytest.mark.parametrize("flags", [[], ["--round-labels", "0.1"]])
+def test_baselines_of_numbers(tmp_path: Path, flags: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, "regression")
+    kind = "classification" if flags else "regression"
+    words = ["baselines.py", str(tmp_path), "--label-kind", kind, "--output", str(tmp_path / "scores.json")]
+    monkeypatch.setattr(sys, "argv", [*words, *flags])
+    assert load_script("labelling/baselines").main() == 0
+    found = json.loads((tmp_path / "scores.json").read_text("utf-8"))
+    assert found["linear"]["scores"][""]["pearson"] > 95
+    assert found["majority"]["scores"][""]["pearson"] == 0
+
+
+def test_edit_rates_come_from_three_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for split in ("train", "valid"):
+        for suffix, text in (("src", "a b"), ("mt", "x"), ("hter", "0.25")):
+            (tmp_path / f"{split}.{suffix}").write_text(f"{text}\n" * 20, encoding="utf-8")
+    monkeypatch.setattr(
+        sys, "argv", ["texts.py", str(tmp_path), "--rated", "--test", "valid", "--output", str(tmp_path)]
+    )
+    assert load_script("labelling/texts").main() == 0
+    assert (tmp_path / "test.tsv").read_text("utf-8") == "a b\tx\t0.25\n" * 20
+    assert (tmp_path / "valid.tsv").read_text("utf-8") == "a b\tx\t0.25\n"
 
 
 def test_the_report_of_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,26 @@ def test_numbered_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "line 2: label '3' is not a line number of" in said
 
 
+def test_numbers_become_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All of them between the lowest and the highest, in their order."""
+    rows = ["a\t0.03", "b\t0.96", "c\t0.5", "d\t1"]
+    assert prepare(tmp_path, "classification", rows, "--round-labels", 0.25) == 0
+    assert Labels.load(tmp_path / "data" / "labels.txt") == Labels(
+        ["0.00", "0.25", "0.50", "0.75", "1.00"], [1, 0, 1, 0, 2]
+    )
+    assert arrays(tmp_path)["values"] == [0, 4, 2, 4]
+    assert Info.load(tmp_path / "data").step == 0.25
+    for number, (kind, lines, flags, reason) in enumerate(
+        [
+            ("regression", rows, ["--round-labels", 1], "--round-labels requires --label-kind classification"),
+            ("classification", rows, ["--round-labels", 0], "--round-labels must be above 0"),
+            ("classification", ["a\tx"], ["--round-labels", 1], "line 1: the label must be a number, but is 'x'"),
+        ]
+    ):
+        (tmp_path / str(number)).mkdir()
+        assert reason in refusal(capsys, prepare(tmp_path / str(number), kind, lines, *flags))
+
+
 def test_pairs_end_each_with_their_own_end(tmp_path: Path) -> None:
     assert prepare(tmp_path, "classification", ["a b\tc\t0", "d\te\t1"], "--text-columns", 2) == 0
     assert texts(tmp_path) == ["a b </s> c </s>", "d </s> e </s>"]
@@ -137,8 +157,8 @@ def test_a_long_text_is_refused_or_cut_when_asked(tmp_path: Path, capsys: pytest
         ("classification", ["a\tx", "b"], "line 2 has 1 column, but must have 2, separated by TABs"),
         ("classification", ["a\tx", "b\t "], "line 2 has no label: its last column is empty"),
         ("classification", ["a\tx", "b\tx"], "has only one label, 'x': there is nothing to learn"),
-        ("regression", ["a\t1", "b\thigh"], "line 2: the label of a regression must be a number, but is 'high'"),
-        ("regression", ["a\t1", "b\tnan"], "line 2: the label of a regression must be a number, but is 'nan'"),
+        ("regression", ["a\t1", "b\thigh"], "line 2: the label must be a number, but is 'high'"),
+        ("regression", ["a\t1", "b\tnan"], "line 2: the label must be a number, but is 'nan'"),
         ("multilabel", ["a\tx,,y"], "line 1 has an empty label in 'x,,y'"),
         ("tagging", ["a b\tX Y", "a b\tX"], "line 2 has 2 words, but 1 tag: give one tag per word"),
         (

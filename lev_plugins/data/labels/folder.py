@@ -59,6 +59,7 @@ class Info:
     columns: int = 1
     separator: str = ","
     conllu: str = "upos"
+    step: float | None = None  # classes are numbers, rounded to multiples of it
     template: str | None = None  # "{0}" and "{1}" stand for the columns
     longest: int = 512  # tokens, </s> included
     longer: str = "refuse"  # what to do with a longer text; tagging always splits it
@@ -68,7 +69,7 @@ class Info:
 
     @property
     def layout(self) -> Layout:
-        return Layout(self.kind, self.columns, self.separator, self.conllu)
+        return Layout(self.kind, self.columns, self.separator, self.conllu, self.step)
 
     def bpe_flags(self, folder: Path) -> dict[str, Any]:
         """``bpe`` with the paths of its files."""
@@ -88,6 +89,8 @@ class Info:
             require(value in known, f"{where}: {name} must be {' or '.join(known)}, but is {value!r}")
         bounded(f"{where}: columns", self.columns, 1, MOST_COLUMNS)
         bounded(f"{where}: longest", self.longest, 1, MOST)
+        if self.step is not None:
+            bounded(f"{where}: step", self.step, above=0)
         require(self.separator != "", f"{where}: separator must not be empty")
         require_template(self.template, self.columns, where)
 

@@ -10,15 +10,26 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.lines import read_lines
 
-__all__ = ["CONLLU_COLUMNS", "KINDS", "Labels", "Layout", "Row", "counted", "number_of", "read_rows"]
+__all__ = [
+    "CONLLU_COLUMNS",
+    "KINDS",
+    "Labels",
+    "Layout",
+    "Row",
+    "counted",
+    "number_of",
+    "read_rows",
+    "steps_between",
+]
 
 KINDS = ["classification", "regression", "multilabel", "tagging"]
 CONLLU_COLUMNS = {"upos": 3, "xpos": 4, "deprel": 7}  # columns that contain tags
@@ -34,6 +45,7 @@ class Layout:
     columns: int = 1  # of text
     separator: str = ","  # separates the labels of a multilabel row
     conllu: str = "upos"  # the column of the tags
+    step: float | None = None  # classes are numbers, rounded to multiples of it
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,8 @@ def parse_row(line: str, where: str, layout: Layout) -> Row:
     Row(where='f.tsv, line 7', texts=['good film'], labels=['1'])
     >>> parse_row("the cat\\tDET NOUN", "f.tsv, line 7", Layout("tagging"))
     Row(where='f.tsv, line 7', texts=['the', 'cat'], labels=['DET', 'NOUN'])
+    >>> parse_row("a dog\\tdogs\\t2.57", "f.tsv, line 7", Layout("classification", columns=2, step=0.2)).labels
+    ['2.6']
     """
     *texts, label = columns_of(line, where, layout.columns + 1, "text and labels")
     if layout.kind == "tagging":
@@ -67,7 +81,32 @@ def parse_row(line: str, where: str, layout: Layout) -> Row:
     require(label.strip() != "", f"{where} has no label: its last column is empty")
     if layout.kind == "regression":
         number_of(label, where)
+    if layout.step is not None:
+        label = rounded(number_of(label, where), layout.step)
     return Row(where, texts, [label.strip()])
+
+
+def rounded(number: float, step: float) -> str:
+    """
+    >>> rounded(2.57, 0.2), rounded(-0.01, 0.05), rounded(7.0, 2)
+    ('2.6', '0.00', '8')
+    """
+    return in_steps(round(number / step), step)
+
+
+def in_steps(count: int, step: float) -> str:
+    digits = max(0, -int(Decimal(str(step)).as_tuple().exponent))  # as many as the step has
+    return f"{count * step:.{digits}f}"
+
+
+def steps_between(labels: Iterable[str], step: float) -> list[str]:
+    """All classes from the lowest to the highest of ``labels``, also those that no text has.
+
+    >>> steps_between(["0.4", "1.0"], 0.2)
+    ['0.4', '0.6', '0.8', '1.0']
+    """
+    counts = [round(float(label) / step) for label in labels]
+    return [in_steps(count, step) for count in range(min(counts), max(counts) + 1)]
 
 
 def columns_of(line: str, where: str, expected: int, what: str) -> list[str]:
@@ -96,7 +135,7 @@ def number_of(label: str, where: str) -> float:
         number = float(label)
     except ValueError:
         number = math.nan
-    require(math.isfinite(number), f"{where}: the label of a regression must be a number, but is {label!r}")
+    require(math.isfinite(number), f"{where}: the label must be a number, but is {label!r}")
     return number
 
 
