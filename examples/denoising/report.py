@@ -36,6 +36,11 @@ METRICS: dict[str, tuple[str, Callable[[list[str], list[str]], Evaluation]]] = {
     "rouge": ("ROUGE-L", rouge.evaluate),
     "exact": ("exact", exact_match.evaluate),
 }
+FORCED = {
+    "accuracy": "teacher-forced accuracy (validation)",
+    "wrr": "teacher-forced WRR",
+    "sentence_bleu": "teacher-forced sentence BLEU",
+}
 TITLES = {
     "none": "no gates",
     "all": "all gates",
@@ -55,9 +60,16 @@ class Row:
     runs: dict[int, dict[str, Evaluation]] = field(default_factory=dict)  # seed -> metric -> score
     minutes: list[float] = field(default_factory=list)
     accuracies: list[float] = field(default_factory=list)
+    forced: list[dict[str, float]] = field(default_factory=list)  # teacher-forced scores of the test
 
     def scores(self, metric: str) -> list[float]:
         return [run[metric].score for run in self.runs.values()]
+
+    def teacher_forced(self) -> list[str]:
+        """A cell for each of FORCED."""
+        accuracy = f"{np.mean(self.accuracies):.2f} %" if self.accuracies else ""
+        scores = [[run[name] for run in self.forced] for name in ("wrr", "sentence_bleu")]
+        return [accuracy, *(spread(each, digits) if each else "" for each, digits in zip(scores, (4, 2), strict=True))]
 
     def sentences(self, metric: str) -> Any:
         """(N,) The score of each sentence, averaged over the seeds."""
@@ -124,6 +136,8 @@ def system(out: Path, noise: str, name: str, seeds: list[int], references: list[
         texts = read_lines(generated) if name in ("spelled", "levt") else read_generated(generated)
         row.runs[seed] = scored(checked(texts, references, generated), references, metrics)
         row.minutes.append(minutes(log) or 0.0)
+        forced = out / f"forced_{noise}_{name}_{seed}" / "forced.json"
+        row.forced += [json.loads(forced.read_text(encoding="utf-8"))] if forced.is_file() else []
         row.accuracies += [max(logged)] if (logged := accuracies(log)) else []  # a levt has none
     return row
 
@@ -159,15 +173,14 @@ def rows_of(args: argparse.Namespace, noise: str) -> dict[str, Row]:
 def table(noise: str, rows: dict[str, Row], metrics: list[str]) -> list[str]:
     titles = [METRICS[name][0] for name in metrics]
     lines = [
-        f"| {noise} | {' | '.join(titles)} | seeds | teacher-forced accuracy (validation) | minutes |",
-        "|---|" + "---|" * (len(metrics) + 3),
+        f"| {noise} | {' | '.join(titles)} | seeds | {' | '.join(FORCED.values())} | minutes |",
+        "|---|" + "---|" * (len(metrics) + 2 + len(FORCED)),
     ]
     for row in rows.values():
         cells = [spread(row.scores(metric), digits_of(metric)) for metric in metrics]
-        rest = ["", "", ""]
+        rest = [""] * (2 + len(FORCED))
         if row.minutes:  # trained
-            accuracy = f"{np.mean(row.accuracies):.2f} %" if row.accuracies else ""
-            rest = [str(len(row.runs)), accuracy, f"{np.mean(row.minutes):.1f}"]
+            rest = [str(len(row.runs)), *row.teacher_forced(), f"{np.mean(row.minutes):.1f}"]
         lines.append(f"| {row.title} | {' | '.join(cells)} | {' | '.join(rest)} |")
     return lines
 
@@ -223,8 +236,9 @@ def page(found: dict[str, dict[str, Row]], metrics: list[str]) -> str:
     lines += [
         "Scores: mean ± standard deviation over the seeds, from free-running decoding. p: Welch's t-test of the",
         "seeds' scores, and of the sentences' scores (means over the seeds), two-sided, and one-tailed for a gain.",
-        "Teacher-forced accuracy: share of correct next pieces after correct ones, in the best validation. Minutes:",
-        "per training.",
+        "Teacher-forced: the model reads the reference. Accuracy: share of correct next pieces after correct ones, in",
+        "the best validation; WRR and the mean of nltk's sentence BLEUs: of the likeliest pieces, on the test, as the",
+        "code that belongs to the paper computes them. Minutes: per training.",
         "",
         f"{machine()}.",
     ]
@@ -238,6 +252,7 @@ def as_json(rows: dict[str, Row], metrics: list[str]) -> dict[str, Any]:
             "seeds": list(row.runs),
             "minutes": row.minutes,
             "teacher_forced_accuracy": row.accuracies,
+            "teacher_forced": row.forced,
         }
         for name, row in rows.items()
     }

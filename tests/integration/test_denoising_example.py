@@ -49,6 +49,7 @@ def test_pairs_of_ones_own_are_trained_and_scored(pairs: Path, tmp_path: Path) -
         "test_as-is_all_1",
     ]
     stages += ["words_as-is", *(f"{step}_as-is_{name}_1" for name in ("spelled", "levt") for step in ("train", "test"))]
+    stages += ["forced_as-is_none_1", "forced_as-is_all_1"]
     assert re.findall(r"^(\S+): done in", done, re.M) == stages
     listed = (out / "words_as-is" / "text" / "list.tgt").read_text(encoding="utf-8").splitlines()
     assert listed[-2:] == ["The red cat sleeps now", "red cat"]  # xylophone is not among the words
@@ -56,6 +57,9 @@ def test_pairs_of_ones_own_are_trained_and_scored(pairs: Path, tmp_path: Path) -
     assert found["systems"]["do nothing"]["scores"]["wrr"] == [pytest.approx(15 / 20)]
     for name in ("none", "all", "spelled", "levt"):
         assert found["systems"][name]["seeds"] == [1] and len(found["systems"][name]["scores"]["bleu"]) == 1
+    for name, count in (("none", 1), ("all", 1), ("levt", 0)):
+        forced = found["systems"][name]["teacher_forced"]
+        assert len(forced) == count and all(0 <= each["wrr"] <= 1 and each["sentence_bleu"] >= 0 for each in forced)
     assert {entry["metric"] for entry in found["comparisons"]} == {"WRR", "BLEU"}
     page = (out / "report.md").read_text(encoding="utf-8")
     assert done.endswith(page) and re.search(r"\| SymSpell \| [\d.]+ \| [\d.]+ \|", page)

@@ -1,0 +1,56 @@
+"""Teacher-forced scores of a trained system, as the code that belongs to the gated-Trans paper computes them.
+
+    python forced.py CHECKPOINT DATA --references test.tgt --output forced.json --bpe sentencepiece \\
+        --sentencepiece-model FILE
+
+The model reads the reference, not its own output, and says the likeliest piece in each place. This text is scored by
+WRR, and by the mean of nltk's unsmoothed sentence BLEUs. Such scores are higher than those of free-running decoding,
+and cannot be had where there is no reference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import finish, read_lines
+from lev_plugins.errors import require
+from lev_plugins.inference.decoder import CheckpointDecoder
+from lev_plugins.inference.forced import forced_tokens
+from lev_plugins.scoring import wrr
+from lev_plugins.scoring.sentence_bleu import mean_sentence_bleu
+from lev_plugins.text.cutting import Cutter, add_bpe_arguments, bpe_options
+
+
+def run(args: argparse.Namespace) -> None:
+    references = read_lines(args.references)
+    decoder = CheckpointDecoder([args.checkpoint], {"data": str(args.data)}, {}, "cpu" if args.cpu else "cuda")
+    rows = forced_tokens(decoder, "test")
+    require(
+        len(rows) == len(references),
+        f"{args.references} has {len(references):,} lines, but the test of {args.data} has {len(rows):,} sentences",
+    )
+    words, bpe = decoder.task.target_dictionary, Cutter(bpe_options(args)).bpe
+    pieces = [words.string(row or [], extra_symbols_to_ignore={words.bos(), words.pad()}) for row in rows]
+    texts = [bpe.decode(line) if bpe else line for line in pieces]
+    found = {"wrr": wrr.evaluate(references, texts).score, "sentence_bleu": mean_sentence_bleu(references, texts)}
+    args.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("data", type=Path, help="folder of its data")
+    parser.add_argument("--references", type=Path, required=True, help="the targets of the test, as text")
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--cpu", action="store_true", help="use no GPU")
+    add_bpe_arguments(parser)
+    return finish(parser, run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

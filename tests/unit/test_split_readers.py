@@ -1,0 +1,80 @@
+"""What a trained model says about a split: teacher-forced tokens, and how suspect the words of drafts are."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import torch
+
+from lev_plugins.cli.main import main
+from lev_plugins.errors import UserError
+from lev_plugins.inference.decoder import CheckpointDecoder
+from lev_plugins.inference.forced import forced_tokens
+from lev_plugins.inference.suspicion import deletion_odds
+from tests.teachers import LEVT, TRANSFORMER, write_teacher
+
+WORDS = [f"w{number}" for number in range(12)]
+LENGTHS = ["--max-source-positions", 12, "--max-target-positions", 12]
+LONG = 3  # the test's line that is too long
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder, draw = tmp_path_factory.mktemp("split"), random.Random(1)
+    for part, count in (("train", 20), ("test", 8)):
+        text = [draw.choices(WORDS, k=draw.randint(1, 9)) for _ in range(count)]
+        if part == "test":
+            text[LONG] = WORDS * 3
+        for side, change in (("en", 1), ("mt", 2), ("de", -1)):
+            (folder / f"{part}.{side}").write_text("".join(f"{' '.join(words[::change])}\n" for words in text))
+    words = ["prepare", "-s", "en", "-d", "mt", "-t", "de", "--joined-dictionary", "--dest", folder / "data"]
+    for part in ("train", "test"):
+        words += [f"--{part}-prefix", folder / part]
+    assert main([str(word) for word in words]) == 0
+    return folder / "data"
+
+
+def test_forced_tokens_follow_the_right_ones(data: Path) -> None:
+    """The slow way: one token after another, each after the reference's."""
+    teacher = write_teacher(data / "teacher.pt", data, *TRANSFORMER, *LENGTHS, "-s", "en", "-t", "de")
+    decoder = CheckpointDecoder([teacher], {"data": str(data)}, {}, "cpu")
+    found = forced_tokens(decoder, "test")
+    dataset, (model,) = decoder.dataset("test"), decoder.models
+    eos, different = decoder.task.target_dictionary.eos(), set()
+    assert [row is None for row in found] == [number == LONG for number in range(8)]
+    for number, row in enumerate(found):
+        if row is None:
+            continue
+        source, target = dataset[number]["source"], dataset[number]["target"].tolist()
+        said = []
+        for place in range(len(target) - 1):
+            read = torch.tensor([[eos, *target[:place]]])
+            logits = model(source[None], torch.tensor([len(source)]), read)[0]
+            said.append(int(logits[0, -1].argmax()))
+        assert row == said
+        different.update(said)
+    assert len(different) > 3
+
+
+def test_odds_of_each_word_of_a_draft(data: Path) -> None:
+    flags = ["-s", "en", "-t", "de", "--draft-lang", "mt"]
+    levt = write_teacher(data / "levt.pt", data, *LEVT, *LENGTHS, *flags)
+    decoder = CheckpointDecoder([levt], {"data": str(data)}, {}, "cpu")
+    found = deletion_odds(decoder, "test", max_tokens=30)
+    alone = deletion_odds(decoder, "test", max_tokens=1)
+    drafts = (data.parent / "test.mt").read_text().splitlines()
+    for number, (row, other, draft) in enumerate(zip(found, alone, drafts, strict=True)):
+        assert (row is None) == (number == LONG)
+        if row is not None:
+            assert len(row) == len(draft.split()) and row == pytest.approx(other, abs=1e-5)
+    undrafted = CheckpointDecoder([levt], {"data": str(data), "draft_lang": None}, {}, "cpu")
+    with pytest.raises(UserError, match="the data has no drafts: train the levt with --draft-lang"):
+        deletion_odds(undrafted, "test")
+
+
+def test_only_a_levt_has_a_deletion_policy(data: Path) -> None:
+    teacher = write_teacher(data / "other.pt", data, *TRANSFORMER, *LENGTHS, "-s", "en", "-t", "de")
+    with pytest.raises(UserError, match="only a levt has a deletion policy"):
+        deletion_odds(CheckpointDecoder([teacher], {"data": str(data)}, {}, "cpu"), "test")
