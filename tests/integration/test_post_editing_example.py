@@ -65,3 +65,19 @@ def test_hter_wants_a_number_for_each_draft(tmp_path: Path) -> None:
     assert result.code != 0 and "hter" in result.err and "Traceback" not in result.err
     (tmp_path / "hter").write_text("0.0\n1.0\n", encoding="utf-8")
     assert "1.0000" in succeed(sys.executable, EXAMPLE / "hter.py", *flags).out
+
+
+def test_synthetic_triples_a_larger_text_and_word_for_word(tmp_path: Path) -> None:
+    """Editors of one's own drafts, which also learn from other ones; a translator that learns from more text."""
+    text, more = write_text(tmp_path / "text", "en", "de", "mt"), write_text(tmp_path / "more", "en", "de", "mt")
+    out = tmp_path / "run"
+    command = ["make", "-f", EXAMPLE / "Makefile", f"TEXT={text}", "TEST=test16", "DRAFT=mt", f"OUT={out}", *SMALL]
+    command += [f"SYNTHETIC={more}/train", f"PAIRS={more}/train", "REAL_TIMES=3"]
+    succeed(*command, out / "quality_finetuned" / "done", timeout=600)
+    assert (out / "triples" / "data" / "train1.en-de.en.bin").is_file()
+    assert json.loads((out / "quality_finetuned" / "quality.json").read_text("utf-8"))["words"] > 0
+    words = tmp_path / "words"
+    command = ["make", "-f", EXAMPLE / "Makefile", f"TEXT={text}", "TEST=test16", "WEAK=words", f"OUT={words}", *SMALL]
+    succeed(*command, words / "triples" / "done", timeout=600)
+    drafts = (words / "drafts" / "test.draft").read_text(encoding="utf-8").splitlines()
+    assert drafts == (words / "drafts" / "test.de").read_text(encoding="utf-8").splitlines()  # capitals of each word

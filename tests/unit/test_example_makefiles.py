@@ -75,7 +75,9 @@ def test_commands_of_a_readme_are_ones_that_fairseq_takes(
         printed = succeed(*words, "-n", "GPUS=0", f"OUT={tmp_path / 'out'}").out
         trainings, decodings = commands(printed, "fairseq-train"), commands(printed, "fairseq-generate")
         others = ("labelling", "demo")  # decode with lev-plugins
-        edits = "SET=levt" in words and "lev-plugins edit " in printed  # an editor decodes with it
+        edits = {"SET=levt", "SYSTEMS=levt"} & set(
+            words
+        ) and "lev-plugins edit " in printed  # an editor decodes with it
         assert trainings and (decodings or edits or example in others or "trainings" in words)
         for command in trainings:
             assert "--cpu" in command and value(command, "--user-dir") == "lev_plugins"
@@ -158,10 +160,29 @@ def test_systems_of_ocr_correction_and_their_flags() -> None:
     assert "--lr-scheduler inverse_sqrt" in other and "--max-update 1800" in other and "--total-num-update" not in other
 
 
-@pytest.mark.parametrize("number", [2, 3])
+@pytest.mark.parametrize("number", [2, 4, 5])
 def test_drafts_that_exist_are_post_edited(number: int) -> None:
     printed = succeed(*readme_commands("post_editing")[number], "-n").out
     assert "/triples/data" in printed and "weak" not in printed and " -d mt " in printed and "--halve" not in printed
+
+
+def test_drafts_are_translated_word_for_word() -> None:
+    printed = succeed(*readme_commands("post_editing")[3], "-n").out
+    assert "word_for_word.py --train" in printed and "--arch lstm" not in printed
+    assert "--sentencepiece-model runs/post-editing-words/weak_data/data/sentencepiece.model" in printed
+
+
+def test_synthetic_triples_and_more_pairs() -> None:
+    printed = succeed(*readme_commands("post_editing")[4], "-n").out
+    trained = {name: line for line in printed.splitlines() if (name := re.search(r"--save-dir \S+/(\w+)", line))}
+    trained = {name[1]: line for name, line in trained.items()}
+    assert "/pairs/data" in trained["translator"] and "--upsample-primary" not in trained["translator"]
+    for name in ("scratch", "finetuned", "autoregressive"):
+        assert "/triples/data" in trained[name] and "--upsample-primary 10" in trained[name]
+    assert "--extra-train-prefix DIR/500K" in printed and "--train-prefix DIR/4M" in printed
+    wrong = ["make", "-f", EXAMPLES / "post_editing" / "Makefile", "TEXT=.", "OUT=p", "-n"]
+    assert "SYNTHETIC is for triples of your own" in run(*wrong, "SYNTHETIC=a").err
+    assert "TRANSLATION is a translator, and PAIRS is for training one" in run(*wrong, "PAIRS=a", "TRANSLATION=.").err
 
 
 def test_a_translator_that_exists_is_post_editing() -> None:
