@@ -4,8 +4,8 @@
         --sentencepiece-model FILE
 
 The model reads the reference, not its own output, and says the likeliest piece in each place. This text is scored by
-WRR, and by the mean of nltk's unsmoothed sentence BLEUs. Such scores are higher than those of free-running decoding,
-and cannot be had where there is no reference.
+WRR, by the overlap of word sets, which that code calls WRR, and by the mean of nltk's unsmoothed sentence BLEUs. Such
+scores are higher than those of free-running decoding, and cannot be had where there is no reference.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from examples.shared import finish, read_lines
 from lev_plugins.errors import require
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.forced import forced_tokens
-from lev_plugins.scoring import wrr
+from lev_plugins.scoring import wrr, wrr_set
 from lev_plugins.scoring.sentence_bleu import mean_sentence_bleu
 from lev_plugins.text.cutting import Cutter, add_bpe_arguments, bpe_options
 
@@ -37,7 +37,11 @@ def run(args: argparse.Namespace) -> None:
     words, bpe = decoder.task.target_dictionary, Cutter(bpe_options(args)).bpe
     pieces = [words.string(row or [], extra_symbols_to_ignore={words.bos(), words.pad()}) for row in rows]
     texts = [bpe.decode(line) if bpe else line for line in pieces]
-    found = {"wrr": wrr.evaluate(references, texts).score, "sentence_bleu": mean_sentence_bleu(references, texts)}
+    found = {
+        "wrr": wrr.evaluate(references, texts).score,
+        "wrr_set": wrr_set.evaluate(references, texts).score,
+        "sentence_bleu": mean_sentence_bleu(references, texts),
+    }
     args.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 

@@ -39,6 +39,7 @@ METRICS: dict[str, tuple[str, Callable[[list[str], list[str]], Evaluation]]] = {
 FORCED = {
     "accuracy": "teacher-forced accuracy (validation)",
     "wrr": "teacher-forced WRR",
+    "wrr_set": "teacher-forced WRR of word sets",
     "sentence_bleu": "teacher-forced sentence BLEU",
 }
 TITLES = {
@@ -68,8 +69,11 @@ class Row:
     def teacher_forced(self) -> list[str]:
         """A cell for each of FORCED."""
         accuracy = f"{np.mean(self.accuracies):.2f} %" if self.accuracies else ""
-        scores = [[run[name] for run in self.forced] for name in ("wrr", "sentence_bleu")]
-        return [accuracy, *(spread(each, digits) if each else "" for each, digits in zip(scores, (4, 2), strict=True))]
+        scores = [[run[name] for run in self.forced] for name in ("wrr", "wrr_set", "sentence_bleu")]
+        return [
+            accuracy,
+            *(spread(each, digits) if each else "" for each, digits in zip(scores, (4, 4, 2), strict=True)),
+        ]
 
     def sentences(self, metric: str) -> Any:
         """(N,) The score of each sentence, averaged over the seeds."""
@@ -237,8 +241,8 @@ def page(found: dict[str, dict[str, Row]], metrics: list[str]) -> str:
         "Scores: mean ± standard deviation over the seeds, from free-running decoding. p: Welch's t-test of the",
         "seeds' scores, and of the sentences' scores (means over the seeds), two-sided, and one-tailed for a gain.",
         "Teacher-forced: the model reads the reference. Accuracy: share of correct next pieces after correct ones, in",
-        "the best validation; WRR and the mean of nltk's sentence BLEUs: of the likeliest pieces, on the test, as the",
-        "code that belongs to the paper computes them. Minutes: per training.",
+        "the best validation. The others: of the likeliest pieces, on the test; the last two, overlap of word sets and",
+        "the mean of nltk's sentence BLEUs, as the code that belongs to the paper scores. Minutes: per training.",
         "",
         f"{machine()}.",
     ]
