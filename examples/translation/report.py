@@ -37,6 +37,7 @@ from examples.shared import NOT_RUN, finish, minutes, processor
 from lev_plugins.errors import UserError
 from lev_plugins.traces.log import decoding_seconds
 
+DELETION = re.compile(r"\| valid on .* \| deletion_nll ([\d.]+) .* \| bleu ([\d.]+)")
 UPDATES = re.compile(r"num_updates[ =](\d+)")
 
 # the folder of the test, the title (BEAM is filled in), the folder of the training
@@ -46,6 +47,14 @@ SYSTEMS = {
     "test_levt": ("LevT, distilled data", "levt"),
     "test_levt_fast": ("LevT, distilled data, shallow decoder", "levt_fast"),
     "test_levt_oracle": ("LevT, original data", "levt_oracle"),
+}
+# Table 2 of the paper; shown where they have been trained
+ABLATIONS = {
+    "test_levt_plh-tok": ("... deletions have blocks of their own", "levt_plh-tok"),
+    "test_levt_tok-del": ("... placeholders have blocks of their own", "levt_tok-del"),
+    "test_levt_none": ("... no shared blocks", "levt_none"),
+    "test_levt_sample": ("... roll-in: the model's words, sampled", "levt_sample"),
+    "test_levt_dae": ("... roll-in: random words (DAE)", "levt_dae"),
 }
 
 
@@ -93,12 +102,14 @@ def rouge(hypotheses: list[str], references: list[str]) -> tuple[dict[str, float
 
 
 def training(log: Path) -> dict[str, float] | None:
-    """Updates, and minutes including validation."""
+    """Updates, minutes including validation, and of a LevT the deletion policy's loss in the best validation."""
     took = minutes(log)
     if took is None:
         return None
     updates = [int(count) for line in logs.read_text(log) for count in UPDATES.findall(line)]
-    return {"updates": updates[-1] if updates else 0, "minutes": took}
+    found = {"updates": updates[-1] if updates else 0, "minutes": took}
+    deletion = [(float(bleu), float(nll)) for line in logs.read_text(log) for nll, bleu in DELETION.findall(line)]
+    return found | ({"deletion_nll": max(deletion)[1]} if deletion else {})
 
 
 def iteration_table(counts: list[int], limit: int) -> dict[str, float]:
@@ -175,7 +186,8 @@ def read_distillation(folder: Path) -> dict[str, Any] | None:
 def gather(args: argparse.Namespace) -> dict[str, Any]:
     references = logs.read_text(args.reference)
     systems: dict[str, Any] = {}
-    for name, (title, trained) in SYSTEMS.items():
+    ablations = {name: each for name, each in ABLATIONS.items() if (args.out / name).is_dir()}
+    for name, (title, trained) in {**SYSTEMS, **ablations}.items():
         folder = args.out / name
         system = read_system(folder, references, args) if (folder / "test.out").is_file() else None
         title = title.replace("BEAM", str(args.beam))
@@ -193,16 +205,17 @@ def row(cells: list[str]) -> str:
 def system_row(system: dict[str, Any], metrics: list[str]) -> str:
     trained = system["training"]
     minutes = f"{trained['minutes']:g} ({trained['updates']:,} updates)" if trained else NOT_RUN
+    deletion = f"{trained['deletion_nll']:.3f}" if trained and "deletion_nll" in trained else ""
     if "scores" not in system:
-        return row([system["title"], *[NOT_RUN] * (len(metrics) + 3), minutes])
+        return row([system["title"], *[NOT_RUN] * (len(metrics) + 3), "", minutes])
     scores = [f"{system['scores'][name]:.2f}" for name in metrics]
     counts = [f"{system[key]:.2f}" for key in ("edits", "runs")]
-    return row([system["title"], *scores, *counts, f"{system['ms_per_sentence']:.1f}", minutes])
+    return row([system["title"], *scores, *counts, f"{system['ms_per_sentence']:.1f}", deletion, minutes])
 
 
 def results(systems: dict[str, Any]) -> list[str]:
     metrics = next((list(system["scores"]) for system in systems.values() if "scores" in system), ["BLEU"])
-    head = ["", *metrics, "iterations", "with the last", "ms per sentence", "minutes of training"]
+    head = ["", *metrics, "iterations", "with the last", "ms per sentence", "NLL of deletion", "minutes of training"]
     return [row(head), row(["---"] * len(head)), *(system_row(system, metrics) for system in systems.values())]
 
 

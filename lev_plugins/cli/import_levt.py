@@ -21,7 +21,7 @@ from torch import Tensor
 from lev_plugins import checkpoints
 from lev_plugins.errors import require
 from lev_plugins.layers import head_projection
-from lev_plugins.models.levt import LevTConfig
+from lev_plugins.models.levt import SHARING, LevTConfig
 from lev_plugins.ranges import flag_name
 
 __all__ = ["add_arguments", "convert", "convert_blocks", "run"]
@@ -46,6 +46,7 @@ STACKED = {
     "self_attn.in_proj": ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"],
     "cross_attn.kv_proj": ["encoder_attn.k_proj", "encoder_attn.v_proj"],
 }
+OWN_BLOCKS = {"deletion": "no_share_discriminator", "placeholder": "no_share_maskpredictor"}  # fairseq's flags
 STACKS = {"layers": "shared", "layers_del": "deletion", "layers_msk": "placeholder"}
 
 
@@ -60,14 +61,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the decoder blocks that the deletion, placeholder and token policies read, such as 1,1,2; blocks above "
         "them are left out (default: as in the checkpoint; of a transformer, the last)",
     )
+    parser.add_argument(
+        "--share-weights",
+        choices=SHARING,
+        help="of a transformer: which policies share decoder blocks (Table 2a); the others begin with a copy (default: "
+        "all share them)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    checkpoints.save(convert(checkpoints.load(args.input), args.early_exit), args.output)
+    checkpoints.save(convert(checkpoints.load(args.input), args.early_exit, args.share_weights), args.output)
     return 0
 
 
-def convert(state: dict[str, Any], early_exit: str | None = None) -> dict[str, Any]:
+def convert(state: dict[str, Any], early_exit: str | None = None, share_weights: str | None = None) -> dict[str, Any]:
     """A checkpoint that ``fairseq-generate --task text_editing`` loads; the optimizer state is dropped."""
     old = old_options(state)
     if early_exit is not None:
@@ -78,6 +85,13 @@ def convert(state: dict[str, Any], early_exit: str | None = None) -> dict[str, A
         )
         check_exits(early_exit, int(old["decoder_layers"]))
         old["early_exit"] = early_exit
+    if share_weights is not None:
+        require(
+            not is_levt(old),
+            "--share-weights is for a transformer, but this is a levt of fairseq: leave it out",
+        )
+        require(early_exit is None, "--early-exit and --share-weights cannot be used together: leave one out")
+        old |= {flag: SHARING[share_weights][policy] != "shared" for policy, flag in OWN_BLOCKS.items()}
     cfg: Any = state.get("cfg")
     if cfg is None:
         cfg = OmegaConf.to_container(convert_namespace_to_omegaconf(state["args"]), enum_to_str=True)
@@ -155,6 +169,10 @@ def with_new_parts(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str,
     }
     if options.get("share_all_embeddings"):
         new["encoder.embed_tokens.weight"] = extended
+    blocks = {key: value for key, value in old.items() if key.startswith("decoder.layers.")}
+    for stack, policy in STACKS.items():
+        if options.get(OWN_BLOCKS.get(policy, "")):
+            new |= {key.replace(".layers.", f".{stack}.", 1): value for key, value in blocks.items()}
     return new
 
 

@@ -41,6 +41,7 @@ __all__ = [
     "IGNORE",
     "PRESETS",
     "ROLLINS",
+    "SHARING",
     "HeadOutput",
     "LevT",
     "LevTConfig",

@@ -19,7 +19,7 @@ from lev_plugins.data.drafts.dataset import RollIn
 from lev_plugins.edits import align
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions
-from lev_plugins.models.levt import LevT, LevTConfig
+from lev_plugins.models.levt import SHARING, LevT, LevTConfig
 from tests.helpers import (
     BOS,
     EOS,
@@ -277,7 +277,9 @@ def test_sources_padded_on_the_right_are_decoded_to_the_same(pair: Pair) -> None
         assert_same(theirs, ours)
 
 
-def begun_from_a_transformer(flags: list[str], early_exit: str | None = None) -> tuple[Any, dict[str, Any], LevT]:
+def begun_from_a_transformer(
+    flags: list[str], early_exit: str | None = None, share_weights: str | None = None
+) -> tuple[Any, dict[str, Any], LevT]:
     """fairseq's model, what ``import-levt`` makes of it, and the LevT that this is."""
     torch.manual_seed(1)
     target = toy_dictionary(20)
@@ -286,7 +288,7 @@ def begun_from_a_transformer(flags: list[str], early_exit: str | None = None) ->
     arguments = [".", "--task=translation", "--arch=transformer", *SIZES, *flags]
     args = fairseq_options.parse_args_and_arch(parser, arguments)
     theirs = TranslationTask(TranslationConfig(data="."), source, target).build_model(args).eval()
-    state = convert({"args": args, "cfg": None, "model": theirs.state_dict()}, early_exit)
+    state = convert({"args": args, "cfg": None, "model": theirs.state_dict()}, early_exit, share_weights)
     cfg = LevTConfig(**{key: value for key, value in state["cfg"]["model"].items() if key != "_name"})
     ours = LevT.build_model(cfg, toy_task(source, target)).eval()
     ours.load_state_dict(state["model"])
@@ -317,6 +319,27 @@ def test_a_levt_begun_from_a_transformer_has_its_weights(flags: list[str]) -> No
     logits = theirs(source_batch(1), source_batch(1).ne(PAD).sum(1), tokens)[0][0, -1]
     states = ours.decoder.states("token", tokens, ours.encode(source_batch(1)))
     assert ours.decoder.token_logits(states, torch.tensor([3]))[0].allclose(logits, atol=1e-5)
+
+
+@pytest.mark.parametrize("share", list(SHARING))
+def test_blocks_of_their_own_begin_as_copies(share: str) -> None:
+    """So each policy says what it says with shared blocks."""
+    shared = begun_from_a_transformer(["--decoder-layers=2"])[2]
+    apart = begun_from_a_transformer(["--decoder-layers=2"], share_weights=share)[2]
+    assert apart.decoder.sharing == SHARING[share]
+    draft, source = torch.tensor([[BOS, 5, 9, 7, EOS]]), source_batch(1)
+    for policy in ("deletion", "placeholder", "token"):
+        one, other = (model.decoder.states(policy, draft, model.encode(source)) for model in (shared, apart))
+        assert one[-1].equal(other[-1])
+
+
+def test_blocks_of_their_own_are_for_transformers() -> None:
+    _, flags = VARIANTS["own-deletion"]
+    parser = fairseq_options.get_training_parser(default_task="translation_lev")
+    common = ["--task=translation_lev", "--arch=levenshtein_transformer", "--criterion=nat_loss"]
+    args = fairseq_options.parse_args_and_arch(parser, [".", *common, *SIZES, *flags])
+    with pytest.raises(UserError, match="--share-weights is for a transformer, but this is a levt of fairseq"):
+        convert({"args": args, "cfg": None, "model": {}}, share_weights="none")
 
 
 def test_policies_with_blocks_of_their_own_cannot_leave_early() -> None:
