@@ -62,6 +62,7 @@ setup(
             "pytest<9.2",  # pytest-xdist 3.8 does not keep groups of tests together under 9.2
             *("pytest-xdist", "hypothesis", "ruff", "mypy", "import-linter", "pre-commit"),
             *("language_tool_python", "selenium"),  # clients of the server
+            "nltk",  # its sentence BLEU
         ],
     },
     zip_safe=False,

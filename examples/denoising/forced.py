@@ -5,7 +5,7 @@
 
 The model reads the reference, not its own output, and says the likeliest piece in each place. This text is scored by
 WRR, by the overlap of word sets, which that code calls WRR, and by the mean of nltk's unsmoothed sentence BLEUs. Such
-scores are higher than those of free-running decoding, and cannot be had where there is no reference.
+scores are higher than those of free-running decoding, and need a reference.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import argparse
 import json
 import sys
 from pathlib import Path
+
+import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -28,12 +30,15 @@ from lev_plugins.text.cutting import Cutter, add_bpe_arguments, bpe_options
 
 def run(args: argparse.Namespace) -> None:
     references = read_lines(args.references)
-    decoder = CheckpointDecoder([args.checkpoint], {"data": str(args.data)}, {}, "cpu" if args.cpu else "cuda")
+    device = "cuda" if torch.cuda.is_available() and not args.cpu else "cpu"
+    decoder = CheckpointDecoder([args.checkpoint], {"data": str(args.data)}, {}, device)
     rows = forced_tokens(decoder, "test")
     require(
         len(rows) == len(references),
         f"{args.references} has {len(references):,} lines, but the test of {args.data} has {len(rows):,} sentences",
     )
+    if None in rows:
+        sys.stderr.write(f"{rows.count(None):,} of {len(rows):,} sentences are too long: they count as empty\n")
     words, bpe = decoder.task.target_dictionary, Cutter(bpe_options(args)).bpe
     pieces = [words.string(row or [], extra_symbols_to_ignore={words.bos(), words.pad()}) for row in rows]
     texts = [bpe.decode(line) if bpe else line for line in pieces]

@@ -69,7 +69,7 @@ class Row:
     def teacher_forced(self) -> list[str]:
         """A cell for each of FORCED."""
         accuracy = f"{np.mean(self.accuracies):.2f} %" if self.accuracies else ""
-        scores = [[run[name] for run in self.forced] for name in ("wrr", "wrr_set", "sentence_bleu")]
+        scores = [[run[name] for run in self.forced if name in run] for name in ("wrr", "wrr_set", "sentence_bleu")]
         return [
             accuracy,
             *(spread(each, digits) if each else "" for each, digits in zip(scores, (4, 4, 2), strict=True)),

@@ -28,7 +28,7 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from lev_plugins.data.labels.text import KINDS, Layout, Row, read_rows
 from lev_plugins.errors import UserError
-from lev_plugins.scoring.labelling import best_thresholds, common_threshold, evaluate, multilabel, regression
+from lev_plugins.scoring.labelling import best_thresholds, common_threshold, evaluate, multilabel, numbered_classes
 
 AT = 5
 PARTS = ("train", "valid", "test")
@@ -126,8 +126,7 @@ def measure(rows: dict[str, list[Row]], layout: Layout) -> dict[str, Any]:
     def scored(answers: Any) -> dict[str, float]:
         scores = evaluate(kind, gold["test"], answers, classes, classes - 1, AT)
         if layout.step is not None:  # classes are numbers
-            values = np.array(names, dtype=float)
-            scores |= regression(values[gold["test"]], values[answers.argmax(1)])
+            scores |= numbered_classes(gold["test"], answers.argmax(1), names)
         return scores
 
     begun = time.perf_counter()

@@ -8,10 +8,12 @@ MODEL := # folder of a T5, as downloaded from huggingface.co
 OUT := # folder for all output; the same one continues after a stop
 ONLY := # GLUE: tasks to run, such as mrpc,rte; empty: all
 FLAGS := # more flags for every fairseq-train
+STSB := classes # GLUE: what the scores of STS-B are to EncT5: classes, or number (trained by mean squared error)
 ENCT5_FLAGS := # more flags for every fairseq-train of EncT5
 THREADS := 2 # CPU: threads of a training
 
 choices.ONLY = '' $(tasks)
+choices.STSB := classes number
 FOLDERS := SET TEXT MODEL OUT
 POSITIVE := THREADS
 SELECT := ONLY THREADS
@@ -58,8 +60,8 @@ $(chosen:%=$(OUT)/%/enct5-test/done): %-test/done: %/done
 	for part in $(strip valid $(tests)); do \
 	    fairseq-validate $(OUT)/$(task)/labels/bin --user-dir $(PLUGINS) $(device) --task text_labelling --max-tokens 16384 \
 	        --path $(<D)/checkpoint_best.pt --valid-subset $$part >$(@D)/$$part.scores 2>&1 || exit 1; \
+	    $(on_threads) python $(HERE)/score.py $(<D)/checkpoint_best.pt --part $$part $(device) --output $(@D)/$$part.json || exit 1; \
 	done
-	python $(HERE)/score.py $(<D)/checkpoint_best.pt --part $(or $(lastword $(tests)),valid) $(device) --output $(@D)/scores.json
 
 # ---- T5, the baseline ------------------------------------------------------------------------------------------------
 as_text = python $(HERE)/text_to_text.py $(file.$(part)) --label-kind $(call its,kind) $(layout.$(task)) --output $(@D)/$(part)
@@ -83,4 +85,4 @@ $(chosen:%=$(OUT)/%/t5-test/done): %-test/done: %/done
 	    $(@D)/$(part).generated$(newline)	)
 
 report: $(foreach task,$(chosen),$(OUT)/$(task)/enct5-test/done $(OUT)/$(task)/t5-test/done)
-	tail -n 1 $(foreach task,$(chosen),$(OUT)/$(task)/enct5-test/*.scores $(OUT)/$(task)/enct5-test/scores.json $(OUT)/$(task)/t5-test/*.scores.json)
+	tail -n 1 $(foreach task,$(chosen),$(OUT)/$(task)/enct5-test/*.scores $(OUT)/$(task)/enct5-test/*.json $(OUT)/$(task)/t5-test/*.scores.json)

@@ -28,7 +28,7 @@ from lev_plugins.scoring.labelling import (
     common_threshold,
     evaluate,
     multilabel,
-    regression,
+    numbered_classes,
 )
 
 AT = 5
@@ -36,14 +36,12 @@ AT = 5
 
 def answers(labeller: Labeller, part: str) -> tuple[Any, Any]:
     """Truth and probabilities of all examples, or of all words."""
+    if labeller.kind != "tagging":
+        return labeller.of_part(part)
     labeller.task.load_dataset(part)
     dataset = labeller.task.datasets[part]
-    found = labeller.probabilities(dataset)
-    if labeller.kind == "tagging":
-        truth = [tag for example in dataset.examples for tag in example.labels]
-        return np.array(truth), np.concatenate(found)
-    truth = dataset.collater([dataset[i] for i in range(len(dataset))])["target"].numpy()
-    return truth, np.stack(found)
+    truth = [tag for example in dataset.examples for tag in example.labels]
+    return np.array(truth), np.concatenate(labeller.probabilities(dataset))
 
 
 def measure(labeller: Labeller, part: str) -> dict[str, Any]:
@@ -53,17 +51,16 @@ def measure(labeller: Labeller, part: str) -> dict[str, Any]:
     classes = max(len(labeller.names), 1)
     scores = {"": evaluate(labeller.kind, truth, found, classes, classes - 1, AT)}
     if labeller.task.info.step is not None:  # classes are numbers
-        values = np.array(labeller.names, dtype=float)
-        scores[""] |= regression(values[truth], values[found.argmax(1)])
-    kinds = {}
+        scores[""] |= numbered_classes(truth, found.argmax(1), labeller.names)
+    frequencies = {}
     if labeller.kind == "multilabel":
         valid = answers(labeller, "valid")
         scores["one threshold tuned"] = multilabel(truth, found, AT, common_threshold(*valid))
         scores["thresholds tuned"] = multilabel(truth, found, AT, best_thresholds(*valid))
-        kinds = by_frequency(truth, found, np.array(labeller.task.labels.counts), AT)
+        frequencies = by_frequency(truth, found, np.array(labeller.task.labels.counts), AT)
     return {
         "scores": scores,
-        "by_frequency": kinds,
+        "by_frequency": frequencies,
         "examples": len(labeller.task.datasets[part]),
         "seconds": seconds,
         "parameters": sum(p.numel() for p in labeller.model.parameters()),
@@ -72,7 +69,7 @@ def measure(labeller: Labeller, part: str) -> dict[str, Any]:
 
 def run(args: argparse.Namespace) -> None:
     found = measure(Labeller.load(args.checkpoint, cpu=args.cpu), args.part)
-    args.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    args.output.write_text(json.dumps(found) + "\n", encoding="utf-8")
 
 
 def main() -> int:

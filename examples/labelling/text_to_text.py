@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from lev_plugins.cli.score import read_generated
-from lev_plugins.data.labels.text import KINDS, Layout, Row, read_rows
+from lev_plugins.data.labels.text import KINDS, Layout, Row, read_rows, rounded
 from lev_plugins.errors import UserError, require
 from lev_plugins.scoring.labelling import classification, multilabel, regression
 
@@ -48,7 +48,7 @@ def pair(row: Row, kind: str, template: str | None) -> tuple[str, str]:
         return numbered(row.texts), " ".join(f"<{number}> {tag}" for number, tag in enumerate(row.labels))
     text = template.format(*row.texts) if template else " ".join(row.texts)
     if kind == "regression":  # as for STS-B in T5
-        return text, f"{round(float(row.labels[0]) / STEP) * STEP:.1f}"
+        return text, rounded(row.labels[0], STEP, row.where)
     return text, ", ".join(row.labels)
 
 

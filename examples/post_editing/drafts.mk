@@ -20,8 +20,8 @@ $(OUT)/weak/done: $(OUT)/weak/begun # one LSTM layer
 
 $(OUT)/drafts/done: $(if $(filter words,$(WEAK)),$(OUT)/texts/done,$(OUT)/weak/done) # of the other half, of valid and of test
 ifeq ($(WEAK),words)
-	cat $(OUT)/texts/{train,valid,test}.$(SOURCE) | python $(HERE)/word_for_word.py --train \
-	    $(OUT)/texts/weak.$(SOURCE) $(OUT)/texts/weak.$(TARGET) >$(@D)/all.draft
+	python $(HERE)/word_for_word.py --train $(OUT)/texts/weak.$(SOURCE) $(OUT)/texts/weak.$(TARGET) \
+	    $(foreach split,train valid test,$(OUT)/texts/$(split).$(SOURCE)) >$(@D)/all.draft
 else
 	lev-plugins distill $(OUT)/weak_data/data --path $(<D)/checkpoint_best.pt --split test --beam 1 --text $(@D)/all.draft \
 	    --post-process sentencepiece --max-tokens 8000 $(device)
@@ -39,5 +39,5 @@ $(OUT)/triples/done: $(drafted)/done $(if $(filter words,$(WEAK)),$(if $(DRAFT),
 	    $(OUT)/weak_data/data/sentencepiece.model --srcdict $(OUT)/weak_data/data/dict.$(SOURCE).txt) --dest $(@D)/data
 
 $(OUT)/pairs/done: $(OUT)/triples/done
-	lev-plugins prepare $(languages) --train-prefix $(PAIRS) --valid-prefix $(drafted)/valid --joined-dictionary \
+	lev-plugins prepare $(languages) --train-prefix $(PARALLEL) --valid-prefix $(drafted)/valid --joined-dictionary \
 	    --sentencepiece-model $(piece_model) --srcdict $(OUT)/triples/data/dict.$(SOURCE).txt --dest $(@D)/data

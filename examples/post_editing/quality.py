@@ -4,8 +4,8 @@
         --output quality.json
 
 A word is bad if the post-edit does not have it in its place. The policy's odds are cut where Matthews correlation is
-best on the validation set, so a policy that would leave all drafts alone can say as much as any other. Beside it stands
-how often each word was bad in the drafts of the training text; "no word is bad" has a correlation of 0.
+best on the validation set, since a policy that leaves all drafts alone may still know where their bad words are. It is
+compared with how often each word was bad in the drafts of the training text; "no word is bad" has a correlation of 0.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import sys
 from collections import Counter
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sentencepiece import SentencePieceProcessor
 
 from examples.shared import finish, parallel, read_lines
+from lev_plugins.errors import require
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.suspicion import deletion_odds, of_words
 from lev_plugins.scoring.bad_words import bad_words, best_cut, judge
@@ -51,42 +51,52 @@ def rates(drafts: Lines, bad: list[list[bool]]) -> dict[str, float]:
     return {"": average} | {word: (wrong[word] + PRIOR * average) / (total[word] + PRIOR) for word in total}
 
 
-def suspected(drafts: Lines, pieces: Path, odds: list[list[float] | None]) -> list[list[float]]:
-    """Log-odds of each word; those of drafts that are too long for the model are 0."""
+def suspected(drafts: Lines, pieces: Path, odds: list[list[float] | None]) -> list[list[float] | None]:
+    """Log-odds of each word; None for a draft that is too long for the model, or whose words have other pieces."""
     cutter = SentencePieceProcessor(model_file=str(pieces))
     return [
-        [0.0] * len(words) if row is None else of_words(row, [len(cutter.encode(word)) for word in words])
+        None if row is None else of_words(row, [len(cutter.encode(word)) for word in words])
         for words, row in zip(drafts, odds, strict=True)
     ]
 
 
-def scored(valid: tuple[Any, Any], test: tuple[Any, Any]) -> dict[str, float]:
-    """``(suspicion, bad)`` of each word of each line, of the text that decides the cut and of the test."""
-    cut = best_cut(*(list(chain(*each)) for each in valid))
-    suspicion, bad = (list(chain(*each)) for each in test)
-    return {"cut": cut, **judge(suspicion, bad, cut)._asdict()}
+def judged(suspicion: list[list[float] | None], bad: list[list[bool]], split: str) -> tuple[list[float], list[bool]]:
+    """All words of the lines that have a judgement."""
+    kept = [(row, tags) for row, tags in zip(suspicion, bad, strict=True) if row is not None]
+    left_out = len(bad) - len(kept)
+    require(
+        left_out <= len(bad) / 2,
+        f"{left_out:,} of {len(bad):,} drafts of {split} do not fit the model: give the sentencepiece model that the "
+        "data was made from",
+    )
+    if left_out:
+        sys.stderr.write(f"{left_out:,} of {len(bad):,} drafts of {split} left out: too long, or cut in another way\n")
+    return [each for row, _ in kept for each in row], [tag for _, tags in kept for tag in tags]
+
+
+def scored(valid: tuple[list[float], list[bool]], test: tuple[list[float], list[bool]]) -> dict[str, float]:
+    """The suspicion of each word and whether it is bad, in the text that decides the cut and in the test."""
+    cut = best_cut(*valid)
+    return {"cut": cut, **judge(*test, cut)._asdict()}
 
 
 def run(args: argparse.Namespace) -> None:
     texts = {split: split_text(args.drafts, split, args.draft, args.target) for split in ("train", "valid", "test")}
     decoder = CheckpointDecoder([args.checkpoint], {"data": str(args.data), "draft_lang": args.draft}, {}, "cpu")
-    policy = {
-        split: (suspected(texts[split][0], args.pieces, deletion_odds(decoder, split)), texts[split][1])
-        for split in ("valid", "test")
-    }
     known = rates(*texts["train"])
-    counted = {
-        split: ([[known.get(word, known[""]) for word in line] for line in texts[split][0]], texts[split][1])
-        for split in ("valid", "test")
-    }
-    tags = list(chain(*texts["test"][1]))
-    found = {
+    policy, counted = {}, {}
+    for split in ("valid", "test"):
+        drafts, bad = texts[split]
+        policy[split] = judged(suspected(drafts, args.pieces, deletion_odds(decoder, split)), bad, split)
+        counted[split] = judged([[known.get(word, known[""]) for word in line] for line in drafts], bad, split)
+    tags = counted["test"][1]
+    report = {
         "words": len(tags),
         "bad": sum(tags) / len(tags),
         "policy": scored(policy["valid"], policy["test"]),
         "word rates": scored(counted["valid"], counted["test"]),
     }
-    args.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    args.output.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> int:

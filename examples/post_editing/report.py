@@ -117,8 +117,8 @@ def quality_table(found: dict[str, Any]) -> list[str]:
     rows |= {JUDGES[name]: each["policy"] for name, each in found.items()}
     names = ("matthews", "f1_bad", "f1_ok")
     return [
-        f"Which words of the drafts are bad ({100 * first['bad']:.1f} % of {first['words']:,}), by what the deletion "
-        "policies would rather have go; cuts chosen on valid:",
+        f"Which words of the drafts are bad ({100 * first['bad']:.1f} % of {first['words']:,}), by the deletion "
+        "policies; cuts chosen on valid:",
         "",
         "| | Matthews correlation | F1 of bad words | F1 of the others |",
         "|---|---|---|---|",

@@ -1,9 +1,10 @@
 """Translate word for word, with a dictionary learned from parallel text: a weak system, but a quick one.
 
-    python word_for_word.py --train weak.en weak.de <train.en >train.draft
+    python word_for_word.py --train weak.en weak.de train.en valid.en test.en >all.draft
 
 Each word becomes the one that IBM Model 1 (expectation-maximisation) links it with most often in both directions, in
-the order of the source. Words that the training text lacks stay as they are.
+the order of the source. Words that the training text lacks stay as they are. It is made for small texts: a pair of
+words takes some 100 bytes of memory.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish, parallel, read_lines
+from lev_plugins.errors import require
 
 ROUNDS = 5
 Lines = list[list[str]]
@@ -36,7 +38,7 @@ def model_1(giving: Any, given: Any, place: Any, rounds: int) -> Any:
 
     ``place`` numbers the words that are explained: pairs of the same place compete.
     """
-    pair = same(giving, given)
+    pair = numbers_of_pairs(giving, given)
     share = 1 / np.bincount(place)[place]
     for _ in range(rounds):
         probability = np.bincount(pair, share)[pair] / np.bincount(giving, share)[giving]
@@ -44,8 +46,8 @@ def model_1(giving: Any, given: Any, place: Any, rounds: int) -> Any:
     return share
 
 
-def same(one: Any, other: Any) -> Any:
-    """The same number for equal pairs."""
+def numbers_of_pairs(one: Any, other: Any) -> Any:
+    """Equal pairs have the same number."""
     return np.unique(one * (other.max() + 1) + other, return_inverse=True)[1]
 
 
@@ -65,8 +67,8 @@ def dictionary(sources: Lines, targets: Lines, rounds: int = ROUNDS) -> dict[str
     source_place = np.concatenate([np.repeat(np.arange(n), m) for n, m in sizes]) + before(sizes[:, 0], sizes)
     target_place = np.concatenate([np.tile(np.arange(m), n) for n, m in sizes]) + before(sizes[:, 1], sizes)
     linked = model_1(source, target, target_place, rounds) * model_1(target, source, source_place, rounds)
-    times = same(source, target)
-    score = np.bincount(times, linked)[times]
+    pair = numbers_of_pairs(source, target)
+    score = np.bincount(pair, linked)[pair]
     best: dict[str, str] = {}
     for index in np.argsort(-score, kind="stable"):
         best.setdefault(source_names[source[index]], target_names[target[index]])
@@ -91,8 +93,10 @@ def run(args: argparse.Namespace) -> None:
     parallel(files)
     sources, targets = ([line.split() for line in lines] for lines in files.values())
     pairs = [(one, other) for one, other in zip(sources, targets, strict=True) if one and other]
+    require(bool(pairs), f"{args.train[0]} and {args.train[1]} have no pair of sentences to learn from")
     best = dictionary([one for one, _ in pairs], [other for _, other in pairs])
-    sys.stdout.write("".join(f"{line}\n" for line in translated(sys.stdin.read().splitlines(), best)))
+    for path in args.sources:
+        sys.stdout.write("".join(f"{line}\n" for line in translated(read_lines(path), best)))
 
 
 def main() -> int:
@@ -100,6 +104,7 @@ def main() -> int:
     parser.add_argument(
         "--train", type=Path, nargs=2, required=True, metavar=("SOURCE", "TARGET"), help="parallel text"
     )
+    parser.add_argument("sources", type=Path, nargs="+", help="texts to translate")
     return finish(parser, run)
 
 

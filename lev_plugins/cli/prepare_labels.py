@@ -31,7 +31,18 @@ from lev_plugins.data.labels.folder import (
     symbols_of_pretrained,
     write_part,
 )
-from lev_plugins.data.labels.text import CONLLU_COLUMNS, KINDS, Labels, Row, counted, read_rows, steps_between
+from lev_plugins.data.labels.text import (
+    CONLLU_COLUMNS,
+    KINDS,
+    LARGEST_STEP,
+    LEAST_STEP,
+    Labels,
+    Row,
+    counted,
+    read_rows,
+    rounded,
+    steps_between,
+)
 from lev_plugins.errors import require
 from lev_plugins.files import require_free
 from lev_plugins.ranges import at_least, bounded
@@ -170,7 +181,7 @@ def check_labels(args: argparse.Namespace) -> None:
     if args.round_labels is not None:
         require(args.label_kind == "classification", "--round-labels requires --label-kind classification")
         require(not args.numbered_labels, "--numbered-labels cannot be used with --round-labels: leave one out")
-        bounded("--round-labels", args.round_labels, above=0)
+        bounded("--round-labels", args.round_labels, LEAST_STEP, LARGEST_STEP)
     require(args.label_separator not in ("", "\t"), "--label-separator must not be empty or a TAB")
 
 
@@ -259,17 +270,26 @@ def label_names(path: Path) -> list[str]:
 def label_dictionary(args: argparse.Namespace, rows: Callable[[str], Iterator[Row]]) -> Labels:
     counts: Counter[str] = Counter()
     known = label_names(args.labels) if args.labels else None
+    if args.round_labels is not None:
+        known = number_names(args, rows, known)
     for row in rows("train") if args.train else ():
         counts.update(row.labels)
     names = known if known is not None else sorted(counts)
     require(len(names) > 0, f"{args.train} has no labels")
-    if known is None and args.round_labels is not None:
-        names = steps_between(counts, args.round_labels)
     require(
         len(names) > 1 or args.label_kind == "multilabel",
         f"{args.train or args.labels} has only one label, {names[0]!r}: there is nothing to learn",
     )
     return Labels(names, [counts[name] for name in names])
+
+
+def number_names(args: argparse.Namespace, rows: Callable[[str], Iterator[Row]], known: list[str] | None) -> list[str]:
+    """--round-labels: those of --labels, or every class from the lowest to the highest of all the texts."""
+    if known is not None:
+        return [rounded(name, args.round_labels, f"--labels {args.labels}") for name in known]
+    return steps_between(
+        (label for part in parts_of(args) for row in rows(part) for label in row.labels), args.round_labels
+    )
 
 
 def write_texts(rows: Iterator[Row], info: Info, path: Path) -> Path:

@@ -50,12 +50,15 @@ class CheckpointDecoder:
 
     def best(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> Iterator[tuple[int, dict[str, Any]]]:
         """The best hypothesis of each sentence that is not too long, in any order."""
-        for batch in self.batches(dataset, indices, max_tokens):
-            sample = dataset.collater([dataset[index] for index in batch])
-            sample = utils.move_to_cuda(sample, self.device)  # despite its name, to any device
+        for sample in self.samples(dataset, indices, max_tokens):
             hypotheses = self.task.inference_step(self.generator, self.models, sample)
             for index, n_best in zip(sample["id"].tolist(), hypotheses, strict=True):
                 yield index, n_best[0]
+
+    def samples(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> Iterator[dict[str, Any]]:
+        for batch in self.batches(dataset, indices, max_tokens):
+            sample = dataset.collater([dataset[index] for index in batch])
+            yield utils.move_to_cuda(sample, self.device)  # despite its name, to any device
 
     def batches(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> list[Any]:
         """Batches of sentences of similar length; a sentence longer than ``max_tokens`` is a batch by itself."""

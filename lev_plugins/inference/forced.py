@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-from fairseq import utils
 
 from lev_plugins.inference.decoder import CheckpointDecoder
 
@@ -18,12 +17,11 @@ def forced_tokens(decoder: CheckpointDecoder, split: str, max_tokens: int = 4000
     """
     dataset, (model,) = decoder.dataset(split), decoder.models
     pad, eos = decoder.task.target_dictionary.pad(), decoder.task.target_dictionary.eos()
-    found: list[list[int] | None] = [None] * len(dataset)
-    for batch in decoder.batches(dataset, range(len(dataset)), max_tokens):
-        sample = utils.move_to_cuda(dataset.collater([dataset[index] for index in batch]), decoder.device)
+    said: list[list[int] | None] = [None] * len(dataset)
+    for sample in decoder.samples(dataset, range(len(dataset)), max_tokens):
         output = model(**sample["net_input"])
         likeliest = model.get_normalized_probs(output, log_probs=True, sample=sample).argmax(-1)  # (B, T)
         words = sample["target"].ne(pad) & sample["target"].ne(eos)
-        for index, row, real in zip(sample["id"].tolist(), likeliest, words, strict=True):
-            found[index] = row[real].tolist()
-    return found
+        for index, row, inside in zip(sample["id"].tolist(), likeliest, words, strict=True):
+            said[index] = row[inside].tolist()
+    return said

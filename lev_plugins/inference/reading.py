@@ -108,7 +108,7 @@ def family_of(architecture: str) -> str:
 
 def is_legacy(architecture: str) -> bool:
     """Whether fairseq keeps the flags of the model in a Namespace."""
-    return architecture not in MODEL_DATACLASS_REGISTRY
+    return family_of(architecture) not in MODEL_DATACLASS_REGISTRY
 
 
 def flags_of(architecture: str) -> set[str]:
@@ -118,7 +118,7 @@ def flags_of(architecture: str) -> set[str]:
         MODEL_REGISTRY[family_of(architecture)].add_args(parser)
         names = {action.dest for action in parser._actions} | {"max_source_positions", "max_target_positions"}
     else:
-        names = {each.name for each in fields(MODEL_DATACLASS_REGISTRY[architecture]) if each.name[0] != "_"}
+        names = {each.name for each in fields(MODEL_DATACLASS_REGISTRY[family_of(architecture)]) if each.name[0] != "_"}
     return names - LEFT_OUT
 
 
@@ -184,7 +184,9 @@ def require_known(flags: dict[str, Flag], known: Iterable[str], where: str) -> N
 
 def configuration(config: ModelConfig, folder: Path, overrides: dict[str, Any]) -> Any:
     """As in a checkpoint, with fairseq's defaults for what does not matter after training."""
-    flags: dict[str, Any] = {"_name": config.architecture, **config.model_flags}
+    legacy = is_legacy(config.architecture)  # otherwise the flags say all that the name of a size stands for
+    flags: dict[str, Any] = {"_name": config.architecture if legacy else family_of(config.architecture)}
+    flags |= config.model_flags
     if flags.get("backbone") is not None:
         flags["backbone"] = str(check_backbone(config, folder))
     known = {each.name for each in fields(TASK_DATACLASS_REGISTRY[config.task])}
@@ -192,7 +194,7 @@ def configuration(config: ModelConfig, folder: Path, overrides: dict[str, Any]) 
     cfg = OmegaConf.create(OmegaConf.structured(FairseqConfig()), flags={"allow_objects": True})
     with open_dict(cfg):
         cfg.task = {"_name": config.task, **config.task_flags, **changed, "data": str(folder)}
-        cfg.model = Namespace(**flags) if is_legacy(config.architecture) else flags
+        cfg.model = Namespace(**flags) if legacy else flags
         cfg.optimizer = {"_name": "adam"}
     overwrite_args_by_name(cfg, overrides)
     return cfg

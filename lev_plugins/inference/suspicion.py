@@ -1,11 +1,11 @@
-"""How much the deletion policy of a LevT would rather have each word of a draft go."""
+"""How likely the deletion policy of a LevT is to delete each word of a draft."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import torch
-from fairseq import utils
 
 from lev_plugins.errors import require
 from lev_plugins.generators import RefinementGenerator
@@ -21,30 +21,25 @@ def deletion_odds(decoder: CheckpointDecoder, split: str, max_tokens: int = 4000
     require(isinstance(generator, RefinementGenerator), "only a levt has a deletion policy: give its checkpoint")
     dataset = decoder.dataset(split)
     odds: list[list[float] | None] = [None] * len(dataset)
-    for batch in decoder.batches(dataset, range(len(dataset)), max_tokens):
-        sample = utils.move_to_cuda(dataset.collater([dataset[index] for index in batch]), decoder.device)
+    for sample in decoder.samples(dataset, range(len(dataset)), max_tokens):
         require("draft" in sample["net_input"], "the data has no drafts: train the levt with --draft-lang")
         words = sample["net_input"]["draft"].ne(decoder.task.target_dictionary.pad())
-        for index, row, real in zip(
-            sample["id"].tolist(), generator.deletion_odds(sample["net_input"]), words, strict=True
-        ):
-            odds[index] = row[real].tolist()[1:-1]  # without <s> and </s>
+        of_tokens = generator.deletion_odds(sample["net_input"])
+        for index, row, inside in zip(sample["id"].tolist(), of_tokens, words, strict=True):
+            odds[index] = row[inside].tolist()[1:-1]  # without <s> and </s>
     return odds
 
 
-def of_words(odds: Sequence[float], pieces: Sequence[int]) -> list[float]:
+def of_words(odds: Sequence[float], pieces: Sequence[int]) -> list[float] | None:
     """Those of words, from those of their pieces: a word is as suspect as the most suspect of its pieces.
+
+    None if the words have other pieces than the draft, or none, as where a tokeniser drops a control character.
 
     >>> of_words([-2.0, 1.0, -3.0], [2, 1])
     [1.0, -3.0]
+    >>> of_words([-2.0, 1.0, -3.0], [1, 1])
     """
-    require(
-        sum(pieces) == len(odds),
-        f"a draft has {len(odds)} tokens, but its words have {sum(pieces)} pieces: give the text and the "
-        "sentencepiece model that the data was made from",
-    )
-    found, start = [], 0
-    for count in pieces:
-        found.append(max(odds[start : start + count], default=-torch.inf))
-        start += count
-    return found
+    if sum(pieces) != len(odds) or 0 in pieces:
+        return None
+    ends = list(accumulate(pieces))
+    return [max(odds[end - count : end]) for end, count in zip(ends, pieces, strict=True)]

@@ -1,10 +1,11 @@
 """The flags of EncT5: what they are, what a pre-trained model sets, and which ones cannot be together."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
-from omegaconf import II, open_dict
+from omegaconf import II, OmegaConf, open_dict
 
 from lev_plugins import ranges
 from lev_plugins.errors import require
@@ -187,12 +188,12 @@ def fill_sizes(cfg: Any) -> None:
     """
     folder = None if cfg.backbone is None else require_folder(cfg.backbone, "--backbone")
     fixed = {} if folder is None else backbone_sizes(folder)
-    with open_dict(cfg):
+    with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():  # a preset's is a Namespace
         for name, value in {**SIZES, **fixed}.items():
-            given = cfg.get(name)
+            given = getattr(cfg, name, None)
             require(
                 name not in fixed or given in (None, value),
                 f"{ranges.flag_name(name)} is {given} (set directly or by --arch), but --backbone {folder} has "
                 f"{value}: use --arch enct5 and leave out the sizes",
             )
-            cfg[name] = value if given is None else given
+            setattr(cfg, name, value if given is None else given)

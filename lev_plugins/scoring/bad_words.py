@@ -1,4 +1,4 @@
-"""Word-level quality estimation: which words of a draft are bad, and how well somebody says so.
+"""Word-level quality estimation: which words of a draft are bad, and scores of predictions.
 
 A word is bad if its post-edit does not have it in its place, by the alignment with the fewest edits and without
 shifts. The score is Matthews correlation: 1 = all right, 0 = no better than always giving the same answer.

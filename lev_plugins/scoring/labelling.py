@@ -21,6 +21,7 @@ __all__ = [
     "common_threshold",
     "evaluate",
     "multilabel",
+    "numbered_classes",
     "r_precision",
     "regression",
 ]
@@ -72,19 +73,36 @@ def multilabel(gold: Any, scores: Any, at: int, thresholds: Any = POSITIVE) -> S
     >>> {name: round(score, 1) for name, score in multilabel(gold, scores, at=1).items()}
     {'micro_f1': 66.7, 'macro_f1': 55.6, 'rp_at_1': 100.0, 'ndcg_at_1': 100.0}
     """
-    from sklearn.metrics import f1_score, ndcg_score
+    from sklearn.metrics import f1_score
 
     given = scores >= thresholds
-    with_labels = gold.any(1)
     results = {
         "micro_f1": f1_score(gold, given, average="micro", zero_division=0),
         "macro_f1": f1_score(gold, given, average="macro", zero_division=0),
         f"rp_at_{at}": r_precision(gold, scores, at),
-        f"ndcg_at_{at}": 0.0,
+        f"ndcg_at_{at}": ndcg(gold, scores, at),
     }
-    if with_labels.any() and gold.shape[1] > 1:
-        results[f"ndcg_at_{at}"] = ndcg_score(gold[with_labels], scores[with_labels], k=at)
     return percent(results)
+
+
+def ndcg(gold: Any, scores: Any, at: int) -> float:
+    """Of the texts that have labels; a single label is always in its place."""
+    from sklearn.metrics import ndcg_score
+
+    some = gold.any(1)
+    if gold.shape[1] == 1 or not some.any():
+        return float(some.any())
+    return float(ndcg_score(gold[some], scores[some], k=at))
+
+
+def numbered_classes(gold: Any, predicted: Any, names: Any) -> Scores:
+    """Scores of classes (n,) as the numbers that they are called.
+
+    >>> numbered_classes(np.array([0, 1, 2]), np.array([0, 1, 2]), ["0.0", "0.5", "1.0"])["mse"]
+    0.0
+    """
+    values = np.array(names, dtype=float)
+    return regression(values[gold], values[predicted])
 
 
 def by_frequency(gold: Any, scores: Any, counts: Any, at: int) -> dict[str, Scores]:
@@ -93,16 +111,18 @@ def by_frequency(gold: Any, scores: Any, counts: Any, at: int) -> dict[str, Scor
     Each is measured among the labels of its kind, on the texts that have one. Kinds without labels are left out.
 
     >>> gold, scores = np.array([[1, 0, 1], [0, 1, 0]]), np.array([[0.9, 0.6, 0.2], [0.1, 0.8, 0.3]])
-    >>> by_frequency(gold, scores, counts=np.array([100, 80, 3]), at=1)["few"]["rp_at_1"]
-    100.0
+    >>> by_frequency(gold, scores, counts=np.array([100, 80, 3]), at=1)["few"]
+    {'rp_at_1': 100.0, 'ndcg_at_1': 100.0}
     """
     kinds = {"frequent": counts > FREQUENT, "few": (counts > 0) & (counts <= FREQUENT), "zero": counts == 0}
     found = {}
     for name, chosen in kinds.items():
         some = gold[:, chosen].any(1)
         if some.any():
-            each = multilabel(gold[some][:, chosen], scores[some][:, chosen], at)
-            found[name] = {score: each[score] for score in (f"rp_at_{at}", f"ndcg_at_{at}")}
+            right, given = gold[some][:, chosen], scores[some][:, chosen]
+            found[name] = percent(
+                {f"rp_at_{at}": r_precision(right, given, at), f"ndcg_at_{at}": ndcg(right, given, at)}
+            )
     return found
 
 

@@ -72,7 +72,7 @@ def test_synthetic_triples_a_larger_text_and_word_for_word(tmp_path: Path) -> No
     text, more = write_text(tmp_path / "text", "en", "de", "mt"), write_text(tmp_path / "more", "en", "de", "mt")
     out = tmp_path / "run"
     command = ["make", "-f", EXAMPLE / "Makefile", f"TEXT={text}", "TEST=test16", "DRAFT=mt", f"OUT={out}", *SMALL]
-    command += [f"SYNTHETIC={more}/train", f"PAIRS={more}/train", "REAL_TIMES=3"]
+    command += [f"SYNTHETIC={more}/train", f"PARALLEL={more}/train", "REAL_TIMES=3"]
     succeed(*command, out / "quality_finetuned" / "done", timeout=600)
     assert (out / "triples" / "data" / "train1.en-de.en.bin").is_file()
     assert json.loads((out / "quality_finetuned" / "quality.json").read_text("utf-8"))["words"] > 0

@@ -1,4 +1,4 @@
-"""Word-level quality estimation, beside scikit-learn and a decoding that deletes."""
+"""Word-level quality estimation, beside scikit-learn."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sklearn.metrics import f1_score, matthews_corrcoef
 from lev_plugins.errors import UserError
 from lev_plugins.inference.suspicion import of_words
 from lev_plugins.scoring.bad_words import best_cut, judge
+from tests.examples import load_script
 
 DRAW = np.random.default_rng(1)
 
@@ -32,5 +33,30 @@ def test_the_best_cut_is_the_best_of_all() -> None:
 
 
 def test_pieces_and_odds_that_do_not_belong_together() -> None:
-    with pytest.raises(UserError, match="a draft has 3 tokens, but its words have 2 pieces"):
-        of_words([0.0, 1.0, 2.0], [1, 1])
+    assert of_words([0.0, 1.0, 2.0], [1, 1]) is None and of_words([0.0, 1.0], [2, 0]) is None
+    assert of_words([0.0, 1.0, 2.0], [1, 2]) == [0.0, 2.0]
+
+
+def test_lines_that_are_left_out_do_not_count(capsys: pytest.CaptureFixture[str]) -> None:
+    module = load_script("post_editing/quality")
+    bad = [[True, False], [True, True, True], [False, False]]
+    kept, tags = module.judged([[0.5, -1.0], None, [-2.0, -3.0]], bad, "test")
+    assert kept == [0.5, -1.0, -2.0, -3.0] and tags == [True, False, False, False]
+    assert "1 of 3 drafts of test left out" in capsys.readouterr().err
+    with pytest.raises(UserError, match="give the sentencepiece model that the data was made from"):
+        module.judged([None, None, [0.0, 0.0]], bad, "test")
+    assert module.rates([["a", "b"], ["a"]], [[True, False], [True]])["b"] < 0.6
+
+
+def test_the_table_of_the_report() -> None:
+    module = load_script("post_editing/report")
+    scores = {"cut": 0.5, "matthews": 0.25, "f1_bad": 0.5, "f1_ok": 0.75}
+    one = {"words": 1000, "bad": 0.2, "policy": scores, "word rates": {**scores, "matthews": 0.125}}
+    lines = module.quality_table({"scratch": one})
+    assert lines[0].startswith("Which words of the drafts are bad (20.0 % of 1,000)")
+    assert lines[4:7] == [
+        "| no word is bad | 0.000 | 0.000 | 0.889 |",
+        "| how often it was bad | 0.125 | 0.500 | 0.750 |",
+        "| LevT, from scratch | 0.250 | 0.500 | 0.750 |",
+    ]
+    assert module.quality_table({}) == []

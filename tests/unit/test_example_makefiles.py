@@ -182,7 +182,10 @@ def test_synthetic_triples_and_more_pairs() -> None:
     assert "--extra-train-prefix DIR/500K" in printed and "--train-prefix DIR/4M" in printed
     wrong = ["make", "-f", EXAMPLES / "post_editing" / "Makefile", "TEXT=.", "OUT=p", "-n"]
     assert "SYNTHETIC is for triples of your own" in run(*wrong, "SYNTHETIC=a").err
-    assert "TRANSLATION is a translator, and PAIRS is for training one" in run(*wrong, "PAIRS=a", "TRANSLATION=.").err
+    assert (
+        "TRANSLATION is a translator, and PARALLEL is for training one"
+        in run(*wrong, "PARALLEL=a", "TRANSLATION=.").err
+    )
 
 
 def test_a_translator_that_exists_is_post_editing() -> None:
@@ -246,6 +249,13 @@ def test_the_glue_set() -> None:
     enct5, t5 = trainings[:2]
     assert "--arch enct5 --backbone OUT/backbone" in enct5 and enct5.endswith("--decoder-layers 12")
     assert "--pack --pack-length 512" in enct5 and "--optimizer adafactor --scale-parameter --lr 0.001" in enct5
+    assert "--label-kind classification" in trainings[2] and "--best-checkpoint-metric accuracy" in trainings[2]
+    assert printed.count("--round-labels 0.2") == 1 and printed.count("--label-kind regression") == 3  # T5's texts
+    scored = re.findall(r"score.py (\S+) --part (\S+)", printed)
+    assert scored == [(f"OUT/{task}/enct5/checkpoint_best.pt", "$part") for task in ("mnli", "stsb")]
+    assert "OUT/stsb/enct5-test/*.json" in printed
+    number = dry_run("labelling/paper.mk", *settings, "STSB=number")
+    assert "--round-labels" not in number and "--best-checkpoint-metric spearman" in number
     assert "--arch gated_t5 --gates  --backbone OUT/backbone" in t5 and "--decoder-layers" not in t5
     assert re.findall(r"for part in (.*); do", printed) == ["valid test", "valid"]  # mnli: matched and mismatched
     assert [value(words, "--gen-subset") for words in commands(printed, "fairseq-generate")] == [

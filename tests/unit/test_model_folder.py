@@ -23,6 +23,7 @@ from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference import card
 from lev_plugins.text.sentencepiece_file import without_paths
+from tests import labelling as toy_labels
 from tests import teachers
 from tests.systems import GOLDEN, SYSTEMS, System
 from tests.unit import test_light
@@ -510,3 +511,12 @@ def test_the_old_folder_stays_if_the_new_one_cannot(tmp_path: Path, monkeypatch:
     with pytest.raises(OSError, match="no"):
         files.exchange(old, new)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["new", "new", "old", "old"]
+
+
+def test_a_labeller_of_a_preset_is_exported(tmp_path: Path) -> None:
+    data = toy_labels.folder_of(tmp_path / "labels", "classification", "--bpe", "characters")
+    flags = ["--task", "text_labelling", "--criterion", "labelling", "--arch", "enct5_tiny"]
+    checkpoint = teachers.write_teacher(tmp_path / "labels" / "checkpoint.pt", data, *flags)
+    assert main(["export", str(checkpoint), str(tmp_path / "mine"), "--data", str(data)]) == 0
+    text = ["ab c"]
+    assert lev_plugins.load(tmp_path / "mine").label(text) == lev_plugins.load(checkpoint, data).label(text)

@@ -83,24 +83,38 @@ def test_numbered_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "line 2: label '3' is not a line number of" in said
 
 
-def test_numbers_become_classes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """All of them between the lowest and the highest, in their order."""
+def test_numbers_become_classes(tmp_path: Path) -> None:
+    """All of them between the lowest and the highest of all texts, in their order."""
     rows = ["a\t0.03", "b\t0.96", "c\t0.5", "d\t1"]
-    assert prepare(tmp_path, "classification", rows, "--round-labels", 0.25) == 0
-    assert Labels.load(tmp_path / "data" / "labels.txt") == Labels(
-        ["0.00", "0.25", "0.50", "0.75", "1.00"], [1, 0, 1, 0, 2]
-    )
+    valid = write(tmp_path, ["e\t1.5"], "valid.tsv")
+    assert prepare(tmp_path, "classification", rows, "--round-labels", 0.25, "--valid", valid) == 0
+    names, counts = ["0.00", "0.25", "0.50", "0.75", "1.00", "1.25", "1.50"], [1, 0, 1, 0, 2, 0, 0]
+    assert Labels.load(tmp_path / "data" / "labels.txt") == Labels(names, counts)
     assert arrays(tmp_path)["values"] == [0, 4, 2, 4]
     assert Info.load(tmp_path / "data").step == 0.25
-    for number, (kind, lines, flags, reason) in enumerate(
-        [
-            ("regression", rows, ["--round-labels", 1], "--round-labels requires --label-kind classification"),
-            ("classification", rows, ["--round-labels", 0], "--round-labels must be above 0"),
-            ("classification", ["a\tx"], ["--round-labels", 1], "line 1: the label must be a number, but is 'x'"),
-        ]
-    ):
-        (tmp_path / str(number)).mkdir()
-        assert reason in refusal(capsys, prepare(tmp_path / str(number), kind, lines, *flags))
+
+
+def test_numbers_may_be_listed(tmp_path: Path) -> None:
+    names = write(tmp_path, ["0", "1", "2"], "labels.txt")
+    assert prepare(tmp_path, "classification", ["a\t0.9", "b\t-0.1"], "--round-labels", 1, "--labels", names) == 0
+    assert Labels.load(tmp_path / "data" / "labels.txt") == Labels(["0", "1", "2"], [1, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "step", "reason"),
+    [
+        ("regression", ["a\t1"], 1, "--round-labels requires --label-kind classification"),
+        ("classification", ["a\t1"], 0, "--round-labels must be "),
+        ("classification", ["a\t1"], 1e-320, "--round-labels must be "),
+        ("classification", ["a\tx"], 1, "line 1: the label must be a number, but is 'x'"),
+        ("classification", ["a\t0", "b\t1e300"], 0.1, "line 2: 1e300 is too far from 0 for classes in steps of 0.1"),
+        ("classification", ["a\t0", "b\t1000000"], 0.1, "makes 10,000,001 classes, from 0.0 to 1000000.0"),
+    ],
+)
+def test_numbers_that_cannot_be_classes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, rows: list[str], step: float, reason: str
+) -> None:
+    assert reason in refusal(capsys, prepare(tmp_path, kind, rows, "--round-labels", step))
 
 
 def test_pairs_end_each_with_their_own_end(tmp_path: Path) -> None:

@@ -5,8 +5,6 @@
 # Table 4, a decoder of 12 blocks, from scratch or T5's own: ENCT5_FLAGS="--decoder-layers 12", or
 # ENCT5_FLAGS="--decoder-layers 12 --decoder-init backbone"
 tasks := mnli qqp qnli mrpc rte sst2 cola stsb
-STSB := classes# of EncT5: classes, or number, with mean squared error
-choices.STSB := classes number
 kind.stsb := regression
 enct5_kind.stsb := $(if $(filter classes,$(STSB)),classification)
 metric.qqp := f1

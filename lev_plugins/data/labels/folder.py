@@ -24,7 +24,15 @@ import torch
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 
-from lev_plugins.data.labels.text import CONLLU_COLUMNS, KINDS, Labels, Layout, number_of
+from lev_plugins.data.labels.text import (
+    CONLLU_COLUMNS,
+    KINDS,
+    LARGEST_STEP,
+    LEAST_STEP,
+    Labels,
+    Layout,
+    number_of,
+)
 from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import MOST, bounded
 from lev_plugins.text.cutting import RESERVED, Cutter
@@ -90,7 +98,7 @@ class Info:
         bounded(f"{where}: columns", self.columns, 1, MOST_COLUMNS)
         bounded(f"{where}: longest", self.longest, 1, MOST)
         if self.step is not None:
-            bounded(f"{where}: step", self.step, above=0)
+            bounded(f"{where}: step", self.step, LEAST_STEP, LARGEST_STEP)
         require(self.separator != "", f"{where}: separator must not be empty")
         require_template(self.template, self.columns, where)
 

@@ -22,18 +22,24 @@ from lev_plugins.text.lines import read_lines
 __all__ = [
     "CONLLU_COLUMNS",
     "KINDS",
+    "LARGEST_STEP",
+    "LEAST_STEP",
     "Labels",
     "Layout",
     "Row",
     "counted",
     "number_of",
     "read_rows",
+    "rounded",
     "steps_between",
 ]
 
 KINDS = ["classification", "regression", "multilabel", "tagging"]
 CONLLU_COLUMNS = {"upos": 3, "xpos": 4, "deprel": 7}  # columns that contain tags
 CONLLU_WIDTH = 10
+MOST_STEPS = 10_000  # classes that are numbers
+FARTHEST = 10**12  # steps from 0
+LEAST_STEP, LARGEST_STEP = 1e-6, 1e6
 WORD_NUMBER = re.compile(r"[0-9]+$")  # neither a range (3-4: one token of several words) nor an empty node (3.1)
 
 
@@ -82,21 +88,31 @@ def parse_row(line: str, where: str, layout: Layout) -> Row:
     if layout.kind == "regression":
         number_of(label, where)
     if layout.step is not None:
-        label = rounded(number_of(label, where), layout.step)
+        label = rounded(label, layout.step, where)
     return Row(where, texts, [label.strip()])
 
 
-def rounded(number: float, step: float) -> str:
+def rounded(label: str, step: float, where: str) -> str:
+    """The nearest multiple of ``step``; halves go to the even one, as in Python.
+
+    >>> rounded("2.57", 0.2, "x"), rounded("0.3", 0.2, "x"), rounded("-0.01", 0.05, "x"), rounded("7", 2.0, "x")
+    ('2.6', '0.4', '0.00', '8')
     """
-    >>> rounded(2.57, 0.2), rounded(-0.01, 0.05), rounded(7.0, 2)
-    ('2.6', '0.00', '8')
-    """
-    return in_steps(round(number / step), step)
+    number_of(label, where)
+    count = count_of(label, step)
+    require(abs(count) < FARTHEST, f"{where}: {label.strip()} is too far from 0 for classes in steps of {step:g}")
+    return in_steps(count, step)
+
+
+def count_of(label: str, step: float) -> int:
+    """How many steps from 0; in decimals, because 0.3 / 0.2 is less than 1.5 in binary fractions."""
+    return int((Decimal(label.strip()) / Decimal(str(step))).to_integral_value())
 
 
 def in_steps(count: int, step: float) -> str:
-    digits = max(0, -int(Decimal(str(step)).as_tuple().exponent))  # as many as the step has
-    return f"{count * step:.{digits}f}"
+    exact = Decimal(str(step)).normalize()
+    digits = max(0, -int(exact.as_tuple().exponent))  # as many as the step has
+    return f"{count * exact:.{digits}f}"
 
 
 def steps_between(labels: Iterable[str], step: float) -> list[str]:
@@ -105,8 +121,14 @@ def steps_between(labels: Iterable[str], step: float) -> list[str]:
     >>> steps_between(["0.4", "1.0"], 0.2)
     ['0.4', '0.6', '0.8', '1.0']
     """
-    counts = [round(float(label) / step) for label in labels]
-    return [in_steps(count, step) for count in range(min(counts), max(counts) + 1)]
+    counts = sorted(count_of(label, step) for label in set(labels))
+    first, last = counts[0], counts[-1]
+    require(
+        last - first < MOST_STEPS,
+        f"--round-labels {step:g} makes {last - first + 1:,} classes, from {in_steps(first, step)} to "
+        f"{in_steps(last, step)}: use a larger step",
+    )
+    return [in_steps(count, step) for count in range(first, last + 1)]
 
 
 def columns_of(line: str, where: str, expected: int, what: str) -> list[str]:
