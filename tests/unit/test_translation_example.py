@@ -199,7 +199,9 @@ def test_report_has_every_number(tmp_path: Path) -> None:
     assert found["distillation"] == {"lines": 3, "kept_reference": [1, 3], "decoding_minutes": 1.5}
     text = (run / "report.md").read_text("utf-8")
     assert "| LevT, distilled data | 100.00 | 2.00 | 3.00 | 10.0 |  | not yet run |" in text
-    assert "| teacher, beam 3 | not yet run | not yet run | not yet run | not yet run |  | 10.5 (1,200 updates) |" in text
+    assert (
+        "| teacher, beam 3 | not yet run | not yet run | not yet run | not yet run |  | 10.5 (1,200 updates) |" in text
+    )
     assert "| iteration | 1 | 2 | 3 | 4 | mean |" in text
     assert "| LevT, distilled data | 50.0 | 0.0 | 50.0 | 0.0 | 2.00 |" in text
     assert f"minus the teacher's greedy: {100 - greedy['scores']['BLEU']:+.2f}" in text
