@@ -69,11 +69,8 @@ class Row:
     def teacher_forced(self) -> list[str]:
         """A cell for each of FORCED."""
         accuracy = f"{np.mean(self.accuracies):.2f} %" if self.accuracies else ""
-        scores = [[run[name] for run in self.forced if name in run] for name in ("wrr", "wrr_set", "sentence_bleu")]
-        return [
-            accuracy,
-            *(spread(each, digits) if each else "" for each, digits in zip(scores, (4, 4, 2), strict=True)),
-        ]
+        scores = {name: [run[name] for run in self.forced if name in run] for name in FORCED if name != "accuracy"}
+        return [accuracy, *(spread(each, digits_of(name)) if each else "" for name, each in scores.items())]
 
     def sentences(self, metric: str) -> Any:
         """(N,) The score of each sentence, averaged over the seeds."""
@@ -92,7 +89,7 @@ def spread(scores: list[float], digits: int) -> str:
 
 
 def digits_of(metric: str) -> int:
-    return {"bleu": 2, "rouge": 2}.get(metric, 4)
+    return {"bleu": 2, "sentence_bleu": 2, "rouge": 2}.get(metric, 4)
 
 
 def welch(one: Any, other: Any, tails: int = 2) -> float | None:

@@ -106,9 +106,10 @@ def training(log: Path) -> dict[str, float] | None:
     took = minutes(log)
     if took is None:
         return None
-    updates = [int(count) for line in logs.read_text(log) for count in UPDATES.findall(line)]
+    lines = list(logs.read_text(log))
+    updates = [int(count) for line in lines for count in UPDATES.findall(line)]
     found = {"updates": updates[-1] if updates else 0, "minutes": took}
-    deletion = [(float(bleu), float(nll)) for line in logs.read_text(log) for nll, bleu in DELETION.findall(line)]
+    deletion = [(float(bleu), float(nll)) for line in lines for nll, bleu in DELETION.findall(line)]
     return found | ({"deletion_nll": max(deletion)[1]} if deletion else {})
 
 

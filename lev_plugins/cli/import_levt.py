@@ -170,8 +170,8 @@ def with_new_parts(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str,
     if options.get("share_all_embeddings"):
         new["encoder.embed_tokens.weight"] = extended
     blocks = {key: value for key, value in old.items() if key.startswith("decoder.layers.")}
-    for stack, policy in STACKS.items():
-        if options.get(OWN_BLOCKS.get(policy, "")):
+    for stack, ours in STACKS.items():
+        if ours in OWN_BLOCKS and options.get(OWN_BLOCKS[ours]):
             new |= {key.replace(".layers.", f".{stack}.", 1): value for key, value in blocks.items()}
     return new
 
@@ -179,12 +179,10 @@ def with_new_parts(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str,
 def new_options(old: dict[str, Any]) -> dict[str, Any]:
     same = {key: old[key] for key in LevTConfig.__dataclass_fields__ if key in old and not key.startswith("_")}
     deletion, placeholder, token = exits(old)
-    sharing = {
-        (False, False): "all",
-        (True, False): "plh-tok",
-        (False, True): "tok-del",
-        (True, True): "none",
-    }[bool(old.get("no_share_discriminator")), bool(old.get("no_share_maskpredictor"))]
+    own = {policy: bool(old.get(flag)) for policy, flag in OWN_BLOCKS.items()}
+    sharing = next(
+        name for name, stacks in SHARING.items() if own == {policy: stacks[policy] != "shared" for policy in own}
+    )
     return {
         **same,
         "_name": "levt",

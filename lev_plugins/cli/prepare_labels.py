@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from fairseq.data import Dictionary
@@ -270,10 +271,10 @@ def label_names(path: Path) -> list[str]:
 def label_dictionary(args: argparse.Namespace, rows: Callable[[str], Iterator[Row]]) -> Labels:
     counts: Counter[str] = Counter()
     known = label_names(args.labels) if args.labels else None
-    if args.round_labels is not None:
-        known = number_names(args, rows, known)
     for row in rows("train") if args.train else ():
         counts.update(row.labels)
+    if args.round_labels is not None:
+        known = number_names(args, known, counts, rows)
     names = known if known is not None else sorted(counts)
     require(len(names) > 0, f"{args.train} has no labels")
     require(
@@ -283,13 +284,14 @@ def label_dictionary(args: argparse.Namespace, rows: Callable[[str], Iterator[Ro
     return Labels(names, [counts[name] for name in names])
 
 
-def number_names(args: argparse.Namespace, rows: Callable[[str], Iterator[Row]], known: list[str] | None) -> list[str]:
+def number_names(
+    args: argparse.Namespace, known: list[str] | None, trained: Iterable[str], rows: Callable[[str], Iterator[Row]]
+) -> list[str]:
     """--round-labels: those of --labels, or every class from the lowest to the highest of all the texts."""
     if known is not None:
         return [rounded(name, args.round_labels, f"--labels {args.labels}") for name in known]
-    return steps_between(
-        (label for part in parts_of(args) for row in rows(part) for label in row.labels), args.round_labels
-    )
+    others = (label for part in parts_of(args) if part != "train" for row in rows(part) for label in row.labels)
+    return steps_between(chain(trained, others), args.round_labels)
 
 
 def write_texts(rows: Iterator[Row], info: Info, path: Path) -> Path:

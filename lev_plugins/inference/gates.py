@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from fairseq import utils
 from torch import Tensor
 
 from lev_plugins.errors import UserError, require
@@ -60,9 +59,8 @@ def gates_of_lines(
     ]
     dataset = model.task.build_dataset_for_inference(tokens, [len(line) for line in tokens])
     sentences: dict[int, Sentence] = {}
-    for batch in model.batches(dataset, range(len(lines)), max_tokens):
-        sample = utils.move_to_cuda(dataset.collater([dataset[index] for index in batch]), model.device)
-        sample = model.task.spelled(sample) if corrects else sample
+    for moved in model.samples(dataset, range(len(lines)), max_tokens):
+        sample = model.task.spelled(moved) if corrects else moved
         hypotheses = model.task.inference_step(model.generator, model.models, sample)
         written = [best[0]["tokens"] for best in hypotheses]
         sentences.update(zip(sample["id"].tolist(), gates_of(model, sample, written), strict=True))

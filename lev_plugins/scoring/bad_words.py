@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lev_plugins.errors import require
+from lev_plugins.scoring.cuts import possible_cuts
 from lev_plugins.scoring.wrr import recognised_words
 
 __all__ = ["Judgement", "bad_words", "best_cut", "judge"]
@@ -57,12 +58,10 @@ def best_cut(suspicion: Sequence[float], bad: Sequence[bool]) -> float:
     """
     values, true = np.asarray(suspicion, dtype=float), np.asarray(bad, dtype=bool)
     require(len(values) > 0, "a cut is chosen on at least one word, but there are none")
-    order = np.argsort(-values, kind="stable")
-    ranked, hits = values[order], true[order].cumsum()
-    false_alarms = np.arange(1, len(ranked) + 1) - hits
+    cuts, given, hits = possible_cuts(values, true)
+    false_alarms = given - hits
     score = matthews(hits, false_alarms, true.sum() - hits, (~true).sum() - false_alarms)
-    last_of_equals = np.append(ranked[1:] < ranked[:-1], True)
-    return float(ranked[int(np.where(last_of_equals, score, -2.0).argmax())])
+    return float(cuts[int(score.argmax())])
 
 
 def matthews(hit: Any, false_alarm: Any, miss: Any, rest: Any) -> Any:

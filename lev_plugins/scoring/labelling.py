@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lev_plugins.errors import require
+from lev_plugins.scoring.cuts import possible_cuts
 
 __all__ = [
     "POSITIVE",
@@ -79,8 +80,7 @@ def multilabel(gold: Any, scores: Any, at: int, thresholds: Any = POSITIVE) -> S
     results = {
         "micro_f1": f1_score(gold, given, average="micro", zero_division=0),
         "macro_f1": f1_score(gold, given, average="macro", zero_division=0),
-        f"rp_at_{at}": r_precision(gold, scores, at),
-        f"ndcg_at_{at}": ndcg(gold, scores, at),
+        **ranking(gold, scores, at),
     }
     return percent(results)
 
@@ -108,22 +108,19 @@ def numbered_classes(gold: Any, predicted: Any, names: Any) -> Scores:
 def by_frequency(gold: Any, scores: Any, counts: Any, at: int) -> dict[str, Scores]:
     """RP@k and nDCG@k of labels of which training has seen more than 50 texts, fewer, or none (Table 2 of EncT5).
 
-    Each is measured among the labels of its kind, on the texts that have one. Kinds without labels are left out.
+    Each is measured among the labels of its group, on the texts that have one. Groups without labels are left out.
 
     >>> gold, scores = np.array([[1, 0, 1], [0, 1, 0]]), np.array([[0.9, 0.6, 0.2], [0.1, 0.8, 0.3]])
     >>> by_frequency(gold, scores, counts=np.array([100, 80, 3]), at=1)["few"]
     {'rp_at_1': 100.0, 'ndcg_at_1': 100.0}
     """
-    kinds = {"frequent": counts > FREQUENT, "few": (counts > 0) & (counts <= FREQUENT), "zero": counts == 0}
-    found = {}
-    for name, chosen in kinds.items():
-        some = gold[:, chosen].any(1)
-        if some.any():
-            right, given = gold[some][:, chosen], scores[some][:, chosen]
-            found[name] = percent(
-                {f"rp_at_{at}": r_precision(right, given, at), f"ndcg_at_{at}": ndcg(right, given, at)}
-            )
-    return found
+    groups = {"frequent": counts > FREQUENT, "few": (counts > 0) & (counts <= FREQUENT), "zero": counts == 0}
+    pairs = {name: (gold[:, chosen], scores[:, chosen]) for name, chosen in groups.items() if gold[:, chosen].any()}
+    return {name: percent(ranking(right, given, at)) for name, (right, given) in pairs.items()}
+
+
+def ranking(gold: Any, scores: Any, at: int) -> dict[str, float]:
+    return {f"rp_at_{at}": r_precision(gold, scores, at), f"ndcg_at_{at}": ndcg(gold, scores, at)}
 
 
 def r_precision(gold: Any, scores: Any, at: int) -> float:
@@ -191,11 +188,7 @@ def best_threshold(gold: Any, scores: Any) -> float:
     """A label that never occurs keeps 0.5."""
     if not gold.any():
         return POSITIVE
-    order = np.argsort(-scores, kind="stable")
-    ranked, right = scores[order], gold[order].cumsum()
-    given = np.arange(1, len(ranked) + 1)
-    f1 = 2 * right / (given + gold.sum())
-    last_of_equals = np.append(ranked[1:] < ranked[:-1], True)
-    best = int(np.where(last_of_equals, f1, -1.0).argmax())
-    following = ranked[best + 1] if best + 1 < len(ranked) else 0.0
-    return (float(ranked[best]) + float(following)) / 2  # in 32 bits, the middle could equal one of them
+    cuts, given, right = possible_cuts(scores, gold)
+    best = int((2 * right / (given + gold.sum())).argmax())
+    following = cuts[best + 1] if best + 1 < len(cuts) else 0.0
+    return (float(cuts[best]) + float(following)) / 2  # in 32 bits, the middle could equal one of them

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
-from bench import peer as bench_peer
-from lev_plugins import checkpoints
 from tests.integration import commands
 from tests.integration.commands import ROOT, succeed
+from tests.integration.stand_in import StandIn
 
 
 def binarised(folder: Path, source: str, target: str) -> Path:
@@ -48,35 +46,6 @@ def trained(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@dataclass
-class StandIn:
-    """In place of CTranslate2: what it was asked to convert, and how it was asked to translate."""
-
-    checks: bool = True  # whether the checkpoint is a Transformer's with its dictionaries, and outputs have a length
-    converted: list[tuple[str, str | None]] = field(default_factory=list)  # folder and quantisation
-    searches: list[dict[str, Any]] = field(default_factory=list)
-
-    def converter(self, checkpoint: str, data: str) -> Any:
-        if self.checks:
-            assert checkpoints.load(checkpoint)["args"].arch == "transformer"
-            assert (Path(data) / "dict.source.txt").is_file() and (Path(data) / "dict.target.txt").is_file()
-
-        def convert(out: str, quantization: str | None) -> None:
-            self.converted.append((Path(out).name, quantization))
-
-        return SimpleNamespace(convert=convert)
-
-    def translator(self, folder: str, **options: Any) -> Any:
-        assert options == {"intra_threads": 1, "inter_threads": 1, "compute_type": Path(folder).name}
-        return SimpleNamespace(translate_batch=self.translate)
-
-    def translate(self, lines: list[list[str]], max_decoding_length: int, **options: Any) -> list[Any]:
-        if self.checks:
-            assert options["min_decoding_length"] == max_decoding_length == max(map(len, lines))
-        self.searches.append(options)
-        return [SimpleNamespace(hypotheses=[line]) for line in lines]
-
-
 @pytest.fixture
 def peer(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     stand_in = StandIn()
@@ -84,5 +53,5 @@ def peer(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     made.converters = SimpleNamespace(FairseqConverter=stand_in.converter)
     made.Translator = stand_in.translator
     monkeypatch.setitem(sys.modules, "ctranslate2", made)
-    monkeypatch.setattr(bench_peer, "find_spec", lambda name: name == "ctranslate2")
+    monkeypatch.setattr("bench.peer.find_spec", lambda name: name == "ctranslate2")
     return stand_in

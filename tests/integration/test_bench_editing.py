@@ -11,7 +11,7 @@ import pytest
 from bench import editing
 from bench import peer as bench_peer
 from lev_plugins.errors import UserError
-from tests.integration.conftest import StandIn
+from tests.integration.stand_in import StandIn
 
 
 def test_every_text_and_precision_is_measured(peer: StandIn, tmp_path: Path, capsys: Any) -> None:

@@ -13,7 +13,7 @@ from bench import peer as bench_peer
 from bench import translation, weights
 from bench.systems import Size, levt_options, ours
 from lev_plugins.errors import UserError
-from tests.integration.conftest import StandIn
+from tests.integration.stand_in import StandIn
 
 SIZE = Size(dim=16, ffn_dim=32, heads=2, layers=2, words=60, early_exit="1,1,2")
 

@@ -333,22 +333,23 @@ def test_blocks_of_their_own_begin_as_copies(share: str) -> None:
         assert one[-1].equal(other[-1])
 
 
-def test_blocks_of_their_own_are_for_transformers() -> None:
-    _, flags = VARIANTS["own-deletion"]
+def with_own_deletion() -> Any:
+    """fairseq's flags of a levt whose deletion policy has blocks of its own."""
     parser = fairseq_options.get_training_parser(default_task="translation_lev")
     common = ["--task=translation_lev", "--arch=levenshtein_transformer", "--criterion=nat_loss"]
-    args = fairseq_options.parse_args_and_arch(parser, [".", *common, *SIZES, *flags])
+    return fairseq_options.parse_args_and_arch(parser, [".", *common, *SIZES, *VARIANTS["own-deletion"][1]])
+
+
+def test_blocks_of_their_own_are_for_transformers() -> None:
+    state = {"args": with_own_deletion(), "cfg": None, "model": {}}
     with pytest.raises(UserError, match="--share-weights is for a transformer, but this is a levt of fairseq"):
-        convert({"args": args, "cfg": None, "model": {}}, share_weights="none")
+        convert(state, share_weights="none")
 
 
 def test_policies_with_blocks_of_their_own_cannot_leave_early() -> None:
-    _, flags = VARIANTS["own-deletion"]
-    parser = fairseq_options.get_training_parser(default_task="translation_lev")
-    common = ["--task=translation_lev", "--arch=levenshtein_transformer", "--criterion=nat_loss"]
-    args = fairseq_options.parse_args_and_arch(parser, [".", *common, *SIZES, *flags])
+    state = {"args": with_own_deletion(), "cfg": None, "model": {}}
     with pytest.raises(UserError, match="share their blocks, but this checkpoint has no_share_discriminator"):
-        convert({"args": args, "cfg": None, "model": {}}, "1,1,2")
+        convert(state, "1,1,2")
 
 
 def test_a_language_model_cannot_be_imported() -> None:
