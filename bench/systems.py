@@ -138,8 +138,9 @@ def their_generator(dictionary: Dictionary) -> IterativeRefinementGenerator:
 
 
 def our_generator(model: nn.Module, dictionary: Dictionary) -> RefinementGenerator:
-    """As the task builds it where nothing is trained."""
-    return RefinementGenerator([model], dictionary, RefinementOptions(trained_later=False))
+    """As the task builds it where nothing is trained; on a GPU, with --cuda-graphs."""
+    on_gpu = next(model.parameters()).is_cuda
+    return RefinementGenerator([model], dictionary, RefinementOptions(trained_later=False, cuda_graphs=on_gpu))
 
 
 def left_to_right(model: nn.Module, dictionary: Dictionary, beam: int) -> SequenceGenerator:

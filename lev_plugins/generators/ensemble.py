@@ -137,13 +137,15 @@ class Ensemble:
         return mean_log_probs(logits)
 
     def tokens(
-        self, tokens: Tensor, memories: EncodedSources, rows: Tensor, holes: Tensor, given: Tensor | None = None
+        self, tokens: Tensor, memories: EncodedSources, rows: Tensor, index: Tensor, given: Tensor | None = None
     ) -> Tensor:
-        """Log-probabilities (n, V) at the holes (b, T) of ``rows`` (b,); ``given`` (B, T): the words they replace."""
+        """Log-probabilities (n, V) at the holes of ``rows`` (b,), whose ``index`` (n,) counts through (b * T).
+
+        ``given`` (B, T): the words they replace.
+        """
         if rows.numel() < tokens.size(0):
             tokens, memories = tokens[rows], memories.select(rows)
             given = None if given is None else given[rows]
-        index = holes.flatten().nonzero()[:, 0]
         logits = []
         for model, memory in zip(self.models, memories.each, strict=True):
             states = model.decoder.states("token", tokens, memory, given=one_each(given, model.pad))

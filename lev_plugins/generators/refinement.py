@@ -45,7 +45,9 @@ from lev_plugins.edits import (
 )
 from lev_plugins.errors import UserError, require
 from lev_plugins.generators.canvas import Canvas
+from lev_plugins.generators.counts import at_least, within_room
 from lev_plugins.generators.ensemble import Ensemble
+from lev_plugins.generators.fixed import FixedRefinement, Symbols, recorded
 from lev_plugins.generators.options import RefinementOptions
 from lev_plugins.generators.oracle import behind_spans, missing_counts
 from lev_plugins.generators.record import Record, opening_odds
@@ -91,6 +93,8 @@ class RefinementGenerator:
             self.never += [self.bos, self.pad, self.eos]
         if self.ensemble.spells:  # unknown words are kept or replaced
             self.never.append(self.unk)
+        symbols = Symbols(self.bos, self.pad, self.eos, self.unk, self.placeholder, self.never)
+        self.fixed = FixedRefinement(self.ensemble, options, symbols, recorded) if options.cuda_graphs else None
         self.random = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
 
     @torch.no_grad()
@@ -136,10 +140,9 @@ class RefinementGenerator:
     @torch.no_grad()
     def deletion_odds(self, net_input: dict[str, Any]) -> Tensor:
         """(B, T): the deletion policy's log-odds that each token of the draft goes, in the first iteration."""
-        draft = net_input["draft"]
         memory = self.ensemble.encode(net_input["src_tokens"], net_input.get("unknown"))
-        readable = draft if self.ensemble.spells else known(draft, self.unk)
-        scores = self.ensemble.deletion(self.ensemble.states("deletion", readable, memory))
+        passes = self.ensemble.states("deletion", self._readable(net_input["draft"]), memory)
+        scores = self.ensemble.deletion(passes)
         return scores[:, :, 1] - scores[:, :, 0]
 
     def _refine(
@@ -150,8 +153,12 @@ class RefinementGenerator:
         target: Tensor | None = None,
         unknown: Any = None,
     ) -> list[dict[str, Any]]:
-        memory = self.ensemble.encode(src_tokens, unknown)
         canvas = self._start(src_tokens, draft, marked, target)
+        if self.fixed is not None and self.fixed.suits(canvas):
+            last = self.fixed.refine(src_tokens, canvas)
+            if last is not None:
+                return [self._result(canvas, 0, last)]
+        memory = self.ensemble.encode(src_tokens, unknown)
         if self.options.candidates > 1:
             memory = memory.select(canvas.rows // self.options.candidates)
         results: list[dict[str, Any]] = [{} for _ in range(canvas.rows.numel())]
@@ -221,13 +228,13 @@ class RefinementGenerator:
         words = deletable(canvas.tokens, self.bos, self.eos, self.pad)
         if bool(words.any()):  # otherwise all sentences are empty
             if canvas.target is None:
-                passes = self.ensemble.states("deletion", self._readable(canvas), memory)
+                passes = self.ensemble.states("deletion", self._readable(canvas.tokens), memory)
                 scores = self._scored(self.ensemble.deletion(passes), canvas)
                 deleted = scores.argmax(-1).bool()
                 self._record_kept(scores, words, canvas)
             else:
                 scores = None
-                deleted = ~align(self._known(canvas), canvas.target, self.pad).kept
+                deleted = ~align(self._known(canvas.tokens), canvas.target, self.pad).kept
             if canvas.requests is not None:
                 deleted = deleted | requests.has(canvas.requests, requests.DELETE)
                 deleted = deleted & ~requests.has(canvas.requests, requests.KEEP)
@@ -271,12 +278,12 @@ class RefinementGenerator:
             odds = torch.where(requests.has(canvas.requests, requests.DELETE), certain, odds)
         return odds
 
-    def _readable(self, canvas: Canvas) -> Tensor:
+    def _readable(self, tokens: Tensor) -> Tensor:
         """Models that spell read unknown words, others read <unk>."""
-        return canvas.tokens if self.ensemble.spells else self._known(canvas)
+        return tokens if self.ensemble.spells else self._known(tokens)
 
-    def _known(self, canvas: Canvas) -> Tensor:
-        return known(canvas.tokens, self.unk)
+    def _known(self, tokens: Tensor) -> Tensor:
+        return known(tokens, self.unk)
 
     def _steering(self, canvas: Canvas) -> list[Tensor]:
         """The state that determines how an iteration continues after the deletions."""
@@ -311,12 +318,12 @@ class RefinementGenerator:
             # an oracle is certain
             odds = None if canvas.odds is None else torch.full_like(canvas.odds[:, 1:], math.inf)
             if canvas.target is not None and self.options.oracle == "delete+placeholder":
-                counts = missing_counts(self._known(canvas), canvas.target, self.pad) * extensible[:, None]
+                counts = missing_counts(self._known(canvas.tokens), canvas.target, self.pad) * extensible[:, None]
                 if canvas.requests is not None:
                     counts = behind_spans(counts, requests.inside_span(canvas.requests, requests.KEEP))
             else:
                 counts[rows] = self._placeholder_counts(canvas, memory, passes, rows, lengths, odds)
-            counts = self._within_table(counts, lengths, canvas.tokens)
+            counts = within_room(self.ensemble.max_target_positions, counts, lengths, canvas.tokens, self.pad)
             if perhaps_some(counts):
                 canvas.move(*apply_placeholders(canvas.tokens, counts, self.placeholder, self.pad, *canvas.along()))
             if canvas.born is not None and canvas.odds is not None and odds is not None:
@@ -333,7 +340,7 @@ class RefinementGenerator:
         In place: ``odds`` (B, T - 1) get the log-odds of at least one placeholder.
         """
         given = canvas.removed(self.pad) if self.ensemble.spells else None
-        scores = self.ensemble.placeholder_scores(self._readable(canvas), memory, passes, rows, given)
+        scores = self.ensemble.placeholder_scores(self._readable(canvas.tokens), memory, passes, rows, given)
         scores[:, :, 0] -= self.options.gamma
         if self.options.keep_bias and canvas.origin is not None:
             scores[:, :, 1:] -= self.options.keep_bias * unopened(canvas.origin[rows])[:, :, None]
@@ -343,7 +350,7 @@ class RefinementGenerator:
         picked = torch.minimum(picked, canvas.limits[rows, None])
         if odds is not None:
             odds[rows] = scores[:, :, 1:].logsumexp(-1) - scores[:, :, 0]
-        return self._at_least(picked, scores, lengths[rows], canvas.tokens[rows])
+        return at_least(self.options.min_length, picked, scores, lengths[rows], canvas.tokens[rows], self.pad)
 
     def _apply_requests(self, scores: Tensor, marked: Tensor) -> None:
         """In place: slots inside protected spans stay shut, and slots marked for insertion open."""
@@ -360,7 +367,8 @@ class RefinementGenerator:
         if rows.numel():
             open_holes = holes[rows]
             given = canvas.replaced(holes, self.pad) if self.ensemble.spells else None
-            log_probs = self.ensemble.tokens(self._readable(canvas), memory, rows, open_holes, given)  # (n, V)
+            index = open_holes.flatten().nonzero()[:, 0]
+            log_probs = self.ensemble.tokens(self._readable(canvas.tokens), memory, rows, index, given)  # (n, V)
             for symbol in self.never:
                 log_probs[:, symbol] = -math.inf
             sampled = canvas.sampled[rows][:, None].expand_as(open_holes)[open_holes]
@@ -377,23 +385,6 @@ class RefinementGenerator:
             drawn = torch.multinomial(flat, 1, generator=self.random)
             best[sampled] = drawn.view(weights.shape[:-1]).to(best.device)
         return best
-
-    def _at_least(self, counts: Tensor, scores: Tensor, lengths: Tensor, tokens: Tensor) -> Tensor:
-        """Add placeholders up to ``min_length`` words, in the slot with the lowest score for no insertion."""
-        if not self.options.min_length:
-            return counts
-        slots = tokens[:, 1:].ne(self.pad)
-        counts = counts.masked_fill(~slots, 0)
-        lack = (self.options.min_length + 2 - lengths - counts.sum(1)).clamp(min=0)  # (b,)
-        slot = scores[:, :, 0].masked_fill(~slots, math.inf).argmin(1, keepdim=True)
-        return counts.scatter_add(1, slot, lack[:, None])
-
-    def _within_table(self, counts: Tensor, lengths: Tensor, tokens: Tensor) -> Tensor:
-        """Limit the tokens to the decoder's positions, filling slots from left to right."""
-        counts = counts.masked_fill(tokens[:, 1:].eq(self.pad), 0)
-        room = (self.ensemble.max_target_positions - lengths).clamp(min=0)[:, None]
-        before = counts.cumsum(1) - counts
-        return torch.minimum(counts, (room - before).clamp(min=0))
 
     def _record_history(self, canvas: Canvas) -> None:
         if self.options.retain_history:

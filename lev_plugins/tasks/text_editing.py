@@ -83,6 +83,13 @@ class TextEditingConfig(ScoredConfig, NoiseConfig):
         default="none",
         metadata={"help": "decoding: actions to take from the reference (Figure 5 of the LevT paper)"},
     )
+    cuda_graphs: bool = field(
+        default=False,
+        metadata={
+            "help": "decoding on a GPU with --batch-size 1: record an iteration once, and start it as a whole (not "
+            "measured yet)"
+        },
+    )
     seed: int = II("common.seed")
     post_process: Optional[str] = II("common_eval.post_process")
 
@@ -217,6 +224,10 @@ class TextEditingTask(ScoredTask):
         reranking = option(args, "iter_decode_with_external_reranker")
         editors, reranker = (models[:-1], models[-1]) if reranking else (models, None)
         self.with_its_precision(models)
+        require(
+            self.building or not self.cfg.cuda_graphs or next(editors[0].parameters()).is_cuda,
+            "--cuda-graphs requires a GPU: leave it out",
+        )
         options = refinement_options(args, self.cfg, trained_later=self.building)
         return RefinementGenerator(editors, self.target_dictionary, options, reranker)
 
@@ -317,6 +328,7 @@ def refinement_options(args: Any, cfg: TextEditingConfig, trained_later: bool) -
         soft_protection=cfg.soft_protection,
         keep_bias=cfg.keep_bias,
         oracle=str(cfg.oracle),
+        cuda_graphs=cfg.cuda_graphs,
         retain_history=option(args, "retain_iter_history"),
     )
 
