@@ -11,6 +11,7 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.logging import metrics
 from torch import Tensor
 
+from lev_plugins.layers import SummedLoss
 from lev_plugins.models.levt import IGNORE, ROLLINS, HeadOutput
 from lev_plugins.ranges import bounded
 
@@ -53,8 +54,11 @@ class HeadLoss:
     label_sum: Tensor  # deletions: their number; placeholders: insertions; tokens: meaningless
 
 
-def head_loss(head: HeadOutput, label_smoothing: float) -> HeadLoss:
+def head_loss(head: HeadOutput | SummedLoss, label_smoothing: float) -> HeadLoss:
     """Summed cross-entropy of one policy; keeps the graph intact if there are no decisions."""
+    if isinstance(head, SummedLoss):
+        count = torch.full_like(head.correct, len(head.best))
+        return HeadLoss(head.loss, head.nll, count, head.correct, head.best.sum())
     log_probs = F.log_softmax(head.logits.float(), -1)  # (n, classes)
     decided = head.labels.ne(IGNORE)
     labels = head.labels.masked_fill(~decided, 0)
@@ -100,7 +104,13 @@ class DualPolicyCriterion(FairseqCriterion):
             generator = torch.Generator(sample["net_input"]["src_tokens"].device).manual_seed(VALIDATION_SEED)
         # label smoothing takes mass from the whole dictionary, so a sample of it would not do
         exact = self.smoothing["token"] > 0
-        output = model(**sample["net_input"], rollin=self.rollin, generator=generator, sampled=not exact)
+        output = model(
+            **sample["net_input"],
+            rollin=self.rollin,
+            generator=generator,
+            sampled=not exact,
+            smoothing=self.smoothing["token"],
+        )
         heads = {name: head_loss(getattr(output, name), self.smoothing[name]) for name in HEADS}
         if self.average == "heads":
             means = {name: head.loss / head.count.clamp(min=1) for name, head in heads.items()}

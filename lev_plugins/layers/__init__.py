@@ -12,6 +12,7 @@ from lev_plugins.layers.embedding import TextEmbedding, token_embedding
 from lev_plugins.layers.initialisation import bert_init
 from lev_plugins.layers.int8 import Int8Linear, in_8_bits
 from lev_plugins.layers.linear import Linear, SharedLinear, head_projection, save_memory
+from lev_plugins.layers.output_loss import SummedLoss, computed_at_once, summed_loss
 from lev_plugins.layers.padding import Padding, RealTokens, attention_mask, gathered, padding_of, spread
 from lev_plugins.layers.respelling import Batch, Respelling, WordVectors
 from lev_plugins.layers.sample import WHOLE, draw_sample
@@ -34,12 +35,14 @@ __all__ = [
     "SelfAttention",
     "SharedLinear",
     "Spelling",
+    "SummedLoss",
     "TextEmbedding",
     "WordVectors",
     "attend",
     "attend_to_both",
     "attention_mask",
     "bert_init",
+    "computed_at_once",
     "draw_sample",
     "gathered",
     "head_projection",
@@ -47,5 +50,6 @@ __all__ = [
     "padding_of",
     "save_memory",
     "spread",
+    "summed_loss",
     "token_embedding",
 ]

@@ -15,9 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.layers.kept import Keeping
-from lev_plugins.layers.products import for_gradients, for_products, onednn, packed, verdict
+from lev_plugins.layers.products import TORCH, for_gradients, for_products, onednn, packed, verdict
 
-__all__ = ["Linear", "SharedLinear", "head_projection", "linear", "save_memory"]
+__all__ = ["Linear", "SharedLinear", "gradients_of", "head_projection", "linear", "save_memory"]
 
 LARGE = 4_000_000  # multiplications from which the library is chosen
 MANY = 200_000  # weights of a matrix from which another order of them pays
@@ -37,6 +37,12 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         library = verdict().forward or verdict().backward
         return of_rows(_Linear.apply, x, weight, bias) if library else F.linear(x, weight, bias)
     return for_products().product(x, weight, bias)
+
+
+def gradients_of(gradient: Tensor, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Those of x (n, I) and of the weight (O, I), from that of their product (n, O)."""
+    library = for_gradients() if _large(x, weight) else TORCH
+    return library.into_x(gradient, weight), library.into_weight(gradient, x)
 
 
 def of_rows(product: Callable[..., Tensor], x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

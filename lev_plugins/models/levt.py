@@ -26,6 +26,7 @@ from lev_plugins.layers import (
     WHOLE,
     Batch,
     Respelling,
+    SummedLoss,
     TextEmbedding,
     bert_init,
     padding_of,
@@ -109,7 +110,7 @@ class HeadOutput(NamedTuple):
 class LevTOutput(NamedTuple):
     deletion: HeadOutput
     placeholder: HeadOutput
-    token: HeadOutput
+    token: HeadOutput | SummedLoss
 
 
 @register_model("levt", dataclass=LevTConfig)
@@ -217,6 +218,7 @@ class LevT(BaseFairseqModel):
         rollin: str = "argmax",
         generator: torch.Generator | None = None,
         sampled: bool = False,  # with --spelling, in training: score a sample of a large dictionary
+        smoothing: float | None = None,  # with this label smoothing, the token policy's loss instead of its logits
     ) -> LevTOutput:
         """Dual-policy learning (Algorithm 1): one state per policy, each labelled by the expert."""
         decoder, batch = self.decoder, None
@@ -234,12 +236,19 @@ class LevT(BaseFairseqModel):
         words = target.flatten()
         opened = words.index_fill(0, hole_index, self.placeholder).view_as(target)  # y'_ins
         states = decoder.states("token", opened, memory, given=one_each(replaced, self.pad))
-        word_logits = decoder.token_logits(states, hole_index, memory.words, replaced)
         labels = sample.place(words[hole_index])
+        token: HeadOutput | SummedLoss | None = None
+        if smoothing is not None and rollin == "argmax":
+            token = decoder.token_loss(states, hole_index, labels, smoothing)
+        if token is None:
+            token = HeadOutput(decoder.token_logits(states, hole_index, memory.words, replaced), labels)
 
         with torch.no_grad():  # y_del, Eq. (6)
-            scores = sample.as_decoded(word_logits) if rollin == "argmax" else word_logits
-            inserted = sample.word(roll_in(scores, labels, rollin, generator))
+            if isinstance(token, SummedLoss):
+                inserted = token.best
+            else:
+                scores = sample.as_decoded(token.logits) if rollin == "argmax" else token.logits
+                inserted = sample.word(roll_in(scores, labels, rollin, generator))
             edited = words.scatter(0, hole_index, inserted).view_as(target)
             if draft is not None and from_draft is not None:
                 edited = mix_rows(from_draft, draft, edited, self.pad)
@@ -251,7 +260,7 @@ class LevT(BaseFairseqModel):
         return LevTOutput(
             deletion=HeadOutput(deletions.flatten(0, 1), deleted.flatten()),
             placeholder=HeadOutput(counts.flatten(0, 1), count_labels.flatten()),
-            token=HeadOutput(word_logits, labels),
+            token=token,
         )
 
 

@@ -20,12 +20,15 @@ from lev_plugins.layers import (
     RealTokens,
     Respelling,
     SharedLinear,
+    SummedLoss,
     TextEmbedding,
     WordVectors,
+    computed_at_once,
     gathered,
     head_projection,
     padding_of,
     spread,
+    summed_loss,
     token_embedding,
 )
 
@@ -184,7 +187,7 @@ class LevTDecoder(nn.Module):
 
         With --spelling, ``words`` and the words ``given`` (B, T) that holes replace have a say.
         """
-        h = self.features("token", states).flatten(0, 1)[holes]  # (n, C)
+        h = self.features_of(states, holes)
         table = self.embedding.tokens
         if isinstance(table, Respelling):
             assert words is not None and given is not None
@@ -192,3 +195,15 @@ class LevTDecoder(nn.Module):
         if self.token_head is not None:
             return self.token_head(h)
         return self.tied(h, self.embedding.table[: self.vocabulary])
+
+    def token_loss(self, states: list[Tensor], holes: Tensor, labels: Tensor, smoothing: float) -> SummedLoss | None:
+        """What the criterion needs of ``token_logits``; None where it takes more than a product, or comes too early."""
+        h = self.features_of(states, holes)
+        if isinstance(self.embedding.tokens, Respelling) or not computed_at_once(h):
+            return None
+        weight = self.embedding.table[: self.vocabulary] if self.token_head is None else self.token_head.weight
+        return summed_loss(h, weight, labels, smoothing)
+
+    def features_of(self, states: list[Tensor], holes: Tensor) -> Tensor:
+        """(n, C)"""
+        return self.features("token", states).flatten(0, 1)[holes]

@@ -1,0 +1,60 @@
+"""The loss of an output layer, a few rows at a time, against the one from all logits."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from lev_plugins.criterions.dual_policy import head_loss
+from lev_plugins.layers import summed_loss
+from lev_plugins.models.levt import HeadOutput
+
+
+def given(rows: int, classes: int) -> tuple[Tensor, Tensor, Tensor]:
+    torch.manual_seed(1)
+    x, weight = torch.randn(rows, 8, requires_grad=True), torch.randn(classes, 8, requires_grad=True)
+    return x, weight, torch.randint(classes, (rows,))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("at_once", [1, 50, 1 << 22])
+def test_loss_and_gradients_are_those_of_all_logits(
+    smoothing: float, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lev_plugins.layers.output_loss.AT_ONCE", at_once)
+    x, weight, labels = given(7, 12)
+    expected = head_loss(HeadOutput(F.linear(x, weight), labels), smoothing)
+    gradients = torch.autograd.grad(3 * expected.loss, (x, weight))
+    found = summed_loss(x, weight, labels, smoothing)
+    assert float(found.loss) == pytest.approx(float(expected.loss)) and float(found.nll) == pytest.approx(
+        float(expected.nll)
+    )
+    assert found.correct.equal(expected.correct) and found.best.equal(F.linear(x, weight).argmax(-1))
+    for one, other in zip(torch.autograd.grad(3 * found.loss, (x, weight)), gradients, strict=True):
+        assert one.allclose(other, atol=1e-5)
+
+
+def test_the_gradient_is_that_of_the_function() -> None:
+    x, weight, labels = given(3, 5)
+
+    def loss(x: Tensor, weight: Tensor) -> Tensor:
+        return summed_loss(x, weight, labels, 0.1).loss
+
+    steps = torch.full_like(x, 1e-2).mul(torch.randn(x.shape))
+    (gradient,) = torch.autograd.grad(loss(x, weight), [x])
+    difference = float(loss(x + steps, weight) - loss(x - steps, weight)) / 2
+    assert difference == pytest.approx(float((gradient * steps).sum()), rel=1e-2)
+
+
+def test_nothing_is_differentiated_where_nothing_is_learned() -> None:
+    x, weight, labels = (each.detach() for each in given(3, 5))
+    assert not summed_loss(x, weight, labels, 0.1).loss.requires_grad
+
+
+def test_without_decisions_the_loss_is_0_and_has_a_gradient() -> None:
+    x, weight, labels = given(0, 5)
+    found = summed_loss(x, weight, labels, 0.1)
+    found.loss.backward()
+    assert float(found.loss) == 0 and weight.grad is not None and not weight.grad.any()
