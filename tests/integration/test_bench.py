@@ -108,3 +108,19 @@ def test_a_step_of_pbd_is_measured_beside_the_transformers(folder: Path) -> None
     for line in found["steps"]:
         assert all(set(line[name]) == SPREAD for name in PAIRED)
     assert ran.err.count("| <= 1.15 |") == 2
+
+
+def test_growth_is_measured_and_drawn(folder: Path) -> None:
+    out, figure = folder / "growth.json", folder / "growth.svg"
+    ran = bench("--quick", "--out", out, "--figure", figure, "--weights", folder / "weights.pt", script="growth.py")
+    assert ran.code == 0, ran.err
+    found = json.loads(out.read_text("utf-8"))
+    assert [each["words"] for each in found["length"]] == [8, 9]
+    assert [each["sentences"] for each in found["batch"]] == [1, 2]
+    assert [each["entries"] for each in found["dictionary"]] == [60, 80]
+    assert all(each["ours_ms"] > 0 and set(each["ratio"]) == SPREAD for each in found["length"] + found["batch"])
+    assert "| entries of the dictionary: 80 |" in ran.err and "| training, entries of the dictionary: 60 |" in ran.err
+    drawn = figure.read_text("utf-8")
+    assert "words in a sentence" in drawn and "peak memory of training" in drawn
+    again = folder / "again.svg"
+    assert bench("--read", out, "--figure", again, script="growth.py").code == 0 and again.read_text("utf-8") == drawn

@@ -1,0 +1,158 @@
+"""What decoding and training cost as sentences, batches and dictionaries grow.
+
+python bench/growth.py --out found.json --figure growth.svg
+python bench/growth.py --read found.json --figure growth.svg     # draw again
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import torch
+from torch import Tensor
+
+from bench import decoding, main, report, training, weights
+from bench.clock import CLOCKS
+from bench.systems import Weights, ours, theirs
+from lev_plugins.errors import require
+from lev_plugins.plots.figures import canvas, check_figures, save
+
+KINDS = {  # of growth: what is counted, and what that is
+    "length": ("words", "words in a sentence"),
+    "batch": ("sentences", "sentences in a batch"),
+    "dictionary": ("entries", "entries of the dictionary"),
+}
+SIDES = {"fairseq": ("o", "--"), "ours": ("s", "-")}  # marker and line
+DEVICE = torch.device("cpu")
+
+
+@dataclass(frozen=True)
+class Plan:
+    model: main.Plan
+    lengths: tuple[int, ...] = (8, 12, 16, 20, 25, 30)  # words of a sentence: those that the model is trained on
+    batches: tuple[int, ...] = (1, 4, 16, 64)
+    words: tuple[int, ...] = (504, 2000, 8000, 32000)  # of the dictionary
+    sentences: int = 64  # for a batch or a dictionary
+    of_length: int = 12  # sentences of one length
+    repetitions: int = 3
+    train_tokens: int = 2000
+
+
+FULL = Plan(main.NARROW)
+QUICK = Plan(main.QUICK, (8, 9), (1, 2), (60, 80), sentences=4, of_length=2, repetitions=1, train_tokens=100)
+
+
+def measure(plan: Plan, kept: Path | None, quiet: bool) -> dict[str, Any]:
+    model = plan.model
+    small = weights.kept_or_trained(kept, model.small, model.updates, model.batch, model.learning_rate)
+    usual = weights.grow(small, model.widening, (model.layers, model.layers), model.words)
+    used = model.small.words
+    rows = weights.sentences(plan.sentences, used, seed=1)
+    many = weights.sentences(100 * plan.of_length, used, seed=2)
+    found: dict[str, Any] = {**report.about(DEVICE), "clock": CLOCKS["cpu"]}
+    found["length"] = [
+        {"words": length, **decoded(usual, of_length(many, length, plan.of_length), 1, plan, quiet)}
+        for length in plan.lengths
+    ]
+    found["batch"] = [{"sentences": batch, **decoded(usual, rows, batch, plan, quiet)} for batch in plan.batches]
+    found["dictionary"] = []
+    for entries in plan.words:
+        grown = weights.grow(small, model.widening, (model.layers, model.layers), entries)
+        to_learn = weights.sentences(plan.train_tokens, used, seed=2)
+        batch = weights.one_batch(weights.pair(to_learn, grown.source), plan.train_tokens)
+        step = training.measure(theirs(grown), ours(grown), batch, plan.repetitions, DEVICE, quiet)
+        found["dictionary"].append({"entries": entries, **decoded(grown, rows, 1, plan, quiet), "training": step})
+    return found
+
+
+def of_length(rows: Sequence[Tensor], words: int, count: int) -> list[Tensor]:
+    return [row for row in rows if row.numel() == words + 2][:count]  # 2: <s> and </s>
+
+
+def decoded(given: Weights, rows: list[Tensor], batch: int, plan: Plan, quiet: bool) -> dict[str, Any]:
+    """Milliseconds for a sentence, and their ratio."""
+    line = decoding.measure(given, theirs(given), ours(given), rows, batch, plan.repetitions, DEVICE, quiet)
+    rates = {side: line[f"{side}_sentences_per_second"] for side in SIDES}
+    return {**{f"{side}_ms": 1000 / rate for side, rate in rates.items()}, "ratio": line["ratio"]}
+
+
+def page(found: dict[str, Any]) -> str:
+    lines = [report.where(found["machine"]), "", "| | fairseq | ours | ratio (quartiles) |", "|---|---|---|---|"]
+    for kind, (key, title) in KINDS.items():
+        for each in found[kind]:
+            cells = [f"{each[f'{side}_ms']:.1f} ms" for side in SIDES]
+            lines.append(report.row(f"{title}: {each[key]:,}", *cells, report.ratio(each)))
+    for each in found["dictionary"]:
+        step = each["training"]
+        cells = [memory(step, side) for side in SIDES]
+        lines.append(
+            report.row(f"training, entries of the dictionary: {each['entries']:,}", *cells, report.ratio(step))
+        )
+    return "\n".join(lines) + "\n"
+
+
+def memory(step: dict[str, Any], side: str) -> str:
+    """With the peak, where the system tells it."""
+    peak = step[f"{side}_peak_bytes"]
+    seconds = f"{step[f'{side}_seconds']['median']:.2f} s"
+    return seconds if peak is None else f"{seconds}, {peak / 1e6:,.0f} MB"
+
+
+def draw(found: dict[str, Any], paths: Sequence[Path]) -> None:
+    with canvas(10, 6) as figure:
+        panels = figure.subplots(2, 2).flatten()
+        for axes, (kind, (key, title)) in zip(panels, KINDS.items(), strict=False):
+            add_lines(axes, found[kind], key, lambda each, side: each[f"{side}_ms"])
+            axes.set(xlabel=title, ylabel="milliseconds per sentence", ylim=(0, None))
+        add_lines(panels[3], found["dictionary"], "entries", megabytes)
+        panels[3].set(xlabel=KINDS["dictionary"][1], ylabel="peak memory of training, MB", ylim=(0, None))
+        for axes in panels[1:]:
+            axes.set_xscale("log", base=2)
+        panels[0].legend(fontsize=8)
+        figure.set_layout_engine("tight")
+        save(figure, paths)
+
+
+def add_lines(axes: Any, rows: list[dict[str, Any]], key: str, value: Callable[[dict[str, Any], str], float]) -> None:
+    for side, (marker, line) in SIDES.items():
+        values = [value(row, side) for row in rows]
+        axes.plot([row[key] for row in rows], values, line, marker=marker, color="black", label=side)
+
+
+def megabytes(row: dict[str, Any], side: str) -> float:
+    return (row["training"][f"{side}_peak_bytes"] or 0) / 1e6
+
+
+def run() -> None:
+    parser = argparse.ArgumentParser(prog="bench/growth.py", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", metavar="FILE", type=Path, help="file for the JSON (default: standard output)")
+    parser.add_argument("--figure", metavar="FILE", type=Path, nargs="+", default=[], help="draw it: .png, .svg, .pdf")
+    parser.add_argument("--read", metavar="FILE", type=Path, help="measure nothing: read this JSON")
+    parser.add_argument("--weights", metavar="FILE", type=Path, help="save the trained weights, or read them")
+    parser.add_argument("--quick", action="store_true", help="a tiny model and few measurements, to check that it runs")
+    args = parser.parse_args()
+    if args.figure:
+        check_figures("--figure", args.figure)
+    require(args.read is None or args.read.is_file(), f"--read: there is no file {args.read}")
+    logging.getLogger("fairseq").setLevel(logging.WARNING)
+    torch.set_num_threads(1)
+    if args.read is not None:
+        found = json.loads(args.read.read_text(encoding="utf-8"))
+    else:
+        found = measure(QUICK if args.quick else FULL, args.weights, quiet=not sys.stderr.isatty())
+        report.deliver(found, args.out, page(found))
+    if args.figure:
+        draw(found, args.figure)
+
+
+if __name__ == "__main__":
+    report.finish(run, "bench/growth.py")
