@@ -37,9 +37,15 @@ COMMANDS = {
     "confusions": "learn typical confusions and their frequencies from noisy and clean text",
 }
 INTERRUPTED = 130  # exit status that a shell reports for a program ended by Ctrl-C
-# oneDNN, and torch's use of it, remember what they made for each shape; by default of 1024 shapes, which takes hundreds
-# of megabytes where every batch has a shape of its own
-SHAPES_REMEMBERED = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32", "LRU_CACHE_CAPACITY": "32"}
+LIBRARIES = {  # variables that the libraries below torch read
+    # oneDNN, and torch's use of it, remember what they made for each shape; by default of 1024 shapes, which takes
+    # hundreds of megabytes where every batch has a shape of its own
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32",
+    "LRU_CACHE_CAPACITY": "32",
+    # a thread that has nothing to do keeps its core busy for a while; by default so long that two threads on two cores
+    # are slower than one as soon as another program wants a core
+    "GOMP_SPINCOUNT": "10000",
+}
 LIGHT = {"path", "trace", "score", "noise", "confusions", "info"}  # these need neither torch nor fairseq
 
 
@@ -55,7 +61,7 @@ def run(words: list[str]) -> int:
     missing = None if command in LIGHT else compatibility.problem()
     if missing is not None:
         return fail(missing)
-    for name, value in SHAPES_REMEMBERED.items():
+    for name, value in LIBRARIES.items():
         os.environ.setdefault(name, value)  # before torch is loaded
     try:
         args = build_parser(command).parse_args(words[1:])

@@ -70,14 +70,14 @@ def test_importing_after_fairseq_registers() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_few_shapes_are_remembered_unless_the_user_says_otherwise() -> None:
-    names = ["LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY"]
+def test_libraries_are_told_to_save_memory_and_cores_unless_the_user_says_otherwise() -> None:
+    names = ["LRU_CACHE_CAPACITY", "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "GOMP_SPINCOUNT"]
     code = f"import os; from lev_plugins.cli.main import main; main(['path']); print(*map(os.environ.get, {names}))"
     env = {name: value for name, value in os.environ.items() if name not in names}
 
-    def remembered(**mine: str) -> str:
+    def given(**mine: str) -> str:
         found = subprocess.run([sys.executable, "-c", code], env=env | mine, capture_output=True, text=True, check=True)
         return found.stdout.splitlines()[-1]
 
-    assert remembered() == "32 32"
-    assert remembered(LRU_CACHE_CAPACITY="7") == "7 32"
+    assert given() == "32 32 10000"
+    assert given(LRU_CACHE_CAPACITY="7") == "7 32 10000"
