@@ -61,6 +61,7 @@ class Ensemble:
                     f"models of an ensemble must have the same {flag_name(name)}, but they have {mine} and {theirs}",
                 )
         self.models = models
+        self.modules = [module for model in models for module in model.modules()]
         self.placeholder = first.placeholder
         self.spells = first.spelling is not None
         self.max_target_positions = min(model.max_positions()[1] for model in models)
@@ -68,8 +69,8 @@ class Ensemble:
         self.shared = all(m.decoder.sharing["deletion"] == m.decoder.sharing["placeholder"] for m in models)
 
     def eval(self) -> None:
-        for model in self.models:
-            if any(module.training for module in model.modules()):  # asking takes less time
+        if any(module.training for module in self.modules):  # asking takes less time
+            for model in self.models:
                 model.eval()
 
     def zeros(self, tokens: Tensor) -> Tensor:
