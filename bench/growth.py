@@ -115,8 +115,10 @@ def draw(found: dict[str, Any], paths: Sequence[Path]) -> None:
             axes.set(xlabel=title, ylabel="milliseconds per sentence", ylim=(0, None))
         add_lines(panels[3], found["dictionary"], "entries", megabytes)
         panels[3].set(xlabel=KINDS["dictionary"][1], ylabel="peak memory of training, MB", ylim=(0, None))
-        for axes in panels[1:]:
+        for axes, kind in zip(panels[1:], ("batch", "dictionary", "dictionary"), strict=True):
+            places = [each[KINDS[kind][0]] for each in found[kind]]
             axes.set_xscale("log", base=2)
+            axes.set_xticks(places, [f"{place:,}" for place in places])
         panels[0].legend(fontsize=8)
         figure.set_layout_engine("tight")
         save(figure, paths)
