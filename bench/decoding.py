@@ -30,11 +30,14 @@ def measure(
     repetitions: int,
     device: torch.device,
     quiet: bool,
+    cuda_graphs: bool = False,
 ) -> dict[str, Any]:
     """One line of the table: ``rows`` decoded in batches of ``batch``."""
     samples = batches(rows, batch, weights.source, device)
-    their_work, our_work = their_decoder(theirs, device), our_decoder(ours, device)
+    their_work, our_work = their_decoder(theirs, device), our_decoder(ours, device, cuda_graphs)
     jobs = [(partial(their_work, sample), partial(our_work, sample)) for sample in samples]
+    for sample in samples if cuda_graphs else ():  # captures the graphs of all lengths
+        our_work(sample)
     pairs, results = alternate(Clock(device), jobs, repetitions, f"decoding, batch {batch}", quiet)
     words, steps = compare(results)
     decoded = len(rows) * repetitions
@@ -51,7 +54,7 @@ def measure(
         "goal": GOALS.get(batch),
         "ours_sentences_per_second": decoded / sum(pairs.ours),
         "fairseq_sentences_per_second": decoded / sum(pairs.theirs),
-        "ours_peak_bytes": peak_memory(device, lambda: partial(our_decoder(ours, device), samples[-1])),
+        "ours_peak_bytes": peak_memory(device, lambda: partial(our_decoder(ours, device, cuda_graphs), samples[-1])),
         "fairseq_peak_bytes": peak_memory(device, lambda: partial(their_decoder(theirs, device), samples[-1])),
     }
 
@@ -62,10 +65,10 @@ def their_decoder(system: System, device: torch.device) -> Callable[[dict[str, A
     return lambda sample: generator.generate([model], copied(sample))
 
 
-def our_decoder(system: System, device: torch.device) -> Callable[[dict[str, Any]], Any]:
+def our_decoder(system: System, device: torch.device, cuda_graphs: bool = False) -> Callable[[dict[str, Any]], Any]:
     model = systems.for_decoding(system.model, device)
     save_memory(model)  # as the task does
-    generator = systems.our_generator(model, system.task.target_dictionary)
+    generator = systems.our_generator(model, system.task.target_dictionary, cuda_graphs)
     return lambda sample: generator.generate([model], copied(sample))
 
 

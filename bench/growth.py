@@ -9,9 +9,10 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,10 @@ from bench.systems import Weights, ours, theirs
 from lev_plugins.errors import require
 from lev_plugins.plots.figures import canvas, check_figures, save
 
-KINDS = {  # of growth: what is counted, and what that is
+KINDS = {  # of growth: the key in the JSON, and what it counts
     "length": ("words", "words in a sentence"),
     "batch": ("sentences", "sentences in a batch"),
-    "dictionary": ("entries", "entries of the dictionary"),
+    "dictionary": ("entries", "dictionary entries"),
 }
 SIDES = {"fairseq": ("o", "--"), "ours": ("s", "-")}  # marker and line
 DEVICE = torch.device("cpu")
@@ -58,7 +59,12 @@ def measure(plan: Plan, kept: Path | None, quiet: bool) -> dict[str, Any]:
     used = model.small.words
     rows = weights.sentences(plan.sentences, used, seed=1)
     many = weights.sentences(100 * plan.of_length, used, seed=2)
-    found: dict[str, Any] = {**report.about(DEVICE), "clock": CLOCKS["cpu"]}
+    found: dict[str, Any] = {
+        **report.about(DEVICE),
+        "format": main.FORMAT,
+        "clock": CLOCKS["cpu"],
+        "plan": asdict(plan),
+    }
     found["length"] = [
         {"words": length, **decoded(usual, of_length(many, length, plan.of_length), 1, plan, quiet)}
         for length in plan.lengths
@@ -94,14 +100,12 @@ def page(found: dict[str, Any]) -> str:
     for each in found["dictionary"]:
         step = each["training"]
         cells = [memory(step, side) for side in SIDES]
-        lines.append(
-            report.row(f"training, entries of the dictionary: {each['entries']:,}", *cells, report.ratio(step))
-        )
+        lines.append(report.row(f"training, dictionary entries: {each['entries']:,}", *cells, report.ratio(step)))
     return "\n".join(lines) + "\n"
 
 
 def memory(step: dict[str, Any], side: str) -> str:
-    """With the peak, where the system tells it."""
+    """With peak memory, where the system reports it."""
     peak = step[f"{side}_peak_bytes"]
     seconds = f"{step[f'{side}_seconds']['median']:.2f} s"
     return seconds if peak is None else f"{seconds}, {peak / 1e6:,.0f} MB"
@@ -131,24 +135,32 @@ def add_lines(axes: Any, rows: list[dict[str, Any]], key: str, value: Callable[[
 
 
 def megabytes(row: dict[str, Any], side: str) -> float:
-    return (row["training"][f"{side}_peak_bytes"] or 0) / 1e6
+    peak = row["training"][f"{side}_peak_bytes"]
+    return math.nan if peak is None else float(peak) / 1e6
 
 
 def run() -> None:
     parser = argparse.ArgumentParser(prog="bench/growth.py", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--out", metavar="FILE", type=Path, help="file for the JSON (default: standard output)")
-    parser.add_argument("--figure", metavar="FILE", type=Path, nargs="+", default=[], help="draw it: .png, .svg, .pdf")
+    parser.add_argument(
+        "--figure", metavar="FILE", type=Path, nargs="+", default=[], help="save the figure as .png, .svg or .pdf"
+    )
     parser.add_argument("--read", metavar="FILE", type=Path, help="measure nothing: read this JSON")
     parser.add_argument("--weights", metavar="FILE", type=Path, help="save the trained weights, or read them")
     parser.add_argument("--quick", action="store_true", help="a tiny model and few measurements, to check that it runs")
     args = parser.parse_args()
     if args.figure:
         check_figures("--figure", args.figure)
+    require(
+        args.read is None or not (args.out or args.weights or args.quick),
+        "--read measures nothing: leave out --out, --weights and --quick",
+    )
     require(args.read is None or args.read.is_file(), f"--read: there is no file {args.read}")
     logging.getLogger("fairseq").setLevel(logging.WARNING)
     torch.set_num_threads(1)
     if args.read is not None:
         found = json.loads(args.read.read_text(encoding="utf-8"))
+        sys.stderr.write(page(found))
     else:
         found = measure(QUICK if args.quick else FULL, args.weights, quiet=not sys.stderr.isatty())
         report.deliver(found, args.out, page(found))

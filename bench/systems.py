@@ -137,10 +137,9 @@ def their_generator(dictionary: Dictionary) -> IterativeRefinementGenerator:
     return IterativeRefinementGenerator(dictionary)
 
 
-def our_generator(model: nn.Module, dictionary: Dictionary) -> RefinementGenerator:
-    """As the task builds it where nothing is trained; on a GPU, with --cuda-graphs."""
-    on_gpu = next(model.parameters()).is_cuda
-    return RefinementGenerator([model], dictionary, RefinementOptions(trained_later=False, cuda_graphs=on_gpu))
+def our_generator(model: nn.Module, dictionary: Dictionary, cuda_graphs: bool = False) -> RefinementGenerator:
+    """As the task builds it where nothing is trained."""
+    return RefinementGenerator([model], dictionary, RefinementOptions(trained_later=False, cuda_graphs=cuda_graphs))
 
 
 def left_to_right(model: nn.Module, dictionary: Dictionary, beam: int) -> SequenceGenerator:

@@ -31,8 +31,8 @@ MAKEFLAGS += --silent --no-builtin-rules
 export PATH := $(if $(shell command -v lev-plugins),,$(ROOT)/.venv/bin:)$(PATH)
 export PYTHONPATH := $(ROOT)$(if $(PYTHONPATH),:$(PYTHONPATH))
 export PYTHONWARNINGS := ignore
-# threads of torch that wait give their core to others sooner: on a busy machine twice as fast, on a quiet one the same
-export GOMP_SPINCOUNT ?= 10000
+# idle threads of torch give up their cores sooner: on a busy machine twice as fast, on an idle one the same
+$(if $(OMP_WAIT_POLICY),,$(eval export GOMP_SPINCOUNT ?= 10000))
 comma := ,
 define newline
 

@@ -37,15 +37,12 @@ COMMANDS = {
     "confusions": "learn typical confusions and their frequencies from noisy and clean text",
 }
 INTERRUPTED = 130  # exit status that a shell reports for a program ended by Ctrl-C
-LIBRARIES = {  # variables that the libraries below torch read
-    # oneDNN, and torch's use of it, remember what they made for each shape; by default of 1024 shapes, which takes
-    # hundreds of megabytes where every batch has a shape of its own
-    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32",
-    "LRU_CACHE_CAPACITY": "32",
-    # a thread that has nothing to do keeps its core busy for a while; by default so long that two threads on two cores
-    # are slower than one as soon as another program wants a core
-    "GOMP_SPINCOUNT": "10000",
-}
+# oneDNN, and torch's use of it, remember what they made for each shape; 1024 by default, which takes hundreds of
+# megabytes where every batch has a shape of its own
+SHAPES_REMEMBERED = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32", "LRU_CACHE_CAPACITY": "32"}
+# an idle OpenMP thread keeps its core busy for a while; by default so long that two threads on two cores are slower
+# than one as soon as another program needs a core
+WAITING = {"GOMP_SPINCOUNT": "10000"}
 LIGHT = {"path", "trace", "score", "noise", "confusions", "info"}  # these need neither torch nor fairseq
 
 
@@ -58,11 +55,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(words: list[str]) -> int:
     command = command_parser().parse_args(words[:1]).command  # exits on --help and on unknown commands
+    prepare_libraries()
     missing = None if command in LIGHT else compatibility.problem()
     if missing is not None:
         return fail(missing)
-    for name, value in LIBRARIES.items():
-        os.environ.setdefault(name, value)  # before torch is loaded
     try:
         args = build_parser(command).parse_args(words[1:])
         with compatibility.quiet("fairseq"):
@@ -72,6 +68,13 @@ def run(words: list[str]) -> int:
         if hint is None:  # our fault, not the user's: show the traceback
             raise
         return fail(hint)
+
+
+def prepare_libraries() -> None:
+    """They read these variables when torch is loaded."""
+    waiting = {} if "OMP_WAIT_POLICY" in os.environ else WAITING
+    for name, value in (SHAPES_REMEMBERED | waiting).items():
+        os.environ.setdefault(name, value)
 
 
 def fail(message: str) -> int:

@@ -54,11 +54,14 @@ class HeadLoss:
     label_sum: Tensor  # deletions: their number; placeholders: insertions; tokens: meaningless
 
 
-def head_loss(head: HeadOutput | SummedLoss, label_smoothing: float) -> HeadLoss:
+def summed(found: SummedLoss) -> HeadLoss:
+    return HeadLoss(
+        found.loss, found.nll, torch.full_like(found.correct, len(found.best)), found.correct, found.best.sum()
+    )
+
+
+def head_loss(head: HeadOutput, label_smoothing: float) -> HeadLoss:
     """Summed cross-entropy of one policy; keeps the graph intact if there are no decisions."""
-    if isinstance(head, SummedLoss):
-        count = torch.full_like(head.correct, len(head.best))
-        return HeadLoss(head.loss, head.nll, count, head.correct, head.best.sum())
     log_probs = F.log_softmax(head.logits.float(), -1)  # (n, classes)
     decided = head.labels.ne(IGNORE)
     labels = head.labels.masked_fill(~decided, 0)
@@ -111,7 +114,10 @@ class DualPolicyCriterion(FairseqCriterion):
             sampled=not exact,
             smoothing=self.smoothing["token"],
         )
-        heads = {name: head_loss(getattr(output, name), self.smoothing[name]) for name in HEADS}
+        heads = {
+            name: summed(found) if isinstance(found, SummedLoss) else head_loss(found, self.smoothing[name])
+            for name, found in output._asdict().items()
+        }
         if self.average == "heads":
             means = {name: head.loss / head.count.clamp(min=1) for name, head in heads.items()}
             loss, sample_size = sum(means.values(), torch.zeros(())), 1

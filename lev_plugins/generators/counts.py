@@ -1,4 +1,4 @@
-"""How many placeholders slots may and must get, whatever the policy says.
+"""Limits on the number of placeholders in a slot.
 
 Shapes: B sentences of N tokens, with N - 1 slots between them, K + 1 classes of the placeholder policy.
 """

@@ -1,12 +1,13 @@
 """Algorithm 2 at fixed widths, for a GPU that decodes one sentence at a time.
 
-There, starting the kernels takes longer than running them. An iteration whose shapes do not depend on its decisions can
-be recorded once, as a CUDA graph, and then be started as a whole. So source and canvas are padded to one of ``WIDTHS``,
-every policy reads every position, and what it decides is a mask. The processor asks one question an iteration: is the
-sentence finished, or has it outgrown the canvas? Then the iteration is repeated at the next width.
+For one sentence, launching kernels takes longer than running them. An iteration whose shapes do not depend on its
+decisions can be captured once, as a CUDA graph, and then be replayed. So source and canvas are padded to one of
+``WIDTHS``, every policy reads every position, and what it decides is a mask. The CPU waits for the GPU once per
+iteration, to learn whether the sentence is finished or has outgrown the canvas. If it has, the iteration is repeated at
+the next width.
 
-Texts, scores and numbers of iterations are those of ``RefinementGenerator``, which refines what this leaves alone:
-several sentences, requests, biases, oracles, candidates, histories, words that know their spelling.
+Up to rounding, texts, scores and numbers of iterations are those of ``RefinementGenerator``, which handles everything
+else: several sentences, requests, biases, oracles, candidates, histories, words that know their spelling.
 
 Shapes: N the width; all tensors have one row.
 """
@@ -108,13 +109,19 @@ class FixedRefinement:
         width = src_tokens.size(1)
         if width not in self.at_width:
             encode = self.record(self.ensemble.encode, src_tokens)
-            scores = torch.zeros(src_tokens.shape, device=src_tokens.device)
-            blank = Sentence(src_tokens, scores, scores, torch.zeros_like(src_tokens), src_tokens, scores)
-            iterate = self.record(partial(self.iteration, encode(src_tokens)), src_tokens[:, 0], *blank)
+            blank = self.blank(src_tokens)
+            iterate = self.record(partial(self.iteration, encode(src_tokens)), blank.tokens[:, 0], *blank)
             self.at_width[width] = encode, iterate
         encode, iterate = self.at_width[width]
         encode(src_tokens)  # writes to what the iteration reads
         return iterate
+
+    def blank(self, src_tokens: Tensor) -> Sentence:
+        """An empty sentence, as wide as the source, which may have another dictionary."""
+        tokens = src_tokens.new_tensor([[self.symbols.bos, self.symbols.eos]])
+        zeros = torch.zeros(tokens.shape, device=tokens.device)
+        empty = Sentence(tokens, zeros, zeros, torch.zeros_like(tokens), tokens, zeros)
+        return empty.padded(src_tokens.size(1), self.symbols.pad)
 
     def iteration(self, memory: EncodedSources, limit: Tensor, *state: Tensor) -> tuple[Sentence, Tensor]:
         """The sentence, and (2,) whether it is finished and whether it was too long for N and is as before."""
@@ -177,7 +184,7 @@ def recorded(function: Function, *example: Tensor) -> Function:
             function(*places)
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # fairseq's thread that loads data may go on
         written = function(*places)
 
     def replay(*given: Tensor) -> Any:

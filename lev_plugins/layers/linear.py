@@ -69,9 +69,9 @@ class Linear(SharedLinear, nn.Linear):
     alone: Tensor | None = None  # the weight in oneDNN's order, while it has no other
 
     def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
-        alone, weight = self.alone, self._parameters["weight"]  # read once, since several threads may decode
+        alone, weight = self.alone, self._parameters.get("weight")  # read once, since several threads may decode
         if alone is None and weight is not None and weight.numel() < MANY and x.numel() * len(weight) < LARGE:
-            return F.linear(x, weight, self._parameters["bias"])  # at once: a small model has many such products
+            return F.linear(x, weight, self._parameters.get("bias"))  # at once: a small model has many such products
         if alone is not None and not self.learns and _by_library(x, x):
             return onednn(x, alone, self.bias)
         return super().forward(x, self.weight, self.bias)

@@ -197,10 +197,10 @@ class LevTDecoder(nn.Module):
         return self.tied(h, self.embedding.table[: self.vocabulary])
 
     def token_loss(self, states: list[Tensor], holes: Tensor, labels: Tensor, smoothing: float) -> SummedLoss | None:
-        """What the criterion needs of ``token_logits``; None where it takes more than a product, or comes too early."""
-        h = self.features_of(states, holes)
-        if isinstance(self.embedding.tokens, Respelling) or not computed_at_once(h):
+        """None with --spelling, or where the gradient cannot be computed in the forward pass."""
+        if isinstance(self.embedding.tokens, Respelling) or not computed_at_once(states[-1]):
             return None
+        h = self.features_of(states, holes)
         weight = self.embedding.table[: self.vocabulary] if self.token_head is None else self.token_head.weight
         return summed_loss(h, weight, labels, smoothing)
 

@@ -86,8 +86,8 @@ class TextEditingConfig(ScoredConfig, NoiseConfig):
     cuda_graphs: bool = field(
         default=False,
         metadata={
-            "help": "decoding on a GPU with --batch-size 1: record an iteration once, and start it as a whole (not "
-            "measured yet)"
+            "help": "decoding on a GPU with --batch-size 1: capture each iteration as a CUDA graph and replay it (not "
+            "yet benchmarked)"
         },
     )
     seed: int = II("common.seed")
@@ -127,6 +127,7 @@ class TextEditingTask(ScoredTask):
         arch = getattr(cfg, "_name", None) or getattr(cfg, "arch", kind)
         # in decoding, any encoder-decoder may be the reranker
         if not from_checkpoint:
+            require(not self.cfg.cuda_graphs, "--cuda-graphs is for decoding: in training, leave it out")
             require(
                 kind in CRITERIONS,
                 "--task text_editing trains --arch levt, levt_tiny, levt_iwslt, levt_big, levt_fast or "

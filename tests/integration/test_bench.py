@@ -119,7 +119,7 @@ def test_growth_is_measured_and_drawn(folder: Path) -> None:
     assert [each["sentences"] for each in found["batch"]] == [1, 2]
     assert [each["entries"] for each in found["dictionary"]] == [60, 80]
     assert all(each["ours_ms"] > 0 and set(each["ratio"]) == SPREAD for each in found["length"] + found["batch"])
-    assert "| entries of the dictionary: 80 |" in ran.err and "| training, entries of the dictionary: 60 |" in ran.err
+    assert "| dictionary entries: 80 |" in ran.err and "| training, dictionary entries: 60 |" in ran.err
     drawn = figure.read_text("utf-8")
     assert "words in a sentence" in drawn and "peak memory of training" in drawn
     again = folder / "again.svg"

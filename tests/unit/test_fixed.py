@@ -16,7 +16,18 @@ from lev_plugins.generators import RefinementGenerator, RefinementOptions, fixed
 from lev_plugins.generators.fixed import FixedRefinement, Symbols
 from lev_plugins.layers.padding import Padding
 from lev_plugins.models.levt import LevT
-from tests.helpers import BOS, EOS, PAD, UNK, lively_model, random_rows, rows_to_tensor, toy_dictionary, toy_task
+from tests.helpers import (
+    BOS,
+    EOS,
+    PAD,
+    UNK,
+    lively_model,
+    random_rows,
+    rows_to_tensor,
+    toy_config,
+    toy_dictionary,
+    toy_task,
+)
 from tests.unit.test_generator import VARIANTS
 
 SOURCES = random_rows(16, seed=5, shortest=1)
@@ -80,9 +91,10 @@ def padding_as_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         )
 
 
-def generators(model: LevT, **options: Any) -> tuple[RefinementGenerator, RefinementGenerator]:
+def generators(model: LevT, words: Any = None, **options: Any) -> tuple[RefinementGenerator, RefinementGenerator]:
     """The usual one, and one with fixed widths."""
-    plain, other = (RefinementGenerator([model], toy_dictionary(), RefinementOptions(**options)) for _ in range(2))
+    target = words or toy_dictionary()
+    plain, other = (RefinementGenerator([model], target, RefinementOptions(**options)) for _ in range(2))
     symbols = Symbols(BOS, PAD, EOS, UNK, model.placeholder, other.never)
     other.fixed = FixedRefinement(other.ensemble, other.options, symbols, as_recorded)
     return plain, other
@@ -133,6 +145,15 @@ def test_options_have_the_same_effect(seed: int, options: dict[str, Any]) -> Non
     assert_same(lively_model(seed=seed), DRAFTS if seed % 2 else None, **options)
 
 
+def test_source_and_target_may_have_dictionaries_of_their_own() -> None:
+    task = toy_task(toy_dictionary(200), toy_dictionary(8))
+    model = lively_model(task)
+    plain, other = generators(model, task.target_dictionary)
+    source = {"src_tokens": torch.tensor([[BOS, 150, 199, 40, 7, EOS]])}
+    expected, found = (each.generate([model], {"net_input": source})[0][0] for each in (plain, other))
+    assert found["tokens"].equal(expected["tokens"]) and other.fixed is not None and other.fixed.at_width
+
+
 def test_a_sentence_that_outgrows_the_canvas_moves_to_a_wider_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fixed, "WIDTHS", (*range(3, 20), 40))
     steps, widths = assert_same(lively_model(), None, gamma=2.0)
@@ -167,7 +188,11 @@ def test_several_sentences_are_refined_as_usual() -> None:
 
 
 def test_the_flag_requires_a_gpu() -> None:
-    task = toy_task()
-    task.cfg.cuda_graphs = True
+    task = toy_task(cuda_graphs=True)
     with pytest.raises(UserError, match="--cuda-graphs requires a GPU: leave it out"):
         task.build_generator([lively_model(task)], Namespace())
+
+
+def test_the_flag_is_for_decoding() -> None:
+    with pytest.raises(UserError, match="--cuda-graphs is for decoding: in training, leave it out"):
+        toy_task(cuda_graphs=True).build_model(toy_config())

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
+from torch.nn.utils import prune
 
 from lev_plugins.layers import Linear, products, save_memory
 from lev_plugins.layers.products import OneDNN
@@ -112,3 +114,10 @@ def test_where_another_order_is_no_faster_nothing_changes(monkeypatch: pytest.Mo
     linear = Linear(500, 700)
     save_memory(nn.Sequential(linear))
     assert linear.alone is None
+
+
+def test_a_weight_that_is_computed_is_used() -> None:
+    """Such as one that torch prunes: it is no parameter any more."""
+    layer, x = Linear(4, 3), torch.randn(2, 4)
+    prune.l1_unstructured(layer, "weight", amount=0.5)
+    assert layer(x).allclose(F.linear(x, layer.weight_orig * layer.weight_mask, layer.bias))

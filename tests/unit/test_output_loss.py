@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -48,9 +50,27 @@ def test_the_gradient_is_that_of_the_function() -> None:
     assert difference == pytest.approx(float((gradient * steps).sum()), rel=1e-2)
 
 
-def test_nothing_is_differentiated_where_nothing_is_learned() -> None:
-    x, weight, labels = (each.detach() for each in given(3, 5))
-    assert not summed_loss(x, weight, labels, 0.1).loss.requires_grad
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_nothing_is_differentiated_where_nothing_is_learned(mode: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("lev_plugins.layers.output_loss.gradients_of")
+    with mode():
+        assert not summed_loss(*given(3, 5), 0.1).loss.requires_grad
+
+
+def test_small_steps_add_up_in_16_bits() -> None:
+    """The gradient of the weight is a sum over all rows, so it is summed in 32 bits."""
+    x, weight, labels = given(600, 12)
+    (exact,) = torch.autograd.grad(summed_loss(x, weight, labels, 0.1).loss, [weight])
+    short_x, short_weight = (each.detach().bfloat16().requires_grad_() for each in (x, weight))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lev_plugins.layers.output_loss.AT_ONCE", 50)
+        (found,) = torch.autograd.grad(summed_loss(short_x, short_weight, labels, 0.1).loss, [short_weight])
+    assert found.dtype == torch.bfloat16 and float((found - exact).norm() / exact.norm()) < 0.02
+
+
+def test_only_the_loss_has_a_gradient() -> None:
+    found = summed_loss(*given(3, 5), 0.1)
+    assert found.loss.requires_grad and not found.nll.requires_grad
 
 
 def test_without_decisions_the_loss_is_0_and_has_a_gradient() -> None:
