@@ -122,12 +122,12 @@ class TextEditingTask(ScoredTask):
             )
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        require(from_checkpoint or not self.cfg.cuda_graphs, "--cuda-graphs is for decoding: in training, leave it out")
         model = super().build_model(cfg, from_checkpoint)
         kind = type(model).__name__
         arch = getattr(cfg, "_name", None) or getattr(cfg, "arch", kind)
         # in decoding, any encoder-decoder may be the reranker
         if not from_checkpoint:
-            require(not self.cfg.cuda_graphs, "--cuda-graphs is for decoding: in training, leave it out")
             require(
                 kind in CRITERIONS,
                 "--task text_editing trains --arch levt, levt_tiny, levt_iwslt, levt_big, levt_fast or "
