@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+import torch
 from torch import Tensor
 
 __all__ = ["at_least", "within_room"]
@@ -36,4 +37,4 @@ def within_room(positions: int, counts: Tensor, lengths: Tensor, tokens: Tensor,
     counts = counts.masked_fill(tokens[:, 1:].eq(pad), 0)
     room = (positions - lengths).clamp(min=0)[:, None]
     before = counts.cumsum(1) - counts
-    return counts.minimum((room - before).clamp(min=0))
+    return torch.minimum(counts, (room - before).clamp(min=0))

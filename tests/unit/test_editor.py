@@ -137,8 +137,8 @@ def test_confidence_of_a_levt_is_that_of_its_policies(lively: Editor) -> None:
         opened[:, 0] *= math.exp(-GAMMA)
         counts = opened.argmax(1)
         filled = torch.cat([torch.tensor([word, *[hole] * n]) for word, n in zip(left, [*counts, 0], strict=True)])
-        holes = filled[None].eq(hole)
-        chosen = ensemble.tokens(filled[None], memory, torch.tensor([0]), holes).exp() if holes.any() else None
+        holes = filled.eq(hole).nonzero()[:, 0]
+        chosen = ensemble.tokens(filled[None], memory, torch.tensor([0]), holes).exp() if len(holes) else None
         for edit in edited.edits:
             words = range(1 + len(draft[: edit.start].split()), 1 + len(draft[: edit.end].split()))
             if edit.replacement == "":  # words that are deleted, and nothing comes in their place
