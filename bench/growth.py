@@ -11,7 +11,7 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -70,10 +70,9 @@ def measure(plan: Plan, kept: Path | None, quiet: bool) -> dict[str, Any]:
         for length in plan.lengths
     ]
     found["batch"] = [{"sentences": batch, **decoded(usual, rows, batch, plan, quiet)} for batch in plan.batches]
-    found["dictionary"] = []
+    found["dictionary"], to_learn = [], weights.sentences(plan.train_tokens, used, seed=2)
     for entries in plan.words:
         grown = weights.grow(small, model.widening, (model.layers, model.layers), entries)
-        to_learn = weights.sentences(plan.train_tokens, used, seed=2)
         batch = weights.one_batch(weights.pair(to_learn, grown.source), plan.train_tokens)
         step = training.measure(theirs(grown), ours(grown), batch, plan.repetitions, DEVICE, quiet)
         found["dictionary"].append({"entries": entries, **decoded(grown, rows, 1, plan, quiet), "training": step})
@@ -112,26 +111,27 @@ def memory(step: dict[str, Any], side: str) -> str:
 
 
 def draw(found: dict[str, Any], paths: Sequence[Path]) -> None:
+    views = [(kind, milliseconds, "milliseconds per sentence") for kind in KINDS]
+    views.append(("dictionary", megabytes, "peak memory of training, MB"))
     with canvas(10, 6) as figure:
         panels = figure.subplots(2, 2).flatten()
-        for axes, (kind, (key, title)) in zip(panels, KINDS.items(), strict=False):
-            add_lines(axes, found[kind], key, lambda each, side: each[f"{side}_ms"])
-            axes.set(xlabel=title, ylabel="milliseconds per sentence", ylim=(0, None))
-        add_lines(panels[3], found["dictionary"], "entries", megabytes)
-        panels[3].set(xlabel=KINDS["dictionary"][1], ylabel="peak memory of training, MB", ylim=(0, None))
-        for axes, kind in zip(panels[1:], ("batch", "dictionary", "dictionary"), strict=True):
-            places = [each[KINDS[kind][0]] for each in found[kind]]
-            axes.set_xscale("log", base=2)
-            axes.set_xticks(places, [f"{place:,}" for place in places])
+        for axes, (kind, value, what) in zip(panels, views, strict=True):
+            (key, title), rows = KINDS[kind], found[kind]
+            places = [row[key] for row in rows]
+            for side, (marker, line) in SIDES.items():
+                values = [value(row, side) for row in rows]
+                axes.plot(places, values, line, marker=marker, color="black", label=side)
+            axes.set(xlabel=title, ylabel=what, ylim=(0, None))
+            if kind != "length":
+                axes.set_xscale("log", base=2)
+                axes.set_xticks(places, [f"{place:,}" for place in places])
         panels[0].legend(fontsize=8)
         figure.set_layout_engine("tight")
         save(figure, paths)
 
 
-def add_lines(axes: Any, rows: list[dict[str, Any]], key: str, value: Callable[[dict[str, Any], str], float]) -> None:
-    for side, (marker, line) in SIDES.items():
-        values = [value(row, side) for row in rows]
-        axes.plot([row[key] for row in rows], values, line, marker=marker, color="black", label=side)
+def milliseconds(row: dict[str, Any], side: str) -> float:
+    return float(row[f"{side}_ms"])
 
 
 def megabytes(row: dict[str, Any], side: str) -> float:
