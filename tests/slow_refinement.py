@@ -178,8 +178,8 @@ def slow_refine(
             words = []
             for row in chances:
                 row = row.clone()
-                if plh != UNK:  # with <unk> as the placeholder all is as in fairseq, which allows these
-                    row[[BOS, PAD, EOS]] = -1.0
+                # with <unk> as the placeholder boundaries are allowed, as in fairseq
+                row[[PAD] if plh == UNK else [BOS, PAD, EOS]] = -1.0
                 words.append((int(row.argmax()), math.log(float(row.max()))))
             y = [Word(*words.pop(0)) if word.token == plh else word for word in y]
         y = [word._replace(asked=word.asked & ~(DELETE | INSERT)) for word in y]

@@ -58,8 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--early-exit",
         metavar="D,P,T",
-        help="the decoder blocks that the deletion, placeholder and token policies read, such as 1,1,2; blocks above "
-        "them are left out (default: as in the checkpoint; of a transformer, the last)",
+        help="the decoder blocks that the deletion, placeholder and token policies read, such as 1,1,2; a transformer "
+        "keeps as many blocks as the last number, its first and last among them (default: as in the checkpoint; of a "
+        "transformer, the last)",
     )
     parser.add_argument(
         "--share-weights",
@@ -236,25 +237,39 @@ def convert_weights(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str
             if f"{side}.layer_norm.{kind}" in old:
                 new[f"{side}.norm.{kind}"] = old[f"{side}.layer_norm.{kind}"]
     new |= convert_blocks(old, "encoder.layers", "encoder.layers")
-    depth = exits(options)[2]
     for theirs, ours in STACKS.items():
-        blocks = convert_blocks(old, f"decoder.{theirs}", f"decoder.stacks.{ours}")
-        if theirs == "layers":  # blocks above the last exit never run
-            blocks = {key: value for key, value in blocks.items() if int(key.split(".")[3]) < depth}
-        new |= blocks
+        kept = kept_blocks(options) if theirs == "layers" else None
+        new |= convert_blocks(old, f"decoder.{theirs}", f"decoder.stacks.{ours}", kept)
     return new
 
 
-def convert_blocks(old: dict[str, Tensor], theirs: str, ours: str) -> dict[str, Tensor]:
+def kept_blocks(options: dict[str, Any]) -> list[int]:
+    """The decoder blocks that are imported, numbered from 0: of a LevT, those that run.
+
+    A Transformer's last block makes what its output layer reads, so if it loses blocks, then between the first and the
+    last.
+
+    >>> kept_blocks({"arch": "levenshtein_transformer", "decoder_layers": 6, "early_exit": "1,1,2"})
+    [0, 1]
+    >>> kept_blocks({"arch": "transformer", "decoder_layers": 6, "early_exit": "1,1,3"})
+    [0, 2, 5]
+    """
+    blocks, depth = int(options["decoder_layers"]), exits(options)[2]
+    if is_levt(options):
+        return list(range(depth))
+    return [round((blocks - 1) * i / (depth - 1)) for i in range(depth)] if depth > 1 else [blocks - 1]
+
+
+def convert_blocks(old: dict[str, Tensor], theirs: str, ours: str, kept: list[int] | None = None) -> dict[str, Tensor]:
     new = {}
-    numbers = {int(m.group(1)) for key in old if (m := re.match(rf"{re.escape(theirs)}\.(\d+)\.", key))}
-    for number in sorted(numbers):
+    there = {int(m.group(1)) for key in old if (m := re.match(rf"{re.escape(theirs)}\.(\d+)\.", key))}
+    for number, block in enumerate(sorted(there) if kept is None else kept):
         for kind in ("weight", "bias"):
             for name, renamed in RENAMED.items():
-                if f"{theirs}.{number}.{name}.{kind}" in old:
-                    new[f"{ours}.{number}.{renamed}.{kind}"] = old[f"{theirs}.{number}.{name}.{kind}"]
+                if f"{theirs}.{block}.{name}.{kind}" in old:
+                    new[f"{ours}.{number}.{renamed}.{kind}"] = old[f"{theirs}.{block}.{name}.{kind}"]
             for renamed, names in STACKED.items():
-                parts = [old.get(f"{theirs}.{number}.{name}.{kind}") for name in names]
+                parts = [old.get(f"{theirs}.{block}.{name}.{kind}") for name in names]
                 present = [part for part in parts if part is not None]
                 if present:
                     new[f"{ours}.{number}.{renamed}.{kind}"] = torch.cat(present)

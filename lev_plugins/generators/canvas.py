@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -56,18 +57,9 @@ class Canvas:
         return torch.full_like(self.tokens, pad) if self.deletion is None else replaced(*self.deletion, holes, pad)
 
     def select(self, keep: Tensor) -> Canvas:
-        return Canvas(
-            self.tokens[keep],
-            self.scores[keep],
-            self.rows[keep],
-            self.limits[keep],
-            self.sampled[keep],
-            None if self.requests is None else self.requests[keep],
-            None if self.origin is None else self.origin[keep],
-            None if self.kept is None else self.kept[keep],
-            None if self.target is None else self.target[keep],
-            [row for row, kept in zip(self.states, keep.tolist(), strict=True) if kept] if self.states else [],
-            None if self.born is None else self.born[keep],
-            None if self.odds is None else self.odds[keep],
-            self.record,
-        )
+        """The sentences that ``keep`` (B,) says; what was deleted in this iteration is left out."""
+        names = ("tokens", "rows", "limits", "sampled", "target", *self.moving())
+        given = {name: getattr(self, name) for name in names}
+        chosen: dict[str, Any] = {name: each if each is None else each[keep] for name, each in given.items()}
+        states = [row for row, kept in zip(self.states, keep.tolist(), strict=True) if kept] if self.states else []
+        return replace(self, **chosen, states=states, deletion=None)

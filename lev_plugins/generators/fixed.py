@@ -23,27 +23,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lev_plugins.edits import apply_deletions, apply_placeholders, deletable, known
+from lev_plugins.edits import apply_deletions, apply_placeholders
 from lev_plugins.generators.canvas import Canvas
 from lev_plugins.generators.counts import at_least, within_room
 from lev_plugins.generators.ensemble import EncodedSources, Ensemble
 from lev_plugins.generators.options import RefinementOptions
+from lev_plugins.generators.symbols import Symbols
 
-__all__ = ["WIDTHS", "FixedRefinement", "Sentence", "Symbols", "recorded"]
+__all__ = ["WIDTHS", "FixedRefinement", "Sentence", "recorded"]
 
 WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256)
 WARM_UPS = 2  # runs before a recording: libraries set themselves up in the first
 
 Function = Callable[..., Any]
-
-
-class Symbols(NamedTuple):
-    bos: int
-    pad: int
-    eos: int
-    unk: int
-    placeholder: int
-    never: list[int]  # no hole is filled with these
 
 
 class Sentence(NamedTuple):
@@ -82,8 +74,9 @@ class FixedRefinement:
 
     def suits(self, canvas: Canvas) -> bool:
         given = self.options
-        plain = not (given.candidates > 1 or given.keep_bias or given.retain_history or self.ensemble.spells)
-        return plain and len(canvas.tokens) == 1 and canvas.requests is None and canvas.target is None
+        plain = not (given.candidates > 1 or given.keep_bias or self.ensemble.spells)
+        asked = canvas.requests, canvas.target, canvas.record  # record: histories may be asked for later on
+        return plain and len(canvas.tokens) == 1 and all(each is None for each in asked)
 
     def refine(self, src_tokens: Tensor, canvas: Canvas) -> int | None:
         """Refine the sentence on the ``canvas``; the number of its last iteration, from 0.
@@ -126,8 +119,10 @@ class FixedRefinement:
     def iteration(self, memory: EncodedSources, limit: Tensor, *state: Tensor) -> tuple[Sentence, Tensor]:
         """The sentence, and (2,) whether it is finished and whether it was too long for N and is as before."""
         now, pad, symbols = Sentence(*state), self.symbols.pad, self.symbols
-        words = deletable(now.tokens, symbols.bos, symbols.eos, pad)
-        keep_or_delete = self.ensemble.deletion(self.ensemble.states("deletion", self.readable(now.tokens), memory))
+        words = symbols.words(now.tokens)
+        keep_or_delete = self.ensemble.deletion(
+            self.ensemble.states("deletion", self.symbols.readable(now.tokens), memory)
+        )
         deleted = words & keep_or_delete.argmax(-1).bool()
         kept = torch.where(words & now.origin.ne(0), keep_or_delete.log_softmax(-1)[:, :, 0], now.kept)
         left, scores_left, *about = apply_deletions(now.tokens, deleted, pad, now.scores, kept, now.origin)
@@ -151,7 +146,9 @@ class FixedRefinement:
     def counts(self, memory: EncodedSources, tokens: Tensor, limit: Tensor) -> Tensor:
         """(1, N - 1) placeholders"""
         pad, lengths = self.symbols.pad, tokens.ne(self.symbols.pad).sum(1)
-        scores = self.ensemble.placeholder_scores(self.readable(tokens), memory, None, torch.zeros_like(lengths))
+        scores = self.ensemble.placeholder_scores(
+            self.symbols.readable(tokens), memory, None, torch.zeros_like(lengths)
+        )
         scores[:, :, 0] -= self.options.gamma
         counts = scores.argmax(-1).minimum(limit[:, None])
         counts = at_least(self.options.min_length, counts, scores, lengths, tokens, pad)
@@ -161,14 +158,9 @@ class FixedRefinement:
     def fillings(self, memory: EncodedSources, tokens: Tensor) -> tuple[Tensor, Tensor]:
         """(1, N) words and their log-probabilities, for every position"""
         every = torch.arange(tokens.size(1), device=tokens.device)
-        log_probs = self.ensemble.tokens(self.readable(tokens), memory, every[:1], every)  # (N, V)
-        for symbol in self.symbols.never:
-            log_probs[:, symbol] = -torch.inf
-        best = log_probs.max(-1)
+        log_probs = self.ensemble.tokens(self.symbols.readable(tokens), memory, every[:1], every)  # (N, V)
+        best = self.symbols.forbid(log_probs).max(-1)
         return best.indices[None], best.values[None].to(torch.float)
-
-    def readable(self, tokens: Tensor) -> Tensor:
-        return known(tokens, self.symbols.unk)
 
 
 def recorded(function: Function, *example: Tensor) -> Function:

@@ -17,7 +17,7 @@ TEMPERATURES = 0.0001, 10_000  # beyond these, scores become indistinguishable
 class RefinementOptions:
     max_iter: int = 10  # maximum number of iterations after the first
     gamma: float = 0.0  # subtracted from the log-probability of inserting nothing, section 3.3; negative: shorter texts
-    max_ratio: float = 2.0  # a sentence with more than this many times the source's tokens gets no more placeholders
+    max_ratio: float = 2.0  # with this many times the source's tokens, a sentence gets no more placeholders, nor a slot
     max_ratio_floor: int = 10  # ... but every sentence may have this number of tokens
     min_length: int = 0  # minimum number of words in a sentence
     adaptive: bool = True  # False: run all iterations

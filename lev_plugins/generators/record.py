@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 __all__ = ["Record", "WordEdits", "opening_odds"]
@@ -48,19 +49,17 @@ class Record:
 
 
 def opening_odds(counts: Tensor, odds: Tensor, width: int) -> tuple[Tensor, Tensor]:
-    """Where ``counts`` (B, T) holes were opened in slots with these ``odds`` (B, T), both as (B, ``width``).
+    """Where ``counts`` (B, S) holes were opened in the S slots between tokens, and the ``odds`` (B, S) of their slots;
+    both as (B, ``width``), 0 elsewhere.
 
     >>> new, found = opening_odds(torch.tensor([[2, 0]]), torch.tensor([[0.5, -1.0]]), width=5)
     >>> new.int(), found
     (tensor([[0, 1, 1, 0, 0]], dtype=torch.int32), tensor([[0.0000, 0.5000, 0.5000, 0.0000, 0.0000]]))
     """
-    new = torch.zeros(counts.size(0), width, dtype=torch.bool, device=counts.device)
-    found = odds.new_zeros(new.shape)
-    row, slot = counts.nonzero(as_tuple=True)
-    first = counts.cumsum(1) - counts + 1  # of the slot after token 0, hole 0 is at place 1
-    first = first + torch.arange(counts.size(1), device=counts.device)
-    for i in range(int(counts.max()) if counts.numel() else 0):
-        wide = counts[row, slot] > i
-        place = row[wide], first[row[wide], slot[wide]] + i
-        new[place], found[place] = True, odds[row[wide], slot[wide]]
-    return new, found
+    slots = counts.size(1)
+    ends = counts.cumsum(1) + torch.arange(1, slots + 1, device=counts.device)  # place of the token after each slot
+    places = torch.arange(width, device=counts.device).expand(counts.size(0), width).contiguous()
+    slot = torch.searchsorted(ends, places, right=True)  # (B, width): the one after the last token up to each place
+    token = F.pad(ends, (1, 0)).gather(1, slot)  # place of that token
+    new = places.gt(token) & slot.lt(slots)
+    return new, F.pad(odds, (0, 1)).gather(1, slot).masked_fill(~new, 0.0)

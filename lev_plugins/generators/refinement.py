@@ -37,7 +37,6 @@ from lev_plugins.edits import (
     apply_deletions,
     apply_placeholders,
     apply_tokens,
-    deletable,
     known,
     origin_of,
     requests,
@@ -47,11 +46,12 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.generators.canvas import Canvas
 from lev_plugins.generators.counts import at_least, within_room
 from lev_plugins.generators.ensemble import Ensemble
-from lev_plugins.generators.fixed import FixedRefinement, Symbols, recorded
+from lev_plugins.generators.fixed import FixedRefinement, recorded
 from lev_plugins.generators.options import RefinementOptions
 from lev_plugins.generators.oracle import behind_spans, missing_counts
 from lev_plugins.generators.record import Record, opening_odds
 from lev_plugins.generators.rerank import rerank
+from lev_plugins.generators.symbols import Symbols
 from lev_plugins.models.levt import LevT, mix_rows
 
 __all__ = ["RefinementGenerator"]
@@ -83,18 +83,13 @@ class RefinementGenerator:
         most = self.ensemble.max_target_positions - 2  # 2: <s> and </s>
         require(
             options.min_length <= most,
-            f"--min-words must be at most {most}, the model's number of positions, but is {options.min_length}",
+            f"--min-words must be at most {most}, since the model has {most + 2} positions, two of them for <s> and "
+            f"</s>, but is {options.min_length}",
         )
         self.options, self.reranker, self.tgt_dict = options, reranker, tgt_dict
-        self.bos, self.pad, self.eos, self.unk = tgt_dict.bos(), tgt_dict.pad(), tgt_dict.eos(), tgt_dict.unk()
-        self.placeholder = self.ensemble.placeholder
-        self.never: list[int] = []  # symbols that no hole is filled with
-        if self.placeholder != self.unk:  # fairseq's LevT, with <unk> as its placeholder, may write these
-            self.never += [self.bos, self.pad, self.eos]
-        if self.ensemble.spells:  # unknown words are kept or replaced
-            self.never.append(self.unk)
-        symbols = Symbols(self.bos, self.pad, self.eos, self.unk, self.placeholder, self.never)
-        self.fixed = FixedRefinement(self.ensemble, options, symbols, recorded) if options.cuda_graphs else None
+        self.symbols = Symbols.of(tgt_dict, self.ensemble)
+        self.pad = self.symbols.pad
+        self.fixed = FixedRefinement(self.ensemble, options, self.symbols, recorded) if options.cuda_graphs else None
         self.random = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
 
     @torch.no_grad()
@@ -135,13 +130,13 @@ class RefinementGenerator:
             raise UserError(
                 f"--oracle {self.options.oracle} requires references, but the input has no targets: leave it out here"
             )
-        return torch.cat([target.new_full((target.size(0), 1), self.bos), target], 1)
+        return torch.cat([target.new_full((target.size(0), 1), self.symbols.bos), target], 1)
 
     @torch.no_grad()
     def deletion_odds(self, net_input: dict[str, Any]) -> Tensor:
         """(B, T): the deletion policy's log-odds that each token of the draft goes, in the first iteration."""
         memory = self.ensemble.encode(net_input["src_tokens"], net_input.get("unknown"))
-        passes = self.ensemble.states("deletion", self._readable(net_input["draft"]), memory)
+        passes = self.ensemble.states("deletion", self.symbols.readable(net_input["draft"]), memory)
         scores = self.ensemble.deletion(passes)
         return scores[:, :, 1] - scores[:, :, 0]
 
@@ -192,7 +187,7 @@ class RefinementGenerator:
         """y^0: the draft, or <s> </s>."""
         batch, n = src_tokens.size(0), self.options.candidates
         if draft is None:
-            draft = src_tokens.new_tensor([self.bos, self.eos]).repeat(batch, 1)
+            draft = src_tokens.new_tensor([self.symbols.bos, self.symbols.eos]).repeat(batch, 1)
         room = self.ensemble.max_target_positions
         if draft.size(1) > room:  # the excess may be padding
             longest = int(draft.ne(self.pad).sum(1).max())
@@ -210,7 +205,7 @@ class RefinementGenerator:
         if marked is not None and bool(marked.any()):
             canvas.requests = marked.repeat_interleave(n, 0)
         if tokens.size(1) > 2 or self.options.retain_history:  # a draft of <s> </s> has no words to keep
-            canvas.origin = origin_of(tokens, self.bos, self.eos, self.pad)
+            canvas.origin = origin_of(tokens, self.symbols.bos, self.symbols.eos, self.pad)
             canvas.kept = self.ensemble.zeros(tokens)
         if target is not None:
             canvas.target = target.repeat_interleave(n, 0)
@@ -225,22 +220,22 @@ class RefinementGenerator:
         """y' = E(y, d); returns the pass, for the placeholder step to reuse."""
         passes = None
         canvas.deletion = None
-        words = deletable(canvas.tokens, self.bos, self.eos, self.pad)
+        words = self.symbols.words(canvas.tokens)
         if bool(words.any()):  # otherwise all sentences are empty
             if canvas.target is None:
-                passes = self.ensemble.states("deletion", self._readable(canvas.tokens), memory)
+                passes = self.ensemble.states("deletion", self.symbols.readable(canvas.tokens), memory)
                 scores = self._scored(self.ensemble.deletion(passes), canvas)
                 deleted = scores.argmax(-1).bool()
                 self._record_kept(scores, words, canvas)
             else:
                 scores = None
-                deleted = ~align(self._known(canvas.tokens), canvas.target, self.pad).kept
+                deleted = ~align(known(canvas.tokens, self.symbols.unk), canvas.target, self.pad).kept
             if canvas.requests is not None:
                 deleted = deleted | requests.has(canvas.requests, requests.DELETE)
                 deleted = deleted & ~requests.has(canvas.requests, requests.KEEP)
             deleted = deleted & words
             if passes is not None:
-                passes.valid = ~deleted.any(1) & words.any(1)
+                passes.valid = ~deleted.any(1)
             if canvas.record is not None and canvas.origin is not None:
                 canvas.record.note(step, canvas.rows, canvas.origin, deleted, self._deletion_odds(scores, canvas))
             if canvas.requests is not None:
@@ -278,13 +273,6 @@ class RefinementGenerator:
             odds = torch.where(requests.has(canvas.requests, requests.DELETE), certain, odds)
         return odds
 
-    def _readable(self, tokens: Tensor) -> Tensor:
-        """Models that spell read unknown words, others read <unk>."""
-        return tokens if self.ensemble.spells else self._known(tokens)
-
-    def _known(self, tokens: Tensor) -> Tensor:
-        return known(tokens, self.unk)
-
     def _steering(self, canvas: Canvas) -> list[Tensor]:
         """The state that determines how an iteration continues after the deletions."""
         along = [canvas.requests, canvas.origin if self.options.keep_bias else None]
@@ -318,14 +306,16 @@ class RefinementGenerator:
             # an oracle is certain
             odds = None if canvas.odds is None else torch.full_like(canvas.odds[:, 1:], math.inf)
             if canvas.target is not None and self.options.oracle == "delete+placeholder":
-                counts = missing_counts(self._known(canvas.tokens), canvas.target, self.pad) * extensible[:, None]
+                counts = missing_counts(known(canvas.tokens, self.symbols.unk), canvas.target, self.pad)
+                counts = counts * extensible[:, None]
                 if canvas.requests is not None:
                     counts = behind_spans(counts, requests.inside_span(canvas.requests, requests.KEEP))
             else:
                 counts[rows] = self._placeholder_counts(canvas, memory, passes, rows, lengths, odds)
             counts = within_room(self.ensemble.max_target_positions, counts, lengths, canvas.tokens, self.pad)
             if perhaps_some(counts):
-                canvas.move(*apply_placeholders(canvas.tokens, counts, self.placeholder, self.pad, *canvas.along()))
+                placeholder = self.symbols.placeholder
+                canvas.move(*apply_placeholders(canvas.tokens, counts, placeholder, self.pad, *canvas.along()))
             if canvas.born is not None and canvas.odds is not None and odds is not None:
                 new, of_new = opening_odds(counts, odds, canvas.tokens.size(1))
                 canvas.born = canvas.born.masked_fill(new, step + 1)
@@ -340,7 +330,7 @@ class RefinementGenerator:
         In place: ``odds`` (B, T - 1) get the log-odds of at least one placeholder.
         """
         given = canvas.removed(self.pad) if self.ensemble.spells else None
-        scores = self.ensemble.placeholder_scores(self._readable(canvas.tokens), memory, passes, rows, given)
+        scores = self.ensemble.placeholder_scores(self.symbols.readable(canvas.tokens), memory, passes, rows, given)
         scores[:, :, 0] -= self.options.gamma
         if self.options.keep_bias and canvas.origin is not None:
             scores[:, :, 1:] -= self.options.keep_bias * unopened(canvas.origin[rows])[:, :, None]
@@ -356,21 +346,20 @@ class RefinementGenerator:
         """In place: slots inside protected spans stay shut, and slots marked for insertion open."""
         soft, hard = (requests.inside_span(marked, kind) for kind in (requests.PREFER, requests.KEEP))
         scores[:, :, 1:] -= self.options.soft_protection * soft[:, :, None]
-        scores[:, :, 0].masked_fill_(hard, 0.0)
+        scores[:, :, 0].masked_fill_(hard, -self.options.gamma)  # certain; gamma was subtracted from the others
         scores[:, :, 1:].masked_fill_(hard[:, :, None], -math.inf)
         scores[:, :, 0].masked_fill_(requests.has(marked[:, :-1], requests.INSERT), -math.inf)
 
     def _fill(self, canvas: Canvas, memory: Any) -> None:
         """y = E(y'', t)"""
-        holes = canvas.tokens.eq(self.placeholder)
+        holes = canvas.tokens.eq(self.symbols.placeholder)
         rows = holes.any(1).nonzero()[:, 0]
         if rows.numel():
             open_holes = holes[rows]
             given = canvas.replaced(holes, self.pad) if self.ensemble.spells else None
             index = open_holes.flatten().nonzero()[:, 0]
-            log_probs = self.ensemble.tokens(self._readable(canvas.tokens), memory, rows, index, given)  # (n, V)
-            for symbol in self.never:
-                log_probs[:, symbol] = -math.inf
+            log_probs = self.ensemble.tokens(self.symbols.readable(canvas.tokens), memory, rows, index, given)  # (n, V)
+            log_probs = self.symbols.forbid(log_probs)
             sampled = canvas.sampled[rows][:, None].expand_as(open_holes)[open_holes]
             picked = self._pick(log_probs, sampled)
             canvas.tokens = apply_tokens(canvas.tokens, holes, picked)
@@ -421,14 +410,12 @@ def perhaps_some(marks: Tensor) -> bool:
     return marks.is_cuda or bool(marks.any())
 
 
-def same_rows(x: Tensor, y: Tensor | None, fill: float) -> Tensor:
+def same_rows(x: Tensor, y: Tensor, fill: float) -> Tensor:
     """(B,) True where two rows are equal apart from padding.
 
     >>> same_rows(torch.tensor([[0, 11, 2, 1], [0, 2, 1, 1]]), torch.tensor([[0, 11, 2], [0, 12, 2]]), fill=1)
     tensor([ True, False])
     """
-    if y is None:
-        return torch.zeros(x.size(0), dtype=torch.bool, device=x.device)
     width = min(x.size(1), y.size(1))
     same = x[:, :width].eq(y[:, :width]).all(1)
     return same & x[:, width:].eq(fill).all(1) & y[:, width:].eq(fill).all(1)

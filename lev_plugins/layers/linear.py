@@ -13,6 +13,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from lev_plugins.layers.kept import Keeping
 from lev_plugins.layers.products import TORCH, for_gradients, for_products, onednn, packed, verdict
@@ -33,7 +34,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
     if not _large(x, weight):
         return F.linear(x, weight, bias)
-    if torch.is_grad_enabled() and (x.requires_grad or weight.requires_grad):
+    if torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in (x, weight, bias)):
         library = verdict().forward or verdict().backward
         return of_rows(_Linear.apply, x, weight, bias) if library else F.linear(x, weight, bias)
     return for_products().product(x, weight, bias)
@@ -148,6 +149,7 @@ class _Linear(torch.autograd.Function):
         return for_products().product(x, weight, bias)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
         gradient = gradients[0]  # (n, O)

@@ -29,6 +29,18 @@ def test_every_text_and_precision_is_measured(peer: StandIn, tmp_path: Path, cap
     assert len({line.count("|") for line in shown}) == 1
 
 
+def test_early_exits_make_the_same_edits(peer: StandIn, tmp_path: Path) -> None:
+    found = []
+    for flags in ([], ["--early-exits"]):
+        out = tmp_path / f"found{len(flags)}.json"
+        weights = ["--weights", str(tmp_path / "weights.pt")]
+        editing.main(["--quick", *flags, *weights, "--out", str(out), "--wrong", "20"])
+        found.append(json.loads(out.read_text("utf-8")))
+    assert [each["model"]["early_exit"] for each in found] == ["2,2,2", "1,1,2"]
+    late, early = ([(line["iterations_mean"], line["sentences_right"]) for line in each["editing"]] for each in found)
+    assert early == late
+
+
 def test_wrong_words_are_other_words() -> None:
     from bench import weights
 

@@ -11,11 +11,11 @@ import torch
 
 from bench import peer as bench_peer
 from bench import translation, weights
-from bench.systems import Size, levt_options, ours
+from bench.systems import Size, ours
 from lev_plugins.errors import UserError
 from tests.integration.stand_in import StandIn
 
-SIZE = Size(dim=16, ffn_dim=32, heads=2, layers=2, words=60, early_exit="1,1,2")
+SIZE = Size(dim=16, ffn_dim=32, heads=2, layers=2, words=60)
 
 
 def test_every_system_is_measured(peer: StandIn, tmp_path: Path, capsys: Any) -> None:
@@ -37,20 +37,18 @@ def test_every_system_is_measured(peer: StandIn, tmp_path: Path, capsys: Any) ->
     assert shown[0].startswith("| batch | system |") and len(shown) == 2 + len(lines)
 
 
-def test_a_model_with_early_exits_grows_in_its_encoder_and_says_the_same() -> None:
+def test_a_model_grows_to_any_depth_and_says_the_same() -> None:
     """The added blocks add nothing."""
     torch.manual_seed(1)
     small = weights.train_narrow(SIZE, updates=2, batch=4, rate=1e-3)
-    assert levt_options(SIZE)["early_exit"] == "1,1,2"
-    grown = weights.grow(small, 2, (5, 2), SIZE.words)
+    grown = weights.grow(small, 2, (5, 3), SIZE.words)
     row = weights.sentences(1, SIZE.words, seed=3)[0][None]
     logits = []
     for each in (small, grown):
         model = ours(each).model.eval()
-        assert [model.decoder.depths[head] for head in ("deletion", "placeholder", "token")] == [1, 1, 2]
         states = model.decoder.states("deletion", row, model.encode(row))
         logits.append(model.decoder.deletion_logits(states))
-    assert len(model.encoder.layers) == 5
+    assert (len(model.encoder.layers), len(model.decoder.stack("shared"))) == (5, 3)
     assert torch.allclose(*logits, atol=1e-5)
 
 

@@ -295,7 +295,7 @@ def begun_from_a_transformer(
     return theirs, state, ours
 
 
-def test_an_early_exit_leaves_out_the_blocks_above_it() -> None:
+def test_an_early_exit_leaves_out_blocks_between_the_first_and_the_last() -> None:
     theirs, _, ours = begun_from_a_transformer(["--decoder-layers=3"], "1,1,2")
     assert (len(ours.decoder.stack("shared")), ours.decoder.depths) == (
         2,
@@ -306,6 +306,8 @@ def test_an_early_exit_leaves_out_the_blocks_above_it() -> None:
     inner = theirs.decoder.extract_features(tokens, theirs.encoder(source, source.ne(PAD).sum(1)))[1]["inner_states"]
     states = ours.decoder.states("deletion", tokens, ours.encode(source))
     assert len(states) == 2 and states[1][0, -1].allclose(inner[1][-1, 0], atol=1e-5)
+    for block, kept in zip(ours.decoder.stack("shared"), (0, 2), strict=True):
+        assert block.ffn.fc2.weight.equal(theirs.decoder.layers[kept].fc2.weight)
 
 
 @pytest.mark.parametrize("flags", [["--share-all-embeddings"], ["--share-decoder-input-output-embed", *PRE_NORM], []])

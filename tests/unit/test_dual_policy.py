@@ -247,7 +247,18 @@ def test_the_log_of_an_empty_head_is_left_out() -> None:
 
 
 def test_logs_of_several_workers_may_be_summed() -> None:
+    """The criterion says so, and then their sums have the values that the logs have together."""
+    from fairseq.logging import metrics
+
     assert DualPolicyCriterion.logging_outputs_can_be_summed()
+    model = toy_model().eval()
+    logs = [toy_criterion()(model, batch)[2] for batch in (toy_batch(), toy_batch(seed=2))]
+    values = []
+    for given in (logs, [{key: logs[0][key] + logs[1][key] for key in logs[0]}]):
+        with metrics.aggregate(new_root=True) as found:
+            DualPolicyCriterion.reduce_metrics(given)
+        values.append(found.get_smoothed_values())
+    assert values[0] == pytest.approx(values[1])
 
 
 def test_boundaries_are_decisions_of_the_deletion_policy_that_say_keep() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,16 +12,15 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from lev_plugins.edits import requests
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions, fixed
-from lev_plugins.generators.fixed import FixedRefinement, Symbols
+from lev_plugins.generators.fixed import FixedRefinement
 from lev_plugins.layers.padding import Padding
 from lev_plugins.models.levt import LevT
 from tests.helpers import (
     BOS,
     EOS,
-    PAD,
-    UNK,
     lively_model,
     random_rows,
     rows_to_tensor,
@@ -95,8 +95,7 @@ def generators(model: LevT, words: Any = None, **options: Any) -> tuple[Refineme
     """The usual one, and one with fixed widths."""
     target = words or toy_dictionary()
     plain, other = (RefinementGenerator([model], target, RefinementOptions(**options)) for _ in range(2))
-    symbols = Symbols(BOS, PAD, EOS, UNK, model.placeholder, other.never)
-    other.fixed = FixedRefinement(other.ensemble, other.options, symbols, as_recorded)
+    other.fixed = FixedRefinement(other.ensemble, other.options, other.symbols, as_recorded)
     return plain, other
 
 
@@ -177,6 +176,32 @@ def test_what_it_cannot_do_is_refined_as_usual(options: dict[str, Any]) -> None:
     assert other.fixed is not None
     other.generate([model], {"net_input": {"src_tokens": rows_to_tensor(SOURCES[:1])}})
     assert not other.fixed.at_width
+
+
+def refined_as_usual(other: RefinementGenerator, **given: Tensor) -> bool:
+    sample = {"net_input": {"src_tokens": rows_to_tensor(SOURCES[:1]), **given}, "target": rows_to_tensor(DRAFTS[:1])}
+    other.generate([], sample)
+    assert other.fixed is not None
+    return not other.fixed.at_width
+
+
+def test_marks_and_oracles_are_refined_as_usual() -> None:
+    draft = rows_to_tensor(DRAFTS[:1])
+    marks = torch.full_like(draft, requests.DELETE)
+    assert refined_as_usual(generators(lively_model())[1], draft=draft, requests=marks)
+    assert refined_as_usual(generators(lively_model(), oracle="delete")[1], draft=draft)
+    assert not refined_as_usual(generators(lively_model())[1], draft=draft)
+
+
+def test_words_that_know_their_spelling_are_refined_as_usual() -> None:
+    model = LevT.build_model(toy_config(share_all_embeddings=True, spelling=True, spelling_buckets=64), toy_task())
+    assert refined_as_usual(generators(model)[1])
+
+
+def test_a_history_that_is_asked_for_later_is_kept() -> None:
+    _, other = generators(lively_model())
+    other.options = replace(other.options, retain_history=True)  # as ``Refining`` does
+    assert refined_as_usual(other, draft=rows_to_tensor(DRAFTS[:1]))
 
 
 def test_several_sentences_are_refined_as_usual() -> None:

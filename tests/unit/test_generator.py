@@ -12,14 +12,16 @@ import torch
 from fairseq import options as fairseq_options
 from fairseq.models.transformer import TransformerModel
 
-from lev_plugins.edits import align
+from lev_plugins.edits import BORROWED, align
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions
+from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT
 from tests.helpers import (
     BOS,
     EOS,
     PAD,
+    UNK,
     lively_model,
     random_rows,
     rows_to_tensor,
@@ -364,6 +366,24 @@ def test_the_reranker_chooses_by_its_own_score() -> None:
         assert expected[0] == pytest.approx(max(expected), abs=1e-6)
         moved += words_of(before[0]) != words_of(after[0])
     assert moved > 0
+
+
+def test_to_the_reranker_a_word_that_knows_its_spelling_is_unknown() -> None:
+    scores = []
+    for word in (UNK, BORROWED + 3):
+        groups = [[{"tokens": torch.tensor([7, 9, EOS])}]]
+        rerank(autoregressive_model(), toy_dictionary(), torch.tensor([[BOS, 8, word, EOS]]), groups)
+        scores.append(float(groups[0][0]["score"]))
+    assert scores[0] == scores[1] < 0
+
+
+def test_padding_fills_no_hole() -> None:
+    """fairseq's LevT, whose placeholder is <unk>, may write the other special symbols."""
+    for placeholder, never in (("unk", (PAD,)), ("plh", (PAD, BOS, EOS))):
+        generator = RefinementGenerator([toy_model(placeholder=placeholder)], toy_dictionary(), RefinementOptions())
+        assert generator.symbols.never == never
+        scores = generator.symbols.forbid(torch.zeros(2, len(toy_dictionary())))
+        assert scores.isneginf().nonzero()[:, 1].unique().tolist() == sorted(never)
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {

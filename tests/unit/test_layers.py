@@ -229,6 +229,9 @@ def test_products_and_gradients_are_the_same_by_every_library(by: OneDNN, monkey
     for ours, theirs in zip(*found, strict=True):
         torch.testing.assert_close(ours, theirs, atol=1e-2, rtol=1e-3)
     assert len(used) == by.forward + 2 * by.backward
+    (of_bias,) = torch.autograd.grad(linear_room.linear(x, weight, bias.requires_grad_()).sin().sum(), bias)
+    torch.testing.assert_close(of_bias, found[1][3], atol=1e-2, rtol=1e-3)
+    bias.requires_grad_(False)
     torch.testing.assert_close(linear_room.linear(x, weight, bias), F.linear(x, weight, bias), atol=1e-3, rtol=1e-4)
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from lev_plugins.errors import UserError
 from lev_plugins.layers import padding_of
-from lev_plugins.models import levt
+from lev_plugins.models import levt, levt_stacks
 from lev_plugins.models.levt import IGNORE, PRESETS, LevT, LevTConfig, LevTOutput, mix_rows, roll_in
 from tests.helpers import (
     BOS,
@@ -186,12 +186,14 @@ def test_padding_is_left_out_without_a_difference(normalize_before: bool, monkey
 
     def found() -> tuple[Tensor, Tensor]:
         states = model.decoder.states("token", canvas, model.encode(source))[-1]
-        weight = model.encoder.layers[0].ffn.fc1.weight
-        return states[real], torch.autograd.grad(states[real].sin().sum(), weight)[0]
+        ends = model.encoder.layers[0].ffn.fc1.weight, model.decoder.stack("shared")[0].cross_attn.q_proj.weight
+        gradients = torch.autograd.grad(states[real].sin().sum(), ends)
+        return states[real], torch.cat([each.flatten() for each in gradients])
 
     states, gradient = found()
     with monkeypatch.context() as patch:
-        patch.setattr(levt, "padding_of", lambda *given: padding_of(*given)._replace(real=None))
+        for module in (levt, levt_stacks):
+            patch.setattr(module, "padding_of", lambda *given: padding_of(*given)._replace(real=None))
         expected_states, expected_gradient = found()
     assert states.allclose(expected_states, atol=1e-5)
     assert gradient.allclose(expected_gradient, atol=1e-5)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from lev_plugins.criterions.dual_policy import head_loss
 from lev_plugins.layers import summed_loss
+from lev_plugins.layers.output_loss import computed_at_once
 from lev_plugins.models.levt import HeadOutput
 
 
@@ -18,6 +19,11 @@ def given(rows: int, classes: int) -> tuple[Tensor, Tensor, Tensor]:
     torch.manual_seed(1)
     x, weight = torch.randn(rows, 8, requires_grad=True), torch.randn(classes, 8, requires_grad=True)
     return x, weight, torch.randint(classes, (rows,))
+
+
+def test_gradients_in_16_bit_floats_wait_for_the_loss_scale() -> None:
+    x = torch.zeros(1)
+    assert computed_at_once(x) and computed_at_once(x.bfloat16()) and not computed_at_once(x.half())
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])

@@ -164,6 +164,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "gamma": {"gamma": 1.0},
     "no-room": {"max_ratio": 0.0, "max_ratio_floor": 0},
     "min-words": {"min_length": 12},
+    "short-but-min-words": {"gamma": -8.0, "min_length": 12},
     "not-adaptive": {"adaptive": False, "max_iter": 3},
     "no-soft-protection": {"soft_protection": 0.0},
     "keep": {"keep_bias": 1.0},
