@@ -35,7 +35,7 @@ test: setup  ## every unit and parity test, and each task from end to end, in mi
 test-all: setup  ## all tests that need no GPU: also the examples and every command of the documentation
 	$(RUN) python -m pytest $(TESTS) -m "not gpu" $(SPREAD)
 
-lint: setup  ## ruff, mypy and the floors of the house (import-linter)
+lint: setup  ## ruff, mypy and which folder may import which (import-linter)
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) mypy

@@ -58,6 +58,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--narrow", action="store_true", help="the model that is trained, 128 wide, not one 512 wide")
     made.add_argument("--quick", action="store_true", help="a tiny model and few measurements, to check that it runs")
     made.add_argument("--iterations", metavar="N", type=int, default=10, help="at most N (default: 10)")
+    made.add_argument(
+        "--early-exits",
+        action="store_true",
+        help="deletion and placeholders read the first decoder block, not the last",
+    )
     made.add_argument("--wrong", default="0,5,20", help="per cent of the words that are wrong (default: 0,5,20)")
     return made
 
@@ -142,10 +147,12 @@ def run(plan: Plan, args: argparse.Namespace) -> dict[str, Any]:
     updates = LONGER * plan.updates
     small = weights.kept_or_trained(args.weights, plan.small, updates, plan.batch, plan.learning_rate, deleting=True)
     given = small if args.narrow else weights.grow(small, plan.widening, (plan.layers, plan.layers), plan.words)
+    if args.early_exits:  # the blocks above those that were trained add nothing, so the edits are the same
+        given.options["early_exit"] = f"{plan.small.layers},{plan.small.layers},{plan.layers}"
     rates = [int(rate) / 100 for rate in args.wrong.split(",")]
     found = report.about(CPU) | {"format": FORMAT, "clock": CLOCKS["cpu"]}
     found["versions"][PEER] = report.installed(PEER)
-    names = ("encoder_embed_dim", "encoder_ffn_embed_dim", "encoder_layers", "decoder_layers")
+    names = ("encoder_embed_dim", "encoder_ffn_embed_dim", "encoder_layers", "decoder_layers", "early_exit")
     found["model"] = {name: given.options[name] for name in names} | {"words": len(given.target)}
     with tempfile.TemporaryDirectory() as folder:
         write = writer(given, Path(folder))

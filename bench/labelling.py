@@ -49,12 +49,12 @@ class Plan:
 QUICK = Plan(texts=24, repetitions=2, words=60, dim=16, ffn_dim=32, heads=2, layers=1, tokens=300, rows=(64,))
 
 
-def model_of(plan: Plan, spec: LabelSpec) -> EncT5:
+def model_of(plan: Plan, spec: LabelSpec, interaction: bool) -> EncT5:
     torch.manual_seed(1)
     shape = T5Shape(plan.dim, plan.ffn_dim, plan.heads, plan.dim // plan.heads, "gated-gelu")
     tokens = torch.nn.Embedding(plan.words, shape.dim)
     encoder = T5LabelEncoder(tokens, PAD, shape, plan.layers)
-    return EncT5(encoder, LatentDecoder(shape, 1, spec, spec.latent_per_label), LabelHead(shape.dim, spec))
+    return EncT5(encoder, LatentDecoder(shape, 1, spec, interaction), LabelHead(shape.dim, spec))
 
 
 def examples_of(plan: Plan, kind: str) -> list[Example]:
@@ -101,7 +101,8 @@ def measure(plan: Plan, device: torch.device, quiet: bool) -> dict[str, Any]:
     ways = [("as they come", False, 0), ("by length", True, 0), *((f"packed, {n}", False, n) for n in plan.rows)]
     for kind in LABELS:
         examples = examples_of(plan, kind)
-        model = model_of(plan, LabelSpec(kind, LABELS[kind])).to(device)
+        spec = LabelSpec(kind, LABELS[kind])
+        model = model_of(plan, spec, spec.latent_per_label).to(device)
         for train in (True, False):
             jobs = {}
             for name, sort, pack in ways:

@@ -32,17 +32,13 @@ LABEL_SMOOTHING = 0.1
 
 @dataclass(frozen=True)
 class Size:
-    """The size of a Transformer: channels, feed-forward channels, heads, blocks per side, words.
-
-    ``early_exit``: the blocks that deletion, placeholders and tokens read (empty: the last).
-    """
+    """The size of a Transformer: channels, feed-forward channels, heads, blocks per side, words."""
 
     dim: int
     ffn_dim: int
     heads: int
     layers: int
     words: int
-    early_exit: str = ""
 
 
 @dataclass
@@ -69,7 +65,7 @@ def levt_options(size: Size) -> dict[str, Any]:
     options = Namespace(
         **transformer_options(size),
         arch="levenshtein_transformer",
-        early_exit=size.early_exit or ",".join([str(size.layers)] * 3),
+        early_exit=",".join([str(size.layers)] * 3),
         encoder_normalize_before=True,
         decoder_normalize_before=True,
         encoder_learned_pos=True,

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,6 @@ from bench import decoding, peer, report, systems, weights
 from bench.clock import CLOCKS, Clock, spread
 from bench.main import BASE, NARROW, QUICK, Plan
 from bench.peer import PEER, Decoder, Sample
-from bench.systems import Size, Weights
 from lev_plugins.errors import require
 from lev_plugins.generators import RefinementGenerator, RefinementOptions
 from lev_plugins.inference.reading import read_models
@@ -64,7 +63,7 @@ def parser() -> argparse.ArgumentParser:
         "--narrow", action="store_true", help="a model 128 wide that repeats sentences, not one 512 wide"
     )
     sizes.add_argument("--quick", action="store_true", help="a tiny model and few measurements, to check that it runs")
-    made.add_argument("--weights", metavar="DIR", type=Path, help="keep the trained weights in this folder")
+    made.add_argument("--weights", metavar="FILE", type=Path, help="as for bench/run.py")
     made.add_argument("--sentences", metavar="N", type=int, default=0, help="--run: the first N of the test (0: all)")
     return made
 
@@ -106,23 +105,19 @@ def peers(checkpoint: Path, data: Path, folder: Path, dictionary: Any, forced: b
 
 
 def synthetic(plan: Plan, kept: Path | None, folder: Path) -> Bench:
-    """LevTs that repeat sentences; the fast one is trained with its exits, and only its encoder grows deeper."""
-    exits = f"{FAST['deletion_layers']},{FAST['placeholder_layers']},{FAST['decoder_layers']}"
-    both = (plan.layers, plan.layers)
-    deep = (FAST["encoder_layers"], FAST["decoder_layers"]) if plan.layers > plan.small.layers else both
-    base = grown(plan, plan.small, both, kept and kept / "levt.pt")
-    fast = grown(plan, replace(plan.small, early_exit=exits), deep, kept and kept / "levt_fast.pt")
+    """LevTs that repeat sentences: one is trained, and grows to the depths of both."""
+    small = weights.kept_or_trained(kept, plan.small, plan.updates, plan.batch, plan.learning_rate)
+    depths = {"levt": (plan.layers, plan.layers)}
+    if plan.layers > plan.small.layers:
+        depths["levt_fast"] = FAST["encoder_layers"], FAST["decoder_layers"]
     made: dict[str, Decoder] = {}
-    for name, given in (("levt", base), ("levt_fast", fast)):
+    for name, layers in depths.items():
+        given = weights.grow(small, plan.widening, layers, plan.words)
         made |= refiners(name, systems.ours(given).model, given.target)
+    base = weights.grow(small, plan.widening, depths["levt"], plan.words)
     made |= peers(peer.saved_transformer(base, folder), folder, folder, base.target, forced=True)
     count = max(sentences for _, sentences, _ in plan.decoded)
     return Bench(weights.sentences(count, plan.small.words, seed=1), base.target, made)
-
-
-def grown(plan: Plan, size: Size, layers: tuple[int, int], kept: Path | None) -> Weights:
-    small = weights.kept_or_trained(kept, size, plan.updates, plan.batch, plan.learning_rate)
-    return weights.grow(small, plan.widening, layers, plan.words)
 
 
 # ---- the models of examples/translation ------------------------------------------------------------------------------

@@ -181,7 +181,7 @@ def batch_of(rows: list[Tensor], vocabulary: Dictionary) -> dict[str, Any]:
 
 def grow(weights: Weights, factor: int, layers: tuple[int, int], words: int) -> Weights:
     """Repeat every channel ``factor`` times, extend to ``layers`` blocks (encoder, decoder) and ``words`` words; needs
-    pre-norm. Only a decoder whose heads all read the last block becomes deeper.
+    pre-norm. All heads read the last block of the decoder, as they do of ``weights``.
 
     The width of a head stays the same; the number of heads grows. Every weight that reads channels reads each of them
     ``factor`` times and is divided by it, so activations do not change. Only the logits of the words grow by
@@ -192,8 +192,7 @@ def grow(weights: Weights, factor: int, layers: tuple[int, int], words: int) -> 
     options = {
         key: value * factor if key.split("_", 1)[-1] in grown else value for key, value in weights.options.items()
     }
-    if layers[1] != options["decoder_layers"]:
-        options["early_exit"] = ",".join([str(layers[1])] * 3)
+    options["early_exit"] = ",".join([str(layers[1])] * 3)
     options["encoder_layers"], options["decoder_layers"] = layers
     state = {key: widened(key, value, factor) for key, value in weights.state.items()}
     for key in state:

@@ -165,13 +165,13 @@ def component_sections() -> Iterator[str]:
 def action_row(action: argparse.Action) -> list[str]:
     value = "" if action.nargs == 0 else action.metavar or ("" if action.choices else action.dest.upper())
     name = " ".join(filter(None, ["/".join(action.option_strings), str(value or "")]))
-    if action.default is False:
+    if action.nargs == 0 and isinstance(action.const, bool) and action.default is not action.const:
         default = "off"
     elif action.required:
         default = "required"
     else:
         default = "none" if action.default in (None, []) else f"`{action.default}`"
-    return [f"`{name}`", default, escaped(str(action.help)) + (listed(action.choices) if action.choices else "")]
+    return [f"`{name}`", default, escaped(str(action.help).replace("%%", "%")) + (listed(action.choices) if action.choices else "")]
 
 
 def commands(parser: argparse.ArgumentParser, words: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
@@ -188,7 +188,7 @@ def command_text(parser: argparse.ArgumentParser) -> str:
     rows = [action_row(action) for action in own if not isinstance(action, argparse._HelpAction)]
     titles = [group.title for group in parser._action_groups[2:] if group._group_actions]
     description = str(parser.description or "")
-    parts = [escaped(f"{description[:1].upper()}{description[1:]}.")] if description else []
+    parts = [escaped(f"{description[:1].upper()}{description[1:].rstrip('.')}.")] if description else []
     if rows:
         parts.append(table(["argument", "default", "meaning"], rows))
     parts += [f"Also: {title}." for title in titles]

@@ -63,7 +63,7 @@ def add_int8_argument(add: Callable[..., Any]) -> None:
     add(
         "--cpu-int8",
         action="store_true",
-        help="use no GPU, and multiply in 8 bits: several times as fast for models 512 wide, hardly for small ones; "
+        help="use no GPU, and multiply in 8 bits: about twice as fast for models 512 wide, hardly for small ones; "
         "outputs change a little",
     )
 

@@ -327,8 +327,8 @@ PRESETS: dict[str, dict[str, int]] = {
     "levt_tiny": both_sides(embed_dim=64, ffn_embed_dim=128, layers=2, attention_heads=2),
     "levt_iwslt": both_sides(embed_dim=512, ffn_embed_dim=1024, layers=6, attention_heads=4),
     "levt_big": both_sides(embed_dim=1024, ffn_embed_dim=4096, layers=6, attention_heads=16),
-    # the encoder runs once, the decoder three times an iteration; its first two policies leave early
-    "levt_fast": {"encoder_layers": 10, "decoder_layers": 2, "deletion_layers": 1, "placeholder_layers": 1},
+    # the encoder runs once, the decoder three times an iteration
+    "levt_fast": {"encoder_layers": 9, "decoder_layers": 3},
 }
 
 register_presets("levt", PRESETS)

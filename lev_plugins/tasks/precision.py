@@ -34,7 +34,7 @@ class PrecisionConfig(FairseqDataclass):
     cpu_int8: bool = field(
         default=False,
         metadata={
-            "help": "decoding with --cpu: matrix products in 8 bits; several times as fast for models 512 wide, "
+            "help": "decoding with --cpu: matrix products in 8 bits; about twice as fast for models 512 wide, "
             "hardly for small ones; outputs change a little, also with the other sentences of a batch"
         },
     )
