@@ -171,7 +171,11 @@ def action_row(action: argparse.Action) -> list[str]:
         default = "required"
     else:
         default = "none" if action.default in (None, []) else f"`{action.default}`"
-    return [f"`{name}`", default, escaped(str(action.help).replace("%%", "%")) + (listed(action.choices) if action.choices else "")]
+    return [
+        f"`{name}`",
+        default,
+        escaped(str(action.help).replace("%%", "%")) + (listed(action.choices) if action.choices else ""),
+    ]
 
 
 def commands(parser: argparse.ArgumentParser, words: str) -> Iterator[tuple[str, argparse.ArgumentParser]]:
