@@ -88,7 +88,7 @@ class RefinementGenerator:
         )
         self.options, self.reranker, self.tgt_dict = options, reranker, tgt_dict
         self.symbols = Symbols.of(tgt_dict, self.ensemble)
-        self.pad = self.symbols.pad
+        self.pad, self.eos = self.symbols.pad, self.symbols.eos  # fairseq-generate asks for eos
         self.fixed = FixedRefinement(self.ensemble, options, self.symbols, recorded) if options.cuda_graphs else None
         self.random = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
 

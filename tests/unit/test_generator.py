@@ -11,6 +11,7 @@ import pytest
 import torch
 from fairseq import options as fairseq_options
 from fairseq.models.transformer import TransformerModel
+from fairseq_cli.generate import get_symbols_to_strip_from_output
 
 from lev_plugins.edits import BORROWED, align
 from lev_plugins.errors import UserError
@@ -375,6 +376,11 @@ def test_to_the_reranker_a_word_that_knows_its_spelling_is_unknown() -> None:
         rerank(autoregressive_model(), toy_dictionary(), torch.tensor([[BOS, 8, word, EOS]]), groups)
         scores.append(float(groups[0][0]["score"]))
     assert scores[0] == scores[1] < 0
+
+
+def test_fairseq_generate_leaves_out_the_end_of_a_sentence() -> None:
+    generator = RefinementGenerator([toy_model()], toy_dictionary(), RefinementOptions())
+    assert get_symbols_to_strip_from_output(generator) == {EOS}
 
 
 def test_padding_fills_no_hole() -> None:
