@@ -69,7 +69,7 @@ number = $(foreach word,$(each),$(if $(call digits,$(word))$(if $(findstring abo
 choice = $(foreach word,$(each),$(if $(filter $(word),$(choices.$(1))),,$(error $(1) has no $(word): choose from $(choices.$(1)))))
 
 $(foreach name,$(FOLDERS),$(if $($(name)),,$(error $(name) is missing: give a folder, $(name)=DIR)))
-$(if $(word 2,$(OUT)),$(error OUT must not have blanks, but is '$(OUT)'))
+$(foreach name,$(FOLDERS),$(if $(word 2,$($(name))),$(error $(name) must not have blanks, but is '$($(name))')))
 $(foreach name,$(settings),$(if $(choices.$(name)),$(call choice,$(name))))
 $(foreach name,$(POSITIVE),$(call number,$(name),a whole number above 0))
 $(foreach name,$(WHOLE),$(call number,$(name),a whole number$(comma) 0 or above))

@@ -75,8 +75,3 @@ def in_order(found: dict[int, str], lines: int) -> list[str]:
 def tokens(line: str) -> int:
     """The number of tokens as fairseq counts them, including the end of the sentence."""
     return len(line.split()) + 1
-
-
-def read_text(path: Path) -> list[str]:
-    with path.open(encoding="utf-8", newline="\n") as file:
-        return [line.removesuffix("\n") for line in file]

@@ -48,6 +48,15 @@ def load(path: str | Path) -> dict[str, Any]:
         isinstance(state, dict) and "model" in state,
         f"{path} is a torch file but not a fairseq checkpoint: it has no entry 'model'",
     )
+    weights, settings = state["model"], state.get("cfg")
+    require(
+        isinstance(weights, dict) and all(isinstance(each, torch.Tensor) for each in weights.values()),
+        f"{path} is damaged: its entry 'model' has no table of weights; use an older checkpoint",
+    )
+    require(
+        settings is None or isinstance(settings, dict),
+        f"{path} is damaged: its entry 'cfg' has no table of settings; use an older checkpoint",
+    )
     return state
 
 

@@ -80,7 +80,7 @@ def exchange(path: Path, new: Path) -> None:
     path.replace(old)
     try:
         new.replace(path)
-    except OSError:
+    except BaseException:
         old.replace(path)
         raise
     finally:

@@ -78,7 +78,7 @@ def bounded(
         value < high if below is not None else value <= high
     )
     rule = wording(least, most, above, below, value)
-    require(inside and math.isfinite(value), f"{name} must be {rule}, but is {value}{advice}")
+    require(inside and abs(value) < math.inf, f"{name} must be {rule}, but is {value}{advice}")
 
 
 def wording(least: float, most: float, above: float | None, below: float | None, value: float) -> str:
@@ -86,7 +86,7 @@ def wording(least: float, most: float, above: float | None, below: float | None,
     upper = f"below {below}" if below is not None else f"at most {most}" if most < math.inf else ""
     if lower and upper:
         return f"between {least} and {most}" if above is None and below is None else f"{lower} and {upper}"
-    return (lower or upper) if math.isfinite(value) and (lower or upper) else "a finite number"
+    return (lower or upper) if abs(value) < math.inf and (lower or upper) else "a finite number"
 
 
 def _each(given: Any, fields: tuple[str, ...]) -> list[tuple[str, Any]]:

@@ -33,7 +33,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples import logs
-from examples.shared import NOT_RUN, finish, minutes, processor
+from examples.shared import NOT_RUN, finish, minutes, processor, read_lines
 from lev_plugins.errors import UserError
 from lev_plugins.traces.log import decoding_seconds
 
@@ -106,7 +106,7 @@ def training(log: Path) -> dict[str, float] | None:
     took = minutes(log)
     if took is None:
         return None
-    lines = list(logs.read_text(log))
+    lines = read_lines(log)
     updates = [int(count) for line in lines for count in UPDATES.findall(line)]
     found = {"updates": updates[-1] if updates else 0, "minutes": took}
     deletion = [(float(bleu), float(nll)) for line in lines for nll, bleu in DELETION.findall(line)]
@@ -136,7 +136,7 @@ def read_system(folder: Path, references: list[str], args: argparse.Namespace) -
     else:
         scores, metric = bleu(hypotheses, references, args.bleu_tokenize)
     log = folder / "log"
-    sentences, seconds = decoding_seconds(lines + (logs.read_text(log) if log.is_file() else []))
+    sentences, seconds = decoding_seconds(lines + (read_lines(log) if log.is_file() else []))
     if sentences != len(references):
         raise UserError(
             f"{folder} has {sentences:,} decoded sentences, but the reference has {len(references):,}: "
@@ -185,7 +185,7 @@ def read_distillation(folder: Path) -> dict[str, Any] | None:
 
 
 def gather(args: argparse.Namespace) -> dict[str, Any]:
-    references = logs.read_text(args.reference)
+    references = read_lines(args.reference)
     systems: dict[str, Any] = {}
     ablations = {name: each for name, each in ABLATIONS.items() if (args.out / name).is_dir()}
     for name, (title, trained) in {**SYSTEMS, **ablations}.items():

@@ -118,12 +118,13 @@ def check_arguments(args: argparse.Namespace) -> None:
     require(args.data.is_dir(), f"there is no folder {args.data}")
     at_least(args, 1, "beam", "max_tokens", "shard_size", "processes")
     require(args.text is not None or args.post_process is None, "--post-process requires --text")
+    require(args.text is None or not args.text.is_dir(), f"--text {args.text} is a folder: name a file")
 
 
 def read_overrides(text: str) -> dict[str, Any]:
     try:
         overrides = ast.literal_eval(text)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         overrides = None
     require(
         isinstance(overrides, dict),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable
+from collections import Counter
 from pathlib import Path
-from typing import TextIO
 
+from lev_plugins.cli import streams
 from lev_plugins.errors import require
+from lev_plugins.files import all_or_nothing
+from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import PretrainedBPE, PretrainedBPEConfig
 
 __all__ = ["add_arguments", "run"]
@@ -30,16 +31,12 @@ def run(args: argparse.Namespace) -> int:
     bpe = PretrainedBPE(PretrainedBPEConfig(pretrained_tokenizer=args.folder))
     change = bpe.decode if args.decode else bpe.encode
     if not args.files:
-        line_by_line(change, sys.stdin, sys.stdout)
+        return streams.change_lines(lambda line, _: change(line.rstrip("\r")))
+    name, count = Counter(path.name for path in args.files).most_common(1)[0]
+    require(count == 1, f"{count} FILEs are called {name}: encode them one by one, each with its own --into")
     for path in args.files:
         target = args.into / path.name
         require(target.resolve() != path.resolve(), f"--into {args.into} would overwrite {path}: choose another folder")
-        args.into.mkdir(parents=True, exist_ok=True)
-        with path.open(encoding="utf-8", newline="\n") as text, target.open("w", encoding="utf-8") as out:
-            line_by_line(change, text, out)
+        with all_or_nothing(target) as out:
+            out.writelines(f"{change(line)}\n".encode() for line in read_lines(path))
     return 0
-
-
-def line_by_line(change: Callable[[str], str], text: TextIO, out: TextIO) -> None:
-    for line in text:
-        out.write(change(line.rstrip("\r\n")) + "\n")

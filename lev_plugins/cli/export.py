@@ -65,7 +65,7 @@ def score(text: str) -> tuple[str, float]:
     ('GLEU', 38.2)
     """
     name, equals, value = text.rpartition("=")
-    if not equals:
+    if not equals or Path(text).is_file():
         return score_of_file(Path(text))
     try:
         number = float(value)

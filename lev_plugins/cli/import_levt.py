@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 from torch import Tensor
 
 from lev_plugins import checkpoints
-from lev_plugins.errors import require
+from lev_plugins.errors import UserError, require
 from lev_plugins.layers import head_projection
 from lev_plugins.models.levt import SHARING, LevTConfig
 from lev_plugins.ranges import flag_name
@@ -71,7 +71,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    checkpoints.save(convert(checkpoints.load(args.input), args.early_exit, args.share_weights), args.output)
+    state = checkpoints.load(args.input)
+    try:
+        converted = convert(state, args.early_exit, args.share_weights)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{args.input} lacks settings or weights that fairseq saves ({error!r}): use an older checkpoint"
+        ) from error
+    checkpoints.save(converted, args.output)
     return 0
 
 

@@ -7,17 +7,15 @@ embeddings of the model are put in that order, so after this command all ids are
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from fairseq.data import Dictionary
 
 from lev_plugins.errors import UserError, require
-from lev_plugins.files import open_to_all
+from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
 from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.enct5_weights import ENCODERS
 from lev_plugins.models.backbones.library import need_transformers
@@ -48,16 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     need_transformers("import-pretrained")
     out: Path = args.output
-    require(not out.exists() or not any(out.iterdir()), f"OUT {out} is not empty: choose a new folder")
+    require_free(out, "OUT")
     source = fetch(args.input) if args.hub else local(args.input)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
-    try:
+    with all_or_nothing_folder(out) as scratch:
         family = convert(source, scratch)
         open_to_all(scratch)
-        os.replace(scratch, out)  # complete or not at all
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
     labelling = f", or --task text_labelling --arch enct5 --backbone {out}" if family in ENCODERS else ""
     sys.stdout.write(
         f"{out}: --arch gated_{family} --backbone {out}{labelling}\n"

@@ -77,7 +77,7 @@ def run_exits(args: argparse.Namespace) -> int:
 def metric_of(name: str) -> Any:
     from sacrebleu import metrics
 
-    return metrics.TER() if name == "ter" else metrics.BLEU(tokenize="none", force=True)
+    return metrics.TER(case_sensitive=True) if name == "ter" else metrics.BLEU(tokenize="none", force=True)
 
 
 def joined(sentence: Sentence, kind: str | None) -> list[str]:

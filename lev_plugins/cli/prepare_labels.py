@@ -7,7 +7,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 
 from fairseq.data import Dictionary
@@ -40,6 +39,7 @@ from lev_plugins.data.labels.text import (
     Labels,
     Row,
     counted,
+    is_number,
     read_rows,
     rounded,
     steps_between,
@@ -251,7 +251,7 @@ def renaming(args: argparse.Namespace) -> Callable[[Row], Row]:
 
     def name(label: str, where: str) -> str:
         require(
-            label.isdigit() and int(label) < len(names),
+            is_number(label) and int(label) < len(names),
             f"{where}: label {label!r} is not a line number of {args.labels}, 0 to {len(names) - 1}",
         )
         return names[int(label)]
@@ -289,9 +289,17 @@ def number_names(
 ) -> list[str]:
     """--round-labels: those of --labels, or every class from the lowest to the highest of all the texts."""
     if known is not None:
-        return [rounded(name, args.round_labels, f"--labels {args.labels}") for name in known]
+        names = [rounded(name, args.round_labels, f"--labels {args.labels}") for name in known]
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        require(
+            not twice,
+            f"--labels {args.labels}: several labels round to {twice and twice[0]}: list each class once, or take a "
+            "smaller --round-labels",
+        )
+        return names
     others = (label for part in parts_of(args) if part != "train" for row in rows(part) for label in row.labels)
-    return steps_between(chain(trained, others), args.round_labels)
+    found = [*trained, *others]
+    return steps_between(found, args.round_labels) if found else []
 
 
 def write_texts(rows: Iterator[Row], info: Info, path: Path) -> Path:

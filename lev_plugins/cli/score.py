@@ -14,8 +14,9 @@ from typing import Any
 
 from sacrebleu.metrics import BLEU
 
+from lev_plugins.cli import streams
 from lev_plugins.errors import require
-from lev_plugins.ranges import at_least
+from lev_plugins.ranges import MOST, at_least, at_most
 from lev_plugins.scoring import bleu, errant, exact_match, gleu, m2, resampling, rouge, ter, wrr, wrr_set
 from lev_plugins.scoring.evaluation import Array, Evaluation
 from lev_plugins.text import lines as texts
@@ -199,6 +200,7 @@ def check_counts(path: Path, count: int, other: Path, other_count: int, what: st
 def run(args: argparse.Namespace) -> int:
     read = read_generated if args.generated else read_lines
     at_least(args, 2, "bootstrap")
+    at_most(args, MOST, "bootstrap")
     lines = read(args.system)
     score = METRICS[args.metric][1](args, len(lines))
     rows = [ScoredText("system", args.system, score(lines))]
@@ -209,8 +211,7 @@ def run(args: argparse.Namespace) -> int:
             rows.append(ScoredText(title, path, score(other)))
     comparison = sample(args, rows)
     report = as_json if args.json else as_text
-    sys.stdout.write(report(args, rows, comparison))
-    return 0
+    return streams.write([report(args, rows, comparison).encode("utf-8")])
 
 
 def sample(args: argparse.Namespace, rows: Sequence[ScoredText]) -> resampling.Comparison | None:

@@ -32,12 +32,15 @@ class Learner:
     def __init__(self, unit: str, longest: int):
         self.unit, self.longest = unit, longest
         self.confused: Counter[Block] = Counter()
+        self.clean: set[tuple[str, ...]] = set()  # the clean sides of these
         self.occurring: Counter[tuple[str, ...]] = Counter()
 
     def learn(self, clean: str, noisy: str) -> None:
         if clean != noisy:
             confused = blocks(split_units(clean, self.unit), split_units(noisy, self.unit))
-            self.confused.update(block for block in confused if self._fits(*block))
+            fitting = [block for block in confused if self._fits(*block)]
+            self.confused.update(fitting)
+            self.clean.update(was for was, _ in fitting)
 
     def _fits(self, clean: tuple[str, ...], noisy: tuple[str, ...]) -> bool:
         """Words are confused one by one: white space may only be the last confused character."""
@@ -47,10 +50,9 @@ class Learner:
     def count(self, clean: str) -> None:
         """Call this after all pairs have been learned, for every place where a confusion was possible."""
         units = split_units(clean, self.unit)
-        confused = {block[0] for block in self.confused}
         for length in range(1, self.longest + 1):
             runs = zip(*(units[start:] for start in range(length)), strict=False)
-            self.occurring.update(run for run in runs if run in confused)
+            self.occurring.update(run for run in runs if run in self.clean)
 
     def table(self, least: int) -> Table:
         """The confusions seen at least ``least`` times, the most frequent first."""

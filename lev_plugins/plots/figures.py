@@ -43,8 +43,9 @@ def named_files(entries: Sequence[str], what: str) -> dict[str, Path]:
     """
     found: dict[str, Path] = {}
     for entry in entries:
-        name, equals, path = entry.rpartition("=")
-        name = name if equals else Path(path).stem
+        name, equals, path = entry.partition("=")
+        if not equals or Path(entry).is_file():
+            name, path = Path(entry).stem, entry
         require(name not in found, f"two {what} are called {name}: name one, as in NAME={path}")
         found[name] = Path(path)
     return found

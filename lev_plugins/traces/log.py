@@ -124,11 +124,16 @@ class Log:
 
 
 def read_log(path: str | Path) -> list[Sentence]:
-    """All complete sentences, in the order of the input."""
+    """All sentences, in the order of the input; none may be incomplete."""
     log = Log(str(path))
     with open(path, "rb") as file:
         sentences = sorted(log.read(file), key=lambda sentence: sentence.number)
     log.check()
+    require(
+        not log.incomplete,
+        f"{path}: the history of {len(log.incomplete):,} of {log.sentences:,} sentences is incomplete, first of "
+        f"sentence {log.incomplete[0] if log.incomplete else ''}: give the whole output, or decode again",
+    )
     return sentences
 
 

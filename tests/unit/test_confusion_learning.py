@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import random
+from collections import Counter
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import editdistance
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.noise import NoiseOptions, build_corruption, learning
 from lev_plugins.noise.confusions import Confusion, Table, read_table, write_table
@@ -27,6 +32,25 @@ def learned(pairs: list[tuple[str, str]], unit: str = "character", longest: int 
     for clean, _ in pairs:
         learner.count(clean)
     return learner.table(least)
+
+
+def test_counting_does_not_go_through_all_confusions_for_each_line() -> None:
+    class Watched(Counter[Any]):
+        def __iter__(self) -> Iterator[Any]:
+            raise AssertionError("all of them")
+
+    learner = Learner("character", 3)
+    learner.learn("corner", "comer")
+    learner.confused = Watched(learner.confused)
+    learner.count("modern corner")
+    assert learner.occurring == {("r", "n"): 2}
+
+
+def test_clean_text_is_read_twice_so_it_is_no_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "noisy").write_text("comer\n", encoding="utf-8")
+    os.mkfifo(tmp_path / "clean")
+    assert main(["confusions", str(tmp_path / "noisy"), str(tmp_path / "clean")]) == 2
+    assert "is read twice, so it must be a file and no pipe" in capsys.readouterr().err
 
 
 @thorough

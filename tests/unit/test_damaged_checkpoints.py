@@ -16,6 +16,7 @@ from tests.integration.commands import run
 from tests.teachers import LEVT
 
 State = dict[str, Any]
+Damage = Callable[[State], object]
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +53,28 @@ def with_text(*path: str) -> Callable[[State], object]:
     return damage
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda state: {**state, "model": [1]},
+        lambda state: {**state, "model": {"w": 3}},
+        lambda state: {**state, "cfg": 3},
+        lambda state: {"model": {}},
+        lambda state: {**state, "cfg": {**state["cfg"], "model": {"_name": "levenshtein_transformer"}}},
+    ],
+)
+def test_commands_of_ours_say_what_is_wrong(
+    whole: Path, tmp_path: Path, damage: Damage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = tmp_path / "bad.pt"
+    torch.save(damage(torch.load(whole, weights_only=True)), bad)
+    assert main(["import-levt", str(bad), str(tmp_path / "out.pt")]) == 2
+    assert main(["average", str(bad), str(whole), "--output", str(tmp_path / "mean.pt")]) in (0, 2)
+    assert str(bad) in capsys.readouterr().err
+
+
 DAMAGED_UPDATES = ("optimizer_history", "0", "num_updates")
 EVERYWHERE = ("--restore-file", "--finetune-from-model", "fairseq-interactive")
-Damage = Callable[[State], object]
 # what is done to it, where that shows, and what is said; elsewhere the damaged part is not looked at
 DAMAGES: dict[str, tuple[Damage, tuple[str, ...], str]] = {
     "a list": (lambda state: [1, 2], EVERYWHERE, "TypeError: list indices must be integers"),

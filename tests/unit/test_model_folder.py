@@ -495,7 +495,10 @@ def test_info_does_not_open_what_a_link_leads_to(folder: Path, tmp_path: Path) -
         model_folder.read(copy)
 
 
-def test_the_old_folder_stays_if_the_new_one_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("stop", [OSError("no"), KeyboardInterrupt("no")], ids=lambda stop: type(stop).__name__)
+def test_the_old_folder_stays_if_the_new_one_cannot(
+    stop: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     old, new = tmp_path / "old", tmp_path / "new"
     for folder in (old, new):
         folder.mkdir()
@@ -504,11 +507,11 @@ def test_the_old_folder_stays_if_the_new_one_cannot(tmp_path: Path, monkeypatch:
 
     def refuse(path: Path, target: Path) -> Path:
         if path == new:
-            raise OSError("no")
+            raise stop
         return replace(path, target)
 
     monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises(OSError, match="no"):
+    with pytest.raises(type(stop), match="no"):
         files.exchange(old, new)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["new", "new", "old", "old"]
 

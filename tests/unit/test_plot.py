@@ -134,8 +134,8 @@ def test_heat_maps_and_bars_need_no_colour(kept: Path, tmp_path: Path) -> None:
     for by in ("sentence", "noise", "task"):
         svg = tmp_path / f"{by}.svg"
         assert main(["plot", "gates", "--saved", str(kept), "--by", by, "--output", str(svg)]) == 0
-        for red, green, blue in re.findall(r"#(..)(..)(..)\b", svg.read_text(encoding="utf-8")):
-            assert red == green == blue
+        found = re.findall(r"#(..)(..)(..)\b", svg.read_text(encoding="utf-8"))
+        assert found and all(red == green == blue for red, green, blue in found)
 
 
 def test_gates_that_only_some_have_are_named(tmp_path: Path, kept: Path, capsys: Any) -> None:
@@ -278,6 +278,22 @@ def test_scores_are_drawn_by_iteration(tmp_path: Path, capsys: pytest.CaptureFix
     assert "has 2 lines, but" in capsys.readouterr().err
     assert main([*logs, "--output", str(tmp_path / "figure.svg")]) == 0  # the pieces of the log's own references
     assert capsys.readouterr().out.splitlines()[0].endswith(" 100.00")
+
+
+def test_capitals_count_in_ter_and_names_may_have_an_equals_sign(tmp_path: Path, capsys: Any) -> None:
+    log = tmp_path / "lr=0.1"
+    log.write_bytes(GROWN.replace("▁d".encode(), "▁D".encode(), 1))
+    figure = str(tmp_path / "figure.svg")
+    assert main(["plot", "oracle", str(log), f"here={log}", "--metric", "ter", "--output", figure]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("lr=0: ") and lines[1].startswith("here: ") and lines[0].endswith(" 25.00")
+
+
+def test_scores_of_a_cut_log_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cut = GROWN.replace(b"-0", b"-1").replace(b"E-1_6", b"x")
+    (tmp_path / "log").write_bytes(GROWN + cut)
+    assert main(["plot", "oracle", str(tmp_path / "log"), "--output", str(tmp_path / "figure.svg")]) == 2
+    assert "the history of 1 of 2 sentences is incomplete, first of sentence 1" in capsys.readouterr().err
 
 
 def test_scores_are_drawn_against_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,8 +11,10 @@ from fairseq.data.indexed_dataset import MMapIndexedDataset
 
 from lev_plugins.cli import prepare_labels
 from lev_plugins.cli.main import build_parser, main
+from lev_plugins.data.labels.dataset import BinarisedExamples
 from lev_plugins.data.labels.folder import Info
 from lev_plugins.data.labels.text import Labels
+from lev_plugins.errors import UserError
 
 ROWS = {
     "classification": ["a good film\tgood", "a bad film\tbad", "so good\tgood"],
@@ -94,15 +96,39 @@ def test_numbers_become_classes(tmp_path: Path) -> None:
     assert Info.load(tmp_path / "data").step == 0.25
 
 
+@pytest.mark.parametrize("kept", [0, 3, 300])
+def test_labels_that_were_cut_short_say_so(tmp_path: Path, kept: int) -> None:
+    assert prepare(tmp_path, "classification", ROWS["classification"]) == 0
+    folder = tmp_path / "data"
+    torn = folder / "train.labels.npz"
+    torn.write_bytes(torn.read_bytes()[:kept])
+    with pytest.raises(UserError, match="run lev-plugins prepare-labels again"):
+        BinarisedExamples(folder, "train", Dictionary.load(str(folder / "dict.txt")))
+
+
 def test_numbers_may_be_listed(tmp_path: Path) -> None:
     names = write(tmp_path, ["0", "1", "2"], "labels.txt")
     assert prepare(tmp_path, "classification", ["a\t0.9", "b\t-0.1"], "--round-labels", 1, "--labels", names) == 0
     assert Labels.load(tmp_path / "data" / "labels.txt") == Labels(["0", "1", "2"], [1, 1, 0])
 
 
+def test_listed_numbers_of_one_class_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = write(tmp_path, ["0.1", "0.2", "0.24"], "labels.txt")
+    code = prepare(tmp_path, "classification", ["a\t0.1", "b\t0.2"], "--round-labels", 0.1, "--labels", names)
+    assert "several labels round to 0.2: list each class once" in refusal(capsys, code)
+
+
+def test_a_digit_that_is_no_line_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = write(tmp_path, ["bad", "good", "so-so"], "labels.txt")
+    for label in ("²", "1" * 5000):
+        code = prepare(tmp_path, "classification", [f"a\t{label}"], "--labels", names, "--numbered-labels")
+        assert "is not a line number of" in refusal(capsys, code)
+
+
 @pytest.mark.parametrize(
     ("kind", "rows", "step", "reason"),
     [
+        ("classification", [], 1, "has no labels"),
         ("regression", ["a\t1"], 1, "--round-labels requires --label-kind classification"),
         ("classification", ["a\t1"], 0, "--round-labels must be "),
         ("classification", ["a\t1"], 1e-320, "--round-labels must be "),

@@ -107,8 +107,25 @@ def test_encode_is_a_line_for_a_line(folders: dict[str, Path], monkeypatch: Any,
             assert main(["encode", str(folders["byt5.out"]), *flags]) == 0
         return capsys.readouterr().out
 
-    assert through("a b\n\nc") == "a <0x20> b\n\nc\n"
+    assert through("a b\n\nc") == "a <0x20> b\n\nc"
     assert through("a <0x20> b\n\nc\n", "--decode") == "a b\n\nc\n"
+
+
+def test_encode_writes_each_file_whole_or_not_at_all(folders: dict[str, Path], capsys: Any, tmp_path: Path) -> None:
+    into = tmp_path / "into"
+    for name, text in (("a/x", b"one\n"), ("b/x", b"two\n"), ("bad", b"one\n\xff\n")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(text)
+
+    def encode(*names: str) -> int:
+        files = [str(tmp_path / name) for name in names]
+        return main(["encode", str(folders["byt5.out"]), *files, "--into", str(into)])
+
+    assert encode("a/x", "b/x") == 2
+    assert "2 FILEs are called x: encode them one by one" in capsys.readouterr().err
+    assert encode("bad") == 2 and not (into / "bad").exists()
+    assert "line 2" in capsys.readouterr().err
+    assert encode("a/x") == 0 and (into / "x").read_text() == "o n e\n"
 
 
 def test_symbol_i_is_row_i(folders: dict[str, Path]) -> None:
@@ -188,7 +205,7 @@ def test_folders_that_cannot_be_imported(folders: dict[str, Path], tmp_path: Pat
     (empty / "config.json").write_text('{"model_type": "gpt2"}', encoding="utf-8")
     refused(empty, out, "the type of the model must be one of t5, mt5, bart, bert, but is gpt2")
     refused(copy_without_weights(folders["bert"], tmp_path / "light"), out, "has no weights: add model.saf")
-    refused(folders["bert"], folders["t5.out"], "is not empty: choose a new folder")
+    refused(folders["bert"], folders["t5.out"], "is not empty .*: name another folder")
     few = copy_without_weights(folders["byt5"], tmp_path / "few")
     pretrained.save_t5(T5ForConditionalGeneration, T5Config, few, True, 40)
     refused(few, out, "the tokenizer has 259 tokens, but the model only 40: use the model's own tokenizer")

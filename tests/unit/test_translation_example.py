@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from examples import logs
+from examples.shared import read_lines
 from lev_plugins.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,8 +125,8 @@ def test_pieces_are_the_text_again(tmp_path: Path, helpers: Any, separate: bool,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     for name in ("train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de"):
-        pieces = logs.read_text(tmp_path / "out" / name)
-        assert [helpers.report.join_pieces(line) for line in pieces] == logs.read_text(text / name)
+        pieces = read_lines(tmp_path / "out" / name)
+        assert [helpers.report.join_pieces(line) for line in pieces] == read_lines(text / name)
     assert (tmp_path / "out" / "test.reference").read_bytes() == (text / "test.de").read_bytes()
     models = {"pieces.en.model", "pieces.de.model"} if separate else {"pieces.en-de.model"}
     assert {path.name for path in (tmp_path / "out").glob("*.model")} == models

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -235,7 +236,7 @@ class BinarisedExamples(Sequence[Example]):
         try:
             with np.load(path, allow_pickle=False) as arrays:
                 self.values, ends, self.spans = arrays["values"], arrays["ends"], arrays["spans"]
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile) as error:
             raise UserError(f"{path} cannot be read ({error}): run lev-plugins prepare-labels again") from error
         self.begins = np.concatenate([[0], ends])
         require(

@@ -28,6 +28,7 @@ __all__ = [
     "Layout",
     "Row",
     "counted",
+    "is_number",
     "number_of",
     "read_rows",
     "rounded",
@@ -228,10 +229,19 @@ class Labels:
         )
         rows = [line.rpartition("\t") for line in read_lines(path)]
         require(
-            all(row[2].isdigit() for row in rows),
+            all(is_number(row[2]) for row in rows),
             f"{path} is not a label dictionary: each line must be label TAB count",
         )
         return cls([row[0] for row in rows], [int(row[2]) for row in rows])
+
+
+def is_number(text: str) -> bool:
+    """A whole number from 0, not of absurd length.
+
+    >>> is_number("12"), is_number("²"), is_number("-1")
+    (True, False, False)
+    """
+    return text.isascii() and text.isdigit() and len(text) < 16
 
 
 def listed(names: list[str], most: int = 10) -> str:
