@@ -7,9 +7,11 @@ import ctypes
 import gc
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -17,6 +19,8 @@ from tqdm import tqdm
 
 CLOCKS = {"cpu": "processor seconds of this single-threaded process", "cuda": "wall seconds, device synchronised"}
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")  # Linux's account of this process
+
+System = TypeVar("System")
 
 
 @dataclass(frozen=True)
@@ -91,24 +95,35 @@ def spread(values: list[float]) -> dict[str, float]:
     }
 
 
-def peak_memory(device: torch.device, prepare: Callable[[], Callable[[], Any]]) -> int | None:
-    """Peak bytes, including weights, of the work that ``prepare`` returns; None where the system does not tell."""
+def peak_memory(
+    device: torch.device, build: Callable[[], System], prepare: Callable[[System], Callable[[], Any]]
+) -> int | None:
+    """Peak bytes of the work that ``prepare`` makes from what ``build`` returns; None where the system does not tell.
+
+    What ``build`` makes is not counted, and what ``prepare`` makes is: a copy of the weights.
+
+    On a CPU in a new process: in this one, other work may have loaded what this work needs, or left memory to it.
+    """
     if device.type == "cuda":
-        return peak_of_gpu(device, prepare)
-    return peak_of_process(prepare) if RESET.exists() and STATUS.exists() else None
+        return peak_of_gpu(device, build(), prepare)
+    if not (RESET.exists() and STATUS.exists()):
+        return None
+    with ProcessPoolExecutor(1, get_context("spawn"), torch.set_num_threads, (torch.get_num_threads(),)) as pool:
+        return pool.submit(peak_of_process, build, prepare).result()
 
 
-def peak_of_gpu(device: torch.device, prepare: Callable[[], Callable[[], Any]]) -> int:
+def peak_of_gpu(device: torch.device, system: System, prepare: Callable[[System], Callable[[], Any]]) -> int:
     torch.cuda.empty_cache()
     before = torch.cuda.memory_allocated(device)
     torch.cuda.reset_peak_memory_stats(device)
-    repeat(prepare())
+    repeat(prepare(system))
     torch.cuda.synchronize(device)
     return int(torch.cuda.max_memory_allocated(device)) - before
 
 
-def peak_of_process(prepare: Callable[[], Callable[[], Any]]) -> int | None:
+def peak_of_process(build: Callable[[], System], prepare: Callable[[System], Callable[[], Any]]) -> int | None:
     """By how much this process grows: Linux forgets its peak when asked to, and tells the new one."""
+    system = build()
     gc.collect()
     # give freed memory back first, or its reuse would go unseen
     with contextlib.suppress(OSError, AttributeError):
@@ -118,7 +133,7 @@ def peak_of_process(prepare: Callable[[], Callable[[], Any]]) -> int | None:
         RESET.write_text("5", encoding="ascii")
     except OSError:
         return None
-    repeat(prepare())
+    repeat(prepare(system))
     return status("VmHWM") - before
 
 

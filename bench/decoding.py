@@ -54,9 +54,26 @@ def measure(
         "goal": GOALS.get(batch),
         "ours_sentences_per_second": decoded / sum(pairs.ours),
         "fairseq_sentences_per_second": decoded / sum(pairs.theirs),
-        "ours_peak_bytes": peak_memory(device, lambda: partial(our_decoder(ours, device, cuda_graphs), samples[-1])),
-        "fairseq_peak_bytes": peak_memory(device, lambda: partial(their_decoder(theirs, device), samples[-1])),
     }
+
+
+def memory(
+    weights: Weights, rows: list[Tensor], batch: int, device: torch.device, cuda_graphs: bool = False
+) -> dict[str, Any]:
+    """Of decoding the last batch, that with the longest sentences."""
+    *_, longest = batches(rows, batch, weights.source, device)
+    ours = partial(our_decoder, device=device, cuda_graphs=cuda_graphs)
+    sides = {"ours": (systems.ours, ours), "fairseq": (systems.theirs, partial(their_decoder, device=device))}
+    return {
+        f"{side}_peak_bytes": peak_memory(device, partial(build, weights), partial(prepared, decoder, longest))
+        for side, (build, decoder) in sides.items()
+    }
+
+
+def prepared(
+    decoder: Callable[[System], Callable[[dict[str, Any]], Any]], sample: dict[str, Any], system: System
+) -> Callable[[], Any]:
+    return partial(decoder(system), sample)
 
 
 def their_decoder(system: System, device: torch.device) -> Callable[[dict[str, Any]], Any]:
@@ -127,16 +144,9 @@ def measure_autoregressive(
                 "sentences": len(rows),
                 "seconds": spread(times),
                 "sentences_per_second": len(rows) / sum(times),
-                "peak_bytes": peak_memory(device, partial(prepared_search, weights, model, beam, samples[-1], device)),
             }
         )
     return lines
-
-
-def prepared_search(
-    weights: Weights, model: nn.Module, beam: int, sample: dict[str, Any], device: torch.device
-) -> Callable[[], Any]:
-    return partial(left_to_right(weights, model, beam, device), sample)
 
 
 def left_to_right(

@@ -75,6 +75,7 @@ def measure(plan: Plan, kept: Path | None, quiet: bool) -> dict[str, Any]:
         grown = weights.grow(small, model.widening, (model.layers, model.layers), entries)
         batch = weights.one_batch(weights.pair(to_learn, grown.source), plan.train_tokens)
         step = training.measure(theirs(grown), ours(grown), batch, plan.repetitions, DEVICE, quiet)
+        step |= training.memory(grown, batch, DEVICE)
         found["dictionary"].append({"entries": entries, **decoded(grown, rows, 1, plan, quiet), "training": step})
     return found
 

@@ -150,6 +150,7 @@ def measure(work: Work, plan: Plan, device: torch.device, quiet: bool, cuda_grap
     }
     found["decoding"] = [
         decoding.measure(work.weights, peer, own, work.sources[:count], batch, repetitions, device, quiet, cuda_graphs)
+        | decoding.memory(work.weights, work.sources[:count], batch, device, cuda_graphs)
         for batch, count, repetitions in plan.decoded
     ]
     left_to_right = autoregressive(work.weights)
@@ -159,6 +160,7 @@ def measure(work: Work, plan: Plan, device: torch.device, quiet: bool, cuda_grap
         for line in decoding.measure_autoregressive(work.weights, left_to_right, work.sources[:count], batch, device)
     ]
     found["training"] = training.measure(peer, own, work.training, plan.train_repetitions, device, quiet)
+    found["training"] |= training.memory(work.weights, work.training, device)
     labels = training.measure_labels(peer, work.training, plan.label_repetitions, device, quiet)
     found["labels"] = training.shares(labels, found["training"])
     return found

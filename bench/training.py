@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,8 +14,9 @@ from fairseq.models.nat.levenshtein_utils import _get_del_targets, _get_ins_targ
 from fairseq.optim.adam import FairseqAdam, FairseqAdamConfig
 from torch import Tensor
 
+from bench import systems
 from bench.clock import Clock, alternate, peak_memory
-from bench.systems import System, silence
+from bench.systems import System, Weights, silence
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
 from lev_plugins.edits import align, insertion_labels, random_deletions
 
@@ -27,9 +29,8 @@ def measure(
     theirs: System, ours: System, pair: LanguagePairDataset, repetitions: int, device: torch.device, quiet: bool
 ) -> dict[str, Any]:
     """All sentences of ``pair`` make one batch."""
-    clock, editing = Clock(device), TextEditingDataset(pair, rollin=RollIn(SEED))
-    their_update, our_update = update(theirs, pair, device), update(ours, editing, device)
-    pairs, _ = alternate(clock, [(their_update, our_update)], repetitions, "training", quiet)
+    jobs = [(update(theirs, pair, device), update(ours, with_rollin(pair), device))]
+    pairs, _ = alternate(Clock(device), jobs, repetitions, "training", quiet)
     words = int(pair.tgt_sizes.sum())
     return {
         "tokens": words,
@@ -38,9 +39,21 @@ def measure(
         "goal": GOAL,
         "ours_words_per_second": words * repetitions / sum(pairs.ours),
         "fairseq_words_per_second": words * repetitions / sum(pairs.theirs),
-        "ours_peak_bytes": peak_memory(device, lambda: update(ours, editing, device)),
-        "fairseq_peak_bytes": peak_memory(device, lambda: update(theirs, pair, device)),
     }
+
+
+def memory(weights: Weights, pair: LanguagePairDataset, device: torch.device) -> dict[str, Any]:
+    sides = {"ours": (systems.ours, with_rollin(pair)), "fairseq": (systems.theirs, pair)}
+    return {
+        f"{side}_peak_bytes": peak_memory(
+            device, partial(build, weights), partial(update, dataset=dataset, device=device)
+        )
+        for side, (build, dataset) in sides.items()
+    }
+
+
+def with_rollin(pair: LanguagePairDataset) -> TextEditingDataset:
+    return TextEditingDataset(pair, rollin=RollIn(SEED))
 
 
 def update(system: System, dataset: Any, device: torch.device) -> Callable[[], None]:
