@@ -7,7 +7,10 @@ all are plain containers without code of their own.
 from __future__ import annotations
 
 import argparse
+import ast
 import os
+import zipfile
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,15 @@ import torch
 from lev_plugins.errors import UserError, explain, require
 from lev_plugins.files import all_or_nothing
 
-__all__ = ["load", "require_file", "require_finite_weights", "save"]
+__all__ = ["EVALUATED", "config_of", "load", "require_file", "require_finite_weights", "require_no_calls", "save"]
+
+# flags of a model whose text fairseq evaluates as Python when it builds the model
+EVALUATED = {
+    *("adaptive_input_cutoff", "adaptive_softmax_cutoff", "character_filters", "xformers_att_config"),
+    *("conv_aggregator_layers", "conv_feature_layers", "decoder_layers", "encoder_layers"),
+    *("decoder_attention", "encoder_attention", "self_attention", "gated_attention"),
+    *("downsample", "pretrained", "project_input"),
+}
 
 
 def numpy_classes() -> list[Any]:
@@ -37,11 +48,14 @@ def require_file(path: str | Path) -> None:
     require(os.path.isfile(path), f"there is no checkpoint {path}")
 
 
-def load(path: str | Path) -> dict[str, Any]:
-    """A fairseq checkpoint as a dict on the CPU; nothing in the file is executed."""
+def load(path: str | Path, mmap: bool = False) -> dict[str, Any]:
+    """A fairseq checkpoint as a dict on the CPU; nothing in the file is executed.
+
+    ``mmap``: weights are read when they are looked at, if the file is not of an old format.
+    """
     require_file(path)
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        state = torch.load(path, map_location="cpu", weights_only=True, mmap=mmap and zipfile.is_zipfile(path))
     except Exception as error:  # for a damaged file, torch raises anything from KeyError to OSError
         raise UserError(f"{path}: {explain(error) or error}") from error
     require(
@@ -58,6 +72,46 @@ def load(path: str | Path) -> dict[str, Any]:
         f"{path} is damaged: its entry 'cfg' has no table of settings; use an older checkpoint",
     )
     return state
+
+
+def config_of(state: dict[str, Any], *path: str) -> Any:
+    """A setting recorded in a checkpoint; None if it has none."""
+    value: Any = state.get("cfg") or {}
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    return value
+
+
+def require_no_calls(flags: Any) -> None:
+    """Of a model, as a stranger's file has them: what fairseq evaluates must not call anything.
+
+    >>> require_no_calls(argparse.Namespace(encoder_layers="[(512, 3)] * 20"))
+    >>> calls("[exit()]")
+    True
+    """
+    for name, value in entries(flags):
+        if name in EVALUATED and isinstance(value, (str, bytes)):
+            require(
+                not calls(value),
+                f"the model's flag {name} is a program, {value[:60]!r}, which is not run: use a file that you trust, "
+                "or train the model anew",
+            )
+
+
+def entries(flags: Any) -> Iterator[tuple[str, Any]]:
+    """Of tables in tables, too."""
+    table = vars(flags) if isinstance(flags, argparse.Namespace) else flags
+    for name, value in table.items():
+        yield name, value
+        if isinstance(value, (Mapping, argparse.Namespace)):
+            yield from entries(value)
+
+
+def calls(text: str | bytes) -> bool:
+    try:
+        return any(isinstance(node, ast.Call) for node in ast.walk(ast.parse(text.strip(), mode="eval")))
+    except (SyntaxError, ValueError, MemoryError, RecursionError):  # it cannot be evaluated either
+        return False
 
 
 def require_finite_weights(model: torch.nn.Module) -> None:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lev_plugins.errors import UserError, require
-from lev_plugins.ranges import bounded, finite, rates
+from lev_plugins.ranges import bounded, finite, flag_name, rates
 from lev_plugins.strict import from_entries, parse_object, read_object
 
 __all__ = [
@@ -69,6 +69,7 @@ TOKENISER_FILES: dict[str, tuple[str, str] | None] = {
     "characters": None,
     "bytes": None,
 }
+REFINEMENT = ("iter_decode_max_iter", "iter_decode_eos_penalty")  # flags of text_editing alone
 AGAIN = "export it again, or copy it again from where it came"
 PLAIN_NAME = re.compile(r"[\w+@][\w.+@-]*")
 LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
@@ -103,10 +104,15 @@ class Decoding:
             f"--language must be a code such as de or pt-BR, but is {self.language!r}",
         )
 
+    def check_for(self, task: str) -> None:
+        """That all of it has an effect on a model of this task."""
+        for flag in self.given(*(["beam"] if task == "text_editing" else REFINEMENT)):
+            raise UserError(f"{flag_name(flag)} has no effect on a model of --task {task}: leave it out")
+
     @property
     def search(self) -> dict[str, Any]:
         """fairseq's flags."""
-        return self.given("beam", "iter_decode_max_iter", "iter_decode_eos_penalty")
+        return self.given("beam", *REFINEMENT)
 
     @property
     def overrides(self) -> dict[str, Any]:
@@ -177,6 +183,13 @@ def save(config: ModelConfig, folder: Path) -> None:
 
 def read(folder: str | Path) -> ModelConfig:
     """What the folder says of itself, if all its files are there and unchanged."""
+    config = described(folder)
+    check(config, Path(folder))
+    return config
+
+
+def described(folder: str | Path) -> ModelConfig:
+    """What the folder says of itself."""
     folder = Path(folder)
     make = "make one with lev-plugins export CHECKPOINT OUT"
     require(folder.is_dir(), f"there is no model folder {folder}: {make}")
@@ -191,9 +204,7 @@ def read(folder: str | Path) -> ModelConfig:
         f"{folder} has format version {version}, but this version of lev-plugins reads only up to {FORMAT}: "
         "pip install --upgrade lev-plugins",
     )
-    config = from_entries(ModelConfig, entries, str(path))
-    check(config, folder)
-    return config
+    return from_entries(ModelConfig, entries, str(path))
 
 
 def check(config: ModelConfig, folder: Path) -> None:

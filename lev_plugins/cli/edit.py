@@ -68,6 +68,11 @@ def add_int8_argument(add: Callable[..., Any]) -> None:
     )
 
 
+def device_of(args: argparse.Namespace) -> str:
+    """A GPU, if there is one and neither --cpu nor --cpu-int8."""
+    return "cuda" if torch.cuda.is_available() and not (args.cpu or args.cpu_int8) else "cpu"
+
+
 def add_decoding_arguments(add: Callable[..., Any]) -> None:
     """Without a default, so that a model folder can have one."""
     add("--min-confidence", metavar="P", type=float, help="leave out edits less sure than this (0 to 1)")
@@ -94,6 +99,7 @@ def run(args: argparse.Namespace) -> int:
     decoding = decoding_of(args)
     require(args.drafts is None or args.drafts.is_file(), f"--drafts: there is no file {args.drafts}")
     editor = load(args, decoding)
+    decoding.check_for(editor.decoder.loaded.cfg.task._name)
     drafts = None if args.drafts is None else Drafts(args.drafts)
     show = form_of(args)
 
@@ -109,7 +115,7 @@ def load(args: argparse.Namespace, decoding: Decoding) -> Editor:
         args.model,
         args.data,
         bpe_options(args),
-        device="cuda" if torch.cuda.is_available() and not (args.cpu or args.cpu_int8) else "cpu",
+        device=device_of(args),
         search=decoding.search,
         overrides=decoding.overrides,
         cpu_int8=args.cpu_int8,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lev_plugins.cli.edit import add_int8_argument
+from lev_plugins.cli.edit import add_int8_argument, device_of
 from lev_plugins.cli.streams import add_resume_argument, answer_lines
 from lev_plugins.errors import require
 from lev_plugins.inference.labeller import Labeller, read_thresholds
@@ -45,7 +45,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def load(args: argparse.Namespace) -> Labeller:
-    return Labeller.load(args.model, args.data, args.cpu, args.cpu_int8, batch_size=args.batch_size)
+    return Labeller.load(args.model, args.data, device_of(args), args.cpu_int8, batch_size=args.batch_size)
 
 
 def run(args: argparse.Namespace) -> int:

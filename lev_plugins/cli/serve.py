@@ -11,12 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
-from lev_plugins.cli.edit import add_int8_argument
+from lev_plugins.cli.edit import add_int8_argument, device_of
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.loading import is_labeller, load
-from lev_plugins.ranges import at_least, bounded, finite, rates
+from lev_plugins.model_folder import Decoding
+from lev_plugins.ranges import at_least, bounded, flag_name
 from lev_plugins.text.cutting import add_bpe_arguments, bpe_options
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "run"]
 
+DECODING = ("beam", "keep_bias", "language", "min_confidence")  # flags
 EXTRA = "pip install 'lev-plugins[serve]'"
 TOKEN = "LEV_PLUGINS_TOKEN"  # environment variable
 SHORTEST_TOKEN = 8
@@ -98,11 +98,10 @@ def require_extra() -> None:
 
 
 def check(args: argparse.Namespace) -> None:
-    rates(args, "min_confidence")
+    decoding_of(args)
     bounded("--port", args.port, 0, 65535)
     bounded("--timeout", args.timeout, above=0)
-    at_least(args, 1, "beam", "max_bytes", "max_text", "queue")
-    finite(args, "keep_bias")
+    at_least(args, 1, "max_bytes", "max_text", "queue")
     require(
         args.host not in EVERYWHERE or args.allow_host,
         f"--host {args.host} lets other machines in: add --allow-host NAME for each name by which they reach this one",
@@ -141,27 +140,37 @@ def token_of(path: Path | None) -> str | None:
 def load_models(args: argparse.Namespace) -> list[Served]:
     from lev_plugins.serving.models import Served, named_paths
 
-    given = named_paths(args.models).items()
+    paths, everywhere = named_paths(args.models), {"device": device_of(args), "cpu_int8": args.cpu_int8}
+    editing = {name: {} if is_labeller(path) else of_editors(args) for name, path in paths.items()}
+    require_editor_for(args, any(editing.values()))
     return [
-        Served.of(name, load(path, args.data, **options(path, args)), args.queue, args.min_confidence)
-        for name, path in given
+        Served.of(name, load(path, args.data, **everywhere, **editing[name]), args.queue, args.min_confidence)
+        for name, path in paths.items()
     ]
 
 
-def options(path: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Those of the model that were given; a labeller has but one."""
-    gpu = torch.cuda.is_available() and not (args.cpu or args.cpu_int8)
-    if is_labeller(path):
-        return {"cpu": not gpu} | ({"cpu_int8": True} if args.cpu_int8 else {})
-    given = {
+def decoding_of(args: argparse.Namespace) -> Decoding:
+    decoding = Decoding(**{name: getattr(args, name) for name in DECODING})
+    decoding.check()
+    return decoding
+
+
+def of_editors(args: argparse.Namespace) -> dict[str, Any]:
+    decoding = decoding_of(args)
+    return {
         "bpe": bpe_options(args),
-        "device": "cuda" if gpu else None,
-        "search": None if args.beam is None else {"beam": args.beam},
-        "overrides": None if args.keep_bias is None else {"keep_bias": args.keep_bias},
-        "cpu_int8": args.cpu_int8 or None,
-        "language": args.language,
+        "search": decoding.search,
+        "overrides": decoding.overrides,
+        **decoding.given("language"),
     }
-    return {name: value for name, value in given.items() if value is not None}
+
+
+def require_editor_for(args: argparse.Namespace, there_is_one: bool) -> None:
+    for name in (*DECODING, "bpe"):
+        require(
+            there_is_one or getattr(args, name) is None,
+            f"{flag_name(name)} is for an editor, but all the models label texts: leave it out",
+        )
 
 
 def announce(host: str, port: int) -> None:

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from lev_plugins.inference.labeller import config_of
+from lev_plugins.checkpoints import config_of
 from lev_plugins.model_folder import LABELLER, ModelConfig
 
 __all__ = ["card", "training"]

@@ -30,6 +30,7 @@ from lev_plugins.inference.reading import Loaded
 from lev_plugins.inference.refining import Refining
 from lev_plugins.inference.writing import Writing
 from lev_plugins.models.levt import LevT
+from lev_plugins.ranges import bounded
 from lev_plugins.tasks.text_correction import TextCorrectionTask
 from lev_plugins.text.cutting import MODEL, Cutter
 from lev_plugins.text.edited import Edit, Edited, moved
@@ -62,6 +63,7 @@ class Editor:
         ``min_confidence``: edits that are less sure than this are left out.
         """
         self.decoder, self.cutter, self.max_tokens = decoder, cutter, max_tokens
+        bounded("--min-confidence", min_confidence, 0, 1)
         self.min_confidence = min_confidence
         self.split, self.language = split, language
         self.offsets = offsets_of(cutter)
@@ -209,6 +211,9 @@ def tokeniser_of(task: Any, bpe: Namespace | None) -> Namespace | None:
     return bpe
 
 
-def judged_edits(found: list[Rewrite], sure: Iterable[tuple[float, int]]) -> Iterator[Edit]:
-    for rewrite, (confidence, iteration) in zip(found, sure, strict=True):
-        yield replace(rewrite.edit, confidence=confidence, iteration=iteration)
+def judged_edits(found: list[Rewrite], judged: Iterable[tuple[float, int] | None]) -> Iterator[Edit]:
+    """Without those that cannot be judged: like a text that is too long, these places are left as they are."""
+    for rewrite, sure in zip(found, judged, strict=True):
+        if sure is not None:
+            confidence, iteration = sure
+            yield replace(rewrite.edit, confidence=confidence, iteration=iteration)

@@ -18,11 +18,11 @@ import lev_plugins
 from lev_plugins import checkpoints, model_folder
 from lev_plugins.data.labels.folder import LABELS, WORDS
 from lev_plugins.data.noise_flags import WITHOUT_NOISE
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
 from lev_plugins.inference import card, loading
 from lev_plugins.inference.editor import require_editor, tokeniser_of
-from lev_plugins.inference.labeller import Labeller, config_of
+from lev_plugins.inference.labeller import Labeller
 from lev_plugins.inference.reading import (
     ARCHITECTURES,
     TASK_FLAGS,
@@ -50,7 +50,6 @@ from lev_plugins.text.sentencepiece_file import without_paths
 
 __all__ = ["Extras", "export"]
 
-REFINEMENT = ["iter_decode_max_iter", "iter_decode_eos_penalty"]
 HERE = "_name_or_path"  # where the library says that a configuration was read
 
 
@@ -104,10 +103,9 @@ def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
         + "; ".join(f"--task {each} with {', '.join(names)}" for each, names in ARCHITECTURES.items()),
     )
     labels = isinstance(loaded.task, TextLabellingTask)
-    for flag in extras.decoding.given("keep_bias", "min_confidence", "beam", *REFINEMENT):
+    for flag in extras.decoding.given(*Decoding.__dataclass_fields__):
         require(not labels, f"{flag_name(flag)} is for an editor, but {checkpoint} labels texts: leave it out")
-    for flag in extras.decoding.given(*(["beam"] if task == "text_editing" else REFINEMENT)):
-        raise UserError(f"{flag_name(flag)} has no effect on a model of --task {task}: leave it out")
+    extras.decoding.check_for(task)
     if not labels:
         require_editor(loaded, checkpoint)
     require(extras.bpe is None or not labels, "--bpe is in the data folder of a labeller: leave it out")
@@ -235,7 +233,7 @@ def updates_of(state: dict[str, Any]) -> int | None:
 
 def score_of(state: dict[str, Any]) -> dict[str, float]:
     """What training chose its best checkpoint by, on the validation set."""
-    name = config_of(state, "checkpoint", "best_checkpoint_metric")
+    name = checkpoints.config_of(state, "checkpoint", "best_checkpoint_metric")
     value = (state.get("extra_state") or {}).get("val_loss")
     found = math.nan if value is None else float(value)
     return {f"validation {name}": round(found, 4)} if math.isfinite(found) else {}

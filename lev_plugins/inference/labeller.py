@@ -29,7 +29,7 @@ from lev_plugins.ranges import bounded
 from lev_plugins.scoring.labelling import POSITIVE
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 
-__all__ = ["Labeller", "config_of", "read_thresholds"]
+__all__ = ["Labeller", "read_thresholds"]
 
 logger = logging.getLogger(__name__)
 
@@ -49,16 +49,16 @@ class Labeller:
         self,
         task: TextLabellingTask,
         model: EncT5,
-        cuda: bool = False,
+        device: str = "cpu",
         batch_size: int = BATCH,
         thresholds: dict[str, float] | None = None,
     ):
         """``thresholds``: from which probability on a label of a set is given, by default 0.5."""
         bounded("--batch-size", batch_size, 1)
         checkpoints.require_finite_weights(model)
+        self.task, self.batch_size = task, batch_size
+        self.device, self.model = torch.device(device), model.to(device).eval()
         task.with_its_precision([model])
-        self.task, self.cuda, self.batch_size = task, cuda, batch_size
-        self.model = model.cuda().eval() if cuda else model.eval()
         self.kind, self.names = task.info.kind, [] if task.labels is None else task.labels.names
         self.warned = False
         self.thresholds = self.limits(thresholds)
@@ -69,25 +69,23 @@ class Labeller:
         cls,
         path: str | Path,
         data: str | Path | None = None,
-        cpu: bool = True,
+        device: str = "cpu",
         cpu_int8: bool = False,
+        cpu: bool | None = None,
         **options: Any,
     ) -> Labeller:
         """``path``: a model folder, or a checkpoint; ``data``: the folder from prepare-labels, if it has moved since
-        the training; ``cpu_int8``: products in 8 bits; ``options``: those of the class.
+        the training; ``cpu_int8``: products in 8 bits; ``cpu``: an older way to say ``device``; ``options``: those of
+        the class.
         """
         folder = model_folder.read_kind(path, model_folder.LABELLER, data)
-        if folder is None:
-            name = config_of(checkpoints.load(path), "task", "_name")
-            require(
-                name == "text_labelling",
-                f"{path} was trained with --task {name}: give a checkpoint of --task text_labelling",
-            )
-        elif model_folder.THRESHOLDS in folder.files:
+        if folder is not None and model_folder.THRESHOLDS in folder.files:
             options = {"thresholds": read_thresholds(Path(path) / model_folder.THRESHOLDS), **options}
         overrides = {"pack": False, "cpu_int8": cpu_int8} | ({} if data is None else {"data": str(data)})
-        loaded = read_models([Path(path)], overrides)
-        return cls(loaded.task, loaded.models[0], cuda=not (cpu or cpu_int8) and torch.cuda.is_available(), **options)
+        loaded = read_models([Path(path)], overrides, ["text_labelling"])
+        if cpu is not None:
+            device = "cpu" if cpu or not torch.cuda.is_available() else "cuda"
+        return cls(loaded.task, loaded.models[0], device, **options)
 
     # ---- probabilities -------------------------------------------------------------------------------------------
 
@@ -96,7 +94,7 @@ class Labeller:
         by_example: list[Any] = [None] * len(dataset)
         for batch in dataset.batch_by_size(dataset.ordered_indices(), max_sentences=self.batch_size):
             sample = dataset.collater([dataset[i] for i in batch])
-            sample = move_to_cuda(sample) if self.cuda else sample
+            sample = move_to_cuda(sample, self.device)  # despite its name, to any device
             with torch.no_grad():
                 scored = answers(self.model(**sample["net_input"]).logits.float(), self.kind).cpu().numpy()
             sizes = sample["words"].tolist() if self.kind == "tagging" else [1] * len(sample["id"])
@@ -229,14 +227,6 @@ def by_name(names: list[str], scored: Any) -> dict[str, float]:
 
 def rounded(score: Any) -> float:
     return round(float(score), DIGITS)
-
-
-def config_of(state: dict[str, Any], *path: str) -> Any:
-    """A setting recorded in a checkpoint; None if it has none."""
-    value: Any = state.get("cfg") or {}
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
-    return value
 
 
 def read_thresholds(path: Path) -> dict[str, float]:

@@ -8,7 +8,7 @@ from typing import Any
 from lev_plugins import checkpoints, model_folder
 from lev_plugins.compatibility import quiet
 from lev_plugins.inference.editor import Editor
-from lev_plugins.inference.labeller import Labeller, config_of
+from lev_plugins.inference.labeller import Labeller
 
 __all__ = ["is_labeller", "load"]
 
@@ -21,5 +21,5 @@ def load(path: str | Path, data: str | Path | None = None, **options: Any) -> Ed
 
 def is_labeller(path: str | Path) -> bool:
     if model_folder.is_model_folder(path):
-        return model_folder.read(path).kind == model_folder.LABELLER
-    return config_of(checkpoints.load(path), "task", "_name") == "text_labelling"
+        return model_folder.described(path).kind == model_folder.LABELLER
+    return checkpoints.config_of(checkpoints.load(path, mmap=True), "task", "_name") == "text_labelling"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
@@ -61,25 +61,52 @@ class Loaded(NamedTuple):
     folder: ModelConfig | None  # None: from checkpoints
 
 
-def read_models(paths: list[Path], overrides: dict[str, Any]) -> Loaded:
-    """``overrides``: flags of task and model; those of the task that train, such as its noise, do not matter here."""
+def read_models(paths: list[Path], overrides: dict[str, Any], tasks: Collection[str] = ()) -> Loaded:
+    """``overrides``: flags of task and model; those of the task that train, such as its noise, do not matter here.
+
+    ``tasks``: of which a checkpoint may be; by default, of any.
+    """
     if model_folder.is_model_folder(paths[0]):
         require(len(paths) == 1, f"{paths[0]} is a folder, but an ensemble is of checkpoints: name one model")
-        return read_folder(paths[0], overrides)
+        loaded = read_folder(paths[0], overrides)
+    else:
+        loaded = read_checkpoints(paths, overrides, tasks)
+    if isinstance(loaded.task, PrecisionTask):  # fairseq overrides only what a checkpoint has
+        loaded.task.cfg.cpu_int8 = overrides.get("cpu_int8", False)
+    return loaded
+
+
+def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Collection[str]) -> Loaded:
+    models, first, task = [], None, None
     for path in paths:
         checkpoints.require_file(path)
+        state = checkpoint_utils.load_checkpoint_to_cpu(str(path), overrides)
+        name = checkpoints.config_of(state, "task", "_name")
+        require(
+            not allowed or name in allowed,
+            f"{path} was trained with --task {name}: give a checkpoint of --task {' or '.join(allowed)}",
+        )
+        checkpoints.require_no_calls(state.get("args") or checkpoints.config_of(state, "model") or {})
+        with fitting(path, overrides):
+            found, cfg, task = checkpoint_utils.load_model_ensemble_and_task(
+                [str(path)], overrides, task=task, state=state
+            )
+        models += found
+        first = first or cfg
+    return Loaded(models, first, task, None)
+
+
+@contextmanager
+def fitting(path: Path, overrides: dict[str, Any]) -> Iterator[None]:
     try:
-        models, cfg, task = checkpoint_utils.load_model_ensemble_and_task([str(path) for path in paths], overrides)
+        yield
     except RuntimeError as error:
         if "size mismatch" not in str(error):
             raise
         raise UserError(
-            f"{paths[0]} does not fit the dictionaries in {overrides.get('data', 'its data folder')}: use a data "
-            "folder with the dict.*.txt files of its training"
+            f"{path} does not fit the dictionaries in {overrides.get('data', 'its data folder')}: use a data folder "
+            "with the dict.*.txt files of its training"
         ) from error
-    if isinstance(task, PrecisionTask):  # fairseq overrides only what a checkpoint has
-        task.cfg.cpu_int8 = overrides.get("cpu_int8", False)
-    return Loaded(models, cfg, task, None)
 
 
 def stored_names(model: nn.Module) -> dict[str, str]:

@@ -7,7 +7,9 @@ forcing. For a sentence with one edit it is what --min-edit-confidence compares.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import torch
 from fairseq.data import FairseqDataset
@@ -30,6 +32,8 @@ class Writing:
     def __init__(self, decoder: CheckpointDecoder):
         self.decoder, self.task = decoder, decoder.task
         self.words = decoder.task.target_dictionary
+        limits = decoder.max_positions
+        self.longest = limits[-1] if isinstance(limits, tuple) else limits
 
     def rows(self, passages: list[Passage]) -> list[torch.Tensor]:
         source = self.task.source_dictionary
@@ -68,34 +72,47 @@ class Writing:
         hypotheses: list[dict],
         written: list[Written],
         rewrites: list[list[Rewrite]],
-    ) -> list[list[tuple[float, int]]]:
-        """Confidence of each rewrite; there is one iteration."""
-        owners, rows = [], []
-        for i, (passage, output, found) in enumerate(zip(passages, written, rewrites, strict=True)):
-            given = ids_of(passage.pieces, self.words)
-            undone = [
-                [*output.ids[: each.written.start], *given[each.given.start : each.given.stop]]
-                + output.ids[each.written.stop :]
-                for each in found
-            ]
-            for row in [output.ids, *undone] if found else []:
-                owners.append(i)
-                rows.append(torch.tensor([*row, self.words.eos()]))
-        sources = self.rows(passages)
-        scored_of: dict[int, list[dict]] = {i: [] for i in range(len(passages))}
-        for start in range(0, len(rows), BATCH):
-            some = owners[start : start + BATCH]
-            sample = self.sample([sources[i] for i in some])
-            scores = scored(self.decoder.models, sample, rows[start : start + BATCH], self.words)
-            for i, hypothesis in zip(some, scores, strict=True):
-                scored_of[i].append(hypothesis)
+    ) -> list[list[tuple[float, int] | None]]:
+        """Confidence of each rewrite, and one iteration; None: without it, the sentence is too long for the model."""
+        tried = [self.with_each_undone(*each) for each in zip(passages, written, rewrites, strict=True)]
+        fitting = [(i, row) for i, rows in enumerate(tried) for row in rows if self.fits(row)]
+        scores = iter(self.scores(passages, fitting))
+        found = [confidences([next(scores) if self.fits(row) else None for row in rows]) for rows in tried]
         self.task.source_dictionary.return_borrowed()
-        return [[(preference(each[0], other), 1) for other in each[1:]] for each in scored_of.values()]
+        return found
+
+    def with_each_undone(self, passage: Passage, output: Written, rewrites: list[Rewrite]) -> list[torch.Tensor]:
+        """The output, and the output without one rewrite, for each of them; nothing where there is none."""
+        if not rewrites:
+            return []
+        given = ids_of(passage.pieces, self.words)
+        undone = [
+            [*output.ids[: each.written.start], *given[each.given.start : each.given.stop]]
+            + output.ids[each.written.stop :]
+            for each in rewrites
+        ]
+        return [torch.tensor([*row, self.words.eos()]) for row in [output.ids, *undone]]
+
+    def fits(self, row: torch.Tensor) -> bool:
+        return len(row) <= self.longest
+
+    def scores(self, passages: list[Passage], rows: list[tuple[int, torch.Tensor]]) -> Iterator[dict]:
+        """Of each row, as an output for the passage with its number."""
+        sources = self.rows(passages)
+        for start in range(0, len(rows), BATCH):
+            owners, some = zip(*rows[start : start + BATCH], strict=True)
+            sample = self.sample([sources[i] for i in owners])
+            yield from scored(self.decoder.models, sample, list(some), self.words)
 
     def sample(self, sources: list[torch.Tensor]) -> dict:
         pad = self.task.source_dictionary.pad()
         tokens = collate_tokens(sources, pad, left_pad=self.task.cfg.left_pad_source).to(self.decoder.device)
         return self.task.spelled({"net_input": {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}})
+
+
+def confidences(scores: list[Any]) -> list[tuple[float, int] | None]:
+    """From the scores of an output, and of it without each rewrite."""
+    return [None if other is None else (preference(scores[0], other), 1) for other in scores[1:]]
 
 
 def told_apart(origin: list[int | None], given: list[int], written: list[int], unknown: int) -> list[int | None]:

@@ -106,6 +106,12 @@ def test_refusals(run: Run, flags: list[str], message: str) -> None:
     assert status == 2 and out == b"" and message in error
 
 
+def test_a_beam_is_not_for_a_levt(run: Run) -> None:
+    status, out, error = run(GOLDEN / "levt" / "checkpoint.pt", "--data", LEVT, "--cpu", "--beam", 2)
+    assert status == 2 and out == b""
+    assert "--beam has no effect on a model of --task text_editing: leave it out" in error
+
+
 def test_a_folder_with_its_own_defaults(run: Run, folder: str) -> None:
     sure = run(*CORRECTOR, "--min-confidence", 0.8, stdin=TEXT)[1]
     every = run(*CORRECTOR, stdin=TEXT)[1]

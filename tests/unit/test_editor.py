@@ -121,6 +121,20 @@ def test_confidence_of_a_corrector_is_that_of_the_sentence_against_it_without_th
     assert compared > 20
 
 
+def test_edits_without_which_a_text_is_too_long_are_left_out() -> None:
+    texts = [f"{'fc  ed b. '[i % 5 :]}{'abcdef D. ' * 3}"[: 12 - i % 2] for i in range(20)]
+    limits = [dict.fromkeys(("max_source_positions", "max_target_positions"), most) for most in (14, 100)]
+    found = [corrector("pbd", overrides=each).edit(texts) for each in limits]
+    tight, wide = (sum(len(edited.edits) for edited in each) for each in found)
+    assert 0 < tight < wide
+
+
+@pytest.mark.parametrize("sure", [-0.1, 50])
+def test_a_confidence_is_a_probability(sure: float) -> None:
+    with pytest.raises(UserError, match="--min-confidence must be between 0 and 1"):
+        corrector("pbd", min_confidence=sure)
+
+
 @torch.no_grad()
 def test_confidence_of_a_levt_is_that_of_its_policies(lively: Editor) -> None:
     ensemble = Ensemble(lively.decoder.models)

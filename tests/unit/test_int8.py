@@ -15,6 +15,7 @@ from fairseq.modules import MultiheadAttention
 from torch import nn
 
 import lev_plugins
+from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference.labeller import Labeller
 from lev_plugins.layers import Int8Linear, Linear, in_8_bits, int8
@@ -101,12 +102,22 @@ def made() -> LevT:
 def test_every_system_answers_with_it(name: str, tmp_path: Path, all_sizes: None) -> None:
     system = SYSTEMS[name](tmp_path)
     model = load(system)
-    parts = dict((model.model if isinstance(model, Labeller) else model.decoder.models[0]).named_modules())
+    parts = parts_of(model)
     attention = tuple(name for name, part in parts.items() if isinstance(part, MultiheadAttention))
     left = [name for name, part in parts.items() if isinstance(part, nn.Linear)]
     assert any(isinstance(part, Int8Linear) for part in parts.values())
     assert all(name.startswith(attention) for name in left)
     assert len(system.answers(model)) == len(system.texts)
+    folder = tmp_path / "exported"
+    assert main(["export", str(system.checkpoint), str(folder), *system.flags]) == 0
+    exported = lev_plugins.load(folder, cpu_int8=True)
+    assert sum(isinstance(part, Int8Linear) for part in parts_of(exported).values()) == sum(
+        isinstance(part, Int8Linear) for part in parts.values()
+    )
+
+
+def parts_of(model: Any) -> dict[str, nn.Module]:
+    return dict((model.model if isinstance(model, Labeller) else model.decoder.models[0]).named_modules())
 
 
 def load(system: System) -> Any:

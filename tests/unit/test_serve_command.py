@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lev_plugins import checkpoints
 from lev_plugins.cli import serve
 from lev_plugins.cli.main import build_parser, main
 from lev_plugins.errors import UserError
@@ -88,16 +89,34 @@ def test_names_under_which_the_server_is_reached() -> None:
     assert access.origins == ("https://a.example",) and access.token is None
 
 
-def test_only_flags_that_were_given_reach_the_model() -> None:
-    labels, pbd = (str(GOLDEN / name / "checkpoint.pt") for name in ("labels", "pbd"))
-    assert serve.options(pbd, parsed("--cpu")) == {}
-    assert serve.options(labels, parsed("--cpu", "--beam", "2")) == {"cpu": True}
-    assert serve.options(labels, parsed("--cpu-int8")) == {"cpu": True, "cpu_int8": True}
-    assert serve.options(pbd, parsed("--cpu-int8")) == {"cpu_int8": True}
-    given = serve.options(pbd, parsed("--cpu", "--beam", "2", "--keep-bias", "1", "--language", "de", "--bpe", "chars"))
+EDITOR = ["--beam", "2", "--keep-bias", "1", "--language", "de", "--bpe", "chars"]
+
+
+def test_flags_of_an_editor_reach_it() -> None:
+    given = serve.of_editors(parsed("--cpu", *EDITOR))
     assert given.pop("bpe").bpe == "chars"
     assert given == {"search": {"beam": 2}, "overrides": {"keep_bias": 1.0}, "language": "de"}
+    assert not any(serve.of_editors(parsed("--cpu")).values())
     serve.check(parsed("--host", "0.0.0.0", "--allow-host", "here"))
+
+
+@pytest.mark.parametrize("start", range(0, len(EDITOR), 2))
+def test_flags_that_reach_no_model_are_refused(start: int, capsys: Captured) -> None:
+    labels = str(GOLDEN / "labels" / "checkpoint.pt")
+    assert main(["serve", labels, "--port", "0", *EDITOR[start : start + 2]]) == 2
+    assert f"{EDITOR[start]} is for an editor, but all the models label texts: leave it out" in capsys.readouterr().err
+
+
+def test_models_of_both_kinds(tmp_path: Path) -> None:
+    for name, data in (("labels", "labels"), ("pbd", "noisy")):
+        state = checkpoints.load(GOLDEN / name / "checkpoint.pt")
+        state["cfg"]["task"]["data"] = str(GOLDEN / data / "data")
+        checkpoints.save(state, tmp_path / f"{name}.pt")
+    paths = [str(tmp_path / "labels.pt"), str(tmp_path / "pbd.pt")]
+    one, other = serve.load_models(build_parser("serve").parse_args([*paths, *EDITOR]))
+    assert (one.kind, other.kind, other.language) == ("label", "edit", "de")
+    for each in (one, other):
+        each.worker.close()
 
 
 def test_where_it_serves_is_printed(capsys: Captured) -> None:

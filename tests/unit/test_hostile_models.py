@@ -1,0 +1,106 @@
+"""fairseq evaluates some flags of its models as Python: those of a stranger's model are never run."""
+
+from __future__ import annotations
+
+import json
+import re
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fairseq
+import pytest
+from omegaconf import OmegaConf
+
+import lev_plugins
+from lev_plugins import checkpoints
+from lev_plugins.cli.main import main
+from lev_plugins.errors import UserError
+from tests.integration.commands import run
+from tests.systems import GOLDEN
+
+EVALUATES = re.compile(r"(?<![.\w])(?:utils\.|options\.)?eval(?:_str_list|_str_dict|_bool)?\(\s*([\w.]+)")
+NOISY = GOLDEN / "noisy" / "data"
+FCONV = {
+    **{f"{side}_embed_dim": 8 for side in ("encoder", "decoder")},
+    **{f"{side}_embed_path": None for side in ("encoder", "decoder")},
+    **{"arch": "fconv", "share_input_output_embed": False, "decoder_out_embed_dim": 8, "decoder_attention": "True"},
+    **{"dropout": 0.1, "max_source_positions": 20, "max_target_positions": 20, "decoder_layers": "[(8, 3)]"},
+}
+
+
+def program(canary: Path) -> str:
+    return f"__import__('pathlib').Path({str(canary)!r}).touch() or [10]"
+
+
+def gated(flags: dict[str, Any], text: str) -> dict[str, Any]:
+    return {**flags, "adaptive_softmax_cutoff": text}
+
+
+def convolutions(_: dict[str, Any], text: str) -> dict[str, Any]:
+    return {**FCONV, "encoder_layers": text}
+
+
+@pytest.fixture(params=[gated, convolutions])
+def checkpoint(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """What its model runs makes the file ``canary``."""
+    state = checkpoints.load(GOLDEN / "gated" / "checkpoint.pt")
+    state["cfg"]["model"] = Namespace(**request.param(vars(state["cfg"]["model"]), program(tmp_path / "canary")))
+    checkpoints.save(state, tmp_path / "checkpoint.pt")
+    return tmp_path / "checkpoint.pt"
+
+
+def test_a_checkpoint(checkpoint: Path) -> None:
+    with pytest.raises(UserError, match=r"is a program, .* which is not run"):
+        lev_plugins.load(checkpoint, NOISY)
+    assert not (checkpoint.parent / "canary").exists()
+
+
+def test_a_checkpoint_for_fairseq_generate(checkpoint: Path) -> None:
+    generate = ["fairseq-generate", NOISY, "--user-dir", Path(lev_plugins.__file__).parent, "--path", checkpoint]
+    found = run(*generate, "--task", "text_correction", "--cpu")
+    assert found.code != 0 and "which is not run" in found.err, found.err
+    assert not (checkpoint.parent / "canary").exists()
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    folder, canary = tmp_path / "model", tmp_path / "canary"
+    assert main(["export", str(GOLDEN / "gated" / "checkpoint.pt"), str(folder), "--data", str(NOISY)]) == 0
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["model_flags"]["adaptive_softmax_cutoff"] = program(canary)
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(UserError, match="the model's flag adaptive_softmax_cutoff is a program"):
+        lev_plugins.load(folder)
+    assert not canary.exists()
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda text: {"encoder_layers": text},
+        lambda text: Namespace(encoder_layers=f" \t{text}"),
+        lambda text: {"encoder_layers": text.encode()},
+        lambda text: OmegaConf.create({"encoder": {"xformers_att_config": text}}),
+        lambda text: OmegaConf.create({"hidden": text, "encoder_layers": "${hidden}"}),
+        lambda text: {"encoder_layers": f"[x for x in {text}]"},
+    ],
+)
+def test_however_it_is_wrapped(wrapped: Callable[[str], Any]) -> None:
+    with pytest.raises(UserError, match="is a program"):
+        checkpoints.require_no_calls(wrapped("print(1)"))
+    for harmless in ("[(512, 3)] * 20", "True", "100,200", "not (even Python"):
+        checkpoints.require_no_calls(wrapped(harmless))
+
+
+def test_all_that_fairseq_evaluates_is_known() -> None:
+    """As far as its source names it."""
+    folder = Path(fairseq.__file__).parent
+    found = {
+        name.rpartition(".")[2]
+        for part in ("models", "modules")
+        for path in (folder / part).rglob("*.py")
+        for name in EVALUATES.findall(path.read_text(encoding="utf-8"))
+    }
+    assert found - {"x"} <= checkpoints.EVALUATED  # x: in the function for the parser's flag
+    assert len(found) > 10
