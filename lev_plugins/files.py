@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,7 +32,7 @@ def all_or_nothing(path: str | Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(scratch, 0o644)
+        os.chmod(scratch, stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o644)
         os.replace(scratch, path)
     except BaseException:
         os.unlink(scratch)

@@ -65,7 +65,9 @@ def add_address_arguments(parser: argparse.ArgumentParser) -> None:
 def add_limit_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--max-bytes", metavar="N", type=int, default=1_000_000, help="bytes of a request (default: 1000000)")
-    add("--max-text", metavar="N", type=int, default=20_000, help="characters of its texts (default: 20000)")
+    add(
+        "--max-text", metavar="N", type=int, default=20_000, help="characters of its texts, each counted as at least 20"
+    )
     add("--timeout", metavar="S", type=float, default=30.0, help="seconds for a request, and for its answer")
     add("--queue", metavar="N", type=int, default=256, help="requests that may wait for a model (default: 256)")
     add("--log-text", action="store_true", help="write the texts of requests into the log, too")

@@ -20,7 +20,7 @@ from fairseq.utils import move_to_cuda
 
 from lev_plugins import checkpoints, model_folder
 from lev_plugins.criterions.labelling import answers
-from lev_plugins.data.labels.dataset import LabelledDataset
+from lev_plugins.data.labels.dataset import LabelledDataset, targets
 from lev_plugins.data.labels.folder import Encoder, Example
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.reading import read_models
@@ -107,7 +107,7 @@ class Labeller:
         """Truth and probabilities (n, L) of a binarised part."""
         self.task.load_dataset(part)
         dataset = self.task.datasets[part]
-        truth = dataset.collater([dataset[i] for i in range(len(dataset))])["target"]
+        truth = targets([dataset.examples[i] for i in range(len(dataset))], dataset.question)
         return truth.numpy(), np.stack(self.probabilities(dataset))
 
     # ---- answers -------------------------------------------------------------------------------------------------

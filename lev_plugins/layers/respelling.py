@@ -233,8 +233,17 @@ class Respelling(HasLaterWeights, Spelling):
     def likeness(self, parts: Tensor, starts: Tensor, letters: Tensor, without: Tensor | None = None) -> Likeness:
         """Of words with ``parts`` (P,) that begin at ``starts`` (n + 1,), and ``letters`` (n, L).
 
-        ``without`` (n,) is for each a word of the dictionary that does not count.
+        ``without`` (n,) is for each a word of the dictionary that does not count. Few words are compared with the whole
+        dictionary at a time.
         """
+        found = []
+        for first in range(0, max(1, len(letters)), TOGETHER):
+            some, own = slice(first, first + TOGETHER), starts[first : first + TOGETHER + 1]
+            left_out = None if without is None else without[some]
+            found.append(self.likeness_of_some(parts[own[0] : own[-1]], own - own[0], letters[some], left_out))
+        return Likeness(*map(torch.cat, zip(*found, strict=True)))
+
+    def likeness_of_some(self, parts: Tensor, starts: Tensor, letters: Tensor, without: Tensor | None) -> Likeness:
         alike = self.in_common(parts, starts)
         if without is not None:
             alike = alike.scatter(1, without[:, None], -1.0)

@@ -12,10 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lev_plugins.errors import require
 from lev_plugins.layers.dropout import dropout
 from lev_plugins.layers.linear import Linear
 
-__all__ = ["FEED_FORWARDS", "DistanceBias", "Norm", "T5Block", "T5Shape"]
+__all__ = ["FEED_FORWARDS", "DistanceBias", "Norm", "T5Block", "T5Shape", "require_range"]
 
 EPSILON = 1e-6
 FEED_FORWARDS = ["relu", "gated-gelu"]  # T5; T5 1.1, mT5 and ByT5
@@ -143,3 +144,13 @@ class T5Block(nn.Module):
 
     def _add(self, x: Tensor, update: Tensor) -> Tensor:
         return x + dropout(update, self.dropout, self.training)
+
+
+def require_range(weight: Tensor, name: str) -> None:
+    """The states of T5 grow beyond what 16-bit floats can represent."""
+    device = weight.device.type
+    autocast = torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16
+    require(
+        weight.dtype != torch.float16 and not autocast,
+        f"{name} overflows in 16-bit floats (--fp16, --amp): use --bf16 or 32 bits",
+    )

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from lev_plugins.errors import require
 from lev_plugins.layers import Spelling
-from lev_plugins.layers.t5 import Norm, T5Block, T5Shape
+from lev_plugins.layers.t5 import Norm, T5Block, T5Shape, require_range
 from lev_plugins.layers.transformer import LayerShape
 from lev_plugins.models.backbones.enct5_weights import load_backbone
 from lev_plugins.models.enct5_config import EncT5Config, LabelSpec, check_config
@@ -134,7 +134,7 @@ class EncT5(BaseFairseqModel):
         unknown: Unknown | None = None,  # with --spelling: the words of the batch that the dictionary lacks
         **unused: Any,
     ) -> EncT5Output:
-        self.require_range()
+        require_range(self.head.weight, "EncT5")
         states = self.encoder(src_tokens, encoder_segments, unknown)
         keys, queries = (encoder_segments, decoder_segments)
         if encdec_segments is not None:
@@ -146,14 +146,6 @@ class EncT5(BaseFairseqModel):
         around = same(decoder_segments, decoder_segments) if decoder_segments is not None else None
         outputs = self.decoder(latents, states, around, across)  # (B, T, C)
         return EncT5Output(self.head(outputs.flatten(0, 1)[where], asked), states)
-
-    def require_range(self) -> None:
-        device = self.head.weight.device.type
-        autocast = torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16
-        require(
-            self.head.weight.dtype != torch.float16 and not autocast,
-            "EncT5 overflows in 16-bit floats (--fp16, --amp): use --bf16 or 32 bits",
-        )
 
     def max_positions(self) -> Any:
         return None  # distances have no maximum

@@ -16,11 +16,12 @@ from lev_plugins.inference.labeller import DIGITS, Answer, Labeller
 from lev_plugins.scoring.labelling import POSITIVE
 from lev_plugins.text.edited import Edited
 
-__all__ = ["Example", "Passage", "edit_alike", "label_alike"]
+__all__ = ["LEAST", "Example", "Passage", "edit_alike", "label_alike"]
 
 # In log-odds. Seen with models that have random weights, and so the largest numbers: 3.2e-5 (a levt, whose log-odds are
 # sums over the words of an edit), 3.4e-6 (pbd), 1e-6 (gated)
 LEVT_NOISE, WRITER_NOISE, LABEL_NOISE = 4e-5, 1e-5, 1e-5
+LEAST = 20  # characters that a text counts as, at least: it takes time, however short
 FLOAT_NOISE = 2e-7  # of a number near 1 in 32 bits
 
 
@@ -30,7 +31,7 @@ class Passage(NamedTuple):
     least: float = 0.0  # the smallest confidence of its edits
 
     def size(self) -> int:
-        return len(self.text) + len(self.draft or "")
+        return max(LEAST, len(self.text) + len(self.draft or ""))
 
 
 def noise_of(share: Any, odds_noise: float) -> Any:
@@ -81,7 +82,7 @@ class Example(NamedTuple):
     scores: bool = False  # print those of all labels
 
     def size(self) -> int:
-        return len(self.text) if isinstance(self.text, str) else sum(map(len, self.text))
+        return max(LEAST, len(self.text) if isinstance(self.text, str) else sum(map(len, self.text)))
 
 
 def label_alike(labeller: Labeller, examples: Sequence[Example]) -> list[Answer]:

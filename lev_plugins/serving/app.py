@@ -48,7 +48,7 @@ def application(context: Context) -> Starlette:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
-        context.models.close()
+        context.models.close(context.limits.seconds)
 
     app = Starlette(
         routes=ROUTES,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.requests import Request
 
+from lev_plugins.serving.alike import LEAST, Example, Passage
 from lev_plugins.serving.limits import Access, Gone, Limits, Refusal
 from lev_plugins.serving.models import Models, Served
 from lev_plugins.serving.queue import Full
@@ -27,10 +28,11 @@ class Context:
     words: WordList = field(default_factory=WordList)
     log_text: bool = False
 
-    def check_length(self, texts: Iterable[str]) -> None:
-        size, most = sum(map(len, texts)), self.limits.most_text
+    def check_length(self, items: Sequence[Passage | Example]) -> None:
+        size, most = sum(item.size() for item in items), self.limits.most_text
+        what = "the text has" if len(items) == 1 else f"the texts, each counted as at least {LEAST}, have"
         if size > most:
-            raise Refusal(413, f"the text has {size:,} characters, but the limit is {most:,}: send it in parts")
+            raise Refusal(413, f"{what} {size:,} characters, but the limit is {most:,}: send it in parts")
 
     async def answers(self, request: Request, model: Served, items: Sequence[Any]) -> list[Any]:
         request.state.items = items  # for the log

@@ -43,7 +43,8 @@ async def check(request: Request) -> Response:
     text = annotated(form)
     language, detected = language_of(form, text.plain, model)
     rules = RuleChoice(form)
-    context.check_length([text.original])
+    for each in (text.original, text.plain):  # markup may be longer than what it stands for, and shorter
+        context.check_length([Passage(each)])
     (found,) = await context.answers(request, model, [Passage(text.plain, least=model.least)])
     protected = context.words.protected.spans(text.plain)
     edits = untouched(found, protected).edits

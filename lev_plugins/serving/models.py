@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -65,9 +66,11 @@ class Models:
     def well(self) -> bool:
         return all(each.worker.thread.is_alive() for each in self.served)
 
-    def close(self) -> None:
+    def close(self, seconds: float) -> None:
+        """All within the same seconds."""
+        end = time.monotonic() + seconds
         for each in self.served:
-            each.worker.close()
+            each.worker.close(max(0.0, end - time.monotonic()))
 
 
 def named_paths(given: Sequence[str]) -> dict[str, str]:

@@ -95,7 +95,7 @@ class Worker(Generic[Item, Answer]):
         for job in jobs:
             job.answers.set_result([next(found) for _ in job.items])
 
-    def close(self) -> None:
-        """What waits is still answered."""
+    def close(self, seconds: float | None = None) -> None:
+        """What waits is still answered, within some seconds; then the process need not wait for the thread."""
         self.queue.close()
-        self.thread.join()
+        self.thread.join(seconds)

@@ -18,9 +18,10 @@ __all__ = ["Server", "bound", "server", "stop_quietly"]
 
 MOST_CONNECTIONS = 1000
 IDLE_SECONDS = 5
+LATE_BODY = b'{"error": "the request did not arrive in time: send it all at once"}'
 LATE = (
     b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: application/json\r\n"
-    b'Content-Length: 67\r\n\r\n{"error": "the request did not arrive in time: send it all at once"}'
+    b"Content-Length: %d\r\n\r\n%s" % (len(LATE_BODY), LATE_BODY)
 )
 
 

@@ -29,7 +29,6 @@ async def edit(request: Request) -> Response:
     own = Protected(protectable(fields.optional(given, "words", words_of, [])))
     model = context.models.find(EDIT, fields.optional(given, "model", fields.text, None))
     least = fields.optional(given, "min_confidence", fields.share, model.least)
-    context.check_length([*texts, *(drafts or [])])
     require(
         drafts is None or model.drafts,
         f"drafts are for a levt, but {model.name} edits the text itself: leave drafts out",
@@ -39,6 +38,7 @@ async def edit(request: Request) -> Response:
         f"there must be a draft for each text, but there are {len(drafts or [])} drafts for {len(texts)} texts",
     )
     passages = [Passage(text, drafts[i] if drafts else None, least) for i, text in enumerate(texts)]
+    context.check_length(passages)
     found = await context.answers(request, model, passages)
     lists = (own, context.words.protected)
     kept = [untouched(one, [span for words in lists for span in words.spans(one.original)]) for one in found]
@@ -51,8 +51,9 @@ async def label(request: Request) -> Response:
     texts = fields.each_of(fields.text_or_words)(given.get("texts"), "texts")
     scores = fields.optional(given, "scores", fields.flag, False)
     model = context.models.find(LABEL, fields.optional(given, "model", fields.text, None))
-    context.check_length([part for text in texts for part in ([text] if isinstance(text, str) else text)])
-    found = await context.answers(request, model, [Example(text, scores) for text in texts])
+    examples = [Example(text, scores) for text in texts]
+    context.check_length(examples)
+    found = await context.answers(request, model, examples)
     return JSONResponse({"model": model.name, "results": found})
 
 

@@ -27,23 +27,25 @@ class Protected:
     """
 
     def __init__(self, words: Iterable[str]):
-        self.by_first: dict[str, list[list[str]]] = {}
+        self.words: set[tuple[str, ...]] = set()  # in parts
+        self.lengths: dict[str, set[int]] = {}  # of words, by their first part
         for word in words:
-            for spelling in {word, word[:1].upper() + word[1:]}:  # as at the start of a sentence
-                parts = parts_of(spelling.strip())
-                self.by_first.setdefault(parts[0], []).append(parts)
+            for spelling in (word, word[:1].upper() + word[1:]):  # as at the start of a sentence
+                parts = tuple(parts_of(spelling.strip()))
+                self.words.add(parts)
+                self.lengths.setdefault(parts[0], set()).add(len(parts))
 
     def spans(self, text: str) -> list[Span]:
         """Where they are, as whole words."""
-        if not self.by_first:
+        if not self.words:
             return []
         parts = parts_of(text)
         places = [0, *accumulate(map(len, parts))]
         return [
-            Span(places[i], places[i + len(word)])
+            Span(places[i], places[i + length])
             for i, part in enumerate(parts)
-            for word in self.by_first.get(part, ())
-            if parts[i : i + len(word)] == word
+            for length in self.lengths.get(part, ())
+            if tuple(parts[i : i + length]) in self.words
         ]
 
 
@@ -86,7 +88,7 @@ class WordList:
 
     def save(self, words: dict[str, None]) -> bool:
         if self.path is not None:
-            with all_or_nothing(self.path) as file:
+            with all_or_nothing(self.path.resolve()) as file:  # a link stays one
                 file.writelines(f"{word}\n".encode() for word in words)
         self.words, self.protected = words, Protected(words)
         return True

@@ -44,6 +44,12 @@ def applied(text: str, matches: list[dict]) -> str:
     return "".join(units).encode("utf-16-le", "surrogatepass").decode("utf-16-le")
 
 
+def test_what_markup_stands_for_is_counted(server: Client) -> None:
+    data = {"annotation": [{"markup": "<x/>", "interpretAs": "word " * 101}]}
+    answer = server.form("/v2/check", {"language": "en-US", "data": json.dumps(data)})
+    assert answer.status == 413 and "the text has 505 characters, but the limit is 500" in answer.text
+
+
 def test_all_keys_of_an_answer(server: Client) -> None:
     text = "Here is teh end. " + "More " * 20
     answer = server.form("/v2/check", {"language": "en-US", "text": text})

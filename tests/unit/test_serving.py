@@ -21,7 +21,7 @@ from lev_plugins.serving.context import Context
 from lev_plugins.serving.guard import Guard
 from lev_plugins.serving.limits import Access, Limits
 from lev_plugins.serving.models import named_paths
-from lev_plugins.serving.words import WordList
+from lev_plugins.serving.words import Protected, WordList
 from tests.serving import SECONDS, Client, FakeEditor, FakeLabeller, models, serving
 
 TOKEN = "correct-horse-battery"
@@ -122,6 +122,7 @@ def test_wrong_fields_are_named(server: Client, given: object, message: str) -> 
         (b'{"texts": [1' + 5_000 * b"0" + b"]}", 400, "the request is not JSON"),
         (b" " * 20_001, 413, "the request has more than 20,000 bytes: send a shorter text"),
         (json.dumps({"texts": ["a" * 2001]}).encode(), 413, "the text has 2,001 characters, but the limit is 2,000"),
+        (json.dumps({"texts": [""] * 101}).encode(), 413, "each counted as at least 20, have 2,020 characters"),
     ],
 )
 def test_wrong_bodies_are_refused(server: Client, body: bytes, status: int, message: str) -> None:
@@ -172,7 +173,9 @@ def test_a_body_without_a_length_is_counted(server: Client) -> None:
 def test_a_slow_request_is_given_up(server: Client, sent: bytes) -> None:
     start = time.monotonic()
     got = server.raw(sent)
-    assert got.startswith(b"HTTP/1.1 408 ") and b"the request did not arrive" in got
+    head, body = got.split(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 408 ") and f"content-length: {len(body)}".encode() in head.lower()
+    assert "the request did not arrive" in json.loads(body)["error"]
     assert SECONDS - 0.1 < time.monotonic() - start < SECONDS + 2
 
 
@@ -249,6 +252,16 @@ def test_an_answer_that_takes_too_long() -> None:
         assert late.status == 503 and late.headers["retry-after"] == "1"
         assert "there was no answer within 1 seconds: try again, or send a shorter text" in late.error
         assert client.edit("teh").json["results"][0]["text"] == "the"
+
+
+def test_a_busy_model_does_not_keep_the_server_from_stopping() -> None:
+    editor = FakeEditor()
+    with serving(Context(models(editor), limits=LIMITS)) as client:
+        editor.free.clear()
+        assert client.edit("teh").status == 503
+        start = time.monotonic()
+    assert time.monotonic() - start < SECONDS + 3
+    editor.free.set()
 
 
 def test_a_model_that_has_stopped_is_told() -> None:
@@ -426,6 +439,21 @@ def test_the_list_of_words_is_a_file(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="word must have 1 to 200 characters, but has 0"):
         words.add("")
     assert WordList().protected.spans(text) == [] and WordList(tmp_path / "none").words == {}
+
+
+def test_a_list_of_words_stays_private_and_linked(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.txt", tmp_path / "words.txt"
+    real.touch(0o600)
+    link.symlink_to(real)
+    assert WordList(link).add("teh")
+    assert link.is_symlink() and real.read_text("utf-8") == "teh\n" and real.stat().st_mode & 0o777 == 0o600
+
+
+def test_many_words_with_one_beginning_take_no_longer() -> None:
+    words = Protected(f"a {i}" for i in range(20_000))
+    start = time.process_time()
+    assert len(words.spans("a " * 20_000 + "7")) == 1
+    assert time.process_time() - start < 2
 
 
 def test_a_full_list_of_words(monkeypatch: pytest.MonkeyPatch) -> None:

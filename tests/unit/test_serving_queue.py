@@ -8,7 +8,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from lev_plugins.serving.alike import Example, Passage, edit_alike, label_alike
+from lev_plugins.serving.alike import LEAST, Example, Passage, edit_alike, label_alike
 from lev_plugins.serving.queue import Full, Job, Queue, Worker
 from lev_plugins.text.edited import Edit, Edited
 from tests.serving import FakeEditor, FakeLabeller
@@ -170,7 +170,8 @@ def test_drafts_and_texts_wait_for_the_same_model() -> None:
     passages = [Passage("teh"), Passage("source", "a ⟦+⟧ tset"), Passage("go")]
     assert [one.text for one in edit_alike(editor, passages)] == ["the", "a new test", "goes"]
     assert editor.calls == [["teh", "go"], ["source"]]
-    assert Passage("abc", "de").size() == 5 and Example(("ab", "c")).size() == Example("abc").size() == 3
+    assert Passage("a" * 20, "de").size() == 22 and Example(("a" * 20, "c")).size() == Example("a" * 21).size() == 21
+    assert Passage("abc", "de").size() == Example(("ab", "c")).size() == Example("").size() == LEAST
 
 
 def test_labels_that_noise_could_change_are_found_alone() -> None:

@@ -124,6 +124,17 @@ def test_what_words_have_in_common() -> None:
             assert number == min(expected, FAR)
 
 
+@pytest.mark.parametrize("together", [1, 2])
+def test_few_words_are_compared_at_a_time(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = unknown_words(UNKNOWN, BUCKETS)
+    without = torch.tensor([4, 5, 6])
+    whole = spelling().likeness(words.parts, words.starts, words.letters, without)
+    monkeypatch.setattr(respelling, "TOGETHER", together)
+    in_parts = spelling().likeness(words.parts, words.starts, words.letters, without)
+    for found, expected in zip(in_parts, whole, strict=True):
+        assert torch.equal(found, expected)
+
+
 def test_words_that_were_compared_before_are_as_if_they_had_not_been() -> None:
     table, other = spelling(), spelling()
     table.vectors(unknown_words({BORROWED: "▁vlaue", BORROWED + 1: "Teh"}, BUCKETS))

@@ -23,7 +23,7 @@ from lev_plugins.fairseq_fixes.leaving import not_while_leaving
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.spelling import unknown_words
 
-__all__ = ["BinarisedExamples", "LabelledDataset", "Question"]
+__all__ = ["BinarisedExamples", "LabelledDataset", "Question", "targets"]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from lev_plugins.errors import UserError, explain, require
+from lev_plugins.strict import read_object
 from lev_plugins.text.pretrained import EXTRA, TOKENIZER
 
 if TYPE_CHECKING:
@@ -75,22 +75,13 @@ def read_config(folder: Path) -> Any:
     require(
         (folder / "config.json").is_file(), f"{folder} has no config.json: choose the folder of a Hugging Face model"
     )
-    kind = read_json(folder / "config.json").get("model_type")
+    kind = read_object(folder / "config.json").get("model_type")
     require(
         kind in CLASSES,
         f"{folder}: the type of the model must be one of {', '.join(CLASSES)}, but is {kind}",
     )
     with quietly(folder):
         return AutoConfig.from_pretrained(folder, local_files_only=True)
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    try:
-        settings = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # including bad UTF-8
-        raise UserError(f"{path} is not valid JSON ({error}): copy the folder again") from error
-    require(isinstance(settings, dict), f"{path} is not a JSON object: copy the folder again")
-    return settings
 
 
 def family_of(config: Any) -> str:
@@ -200,4 +191,4 @@ def save(model: Any, missing: set[str], dictionary: Dictionary, folder: Path) ->
 
 def tokenizer_option(folder: Path, name: str, default: Any) -> Any:
     path = folder / "tokenizer_config.json"
-    return read_json(path).get(name, default) if path.is_file() else default
+    return read_object(path).get(name, default) if path.is_file() else default

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-import torch
 from fairseq.data import Dictionary
 from fairseq.models import register_model
 from torch import Tensor, nn
 
 from lev_plugins.errors import require
+from lev_plugins.layers.t5 import require_range
 from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.modules import PretrainedEncoder, Stacks
 from lev_plugins.models.backbones.pretrained import GatedPretrained, PretrainedConfig
@@ -33,12 +33,7 @@ class T5Encoder(PretrainedEncoder):
     """T5's states overflow in 16-bit floats, so these are refused."""
 
     def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: Any) -> dict[str, list[Tensor]]:
-        device = src_tokens.device.type
-        autocast = torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16
-        require(
-            self.embed_tokens.weight.dtype != torch.float16 and not autocast,
-            "T5 overflows in 16-bit floats (--fp16, --amp): use --bf16 or 32 bits",
-        )
+        require_range(self.embed_tokens.weight, "T5")
         return super().forward(src_tokens, src_lengths, **unused)
 
 
