@@ -68,6 +68,8 @@ number = $(foreach word,$(each),$(if $(call digits,$(word))$(if $(findstring abo
     $(1) must be $(2), but is '$($(1))')))
 choice = $(foreach word,$(each),$(if $(filter $(word),$(choices.$(1))),,$(error $(1) has no $(word): choose from $(choices.$(1)))))
 
+switches := $(shell sed -nE 's/^([A-Z0-9_]+) *:= *\# yes: .*/\1/p' $(MAKEFILE))
+$(foreach name,$(switches),$(eval choices.$(name) := '' yes))
 $(foreach name,$(FOLDERS),$(if $($(name)),,$(error $(name) is missing: give a folder, $(name)=DIR)))
 $(foreach name,$(FOLDERS),$(if $(word 2,$($(name))),$(error $(name) must not have blanks, but is '$($(name))')))
 $(foreach name,$(settings),$(if $(choices.$(name)),$(call choice,$(name))))

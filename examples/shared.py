@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import platform
 import re
@@ -11,10 +12,12 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
+from typing import TypeVar
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.text import lines as texts
 
+Row = TypeVar("Row")
 NOT_RUN = "not yet run"
 STAMP = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \| INFO \| ([\w.]+) \| (.*)")
 BEFORE_THE_START = "fairseq.tasks.text_to_speech"  # logged during its import
@@ -32,9 +35,16 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def parallel(files: dict[Path, list[str]]) -> None:
+def read_parallel(paths: Iterable[Path], hint: str = "") -> list[list[str]]:
+    """The lines of files that belong together line by line."""
+    texts = {path: read_lines(path, hint) for path in paths}
+    require_parallel(texts)
+    return list(texts.values())
+
+
+def require_parallel(files: dict[Path, list[str]]) -> None:
     """
-    >>> parallel({Path("a.en"): ["a", "b"], Path("a.de"): ["c"]})
+    >>> require_parallel({Path("a.en"): ["a", "b"], Path("a.de"): ["c"]})
     Traceback (most recent call last):
     lev_plugins.errors.UserError: parallel files must be equally long, but a.en has 2 lines and a.de has 1 lines
     """
@@ -43,6 +53,17 @@ def parallel(files: dict[Path, list[str]]) -> None:
         len({len(lines) for lines in files.values()}) == 1,
         f"parallel files must be equally long, but {' and '.join(counts)}",
     )
+
+
+def hold_out(rows: list[Row], every: int, most: int) -> tuple[list[Row], list[Row]]:
+    """Rows for training, and evenly spread ones for validation: one in ``every``, at least one and ``most`` at most.
+
+    >>> hold_out(["a", "b", "c", "d", "e"], every=2, most=9)
+    (['a', 'c', 'e'], ['b', 'd'])
+    """
+    step = max(every, math.ceil(len(rows) / most))
+    chosen = set(range(step - 1, len(rows), step)) or set(range(len(rows))[-1:])
+    return [row for i, row in enumerate(rows) if i not in chosen], [rows[i] for i in sorted(chosen)]
 
 
 def minutes(log: Path) -> float | None:

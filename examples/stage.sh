@@ -7,6 +7,7 @@ out=$1 target=$2 recipe=${!#}
 folder=${target%/done} started=$SECONDS
 name=${folder#"$out"/} log=$folder/log
 mkdir -p "$folder"
+[[ -e $folder/begun ]] || : >"$log" # only a training continues, and so does its log
 { cat "$out/settings" 2>/dev/null; echo "$NEW_SETTINGS"; } | awk '/./ && !($0 in seen); { seen[$0] }' >"$out/settings.$$"
 mv "$out/settings.$$" "$out/settings"
 echo "${TITLE:-$name} ..."

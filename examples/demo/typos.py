@@ -1,10 +1,11 @@
 """Misspell words of a clean text, with typos that a training with noise on the fly never sees.
 
-    python examples/demo/typos.py CLEAN NOISY --train FILE --epochs N --kind KIND,... --rate 0.2 --train-rate 0.25
+    python examples/demo/typos.py CLEAN NOISY --train FILE --updates N --tokens N --kind KIND,... --rate 0.2 \\
+        --train-rate 0.25
 
 writes CLEAN with typos to NOISY. The noise is that of ``lev-plugins noise``. Since it depends only on seed, epoch and
-line, this script knows what ``fairseq-train --noise-kind`` will make of FILE in its first N epochs: a typo that this
-makes of the same word is replaced by another one. Words are never split, joined or lost.
+line, this script knows what ``fairseq-train --noise-kind`` will make of FILE in so many updates: a typo that this makes
+of the same word is replaced by another one. Words are never split, joined or lost.
 """
 
 from __future__ import annotations
@@ -25,6 +26,15 @@ def noise(kind: str, rate: float, seed: int) -> Corruption:
 
 
 Typo = tuple[str, str]  # a word, and what became of it
+
+
+def epochs_of(lines: list[str], updates: int, tokens: int) -> int:
+    """At most so many: no batch has more than ``tokens``, and a line has no fewer than its words.
+
+    >>> epochs_of(["a b c", "d e f"], updates=3, tokens=4)
+    3
+    """
+    return updates * tokens // sum(len(line.split()) for line in lines) + 1
 
 
 def typos_of_training(lines: list[str], corrupt: Corruption, epochs: int) -> set[Typo]:
@@ -60,13 +70,15 @@ def main() -> None:
     parser.add_argument("clean", type=Path)
     parser.add_argument("noisy", type=Path)
     parser.add_argument("--train", type=Path, required=True, help="clean training text")
-    parser.add_argument("--epochs", type=int, required=True, help="of the training")
+    parser.add_argument("--updates", type=int, required=True, help="of the training")
+    parser.add_argument("--tokens", type=int, required=True, help="of a batch")
     parser.add_argument("--kind", required=True, help="as of lev-plugins noise")
     parser.add_argument("--rate", type=float, required=True, help="share of the words that are misspelt")
     parser.add_argument("--train-rate", type=float, required=True, help="the same in training")
     args = parser.parse_args()
     lines = args.train.read_text(encoding="utf-8").splitlines()
-    seen = typos_of_training(lines, noise(args.kind, args.train_rate, TRAINING_SEED), args.epochs)
+    epochs = epochs_of(lines, args.updates, args.tokens)
+    seen = typos_of_training(lines, noise(args.kind, args.train_rate, TRAINING_SEED), epochs)
     clean = args.clean.read_text(encoding="utf-8").splitlines()
     noisy = misspelt(clean, noise(args.kind, args.rate, SEED), noise(args.kind, 1.0, SEED), seen)
     args.noisy.write_text("".join(f"{line}\n" for line in noisy), encoding="utf-8")

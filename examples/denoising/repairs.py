@@ -18,7 +18,8 @@ import editdistance
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.shared import finish, parallel, read_lines, write_lines
+from examples.shared import finish, read_parallel, write_lines
+from lev_plugins.errors import require
 
 ALIKE = 0.5  # letters that may differ, as a share of the longer spelling
 GAP = 2  # words that one side has more than the other, where they are not alike: a gap
@@ -53,10 +54,14 @@ def repaired(source: str, target: str) -> tuple[str, float]:
 
 
 def run(args: argparse.Namespace) -> None:
-    sides = [read_lines(path) for path in (args.source, args.target)]
-    parallel(dict(zip((args.source, args.target), sides, strict=True)))
+    sides = read_parallel([args.source, args.target])
     found = [(source, *repaired(source, target)) for source, target in zip(*sides, strict=True)]
     kept = [(source, target) for source, target, common in found if common >= COMMON]
+    require(
+        bool(kept),
+        f"{args.source} and {args.target} have no pair with half of its words in common: leave spelled and levt out "
+        "of SYSTEMS",
+    )
     for side, lines in zip(("src", "tgt"), zip(*kept, strict=True), strict=True):
         write_lines(args.out.with_name(f"{args.out.name}.{side}"), list(lines))
     sys.stderr.write(f"{len(kept):,} of {len(found):,} pairs kept\n")

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.shared import finish, parallel, read_lines, write_lines
+from examples.shared import finish, read_parallel, write_lines
 from lev_plugins.errors import UserError, require
 
 TWENTIETH, TENTH = 20, 10
@@ -34,8 +34,7 @@ class Pair(NamedTuple):
 def read_pairs(prefix: Path, suffixes: list[str]) -> list[Pair]:
     """Reads two files, or one file for both sides; pairs with an empty side are left out."""
     paths = [prefix.with_name(f"{prefix.name}.{suffix}") for suffix in suffixes] or [prefix]
-    sides = [read_lines(path, "the name of the split and the suffix form its name") for path in paths]
-    parallel(dict(zip(paths, sides, strict=True)))
+    sides = read_parallel(paths, "the name of the split and the suffix form its name")
     pairs = (Pair(*(" ".join(side.split()) for side in both)) for both in zip(sides[0], sides[-1], strict=True))
     return [pair for pair in pairs if pair.source and pair.target]
 

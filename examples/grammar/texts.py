@@ -12,14 +12,13 @@ the first annotator's edits and writes OUT/{train,valid}.{noisy,clean}; ``source
 from __future__ import annotations
 
 import argparse
-import math
 import re
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.shared import finish, read_lines, write_lines
+from examples.shared import finish, hold_out, read_lines, write_lines
 from lev_plugins.errors import require
 from lev_plugins.scoring import m2
 
@@ -56,19 +55,7 @@ def read_clean(path: Path) -> tuple[list[str], list[str]]:
     """Sentences for training and for validation."""
     if path.is_dir():
         return read_lines(path / "train.txt"), read_lines(path / "valid.txt")[:MOST_VALID]
-    return held_out(read_lines(path))
-
-
-def held_out(rows: list) -> tuple[list, list]:
-    """Splits rows into a training part and a validation part.
-
-    >>> train, valid = held_out(list(range(250)))
-    >>> len(train), valid
-    (248, [99, 199])
-    """
-    step = max(VALID_EVERY, math.ceil(len(rows) / MOST_VALID))
-    chosen = set(range(step - 1, len(rows), step)) or set(range(len(rows))[-1:])
-    return [row for i, row in enumerate(rows) if i not in chosen], [rows[i] for i in sorted(chosen)]
+    return hold_out(read_lines(path), VALID_EVERY, MOST_VALID)
 
 
 def read_m2(path: Path) -> list[m2.Gold]:
@@ -89,7 +76,7 @@ def split(args: argparse.Namespace) -> None:
 
 def pairs(args: argparse.Namespace) -> None:
     sentences = [sentence for path in args.files for sentence in read_m2(path) if sentence.source]
-    for name, part in zip(("train", "valid"), held_out(sentences), strict=True):
+    for name, part in zip(("train", "valid"), hold_out(sentences, VALID_EVERY, MOST_VALID), strict=True):
         write_lines(args.out / f"{name}.noisy", (" ".join(sentence.source) for sentence in part))
         write_lines(args.out / f"{name}.clean", map(corrected, part))
         sys.stdout.write(f"{name}: {len(part):,} sentences\n")

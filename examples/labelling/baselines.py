@@ -26,8 +26,10 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.multiclass import OneVsRestClassifier
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import finish
 from lev_plugins.data.labels.text import KINDS, Layout, Row, read_rows
-from lev_plugins.errors import UserError
 from lev_plugins.scoring.labelling import best_thresholds, common_threshold, evaluate, multilabel, numbered_classes
 
 AT = 5
@@ -153,6 +155,12 @@ def spread(model: Any, vectors: Any, *, classes: int) -> Any:
     return found
 
 
+def run(args: argparse.Namespace) -> None:
+    layout = Layout(args.label_kind, args.text_columns, step=args.round_labels)
+    found = measure({part: list(read_rows(args.texts / f"{part}.tsv", layout)) for part in PARTS}, layout)
+    args.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("texts", type=Path, help="folder with train.tsv, valid.tsv and test.tsv")
@@ -160,15 +168,9 @@ def main() -> int:
     parser.add_argument("--text-columns", type=int, default=1, help="columns of text before the labels")
     parser.add_argument("--round-labels", type=float, help="labels are numbers, rounded to multiples of this")
     parser.add_argument("--output", type=Path, required=True, help="file to write")
-    args, _ = parser.parse_known_args()  # the other flags name the labels
-    layout = Layout(args.label_kind, args.text_columns, step=args.round_labels)
-    try:
-        found = measure({part: list(read_rows(args.texts / f"{part}.tsv", layout)) for part in PARTS}, layout)
-    except (UserError, OSError) as error:
-        sys.stderr.write(f"baselines.py: error: {error}\n")
-        return 2
-    args.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    return 0
+    parser.add_argument("--labels", type=Path, help="not used: names of numbered labels")
+    parser.add_argument("--numbered-labels", action="store_true", help="not used: the labels are numbers")
+    return finish(parser, run)
 
 
 if __name__ == "__main__":

@@ -18,9 +18,12 @@ from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import finish
 from lev_plugins.cli.score import read_generated
 from lev_plugins.data.labels.text import KINDS, Layout, Row, read_rows, rounded
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import require
 from lev_plugins.scoring.labelling import classification, multilabel, regression
 
 STEP = 0.2  # T5 writes numbers rounded to steps
@@ -113,6 +116,22 @@ def indicators(sets: list[set[str]], names: list[str]) -> Any:
     return np.array([[int(name in labels) for name in names] for labels in sets])
 
 
+def run(args: argparse.Namespace) -> None:
+    rows = list(read_rows(args.text, Layout(args.label_kind, args.text_columns)))
+    if args.generated is not None:
+        outputs = read_generated(args.generated)
+        require(
+            len(outputs) == len(rows),
+            f"--generated {args.generated} must have one answer per text of {args.text} ({len(rows):,}), but has "
+            f"{len(outputs):,}: decode again",
+        )
+        write(args.output, "scores.json", [json.dumps(score(rows, outputs, args.label_kind))])
+        return
+    pairs = [pair(row, args.label_kind, args.template) for row in rows]
+    for suffix, lines in zip(("src", "tgt"), zip(*pairs, strict=True), strict=True):
+        write(args.output, suffix, lines)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("text", type=Path, help="labelled text, in the format of lev-plugins prepare-labels")
@@ -121,25 +140,7 @@ def main() -> int:
     parser.add_argument("--template", help="the --template of lev-plugins prepare-labels")
     parser.add_argument("--generated", type=Path, help="output of fairseq-generate for this text, to be scored")
     parser.add_argument("--output", type=Path, required=True, help="prefix of the files to write")
-    args = parser.parse_args()
-    try:
-        rows = list(read_rows(args.text, Layout(args.label_kind, args.text_columns)))
-        if args.generated is not None:
-            outputs = read_generated(args.generated)
-            require(
-                len(outputs) == len(rows),
-                f"--generated {args.generated} must have one answer per text of {args.text} ({len(rows):,}), but has "
-                f"{len(outputs):,}: decode again",
-            )
-            write(args.output, "scores.json", [json.dumps(score(rows, outputs, args.label_kind))])
-            return 0
-        pairs = [pair(row, args.label_kind, args.template) for row in rows]
-    except (UserError, OSError) as error:
-        sys.stderr.write(f"text_to_text.py: error: {error}\n")
-        return 2
-    for suffix, lines in zip(("src", "tgt"), zip(*pairs, strict=True), strict=True):
-        write(args.output, suffix, lines)
-    return 0
+    return finish(parser, run)
 
 
 def write(prefix: Path, suffix: str, lines: Any) -> None:

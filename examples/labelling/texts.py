@@ -14,32 +14,21 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.shared import finish, parallel, read_lines, write_lines
+from examples.shared import finish, hold_out, read_lines, read_parallel, write_lines
 
 EVERY, MOST = 20, 2000
 
 
-def hold_out(lines: list[str], every: int = EVERY, most: int = MOST) -> tuple[list[str], list[str]]:
-    """
-    >>> hold_out(["a", "b", "c", "d", "e"], every=2)
-    (['a', 'c', 'e'], ['b', 'd'])
-    """
-    step = max(every, -(-len(lines) // most))
-    held = [line for number, line in enumerate(lines, 1) if number % step == 0]
-    return [line for number, line in enumerate(lines, 1) if number % step], held
-
-
 def rated(folder: Path, name: str) -> list[str]:
     """Sources, drafts and edit rates, from a file each."""
-    files = {path: read_lines(path) for path in (folder / f"{name}.{suffix}" for suffix in ("src", "mt", "hter"))}
-    parallel(files)
-    return ["\t".join(columns) for columns in zip(*files.values(), strict=True)]
+    files = read_parallel([folder / f"{name}.{suffix}" for suffix in ("src", "mt", "hter")])
+    return ["\t".join(columns) for columns in zip(*files, strict=True)]
 
 
 def run(args: argparse.Namespace) -> None:
     most = args.lines or None
     read = rated if args.rated else lambda folder, name: read_lines(folder / f"{name}.tsv")
-    train, valid = hold_out(read(args.folder, "train")[:most])
+    train, valid = hold_out(read(args.folder, "train")[:most], EVERY, MOST)
     test = read(args.folder, args.test)[:most]
     for name, lines in (("train", train), ("valid", valid), ("test", test)):
         write_lines(args.output / f"{name}.tsv", lines)

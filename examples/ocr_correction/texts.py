@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.shared import finish, parallel, read_lines, write_lines
+from examples.shared import finish, read_parallel, write_lines
 
 SPLITS = {"train": "train", "dev": "valid", "test": "test"}
 Pair = tuple[str, str]  # misread, right
@@ -23,9 +23,7 @@ Pair = tuple[str, str]  # misread, right
 
 def read_pairs(prefix: Path) -> list[Pair]:
     files = [Path(f"{prefix}.{side}") for side in ("src", "tgt")]
-    lines = [read_lines(path, "a fold has train, dev and test .src and .tgt") for path in files]
-    parallel(dict(zip(files, lines, strict=True)))
-    return list(zip(*lines, strict=True))
+    return list(zip(*read_parallel(files, "a fold has train, dev and test .src and .tgt"), strict=True))
 
 
 def types(pairs: list[Pair]) -> list[Pair]:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.post_editing.report import hypotheses, scores
+from examples import logs
+from examples.post_editing.report import scores
 from examples.shared import finish, read_lines
 
 
@@ -26,7 +27,8 @@ def best(bleu: dict[str, float]) -> str:
 
 def run(args: argparse.Namespace) -> None:
     references = read_lines(args.reference)
-    bleu = {log.stem: scores(hypotheses(log, references), references)["BLEU"] for log in args.logs}
+    outputs = {log.stem: logs.in_order(logs.hypotheses(logs.read_log(log)), len(references)) for log in args.logs}
+    bleu = {name: scores(lines, references)["BLEU"] for name, lines in outputs.items()}
     sys.stderr.write("".join(f"{name}: {value} BLEU\n" for name, value in bleu.items()))
     sys.stdout.write(f"{best(bleu)}\n")
 

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sentencepiece import SentencePieceProcessor
 
-from examples.shared import finish, parallel, read_lines
+from examples.shared import finish, read_parallel
 from lev_plugins.errors import require
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.suspicion import deletion_odds, of_words
@@ -33,9 +33,8 @@ PRIOR = 5.0  # occurrences that a word begins with, as bad as words are on avera
 
 def split_text(folder: Path, split: str, draft: str, target: str) -> tuple[Lines, list[list[bool]]]:
     """The words of each draft, and whether they are bad."""
-    files = {folder / f"{split}.{suffix}": read_lines(folder / f"{split}.{suffix}") for suffix in (draft, target)}
-    parallel(files)
-    drafts, edited = ([line.split() for line in lines] for lines in files.values())
+    texts = read_parallel([folder / f"{split}.{suffix}" for suffix in (draft, target)])
+    drafts, edited = ([line.split() for line in lines] for lines in texts)
     return drafts, [bad_words(one, other) for one, other in zip(drafts, edited, strict=True)]
 
 

@@ -19,8 +19,8 @@ from sacrebleu.metrics import BLEU, TER
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from examples import logs
 from examples.shared import NOT_RUN, finish, machine, minutes, read_lines
-from lev_plugins.errors import UserError
 
 # the folder of the test and its title, in the order of the page; as in Table 3 and Figure 5 of the paper
 SYSTEMS = {
@@ -52,35 +52,15 @@ def scores(hypotheses: list[str], references: list[str]) -> dict[str, float]:
     return {"BLEU": round(bleu, 2), "TER": round(ter, 2)}
 
 
-def numbered(lines: list[str], kind: str) -> dict[int, str]:
-    """
-    >>> numbered(["H-1\\t-0.1\\tb", "I-1\\t2", "H-0\\t-0.2\\ta"], "H")
-    {1: 'b', 0: 'a'}
-    """
-    found = {}
-    for line in lines:
-        if match := re.match(rf"{kind}-(\d+)\t(.*)", line):
-            found[int(match[1])] = match[2].split("\t")[-1]
-    return found
-
-
-def hypotheses(log: Path, references: list[str]) -> list[str]:
-    found = numbered(read_lines(log), "H")
-    if sorted(found) != list(range(len(references))):
-        raise UserError(
-            f"{log} must have one hypothesis per reference ({len(references):,}), but has {len(found):,}: "
-            f"remove {log.parent} and run again"
-        )
-    return [found[i] for i in range(len(references))]
-
-
 def system(name: str, out: Path, references: list[str]) -> dict[str, Any] | None:
     log = out / name / "test.out"
     if not log.is_file():
         return None
-    result: dict[str, Any] = {"scores": scores(hypotheses(log, references), references)}
-    if steps := numbered(read_lines(log), "I"):
-        result["iterations"] = round(sum(map(int, steps.values())) / len(steps), 2)
+    lines = logs.read_log(log)
+    hypotheses = logs.in_order(logs.hypotheses(lines), len(references))
+    result: dict[str, Any] = {"scores": scores(hypotheses, references)}
+    if steps := logs.steps(lines):
+        result["iterations"] = round(sum(steps.values()) / len(steps), 2)
         chosen = out / re.sub(r"^test_(.*?)(_delete|_both)?$", r"dials_\1", name) / "best"
         result["gamma"], result["keep_bias"] = map(float, chosen.read_text(encoding="utf-8").split(","))
     return result

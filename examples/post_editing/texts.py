@@ -19,15 +19,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.shared import finish, parallel, read_lines, write_lines
+from examples.shared import finish, read_lines, read_parallel, write_lines
 from lev_plugins.errors import UserError
 
 
 def split_of(folder: Path, name: str, suffixes: list[str]) -> dict[str, list[str]]:
-    paths = {suffix: folder / f"{name}.{suffix}" for suffix in suffixes}
-    texts = {path: read_lines(path, "--text, the suffixes and --test form its name") for path in paths.values()}
-    parallel(texts)
-    return {suffix: texts[path] for suffix, path in paths.items()}
+    paths = [folder / f"{name}.{suffix}" for suffix in suffixes]
+    texts = read_parallel(paths, "--text, the suffixes and --test form its name")
+    return dict(zip(suffixes, texts, strict=True))
 
 
 def halves(files: dict[str, list[str]]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:

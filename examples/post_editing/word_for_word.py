@@ -19,7 +19,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.shared import finish, parallel, read_lines
+from examples.shared import finish, read_lines, read_parallel
 from lev_plugins.errors import require
 
 ROUNDS = 5
@@ -89,9 +89,7 @@ def translated(lines: Iterable[str], best: dict[str, str]) -> list[str]:
 
 
 def run(args: argparse.Namespace) -> None:
-    files = {path: read_lines(path) for path in args.train}
-    parallel(files)
-    sources, targets = ([line.split() for line in lines] for lines in files.values())
+    sources, targets = ([line.split() for line in lines] for lines in read_parallel(args.train))
     pairs = [(one, other) for one, other in zip(sources, targets, strict=True) if one and other]
     require(bool(pairs), f"{args.train[0]} and {args.train[1]} have no pair of sentences to learn from")
     best = dictionary([one for one, _ in pairs], [other for _, other in pairs])

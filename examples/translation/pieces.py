@@ -17,29 +17,16 @@ import sentencepiece
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.shared import finish, parallel, read_lines
+from examples.shared import finish, read_parallel
 from lev_plugins.errors import require
+from lev_plugins.text.cutting import learn_sentencepiece
 
 
 def read_pair(prefix: Path, source: str, target: str) -> dict[str, list[str]]:
     """Both sides of one split; they must have the same number of lines."""
     hint = "--text, --source, --target and --test form its name"
-    files = {Path(f"{prefix}.{side}"): side for side in (source, target)}
-    texts = {file: read_lines(file, hint) for file in files}
-    parallel(texts)
-    return {files[file]: lines for file, lines in texts.items()}
-
-
-def learn(files: list[Path], model: Path, vocab: int, kind: str, coverage: float) -> None:
-    sentencepiece.SentencePieceTrainer.Train(
-        input=[str(file) for file in files],
-        model_prefix=str(model.with_suffix("")),
-        model_type=kind,
-        vocab_size=vocab,
-        character_coverage=coverage,
-        num_threads=1,  # the same model every time
-        minloglevel=1,
-    )
+    texts = read_parallel([Path(f"{prefix}.{side}") for side in (source, target)], hint)
+    return dict(zip((source, target), texts, strict=True))
 
 
 def write_pieces(model: Path, lines: list[str], path: Path) -> list[int]:
@@ -71,7 +58,8 @@ def run(args: argparse.Namespace) -> None:
     groups = [[side] for side in sides] if args.separate else [sides]
     for group in groups:
         model = args.output / f"pieces.{'-'.join(group)}.model"
-        learn([args.text / f"train.{side}" for side in group], model, args.vocab, args.kind, args.coverage)
+        files = [args.text / f"train.{side}" for side in group]
+        learn_sentencepiece(files, model, args.vocab, args.kind, args.coverage, "--vocab")
         for side in group:
             for split in names:
                 lengths = write_pieces(model, text[split][side], args.output / f"{split}.{side}")

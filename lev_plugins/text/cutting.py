@@ -42,7 +42,9 @@ BLOCK = 100_000  # lines in the workers at a time
 CONFIGS: dict[str, Any] = REGISTRIES["bpe"]["dataclass_registry"]
 
 
-def learn_sentencepiece(texts: list[Path], model: Path, size: int, kind: str, coverage: float) -> None:
+def learn_sentencepiece(
+    texts: list[Path], model: Path, size: int, kind: str, coverage: float, flag: str = "--learn-sentencepiece"
+) -> None:
     try:
         sentencepiece.SentencePieceTrainer.Train(
             input=[str(path) for path in texts],
@@ -55,7 +57,7 @@ def learn_sentencepiece(texts: list[Path], model: Path, size: int, kind: str, co
         )
     except RuntimeError as error:  # text: source location, failed condition, usually a message
         reason = str(error).rpartition("] ")[2].strip() or str(error).strip()
-        raise UserError(f"--learn-sentencepiece {size}: {reason}") from error
+        raise UserError(f"{flag} {size}: {reason}") from error
     model.with_suffix(".vocab").unlink()
 
 

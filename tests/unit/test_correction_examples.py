@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from examples.shared import hold_out
 from lev_plugins.errors import UserError
 from lev_plugins.noise import NoiseOptions, build_corruption
 from tests.examples import EXAMPLES, load_script
@@ -95,7 +96,7 @@ def test_texts_of_the_corrector(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 99, 250, 300_000])
 def test_every_row_trains_or_validates(rows: int) -> None:
-    train, valid = load_script("grammar/texts").held_out(list(range(rows)))
+    train, valid = hold_out(list(range(rows)), 100, 1000)
     assert sorted([*train, *valid]) == list(range(rows))
     assert min(rows, 1) <= len(valid) <= 1000
 

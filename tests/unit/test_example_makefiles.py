@@ -99,12 +99,6 @@ def test_help_lists_every_setting(makefile: Path) -> None:
     assert used <= {*listed} and {"OUT", "GPUS", "THREADS"} <= {*listed}
 
 
-@pytest.mark.parametrize("makefile", MAKEFILES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_a_makefile_fits_in_some_two_screens(makefile: Path) -> None:
-    rules = makefile.read_text("utf-8").partition("\ninclude ")[2].splitlines()
-    assert len(rules) < 130 and max(map(len, makefile.read_text("utf-8").splitlines())) < 170
-
-
 def test_gpus_replace_threads() -> None:
     printed = dry_run(
         "translation/Makefile", "TEXT=t", "OUT=o", "TOKENS=1000", "LEVT_TOKENS=500", "STEP_TOKENS=8000", "GPUS=2"
@@ -299,6 +293,7 @@ def test_symspell_is_a_choice(tmp_path: Path) -> None:
 
 BAD = [
     ("ocr_correction/Makefile", ["OUT=o"], "DATA is missing: give a folder, DATA=DIR"),
+    ("translation/Makefile", ["TEXT=t", "OUT=o", "ALSO_FAST=no"], "ALSO_FAST has no no: choose from '' yes"),
     ("ocr_correction/Makefile", ["DATA=d", "OUT=o", "TEXT=x"], "There is no setting TEXT: choose from DATA OUT FOLDS"),
     ("ocr_correction/Makefile", ["DATA=d", "OUT=o o"], "OUT must not have blanks, but is 'o o'"),
     ("ocr_correction/Makefile", ["DATA=d", "OUT=o", "UPDATES=0"], "UPDATES must be a whole number above 0, but is '0'"),

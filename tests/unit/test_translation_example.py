@@ -1,12 +1,10 @@
 """The helpers of examples/translation."""
 
 import argparse
-import importlib
 import json
 import re
 import subprocess
 import sys
-import types
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +13,13 @@ import pytest
 from examples import logs
 from examples.shared import read_lines
 from lev_plugins.errors import UserError
+from tests.examples import load_script
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "translation"
 
 
-@pytest.fixture(scope="module")
-def helpers() -> Any:
-    """The scripts as modules; other examples have files of the same names."""
-    names = ("pieces", "report")
-    before = {name: sys.modules.pop(name) for name in names if name in sys.modules}
-    sys.path.insert(0, str(EXAMPLE))
-    yield types.SimpleNamespace(**{name: importlib.import_module(name) for name in names})
-    sys.path.remove(str(EXAMPLE))
-    for name in names:
-        sys.modules.pop(name)
-    sys.modules.update(before)
+PIECES, REPORT = load_script("translation/pieces"), load_script("translation/report")
 
 
 def script(name: str, *args: Any) -> subprocess.CompletedProcess[str]:
@@ -53,7 +42,7 @@ def log(hypotheses: dict[int, str], steps: dict[int, int] | None = None, seconds
 # ---- logs.py -------------------------------------------------------------------------------------------------------
 
 
-def test_hypotheses_come_in_the_order_of_the_input(tmp_path: Path, helpers: Any) -> None:
+def test_hypotheses_come_in_the_order_of_the_input(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_text(log({3: "▁d", 0: "▁a", 2: "", 1: "▁b b\u2028"}), encoding="utf-8")  # an empty output is an output
     found = logs.hypotheses(logs.read_log(path))
@@ -70,14 +59,14 @@ def test_hypotheses_come_in_the_order_of_the_input(tmp_path: Path, helpers: Any)
     ],
     ids=["missing", "twice", "another text", "cut short"],
 )
-def test_logs_that_do_not_add_up(tmp_path: Path, helpers: Any, text: str, message: str) -> None:
+def test_logs_that_do_not_add_up(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "log"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=message):
         logs.in_order(logs.hypotheses(logs.read_log(path)), 3)
 
 
-def test_only_some_of_many_are_named(helpers: Any) -> None:
+def test_only_some_of_many_are_named() -> None:
     with pytest.raises(UserError, match=r"13 of 20 sentences.*: 7, 8, .*, 16 and 3 more; decode again"):
         logs.in_order(dict.fromkeys(range(7), ""), 20)
 
@@ -116,7 +105,7 @@ def write_text(folder: Path, lines: int = 60) -> Path:
 
 @pytest.mark.parametrize("separate", [False, True])
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
-def test_pieces_are_the_text_again(tmp_path: Path, helpers: Any, separate: bool, kind: str) -> None:
+def test_pieces_are_the_text_again(tmp_path: Path, separate: bool, kind: str) -> None:
     text = write_text(tmp_path / "text")
     more = ["--separate"] if separate else []
     done = script(
@@ -126,30 +115,29 @@ def test_pieces_are_the_text_again(tmp_path: Path, helpers: Any, separate: bool,
     assert done.returncode == 0, done.stderr
     for name in ("train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de"):
         pieces = read_lines(tmp_path / "out" / name)
-        assert [helpers.report.join_pieces(line) for line in pieces] == read_lines(text / name)
+        assert [REPORT.join_pieces(line) for line in pieces] == read_lines(text / name)
     assert (tmp_path / "out" / "test.reference").read_bytes() == (text / "test.de").read_bytes()
     models = {"pieces.en.model", "pieces.de.model"} if separate else {"pieces.en-de.model"}
     assert {path.name for path in (tmp_path / "out").glob("*.model")} == models
 
 
-def test_pieces_refuse_text_that_cannot_be_used(tmp_path: Path, helpers: Any) -> None:
-    pieces = helpers.pieces
+def test_pieces_refuse_text_that_cannot_be_used(tmp_path: Path) -> None:
     text = write_text(tmp_path / "text")
     with pytest.raises(UserError, match=r"there is no file .*dev\.en: --text, --source, --target and --test"):
-        pieces.read_pair(text / "dev", "en", "de")
+        PIECES.read_pair(text / "dev", "en", "de")
     (text / "valid.de").write_bytes(b"ein\nzwei\n")
     with pytest.raises(UserError, match=r"must be equally long, but .*valid\.en has 4 lines and .*valid\.de has 2"):
-        pieces.read_pair(text / "valid", "en", "de")
+        PIECES.read_pair(text / "valid", "en", "de")
     (text / "valid.de").write_bytes("ein\nfünf\n".encode("latin-1"))
     with pytest.raises(UserError, match=r"valid\.de, line 2 is not UTF-8 \(.*\): convert it"):
-        pieces.read_pair(text / "valid", "en", "de")
+        PIECES.read_pair(text / "valid", "en", "de")
     with pytest.raises(UserError, match=r"--longest is 7, but line 2 of test\.en has 8 tokens"):
-        pieces.check_fits(Path("test.en"), [7, 8], 7)
+        PIECES.check_fits(Path("test.en"), [7, 8], 7)
 
 
-def test_lines_end_at_a_line_feed_only(tmp_path: Path, helpers: Any) -> None:
+def test_lines_end_at_a_line_feed_only(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes("a\u2028b\x85\r\n\nlast".encode())
-    assert helpers.pieces.read_lines(tmp_path / "text") == ["a\u2028b\x85", "", "last"]
+    assert read_lines(tmp_path / "text") == ["a\u2028b\x85", "", "last"]
 
 
 # ---- report.py -----------------------------------------------------------------------------------------------------
@@ -244,15 +232,15 @@ def test_report_segments_both_sides(tmp_path: Path) -> None:
     assert "--segment 'head -n 1' must print one line per line of input (2), but printed 1" in done.stderr
 
 
-def test_report_by_rouge(tmp_path: Path, helpers: Any) -> None:
+def test_report_by_rouge(tmp_path: Path) -> None:
     run = make_run(tmp_path, {"test_levt": LEVT})
     args = argparse.Namespace(
         out=run, reference=run / "pieces" / "test.reference", metric="rouge", segment="", beam=5, max_iter=2
     )
-    helpers.report.run(args)
+    REPORT.run(args)
     text = (run / "report.md").read_text("utf-8")
     assert "|  | ROUGE-1 | ROUGE-2 | ROUGE-L | iterations |" in text
     assert "| LevT, distilled data | 100.00 | 100.00 | 100.00 | 2.00 |" in text
-    scores, metric = helpers.report.rouge(["the cat sits"], ["the cat sat"])
+    scores, metric = REPORT.rouge(["the cat sits"], ["the cat sat"])
     assert scores == {"ROUGE-1": 66.67, "ROUGE-2": 50.0, "ROUGE-L": 66.67}
     assert re.fullmatch(r"rouge-score [\d.]+, F1, with stemming", metric)
