@@ -17,6 +17,8 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from lev_plugins.errors import require
+
 CLOCKS = {"cpu": "processor seconds of this single-threaded process", "cuda": "wall seconds, device synchronised"}
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")  # Linux's account of this process
 
@@ -58,7 +60,7 @@ class Pairs:
 
 
 def alternate(
-    clock: Clock, jobs: Sequence[tuple[Callable[[], Any], Callable[[], Any]]], repetitions: int, name: str, quiet: bool
+    clock: Clock, jobs: Sequence[tuple[Callable[[], Any], Callable[[], Any]]], repetitions: int, name: str
 ) -> tuple[Pairs, list[tuple[Any, Any]]]:
     """Time every job (fairseq's way, our way) ``repetitions`` times, alternating in which goes first.
 
@@ -68,7 +70,7 @@ def alternate(
         work()
     pairs = Pairs()
     results: list[tuple[Any, Any]] = []
-    with tqdm(total=repetitions * len(jobs), desc=name, disable=quiet) as bar:
+    with tqdm(total=repetitions * len(jobs), desc=name, disable=None) as bar:
         for repetition in range(repetitions):
             results = []
             for number, (theirs, ours) in enumerate(jobs):
@@ -93,6 +95,16 @@ def spread(values: list[float]) -> dict[str, float]:
         "upper_quartile": float(high),
         "measurements": len(values),
     }
+
+
+def device_of(name: str) -> torch.device:
+    """cuda, or cpu: one core."""
+    require(
+        name == "cpu" or torch.cuda.is_available(), "--device cuda needs a GPU that torch can use: give --device cpu"
+    )
+    if name == "cpu":
+        torch.set_num_threads(1)
+    return torch.device(name)
 
 
 def peak_memory(

@@ -29,7 +29,6 @@ def measure(
     batch: int,
     repetitions: int,
     device: torch.device,
-    quiet: bool,
     cuda_graphs: bool = False,
 ) -> dict[str, Any]:
     """One line of the table: ``rows`` decoded in batches of ``batch``."""
@@ -38,7 +37,7 @@ def measure(
     jobs = [(partial(their_work, sample), partial(our_work, sample)) for sample in samples]
     for sample in samples if cuda_graphs else ():  # captures the graphs of all lengths
         our_work(sample)
-    pairs, results = alternate(Clock(device), jobs, repetitions, f"decoding, batch {batch}", quiet)
+    pairs, results = alternate(Clock(device), jobs, repetitions, f"decoding, batch {batch}")
     words, steps = compare(results)
     decoded = len(rows) * repetitions
     return {

@@ -113,7 +113,7 @@ def measure(
     samples, own = samples_of(text, batch, given), editor(given, precision, iterations)
     jobs = [(partial(write, sample), partial(own, sample)) for sample in samples]
     name = f"{precision}, {text.wrong:.0%} wrong, batch {batch}"
-    pairs, results = alternate(Clock(CPU), jobs, rounds, name, quiet=not sys.stderr.isatty())
+    pairs, results = alternate(Clock(CPU), jobs, rounds, name)
     answers = [hypotheses[0] for _, ours in results for hypotheses in ours]
     expected = sorted(text.sources, key=lambda source: source.numel())
     right = [torch.equal(each["tokens"], source[1:]) for each, source in zip(answers, expected, strict=True)]

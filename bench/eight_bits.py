@@ -127,7 +127,7 @@ def measure(systems: dict[str, Runner], width: int, tokens: int, rounds: int) ->
     outputs = {name: run(x) for name, run in systems.items()}
     clock = Clock(CPU)
     times: dict[str, list[float]] = {name: [] for name in systems}
-    for _ in tqdm(range(rounds), desc=f"{tokens} tokens", disable=not sys.stderr.isatty()):
+    for _ in tqdm(range(rounds), desc=f"{tokens} tokens", disable=None):
         for name, run in systems.items():
             times[name].append(clock.time(partial(run, x))[0])
     exact = outputs["torch, fp32"]

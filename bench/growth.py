@@ -52,7 +52,7 @@ FULL = Plan(main.NARROW)
 QUICK = Plan(main.QUICK, (8, 9), (1, 2), (60, 80), sentences=4, of_length=2, repetitions=1, train_tokens=100)
 
 
-def measure(plan: Plan, kept: Path | None, quiet: bool) -> dict[str, Any]:
+def measure(plan: Plan, kept: Path | None) -> dict[str, Any]:
     model = plan.model
     small = weights.kept_or_trained(kept, model.small, model.updates, model.batch, model.learning_rate)
     usual = weights.grow(small, model.widening, (model.layers, model.layers), model.words)
@@ -66,17 +66,16 @@ def measure(plan: Plan, kept: Path | None, quiet: bool) -> dict[str, Any]:
         "plan": asdict(plan),
     }
     found["length"] = [
-        {"words": length, **decoded(usual, of_length(many, length, plan.of_length), 1, plan, quiet)}
-        for length in plan.lengths
+        {"words": length, **decoded(usual, of_length(many, length, plan.of_length), 1, plan)} for length in plan.lengths
     ]
-    found["batch"] = [{"sentences": batch, **decoded(usual, rows, batch, plan, quiet)} for batch in plan.batches]
+    found["batch"] = [{"sentences": batch, **decoded(usual, rows, batch, plan)} for batch in plan.batches]
     found["dictionary"], to_learn = [], weights.sentences(plan.train_tokens, used, seed=2)
     for entries in plan.words:
         grown = weights.grow(small, model.widening, (model.layers, model.layers), entries)
         batch = weights.one_batch(weights.pair(to_learn, grown.source), plan.train_tokens)
-        step = training.measure(theirs(grown), ours(grown), batch, plan.repetitions, DEVICE, quiet)
+        step = training.measure(theirs(grown), ours(grown), batch, plan.repetitions, DEVICE)
         step |= training.memory(grown, batch, DEVICE)
-        found["dictionary"].append({"entries": entries, **decoded(grown, rows, 1, plan, quiet), "training": step})
+        found["dictionary"].append({"entries": entries, **decoded(grown, rows, 1, plan), "training": step})
     return found
 
 
@@ -84,9 +83,9 @@ def of_length(rows: Sequence[Tensor], words: int, count: int) -> list[Tensor]:
     return [row for row in rows if row.numel() == words + 2][:count]  # 2: <s> and </s>
 
 
-def decoded(given: Weights, rows: list[Tensor], batch: int, plan: Plan, quiet: bool) -> dict[str, Any]:
+def decoded(given: Weights, rows: list[Tensor], batch: int, plan: Plan) -> dict[str, Any]:
     """Milliseconds for a sentence, and their ratio."""
-    line = decoding.measure(given, theirs(given), ours(given), rows, batch, plan.repetitions, DEVICE, quiet)
+    line = decoding.measure(given, theirs(given), ours(given), rows, batch, plan.repetitions, DEVICE)
     rates = {side: line[f"{side}_sentences_per_second"] for side in SIDES}
     return {**{f"{side}_ms": 1000 / rate for side, rate in rates.items()}, "ratio": line["ratio"]}
 
@@ -163,7 +162,7 @@ def run() -> None:
         found = json.loads(args.read.read_text(encoding="utf-8"))
         sys.stderr.write(page(found))
     else:
-        found = measure(QUICK if args.quick else FULL, args.weights, quiet=not sys.stderr.isatty())
+        found = measure(QUICK if args.quick else FULL, args.weights)
         report.deliver(found, args.out, page(found))
     if args.figure:
         draw(found, args.figure)

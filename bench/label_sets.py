@@ -43,7 +43,7 @@ def batches_of(plan: labelling.Plan, asked: int, a_latent_each: bool) -> list[An
     ]
 
 
-def measure(plan: labelling.Plan, sizes: tuple[int, ...], quiet: bool) -> dict[str, Any]:
+def measure(plan: labelling.Plan, sizes: tuple[int, ...]) -> dict[str, Any]:
     """Milliseconds of labelling a text."""
     found = report.about(CPU) | {"format": FORMAT, "clock": CLOCKS["cpu"], "plan": asdict(plan)}
     found |= {"texts_together": TOGETHER, "lines": []}
@@ -56,7 +56,7 @@ def measure(plan: labelling.Plan, sizes: tuple[int, ...], quiet: bool) -> dict[s
             model = labelling.model_of(plan, spec, interaction)
             batches = batches_of(plan, asked or labels, spec.latent_per_label)
             jobs[name] = labelling.work(model, batches, train=False)
-        seconds = labelling.take_turns(Clock(CPU), jobs, plan.repetitions, quiet)
+        seconds = labelling.take_turns(Clock(CPU), jobs, plan.repetitions)
         for name in jobs:
             times = spread([1000 * each / plan.texts for each in seconds[name]])
             found["lines"].append({"labels": labels, "way": name, "milliseconds": times})
@@ -82,7 +82,7 @@ def main(arguments: list[str] | None = None) -> None:
     at_least(args, 1, "texts")
     torch.set_num_threads(1)
     plan = labelling.QUICK if args.quick else labelling.Plan(texts=args.texts)
-    found = measure(plan, SIZES[:4] if args.quick else SIZES, quiet=not sys.stderr.isatty())
+    found = measure(plan, SIZES[:4] if args.quick else SIZES)
     report.deliver(found, args.out, table(found))
 
 

@@ -18,11 +18,10 @@ from tqdm import tqdm
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import report
-from bench.clock import CLOCKS, Clock, spread
+from bench.clock import CLOCKS, Clock, device_of, spread
 from bench.noise import english
 from lev_plugins.data.labels.dataset import LabelledDataset, Question
 from lev_plugins.data.labels.folder import Example
-from lev_plugins.errors import require
 from lev_plugins.layers.t5 import T5Shape
 from lev_plugins.models.enct5 import EncT5, LabelHead, LatentDecoder
 from lev_plugins.models.enct5_config import LabelSpec
@@ -95,7 +94,7 @@ def work(model: EncT5, batches: list[Any], train: bool) -> Callable[[], None]:
     return once
 
 
-def measure(plan: Plan, device: torch.device, quiet: bool) -> dict[str, Any]:
+def measure(plan: Plan, device: torch.device) -> dict[str, Any]:
     found = report.about(device) | {"format": FORMAT, "clock": CLOCKS[device.type], "plan": asdict(plan)}
     clock, lines = Clock(device), []
     ways = [("as they come", False, 0), ("by length", True, 0), *((f"packed, {n}", False, n) for n in plan.rows)]
@@ -108,7 +107,7 @@ def measure(plan: Plan, device: torch.device, quiet: bool) -> dict[str, Any]:
             for name, sort, pack in ways:
                 batches, real = batches_of(plan, kind, examples, sort, pack)
                 jobs[name] = (work(model, to_device(batches, device), train), real)
-            seconds = take_turns(clock, {name: job for name, (job, _) in jobs.items()}, plan.repetitions, quiet)
+            seconds = take_turns(clock, {name: job for name, (job, _) in jobs.items()}, plan.repetitions)
             for name, (_, real) in jobs.items():
                 rates = spread([len(examples) / second for second in seconds[name]])
                 line = {"kind": kind, "what": "training" if train else "labelling", "rows": name}
@@ -123,13 +122,11 @@ def to_device(batches: list[Any], device: torch.device) -> list[Any]:
     return moved
 
 
-def take_turns(
-    clock: Clock, jobs: dict[str, Callable[[], None]], repetitions: int, quiet: bool
-) -> dict[str, list[float]]:
+def take_turns(clock: Clock, jobs: dict[str, Callable[[], None]], repetitions: int) -> dict[str, list[float]]:
     seconds: dict[str, list[float]] = {name: [] for name in jobs}
     for job in jobs.values():
         job()  # untimed
-    for _ in tqdm(range(repetitions), disable=quiet):
+    for _ in tqdm(range(repetitions), disable=None):
         for name, job in jobs.items():
             seconds[name].append(clock.time(job)[0])
     return seconds
@@ -150,15 +147,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cpu: one core (default: cpu)")
     parser.add_argument("--quick", action="store_true", help="a tiny model and few texts, to check that it runs")
     args = parser.parse_args(arguments)
-    require(
-        args.device == "cpu" or torch.cuda.is_available(),
-        "--device cuda needs a GPU that torch can use: give --device cpu",
-    )
-    if args.device == "cpu":
-        torch.set_num_threads(1)
-    found = measure(QUICK if args.quick else Plan(), torch.device(args.device), quiet=not sys.stderr.isatty())
+    found = measure(QUICK if args.quick else Plan(), device_of(args.device))
     report.deliver(found, args.out, table(found))
 
 
 if __name__ == "__main__":
-    main()
+    report.finish(main, "bench/labelling.py")

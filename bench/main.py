@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from fairseq.data import LanguagePairDataset
 from torch import Tensor
 
 from bench import decoding, report, training, weights
-from bench.clock import CLOCKS
+from bench.clock import CLOCKS, device_of
 from bench.systems import Size, System, Weights, autoregressive, ours, theirs
 from lev_plugins.errors import require
 
@@ -98,18 +97,13 @@ def main(arguments: list[str] | None = None) -> None:
     narrow_checkpoint = args.narrow and args.checkpoint is not None
     require(not narrow_checkpoint, "--narrow is for a model that is trained here: leave out --checkpoint")
     require(
-        args.device == "cpu" or torch.cuda.is_available(),
-        "--device cuda needs a GPU that torch can use: give --device cpu",
-    )
-    require(
         args.device == "cuda" or not args.cuda_graphs, "--cuda-graphs needs --device cuda: leave it out, or add that"
     )
     logging.getLogger("fairseq").setLevel(logging.WARNING)
-    if args.device == "cpu":
-        torch.set_num_threads(1)
+    device = device_of(args.device)
     plan = QUICK if args.quick else NARROW if args.narrow else BASE
     work = real_work(args.checkpoint, args.data, plan) if args.checkpoint else synthetic_work(plan, args.weights)
-    measured = measure(work, plan, torch.device(args.device), not sys.stderr.isatty(), args.cuda_graphs)
+    measured = measure(work, plan, device, args.cuda_graphs)
     report.deliver(measured, args.out, report.table(measured))
 
 
@@ -139,7 +133,7 @@ def real_work(checkpoint: Path, data: Path, plan: Plan) -> Work:
     return Work(loaded, sources, weights.one_batch(train, plan.train_tokens), "--checkpoint")
 
 
-def measure(work: Work, plan: Plan, device: torch.device, quiet: bool, cuda_graphs: bool) -> dict[str, Any]:
+def measure(work: Work, plan: Plan, device: torch.device, cuda_graphs: bool) -> dict[str, Any]:
     peer, own = theirs(work.weights), ours(work.weights)
     found = report.about(device) | {
         "format": FORMAT,
@@ -149,7 +143,7 @@ def measure(work: Work, plan: Plan, device: torch.device, quiet: bool, cuda_grap
         "model": describe(work, own),
     }
     found["decoding"] = [
-        decoding.measure(work.weights, peer, own, work.sources[:count], batch, repetitions, device, quiet, cuda_graphs)
+        decoding.measure(work.weights, peer, own, work.sources[:count], batch, repetitions, device, cuda_graphs)
         | decoding.memory(work.weights, work.sources[:count], batch, device, cuda_graphs)
         for batch, count, repetitions in plan.decoded
     ]
@@ -159,9 +153,9 @@ def measure(work: Work, plan: Plan, device: torch.device, quiet: bool, cuda_grap
         for batch, count, _ in plan.decoded
         for line in decoding.measure_autoregressive(work.weights, left_to_right, work.sources[:count], batch, device)
     ]
-    found["training"] = training.measure(peer, own, work.training, plan.train_repetitions, device, quiet)
+    found["training"] = training.measure(peer, own, work.training, plan.train_repetitions, device)
     found["training"] |= training.memory(work.weights, work.training, device)
-    labels = training.measure_labels(peer, work.training, plan.label_repetitions, device, quiet)
+    labels = training.measure_labels(peer, work.training, plan.label_repetitions, device)
     found["labels"] = training.shares(labels, found["training"])
     return found
 

@@ -74,14 +74,14 @@ def number_of_words(lines: list[str]) -> int:
     return sum(len(line.split()) for line in lines)
 
 
-def measure(plan: Plan, quiet: bool) -> dict[str, Any]:
+def measure(plan: Plan) -> dict[str, Any]:
     clock, lines = Clock(torch.device("cpu")), english(plan.lines)
     found = report.about(torch.device("cpu")) | {"format": FORMAT, "clock": CLOCKS["cpu"], "goal": GOAL}
     found["versions"]["nlpaug"] = report.installed("nlpaug")
     found["text"] = {"lines": len(lines), "words": number_of_words(lines)}
     jobs = [(kind, *rates, ours(kind, *rates)) for kind in KINDS_MEASURED for rates in plan.rates]
     times: list[list[float]] = [[] for _ in jobs]
-    for _ in tqdm(range(plan.repetitions), desc="ours", disable=quiet):  # all kinds in turn in each repetition
+    for _ in tqdm(range(plan.repetitions), desc="ours", disable=None):  # all kinds in turn in each repetition
         for job, seconds in zip(jobs, times, strict=True):
             seconds.append(clock.time(lambda change=job[3]: change(lines))[0])
     found["ours"] = [
@@ -93,14 +93,14 @@ def measure(plan: Plan, quiet: bool) -> dict[str, Any]:
         }
         for (kind, word_rate, char_rate, _), seconds in zip(jobs, times, strict=True)
     ]
-    found["nlpaug"] = [beside(kind, peer, plan, lines, clock, quiet) for kind, peer in peers(plan.peer_rate).items()]
+    found["nlpaug"] = [beside(kind, peer, plan, lines, clock) for kind, peer in peers(plan.peer_rate).items()]
     return found
 
 
-def beside(kind: str, peer: Change, plan: Plan, lines: list[str], clock: Clock, quiet: bool) -> dict[str, Any]:
+def beside(kind: str, peer: Change, plan: Plan, lines: list[str], clock: Clock) -> dict[str, Any]:
     few = lines[:: max(1, len(lines) // plan.peer_lines)][: plan.peer_lines]
     mine = ours(kind, plan.peer_rate, None)
-    pairs, _ = alternate(clock, [(lambda: peer(few), lambda: mine(few))], plan.peer_repetitions, kind, quiet)
+    pairs, _ = alternate(clock, [(lambda: peer(few), lambda: mine(few))], plan.peer_repetitions, kind)
     words = number_of_words(few)
     outputs = {"nlpaug": [texts(result) for result in peer(few)], "ours": mine(few)}
     return {
@@ -159,9 +159,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", metavar="FILE", type=Path, help="file for the JSON (default: standard output)")
     parser.add_argument("--quick", action="store_true", help="a few lines, to check that it runs")
     args = parser.parse_args(arguments)
-    found = measure(QUICK if args.quick else Plan(), quiet=not sys.stderr.isatty())
+    found = measure(QUICK if args.quick else Plan())
     report.deliver(found, args.out, table(found))
 
 
 if __name__ == "__main__":
-    main()
+    report.finish(main, "bench/noise.py")

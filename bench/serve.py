@@ -121,13 +121,13 @@ def many_clients(port: int, texts: Sequence[str], clients: int) -> float:
     return time.perf_counter() - begin
 
 
-def measure(model: str, flags: Sequence[str], texts: Sequence[str], plan: Plan, quiet: bool) -> dict[str, Any]:
+def measure(model: str, flags: Sequence[str], texts: Sequence[str], plan: Plan) -> dict[str, Any]:
     latencies: list[float] = []
     alone: list[float] = []
     together: list[float] = []
     with serving(model, flags) as port:
         one_client(port, texts[:CLIENTS])
-        for _ in tqdm(range(plan.repetitions), desc="serve", disable=quiet):
+        for _ in tqdm(range(plan.repetitions), desc="serve", disable=None):
             seconds = one_client(port, texts)
             latencies += seconds
             alone.append(len(texts) / sum(seconds))
@@ -171,13 +171,12 @@ def main(arguments: list[str] | None = None) -> None:
     require(bool(lines), f"--texts {args.texts} is empty: name a file with sentences, one per line")
     texts = (lines * (1 + plan.sentences // len(lines)))[: plan.sentences]
     flags += ["--data", args.data] if args.data else []
-    quiet = not sys.stderr.isatty()
     found = report.about(torch.device("cpu")) | {"format": FORMAT, "clock": CLOCK, "goal": GOAL}
     found["texts"] = {"sentences": len(texts), "characters_mean": float(np.mean([len(text) for text in texts]))}
-    found |= measure(args.model, flags, texts, plan, quiet)
+    found |= measure(args.model, flags, texts, plan)
     found["load_seconds"] = load_seconds(args.model, args.data, texts[0], plan.starts)
     report.deliver(found, args.out, table(found))
 
 
 if __name__ == "__main__":
-    main()
+    report.finish(main, "bench/serve.py")

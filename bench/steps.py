@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import sys
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -26,10 +25,9 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from bench import report
-from bench.clock import CLOCKS, Clock, Pairs
+from bench.clock import CLOCKS, Clock, Pairs, device_of
 from bench.systems import Size, for_decoding, transformer_options
 from bench.weights import dictionary
-from lev_plugins.errors import require
 from lev_plugins.models.pbd import PBD, PBDConfig
 
 FORMAT = 1  # of the JSON
@@ -65,22 +63,16 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> None:
     args = parser().parse_args(arguments)
-    require(
-        args.device == "cpu" or torch.cuda.is_available(),
-        "--device cuda needs a GPU that torch can use: give --device cpu",
-    )
     logging.getLogger("fairseq").setLevel(logging.WARNING)
-    if args.device == "cpu":
-        torch.set_num_threads(1)
-    measured = measure(PLANS[args.size], torch.device(args.device), quiet=not sys.stderr.isatty())
+    measured = measure(PLANS[args.size], device_of(args.device))
     report.deliver(measured, args.out, table(measured))
 
 
-def measure(plan: Plan, device: torch.device, quiet: bool) -> dict[str, Any]:
+def measure(plan: Plan, device: torch.device) -> dict[str, Any]:
     vocabulary = dictionary(plan.size.words)
     theirs, ours = transformer(plan.size, vocabulary), pbd(plan.size, vocabulary)
     lines = [
-        compare(theirs, ours, vocabulary, plan, length, sentences, device, quiet)
+        compare(theirs, ours, vocabulary, plan, length, sentences, device)
         for sentences in plan.sentences
         for length in plan.sources
     ]
@@ -131,7 +123,6 @@ def compare(
     length: int,
     sentences: int,
     device: torch.device,
-    quiet: bool,
 ) -> dict[str, Any]:
     """One line of the table: both models take the same steps and alternate in going first."""
     clock, pairs = Clock(device), Pairs()
@@ -139,7 +130,7 @@ def compare(
     search = drawn(vocabulary, plan.steps, length, sentences, device)
     for model in models:
         steps(model, search)()
-    for repetition in tqdm(range(plan.repetitions), desc=f"{sentences} x {length}", disable=quiet):
+    for repetition in tqdm(range(plan.repetitions), desc=f"{sentences} x {length}", disable=None):
         for which in (0, 1) if repetition % 2 else (1, 0):
             taken, _ = clock.time(steps(models[which], search))
             (pairs.theirs, pairs.ours)[which].append(taken / plan.steps)

@@ -26,11 +26,11 @@ LEARNING_RATE = 1e-7  # the model hardly changes, so every repetition does the s
 
 
 def measure(
-    theirs: System, ours: System, pair: LanguagePairDataset, repetitions: int, device: torch.device, quiet: bool
+    theirs: System, ours: System, pair: LanguagePairDataset, repetitions: int, device: torch.device
 ) -> dict[str, Any]:
     """All sentences of ``pair`` make one batch."""
     jobs = [(update(theirs, pair, device), update(ours, with_rollin(pair), device))]
-    pairs, _ = alternate(Clock(device), jobs, repetitions, "training", quiet)
+    pairs, _ = alternate(Clock(device), jobs, repetitions, "training")
     words = int(pair.tgt_sizes.sum())
     return {
         "tokens": words,
@@ -74,9 +74,7 @@ def update(system: System, dataset: Any, device: torch.device) -> Callable[[], N
     return work
 
 
-def measure_labels(
-    theirs: System, pair: LanguagePairDataset, repetitions: int, device: torch.device, quiet: bool
-) -> dict[str, Any]:
+def measure_labels(theirs: System, pair: LanguagePairDataset, repetitions: int, device: torch.device) -> dict[str, Any]:
     """Noise and expert labels alone, on the same batch as ``measure``; the model's insertions are random words."""
     pad, unk = pair.tgt_dict.pad(), pair.tgt_dict.unk()
     target = pair.collater([pair[i] for i in range(len(pair))])["target"].to(device)
@@ -97,7 +95,7 @@ def measure_labels(
         insertion_labels(on_host, missing, pad)
         align(edited, target, pad)
 
-    pairs, _ = alternate(Clock(device), [(their_labels, our_labels)], repetitions, "expert labels", quiet)
+    pairs, _ = alternate(Clock(device), [(their_labels, our_labels)], repetitions, "expert labels")
     return pairs.summary()
 
 

@@ -157,7 +157,7 @@ def measure(bench: Bench, batch: int, count: int, rounds: int) -> list[dict[str,
         if isinstance(decode, Refiner):
             decode.steps.clear()
     total = rounds * len(samples)
-    with tqdm(total=total, desc=f"batch {batch}", disable=not sys.stderr.isatty()) as bar:
+    with tqdm(total=total, desc=f"batch {batch}", disable=None) as bar:
         for turn in range(total):
             sample = samples[turn % len(samples)]
             for name in names[turn % len(names) :] + names[: turn % len(names)]:

@@ -8,7 +8,6 @@ accordingly) and adding blocks that add zero to the residual stream gives the sa
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -71,7 +70,7 @@ def train_narrow(size: Size, updates: int, batch: int, rate: float, seed: int = 
     optimizer = torch.optim.Adam(system.model.parameters(), lr=rate, betas=(0.9, 0.98))
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, updates + 1, pct_start=0.2)
     system.model.train()
-    with tqdm(total=updates, desc="training weights", disable=not sys.stderr.isatty()) as bar:
+    with tqdm(total=updates, desc="training weights", disable=None) as bar:
         for update in range(updates):
             sample = batch_of(sentences(batch, size.words, seed=1000 + update), vocabulary)
             with silence():
@@ -119,17 +118,18 @@ def kept_or_trained(
 ) -> Weights:
     """The weights in the file ``kept``; if it does not exist, trains new weights and saves them there."""
     vocabulary = dictionary(size.words)
+    training = {"updates": updates, "batch": batch, "rate": rate, "deleting": deleting}
     if kept is not None and kept.exists():
         state = checkpoints.load(kept)
         require(
-            state["cfg"]["model"] == levt_options(size),
-            f"--weights {kept} has a model of another size: give another file, or delete this one",
+            state["cfg"]["model"] == levt_options(size) and state["cfg"].get("training") == training,
+            f"--weights {kept} has a model of another size or training: give another file, or delete this one",
         )
         return Weights(state["cfg"]["model"], state["model"], vocabulary, vocabulary)
     trained = train_narrow(size, updates, batch, rate, deleting=deleting)
     if kept is not None:
         task = {"source_lang": "source", "target_lang": "target"}
-        cfg = {"model": trained.options, "task": task}
+        cfg = {"model": trained.options, "task": task, "training": training}
         checkpoints.save({"args": None, "cfg": cfg, "model": trained.state}, kept)
     return trained
 
