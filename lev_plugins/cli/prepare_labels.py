@@ -262,10 +262,19 @@ def renaming(args: argparse.Namespace) -> Callable[[Row], Row]:
 def label_names(path: Path) -> list[str]:
     require(path.is_file(), f"--labels: there is no file {path}")
     names = [line.strip() for line in read_lines(path)]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    require(not twice, f"--labels {path} contains the label {twice and twice[0]!r} twice")
+    twice = repeated(names)
+    require(twice is None, f"--labels {path} contains the label {twice!r} twice")
     require(bool(names) and all(names), f"--labels {path} has an empty line")
     return names
+
+
+def repeated(names: list[str]) -> str | None:
+    """The first name that is there more than once.
+
+    >>> repeated(["a", "b", "a"])
+    'a'
+    """
+    return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def label_dictionary(args: argparse.Namespace, rows: Callable[[str], Iterator[Row]]) -> Labels:
@@ -290,11 +299,11 @@ def number_names(
     """--round-labels: those of --labels, or every class from the lowest to the highest of all the texts."""
     if known is not None:
         names = [rounded(name, args.round_labels, f"--labels {args.labels}") for name in known]
-        twice = [name for name, count in Counter(names).items() if count > 1]
+        twice = repeated(names)
         require(
-            not twice,
-            f"--labels {args.labels}: several labels round to {twice and twice[0]}: list each class once, or take a "
-            "smaller --round-labels",
+            twice is None,
+            f"--labels {args.labels}: several labels round to {twice}: list each class once, or take a smaller "
+            "--round-labels",
         )
         return names
     others = (label for part in parts_of(args) if part != "train" for row in rows(part) for label in row.labels)

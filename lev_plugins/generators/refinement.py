@@ -37,7 +37,6 @@ from lev_plugins.edits import (
     apply_deletions,
     apply_placeholders,
     apply_tokens,
-    known,
     origin_of,
     requests,
     unopened,
@@ -229,7 +228,7 @@ class RefinementGenerator:
                 self._record_kept(scores, words, canvas)
             else:
                 scores = None
-                deleted = ~align(known(canvas.tokens, self.symbols.unk), canvas.target, self.pad).kept
+                deleted = ~align(self.symbols.known(canvas.tokens), canvas.target, self.pad).kept
             if canvas.requests is not None:
                 deleted = deleted | requests.has(canvas.requests, requests.DELETE)
                 deleted = deleted & ~requests.has(canvas.requests, requests.KEEP)
@@ -306,7 +305,7 @@ class RefinementGenerator:
             # an oracle is certain
             odds = None if canvas.odds is None else torch.full_like(canvas.odds[:, 1:], math.inf)
             if canvas.target is not None and self.options.oracle == "delete+placeholder":
-                counts = missing_counts(known(canvas.tokens, self.symbols.unk), canvas.target, self.pad)
+                counts = missing_counts(self.symbols.known(canvas.tokens), canvas.target, self.pad)
                 counts = counts * extensible[:, None]
                 if canvas.requests is not None:
                     counts = behind_spans(counts, requests.inside_span(canvas.requests, requests.KEEP))
@@ -329,7 +328,7 @@ class RefinementGenerator:
 
         In place: ``odds`` (B, T - 1) get the log-odds of at least one placeholder.
         """
-        given = canvas.removed(self.pad) if self.ensemble.spells else None
+        given = canvas.removed(self.pad) if self.symbols.spells else None
         scores = self.ensemble.placeholder_scores(self.symbols.readable(canvas.tokens), memory, passes, rows, given)
         scores[:, :, 0] -= self.options.gamma
         if self.options.keep_bias and canvas.origin is not None:
@@ -356,7 +355,7 @@ class RefinementGenerator:
         rows = holes.any(1).nonzero()[:, 0]
         if rows.numel():
             open_holes = holes[rows]
-            given = canvas.replaced(holes, self.pad) if self.ensemble.spells else None
+            given = canvas.replaced(holes, self.pad) if self.symbols.spells else None
             index = open_holes.flatten().nonzero()[:, 0]
             log_probs = self.ensemble.tokens(self.symbols.readable(canvas.tokens), memory, rows, index, given)  # (n, V)
             log_probs = self.symbols.forbid(log_probs)

@@ -37,7 +37,11 @@ class Symbols(NamedTuple):
         return deletable(tokens, self.bos, self.eos, self.pad)
 
     def readable(self, tokens: Tensor) -> Tensor:
-        return tokens if self.spells else known(tokens, self.unk)
+        return tokens if self.spells else self.known(tokens)
+
+    def known(self, tokens: Tensor) -> Tensor:
+        """<unk> for words that the dictionary lacks."""
+        return known(tokens, self.unk)
 
     def forbid(self, log_probs: Tensor) -> Tensor:
         """(n, V), in place. One symbol after the other: a list as an index would make the CPU wait for a GPU."""
