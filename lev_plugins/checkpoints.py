@@ -23,12 +23,12 @@ from lev_plugins.files import all_or_nothing
 
 __all__ = ["EVALUATED", "config_of", "load", "require_file", "require_finite_weights", "require_no_calls", "save"]
 
-# flags of a model whose text fairseq evaluates as Python when it builds the model
+# flags of models and tasks whose text fairseq evaluates as Python when it builds them
 EVALUATED = {
     *("adaptive_input_cutoff", "adaptive_softmax_cutoff", "character_filters", "xformers_att_config"),
     *("conv_aggregator_layers", "conv_feature_layers", "decoder_layers", "encoder_layers"),
     *("decoder_attention", "encoder_attention", "self_attention", "gated_attention"),
-    *("downsample", "pretrained", "project_input"),
+    *("downsample", "pretrained", "project_input", "left_pad_source", "left_pad_target"),
 }
 
 
@@ -83,7 +83,7 @@ def config_of(state: dict[str, Any], *path: str) -> Any:
 
 
 def require_no_calls(flags: Any) -> None:
-    """Of a model, as a stranger's file has them: what fairseq evaluates must not call anything.
+    """Of a model or a task, as a stranger's file has them: what fairseq evaluates must not call anything.
 
     >>> require_no_calls(argparse.Namespace(encoder_layers="[(512, 3)] * 20"))
     >>> calls("[exit()]")
@@ -93,8 +93,8 @@ def require_no_calls(flags: Any) -> None:
         if name in EVALUATED and isinstance(value, (str, bytes)):
             require(
                 not calls(value),
-                f"the model's flag {name} is a program, {value[:60]!r}, which is not run: use a file that you trust, "
-                "or train the model anew",
+                f"the flag {name} of the model is a program, {value[:60]!r}, which is not run: use a file that you "
+                "trust, or train the model anew",
             )
 
 

@@ -86,7 +86,7 @@ def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Coll
             not allowed or name in allowed,
             f"{path} was trained with --task {name}: give a checkpoint of --task {' or '.join(allowed)}",
         )
-        checkpoints.require_no_calls(state.get("args") or checkpoints.config_of(state, "model") or {})
+        checkpoints.require_no_calls(state.get("args") or state.get("cfg") or {})
         with fitting(path, overrides):
             found, cfg, task = checkpoint_utils.load_model_ensemble_and_task(
                 [str(path)], overrides, task=task, state=state

@@ -42,6 +42,18 @@ def convolutions(_: dict[str, Any], text: str) -> dict[str, Any]:
     return {**FCONV, "encoder_layers": text}
 
 
+def test_a_checkpoint_of_another_task(tmp_path: Path) -> None:
+    state = checkpoints.load(GOLDEN / "gated" / "checkpoint.pt")
+    flags = {"lang_pairs": "noisy-clean", "source_lang": "noisy", "target_lang": "clean", "left_pad_target": "False"}
+    flags |= {"data": str(NOISY), "left_pad_source": program(tmp_path / "canary")}
+    flags |= {"encoder_langtok": None, "decoder_langtok": False}
+    state["cfg"]["task"] = Namespace(task="multilingual_translation", **flags)
+    checkpoints.save(state, tmp_path / "checkpoint.pt")
+    with pytest.raises(UserError, match="the flag left_pad_source of the model is a program"):
+        lev_plugins.load(tmp_path / "checkpoint.pt")
+    assert not (tmp_path / "canary").exists()
+
+
 @pytest.fixture(params=[gated, convolutions])
 def checkpoint(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """What its model runs makes the file ``canary``."""
@@ -70,7 +82,7 @@ def test_a_folder(tmp_path: Path) -> None:
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config["model_flags"]["adaptive_softmax_cutoff"] = program(canary)
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    with pytest.raises(UserError, match="the model's flag adaptive_softmax_cutoff is a program"):
+    with pytest.raises(UserError, match="the flag adaptive_softmax_cutoff of the model is a program"):
         lev_plugins.load(folder)
     assert not canary.exists()
 
@@ -98,7 +110,7 @@ def test_all_that_fairseq_evaluates_is_known() -> None:
     folder = Path(fairseq.__file__).parent
     found = {
         name.rpartition(".")[2]
-        for part in ("models", "modules")
+        for part in ("models", "modules", "tasks")
         for path in (folder / part).rglob("*.py")
         for name in EVALUATES.findall(path.read_text(encoding="utf-8"))
     }
