@@ -110,11 +110,11 @@ def synthetic(plan: Plan, kept: Path | None, folder: Path) -> Bench:
     depths = {"levt": (plan.layers, plan.layers)}
     if plan.layers > plan.small.layers:
         depths["levt_fast"] = FAST["encoder_layers"], FAST["decoder_layers"]
+    grown = {name: weights.grow(small, plan.widening, layers, plan.words) for name, layers in depths.items()}
     made: dict[str, Decoder] = {}
-    for name, layers in depths.items():
-        given = weights.grow(small, plan.widening, layers, plan.words)
+    for name, given in grown.items():
         made |= refiners(name, systems.ours(given).model, given.target)
-    base = weights.grow(small, plan.widening, depths["levt"], plan.words)
+    base = grown["levt"]
     made |= peers(peer.saved_transformer(base, folder), folder, folder, base.target, forced=True)
     count = max(sentences for _, sentences, _ in plan.decoded)
     return Bench(weights.sentences(count, plan.small.words, seed=1), base.target, made)

@@ -1,13 +1,17 @@
 # Runs the recipe of one target for the Makefiles beside it: bash stage.sh OUT TARGET RECIPE.
 # The target OUT/NAME/done stamps the folder OUT/NAME: it is made before the recipe runs, gets a log of what that prints, and
-# the stamp when it has succeeded. The terminal shows when it begins and ends, and the end of the log if it fails. A stop
-# (Ctrl-C, kill) also ends what the recipe started.
+# the stamp when it has succeeded. Its folders data and bin are what the tools make that want no such folder: those of an
+# attempt that failed are removed. The terminal shows when the recipe begins and ends, and the end of the log if it fails. A
+# stop (Ctrl-C, kill) also ends what the recipe started.
 out=$1 target=$2 recipe=${!#}
 [[ $# == 3 && $target == "$out"/*/done ]] || exec bash -euo pipefail -c "$recipe"
 folder=${target%/done} started=$SECONDS
 name=${folder#"$out"/} log=$folder/log
 mkdir -p "$folder"
-[[ -e $folder/begun ]] || : >"$log" # only a training continues, and so does its log
+if [[ ! -e $folder/begun ]]; then # only a training continues: anything else starts anew
+    rm -rf "$folder"/{data,bin}
+    : >"$log"
+fi
 { cat "$out/settings" 2>/dev/null; echo "$NEW_SETTINGS"; } | awk '/./ && !($0 in seen); { seen[$0] }' >"$out/settings.$$"
 mv "$out/settings.$$" "$out/settings"
 echo "${TITLE:-$name} ..."

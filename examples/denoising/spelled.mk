@@ -4,7 +4,6 @@
 $(noises:%=$(OUT)/words_%/done): $$(noisy)/done
 	mkdir -p $(words)
 	cp $(<D)/*.src $(<D)/*.tgt $(words)
-	rm -rf $(@D)/bin
 	if [ '$(as_is)' ]; then
 	    for split in train valid; do
 	        python $(HERE)/repairs.py $(<D)/$$split.src $(<D)/$$split.tgt $(words)/$$split

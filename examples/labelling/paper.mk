@@ -46,7 +46,6 @@ $(OUT)/backbone/done:
 
 # ---- EncT5 -----------------------------------------------------------------------------------------------------------
 $(chosen:%=$(OUT)/%/labels/done): $(OUT)/backbone/done
-	rm -rf $(@D)/bin
 	lev-plugins prepare-labels $(question) --train $(file.train) --valid $(file.valid) $(if $(tests),--test $(tests.$(task))) \
 	    --pretrained-tokenizer $(<D) --dest $(@D)/bin $(layout.$(task)) $(enct5_layout)
 
@@ -67,8 +66,7 @@ $(chosen:%=$(OUT)/%/enct5-test/done): %-test/done: %/done
 as_text = python $(HERE)/text_to_text.py $(file.$(part)) --label-kind $(call its,kind) $(layout.$(task)) --output $(@D)/$(part)
 $(chosen:%=$(OUT)/%/t5-data/done): $(OUT)/backbone/done
 	$(foreach part,train valid $(tests),$(as_text)$(newline)	lev-plugins encode $(<D) $(@D)/$(part).src $(@D)/$(part).tgt \
-	    --into $(@D)/pieces$(newline)	)rm -rf $(@D)/bin
-	fairseq-preprocess -s src -t tgt --trainpref $(@D)/pieces/train --validpref $(@D)/pieces/valid $(if $(tests),--testpref \
+	    --into $(@D)/pieces$(newline)	)fairseq-preprocess -s src -t tgt --trainpref $(@D)/pieces/train --validpref $(@D)/pieces/valid $(if $(tests),--testpref \
 	    $(subst $() ,$(comma),$(strip $(tests:%=$(@D)/pieces/%)))) --joined-dictionary --srcdict $(<D)/dict.txt --destdir $(@D)/bin
 
 source := --truncate-source --max-source-positions 512

@@ -8,7 +8,6 @@ first_pieces := $(if $(TRANSLATION),--sentencepiece-model $(TRANSLATION)/pieces/
     --srcdict $(TRANSLATION)/binarise/data/dict.$(SOURCE).txt,--learn-sentencepiece $(VOCAB))
 
 $(OUT)/weak_data/done: $(OUT)/texts/done
-	rm -rf $(@D)/data
 	lev-plugins prepare $(languages) --train-prefix $(<D)/weak --valid-prefix $(<D)/valid \
 	    --test-prefix $(<D)/train $(<D)/valid $(<D)/test $(first_pieces) --joined-dictionary --dest $(@D)/data
 
@@ -35,12 +34,10 @@ drafted := $(OUT)/$(if $(DRAFT),texts,drafts)
 draft := $(or $(DRAFT),draft)
 
 $(OUT)/triples/done: $(drafted)/done $(if $(filter words,$(WEAK)),$(if $(DRAFT),,$(OUT)/weak_data/done))
-	rm -rf $(@D)/data
 	lev-plugins prepare $(languages) -d $(draft) --train-prefix $(<D)/train $(SYNTHETIC:%=--extra-train-prefix %) --valid-prefix $(<D)/valid \
 	    --test-prefix $(<D)/test --joined-dictionary $(if $(DRAFT),$(first_pieces),--sentencepiece-model \
 	    $(OUT)/weak_data/data/sentencepiece.model --srcdict $(OUT)/weak_data/data/dict.$(SOURCE).txt) --dest $(@D)/data
 
 $(OUT)/pairs/done: $(OUT)/triples/done
-	rm -rf $(@D)/data
 	lev-plugins prepare $(languages) --train-prefix $(PARALLEL) --valid-prefix $(drafted)/valid --joined-dictionary \
 	    --sentencepiece-model $(piece_model) --srcdict $(OUT)/triples/data/dict.$(SOURCE).txt --dest $(@D)/data

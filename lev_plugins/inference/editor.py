@@ -211,9 +211,6 @@ def tokeniser_of(task: Any, bpe: Namespace | None) -> Namespace | None:
     return bpe
 
 
-def judged_edits(found: list[Rewrite], judged: Iterable[tuple[float, int] | None]) -> Iterator[Edit]:
-    """Without those that cannot be judged: like a text that is too long, these places are left as they are."""
-    for rewrite, sure in zip(found, judged, strict=True):
-        if sure is not None:
-            confidence, iteration = sure
-            yield replace(rewrite.edit, confidence=confidence, iteration=iteration)
+def judged_edits(found: list[Rewrite], sure: Iterable[tuple[float, int]]) -> Iterator[Edit]:
+    for rewrite, (confidence, iteration) in zip(found, sure, strict=True):
+        yield replace(rewrite.edit, confidence=confidence, iteration=iteration)

@@ -77,15 +77,11 @@ def read_models(paths: list[Path], overrides: dict[str, Any], tasks: Collection[
 
 
 def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Collection[str]) -> Loaded:
+    for path in paths:
+        require_task(path, allowed)
     models, first, task = [], None, None
     for path in paths:
-        checkpoints.require_file(path)
         state = checkpoint_utils.load_checkpoint_to_cpu(str(path), overrides)
-        name = checkpoints.config_of(state, "task", "_name")
-        require(
-            not allowed or name in allowed,
-            f"{path} was trained with --task {name}: give a checkpoint of --task {' or '.join(allowed)}",
-        )
         checkpoints.require_no_calls(state.get("args") or state.get("cfg") or {})
         with fitting(path, overrides):
             found, cfg, task = checkpoint_utils.load_model_ensemble_and_task(
@@ -94,6 +90,16 @@ def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Coll
         models += found
         first = first or cfg
     return Loaded(models, first, task, None)
+
+
+def require_task(path: Path, allowed: Collection[str]) -> None:
+    checkpoints.require_file(path)
+    if allowed:
+        name = checkpoints.config_of(checkpoints.load(path, mmap=True), "task", "_name")
+        require(
+            name in allowed,
+            f"{path} was trained with --task {name}: give a checkpoint of --task {' or '.join(allowed)}",
+        )
 
 
 @contextmanager

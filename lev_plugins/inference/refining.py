@@ -53,7 +53,7 @@ class Refining:
         hypotheses: list[dict],
         written: list[Written],
         rewrites: list[list[Rewrite]],
-    ) -> list[list[tuple[float, int] | None]]:
+    ) -> list[list[tuple[float, int]]]:
         """Confidence and iteration of each rewrite."""
         zipped = zip(hypotheses, written, rewrites, strict=True)
         return [[judged(h["edits"], w.origin, each) for each in found] for h, w, found in zipped]

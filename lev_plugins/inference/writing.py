@@ -72,8 +72,8 @@ class Writing:
         hypotheses: list[dict],
         written: list[Written],
         rewrites: list[list[Rewrite]],
-    ) -> list[list[tuple[float, int] | None]]:
-        """Confidence of each rewrite, and one iteration; None: without it, the sentence is too long for the model."""
+    ) -> list[list[tuple[float, int]]]:
+        """Confidence of each rewrite, and one iteration."""
         tried = [self.with_each_undone(*each) for each in zip(passages, written, rewrites, strict=True)]
         fitting = [(i, row) for i, rows in enumerate(tried) for row in rows if self.fits(row)]
         scores = iter(self.scores(passages, fitting))
@@ -110,9 +110,9 @@ class Writing:
         return self.task.spelled({"net_input": {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}})
 
 
-def confidences(scores: list[Any]) -> list[tuple[float, int] | None]:
-    """From the scores of an output, and of it without each rewrite."""
-    return [None if other is None else (preference(scores[0], other), 1) for other in scores[1:]]
+def confidences(scores: list[Any]) -> list[tuple[float, int]]:
+    """From the scores of an output, and of it without each rewrite; 0 where that is too long for the model to say."""
+    return [(0.0 if other is None else preference(scores[0], other), 1) for other in scores[1:]]
 
 
 def told_apart(origin: list[int | None], given: list[int], written: list[int], unknown: int) -> list[int | None]:
