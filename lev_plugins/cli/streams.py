@@ -184,29 +184,38 @@ def in_one_go() -> Iterator[None]:
 
 
 class Begun(NamedTuple):
-    """A file of output as a stop has left it."""
+    """A file of output as a stop has left it.
+
+    The lines after the last whole batch are made again, in the same company as without the stop. That batch is made
+    again, too: if it reads differently now, the file belongs to another model, to other flags or to another input.
+    """
 
     lines: int  # the last may be torn
-    kept: int  # those of whole batches: the others are made again, in the same company as without the stop
-    place: int  # where those end, in bytes
+    kept: int  # those before the last whole batch
+    place: int  # where they end, in bytes
+    last: bytes  # the last whole batch
 
 
 def read_begun(path: Path, size: int) -> Begun:
-    lines = kept = place = end = 0
+    lines = kept = place = 0
+    last: list[bytes] = []
+    batch: list[bytes] = []
     with path.open("rb") as file:
         for line in file:
-            lines, end = lines + 1, end + len(line)
-            if lines % size == 0 and line.endswith(b"\n"):
-                kept, place = lines, end
-    return Begun(lines, kept, place)
+            lines += 1
+            batch.append(line)
+            if len(batch) == size and line.endswith(b"\n"):
+                kept, place = kept + len(last), place + sum(map(len, last))
+                last, batch = batch, []
+    return Begun(lines, kept, place, b"".join(last))
 
 
 def continue_file(answer: Answer, size: int, path: Path, finish: Finish) -> int:
     check_output(path)
-    begun = read_begun(path, size) if path.exists() else Begun(0, 0, 0)
+    begun = read_begun(path, size) if path.exists() else Begun(0, 0, 0, b"")
     given = batches(size, wait=True)
     passed = sum(len(lines) for _, lines in islice(given, begun.kept // size))
-    following = list(islice(given, 1))
+    following = list(islice(given, 2))  # of these, the first may be there, and the second be begun
     there = passed + sum(len(lines) for _, lines in following)
     require(
         begun.lines <= there,
@@ -214,12 +223,26 @@ def continue_file(answer: Answer, size: int, path: Path, finish: Finish) -> int:
         "input; name another file",
     )
     with path.open("r+b" if path.exists() else "wb") as file, progress(beside_lines=False, done=begun.kept) as bar:
-        file.seek(begun.place)
+        pieces = answered(answer, chain(following, given), bar, finish, begun.kept)
+        if begun.last:
+            require_same(path, begun.kept, begun.last, next(pieces))
+        file.seek(begun.place + len(begun.last))
         file.truncate()
-        for piece in answered(answer, chain(following, given), bar, finish, begun.kept):
+        for piece in pieces:
             file.write(piece)
             file.flush()
     return 0
+
+
+def require_same(path: Path, before: int, there: bytes, now: bytes) -> None:
+    if there == now:
+        return
+    pairs = zip(there.split(b"\n"), now.split(b"\n"), strict=False)
+    number = next(i for i, (old, new) in enumerate(pairs, before + 1) if old != new)
+    raise UserError(
+        f"--resume {path}: line {number} is not what this command writes there: the model, the flags or standard input "
+        "are not those that the file was begun with; name another file"
+    )
 
 
 def check_output(path: Path) -> None:

@@ -200,6 +200,26 @@ def test_a_file_of_another_input_is_left_alone(run: Run, tmp_path: Path) -> None
     assert f"there is no folder {nowhere.parent}" in run(*CORRECTOR, "--resume", nowhere)[2]
 
 
+@pytest.mark.parametrize(
+    ("words", "text", "line"),
+    [
+        (["--min-confidence", "0.999"], TEXT, 9),
+        (["--diff"], TEXT, 9),
+        ([], TEXT.replace(NOISES[11].encode(), b"another line"), 12),
+    ],
+)
+def test_a_file_of_another_command_is_left_alone(
+    run: Run, tmp_path: Path, words: list[str], text: bytes, line: int
+) -> None:
+    out, eight = tmp_path / "out", ["--batch-lines", "8"]
+    whole = run(*CORRECTOR, *eight, stdin=TEXT)[1]
+    there = b"".join(whole.splitlines(keepends=True)[:17])
+    out.write_bytes(there)
+    status, _, error = run(*CORRECTOR, *eight, *words, "--resume", out, stdin=text)
+    assert status == 2 and out.read_bytes() == there
+    assert f"--resume {out}: line {line} is not what this command writes there: the model, the flags or" in error
+
+
 # ---- signals and memory ------------------------------------------------------------------------------------------
 
 
