@@ -11,12 +11,13 @@ from pathlib import Path
 import torch
 
 from lev_plugins.cli import plot_curves, plot_iterations, streams
+from lev_plugins.cli.named import named_paths
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.gates import Sentence, as_line, gates_of_lines, read_sentences
 from lev_plugins.plots import drawing
-from lev_plugins.plots.figures import check_figures, named_files
+from lev_plugins.plots.figures import check_figures
 from lev_plugins.plots.gates import PROPERTIES, Group, by, correlation, names_of, noise_level
 from lev_plugins.ranges import at_least
 from lev_plugins.text.cutting import Cutter, add_bpe_arguments, bpe_options
@@ -83,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
 def run_gates(args: argparse.Namespace) -> int:
     check_arguments(args)
     if args.saved:
-        files = named_files(args.saved, "files of --saved")
+        files = named_paths(args.saved, "files of --saved")
         sentences = {name: read_sentences(path) for name, path in files.items()}
     else:
         sentences = {"": measured(args)}

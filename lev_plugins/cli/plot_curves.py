@@ -11,9 +11,10 @@ from typing import Any
 
 from fairseq.data.data_utils import post_process
 
+from lev_plugins.cli.named import named_paths
 from lev_plugins.errors import UserError, require
 from lev_plugins.plots.curves import Timed, draw_curves, draw_points, scores_by_iteration
-from lev_plugins.plots.figures import check_figures, named_files
+from lev_plugins.plots.figures import check_figures
 from lev_plugins.text.lines import read_lines
 from lev_plugins.traces.log import STEPS, Sentence, decoding_seconds, read_log
 
@@ -52,7 +53,7 @@ def run_oracle(args: argparse.Namespace) -> int:
     references = None if args.reference is None else list(read_lines(args.reference))
     metric = metric_of(args.metric)
     curves = {}
-    for name, path in named_files(args.logs, "logs").items():
+    for name, path in named_paths(args.logs, "logs").items():
         sentences = read_log(path)
         texts = texts_of(sentences, path) if references is None else references
         require(
@@ -68,7 +69,7 @@ def run_oracle(args: argparse.Namespace) -> int:
 
 def run_exits(args: argparse.Namespace) -> int:
     check_figures("--output", args.output)
-    points = [timed(name, path) for name, path in named_files(args.logs, "logs").items()]
+    points = [timed(name, path) for name, path in named_paths(args.logs, "logs").items()]
     draw_points(points, "BLEU", args.output)
     report(args.output, {point.name: f"{point.score:.2f} BLEU, {point.milliseconds:.1f} ms" for point in points})
     return 0

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lev_plugins.cli.edit import add_int8_argument, device_of
+from lev_plugins.cli.named import named_paths
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.loading import is_labeller, load
 from lev_plugins.model_folder import Decoding
@@ -29,6 +30,7 @@ EXTRA = "pip install 'lev-plugins[serve]'"
 TOKEN = "LEV_PLUGINS_TOKEN"  # environment variable
 SHORTEST_TOKEN = 8
 EVERYWHERE = ("0.0.0.0", "::")
+NAME = re.compile(r"[\w.-]{1,100}")  # of a model
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s*]+")
 
 
@@ -140,9 +142,12 @@ def token_of(path: Path | None) -> str | None:
 
 
 def load_models(args: argparse.Namespace) -> list[Served]:
-    from lev_plugins.serving.models import Served, named_paths
+    from lev_plugins.serving.models import Served
 
-    paths, everywhere = named_paths(args.models), {"device": device_of(args), "cpu_int8": args.cpu_int8}
+    paths = {name: str(path) for name, path in named_paths(args.models, "models").items()}
+    for name, path in paths.items():
+        require(bool(NAME.fullmatch(name)), f"{name!r}: name the model with letters and digits, as in typos={path}")
+    everywhere = {"device": device_of(args), "cpu_int8": args.cpu_int8}
     editing = {name: {} if is_labeller(path) else of_editors(args) for name, path in paths.items()}
     require_editor_for(args, any(editing.values()))
     return [

@@ -12,7 +12,7 @@ from typing import Any
 from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing
 
-__all__ = ["canvas", "check_figures", "named_files", "save"]
+__all__ = ["canvas", "check_figures", "save"]
 
 EXTRA = 'pip install "lev-plugins[plot]"'
 UNDATED = {  # suffix -> metadata that keeps dates and versions out of the file
@@ -33,22 +33,6 @@ def check_figures(flag: str, paths: Sequence[Path]) -> None:
         import matplotlib  # noqa: F401
     except ImportError:
         raise UserError(f"{flag} needs the package matplotlib, which is not installed: {EXTRA}") from None
-
-
-def named_files(entries: Sequence[str], what: str) -> dict[str, Path]:
-    """What the figure calls each file; ``what`` the files are, for a message.
-
-    >>> named_files(["early=runs/1-1-2.out", "runs/late.out"], "logs")
-    {'early': PosixPath('runs/1-1-2.out'), 'late': PosixPath('runs/late.out')}
-    """
-    found: dict[str, Path] = {}
-    for entry in entries:
-        name, equals, path = entry.partition("=")
-        if not equals or Path(entry).is_file():
-            name, path = Path(entry).stem, entry
-        require(name not in found, f"two {what} are called {name}: name one, as in NAME={path}")
-        found[name] = Path(path)
-    return found
 
 
 @contextmanager

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from lev_plugins.errors import require
@@ -16,10 +14,9 @@ from lev_plugins.inference.labeller import Labeller
 from lev_plugins.serving.alike import Example, Passage, edit_alike, label_alike
 from lev_plugins.serving.queue import Worker
 
-__all__ = ["EDIT", "LABEL", "Models", "Served", "named_paths"]
+__all__ = ["EDIT", "LABEL", "Models", "Served"]
 
 EDIT, LABEL = "edit", "label"
-NAME = re.compile(r"[\w.-]{1,100}")
 BATCH_SIZE = 8192  # characters that are decoded together
 
 
@@ -71,20 +68,3 @@ class Models:
         end = time.monotonic() + seconds
         for each in self.served:
             each.worker.close(max(0.0, end - time.monotonic()))
-
-
-def named_paths(given: Sequence[str]) -> dict[str, str]:
-    """``NAME=PATH`` or ``PATH``, whose name is that of the folder, or of the file without its .pt.
-
-    >>> named_paths(["models/typos", "old=checkpoints/checkpoint_best.pt"])
-    {'typos': 'models/typos', 'old': 'checkpoints/checkpoint_best.pt'}
-    """
-    paths: dict[str, str] = {}
-    for entry in given:
-        name, equals, path = entry.partition("=")
-        if not equals:
-            name, path = Path(entry).resolve().name.removesuffix(".pt"), entry
-        require(bool(NAME.fullmatch(name)), f"{entry!r}: name the model with letters and digits, as in typos={path}")
-        require(name not in paths, f"two models are called {name}: name one, as in typos={path}")
-        paths[name] = path
-    return paths

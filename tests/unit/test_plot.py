@@ -286,7 +286,7 @@ def test_capitals_count_in_ter_and_names_may_have_an_equals_sign(tmp_path: Path,
     figure = str(tmp_path / "figure.svg")
     assert main(["plot", "oracle", str(log), f"here={log}", "--metric", "ter", "--output", figure]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("lr=0: ") and lines[1].startswith("here: ") and lines[0].endswith(" 25.00")
+    assert lines[0].startswith("lr=0.1: ") and lines[1].startswith("here: ") and lines[0].endswith(" 25.00")
 
 
 def test_scores_of_a_cut_log_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,7 @@ def test_refusals(flags: list[str], message: str, capsys: Captured) -> None:
 
 def test_two_models_of_one_name(capsys: Captured) -> None:
     assert main(["serve", "a/model.pt", "b/model.pt", "--port", "0"]) == 2
-    assert "two models are called model: name one, as in typos=b/model.pt" in capsys.readouterr().err
+    assert "two models are called model: name one, as in NAME=b/model.pt" in capsys.readouterr().err
 
 
 def test_a_port_that_is_taken(capsys: Captured) -> None:

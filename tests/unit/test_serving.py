@@ -12,15 +12,17 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
+from lev_plugins.cli.named import named_paths
+from lev_plugins.cli.serve import load_models
 from lev_plugins.errors import UserError
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.guard import Guard
 from lev_plugins.serving.limits import Access, Limits
-from lev_plugins.serving.models import named_paths
 from lev_plugins.serving.words import Protected, WordList
 from tests.serving import SECONDS, Client, FakeEditor, FakeLabeller, models, serving
 
@@ -413,15 +415,18 @@ def status_of(server: Client, content: bytes, patient: bool) -> bytes:
 
 
 def test_names_of_models(tmp_path: Path) -> None:
-    assert named_paths(["a/typos-1.0/", "b/last.pt", "x=a=b"]) == {
-        "typos-1.0": "a/typos-1.0/",
-        "last": "b/last.pt",
-        "x": "a=b",
+    assert named_paths(["a/typos-1.0/", "b/last.pt", "x=a=b"], "models") == {
+        "typos-1.0": Path("a/typos-1.0"),
+        "last": Path("b/last.pt"),
+        "x": Path("a=b"),
     }
-    with pytest.raises(UserError, match="two models are called a: name one, as in typos=b/a"):
-        named_paths(["a", "b/a"])
-    with pytest.raises(UserError, match="name the model with letters and digits, as in typos=b"):
-        named_paths(["a b=b"])
+    odd = tmp_path / "a=b"
+    odd.mkdir()
+    assert named_paths([f"{odd}", f"y={odd}"], "models") == {"a=b": odd, "y": odd}
+    with pytest.raises(UserError, match="two models are called a: name one, as in NAME=b/a"):
+        named_paths(["a", "b/a"], "models")
+    with pytest.raises(UserError, match="'a b': name the model with letters and digits, as in typos=b"):
+        load_models(SimpleNamespace(models=["a b=b"], cpu=True, cpu_int8=False))
 
 
 def test_the_list_of_words_is_a_file(tmp_path: Path) -> None:
