@@ -33,7 +33,16 @@ KINDS = {
     "pbd{}-no-sharing": "... without shared parameters",
     "levt{}": "LevT, {} layers",
 }
-SYSTEMS = {name.format(depth): title.format(depth) for depth in (2, 4) for name, title in KINDS.items()}
+ENSEMBLES = {
+    "pbd2+transformer2": ("PBD and Transformer, 2 layers, as an ensemble", ("pbd2", "transformer2")),
+    "pbd2x2": ("PBD, 2 layers, an ensemble of two seeds", ("pbd2", "pbd2-seed2")),
+    "pbd2x3": ("PBD, 2 layers, an ensemble of three seeds", ("pbd2", "pbd2-seed2", "pbd2-seed3")),
+}
+SYSTEMS = {
+    **{name.format(depth): title.format(depth) for depth in (2, 4) for name, title in KINDS.items()},
+    **{f"pbd2-seed{seed}": f"PBD, 2 layers, seed {seed}" for seed in (2, 3)},
+    **{name: title for name, (title, _) in ENSEMBLES.items()},
+}
 CANDIDATES = ("best", "average")
 
 
@@ -71,13 +80,15 @@ def one_fold(out: Path, fold: str, name: str) -> dict[str, Any] | None:
         }
         for candidate in CANDIDATES
     }
-    log = out / fold / name / "log"
+    _, members = ENSEMBLES.get(name, ("", (name,)))
+    trained = [out / fold / member / "log" for member in members]
+    sizes = [size for log in trained if (size := parameters(read_lines(log)))]
     took = chosen(candidates)
     return {
         **candidates[took],
         "took": took,
-        "minutes": minutes(log) or 0.0,
-        "parameters": parameters(read_lines(log)),
+        "minutes": sum(minutes(log) or 0.0 for log in trained),
+        "parameters": sum(sizes) if len(sizes) == len(trained) else None,
         "all": candidates,
     }
 

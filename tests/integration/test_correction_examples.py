@@ -30,15 +30,17 @@ def folds(tmp_path: Path) -> Path:
 
 
 def test_words_are_learned_chosen_and_scored(folds: Path, tmp_path: Path) -> None:
-    """One system of one fold, with misreadings that are drawn anew; what was not asked for is not yet run."""
+    """Two seeds and their ensemble on one fold, with misreadings that are drawn anew; the rest is not yet run."""
     out = tmp_path / "run"
-    command = readme_command("ocr_correction", 1, DATA=folds, OUT=out, ONLY="pbd2")
+    command = readme_command("ocr_correction", 1, DATA=folds, OUT=out, ONLY="pbd2x2")
     settings = ["UPDATES=6", "AVERAGE=2", "NOISE_SHARE=0.5", "BY_TYPE=yes", "BEAM=2"]
     done = succeed(*command, *SMALL, *settings, timeout=600).out
     found = json.loads((out / "report.json").read_text(encoding="utf-8"))
     fold = found["systems"]["pbd2"]["fold0"]
     assert fold["took"] in ("best", "average") and fold["all"].keys() == {"best", "average"}
     assert 0 <= fold["test"] <= 100 and fold["minutes"] >= 0
+    both, other = (found["systems"][name]["fold0"] for name in ("pbd2x2", "pbd2-seed2"))
+    assert both["parameters"] == fold["parameters"] + other["parameters"] and 0 <= both["test"] <= 100
     page = (out / "report.md").read_text(encoding="utf-8")
     assert done.endswith(page) and "| Transformer, 2 layers | not yet run |" in page
     assert (out / "fold0" / "confusions" / "table.tsv").read_text(encoding="utf-8").strip()

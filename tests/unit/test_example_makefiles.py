@@ -143,7 +143,10 @@ def test_systems_of_ocr_correction_and_their_flags() -> None:
     assert trained.keys() == {
         *(f"{kind}{depth}" for kind in ("transformer", "pbd", "levt") for depth in (2, 4)),
         *(f"pbd{depth}-no-{part}" for part in ("future", "segments", "sharing") for depth in (2, 4)),
+        *("pbd2-seed2", "pbd2-seed3"),
     }
+    assert "--seed 1" in trained["pbd2"] and "--seed 3" in trained["pbd2-seed3"]
+    assert trained["pbd2-seed3"].split("--save-dir")[0] == trained["pbd2"].split("--save-dir")[0]
     assert "--arch pbd --layers 4" in trained["pbd4"] and "--future-dropout 0.2" in trained["pbd4"]
     assert "--no-sharing" in trained["pbd2-no-sharing"] and "--no-sharing" not in trained["pbd2"]
     assert "--no-future" in trained["pbd2-no-future"] and "--future-dropout" not in trained["pbd2-no-future"]
@@ -152,6 +155,17 @@ def test_systems_of_ocr_correction_and_their_flags() -> None:
     assert "--lr-scheduler polynomial_decay" in trained["pbd2"] and "--total-num-update 4500" in trained["pbd2"]
     other = dry_run("ocr_correction/Makefile", *settings, "SCHEDULE=inverse_sqrt", "UPDATES=1800", "ONLY=pbd2")
     assert "--lr-scheduler inverse_sqrt" in other and "--max-update 1800" in other and "--total-num-update" not in other
+
+
+def test_an_ensemble_is_decoded_by_its_members() -> None:
+    settings = ["DATA=d", "OUT=o", "FOLDS=1", "ONLY=pbd2+transformer2"]
+    printed = dry_run("ocr_correction/Makefile", *settings)
+    trained = {Path(value(words, "--save-dir")).name for words in commands(printed, "fairseq-train")}
+    assert trained == {"pbd2", "transformer2"}
+    paths = [value(words, "--path") for words in commands(printed, "fairseq-generate") if ":" in value(words, "--path")]
+    best = "o/fold1/pbd2/checkpoint_best.pt:o/fold1/transformer2/checkpoint_best.pt"
+    average = "o/fold1/pbd2-test/average.pt:o/fold1/transformer2-test/average.pt"
+    assert paths == [best, best, average, average]
 
 
 @pytest.mark.parametrize("number", [2, 4, 5])
