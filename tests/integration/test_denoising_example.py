@@ -64,6 +64,11 @@ def test_pairs_of_ones_own_are_trained_and_scored(pairs: Path, tmp_path: Path) -
     page = (out / "report.md").read_text(encoding="utf-8")
     assert done.endswith(page) and re.search(r"\| SymSpell \| [\d.]+ \| [\d.]+ \|", page)
     assert len((out / "texts" / "valid.src").read_text().splitlines()) == 10  # a twentieth of 200
+    succeed(*command, *SMALL, "figures", timeout=300)
+    drawn = out / "gates_as-is_all_1"
+    assert sorted(path.name for path in drawn.glob("*.svg")) == ["length.svg", "noise.svg", "sentences.svg"]
+    assert len((drawn / "gates.jsonl").read_text(encoding="utf-8").splitlines()) == len(NOISY) * 2
+    assert not (out / "gates_as-is_none_1").exists()
 
 
 def test_symspell_knows_the_words_of_the_training(pairs: Path) -> None:
