@@ -103,7 +103,7 @@ def explain(error: BaseException) -> str | None:
     if isinstance(error, UnicodeDecodeError):
         return (
             f"the input is not UTF-8 (byte 0x{error.object[error.start]:02x}): convert it first, for example with "
-            "iconv -t utf-8; what was printed so far is complete"
+            "iconv -f latin1 -t utf-8; what was printed so far is complete"
         )
     unexpected = re.search(r"GLOBAL (\S+)", text) if isinstance(error, pickle.UnpicklingError) else None
     if unexpected:

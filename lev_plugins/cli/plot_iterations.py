@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("log", metavar="LOG", type=Path, help="output of fairseq-generate --print-step, decoded by a levt")
     add("--output", metavar="FILE", type=Path, nargs="+", required=True, help="figures to write: .png, .svg or .pdf")
-    add("--bins", metavar="N", type=int, default=10, help="number of points, each the mean of as many sentences")
+    add("--bins", metavar="N", type=int, default=10, help="at most N points, of nearly as many sentences each")
 
 
 def run(args: argparse.Namespace) -> int:

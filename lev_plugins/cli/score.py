@@ -20,12 +20,12 @@ from lev_plugins.ranges import MOST, at_least, at_most
 from lev_plugins.scoring import bleu, errant, exact_match, gleu, m2, resampling, rouge, ter, wrr, wrr_set
 from lev_plugins.scoring.evaluation import Array, Evaluation
 from lev_plugins.text import lines as texts
+from lev_plugins.traces.log import parse_line
 
 __all__ = ["METRICS", "add_arguments", "read_generated", "run"]
 
 RESAMPLES = 1000  # for --against without --bootstrap
 SEED = 1
-DETOKENISED = re.compile(r"D-(\d+)\t\S+\t(.*)")
 
 Score = Callable[[list[str]], Evaluation]
 Prepare = Callable[[argparse.Namespace, int], Score]  # the flags, and the number of lines of SYSTEM
@@ -166,9 +166,10 @@ def read_generated(path: Path) -> list[str]:
     """The first ``D-`` line of each sentence; fairseq-generate prints sentences by length, with their numbers."""
     hypotheses: dict[int, str] = {}
     for line in read_lines(path):
-        match = DETOKENISED.fullmatch(line)
-        if match:
-            hypotheses.setdefault(int(match[1]), match[2])
+        found = parse_line(line.encode())
+        if found is not None and found.kind == "D":
+            _, _, text = found.text.decode().partition("\t")  # after its score
+            hypotheses.setdefault(found.number, text)
     require(
         bool(hypotheses), f"--generated: {path} has no D- lines: give the output of fairseq-generate without --quiet"
     )

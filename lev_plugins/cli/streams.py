@@ -30,7 +30,7 @@ def decode(line: bytes, number: int, name: str) -> str:
     except UnicodeDecodeError as error:
         raise UserError(
             f"line {number} of {name} is not UTF-8 (byte 0x{line[error.start]:02x} at offset {error.start}): "
-            "convert it first, for example with iconv -t utf-8"
+            "convert it first, for example with iconv -f latin1 -t utf-8"
         ) from error
 
 

@@ -23,7 +23,9 @@ def slips(words: Tensor, others: Tensor) -> Tensor:
     # row[j]: slips from the first i letters of a word to the first j of another
     row = places.expand(*others.shape[:2], width + 1)
     above, found = row, ends[:, :, 0]
-    for i in range(1, int(lengths.max()) + 1 if words.numel() else 1):
+    # a GPU is not asked for the longest word
+    longest = int(lengths.max()) if words.numel() and words.device.type == "cpu" else words.size(1)
+    for i in range(1, longest + 1):
         letter = words[:, i - 1, None, None]
         right = others.eq(letter)
         cost = torch.minimum(row[:, :, 1:] + 1, row[:, :, :-1] + ~right)  # too many, or wrong

@@ -44,12 +44,13 @@ def scores_by_iteration(
 def draw_curves(curves: Mapping[str, Sequence[float]], metric: str, paths: Sequence[Path]) -> None:
     with canvas(6, 4) as figure:
         axes = figure.add_subplot()
-        for number, (name, scores) in enumerate(curves.items()):
-            style = {"marker": MARKERS[number % len(MARKERS)], "linestyle": DASHES[number % len(DASHES)]}
-            axes.plot(range(len(scores)), scores, color="black", markersize=4, label=name, **style)
+        for number, scores in enumerate(curves.values()):
+            again, first = divmod(number, len(MARKERS))
+            style = {"marker": MARKERS[first], "linestyle": DASHES[again % len(DASHES)]}
+            axes.plot(range(len(scores)), scores, color="black", markersize=4, **style)
         axes.set(xlabel="iterations", ylabel=metric)
         axes.xaxis.get_major_locator().set_params(integer=True)
-        axes.legend(fontsize=8)
+        axes.legend(axes.get_lines(), list(curves), fontsize=8)  # not by label: it hides those that begin with _
         figure.set_layout_engine("tight")
         save(figure, paths)
 

@@ -9,6 +9,7 @@ from typing import Any
 from lev_plugins.inference.gates import Sentence
 from lev_plugins.plots.figures import canvas, save
 from lev_plugins.plots.gates import Group
+from lev_plugins.text.control import visible
 
 __all__ = ["bars", "heat_maps", "lines"]
 
@@ -28,9 +29,10 @@ GREYS = ["0.35", "1.0", "0.8", "0.95"]
 
 def short(token: str) -> str:
     """
-    >>> short("representational"), short("a b")
-    ('representatio…', 'a b')
+    >>> short("representational"), short("a b"), short("a\\x01b")
+    ('representatio…', 'a b', 'a\\\\u0001b')
     """
+    token = visible(token)
     return token if len(token) <= LONGEST else token[: LONGEST - 1] + "…"
 
 

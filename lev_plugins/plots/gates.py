@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -73,29 +74,38 @@ PROPERTIES: dict[str, Callable[[Sentence], float]] = {"noise": noise_of, "length
 def by(name: str, sentences: Sequence[Sentence], bins: int) -> list[Group]:
     """Groups by noise (in per cent) or by length (of the source, in tokens)."""
     unit = {"noise": " %", "length": ""}[name]
-    values = [PROPERTIES[name](sentence) for sentence in sentences]
-    return ranges(sentences, values, bins, lambda low, high: f"{low:.0f}-{high:.0f}{unit}")
+    return ranges(sentences, [PROPERTIES[name](sentence) for sentence in sentences], bins, unit)
 
 
-def ranges(
-    sentences: Sequence[Sentence], values: Sequence[float], bins: int, title: Callable[[float, float], str]
-) -> list[Group]:
-    """``bins`` ranges of equal width, without empty ones.
+def ranges(sentences: Sequence[Sentence], values: Sequence[float], bins: int, unit: str) -> list[Group]:
+    """``bins`` ranges of equal width, without empty ones, called after the lowest and the highest value in each.
 
     >>> some = [Sentence([], [str(n)], {}) for n in range(4)]
-    >>> groups = ranges(some, [0, 1, 1, 10], 5, lambda low, high: f"{low:.0f}-{high:.0f}")
-    >>> [(group.title, len(group.sentences)) for group in groups]
-    [('0-2', 3), ('8-10', 1)]
+    >>> [(group.title, len(group.sentences)) for group in ranges(some, [0, 1, 1, 10], 5, "")]
+    [('0-1', 3), ('10', 1)]
+    >>> [group.title for group in ranges(some, [0.31, 0.32, 0.5, 0.6], 2, " %")]
+    ['0.3 %', '0.5-0.6 %']
     """
     bounded("--bins", bins, 1)
     edges = np.linspace(min(values), max(values), bins + 1)
     place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, bins - 1)
-    return [
-        Group(
-            title(edges[number], edges[number + 1]), [s for s, at in zip(sentences, place, strict=True) if at == number]
-        )
-        for number in sorted(set(place.tolist()))
-    ]
+    width, whole = float(edges[1] - edges[0]), all(float(value).is_integer() for value in values)
+    decimals = max(0, -math.floor(math.log10(width))) if width > 0 and not whole else 0
+    groups = []
+    for number in sorted(set(place.tolist())):
+        inside = [(value, s) for value, s, at in zip(values, sentences, place, strict=True) if at == number]
+        those = [value for value, _ in inside]
+        groups.append(Group(span(min(those), max(those), decimals) + unit, [s for _, s in inside]))
+    return groups
+
+
+def span(low: float, high: float, decimals: int) -> str:
+    """
+    >>> span(3, 3, 0), span(3, 4.6, 0), span(0.25, 0.5, 2)
+    ('3', '3-5', '0.25-0.50')
+    """
+    ends = f"{low:.{decimals}f}", f"{high:.{decimals}f}"
+    return "-".join(dict.fromkeys(ends))
 
 
 def correlation(values: Sequence[float], sentences: Sequence[Sentence], gate: str) -> float | None:

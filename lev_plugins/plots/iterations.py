@@ -33,7 +33,7 @@ class Point(NamedTuple):
 
 
 def points(decoded: Sequence[Decoded], bins: int) -> list[Point]:
-    """The mean of each of ``bins`` groups of nearly equal size, in order of length.
+    """The means of at most ``bins`` groups of nearly equal size; outputs of one length are never parted.
 
     >>> for point in points([Decoded(8, 3), Decoded(2, 1), Decoded(4, 1), Decoded(8, 5)], bins=2):
     ...     print(point)
@@ -41,8 +41,10 @@ def points(decoded: Sequence[Decoded], bins: int) -> list[Point]:
     Point(length=8.0, iterations=4.0, low=3.5, high=4.5, sentences=2)
     """
     ordered = np.array(sorted(decoded), dtype=float)
+    group = np.searchsorted(ordered[:, 0], ordered[:, 0]) * bins // len(ordered)  # by the first of that length
     found = []
-    for part in np.array_split(ordered, min(bins, len(ordered))):
+    for number in np.unique(group):
+        part = ordered[group == number]
         lengths, iterations = part.T
         low, high = np.percentile(iterations, [25, 75])
         found.append(Point(float(lengths.mean()), float(iterations.mean()), float(low), float(high), len(part)))

@@ -76,7 +76,7 @@ def multilabel(gold: Any, scores: Any, at: int, thresholds: Any = POSITIVE) -> S
     """
     from sklearn.metrics import f1_score
 
-    given = scores >= thresholds
+    given = scores >= np.asarray(thresholds, dtype=float)  # a float alone would be rounded to the scores' 32 bits
     results = {
         "micro_f1": f1_score(gold, given, average="micro", zero_division=0),
         "macro_f1": f1_score(gold, given, average="macro", zero_division=0),

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from lev_plugins.errors import require
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, share
+from lev_plugins.text.edited import common
 
 __all__ = ["evaluate", "recognised_words", "recognition", "word_recognition_rate"]
 
@@ -81,8 +82,10 @@ def recognition(reference: str, text: str) -> tuple[int, int]:
     (2, 3)
     """
     words, other = reference.split(), text.split()
-    recognised = len(words) if words == other else sum(recognised_words(words, other))
-    return recognised, len(words)
+    first = common(words, other)  # pairing these loses nothing, and the table of the rest is smaller
+    last = common(words[first:][::-1], other[first:][::-1])
+    middle = recognised_words(words[first : len(words) - last], other[first : len(other) - last])
+    return first + sum(middle) + last, len(words)
 
 
 def _paired(before: Cell, same: bool) -> Cell:

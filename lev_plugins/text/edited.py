@@ -14,7 +14,7 @@ import regex
 
 from lev_plugins.errors import require
 
-__all__ = ["WORD", "Edit", "Edited", "apply", "changes", "in_word", "moved", "parts_of", "trimmed"]
+__all__ = ["WORD", "Edit", "Edited", "apply", "changes", "common", "in_word", "moved", "parts_of", "trimmed"]
 
 # without blanks between words
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -116,7 +116,11 @@ def trimmed(original: str, edit: Edit) -> Edit:
 
 
 def common(one: Sequence[object], other: Sequence[object]) -> int:
-    """Length of the common beginning."""
+    """Length of the common beginning.
+
+    >>> common(["a", "b", "c"], ["a", "b", "d"])
+    2
+    """
     return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 

@@ -32,7 +32,8 @@ def read_lines(path: Path) -> Iterator[str]:
                 yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
             except UnicodeDecodeError as error:
                 raise UserError(
-                    f"{path}, line {number} is not UTF-8 ({error.reason}): convert it, for example with iconv -t utf-8"
+                    f"{path}, line {number} is not UTF-8 ({error.reason}): convert it, for example with "
+                    "iconv -f latin1 -t utf-8"
                 ) from error
 
 

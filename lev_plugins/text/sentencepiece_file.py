@@ -1,7 +1,8 @@
 """A sentencepiece model without the names of the files that it was learned from, which are paths on somebody's machine.
 
 The file is a protocol buffer: fields of a number, a kind and a value. Field 2 has the settings of its training; in
-those, field 1 names the texts, and field 2 the model.
+those, field 1 names the texts, field 2 the model, and field 54 a list of first pieces. Fields 3 and 5 have those of its
+normaliser and of the way back; in those, field 6 names a table.
 """
 
 from __future__ import annotations
@@ -12,8 +13,7 @@ from lev_plugins.errors import require
 
 __all__ = ["without_paths"]
 
-SETTINGS = 2
-PATHS = {1, 2}
+PATHS = {2: {1, 2, 54}, 3: {6}, 5: {6}}  # outer field: inner fields
 VARINT, EIGHT_BYTES, LENGTH, FOUR_BYTES = 0, 1, 2, 5
 MORE = 0x80  # a byte of a number that has more bytes
 
@@ -25,9 +25,10 @@ def without_paths(model: bytes) -> bytes:
     """
     parts = []
     for number, start, value, end in fields(model):
-        if number == SETTINGS:
-            kept = b"".join(model[value:end][a:b] for inner, a, _, b in fields(model[value:end]) if inner not in PATHS)
-            parts.append(bytes([SETTINGS << 3 | LENGTH]) + varint(len(kept)) + kept)
+        if number in PATHS:
+            inside, paths = model[value:end], PATHS[number]
+            kept = b"".join(inside[a:b] for inner, a, _, b in fields(inside) if inner not in paths)
+            parts.append(bytes([number << 3 | LENGTH]) + varint(len(kept)) + kept)
         else:
             parts.append(model[start:end])
     return b"".join(parts)

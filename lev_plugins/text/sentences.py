@@ -70,7 +70,7 @@ def sentences(text: str, language: str | None = None) -> list[Span]:
 
 def _sentences(text: str, language: str) -> Iterator[Span]:
     for line in lines(text):
-        blank = re.sub(r"\s", " ", text[line.start : line.end])
+        blank = re.sub(r"[\s\ud800-\udfff]", " ", text[line.start : line.end])  # lone surrogates have no bytes
         for said in sentencex.get_sentence_boundaries(language, blank):
             yield from bare(text, line.start + said["start_index"], line.start + said["end_index"])
 

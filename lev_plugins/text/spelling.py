@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -29,7 +30,7 @@ CASES = 4  # shapes with the same blank before the word
 PROPER = (1, 2)  # cases in which a known word may be written: with a capital, in capitals
 SHAPES = 2 * CASES
 LONGEST = 24  # letters of a word that are compared one by one
-REMEMBERED = 1 << 12  # words; each takes some two kilobytes
+REMEMBERED, REMEMBERED_LETTERS = 1 << 12, 64  # words, and letters of one: 40 megabytes at most
 
 
 def grams(word: str) -> list[str]:
@@ -76,6 +77,11 @@ def shape(word: str) -> int:
     return case + CASES * word.startswith(BLANK)
 
 
+def hash_of(word: str) -> Callable[[str, int], tuple[int, ...]]:
+    """``hashed``, which remembers a word unless it is so long that many would fill the memory."""
+    return hashed if len(word) <= REMEMBERED_LETTERS else hashed.__wrapped__
+
+
 @lru_cache(maxsize=REMEMBERED)
 def hashed(word: str, buckets: int) -> tuple[int, ...]:
     """The buckets of a word's parts, the same on every machine.
@@ -110,7 +116,7 @@ def unknown_words(words: dict[int, str], buckets: int) -> Unknown:
 
 def parts_of(words: list[str], buckets: int) -> tuple[Tensor, Tensor]:
     """Parts (P,) and starts (n + 1,); an empty word has none."""
-    each = [hashed(word, buckets) if word else () for word in words]
+    each = [hash_of(word)(word, buckets) if word else () for word in words]
     parts = torch.tensor([part for parts in each for part in parts], dtype=torch.long)
     return parts, torch.tensor([0, *map(len, each)]).cumsum(0)
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import regex
 from fairseq.data.encoders import register_bpe
 from fairseq.dataclass import FairseqDataclass
 
 __all__ = ["WORD", "Words", "words_with_places"]
 
 BLANK = "▁"
-LETTERS = r"[^\W_]+"  # and digits: w8rd is one word
-WORD = re.compile(rf"{LETTERS}(?:['\u2019]{LETTERS})*|\S")
+# and digits: w8rd is one word; vowel signs, accents of their own and joiners go on with a word
+LETTERS = r"[\p{L}\p{N}][\p{L}\p{N}\p{M}\u200c\u200d]*"
+WORD = regex.compile(rf"{LETTERS}(?:['\u2019]{LETTERS})*|[^\s\x1c-\x1f]")  # white space as str.split has it
 
 
 @dataclass
@@ -48,6 +49,8 @@ def words_with_places(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
     >>> list(words_with_places("a cat."))
     [('▁a', (0, 1)), ('▁cat', (2, 5)), ('.', (5, 6))]
+    >>> [word for word, _ in words_with_places("हिन्दी में")]
+    ['▁हिन्दी', '▁में']
     """
     end = -1
     for found in WORD.finditer(text):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from lev_plugins.traces.rows import Row, Run, visible
+from lev_plugins.text.control import visible
+from lev_plugins.traces.rows import Row, Run
 from lev_plugins.traces.script import Kind
 from lev_plugins.traces.terminal import PLAIN, Style, content
 

@@ -11,7 +11,8 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from lev_plugins.traces.rows import Block, Row, Run, visible
+from lev_plugins.text.control import visible
+from lev_plugins.traces.rows import Block, Row, Run
 from lev_plugins.traces.script import Kind
 
 __all__ = ["page"]

@@ -7,20 +7,19 @@ hole may begin or continue a word, so a hole has a space on both sides.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import NamedTuple
 
+from lev_plugins.text.control import visible
 from lev_plugins.traces.log import Hypothesis, Sentence, to_pieces
 from lev_plugins.traces.script import Kind, Script, iterations
 
-__all__ = ["SPELLINGS", "Block", "Row", "Run", "layout", "marked", "visible"]
+__all__ = ["SPELLINGS", "Block", "Row", "Run", "layout", "marked"]
 
 BLANK = "\u2423"  # an edited piece that is only a space
 # characters that move the cursor, end a line or change the direction of the following text; marks like U+200F and
 # joiners affect only their neighbours and stay
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 class Spelling(NamedTuple):
@@ -174,12 +173,3 @@ def merged(runs: Iterable[Run]) -> list[Run]:
             run = Run(Kind.KEPT, before + (run.text.lstrip(" ") if before.endswith(" ") else run.text))
         joined.append(run)
     return joined
-
-
-def visible(text: str) -> str:
-    """Replace control characters by their number, so that text cannot leave its row.
-
-    >>> print(visible("a\\x1b[2J\\u202eb"))
-    a\\u001b[2J\\u202eb
-    """
-    return CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

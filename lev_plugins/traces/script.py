@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+from lev_plugins.text.edited import common
+
 __all__ = ["Edit", "Kind", "Script", "edits", "iterations"]
 
 
@@ -132,13 +134,3 @@ def replacement(before: Sequence[str], after: Sequence[str]) -> Script:
     parts = [(Kind.KEPT, before[:head]), (Kind.DELETED, gone), (Kind.INSERTED, come)]
     parts.append((Kind.KEPT, before[len(before) - tail :]))
     return [Edit(kind, piece) for kind, pieces in parts for piece in pieces]
-
-
-def common(one: Sequence[str], other: Sequence[str]) -> int:
-    """The number of pieces that both begin with.
-
-    >>> common(["a", "b", "c"], ["a", "b", "d"])
-    2
-    """
-    pairs = zip(one, other, strict=False)
-    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -85,7 +85,8 @@ def test_edits_that_overlap_or_lie_outside_are_refused() -> None:
 
 
 def test_inside_a_word() -> None:
-    assert in_word("e\u0301a", 1) and not in_word("日本", 1) and not in_word("a-b", 1)
+    assert in_word("e\u0301a", 1) and not in_word("a-b", 1)
+    assert not any(in_word(text, 1) for text in ("日本", "ไทย", "ລາວ", "កខ", "မမ"))  # no blanks between words
 
 
 def test_json() -> None:

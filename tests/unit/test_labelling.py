@@ -136,6 +136,19 @@ def test_what_is_constant_has_no_correlation() -> None:
     assert (answer["micro_f1"], answer["rp_at_2"], answer["ndcg_at_2"]) == (0.0, 0.0, 0.0)
 
 
+def test_one_threshold_is_as_exact_as_many() -> None:
+    low = np.float32(0.5)
+    high = np.nextafter(low, np.float32(1))
+    gold, found = np.array([[0], [1]]), np.array([[low], [high]], dtype=np.float32)
+    threshold = scores.common_threshold(gold, found)
+    assert scores.multilabel(gold, found, 1, threshold) == scores.multilabel(gold, found, 1, [threshold])
+    assert scores.multilabel(gold, found, 1, threshold)["micro_f1"] == 100.0
+
+
+def test_a_threshold_below_all_scores_is_midway_to_nothing() -> None:
+    assert scores.best_threshold(np.array([1, 1]), np.array([0.8, 0.6])) == pytest.approx(0.3)
+
+
 def test_thresholds_are_the_best_there_are() -> None:
     draw = np.random.default_rng(3)
     gold, found = draw.integers(0, 2, 40), draw.integers(0, 12, 40) / 12  # many equal scores

@@ -94,6 +94,13 @@ def test_the_annotator_who_is_best_for_the_score_so_far() -> None:
     assert (after.details["correct"], after.details["proposed"], after.details["gold"]) == (2, 8, 7)
 
 
+def test_of_annotators_with_one_score_the_one_with_fewer_edits() -> None:
+    nothing = m2.from_counts([[Counts(0, 2, 2), Counts(0, 1, 1)], [Counts(1, 1, 1)]])
+    assert (nothing.details["proposed"], nothing.details["gold"]) == (2, 2)
+    cheaper = m2.from_counts([[Counts(0, 1, 3), Counts(0, 2, 0)]], beta=1.0)  # both 0; 1 + 3 and 2 + 0
+    assert (cheaper.details["proposed"], cheaper.details["gold"]) == (2, 0)
+
+
 @pytest.mark.skipif(not OFFICIAL.is_dir(), reason="M2_SCORER_EXAMPLE is not the official example")
 @pytest.mark.parametrize(
     ("system", "precision", "recall", "score"), [("system", 0.8, 0.8, 0.8), ("system2", 0.75, 0.6, 0.7143)]

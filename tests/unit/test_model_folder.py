@@ -194,6 +194,21 @@ def test_a_sentencepiece_model_cuts_as_before(tmp_path: Path) -> None:
     )
 
 
+def field(number: int, value: bytes) -> bytes:
+    """Of a protocol buffer, with a length: both numbers fit into seven bits, or the number into fourteen."""
+    tag = number << 3 | 2
+    return (bytes([tag]) if tag < 128 else bytes([tag & 127 | 128, tag >> 7])) + bytes([len(value)]) + value
+
+
+@pytest.mark.parametrize(("outer", "inner"), [(2, 1), (2, 2), (2, 54), (3, 6), (5, 6)])
+def test_no_path_stays_in_a_sentencepiece_model(outer: int, inner: int) -> None:
+    piece, kept = field(1, b"piece"), field(3, b"kept")
+    given = piece + field(outer, kept + field(inner, b"home/somebody/file"))
+    assert without_paths(given) == piece + field(outer, kept)
+    other = field(4, field(6, b"not a path"))
+    assert without_paths(other) == other
+
+
 @pytest.mark.parametrize("text", [b"\x12\xff", b"\x0a\x05a", b"\x0b", b"\x12\x03\x0a\x09a"])
 def test_a_damaged_sentencepiece_model(text: bytes) -> None:
     with pytest.raises(UserError, match="the sentencepiece model is damaged: copy it again"):

@@ -65,7 +65,7 @@ def test_input_that_is_not_utf8_is_named_and_what_came_before_is_there(
     assert out.count(b"\n") == 1
     assert err == (
         "lev-plugins: error: line 2 of standard input is not UTF-8 (byte 0xff at offset 1): convert it first, for "
-        "example with iconv -t utf-8\n"
+        "example with iconv -f latin1 -t utf-8\n"
     )
 
 

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -18,7 +19,8 @@ from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.gates import Sentence, as_line, gates_of_lines, read_sentences
-from lev_plugins.plots import gates, iterations
+from lev_plugins.plots import drawing, gates, iterations
+from lev_plugins.plots.curves import draw_curves
 from tests.helpers import EOS, toy_dictionary
 from tests.unit.test_gated import toy_args, toy_gated
 
@@ -86,10 +88,13 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
 
 def test_means_are_over_tokens_by_noise_and_length() -> None:
     low, high = gates.by("noise", SENTENCES, 2)
-    assert (low.title, high.title) == ("0-25 %", "25-50 %")
+    assert (low.title, high.title) == ("0 %", "50 %")
     assert (low.sentences, high.sentences) == ([SENTENCES[1]], [SENTENCES[0]])
     assert high.mean("mask") == pytest.approx(0.5) and low.mean("copy") == pytest.approx(0.5)
-    assert [group.title for group in gates.by("length", SENTENCES, 3)] == ["3-15", "28-40"]
+    assert [group.title for group in gates.by("length", SENTENCES, 3)] == ["3", "40"]
+    counts = [Sentence(["a"] * number, [], {}, number / 1000) for number in (3, 3, 4, 4, 5, 6)]
+    assert [group.title for group in gates.by("length", counts, 5)] == ["3", "4", "5", "6"]
+    assert [group.title for group in gates.by("noise", counts, 5)] == ["0.30 %", "0.40 %", "0.50 %", "0.60 %"]
     assert gates.names_of(SENTENCES) == (["mask", "copy", "skip"], [])
     values = [gates.PROPERTIES["noise"](sentence) for sentence in SENTENCES]
     assert gates.correlation(values, SENTENCES, "copy") == pytest.approx(-1)
@@ -119,8 +124,8 @@ def test_figures_have_their_numbers_in_them(kept: Path, tmp_path: Path, by: str)
     ]
     wanted = {
         "sentence": ["▁$a", "$b", "<x>&", "mask", "copy", "0.20", "0.80", "scale"],
-        "noise": ["0-10 %", "40-50 %", "0.50", "copy (r = -1.00)", "words that are noise (number of sentences)"],
-        "length": ["3-10", "33-40", "skip (r = -1.00)", "mean gate probability"],
+        "noise": ["0 %", "50 %", "0.50", "copy (r = -1.00)", "words that are noise (number of sentences)"],
+        "length": ["3", "40", "skip (r = -1.00)", "mean gate probability"],
         "task": ["denoising", "other", "0.27", "skip"],
     }
     assert [text for text in wanted[by] if text not in texts] == []
@@ -278,6 +283,42 @@ def test_scores_are_drawn_by_iteration(tmp_path: Path, capsys: pytest.CaptureFix
     assert "has 2 lines, but" in capsys.readouterr().err
     assert main([*logs, "--output", str(tmp_path / "figure.svg")]) == 0  # the pieces of the log's own references
     assert capsys.readouterr().out.splitlines()[0].endswith(" 100.00")
+
+
+def test_numbers_of_two_gates_stay_apart() -> None:
+    near = gates.Group("", [Sentence(["a"], ["b"], {"mask": [0.5], "copy": [0.52], "skip": [0.9]})])
+    names = ["mask", "copy", "skip"]
+    assert [drawing.number_goes_above(name, names, near) for name in names] == [False, True, True]
+
+
+def test_control_characters_leave_a_figure_well_formed(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    svg = tmp_path / "figure.svg"
+    drawing.heat_maps([Sentence(["a\x01b", "\x0c", "x\x00"], [], {"mask": [0.1, 0.2, 0.3]})], [svg])
+    texts = [each.text for each in ElementTree.parse(svg).iter() if each.text and each.text.strip()]
+    assert "a\\u0001b" in texts and "x\\u0000" in texts
+
+
+def test_outputs_of_one_length_are_one_point() -> None:
+    some = [iterations.Decoded(length, turns) for length in (8, 9, 12) for turns in (1, 2, 3, 4)]
+    found = iterations.points(some, bins=4)
+    assert [(point.length, point.iterations, point.sentences) for point in found] == [
+        (8.0, 2.5, 4),
+        (9.0, 2.5, 4),
+        (12.0, 2.5, 4),
+    ]
+    assert len(iterations.points(some[:4], bins=3)) == 1
+
+
+def test_every_curve_looks_different_and_is_in_the_legend(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    svg = tmp_path / "figure.svg"
+    draw_curves({f"_{number}": [1.0, float(number)] for number in range(9)}, "BLEU", [svg])
+    drawn = svg.read_text(encoding="utf-8")
+    assert all(f">_{number}<" in drawn for number in range(9))
+    looks = re.findall(r'<path d="M [^"]*" clip-path="[^"]*" style="[^"]*"', drawn)
+    dashed = [look for look in looks if "stroke-dasharray" in look]
+    assert (len(looks), len(dashed)) == (9, 1)
 
 
 def test_capitals_count_in_ter_and_names_may_have_an_equals_sign(tmp_path: Path, capsys: Any) -> None:

@@ -249,6 +249,9 @@ def test_what_fairseq_generate_printed(score: Run, refuse: Refuse, folder: Path)
     assert refuse("ter", "draft", "reference", "--generated") == (
         "--generated: draft has no D- lines: give the output of fairseq-generate without --quiet"
     )
+    bar = "\r  5%|5         | 1/20 [00:01<00:19,  1.0it/s]"
+    (folder / "log").write_text(log.replace("D-1\t-0.1", f"{bar}D-1\t-0.1"), encoding="utf-8")
+    assert score("ter", "log", "reference", "--generated") == score("ter", "system", "reference")
     (folder / "log").write_text(log.replace("D-1", "X-1"), encoding="utf-8")
     assert "log is incomplete: it has 2 sentences, but no D-1" in refuse("ter", "log", "reference", "--generated")
 

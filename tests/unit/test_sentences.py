@@ -76,6 +76,16 @@ def test_a_comma_is_a_safer_place_than_a_blank() -> None:
     assert fitting(text, Span(0, 24), lambda part: len(part) < 20) == [Span(0, 8), Span(9, 24)]
 
 
+def test_long_ones_are_cut_in_the_middle() -> None:
+    text = "a b c d e f g h"
+    assert fitting(text, Span(0, 15), lambda part: len(part) <= 7) == [Span(0, 7), Span(8, 15)]
+
+
+def test_half_a_character_stops_nothing() -> None:
+    text = "Half a\ud800 sign. The rest."
+    assert [text[slice(*span)] for span in sentences(text, "en")] == ["Half a\ud800 sign.", "The rest."]
+
+
 def test_the_language_of_a_script() -> None:
     assert [guess_language(text) for text in ("", "12", "Ελλάδα", "هذا", "中文字", "ภาษา")] == [
         *("en", "en", "el", "ar", "zh", "th")

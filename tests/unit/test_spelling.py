@@ -25,7 +25,7 @@ from lev_plugins.layers import respelling
 from lev_plugins.layers.respelling import FAR, Batch, Respelling, WordVectors
 from lev_plugins.layers.spelling import LEVELS, LOUD, Product
 from lev_plugins.models.levt import LevT
-from lev_plugins.text.spelling import CASES, grams, hashed, letters_of, unknown_words
+from lev_plugins.text.spelling import CASES, grams, hashed, letters_of, parts_of, unknown_words
 from lev_plugins.text.whole_words import Words
 from tests.helpers import PAD, UNK, list_dataset, thorough, toy_config, toy_criterion, toy_task
 
@@ -166,6 +166,20 @@ def test_slips_are_those_of_the_definition(pairs: list[tuple[str, str]]) -> None
     words, others = letters_of([word for word, _ in pairs]), letters_of([other for _, other in pairs])
     expected = [slips_one_by_one(word, other) for word, other in pairs]
     assert slips(words, others[:, None])[:, 0].tolist() == expected
+
+
+def test_slips_ask_a_gpu_for_no_number() -> None:
+    """Tensors without data, as on a device, cannot be read."""
+    words, others = torch.empty(3, 5, device="meta"), torch.empty(3, 2, 6, device="meta")
+    assert slips(words, others).shape == (3, 2)
+
+
+def test_long_words_are_not_remembered() -> None:
+    hashed.cache_clear()
+    long, short = "a" * 65, "b" * 64
+    parts, starts = parts_of([long, short, long], 1 << 20)
+    assert hashed.cache_info().currsize == 1
+    assert starts.tolist() == [0, len(grams(long)), len(grams(long) + grams(short)), len(parts)]
 
 
 def test_the_guess_for_an_unknown_word_is_the_one_most_like_it() -> None:

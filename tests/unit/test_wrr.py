@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
 from lev_plugins.scoring import wrr
-from lev_plugins.scoring.wrr import recognised_words, word_recognition_rate
+from lev_plugins.scoring.wrr import recognised_words, recognition, word_recognition_rate
 
 words = st.lists(st.sampled_from("abc"), max_size=6)
 
@@ -39,6 +39,7 @@ def test_cheapest_alignment_that_recognises_most(reference: list[str], text: lis
     edits, most = by_brute_force(tuple(reference), tuple(text))
     assert edits == editdistance.eval(reference, text)
     assert sum(recognised_words(reference, text)) == most
+    assert recognition(" ".join(reference), " ".join(text)) == (most, len(reference))
 
 
 @given(words, words)

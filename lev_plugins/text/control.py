@@ -1,0 +1,18 @@
+"""Control characters, which would leave their place on a terminal, on a page or in a figure."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["visible"]
+
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    """Replace control characters by their number, so that text cannot leave its row.
+
+    >>> print(visible("a\\x1b[2J\\u202eb"))
+    a\\u001b[2J\\u202eb
+    """
+    return CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
