@@ -61,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--early-exits",
         action="store_true",
-        help="deletion and placeholders read the first decoder block, not the last",
+        help="deletion and placeholders read the last block that was trained (the second of six), not the last of all",
     )
     made.add_argument("--wrong", default="0,5,20", help="per cent of the words that are wrong (default: 0,5,20)")
     return made

@@ -93,11 +93,19 @@ def refiners(name: str, model: Any, dictionary: Any, gamma: float = 0.0) -> dict
     return {f"{name}, {how}": Refiner(model, dictionary, how, gamma) for how in ("fp32", "int8")}
 
 
-def peers(checkpoint: Path, data: Path, folder: Path, dictionary: Any, forced: bool) -> dict[str, Decoder]:
-    peer.converted(checkpoint, data, folder, sorted({precision for precision, _ in PEERS}))
+def peers(
+    checkpoint: Path,
+    data: Path,
+    folder: Path,
+    dictionary: Any,
+    forced: bool,
+    searches: list[tuple[str, int]] = PEERS,
+    name: str = "CTranslate2",
+) -> dict[str, Decoder]:
+    peer.converted(checkpoint, data, folder, sorted({precision for precision, _ in searches}))
     return {
-        f"CTranslate2, {precision}, beam {beam}": peer.translator(folder, dictionary, precision, beam, forced)
-        for precision, beam in PEERS
+        f"{name}, {precision}, beam {beam}": peer.translator(folder, dictionary, precision, beam, forced)
+        for precision, beam in searches
     }
 
 
@@ -114,8 +122,20 @@ def synthetic(plan: Plan, kept: Path | None, folder: Path) -> Bench:
     made: dict[str, Decoder] = {}
     for name, given in grown.items():
         made |= refiners(name, systems.ours(given).model, given.target)
-    base = grown["levt"]
+    base, fast = grown["levt"], grown.get("levt_fast")
     made |= peers(peer.saved_transformer(base, folder), folder, folder, base.target, forced=True)
+    if fast is not None:
+        place = folder / "fast"
+        place.mkdir()
+        made |= peers(
+            peer.saved_transformer(fast, place),
+            place,
+            place,
+            fast.target,
+            True,
+            [("int8", 1)],
+            "CTranslate2 as levt_fast",
+        )
     count = max(sentences for _, sentences, _ in plan.decoded)
     return Bench(weights.sentences(count, plan.small.words, seed=1), base.target, made)
 

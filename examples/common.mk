@@ -50,10 +50,12 @@ help:
 	touch $@
 
 $(if $(filter oneshell,$(.FEATURES)),,$(error GNU make 4 is needed: on macOS, brew install make, and call gmake))
-ifneq ($(MAKECMDGOALS),help)
+settings := $(shell sed -nE 's/^([A-Z0-9_]+) *:=.*\# .*/\1/p' $(MAKEFILE) $(EXAMPLES)/common.mk)
+ifeq ($(MAKECMDGOALS),help)
+OUT := $(strip $(OUT))
+else
 
 # ---- settings that are unknown, missing or wrong ---------------------------------------------------------------------
-settings := $(shell sed -nE 's/^([A-Z0-9_]+) *:=.*\# .*/\1/p' $(MAKEFILE) $(EXAMPLES)/common.mk)
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
 $(foreach name,$(filter-out $(settings),$(given)),$(error There is no setting $(name): choose from $(settings)))
 

@@ -71,7 +71,7 @@ class Linear(SharedLinear, nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
         alone, weight = self.alone, self._parameters.get("weight")  # read once, since several threads may decode
-        if alone is None and weight is not None and weight.numel() < MANY and x.numel() * len(weight) < LARGE:
+        if alone is None and weight is not None and weight.numel() < MANY and x.numel() * self.out_features < LARGE:
             return F.linear(x, weight, self._parameters.get("bias"))  # at once: a small model has many such products
         if alone is not None and not self.learns and _by_library(x, x):
             return onednn(x, alone, self.bias)

@@ -59,10 +59,11 @@ def draw_points(points: Sequence[Timed], metric: str, paths: Sequence[Path]) -> 
     with canvas(6, 4) as figure:
         axes = figure.add_subplot()
         for number, point in enumerate(points):
-            axes.plot(point.milliseconds, point.score, MARKERS[number % len(MARKERS)], color="black", markersize=5)
-            where = {"xytext": (5, 4), "textcoords": "offset points"}
-            axes.annotate(point.name, (point.milliseconds, point.score), fontsize=8, **where)
+            again, first = divmod(number, len(MARKERS))
+            style = {"marker": MARKERS[first], "fillstyle": "none" if again % 2 else "full"}
+            axes.plot(point.milliseconds, point.score, color="black", linestyle="", markersize=6, **style)
         axes.set(xlabel="milliseconds per sentence", ylabel=metric, xlim=(0, None))
         axes.margins(x=0.15, y=0.15)
+        axes.legend(axes.get_lines(), [point.name for point in points], fontsize=8)  # names beside points would overlap
         figure.set_layout_engine("tight")
         save(figure, paths)

@@ -20,12 +20,13 @@ SIZE = Size(dim=16, ffn_dim=32, heads=2, layers=2, words=60)
 
 def test_every_system_is_measured(peer: StandIn, tmp_path: Path, capsys: Any) -> None:
     translation.main(["--quick", "--out", str(tmp_path / "found.json")])
-    assert peer.converted == [("float32", None), ("int8", "int8")]
+    assert peer.converted == [("float32", None), ("int8", "int8"), ("int8", "int8")]
     assert {search["beam_size"] for search in peer.searches} == {1, 4}
     found = json.loads((tmp_path / "found.json").read_text("utf-8"))
     lines = found["translation"]
     names = [f"{name}, {precision}" for name in ("levt", "levt_fast") for precision in ("fp32", "int8")]
     names += ["CTranslate2, float32, beam 1", "CTranslate2, int8, beam 1", "CTranslate2, int8, beam 4"]
+    names += ["CTranslate2 as levt_fast, int8, beam 1"]
     assert [(line["batch"], line["system"]) for line in lines] == [
         (batch, name) for batch in (1, 100) for name in names
     ]

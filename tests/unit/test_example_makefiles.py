@@ -95,7 +95,9 @@ def test_commands_of_a_readme_are_ones_that_fairseq_takes(
 
 @pytest.mark.parametrize("makefile", MAKEFILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_help_lists_every_setting(makefile: Path) -> None:
-    listed = re.findall(r"^([A-Z0-9_]+)=.*? \w", succeed("make", "-f", makefile, "help").out, re.M)
+    shown = succeed("make", "-f", makefile, "help")
+    assert shown.err == ""
+    listed = re.findall(r"^([A-Z0-9_]+)=.*? \w", shown.out, re.M)
     used = set(re.findall(r"\$\(([A-Z][A-Z0-9_]*)[:)]", makefile.read_text("utf-8"))) - {*OUR_OWN}
     assert used <= {*listed} and {"OUT", "GPUS", "THREADS"} <= {*listed}
 
