@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from fairseq.criterions import FairseqCriterion, register_criterion
 from fairseq.dataclass import FairseqDataclass
-from fairseq.logging import metrics
+from fairseq.logging import meters, metrics
 from fairseq.logging.meters import Meter
 from torch import Tensor
 
@@ -62,6 +62,9 @@ class Collected(Meter):
     @property
     def smoothed_value(self) -> float:
         return float(len(self.parts))
+
+
+setattr(meters, Collected.__name__, Collected)  # where fairseq looks up the meters that a checkpoint names
 
 
 def label_weights(text: str | None, labels: Labels | None, kind: str, examples: int) -> Tensor | None:
@@ -166,6 +169,8 @@ class LabellingCriterion(FairseqCriterion):
         metrics.log_custom(Collected, "_answers", parts)
         for name in self.scores(parts[:1]):
             metrics.log_derived(name, lambda meters, name=name: round(self._scored(meters["_answers"])[name], DIGITS))
+        if metrics.get_meters("valid"):  # these outlive the validation, and nobody reads them
+            metrics.reset_meter("valid", "_answers")
 
     def _scored(self, collected: Collected) -> dict[str, float]:
         """Computed once for all scores."""

@@ -34,13 +34,17 @@ def train(folder: Path, kind: str, *flags: object) -> Result:
     )
 
 
-@pytest.fixture(scope="module", params=list(KINDS))
-def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Result]:
-    kind, folder = request.param, tmp_path_factory.mktemp(request.param)
+def prepare(folder: Path, kind: str) -> None:
     write_text(folder, kind, lines=300, valid=100)
     words = ["prepare-labels", "--label-kind", kind, "--train", folder / "train.tsv"]
     words += ["--valid", folder / "valid.tsv", "--dest", folder / "data"]
     assert main([str(word) for word in words]) == 0
+
+
+@pytest.fixture(scope="module", params=list(KINDS))
+def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Result]:
+    kind, folder = request.param, tmp_path_factory.mktemp(request.param)
+    prepare(folder, kind)
     pack = ["--pack", "--pack-length", 64] if kind in ("multilabel", "tagging") else []
     done = train(folder, kind, *pack, *(["--cpu-bf16"] if kind == "classification" else []))
     assert done.code == 0, done.both[-3000:]
@@ -70,6 +74,14 @@ def test_it_learns_and_labels(trained: tuple[str, Path, Result]) -> None:
             *("--cpu", "--max-tokens", 400, *QUIET),
         )
         assert best_of(validated, KINDS[kind]) == pytest.approx(best_of(log, KINDS[kind]), abs=0.011)
+
+
+def test_training_goes_on_after_a_stop_within_an_epoch(tmp_path: Path) -> None:
+    prepare(tmp_path, "tagging")
+    for updates in (2, 4):  # of about six in an epoch
+        done = train(tmp_path, "tagging", "--save-interval-updates", 1, "--max-update", updates)
+        assert done.code == 0, done.both[-3000:]
+        assert len(re.findall("valid on 'valid' subset", done.both)) == 2
 
 
 def right(kind: str, answers: list[dict[str, Any]], lines: list[str]) -> float:

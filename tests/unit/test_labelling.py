@@ -81,10 +81,12 @@ def test_validation_scores_are_those_of_the_whole_set(folders: dict[str, Path], 
     for batches in ([range(20)], [range(3), range(3, 15), range(15, 20)]):
         with metrics.aggregate(new_root=True) as log:
             for part in batches:
-                task.reduce_metrics([criterion(model, dataset.collater([dataset[i] for i in part]))[2]], criterion)
+                with metrics.aggregate("valid"):  # as in fairseq's trainer
+                    task.reduce_metrics([criterion(model, dataset.collater([dataset[i] for i in part]))[2]], criterion)
         values = log.get_smoothed_values()
         found.append({name: values[name] for name in SCORES[kind]})
     assert found[0] == pytest.approx(found[1], abs=0.1)  # ranks of equal answers differ in the last digit
+    assert metrics.get_meter("valid", "_answers").parts == []  # fairseq keeps this one from validation to validation
 
 
 def test_training_keeps_no_answers(folders: dict[str, Path]) -> None:
