@@ -37,8 +37,9 @@ from examples.shared import NOT_RUN, finish, minutes, processor, read_lines
 from lev_plugins.errors import UserError
 from lev_plugins.traces.log import decoding_seconds
 
-DELETION = re.compile(r"\| valid on .* \| deletion_nll ([\d.]+) .* \| bleu ([\d.]+)")
+DELETION = re.compile(r"\| valid on .* \| deletion_word_nll ([\d.]+) .* \| bleu ([\d.]+)")
 UPDATES = re.compile(r"num_updates[ =](\d+)")
+PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
 
 # the folder of the test, the title (BEAM is filled in), the folder of the training
 SYSTEMS = {
@@ -102,15 +103,21 @@ def rouge(hypotheses: list[str], references: list[str]) -> tuple[dict[str, float
 
 
 def training(log: Path) -> dict[str, float] | None:
-    """Updates, minutes including validation, and of a LevT the deletion policy's loss in the best validation."""
+    """Updates, minutes including validation, and parameters; of a LevT, the deletion policy's loss over words as well,
+    in the best validation."""
     took = minutes(log)
     if took is None:
         return None
     lines = read_lines(log)
     updates = [int(count) for line in lines for count in UPDATES.findall(line)]
-    found = {"updates": updates[-1] if updates else 0, "minutes": took}
+    parameters = [int(count.replace(",", "")) for line in lines for count in PARAMETERS.findall(line)]
+    found = {
+        "updates": updates[-1] if updates else 0,
+        "minutes": took,
+        "parameters": parameters[-1] if parameters else 0,
+    }
     deletion = [(float(bleu), float(nll)) for line in lines for nll, bleu in DELETION.findall(line)]
-    return found | ({"deletion_nll": max(deletion)[1]} if deletion else {})
+    return found | ({"deletion_word_nll": max(deletion)[1]} if deletion else {})
 
 
 def iteration_table(counts: list[int], limit: int) -> dict[str, float]:
@@ -206,17 +213,19 @@ def row(cells: list[str]) -> str:
 def system_row(system: dict[str, Any], metrics: list[str]) -> str:
     trained = system["training"]
     minutes = f"{trained['minutes']:g} ({trained['updates']:,} updates)" if trained else NOT_RUN
-    deletion = f"{trained['deletion_nll']:.3f}" if trained and "deletion_nll" in trained else ""
+    deletion = f"{trained['deletion_word_nll']:.3f}" if trained and "deletion_word_nll" in trained else ""
+    size = f"{trained['parameters'] / 1e6:.2f}" if trained else ""
     if "scores" not in system:
-        return row([system["title"], *[NOT_RUN] * (len(metrics) + 3), "", minutes])
+        return row([system["title"], *[NOT_RUN] * (len(metrics) + 3), "", size, minutes])
     scores = [f"{system['scores'][name]:.2f}" for name in metrics]
     counts = [f"{system[key]:.2f}" for key in ("edits", "runs")]
-    return row([system["title"], *scores, *counts, f"{system['ms_per_sentence']:.1f}", deletion, minutes])
+    return row([system["title"], *scores, *counts, f"{system['ms_per_sentence']:.1f}", deletion, size, minutes])
 
 
 def results(systems: dict[str, Any]) -> list[str]:
     metrics = next((list(system["scores"]) for system in systems.values() if "scores" in system), ["BLEU"])
-    head = ["", *metrics, "iterations", "with the last", "ms per sentence", "NLL of deletion", "minutes of training"]
+    head = ["", *metrics, "iterations", "with the last", "ms per sentence", "NLL of deletion", "parameters (millions)"]
+    head += ["minutes of training"]
     return [row(head), row(["---"] * len(head)), *(system_row(system, metrics) for system in systems.values())]
 
 

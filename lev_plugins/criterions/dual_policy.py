@@ -11,6 +11,7 @@ from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.logging import metrics
 from torch import Tensor
 
+from lev_plugins.edits.actions import deletable
 from lev_plugins.layers import SummedLoss
 from lev_plugins.models.levt import IGNORE, ROLLINS, HeadOutput
 from lev_plugins.ranges import bounded
@@ -74,12 +75,20 @@ def head_loss(head: HeadOutput, label_smoothing: float) -> HeadLoss:
     return HeadLoss(loss.sum(), nll.sum(), decided.sum(), correct, labels.sum())
 
 
+def without_boundaries(deletion: HeadOutput, dictionary: Any) -> HeadOutput:
+    """The deletion policy's decisions about words."""
+    assert deletion.tokens is not None
+    words = deletable(deletion.tokens, dictionary.bos(), dictionary.eos(), dictionary.pad())
+    return deletion._replace(labels=deletion.labels.masked_fill(~words, IGNORE))
+
+
 @register_criterion("dual_policy", dataclass=DualPolicyConfig)
 class DualPolicyCriterion(FairseqCriterion):
     # names in the validation log, which --best-checkpoint-metric accepts
     logged = (
         *("loss", "nll_loss", "ppl", "deletion_rate", "insertions_per_slot"),
         *(f"{head}_{what}" for head in HEADS for what in ("loss", "nll", "accuracy")),
+        "deletion_word_nll",
     )
 
     def __init__(
@@ -92,6 +101,7 @@ class DualPolicyCriterion(FairseqCriterion):
         loss_average: str,
     ):
         super().__init__(task)
+        self.dictionary = task.target_dictionary
         self.smoothing = {
             "deletion": deletion_label_smoothing,
             "placeholder": placeholder_label_smoothing,
@@ -131,6 +141,9 @@ class DualPolicyCriterion(FairseqCriterion):
         }
         for name, head in heads.items():
             log |= {f"{name}_{key}": value.detach() for key, value in vars(head).items()}
+        if not model.training:
+            words = head_loss(without_boundaries(output.deletion, self.dictionary), 0.0)
+            log |= {"deletion_word_nll": words.nll.detach(), "deletion_words": words.count}
         return loss, sample_size, log
 
     @staticmethod
@@ -150,6 +163,10 @@ class DualPolicyCriterion(FairseqCriterion):
             count = total(f"{name}_count")
             if count:
                 metrics.log_scalar(label, total(f"{name}_label_sum") / count, count, round=3)
+        count = total("deletion_words")
+        if count:
+            nats = total("deletion_word_nll") / count
+            metrics.log_scalar("deletion_word_nll", nats / math.log(2), count, round=3)
         count = total("token_count")
         if count:
             metrics.log_scalar("nll_loss", total("token_nll") / count / math.log(2), count, round=3)

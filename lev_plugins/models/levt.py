@@ -105,6 +105,7 @@ class HeadOutput(NamedTuple):
 
     logits: Tensor  # (n, classes)
     labels: Tensor  # (n,), IGNORE where no decision is needed
+    tokens: Tensor | None = None  # (n,) what the deletion policy keeps or deletes
 
 
 class LevTOutput(NamedTuple):
@@ -258,7 +259,7 @@ class LevT(BaseFairseqModel):
         deletions = decoder.deletion_logits(decoder.states("deletion", edited, memory))
 
         return LevTOutput(
-            deletion=HeadOutput(deletions.flatten(0, 1), deleted.flatten()),
+            deletion=HeadOutput(deletions.flatten(0, 1), deleted.flatten(), edited.flatten()),
             placeholder=HeadOutput(counts.flatten(0, 1), count_labels.flatten()),
             token=token,
         )

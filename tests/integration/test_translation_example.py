@@ -100,7 +100,8 @@ def test_the_report_has_its_numbers(runs: tuple[Path, str]) -> None:
     out, printed = runs
     found = json.loads((out / "report.json").read_text())
     assert len(found["systems"]) == 7
-    assert all("deletion_nll" in found["systems"][f"test_{name}"]["training"] for name in ("levt", "levt_dae"))
+    trained = [found["systems"][f"test_{name}"]["training"] for name in ("levt", "levt_dae")]
+    assert all("deletion_word_nll" in one and one["parameters"] > 0 for one in trained)
     for system in found["systems"].values():
         assert 0 <= system["scores"]["BLEU"] <= 100
         assert system["ms_per_sentence"] > 0

@@ -52,7 +52,7 @@ def slow_losses(model: LevT, batch: dict[str, Any], smoothing: dict[str, float])
     net_input = batch["net_input"]
     width = net_input["target"].size(1)
     holes = set(net_input["hole_index"].tolist())
-    decisions: dict[str, list[tuple[float, float]]] = {head: [] for head in HEADS}
+    decisions: dict[str, list[tuple[float, float]]] = {head: [] for head in (*HEADS, "deletion_word")}
     sources, targets = tensor_to_rows(net_input["src_tokens"]), tensor_to_rows(net_input["target"])
     for b, (source, target) in enumerate(zip(sources, targets, strict=True)):
         missing = [b * width + i in holes for i in range(len(target))]
@@ -79,6 +79,7 @@ def slow_losses(model: LevT, batch: dict[str, Any], smoothing: dict[str, float])
         deletions = model.decoder.deletion_logits(states(model, "deletion", y_del, source))[0]
         for row, stays in zip(deletions, kept, strict=True):
             decisions["deletion"].append(slow_decision(row, int(not stays), smoothing["deletion"]))
+        decisions["deletion_word"] += decisions["deletion"][1 - len(y_del) : -1]
     return {
         head: {
             "loss": sum(loss for loss, _ in values),
@@ -99,7 +100,7 @@ def test_each_loss_is_that_of_algorithm_1(drafts: bool, smoothed: bool) -> None:
     for head in HEADS:
         for key, value in expected[head].items():
             assert float(log[f"{head}_{key}"]) == pytest.approx(value, rel=1e-5), (head, key)
-    assert float(loss) == pytest.approx(sum(values["loss"] for values in expected.values()), rel=1e-5)
+    assert float(loss) == pytest.approx(sum(expected[head]["loss"] for head in HEADS), rel=1e-5)
     assert size == sum(len(row) for row in tensor_to_rows(batch["net_input"]["target"]))
 
 
@@ -107,7 +108,8 @@ def test_heads_averaging_adds_up_the_means() -> None:
     model, batch = toy_model(), toy_batch()
     expected = slow_losses(model, batch, SMOOTHING_OF)
     loss, size, _ = toy_criterion(loss_average="heads", **SMOOTHING)(model, batch)
-    assert float(loss) == pytest.approx(sum(v["loss"] / v["count"] for v in expected.values()), rel=1e-5)
+    means = [expected[head]["loss"] / expected[head]["count"] for head in HEADS]
+    assert float(loss) == pytest.approx(sum(means), rel=1e-5)
     assert size == 1
 
 
@@ -220,7 +222,7 @@ def test_the_first_nan_is_found_where_it_is(caplog: pytest.LogCaptureFixture) ->
 def test_the_log_reports_every_head_in_bits() -> None:
     from fairseq.logging import metrics
 
-    model, batch = toy_model(), toy_batch()
+    model, batch = toy_model().eval(), toy_batch()
     _, _, log = toy_criterion(**SMOOTHING)(model, batch)
     with metrics.aggregate(new_root=True) as agg:
         DualPolicyCriterion.reduce_metrics([log, log])
@@ -232,6 +234,9 @@ def test_the_log_reports_every_head_in_bits() -> None:
         assert 0 <= values[f"{head}_accuracy"] <= 100
     assert values["ppl"] == pytest.approx(2 ** values["nll_loss"], abs=0.1)
     assert {"deletion_rate", "insertions_per_slot"} <= set(values)
+    words = expected["deletion_word"]
+    assert words["count"] == expected["deletion"]["count"] - 2 * len(batch["net_input"]["target"])
+    assert values["deletion_word_nll"] == pytest.approx(words["nll"] / words["count"] / math.log(2), abs=2e-3)
 
 
 def test_the_log_of_an_empty_head_is_left_out() -> None:
