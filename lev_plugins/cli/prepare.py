@@ -319,11 +319,19 @@ def report(args: argparse.Namespace, prepared: PreparedTexts) -> str:
             rows.append([part.name, side, *row, f"{counts.longest:,} (line {counts.longest_line:,})"])
     lines = [f"{args.dest}, in tokens (with one for the end of each line):", *table(rows), "", words(args, prepared)]
     lines += [*notes_on(args, prepared), ""]
-    if args.train_prefix:
-        lines += next_step("Train with", train_command(args, prepared))
-    if args.test_prefix:
-        lines += next_step("Decode with", generate_command(args, prepared))
+    if args.draft_lang or args.clean_train:
+        lines += next_steps("Train with", args, prepared, "text_editing")
+    else:
+        lines += next_steps("To write targets from nothing, train with", args, prepared, "text_editing")
+        lines += next_steps(
+            "To correct noisy sources from left to right, train with", args, prepared, "text_correction"
+        )
     return "\n".join(lines)
+
+
+def next_steps(title: str, args: argparse.Namespace, prepared: PreparedTexts, task: str) -> list[str]:
+    train = next_step(title, train_command(args, prepared, task)) if args.train_prefix else []
+    return train + (next_step("Decode with", generate_command(args, prepared, task)) if args.test_prefix else [])
 
 
 def words(args: argparse.Namespace, prepared: PreparedTexts) -> str:
@@ -351,20 +359,19 @@ def notes_on(args: argparse.Namespace, prepared: PreparedTexts) -> list[str]:
     return lines
 
 
-def common_flags(args: argparse.Namespace) -> list[str]:
-    flags = [str(args.dest), "--user-dir", USER_DIR, "--task", "text_editing"]
+def common_flags(args: argparse.Namespace, task: str) -> list[str]:
+    flags = [str(args.dest), "--user-dir", USER_DIR, "--task", task]
     flags += ["--source-lang", args.source_lang, "--target-lang", args.target_lang]
     return flags + (["--draft-lang", args.draft_lang] if args.draft_lang else [])
 
 
-def train_command(args: argparse.Namespace, prepared: PreparedTexts) -> list[str]:
-    """The paper's settings; with extra text, the first part is repeated as often as the paper's real triples."""
+def train_command(args: argparse.Namespace, prepared: PreparedTexts, task: str) -> list[str]:
+    """The LevT paper's settings; with extra text, the first part is repeated as often as the paper's real triples."""
     valid = [part.name for part in prepared.parts if part.name.startswith("valid")]
-    sharing = "--share-all-embeddings" if prepared.source == prepared.target else "--share-decoder-input-output-embed"
-    command = ["fairseq-train", *common_flags(args), "--arch", "levt", sharing, "--criterion", "dual_policy"]
+    command = ["fairseq-train", *common_flags(args, task), *model_flags(args, prepared, task)]
     if args.clean_train:
         command += ["--noise-kind", "insert,delete,substitute,swap,keyboard", "--noise-word-rate", "0.2"]
-        command += bpe_flags(prepared.bpe)
+        command += ["--rollin-alpha", "1", "--rollin-beta", "1", *bpe_flags(prepared.bpe)]
     if args.extra_train_prefix:
         command += ["--upsample-primary", str(UPSAMPLE)]
     command += ["--dropout", "0.3", "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.0005"]
@@ -379,9 +386,20 @@ def train_command(args: argparse.Namespace, prepared: PreparedTexts) -> list[str
     return command + (["--eval-bleu-remove-bpe", mark] if mark else [])
 
 
-def generate_command(args: argparse.Namespace, prepared: PreparedTexts) -> list[str]:
+def model_flags(args: argparse.Namespace, prepared: PreparedTexts, task: str) -> list[str]:
+    joined = prepared.source == prepared.target
+    sharing = "--share-all-embeddings" if joined else "--share-decoder-input-output-embed"
+    if task == "text_correction":
+        flags = ["--arch", "pbd", sharing, *([] if joined else ["--no-sharing"])]
+        return [*flags, "--criterion", "label_smoothed_cross_entropy", "--label-smoothing", "0.1"]
+    flags = ["--arch", "levt", sharing, "--criterion", "dual_policy"]
+    whole_words = prepared.bpe and prepared.bpe.bpe == "words"
+    return [*flags, "--spelling"] if joined and whole_words else flags
+
+
+def generate_command(args: argparse.Namespace, prepared: PreparedTexts, task: str) -> list[str]:
     checkpoint = "checkpoint_best.pt" if args.valid_prefix else "checkpoint_last.pt"
-    command = ["fairseq-generate", *common_flags(args), "--path", f"checkpoints/{checkpoint}"]
+    command = ["fairseq-generate", *common_flags(args, task), "--path", f"checkpoints/{checkpoint}"]
     return command + bpe_flags(prepared.bpe)
 
 

@@ -253,7 +253,8 @@ def test_the_commands_to_go_on_with_are_those_of_fairseq(
     splits = ["--extra-train-prefix", text / "more", "--valid-prefix", text / "valid", text / "more"]
     more = [*splits, "--test-prefix", text / "test", "--learn-sentencepiece", 38, "--joined-dictionary"]
     assert run(text, *more, drafts=drafts) == 0
-    train, generate = printed_commands(capsys.readouterr().out)
+    train, generate, *others = printed_commands(capsys.readouterr().out)
+    assert len(others) == (0 if drafts else 2)
     monkeypatch.setattr(sys, "argv", ["fairseq"])  # where fairseq looks for --user-dir
     assert train.pop(0) == "fairseq-train" and generate.pop(0) == "fairseq-generate"
     cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(options.get_training_parser(), train))
@@ -266,6 +267,21 @@ def test_the_commands_to_go_on_with_are_those_of_fairseq(
     cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, generate))
     assert cfg.bpe.sentencepiece_model == str(text.parent / "data" / "sentencepiece.model")
     assert cfg.common_eval.path == "checkpoints/checkpoint_best.pt"
+    if others:
+        cfg = convert_namespace_to_omegaconf(options.parse_args_and_arch(options.get_training_parser(), others[0][1:]))
+        assert (cfg.task._name, cfg.model._name, cfg.criterion._name) == (
+            *("text_correction", "pbd"),
+            "label_smoothed_cross_entropy",
+        )
+        assert others[1][others[1].index("--task") + 1] == "text_correction"
+
+
+@pytest.mark.parametrize("bpe", ["words", "characters"])
+def test_whole_words_know_their_spelling(text: Path, bpe: str, capsys: pytest.CaptureFixture) -> None:
+    assert run(text, "--clean-train", "--bpe", bpe, "--joined-dictionary") == 0
+    (train,) = printed_commands(capsys.readouterr().out)
+    assert ("--spelling" in train) == (bpe == "words")
+    assert {"--noise-kind", "--rollin-alpha", "--rollin-beta"} <= set(train)
 
 
 def test_what_is_not_there_is_not_in_the_commands(text: Path, capsys: pytest.CaptureFixture) -> None:
