@@ -8,6 +8,8 @@ BIN := $(abspath $(VENV))/bin
 STAMP := $(VENV)/.complete
 # for recipes that run what is installed; not exported, or `python3` in setup would be the environment's own
 RUN := PATH="$(BIN):$$PATH"
+# such as gmake; a recipe that says $(MAKE) itself would run in `make -n` as well
+this_make := $(MAKE)
 # processes share the cores better than threads do
 export OMP_NUM_THREADS ?= 1
 
@@ -49,7 +51,7 @@ docs: setup  ## write docs/reference.md from the code
 	$(RUN) python scripts/reference.py
 
 demo: setup  ## repair typos with a model trained here: about eight minutes on two cores
-	$(RUN) MAKEFLAGS= make -f examples/demo/Makefile
+	$(RUN) MAKEFLAGS= '$(this_make)' -f examples/demo/Makefile
 
 bench: setup  ## speed beside fairseq's own Levenshtein Transformer, as JSON
 	$(RUN) python bench/run.py

@@ -1,4 +1,4 @@
-# A levt whose words know their spelling, small enough for two cores: the same editor in every example that has one.
+# A levt with spelling-aware words, small enough for two cores: the same editor in every example that has one.
 # Included after common.mk, with editor_updates, editor_tokens, editor_lr and editor_dropout set.
 #
 # The noisy text is the draft as well, so a text has three files: SPLIT.SOURCE, SPLIT.draft and SPLIT.TARGET.

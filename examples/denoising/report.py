@@ -48,8 +48,8 @@ TITLES = {
     "MG": "mask + generate",
     "CG": "copy + generate",
     "MCG": "mask + copy + generate",
-    "spelled": "mask, copy and generate, words know their spelling",
-    "levt": "levt, words know their spelling",
+    "spelled": "mask, copy and generate, spelling-aware words",
+    "levt": "levt, spelling-aware words",
 }
 
 

@@ -1,4 +1,4 @@
-# Models whose words know their spelling: a levt, and a gated Transformer with mask, copy and generate; included by the
+# Models with spelling-aware words: a levt, and a gated Transformer with mask, copy and generate; included by the
 # Makefile. To a levt, the noisy text is the draft as well.
 # Noise is made while training: one copy of clean text will do. Pairs lose their gaps; a list says what else is a word.
 $(noises:%=$(OUT)/words_%/done): $$(noisy)/done

@@ -39,7 +39,7 @@ def systems(out: Path, name: str) -> dict[str, dict[str, Any] | None]:
     variants = {"EncT5": name}
     if name == "emotions":
         variants = {"EncT5, one latent per label": name, "EncT5, one latent": f"{name}_one"}
-    variants["EncT5, words know their spelling"] = f"{name}_spelled"
+    variants["EncT5, spelling-aware words"] = f"{name}_spelled"
     variants["EncT5, pre-trained encoder"] = f"{name}_pretrained"
     for title, stage in variants.items():
         scored = read(out / f"test_{stage}" / "scores.json")

@@ -7,7 +7,7 @@ iteration, to learn whether the sentence is finished or has outgrown the canvas.
 the next width.
 
 Up to rounding, texts, scores and numbers of iterations are those of ``RefinementGenerator``, which handles everything
-else: several sentences, requests, biases, oracles, candidates, histories, words that know their spelling.
+else: several sentences, requests, biases, oracles, candidates, histories, spelling-aware words.
 
 Shapes: N the width; all tensors have one row.
 """

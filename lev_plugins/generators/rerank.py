@@ -21,7 +21,7 @@ def rerank(model: Any, tgt_dict: Any, src_tokens: Tensor, groups: list[list[dict
     models are trained without it.
     """
     pad, bos, eos = tgt_dict.pad(), tgt_dict.bos(), tgt_dict.eos()
-    # to this model, words that know their spelling are <unk>
+    # to this model, spelling-aware words are <unk>
     sources = [row[row.ne(pad) & row.ne(bos)] for row in known(src_tokens, tgt_dict.unk())]
     hypotheses = [hypo for group in groups for hypo in group]
     targets = [known(hypo["tokens"], tgt_dict.unk()) for hypo in hypotheses]

@@ -164,7 +164,7 @@ class Editor:
     def warn_of_unknown(self, given: list[Passage]) -> None:
         """Once: text with so many unknown words was most likely cut by another tokeniser than the model's.
 
-        A model whose words know their spelling is made for unknown words.
+        A model with spelling-aware words is made for unknown words.
         """
         if getattr(self.decoder.task, "spelling_buckets", None):
             return

@@ -44,7 +44,7 @@ class TextEmbedding(nn.Module):
 
     @property
     def table(self) -> Tensor:
-        """(V, C), for outputs that share it; words that know their spelling have more than a table."""
+        """(V, C), for outputs that share it; spelling-aware words have more than a table."""
         assert isinstance(self.tokens, nn.Embedding)
         return self.tokens.weight
 

@@ -1,4 +1,4 @@
-"""Words that know their spelling, and which words they may be meant to be.
+"""Spelling-aware words, and which words they may be meant to be.
 
 A misspelt word lies beside the word that was meant, though training has never seen it. Words are written by the same
 vectors, and by how few slips they are away from the word they replace: what looks alike scores alike before training.

@@ -1,4 +1,4 @@
-"""Words that know their spelling.
+"""Spelling-aware words.
 
 The vector of a word is the mean of its parts' vectors (``text.spelling``), plus a row of its own if training has seen
 it, plus one for how often, and one for its capitals. A word that training has never seen so lies beside those that look

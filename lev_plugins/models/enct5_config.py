@@ -91,7 +91,10 @@ class EncT5Config(FairseqDataclass):
     dropout: float = field(default=0.1, metadata={"help": "dropout"})
     spelling: bool = field(
         default=False,
-        metadata={"help": "words know their spelling, also those that the dictionary lacks; for data in whole words"},
+        metadata={
+            "help": "make word vectors of letter groups, also for words that the dictionary lacks; for data in whole "
+            "words"
+        },
     )
     spelling_buckets: int = field(
         default=32768, metadata={"help": "size of the table for the parts of words, with --spelling"}
@@ -128,9 +131,7 @@ def check_config(cfg: Any, task: Any) -> LabelSpec:
     ranges.at_least(cfg, 4, "distance_buckets")
     ranges.sizes(cfg, "spelling_buckets")
     ranges.rates(cfg, "word_dropout")
-    require(
-        cfg.spelling or not cfg.word_dropout, "--word-dropout is for words that know their spelling: add --spelling"
-    )
+    require(cfg.spelling or not cfg.word_dropout, "--word-dropout is for spelling-aware words: add --spelling")
     require(
         not cfg.spelling or cfg.backbone is None,
         "--spelling is for words and cannot be used with --backbone, whose pieces have a table of their own",

@@ -1,4 +1,4 @@
-"""The two encoders of EncT5: T5's, which can also read words that know their spelling, and BERT's."""
+"""The two encoders of EncT5: T5's, which can also read spelling-aware words, and BERT's."""
 
 import torch
 import torch.nn.functional as F
@@ -39,7 +39,7 @@ class T5LabelEncoder(nn.Module):
         return F.dropout(self.norm(x), self.dropout, self.training)
 
     def embedded(self, tokens: Tensor, unknown: Unknown | None) -> Tensor:
-        """(B, S) -> (B, S, C); in training, no word that knows its spelling counts its own occurrence; some, none."""
+        """(B, S) -> (B, S, C); in training, no spelling-aware word counts its own occurrence; some, none."""
         if not isinstance(self.tokens, Spelling):
             return self.tokens(tokens)
         held_out = None

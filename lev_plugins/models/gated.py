@@ -111,8 +111,8 @@ class SpelledGateConfig(GateConfig):
     spelling: bool = field(
         default=False,
         metadata={
-            "help": "words know their spelling, also those that the dictionary lacks, and the copy gate repairs what "
-            "it copies; for data cut into whole words, such as by --bpe words"
+            "help": "make word vectors of letter groups, also for words that the dictionary lacks; the copy gate then "
+            "repairs what it copies; for data split into whole words, such as by --bpe words"
         },
     )
     spelling_buckets: int = field(

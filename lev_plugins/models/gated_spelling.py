@@ -1,4 +1,4 @@
-"""Words that know their spelling, in a gated Transformer whose copy gate repairs what it copies.
+"""Spelling-aware words, in a gated Transformer whose copy gate repairs what it copies.
 
 To copy a misspelt word is to repeat the mistake. With ``--spelling``, what position i of the source offers is
 

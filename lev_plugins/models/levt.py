@@ -87,8 +87,8 @@ class LevTConfig(EncoderDecoderConfig):
     spelling: bool = field(
         default=False,
         metadata={
-            "help": "words know their spelling, also those that the dictionary lacks, so that a word is found from its "
-            "misspellings; for data cut into whole words, such as by --bpe words"
+            "help": "make word vectors of letter groups, also for words that the dictionary lacks, so that a word is "
+            "found from its misspellings; for data split into whole words, such as by --bpe words"
         },
     )
     spelling_buckets: int = field(

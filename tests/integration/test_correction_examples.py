@@ -111,6 +111,6 @@ def test_labels_are_learned_and_scored(tmp_path: Path) -> None:
     done = succeed(*command, *SMALL, *settings, timeout=600).out
     page = (out / "report.md").read_text(encoding="utf-8")
     assert done.endswith(page) and page.count("thresholds tuned") == 4  # of the linear model, too
-    assert re.search(r"\| EncT5, words know their spelling \| [\d.]+ \|", page)
+    assert re.search(r"\| EncT5, spelling-aware words \| [\d.]+ \|", page)
     assert "| most frequent label | not yet run |" in page  # of the other tasks
     assert len((out / "texts_emotions" / "valid.tsv").read_text("utf-8").splitlines()) == 4  # one of twenty

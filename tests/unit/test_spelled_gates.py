@@ -1,4 +1,4 @@
-"""A gated Transformer whose words know their spelling: what it copies, what it reads, and how spellings travel."""
+"""A gated Transformer with spelling-aware words: what it copies, what it reads, and how spellings travel."""
 
 from __future__ import annotations
 

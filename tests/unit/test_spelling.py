@@ -1,4 +1,4 @@
-"""Words that know their spelling: against slow references, in the model, and as a command finds them."""
+"""Spelling-aware words: against slow references, in the model, and as a command finds them."""
 
 from __future__ import annotations
 

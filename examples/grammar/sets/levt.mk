@@ -1,4 +1,4 @@
-# an editor whose words know their spelling
+# an editor with spelling-aware words
 ARCH := levt
 LEVT_TOKENS := 5000
 LEVT_UPDATES := 700
