@@ -13,6 +13,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import OmegaConf
 
 from lev_plugins.errors import UserError, require
+from lev_plugins.fairseq_fixes.epochs import SameBatches
 from lev_plugins.ranges import POSITIONS, bounded, flag_name, sizes
 from lev_plugins.text.cutting import failing_as, require_complete
 from lev_plugins.text.pretrained import PretrainedBPE
@@ -48,7 +49,7 @@ def fingerprint(dictionary: Dictionary) -> list[Any]:
     return [len(dictionary), hashlib.sha256("\n".join(dictionary.symbols).encode("utf-8")).hexdigest()]
 
 
-class PairTask(TranslationTask):
+class PairTask(SameBatches, TranslationTask):
     """fairseq's translation task, with early errors that say what to do."""
 
     name: str
@@ -106,12 +107,12 @@ class PairTask(TranslationTask):
             )
         super().load_state_dict({name: value for name, value in state_dict.items() if name not in here})
 
-    def get_batch_iterator(self, *args: Any, **options: Any) -> Any:
+    def get_batch_iterator(self, dataset: Any, *args: Any, **options: Any) -> Any:
         bounded("--required-seq-len-multiple", self.cfg.required_seq_len_multiple, 1)
         for name, least in (("required_batch_size_multiple", 1), ("num_shards", 1), ("num_workers", 0)):
             if name in options:
                 bounded(flag_name(name), options[name], least)
-        return super().get_batch_iterator(*args, **options)
+        return super().get_batch_iterator(dataset, *args, **options)
 
     def build_bpe(self, args: Any) -> Any:
         """``args`` is the configuration of the BPE; fields that the user left out are ???."""

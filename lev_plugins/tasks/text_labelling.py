@@ -7,13 +7,14 @@ from typing import Any, Optional
 from fairseq import utils
 from fairseq.data import Dictionary
 from fairseq.dataclass import ChoiceEnum
-from fairseq.tasks import FairseqTask, register_task
+from fairseq.tasks import register_task
 
 from lev_plugins import ranges
 from lev_plugins.data.labels.dataset import BinarisedExamples, LabelledDataset, Question
 from lev_plugins.data.labels.folder import LABELS, WORDS, Info
 from lev_plugins.data.labels.text import KINDS, Labels
 from lev_plugins.errors import UserError, require
+from lev_plugins.fairseq_fixes.epochs import SameBatches
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.enct5_config import fill_sizes
 from lev_plugins.tasks.pairs import fingerprint
@@ -38,7 +39,7 @@ class TextLabellingConfig(PrecisionConfig):
 
 
 @register_task("text_labelling", dataclass=TextLabellingConfig)
-class TextLabellingTask(PrecisionTask, FairseqTask):
+class TextLabellingTask(PrecisionTask, SameBatches):
     """Examples are texts; one forward pass labels a batch, whatever the number of labels or words."""
 
     cfg: TextLabellingConfig
@@ -103,7 +104,7 @@ class TextLabellingTask(PrecisionTask, FairseqTask):
         question = replace(self.question, asked=labels) if labels else self.question
         return LabelledDataset(examples, question, self.dictionary, pack, shuffle, self.spelling_buckets)
 
-    def get_batch_iterator(self, dataset: Any, max_tokens: Any = None, **options: Any) -> Any:
+    def get_batch_iterator(self, dataset: Any, max_tokens: Any = None, *args: Any, **options: Any) -> Any:
         """fairseq would leave examples longer than a batch out of training."""
         longest = int(dataset.sizes.max()) if len(dataset) else 0
         require(
@@ -111,7 +112,7 @@ class TextLabellingTask(PrecisionTask, FairseqTask):
             f"--max-tokens must be at least {longest}, the length of an example, but is {max_tokens}: raise it, or "
             "make the folder with a smaller --longest",
         )
-        return super().get_batch_iterator(dataset, max_tokens=max_tokens, **options)
+        return super().get_batch_iterator(dataset, max_tokens, *args, **options)
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)

@@ -73,7 +73,7 @@ def copied(one: Path, other: Path) -> bool:
 
 
 def test_killed_and_resumed_is_never_killed(toy: Path, tmp_path: Path) -> None:
-    flags = ["--max-tokens", 200, "--max-update", 40, "--save-interval-updates", 10, "--disable-validation"]
+    flags = ["--max-tokens", 2000, "--max-update", 40, "--save-interval-updates", 10, "--disable-validation"]
     succeed(*train(toy, tmp_path / "whole", *flags))
     save_dir = tmp_path / "killed"
     process = subprocess.Popen(
@@ -85,7 +85,7 @@ def test_killed_and_resumed_is_never_killed(toy: Path, tmp_path: Path) -> None:
         start_new_session=True,
     )
     deadline = time.monotonic() + 120
-    while not copied(save_dir / "checkpoint_1_20.pt", save_dir / "checkpoint_last.pt"):  # between updates
+    while not copied(save_dir / "checkpoint_2_20.pt", save_dir / "checkpoint_last.pt"):  # between updates
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)

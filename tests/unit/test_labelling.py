@@ -89,6 +89,17 @@ def test_validation_scores_are_those_of_the_whole_set(folders: dict[str, Path], 
     assert metrics.get_meter("valid", "_answers").parts == []  # fairseq keeps this one from validation to validation
 
 
+def test_a_training_that_goes_on_in_a_later_epoch_has_the_same_batches(folders: dict[str, Path]) -> None:
+    found = []
+    for epoch in (1, 3):
+        task = task_of(folders["tagging"])
+        task.load_dataset("train")
+        batches = task.get_batch_iterator(task.datasets["train"], max_sentences=4, seed=7, epoch=epoch)
+        found.append([list(batch) for batch in batches.frozen_batches])
+        assert batches.epoch == epoch
+    assert found[0] == found[1]
+
+
 def test_training_keeps_no_answers(folders: dict[str, Path]) -> None:
     task = task_of(folders["tagging"])
     log = criterion_of(task)(model_of(task).train(), batch_of(task))[2]

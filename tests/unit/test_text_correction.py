@@ -255,6 +255,19 @@ def test_batches_that_cannot_be_made_are_refused(name: str, value: int, message:
         task.get_batch_iterator(EverySentence(pairs(sentences(2), sentences(2))), **{name: value})
 
 
+def test_a_training_that_goes_on_in_a_later_epoch_has_the_same_batches() -> None:
+    sources, found = [[5, 6, 7]] * 20, []
+    for epoch in (1, 3):
+        dataset = EverySentence(pairs(sources, sources))
+        task = correction_task(required_seq_len_multiple=1)
+        batches = task.get_batch_iterator(dataset, max_sentences=4, seed=7, epoch=epoch)
+        found.append([list(batch) for batch in batches.frozen_batches])
+        assert (batches.epoch, dataset.epoch) == (epoch, epoch)
+        assert task.get_batch_iterator(dataset, max_sentences=4, seed=7, epoch=9) is batches  # as after an epoch
+        assert (batches.epoch, dataset.epoch) == (epoch, epoch)
+    assert found[0] == found[1] and found[0][0] != [0, 1, 2, 3]
+
+
 def bpe_config(**given: str) -> Any:
     return OmegaConf.merge(OmegaConf.structured(SentencepieceConfig), {"_name": "sentencepiece", **given})
 
