@@ -101,7 +101,6 @@ class DualPolicyCriterion(FairseqCriterion):
         loss_average: str,
     ):
         super().__init__(task)
-        self.dictionary = task.target_dictionary
         self.smoothing = {
             "deletion": deletion_label_smoothing,
             "placeholder": placeholder_label_smoothing,
@@ -142,7 +141,7 @@ class DualPolicyCriterion(FairseqCriterion):
         for name, head in heads.items():
             log |= {f"{name}_{key}": value.detach() for key, value in vars(head).items()}
         if not model.training:
-            words = head_loss(without_boundaries(output.deletion, self.dictionary), 0.0)
+            words = head_loss(without_boundaries(output.deletion, self.task.target_dictionary), 0.0)
             log |= {"deletion_word_nll": words.nll.detach(), "deletion_words": words.count}
         return loss, sample_size, log
 

@@ -46,7 +46,10 @@ PAGES = [page for page in PAGES if commands(page)]
 MADE = {
     "user_dir.md": ["transformer/checkpoint_last.pt", "hydra/checkpoint_last.pt"],
     "docs/quick-start.md": ["editor/checkpoint_best.pt", "generate.log"],
-    "docs/editing.md": ["triples-editor/checkpoint_last.pt", "post-editor/checkpoint_last.pt", "trace.html"],
+    "docs/editing.md": [
+        *("triples-editor/checkpoint_last.pt", "post-editor/checkpoint_last.pt", "speller/checkpoint_last.pt"),
+        "trace.html",
+    ],
     "docs/correction.md": ["pbd/checkpoint_best.pt", "gated/checkpoint_best.pt"],
     "docs/models.md": ["corrector/model.safetensors", "edited.txt"],
     "docs/labelling.md": ["tagger/checkpoint_best.pt", "setter/checkpoint_best.pt", "thresholds.json"],
@@ -61,7 +64,7 @@ MADE = {
 def follow(page: str, checkout: Path) -> None:
     """Type what the page prints."""
     for block in commands(page):
-        if "import-pretrained" in block and find_spec("transformers") is None:
+        if "byt5" in block and find_spec("transformers") is None:
             continue
         if "plot gates" in block and find_spec("matplotlib") is None:
             continue

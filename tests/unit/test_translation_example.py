@@ -144,6 +144,7 @@ def test_lines_end_at_a_line_feed_only(tmp_path: Path) -> None:
 
 TRAINING = """2026-01-01 10:00:00 | INFO | fairseq_cli.train | {'_name': None}
 a line without a date
+2026-01-01 10:00:01 | INFO | fairseq_cli.train | num. shared model params: 2,090,368 (num. trained: 2,090,368)
 2026-01-01 10:10:00 | INFO | train_inner | epoch 001:  9 / 10 loss=4, num_updates=10, lr=0.1, wall=1
 2026-01-01 12:00:00 | INFO | fairseq_cli.train | {'_name': None}
 2026-01-01 12:00:30 | INFO | train | epoch 002 | loss 4 | num_updates 1200 | wall 9
@@ -184,7 +185,11 @@ def test_report_has_every_number(tmp_path: Path) -> None:
     assert (levt["edits"], levt["runs"], levt["ms_per_sentence"]) == (2.0, 3.0, 10.0)
     assert levt["table_of_iterations"] == {"1": 50.0, "2": 0.0, "3": 50.0, "4": 0.0}
     assert (greedy["edits"], greedy["runs"], greedy["ms_per_sentence"]) == (5.5, 5.5, 250.0)  # 7 and 4 tokens
-    assert greedy["training"] == {"updates": 1200, "minutes": 10.5}  # two sessions, the pause between them left out
+    assert greedy["training"] == {
+        "updates": 1200,
+        "minutes": 10.5,
+        "parameters": 2_090_368,
+    }  # two sessions, the pause between them left out
     assert found["distillation"] == {"lines": 3, "kept_reference": [1, 3], "decoding_minutes": 1.5}
     text = (run / "report.md").read_text("utf-8")
     assert "| LevT, distilled data | 100.00 | 2.00 | 3.00 | 10.0 |  | not yet run |" in text
