@@ -51,7 +51,7 @@ docs: setup  ## write docs/reference.md from the code
 	$(RUN) python scripts/reference.py
 
 demo: setup  ## repair typos with a model trained here: about eight minutes on two cores
-	$(RUN) MAKEFLAGS= '$(this_make)' -f examples/demo/Makefile
+	$(RUN) MAKEFLAGS= '$(this_make)' --no-print-directory -f examples/demo/Makefile
 
 bench: setup  ## speed beside fairseq's own Levenshtein Transformer, as JSON
 	$(RUN) python bench/run.py

@@ -147,4 +147,4 @@ def test_a_second_run_does_nothing_again(demo: str, out: Path) -> None:
 
 
 def test_make_demo_runs_it() -> None:
-    assert "MAKEFLAGS= '$(this_make)' -f examples/demo/Makefile\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "MAKEFLAGS= '$(this_make)' --no-print-directory -f examples/demo/Makefile\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
