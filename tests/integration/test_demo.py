@@ -147,4 +147,5 @@ def test_a_second_run_does_nothing_again(demo: str, out: Path) -> None:
 
 
 def test_make_demo_runs_it() -> None:
-    assert "MAKEFLAGS= '$(this_make)' --no-print-directory -f examples/demo/Makefile\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    line = "MAKEFLAGS= '$(this_make)' --no-print-directory -f examples/demo/Makefile\n"
+    assert line in (ROOT / "Makefile").read_text(encoding="utf-8")
