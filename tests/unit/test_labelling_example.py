@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
+from lev_plugins.cli.main import main
 from tests.examples import load_script
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "labelling"
-SCRIPTS = ["texts", "baselines", "report", "text_to_text"]
 
 
 def write(folder: Path, kind: str) -> None:
@@ -97,3 +101,63 @@ def test_what_t5_wrote_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     found = scores("tagging", ["a b\tN V", "c\tN"], ["<0> N <1> N", "<1> N"])
     assert found == {"tag_accuracy": pytest.approx(100 / 3)}
     scores("tagging", ["a b\tN V", "c\tN"], ["<0> N"])  # refused
+
+
+# ---- pretrain: T5's span corruption ----------------------------------------------------------------------------------
+def test_hidden_spans_are_what_the_sentinels_stand_for() -> None:
+    module = load_script("labelling/pretrain")
+    row = np.arange(10, 138)
+    source, target = module.corrupt(row, list(range(200, 300)), np.random.default_rng(3))
+    assert source[-1] == target[-1] == module.END
+    spans: dict[int, list[int]] = {}
+    for piece in target[:-1]:
+        if piece >= 200:
+            spans[piece] = []
+        else:
+            spans[max(spans)].append(piece)
+    assert len(spans) == 6 and sum(map(len, spans.values())) == 19  # 15 % of 128, in spans of three
+    restored = [each for piece in source[:-1] for each in spans.get(piece, [piece])]
+    assert restored == row.tolist()
+
+
+def test_a_small_t5_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped and continued, it has the weights of a run without a stop; EncT5 can begin with them."""
+    transformers = pytest.importorskip("transformers")
+    module = load_script("labelling/pretrain")
+    monkeypatch.setattr(module, "STEPS", 2)
+    words = [f"{a}{b}" for a in "bdfgklmn" for b in "aeiou"]
+    lines = [" ".join(words[(i * k) % 40] for k in range(1, 12)) for i in range(60)]
+    (tmp_path / "text").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    sizes = ["--vocab", "40", "--width", "16", "--ffn", "8", "--heads", "2", "--layers", "1", "--decoder-layers", "2"]
+
+    def run(output: str, updates: int, stop: int | None = None) -> dict[str, torch.Tensor]:
+        flags = [*sizes, "--length", "20", "--rows", "4", "--updates", str(updates)]
+        monkeypatch.setattr(sys, "argv", ["x", str(tmp_path / "text"), "--output", str(tmp_path / output), *flags])
+        if stop is None:
+            assert module.main() == 0
+            return transformers.T5ForConditionalGeneration.from_pretrained(tmp_path / output).state_dict()
+        with monkeypatch.context() as patch:  # stopped by the user
+            patch.setattr(module, "loss_of", stopping(module.loss_of, stop))
+            with pytest.raises(KeyboardInterrupt):
+                module.main()
+        return {}
+
+    run("stopped", 4, stop=3)
+    stopped, whole = run("stopped", 4), run("whole", 4)
+    assert all(torch.equal(stopped[name], whole[name]) for name in whole)
+    assert main(["import-pretrained", str(tmp_path / "whole"), str(tmp_path / "backbone")]) == 0
+    rows = (tmp_path / "backbone" / "dict.txt").read_text("utf-8").splitlines()
+    assert len(rows) == 40 + 100 - 3 and rows[-1] == "<extra_id_0> 1"
+    encoder = transformers.T5ForConditionalGeneration.from_pretrained(tmp_path / "backbone").encoder
+    assert len(encoder.block) == 1 and encoder.config.feed_forward_proj == "gated-gelu"
+
+
+def stopping(function: Callable[..., torch.Tensor], after: int) -> Callable[..., torch.Tensor]:
+    calls = iter(range(after))
+
+    def until(*args: Any) -> torch.Tensor:
+        if next(calls, None) is None:
+            raise KeyboardInterrupt
+        return function(*args)
+
+    return until
