@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 from fairseq.optim.adafactor import Adafactor
-from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
+from sentencepiece import SentencePieceProcessor
 from tqdm import tqdm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -28,8 +28,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from examples.shared import finish, hold_out, read_lines
 from lev_plugins import checkpoints
 from lev_plugins.errors import require
-from lev_plugins.files import all_or_nothing
 from lev_plugins.models.backbones.library import need_transformers, quietly
+from lev_plugins.text.cutting import learn_sentencepiece
 
 HIDDEN, SPAN = 0.15, 3  # of the pieces; pieces in a span, on average
 SENTINELS = 100  # <extra_id_0> ...
@@ -38,13 +38,10 @@ STEPS = 100  # updates between two saved states
 
 
 # ---- text -> rows of ids ---------------------------------------------------------------------------------------------
-def learn_pieces(lines: list[str], size: int, folder: Path) -> None:
+def learn_pieces(texts: list[Path], size: int, folder: Path) -> None:
     """spiece.model, and the settings with which ``transformers`` reads it as T5's tokenizer."""
     ids = {"pad_id": PAD, "eos_id": END, "unk_id": UNKNOWN, "bos_id": -1}
-    with all_or_nothing(folder / "spiece.model") as target:
-        SentencePieceTrainer.Train(
-            sentence_iterator=iter(lines), model_writer=target, vocab_size=size, minloglevel=2, **ids
-        )
+    learn_sentencepiece(texts, folder / "spiece.model", size, "unigram", 0.9995, "--vocab", **ids)
     options = {"tokenizer_class": "T5Tokenizer", "extra_ids": SENTINELS, "unk_token": "<unk>"}
     (folder / "tokenizer_config.json").write_text(json.dumps(options), encoding="utf-8")
 
@@ -116,11 +113,18 @@ def loss_of(model: Any, rows: np.ndarray, sentinels: list[int], seed: list[int])
 
 
 def train(model: Any, rows: np.ndarray, sentinels: list[int], args: argparse.Namespace) -> None:
-    """Adafactor with T5's rates: the inverse square root of the update, 0.01 until update 10,000."""
+    """Adafactor with T5's rate: the inverse square root of the update, 0.01 until update 10,000.
+
+    Over the last fifth of the updates, the rate falls to zero.
+    """
     optimizer = Adafactor(model.parameters(), lr=0.01, relative_step=False, scale_parameter=True)
+    settings = {name: value for name, value in vars(args).items() if isinstance(value, int)}
     path, begun = args.output / "state.pt", 0
     if path.exists():
         state = checkpoints.load(path)
+        require(
+            state.get("settings") == settings, f"{args.output} was begun with other settings: name another --output"
+        )
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         begun = state["update"]
@@ -135,8 +139,8 @@ def train(model: Any, rows: np.ndarray, sentinels: list[int], args: argparse.Nam
         optimizer.step()
         if (update + 1) % STEPS == 0:
             tqdm.write(f"update {update + 1:,}: loss {loss.item():.3f}")
-            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "update": update + 1}
-            checkpoints.save(state, path)
+            now = {"update": update + 1, "settings": settings}
+            checkpoints.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), **now}, path)
 
 
 def held_out_loss(model: Any, rows: np.ndarray, sentinels: list[int], args: argparse.Namespace) -> float:
@@ -153,7 +157,7 @@ def run(args: argparse.Namespace) -> None:
     lines = [line for path in args.text for line in read_lines(path)]
     args.output.mkdir(parents=True, exist_ok=True)
     if not (args.output / "tokenizer_config.json").exists():
-        learn_pieces(lines, args.vocab, args.output)
+        learn_pieces(args.text, args.vocab, args.output)
     pieces = SentencePieceProcessor(model_file=str(args.output / "spiece.model"))
     rows, held_out = hold_out(rows_of([i for ids in pieces.encode(lines) for i in ids], args.length), 50, 200)
     require(len(rows) > 0, f"the text has fewer than {2 * args.length} pieces: give more, or a smaller --length")

@@ -43,8 +43,15 @@ CONFIGS: dict[str, Any] = REGISTRIES["bpe"]["dataclass_registry"]
 
 
 def learn_sentencepiece(
-    texts: list[Path], model: Path, size: int, kind: str, coverage: float, flag: str = "--learn-sentencepiece"
+    texts: list[Path],
+    model: Path,
+    size: int,
+    kind: str,
+    coverage: float,
+    flag: str = "--learn-sentencepiece",
+    **ids: Any,
 ) -> None:
+    """``ids`` of special pieces: bos_id, pad_id, eos_id, unk_id; -1 for none."""
     try:
         sentencepiece.SentencePieceTrainer.Train(
             input=[str(path) for path in texts],
@@ -54,6 +61,7 @@ def learn_sentencepiece(
             character_coverage=coverage,
             num_threads=1,  # the same model every time
             minloglevel=2,
+            **ids,
         )
     except RuntimeError as error:  # text: source location, failed condition, usually a message
         reason = str(error).rpartition("] ")[2].strip() or str(error).strip()

@@ -144,6 +144,8 @@ def test_a_small_t5_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     run("stopped", 4, stop=3)
     stopped, whole = run("stopped", 4), run("whole", 4)
+    monkeypatch.setattr(sys, "argv", [*sys.argv, "--seed", "2"])
+    assert module.main() == 2  # begun with other settings
     assert all(torch.equal(stopped[name], whole[name]) for name in whole)
     assert main(["import-pretrained", str(tmp_path / "whole"), str(tmp_path / "backbone")]) == 0
     rows = (tmp_path / "backbone" / "dict.txt").read_text("utf-8").splitlines()
