@@ -8,6 +8,11 @@ out=$1 target=$2 recipe=${!#}
 folder=${target%/done} started=$SECONDS
 name=${folder#"$out"/} log=$folder/log
 mkdir -p "$folder"
+exec 8>"$folder/lock" # what a killed make leaves running keeps the lock; data loaders notice after 5 seconds
+if command -v flock >/dev/null && ! flock -w 6 8; then
+    echo "$name is already running, in another make or since one was killed: end it first (pgrep -af $folder)" >&2
+    exit 1
+fi
 if [[ ! -e $folder/begun ]]; then # only a training continues: anything else starts anew
     rm -rf "$folder"/{data,bin}
     : >"$log"

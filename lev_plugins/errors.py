@@ -9,12 +9,13 @@ import pickle
 import re
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
-__all__ = ["UserError", "explain", "explain_at_exit", "explained", "require"]
+__all__ = ["STOPPED", "UserError", "explain", "explain_at_exit", "explained", "require"]
 
+STOPPED = "stopped; what was printed or saved is complete, and a training goes on with the same command"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -54,6 +55,20 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
     r"Missing key\(s\) in state_dict|Unexpected key\(s\) in state_dict|size mismatch for ": (
         "the checkpoint does not fit this model: use the --arch, model flags and data folder of its training, and "
         "remove model settings from --model-overrides"
+    ),
+    "Cannot resume training due to dataloader mismatch": (
+        "the checkpoint stands in the middle of an epoch, which has fewer batches now: give the --max-tokens and "
+        "--batch-size of before, or begin this epoch again with --reset-dataloader"
+    ),
+    r"(Criterion|Optimizer) does not match; .*\. (\S+) vs (\S+)": (
+        r"the checkpoint was trained with \2, but this command asks for \3: change it back, or begin with new updates "
+        "and learning rate (--reset-optimizer)"
+    ),
+    r"--finetune-from-model can not be set together with .*--reset-optimizer": (
+        "--finetune-from-model resets optimizer, schedule, meters and batches itself: leave out --reset-..."
+    ),
+    r"--finetune-from-model and --restore-file \(non-default value\)": (
+        "--finetune-from-model and --restore-file both say where to begin: give only one"
     ),
     "Torch not compiled with CUDA enabled|no attribute 'xla_device'": (
         "--fp16 and --bf16 need a GPU: leave them out, or train on a CPU with --cpu-bf16"
@@ -100,6 +115,8 @@ def explain(error: BaseException) -> str | None:
     text = str(error)
     if isinstance(error, UserError):
         return text
+    if not isinstance(error, Exception):  # Ctrl-C: where it struck says nothing
+        return None
     if isinstance(error, UnicodeDecodeError):
         return (
             f"the input is not UTF-8 (byte 0x{error.object[error.start]:02x}): convert it first, for example with "
@@ -112,9 +129,9 @@ def explain(error: BaseException) -> str | None:
             "loaded, and nothing in it was executed"
         )
     if from_torch_load(error):
+        name, advice = damaged(error)
         return (
-            "the checkpoint is truncated, or is not a checkpoint: it was not loaded, and nothing in it was executed; "
-            "use an older one (--path, --restore-file)"
+            f"{name} is truncated, or is not a checkpoint: it was not loaded, and nothing in it was executed; {advice}"
         )
     if (isinstance(error, OSError) and error.errno in NO_ROOM) or "PytorchStreamWriter" in text:
         return "the disk is full; earlier checkpoints are intact. Free some space and run the same command again"
@@ -142,6 +159,23 @@ def from_torch_load(error: BaseException) -> bool:
     )
 
 
+def damaged(error: BaseException) -> tuple[str, str]:
+    """The checkpoint that cannot be read, and what to do."""
+    names = {reader: frame.f_locals.get(name) for reader, name, frame in readers(error)}
+    name = next((str(each) for each in names.values() if each), "the checkpoint")
+    if ("trainer.py", "load_checkpoint") in names:
+        return name, "copy an older one of its folder over it, and run the same command again"
+    return name, "use an older one"
+
+
+def readers(error: BaseException) -> Iterator[tuple[tuple[str, str], str, Any]]:
+    """The functions of fairseq that were reading a checkpoint, outermost first, and the variable with its name."""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        reader = os.path.basename(frame.f_code.co_filename), frame.f_code.co_name
+        if reader in CHECKPOINT_READERS:
+            yield reader, CHECKPOINT_READERS[reader], frame
+
+
 def chain(error: BaseException) -> list[BaseException]:
     """The error and its causes, the innermost last.
 
@@ -164,20 +198,18 @@ def chain(error: BaseException) -> list[BaseException]:
 
 def unreadable(error: BaseException) -> str | None:
     """For a file that torch can load but that is not a checkpoint, fairseq raises any kind of error."""
-    for frame, _ in traceback.walk_tb(error.__traceback__) if isinstance(error, Exception) else ():
-        name = CHECKPOINT_READERS.get((os.path.basename(frame.f_code.co_filename), frame.f_code.co_name))
-        if name is not None:
-            given = frame.f_locals
-            shards = given.get("num_shards", 1)
-            if shards < 1:
-                return f"--checkpoint-shard-count must be at least 1, but is {shards}"
-            overrides = given.get("arg_overrides") or {}
-            suspects = "was made with other settings" if not overrides else f"does not take the settings {overrides}"
-            reason = chain(error)[-1]
-            return (
-                f"{given.get(name)} cannot be loaded: it is damaged, is not a fairseq checkpoint, or {suspects} "
-                f"({type(reason).__name__}: {' '.join(str(reason).split())})"
-            )
+    for _, name, frame in readers(error) if isinstance(error, Exception) else ():
+        given = frame.f_locals
+        shards = given.get("num_shards", 1)
+        if shards < 1:
+            return f"--checkpoint-shard-count must be at least 1, but is {shards}"
+        overrides = given.get("arg_overrides") or {}
+        suspects = "was made with other settings" if not overrides else f"does not take the settings {overrides}"
+        reason = chain(error)[-1]
+        return (
+            f"{given.get(name)} cannot be loaded: it is damaged, is not a fairseq checkpoint, or {suspects} "
+            f"({type(reason).__name__}: {' '.join(str(reason).split())})"
+        )
     return None
 
 
@@ -192,7 +224,7 @@ def explained(error: BaseException) -> tuple[BaseException | None, str | None]:
 def explain_at_exit() -> None:
     """End a failed fairseq command with one line that says what to do.
 
-    A ``UserError`` prints only that line; other errors keep their traceback above it. The exception is
+    Ctrl-C and a ``UserError`` print only that line; other errors keep their traceback above it. The exception is
     ``fairseq-hydra-train``: hydra itself reports a failure with a short traceback that ends with the message.
     """
     if "fairseq_cli" not in sys.modules:  # all commands live there, whatever starts them
@@ -204,6 +236,9 @@ def explain_at_exit() -> None:
     previous: Callable[..., Any] = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if isinstance(error, KeyboardInterrupt):
+            sys.stderr.write(f"lev-plugins: {STOPPED}\n")
+            return
         cause, hint = explained(error)
         if not isinstance(cause, UserError):
             previous(kind, error, trace)

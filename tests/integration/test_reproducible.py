@@ -92,7 +92,12 @@ def test_killed_and_resumed_is_never_killed(toy: Path, tmp_path: Path) -> None:
     process.wait()
     log = succeed(*train(toy, save_dir, *flags))
     assert "Loaded checkpoint" in log.both
-    assert_same(weights(tmp_path / "whole/checkpoint_last.pt"), weights(save_dir / "checkpoint_last.pt"), 0.0)
+    last = save_dir / "checkpoint_last.pt"
+    assert_same(weights(tmp_path / "whole/checkpoint_last.pt"), weights(last), 0.0)
+    before = last.read_bytes()
+    again = succeed(*train(toy, save_dir, *flags))
+    assert "this training is complete: it has had 40 of 40 updates; raise --max-update to continue" in again.both
+    assert last.read_bytes() == before
 
 
 def test_generation_in_half_precision_agrees(toy: Path, trained: Path) -> None:

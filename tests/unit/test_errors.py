@@ -18,7 +18,7 @@ from fairseq.data.data_utils import filter_by_size
 from fairseq.tasks.translation import load_langpair_dataset
 from fairseq_cli import interactive
 
-from lev_plugins.errors import UserError, explain, explain_at_exit, explained
+from lev_plugins.errors import STOPPED, UserError, explain, explain_at_exit, explained
 
 
 def said(failing: Callable[[], Any]) -> str | None:
@@ -62,7 +62,7 @@ def test_failures_of_fairseq_commands_alone_end_with_our_line(
     def previous(*failure: object) -> None:
         sys.stderr.write("a traceback\n")
 
-    def reported(error: Exception) -> str:
+    def reported(error: BaseException) -> str:
         sys.excepthook(type(error), error, None)
         return capsys.readouterr().err
 
@@ -74,6 +74,8 @@ def test_failures_of_fairseq_commands_alone_end_with_our_line(
     explain_at_exit()
     assert reported(UserError("wrong")) == "lev-plugins: error: wrong\n"
     assert reported(KeyError("x")) == "a traceback\n"
+    assert reported(KeyboardInterrupt()) == f"lev-plugins: {STOPPED}\n"
+    assert explain(KeyboardInterrupt()) is None
 
 
 @pytest.mark.parametrize(
@@ -102,6 +104,22 @@ def test_failures_of_fairseq_commands_alone_end_with_our_line(
         (
             ImportError("Please install Moses tokenizer with: pip install sacremoses"),
             "a package is missing: pip install sac",
+        ),
+        (
+            AssertionError(
+                "Optimizer does not match; please reset the optimizer (--reset-optimizer). FairseqAdam vs FairseqNAG"
+            ),
+            "the checkpoint was trained with FairseqAdam, but this command asks for FairseqNAG",
+        ),
+        (
+            RuntimeError("Cannot resume training due to dataloader mismatch, please report this to the fairseq devel"),
+            "the checkpoint stands in the middle of an epoch",
+        ),
+        (
+            ValueError(
+                "--finetune-from-model can not be set together with either --reset-optimizer or reset_lr_scheduler"
+            ),
+            "--finetune-from-model resets optimizer, schedule, meters and batches itself",
         ),
         (ValueError("Seed must be between 0 and 2**32 - 1"), "--seed must be between 0 and 4294967295"),
         (NotImplementedError("Unknown post_process option: x"), "--post-process x is not supported"),

@@ -7,6 +7,7 @@ import itertools
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -472,8 +473,11 @@ def test_a_stop_loses_nothing_and_leaves_nothing_running(toy: list[str], tmp_pat
     wait_for(out / "a" / "checkpoint", out / "b" / "checkpoint")
     os.killpg(running.pid, sent) if sent == signal.SIGINT else running.send_signal(sent)  # Ctrl-C reaches all of them
     if sent == signal.SIGKILL:
-        (tmp_path / "out.wait").unlink()  # what it started ends by itself, unseen
         running.wait()
+        if shutil.which("flock"):
+            second = run(*toy, "PARTS=a,b")
+            assert second.code == 2 and "a is already running, in another make or since one was killed" in second.err
+        (tmp_path / "out.wait").unlink()  # what it started ends by itself, unseen
         time.sleep(0.5)
     else:
         printed, _ = running.communicate(timeout=30)
