@@ -86,9 +86,6 @@ CHECKPOINT_READERS = {
 # calls in fairseq that fail for one reason only, by file and function: what to tell the user
 RAISED_IN = {
     ("fairseq_cli/interactive.py", "split_paths"): "--path is missing: the checkpoint to decode with",
-    ("fairseq/trainer.py", "_set_seed"): (
-        "the number of updates in the checkpoint is not a number: it is damaged, use an older one (--restore-file)"
-    ),
     ("fairseq_cli/", "literal_eval"): (
         """--model-overrides must be a dictionary in Python's notation, as in "{'dropout': 0.1}\""""
     ),

@@ -12,6 +12,7 @@ from fairseq import checkpoint_utils
 from fairseq.file_io import PathManager
 from fairseq.tasks import FairseqTask
 
+from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
 
 __all__ = ["GoesOn", "install"]
@@ -49,11 +50,16 @@ def finished(load: Function) -> Function:
     @functools.wraps(load)
     def loading(cfg: Any, trainer: Any, **options: Any) -> tuple[Any, Any]:
         extra_state, batches = load(cfg, trainer, **options)
-        reason = why_complete(trainer.get_num_updates(), batches.next_epoch_idx, cfg.patience, trainer.cfg.optimization)
+        updates = trainer.get_num_updates()
+        require(
+            isinstance(updates, int),
+            "the number of updates in the checkpoint is not a number: it is damaged, use an older one (--restore-file)",
+        )
+        reason = why_complete(updates, batches.next_epoch_idx, cfg.patience, trainer.cfg.optimization)
         if reason is not None:
             logger.info(f"this training is complete: {reason} to continue")
             trainer.cfg.optimization.max_epoch = NEVER
-        elif trainer.get_num_updates() and trainer.get_lr() == 0:
+        elif updates and trainer.get_lr() == 0:
             logger.warning("the learning rate is 0, the end of its schedule: more updates change nothing")
         return extra_state, batches
 
