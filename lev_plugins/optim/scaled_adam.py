@@ -43,8 +43,8 @@ class ScaledAdam(FairseqAdam):
         require(
             any(group["lr_scale"] != 1 for group in by_factor),
             "--optimizer scaled_adam needs weights with their own learning rate, but there are none: use --optimizer "
-            "adam; if --backbone-lr-factor is given, --fp16 has joined all weights in one vector: add "
-            "--fp16-no-flatten-grads",
+            "adam (also for --backbone-lr-factor 1); with another factor, --fp16 has joined all weights in one vector: "
+            "add --fp16-no-flatten-grads",
         )
         super().__init__(cfg, by_factor)
         self.factors = [group["lr_scale"] for group in by_factor]
