@@ -2,17 +2,29 @@
 # The target OUT/NAME/done stamps the folder OUT/NAME: it is made before the recipe runs, gets a log of what that prints, and
 # the stamp when it has succeeded. Its folders data and bin are what the tools make that want no such folder: those of an
 # attempt that failed are removed. The terminal shows when the recipe begins and ends, and the end of the log if it fails. A
-# stop (Ctrl-C, kill) also ends what the recipe started.
+# stop (Ctrl-C, kill) also ends what the recipe started. OUT/NAME/begun, the start of a training, only gets the lock.
 out=$1 target=$2 recipe=${!#}
-[[ $# == 3 && $target == "$out"/*/done ]] || exec bash -euo pipefail -c "$recipe"
-folder=${target%/done} started=$SECONDS
+[[ $# == 3 && ($target == "$out"/*/done || $target == "$out"/*/begun) ]] || exec bash -euo pipefail -c "$recipe"
+folder=${target%/*} started=$SECONDS
 name=${folder#"$out"/} log=$folder/log
-mkdir -p "$folder"
-exec 8>"$folder/lock" # what a killed make leaves running keeps the lock; data loaders notice after 5 seconds
-if command -v flock >/dev/null && ! flock -w 6 8; then
-    echo "$name is already running, in another make or since one was killed: end it first (pgrep -af $folder)" >&2
-    exit 1
+
+# A stage runs once at a time: another make, or what a killed one left running, keeps its lock. (Without flock there is none.)
+taken() { flock -E 75 "$@" 8 2>/dev/null; (($? == 75)); }
+mkdir -p "$out"
+exec 8>"$out/.${name//\//_}.lock"
+if taken -n; then
+    waiting=$(mktemp)
+    if taken -w 10; then # the data loaders of a killed training end after 5 seconds
+        echo "$name is already running, in another make or since one was killed: end it first (pgrep -af $folder)" >&2
+        exit 1
+    fi
+    made=$([[ $target -nt $waiting ]] && echo by the other make)
+    rm "$waiting"
+    [[ $made ]] && exit 0
 fi
+[[ $target == */begun ]] && exec bash -euo pipefail -c "$recipe"
+
+mkdir -p "$folder"
 if [[ ! -e $folder/begun ]]; then # only a training continues: anything else starts anew
     rm -rf "$folder"/{data,bin}
     : >"$log"

@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
-__all__ = ["STOPPED", "UserError", "explain", "explain_at_exit", "explained", "require"]
+__all__ = ["CONTINUED", "STOPPED", "UserError", "explain", "explain_at_exit", "explained", "require"]
 
-STOPPED = "stopped; what was printed or saved is complete, and a training goes on with the same command"
+STOPPED = "lev-plugins: stopped"
+CONTINUED = "; the same command continues from checkpoint_last.pt, if there is one"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -57,12 +58,12 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         "remove model settings from --model-overrides"
     ),
     "Cannot resume training due to dataloader mismatch": (
-        "the checkpoint stands in the middle of an epoch, which has fewer batches now: give the --max-tokens and "
-        "--batch-size of before, or begin this epoch again with --reset-dataloader"
+        "the checkpoint is from the middle of an epoch that now has fewer batches: use the same data, number of GPUs, "
+        "--max-tokens and --batch-size as before, or go back to epoch 1 with --reset-dataloader"
     ),
     r"(Criterion|Optimizer) does not match; .*\. (\S+) vs (\S+)": (
-        r"the checkpoint was trained with \2, but this command asks for \3: change it back, or begin with new updates "
-        "and learning rate (--reset-optimizer)"
+        r"the checkpoint was trained with \2, but this command asks for \3: use --criterion, --optimizer and --fp16 as "
+        "before, or restart the count of updates and the learning rate with --reset-optimizer"
     ),
     r"--finetune-from-model can not be set together with .*--reset-optimizer": (
         "--finetune-from-model resets optimizer, schedule, meters and batches itself: leave out --reset-..."
@@ -158,19 +159,19 @@ def from_torch_load(error: BaseException) -> bool:
 
 def damaged(error: BaseException) -> tuple[str, str]:
     """The checkpoint that cannot be read, and what to do."""
-    names = {reader: frame.f_locals.get(name) for reader, name, frame in readers(error)}
-    name = next((str(each) for each in names.values() if each), "the checkpoint")
-    if ("trainer.py", "load_checkpoint") in names:
-        return name, "copy an older one of its folder over it, and run the same command again"
+    names = [str(given) for name, frame in readers(error) if (given := frame.f_locals.get(name))]
+    name = names[0] if names else "the checkpoint"
+    if os.path.basename(name).startswith("checkpoint_last"):
+        return name, "replace it with an older checkpoint from the same folder, and run the same command again"
     return name, "use an older one"
 
 
-def readers(error: BaseException) -> Iterator[tuple[tuple[str, str], str, Any]]:
-    """The functions of fairseq that were reading a checkpoint, outermost first, and the variable with its name."""
+def readers(error: BaseException) -> Iterator[tuple[str, Any]]:
+    """Of fairseq's functions that were reading a checkpoint, outermost first: the variable with its name, the frame."""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         reader = os.path.basename(frame.f_code.co_filename), frame.f_code.co_name
         if reader in CHECKPOINT_READERS:
-            yield reader, CHECKPOINT_READERS[reader], frame
+            yield CHECKPOINT_READERS[reader], frame
 
 
 def chain(error: BaseException) -> list[BaseException]:
@@ -195,7 +196,7 @@ def chain(error: BaseException) -> list[BaseException]:
 
 def unreadable(error: BaseException) -> str | None:
     """For a file that torch can load but that is not a checkpoint, fairseq raises any kind of error."""
-    for _, name, frame in readers(error) if isinstance(error, Exception) else ():
+    for name, frame in readers(error) if isinstance(error, Exception) else ():
         given = frame.f_locals
         shards = given.get("num_shards", 1)
         if shards < 1:
@@ -234,7 +235,7 @@ def explain_at_exit() -> None:
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if isinstance(error, KeyboardInterrupt):
-            sys.stderr.write(f"lev-plugins: {STOPPED}\n")
+            sys.stderr.write(f"{STOPPED}{CONTINUED if 'fairseq_cli.train' in sys.modules else ''}\n")
             return
         cause, hint = explained(error)
         if not isinstance(cause, UserError):

@@ -11,6 +11,7 @@ stop.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import sys
@@ -32,7 +33,7 @@ from lev_plugins.models.backbones.library import need_transformers, quietly
 from lev_plugins.text.cutting import learn_sentencepiece
 
 HIDDEN, SPAN = 0.15, 3  # of the pieces; pieces in a span, on average
-SENTINELS = 100  # <extra_id_0> ...
+SENTINELS = 100  # from <extra_id_0> on: what stands for a hidden span
 PAD, END, UNKNOWN = 0, 1, 2  # as in T5
 STEPS = 100  # updates between two saved states
 
@@ -66,16 +67,25 @@ def lengths(total: int, parts: int, draws: np.random.Generator) -> np.ndarray:
     return np.diff(np.concatenate([[0], cuts, [total]]))
 
 
+def hidden_in(length: int) -> tuple[int, int]:
+    """How many pieces of a row are hidden, and in how many spans.
+
+    >>> hidden_in(128)
+    (19, 6)
+    """
+    hidden = max(1, round(length * HIDDEN))
+    return hidden, max(1, round(hidden / SPAN))
+
+
 def corrupt(row: np.ndarray, sentinels: list[int], draws: np.random.Generator) -> tuple[list[int], list[int]]:
     """What the encoder reads and the decoder writes: spans are kept and hidden in turns, a sentinel stands for a span.
 
     >>> corrupt(np.array([10, 11, 12, 13, 14, 15, 16, 17]), [90, 91], np.random.default_rng(1))
     ([10, 11, 12, 13, 14, 15, 16, 90, 1], [90, 17, 1])
     """
-    hidden = max(1, round(len(row) * HIDDEN))
-    spans = max(1, round(hidden / SPAN))
+    hidden, spans = hidden_in(len(row))
     source, target, begin = [], [], 0
-    pairs = zip(lengths(len(row) - hidden, spans, draws), lengths(hidden, spans, draws), sentinels, strict=False)
+    pairs = zip(lengths(len(row) - hidden, spans, draws), lengths(hidden, spans, draws), sentinels[:spans], strict=True)
     for kept, gone, sentinel in pairs:
         middle, end = begin + kept, begin + kept + gone
         source += [*row[begin:middle].tolist(), sentinel]
@@ -115,16 +125,12 @@ def loss_of(model: Any, rows: np.ndarray, sentinels: list[int], seed: list[int])
 def train(model: Any, rows: np.ndarray, sentinels: list[int], args: argparse.Namespace) -> None:
     """Adafactor with T5's rate: the inverse square root of the update, 0.01 until update 10,000.
 
-    Over the last fifth of the updates, the rate falls to zero.
+    Unlike T5's, gradients are clipped at a norm of 1, and over the last fifth of the updates the rate falls to zero.
     """
     optimizer = Adafactor(model.parameters(), lr=0.01, relative_step=False, scale_parameter=True)
-    settings = {name: value for name, value in vars(args).items() if isinstance(value, int)}
     path, begun = args.output / "state.pt", 0
     if path.exists():
         state = checkpoints.load(path)
-        require(
-            state.get("settings") == settings, f"{args.output} was begun with other settings: name another --output"
-        )
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         begun = state["update"]
@@ -139,8 +145,8 @@ def train(model: Any, rows: np.ndarray, sentinels: list[int], args: argparse.Nam
         optimizer.step()
         if (update + 1) % STEPS == 0:
             tqdm.write(f"update {update + 1:,}: loss {loss.item():.3f}")
-            now = {"update": update + 1, "settings": settings}
-            checkpoints.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), **now}, path)
+            state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "update": update + 1}
+            checkpoints.save(state, path)
 
 
 def held_out_loss(model: Any, rows: np.ndarray, sentinels: list[int], args: argparse.Namespace) -> float:
@@ -152,10 +158,23 @@ def held_out_loss(model: Any, rows: np.ndarray, sentinels: list[int], args: argp
     return float(torch.stack(losses).mean())
 
 
+def remember(args: argparse.Namespace) -> None:
+    """What a training was begun with must be the same when it continues."""
+    path = args.output / "settings.json"
+    settings = {name: value for name, value in vars(args).items() if isinstance(value, int)}
+    settings["text"] = [[str(text), text.stat().st_size] for text in args.text]
+    begun = json.loads(path.read_text(encoding="utf-8")) if path.exists() else settings
+    require(begun == settings, f"{args.output} was begun with other settings or text: name another --output")
+    path.write_text(json.dumps(settings), encoding="utf-8")
+
+
 def run(args: argparse.Namespace) -> None:
     need_transformers("this script")
     lines = [line for path in args.text for line in read_lines(path)]
+    most = next(length for length in itertools.count(2) if hidden_in(length + 1)[1] > SENTINELS)
+    require(2 <= args.length <= most, f"--length must be between 2 and {most}, but is {args.length}")
     args.output.mkdir(parents=True, exist_ok=True)
+    remember(args)
     if not (args.output / "tokenizer_config.json").exists():
         learn_pieces(args.text, args.vocab, args.output)
     pieces = SentencePieceProcessor(model_file=str(args.output / "spiece.model"))

@@ -13,7 +13,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import OmegaConf
 
 from lev_plugins.errors import UserError, require
-from lev_plugins.fairseq_fixes.resuming import GoesOn
+from lev_plugins.fairseq_fixes.resuming import ResumableTask
 from lev_plugins.ranges import POSITIONS, bounded, flag_name, sizes
 from lev_plugins.text.cutting import failing_as, require_complete
 from lev_plugins.text.pretrained import PretrainedBPE
@@ -49,7 +49,7 @@ def fingerprint(dictionary: Dictionary) -> list[Any]:
     return [len(dictionary), hashlib.sha256("\n".join(dictionary.symbols).encode("utf-8")).hexdigest()]
 
 
-class PairTask(GoesOn, TranslationTask):
+class PairTask(ResumableTask, TranslationTask):
     """fairseq's translation task, with early errors that say what to do."""
 
     name: str

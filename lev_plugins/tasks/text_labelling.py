@@ -14,7 +14,7 @@ from lev_plugins.data.labels.dataset import BinarisedExamples, LabelledDataset, 
 from lev_plugins.data.labels.folder import LABELS, WORDS, Info
 from lev_plugins.data.labels.text import KINDS, Labels
 from lev_plugins.errors import UserError, require
-from lev_plugins.fairseq_fixes.resuming import GoesOn
+from lev_plugins.fairseq_fixes.resuming import ResumableTask
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.enct5_config import fill_sizes
 from lev_plugins.tasks.pairs import fingerprint
@@ -39,7 +39,7 @@ class TextLabellingConfig(PrecisionConfig):
 
 
 @register_task("text_labelling", dataclass=TextLabellingConfig)
-class TextLabellingTask(PrecisionTask, GoesOn):
+class TextLabellingTask(PrecisionTask, ResumableTask):
     """Examples are texts; one forward pass labels a batch, whatever the number of labels or words."""
 
     cfg: TextLabellingConfig

@@ -18,7 +18,7 @@ from fairseq.data.data_utils import filter_by_size
 from fairseq.tasks.translation import load_langpair_dataset
 from fairseq_cli import interactive
 
-from lev_plugins.errors import STOPPED, UserError, explain, explain_at_exit, explained
+from lev_plugins.errors import CONTINUED, STOPPED, UserError, explain, explain_at_exit, explained
 
 
 def said(failing: Callable[[], Any]) -> str | None:
@@ -74,7 +74,10 @@ def test_failures_of_fairseq_commands_alone_end_with_our_line(
     explain_at_exit()
     assert reported(UserError("wrong")) == "lev-plugins: error: wrong\n"
     assert reported(KeyError("x")) == "a traceback\n"
-    assert reported(KeyboardInterrupt()) == f"lev-plugins: {STOPPED}\n"
+    monkeypatch.delitem(sys.modules, "fairseq_cli.train", raising=False)
+    assert reported(KeyboardInterrupt()) == f"{STOPPED}\n"
+    monkeypatch.setitem(sys.modules, "fairseq_cli.train", ModuleType("fairseq_cli.train"))
+    assert reported(KeyboardInterrupt()) == f"{STOPPED}{CONTINUED}\n"
     assert explain(KeyboardInterrupt()) is None
 
 
@@ -113,7 +116,7 @@ def test_failures_of_fairseq_commands_alone_end_with_our_line(
         ),
         (
             RuntimeError("Cannot resume training due to dataloader mismatch, please report this to the fairseq devel"),
-            "the checkpoint stands in the middle of an epoch",
+            "the checkpoint is from the middle of an epoch that now has fewer batches",
         ),
         (
             ValueError(

@@ -477,7 +477,11 @@ def test_a_stop_loses_nothing_and_leaves_nothing_running(toy: list[str], tmp_pat
         if shutil.which("flock"):
             second = run(*toy, "PARTS=a,b")
             assert second.code == 2 and "a is already running, in another make or since one was killed" in second.err
+            third = subprocess.Popen([*toy, "PARTS=a,b"], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True)
+            time.sleep(0.5)
         (tmp_path / "out.wait").unlink()  # what it started ends by itself, unseen
+        if shutil.which("flock"):
+            assert third.communicate(timeout=30)[0] == "in\nx\nin\nx\n" and third.returncode == 0
         time.sleep(0.5)
     else:
         printed, _ = running.communicate(timeout=30)

@@ -137,15 +137,20 @@ def test_a_small_t5_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             assert module.main() == 0
             return transformers.T5ForConditionalGeneration.from_pretrained(tmp_path / output).state_dict()
         with monkeypatch.context() as patch:  # stopped by the user
-            patch.setattr(module, "loss_of", stopping(module.loss_of, stop))
+            patch.setattr(module, "loss_of", counting(module.loss_of, stop))
             with pytest.raises(KeyboardInterrupt):
                 module.main()
         return {}
 
     run("stopped", 4, stop=3)
-    stopped, whole = run("stopped", 4), run("whole", 4)
+    with monkeypatch.context() as patch:  # the updates after the two that were saved, and the held-out text
+        patch.setattr(module, "loss_of", counting(module.loss_of, 2 + 1))
+        stopped = run("stopped", 4)
+    whole = run("whole", 4)
     monkeypatch.setattr(sys, "argv", [*sys.argv, "--seed", "2"])
     assert module.main() == 2  # begun with other settings
+    monkeypatch.setattr(sys, "argv", [*sys.argv[:-2], "--length", "3000"])
+    assert module.main() == 2  # more spans than sentinels
     assert all(torch.equal(stopped[name], whole[name]) for name in whole)
     assert main(["import-pretrained", str(tmp_path / "whole"), str(tmp_path / "backbone")]) == 0
     rows = (tmp_path / "backbone" / "dict.txt").read_text("utf-8").splitlines()
@@ -154,8 +159,9 @@ def test_a_small_t5_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(encoder.block) == 1 and encoder.config.feed_forward_proj == "gated-gelu"
 
 
-def stopping(function: Callable[..., torch.Tensor], after: int) -> Callable[..., torch.Tensor]:
-    calls = iter(range(after))
+def counting(function: Callable[..., torch.Tensor], most: int) -> Callable[..., torch.Tensor]:
+    """Stopped, as by the user, at one call more."""
+    calls = iter(range(most))
 
     def until(*args: Any) -> torch.Tensor:
         if next(calls, None) is None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import shutil
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +17,8 @@ from fairseq.file_io import PathManager
 from fairseq_cli.train import should_stop_early
 
 from lev_plugins import registration  # noqa: F401  installs what is tested
-from lev_plugins.fairseq_fixes.resuming import finished
+from lev_plugins.errors import UserError
+from lev_plugins.fairseq_fixes.resuming import loading_unless_complete
 from tests.helpers import RollIn, random_rows, toy_dataset, toy_task
 
 
@@ -31,32 +34,40 @@ def test_a_checkpoint_is_copied_whole_or_not_at_all(tmp_path: Path, monkeypatch:
     new.write_bytes(b"new" * 1000)
     last.write_bytes(b"old")
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "copyfileobj", filling)
+        patch.setattr(shutil, "copyfile", filling)
         with pytest.raises(OSError, match="No space left"):
             PathManager.copy(str(new), str(last), overwrite=True)
     assert last.read_bytes() == b"old" and sorted(tmp_path.iterdir()) == [new, last]
-    assert PathManager.copy(str(new), str(last), overwrite=True)
-    assert last.read_bytes() == new.read_bytes()
+    new.chmod(0o600)
+    old_mask = os.umask(0o077)
+    try:
+        assert PathManager.copy(str(new), str(last), overwrite=True)
+    finally:
+        os.umask(old_mask)
+    assert last.read_bytes() == new.read_bytes() and last.stat().st_mode & 0o777 == 0o600
 
 
-def filling(source: Any, target: Any, length: int) -> None:
-    target.write(source.read(10))
+def filling(source: str, target: str) -> None:
+    Path(target).write_bytes(Path(source).read_bytes()[:10])
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def loaded(updates: int, next_epoch: int, caplog: pytest.LogCaptureFixture, **options: Any) -> tuple[int, str]:
     """--max-epoch after loading such a checkpoint, and what was logged."""
-    values = {"max_update": 0, "max_epoch": 0, "patience": -1, "lr": 0.1, **options}
-    limits = SimpleNamespace(max_update=values["max_update"], max_epoch=values["max_epoch"])
+    limits = SimpleNamespace(max_update=0, max_epoch=0, stop_time_hours=0)
+    cfg = SimpleNamespace(patience=-1, restore_file="checkpoint_last.pt", reset_optimizer=False, reset_meters=False)
     trainer = SimpleNamespace(
         get_num_updates=lambda: updates,
-        get_lr=lambda: values["lr"],
+        get_lr=lambda: options.get("lr", 0.1),
+        cumulative_training_time=lambda: 3600.0,
         cfg=SimpleNamespace(optimization=limits),
     )
-    load = finished(lambda cfg, trainer: (None, SimpleNamespace(next_epoch_idx=next_epoch)))
+    for name, value in options.items():
+        setattr(limits if hasattr(limits, name) else cfg, name, value)
+    load = loading_unless_complete(lambda cfg, trainer: (None, SimpleNamespace(next_epoch_idx=next_epoch)))
     caplog.clear()
     with caplog.at_level(logging.INFO):
-        load(SimpleNamespace(patience=values["patience"]), trainer)
+        load(cfg, trainer)
     return limits.max_epoch, caplog.text
 
 
@@ -69,13 +80,21 @@ def test_a_training_that_is_complete_stays_as_it_is(caplog: pytest.LogCaptureFix
     assert end == -1 and "2 of 2 epochs" in text
     end, text = loaded(20, 3, caplog, max_update=30, lr=0)
     assert end == 0 and "the learning rate is 0" in text
+    end, text = loaded(20, 3, caplog, stop_time_hours=0.5)
+    assert end == -1 and "1.00 of 0.5 hours; raise --stop-time-hours" in text
     should_stop_early.num_runs = 3
     end, text = loaded(20, 3, caplog, max_update=30, patience=3)
     assert end == -1 and "3 validations in a row were no better than the best; raise --patience" in text
+    assert loaded(20, 3, caplog, max_update=30, patience=3, reset_meters=True) == (0, "")  # new validations
+    assert not hasattr(should_stop_early, "num_runs")
+    with pytest.raises(
+        UserError, match=r"--restore-file other\.pt: nothing is left to train, it has had 3 of 2 updates"
+    ):
+        loaded(3, 1, caplog, max_update=2, restore_file="other.pt")
     assert checkpoint_utils.load_checkpoint.__wrapped__.__module__ == "fairseq.checkpoint_utils"
 
 
-def test_patience_counts_on_after_a_stop(forgotten: None) -> None:
+def test_patience_counts_on_after_a_stop(forgotten: None, monkeypatch: pytest.MonkeyPatch) -> None:
     limits = SimpleNamespace(checkpoint=SimpleNamespace(patience=2, maximize_best_checkpoint_metric=False))
     task = toy_task()
     assert not should_stop_early(limits, 1.0) and not should_stop_early(limits, 1.5)
@@ -85,6 +104,10 @@ def test_patience_counts_on_after_a_stop(forgotten: None) -> None:
     assert task.get_checkpoint_dict() == {"TextEditingTask": {"patience": {}}}
     toy_task().set_checkpoint_dict(stored["TextEditingTask"])
     assert should_stop_early(limits, 1.2)
+    module = SimpleNamespace(should_stop_early=SimpleNamespace())  # python -m fairseq_cli.train
+    monkeypatch.setitem(sys.modules, "__main__", module)
+    toy_task().set_checkpoint_dict({"patience": {"num_runs": 5, "other": 1}})
+    assert vars(module.should_stop_early) == {"num_runs": 5}
 
 
 def test_batches_are_shuffled_after_a_curriculum(forgotten: None) -> None:
