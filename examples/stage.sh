@@ -14,12 +14,13 @@ mkdir -p "$out"
 exec 8>"$out/.${name//\//_}.lock"
 if taken -n; then
     waiting=$(mktemp)
-    if taken -w 10; then # the data loaders of a killed training end after 5 seconds
+    taken -w 10 && still=yes || still= # the data loaders of a killed training end after 5 seconds
+    [[ $target -nt $waiting ]] && made=yes || made= # by the other make
+    rm "$waiting"
+    if [[ $still ]]; then
         echo "$name is already running, in another make or since one was killed: end it first (pgrep -af $folder)" >&2
         exit 1
     fi
-    made=$([[ $target -nt $waiting ]] && echo by the other make)
-    rm "$waiting"
     [[ $made ]] && exit 0
 fi
 [[ $target == */begun ]] && exec bash -euo pipefail -c "$recipe"

@@ -159,8 +159,8 @@ def from_torch_load(error: BaseException) -> bool:
 
 def damaged(error: BaseException) -> tuple[str, str]:
     """The checkpoint that cannot be read, and what to do."""
-    names = [str(given) for name, frame in readers(error) if (given := frame.f_locals.get(name))]
-    name = names[0] if names else "the checkpoint"
+    names = (str(given) for name, frame in readers(error) if (given := frame.f_locals.get(name)))
+    name = next(names, "the checkpoint")
     if os.path.basename(name).startswith("checkpoint_last"):
         return name, "replace it with an older checkpoint from the same folder, and run the same command again"
     return name, "use an older one"

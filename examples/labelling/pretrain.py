@@ -163,9 +163,10 @@ def remember(args: argparse.Namespace) -> None:
     path = args.output / "settings.json"
     settings = {name: value for name, value in vars(args).items() if isinstance(value, int)}
     settings["text"] = [[str(text), text.stat().st_size] for text in args.text]
-    begun = json.loads(path.read_text(encoding="utf-8")) if path.exists() else settings
+    if not path.exists():
+        path.write_text(json.dumps(settings), encoding="utf-8")
+    begun = json.loads(path.read_text(encoding="utf-8"))
     require(begun == settings, f"{args.output} was begun with other settings or text: name another --output")
-    path.write_text(json.dumps(settings), encoding="utf-8")
 
 
 def run(args: argparse.Namespace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import torch
 
 from lev_plugins.cli.main import main
 from tests.examples import load_script
+from tests.integration.commands import readme
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "labelling"
@@ -132,7 +134,9 @@ def test_a_small_t5_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     def run(output: str, updates: int, stop: int | None = None) -> dict[str, torch.Tensor]:
         flags = [*sizes, "--length", "20", "--rows", "4", "--updates", str(updates)]
-        monkeypatch.setattr(sys, "argv", ["x", str(tmp_path / "text"), "--output", str(tmp_path / output), *flags])
+        (printed,) = re.findall(r"^python (\S+/pretrain.py .*)$", readme("labelling"), re.M)
+        ours = {"comments.txt": str(tmp_path / "text"), "runs/small-t5": str(tmp_path / output)}
+        monkeypatch.setattr(sys, "argv", [*(ours.get(word, word) for word in printed.split()), *flags])
         if stop is None:
             assert module.main() == 0
             return transformers.T5ForConditionalGeneration.from_pretrained(tmp_path / output).state_dict()
