@@ -224,7 +224,7 @@ def system_row(system: dict[str, Any], metrics: list[str]) -> str:
 
 def results(systems: dict[str, Any]) -> list[str]:
     metrics = next((list(system["scores"]) for system in systems.values() if "scores" in system), ["BLEU"])
-    head = ["", *metrics, "iterations", "with the last", "ms per sentence", "NLL of deletion", "parameters (millions)"]
+    head = ["", *metrics, "iterations", "... that ran", "ms per sentence", "NLL of deletion", "parameters (millions)"]
     head += ["minutes of training"]
     return [row(head), row(["---"] * len(head)), *(system_row(system, metrics) for system in systems.values())]
 
@@ -257,8 +257,8 @@ def page(found: dict[str, Any]) -> str:
         lines += ["", f"Scored by {metric}, on text joined from its pieces."]
     lines += [
         "",
-        'Iterations: those that could change the text, as the paper counts; "with the last" adds the one that finds '
-        "nothing to do. The teacher's are its output tokens. Decoding one sentence at a time, without loading.",
+        'Iterations: those that changed the text, as the paper counts; "... that ran" adds the one that found nothing '
+        "to do. The teacher's are its output tokens. Decoding one sentence at a time, without loading.",
     ]
     if distillation:
         kept = len(distillation["kept_reference"])
