@@ -31,6 +31,7 @@ from lev_plugins.generators import RefinementGenerator, RefinementOptions
 from lev_plugins.inference.reading import read_models
 from lev_plugins.layers import in_8_bits
 from lev_plugins.models.levt import PRESETS
+from lev_plugins.text.lines import read_lines
 
 FORMAT = 1  # of the JSON
 CPU = torch.device("cpu")
@@ -156,7 +157,7 @@ def trained(run: Path, count: int, folder: Path) -> Bench:
     made |= peers(teacher, data, folder, task.target_dictionary, forced=False)
     task.load_dataset("test")
     sources = task.dataset("test").src
-    references = (run / "pieces" / "test.reference").read_text(encoding="utf-8").splitlines()
+    references = list(read_lines(run / "pieces" / "test.reference"))
     count = min(count or len(sources), len(sources))
     return Bench([sources[i] for i in range(count)], task.target_dictionary, made, references[:count])
 

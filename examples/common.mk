@@ -74,6 +74,9 @@ switches := $(shell sed -nE 's/^([A-Z0-9_]+) *:= *\# yes: .*/\1/p' $(MAKEFILE))
 $(foreach name,$(switches),$(eval choices.$(name) := '' yes))
 $(foreach name,$(FOLDERS),$(if $($(name)),,$(error $(name) is missing: give a folder, $(name)=DIR)))
 $(foreach name,$(FOLDERS),$(if $(word 2,$($(name))),$(error $(name) must not have blanks, but is '$($(name))')))
+# make writes ./x as x, and not every shell replaces the ~ of OUT=~/x
+$(foreach name,$(FOLDERS),$(eval override $(name) := $$(patsubst ~/%,$$(HOME)/%,$$($(name)))))
+override OUT := $(patsubst ./%,%,$(patsubst .,$(CURDIR),$(OUT)))
 $(foreach name,$(settings),$(if $(choices.$(name)),$(call choice,$(name))))
 $(foreach name,$(POSITIVE),$(call number,$(name),a whole number above 0))
 $(foreach name,$(WHOLE),$(call number,$(name),a whole number$(comma) 0 or above))
@@ -102,7 +105,8 @@ on_threads := $(if $(filter 0,$(gpus)),OMP_NUM_THREADS=$(THREADS))
 # yes if SymSpell is to be scored, in examples with the setting SYMSPELL
 speller := $(strip $(if $(filter auto,$(SYMSPELL)),$(if $(DRY_RUN),yes,$(shell PATH="$(PATH)" python -c \
     'import symspellpy; print("yes")' 2>/dev/null)),$(filter yes,$(SYMSPELL))))
-train := $(strip $(on_threads) fairseq-train)
+processes := $(or $(filter-out 0,$(gpus)),1) # of a training
+train := $(strip $(on_threads) fairseq-train --distributed-world-size $(processes))
 generate := $(strip $(on_threads) fairseq-generate)
 
 endif

@@ -8,19 +8,20 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
+from lev_plugins.cli.streams import decode
 from lev_plugins.errors import UserError, require
 from lev_plugins.text import lines as texts
 
 Row = TypeVar("Row")
 NOT_RUN = "not yet run"
 STAMP = re.compile(r"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \| INFO \| ([\w.]+) \| (.*)")
-BEFORE_THE_START = "fairseq.tasks.text_to_speech"  # logged during its import
+BEFORE_THE_START = ("fairseq.tasks.text_to_speech", "fairseq.distributed.utils")  # log before the settings
 SETTINGS = "{'_name'"  # logged at every start and restart of fairseq-train
 
 
@@ -28,6 +29,16 @@ def read_lines(path: Path, hint: str = "") -> list[str]:
     """The lines of a UTF-8 file; ``hint`` says how its name is formed."""
     require(path.is_file(), f"there is no file {path}" + (f": {hint}" if hint else ""))
     return list(texts.read_lines(path))
+
+
+def arriving_lines(stream: Iterable[bytes], name: str = "standard input") -> Iterator[str]:
+    """Lines of a stream of bytes, which are UTF-8 wherever this runs.
+
+    >>> list(arriving_lines([b"a\\r\\n", b"\\xc3\\xa9"]))
+    ['a', 'é']
+    """
+    for number, line in enumerate(stream, 1):
+        yield decode(line, number, name).removesuffix("\n").removesuffix("\r")
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
@@ -73,7 +84,7 @@ def minutes(log: Path) -> float | None:
     seconds, last = 0.0, None
     for line in texts.read_lines(log):
         match = STAMP.match(line)
-        if match is None or match[2] == BEFORE_THE_START:
+        if match is None or match[2] in BEFORE_THE_START:
             continue
         now = datetime.fromisoformat(match[1])
         if last is not None and not match[3].startswith(SETTINGS):

@@ -4,7 +4,8 @@
 # attempt that failed are removed. The terminal shows when the recipe begins and ends, and the end of the log if it fails. A
 # stop (Ctrl-C, kill) also ends what the recipe started. OUT/NAME/begun, the start of a training, only gets the lock.
 out=$1 target=$2 recipe=${!#}
-[[ $# == 3 && ($target == "$out"/*/done || $target == "$out"/*/begun) ]] || exec bash -euo pipefail -c "$recipe"
+[[ $# == 3 && ($target == */done || $target == */begun) ]] || exec bash -euo pipefail -c "$recipe"
+[[ $target == "$out"/*/* ]] || { echo "$target is not in OUT=$out: write OUT another way, such as $PWD/x" >&2; exit 1; }
 folder=${target%/*} started=$SECONDS
 name=${folder#"$out"/} log=$folder/log
 

@@ -8,10 +8,14 @@ prints the value for ``lev-plugins export --min-confidence``.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 import lev_plugins
+from examples.shared import finish, read_parallel
 from lev_plugins.scoring.gleu import gleu_score
 from lev_plugins.scoring.wrr import word_recognition_rate
 
@@ -32,17 +36,20 @@ def best(scores: dict[float, float]) -> float:
     return max(scores, key=lambda value: (scores[value], value))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    for name in ("editor", "noisy", "clean"):
-        parser.add_argument(name, type=Path)
-    parser.add_argument("--metric", choices=METRICS, default="wrr", help="score of the text (default: %(default)s)")
-    args = parser.parse_args()
-    noisy, clean = (path.read_text(encoding="utf-8").splitlines() for path in (args.noisy, args.clean))
+def run(args: argparse.Namespace) -> None:
+    noisy, clean = read_parallel((args.noisy, args.clean))
     edited = lev_plugins.load(args.editor).edit(noisy)
     texts = {value: [each.sure(value).text for each in edited] for value in VALUES}
     print(best({value: METRICS[args.metric](noisy, clean, lines) for value, lines in texts.items()}))
 
 
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    for name in ("editor", "noisy", "clean"):
+        parser.add_argument(name, type=Path)
+    parser.add_argument("--metric", choices=METRICS, default="wrr", help="score of the text (default: %(default)s)")
+    return finish(parser, run)
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -18,6 +18,7 @@ from lev_plugins.cli.reporting import table
 from lev_plugins.errors import require
 from lev_plugins.scoring.wrr import recognised_words
 from lev_plugins.text.edited import Edit
+from lev_plugins.text.lines import read_lines
 from lev_plugins.traces import differences
 
 SHOWN = 3
@@ -108,10 +109,8 @@ def main() -> None:
         parser.add_argument(name, type=Path)
     parser.add_argument("--symspell", type=Path)
     args = parser.parse_args()
-    clean, noisy, edited, train = (
-        path.read_text(encoding="utf-8").splitlines() for path in (args.clean, args.noisy, args.edited, args.train)
-    )
-    baseline = args.symspell.read_text(encoding="utf-8").splitlines() if args.symspell else None
+    clean, noisy, edited, train = (list(read_lines(path)) for path in (args.clean, args.noisy, args.edited, args.train))
+    baseline = list(read_lines(args.symspell)) if args.symspell else None
     known = {word for line in train for word in line.split()}
     print(report(clean, noisy, [json.loads(line) for line in edited], baseline, known))
 

@@ -15,6 +15,7 @@ from collections.abc import Container, Iterable
 from pathlib import Path
 
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
+from lev_plugins.text.lines import read_lines
 
 SHORTEST = 3  # letters of words that are misspelt: shorter ones are too hard to restore
 TRIES = 100
@@ -76,10 +77,10 @@ def main() -> None:
     parser.add_argument("--rate", type=float, required=True, help="share of the words that are misspelt")
     parser.add_argument("--train-rate", type=float, required=True, help="the same in training")
     args = parser.parse_args()
-    lines = args.train.read_text(encoding="utf-8").splitlines()
+    lines = list(read_lines(args.train))
     epochs = epochs_of(lines, args.updates, args.tokens)
     seen = typos_of_training(lines, noise(args.kind, args.train_rate, TRAINING_SEED), epochs)
-    clean = args.clean.read_text(encoding="utf-8").splitlines()
+    clean = list(read_lines(args.clean))
     noisy = misspelt(clean, noise(args.kind, args.rate, SEED), noise(args.kind, 1.0, SEED), seen)
     args.noisy.write_text("".join(f"{line}\n" for line in noisy), encoding="utf-8")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from examples.shared import finish, read_lines
+from examples.shared import arriving_lines, finish, read_lines
 from lev_plugins.text.whole_words import words_with_places
 
 LEAST = 2  # words of a line
@@ -35,7 +35,7 @@ def familiar(lines: Iterable[str], words: Collection[str]) -> Iterator[str]:
 
 def run(args: argparse.Namespace) -> None:
     words = {line.rpartition(" ")[0] for line in read_lines(args.dictionary)}
-    lines = sys.stdin.read().splitlines()
+    lines = list(arriving_lines(sys.stdin.buffer))
     kept = list(familiar(lines, words))
     sys.stdout.write("".join(f"{line}\n" for line in kept))
     sys.stderr.write(f"{len(kept):,} of {len(lines):,} lines of clean text kept\n")

@@ -103,13 +103,13 @@ def rows(query: dict[str, str]) -> Iterator[dict[str, Any]]:
 def icdar(given: Path | None) -> Pairs:
     if given is None or not given.is_dir():
         raise FetchError("icdar needs --from FOLDER: give the folder of the unpacked sets, with their .txt files")
-    files = sorted(path for path in given.rglob("*.txt") if "[OCR_toInput]" in path.read_text("utf-8")[:200])
+    files = sorted(path for path in given.rglob("*.txt") if "[OCR_toInput]" in path.read_text("utf-8-sig")[:200])
     if not files:
         raise FetchError(
             f"--from {given} has no .txt file that begins with [OCR_toInput]: give the folder of the unpacked sets"
         )
     for path in files:
-        yield from aligned(path.read_text("utf-8"))
+        yield from aligned(path.read_text("utf-8-sig"))
 
 
 def aligned(text: str) -> Pairs:

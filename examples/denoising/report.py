@@ -237,9 +237,10 @@ def page(found: dict[str, dict[str, Row]], metrics: list[str]) -> str:
     lines += [
         "Scores: mean ± standard deviation over the seeds, from free-running decoding. p: Welch's t-test of the",
         "seeds' scores, and of the sentences' scores (means over the seeds), two-sided, and one-tailed for a gain.",
-        "Teacher-forced: the model reads the reference. Accuracy: share of correct next pieces after correct ones, in",
-        "the best validation. The others: of the likeliest pieces, on the test; the last two, overlap of word sets and",
-        "the mean of nltk's sentence BLEUs, as the code that belongs to the paper scores. Minutes: per training.",
+        "Teacher-forced: the model reads the reference. Accuracy: share of correct next pieces after correct ones, the",
+        "highest of all validations. The others: of the likeliest pieces, on the test; the last two, overlap of word",
+        "sets and the mean of nltk's sentence BLEUs, as the code that belongs to the paper scores. Minutes: of one",
+        "training.",
         "",
         f"{machine()}.",
     ]
@@ -273,7 +274,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("out", type=Path, help="the folder OUT of the Makefile")
     for name, kind in (("noises", str), ("systems", str), ("seeds", int), ("metrics", str)):
-        parser.add_argument(f"--{name}", type=lambda text, kind=kind: [kind(part) for part in text.split()])
+        parser.add_argument(
+            f"--{name}", required=True, type=lambda text, kind=kind: [kind(part) for part in text.split()]
+        )
     return finish(parser, run)
 
 

@@ -18,6 +18,11 @@ from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import arriving_lines, finish
+from lev_plugins.errors import UserError
+
 LIST = "frequency_dictionary_en_82_765.txt"  # in symspellpy
 DISTANCE = 2  # maximum edits between a word and its correction, the package's default
 WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
@@ -40,9 +45,8 @@ def listed(lines: Iterable[str]) -> Counter[str]:
     return Counter({row[0]: int(row[1]) for row in rows if len(row) == 2 and row[1].isdigit()})
 
 
-def not_installed() -> SystemExit:
-    program = Path(sys.argv[0]).name
-    return SystemExit(f"{program}: error: the package symspellpy is not installed: pip install symspellpy")
+def not_installed() -> UserError:
+    return UserError("the package symspellpy is not installed: pip install symspellpy")
 
 
 def own_list() -> Path:
@@ -93,19 +97,22 @@ def build(words: Counter[str]) -> Callable[[str], str]:
     return look_up
 
 
-def main() -> None:
+def run(args: argparse.Namespace) -> None:
+    sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
+    path = args.words or Path(args.list or own_list())
+    with path.open("rb") as file:
+        lines = arriving_lines(file, str(path))
+        look_up = build(words_of(lines) if args.words else listed(lines))
+    sys.stdout.writelines(f"{corrected(line, look_up)}\n" for line in arriving_lines(sys.stdin.buffer))
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     words = parser.add_mutually_exclusive_group(required=True)
     words.add_argument("--words", metavar="TEXT", type=Path, help="clean text whose words are the dictionary")
     words.add_argument("--list", metavar="FILE", nargs="?", const="", help="frequency list")
-    args = parser.parse_args()
-    sys.stdin.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-    sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-    path = args.words or Path(args.list or own_list())
-    with path.open(encoding="utf-8", newline="\n") as file:
-        look_up = build(words_of(file) if args.words else listed(file))
-    sys.stdout.writelines(corrected(line, look_up) for line in sys.stdin)
+    return finish(parser, run)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -22,7 +22,8 @@ suffix := tsv
 batch := --pack --pack-length 512 --max-tokens 65536# EncT5: 128 rows of 512 tokens
 longest_target := 84# T5: maximum tokens of its output
 chosen = $(or $(call list,$(ONLY)),$(tasks))
-INPUTS = $(foreach task,$(chosen),$(TEXT)/$(task)/train.$(suffix) $(TEXT)/$(task)/valid.$(suffix) $(tests.$(task))) $(MODEL)/config.json
+INPUTS = $(foreach task,$(chosen),$(TEXT)/$(task)/train.$(suffix) $(TEXT)/$(task)/valid.$(suffix) $(tests.$(task))) \
+    $(all_labels) $(MODEL)/config.json
 include $(dir $(lastword $(MAKEFILE_LIST)))../common.mk
 
 # a target is OUT/TASK/...

@@ -30,12 +30,14 @@ from examples.shared import finish, hold_out, read_lines
 from lev_plugins import checkpoints
 from lev_plugins.errors import require
 from lev_plugins.models.backbones.library import need_transformers, quietly
+from lev_plugins.ranges import at_least
 from lev_plugins.text.cutting import learn_sentencepiece
 
 HIDDEN, SPAN = 0.15, 3  # of the pieces; pieces in a span, on average
 SENTINELS = 100  # from <extra_id_0> on: what stands for a hidden span
 PAD, END, UNKNOWN = 0, 1, 2  # as in T5
 STEPS = 100  # updates between two saved states
+STATE = "state.pt"
 
 
 # ---- text -> rows of ids ---------------------------------------------------------------------------------------------
@@ -128,7 +130,7 @@ def train(model: Any, rows: np.ndarray, sentinels: list[int], args: argparse.Nam
     Unlike T5's, gradients are clipped at a norm of 1, and over the last fifth of the updates the rate falls to zero.
     """
     optimizer = Adafactor(model.parameters(), lr=0.01, relative_step=False, scale_parameter=True)
-    path, begun = args.output / "state.pt", 0
+    path, begun = args.output / STATE, 0
     if path.exists():
         state = checkpoints.load(path)
         model.load_state_dict(state["model"])
@@ -151,22 +153,20 @@ def train(model: Any, rows: np.ndarray, sentinels: list[int], args: argparse.Nam
 
 def held_out_loss(model: Any, rows: np.ndarray, sentinels: list[int], args: argparse.Namespace) -> float:
     with torch.inference_mode():
-        losses = [
-            loss_of(model.eval(), rows[i : i + args.rows], sentinels, [args.seed, i])
-            for i in range(0, len(rows), args.rows)
-        ]
-    return float(torch.stack(losses).mean())
+        parts = {i: rows[i : i + args.rows] for i in range(0, len(rows), args.rows)}
+        losses = [loss_of(model.eval(), part, sentinels, [args.seed, i]).item() for i, part in parts.items()]
+    return float(np.average(losses, weights=[len(part) for part in parts.values()]))
 
 
-def remember(args: argparse.Namespace) -> None:
+def remember(args: argparse.Namespace, begun: bool) -> None:
     """What a training was begun with must be the same when it continues."""
     path = args.output / "settings.json"
     settings = {name: value for name, value in vars(args).items() if isinstance(value, int)}
     settings["text"] = [[str(text), text.stat().st_size] for text in args.text]
-    if not path.exists():
+    if not begun:
         path.write_text(json.dumps(settings), encoding="utf-8")
-    begun = json.loads(path.read_text(encoding="utf-8"))
-    require(begun == settings, f"{args.output} was begun with other settings or text: name another --output")
+    same = json.loads(path.read_text(encoding="utf-8")) == settings
+    require(same, f"{args.output} was begun with other settings or text: name another --output")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -174,9 +174,13 @@ def run(args: argparse.Namespace) -> None:
     lines = [line for path in args.text for line in read_lines(path)]
     most = next(length for length in itertools.count(2) if hidden_in(length + 1)[1] > SENTINELS)
     require(2 <= args.length <= most, f"--length must be between 2 and {most}, but is {args.length}")
+    for name in ("width", "ffn", "heads", "layers", "decoder_layers", "rows", "updates"):
+        at_least(args, 1, name)
+    at_least(args, 0, "seed")
     args.output.mkdir(parents=True, exist_ok=True)
-    remember(args)
-    if not (args.output / "tokenizer_config.json").exists():
+    begun = (args.output / STATE).exists()
+    remember(args, begun)
+    if not begun:
         learn_pieces(args.text, args.vocab, args.output)
     pieces = SentencePieceProcessor(model_file=str(args.output / "spiece.model"))
     rows, held_out = hold_out(rows_of([i for ids in pieces.encode(lines) for i in ids], args.length), 50, 200)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -71,13 +72,14 @@ def tags_of(text: str, words: int) -> list[str]:
 
 def number_in(text: str) -> float:
     """
-    >>> number_in("3.8"), number_in("three")
-    (3.8, -1.0)
+    >>> number_in("3.8"), number_in("three"), number_in("nan")
+    (3.8, -1.0, -1.0)
     """
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return NO_NUMBER
+    return number if math.isfinite(number) else NO_NUMBER
 
 
 def score(rows: list[Row], outputs: list[str], kind: str) -> dict[str, float]:

@@ -15,7 +15,7 @@ from sacrebleu.metrics import TER
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish, read_lines
-from lev_plugins.errors import require
+from lev_plugins.errors import UserError, require
 
 
 def compare(drafts: list[str], edited: list[str], published: list[float], case: bool) -> dict[str, float]:
@@ -39,8 +39,15 @@ def run(args: argparse.Namespace) -> None:
         "--draft, --post-edit and --hter must have the same number of lines, but have "
         f"{len(drafts):,}, {len(edited):,} and {len(published):,}",
     )
+    require(len(drafts) > 1, f"--draft {args.draft} must have two lines or more")
+    rates = []
+    for number, line in enumerate(published, 1):
+        try:
+            rates.append(float(line))
+        except ValueError:
+            raise UserError(f"{args.hter}, line {number} must be a number, but is '{line}'") from None
     for case in (True, False):
-        agreement = compare(drafts, edited, list(map(float, published)), case)
+        agreement = compare(drafts, edited, rates, case)
         print(f"case {'matters' if case else 'does not matter'}: ", end="")
         print(", ".join(f"{name} {value:.4f}" for name, value in agreement.items()))
 

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
+import argparse
 import random
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,16 +71,19 @@ CORPORA: dict[tuple[str, ...], Callable[[random.Random], tuple[str, ...]]] = {
 }
 
 
-def main(folder: str) -> None:
-    Path(folder).mkdir(parents=True, exist_ok=True)
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split(":")[0])
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
+    folder.mkdir(parents=True, exist_ok=True)
     for split, size in SIZES.items():
         for sides, make in CORPORA.items():
             draw = random.Random(split)
             lines = [make(draw) for _ in range(size)]
             for i, side in enumerate(sides):
-                path = Path(folder) / f"{split}.{side}"
+                path = folder / f"{split}.{side}"
                 path.write_text("".join(f"{line[i]}\n" for line in lines), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

@@ -20,7 +20,15 @@ from tests.integration.commands import ENVIRONMENT, ROOT, readme_commands, run, 
 EXAMPLES = ROOT / "examples"
 EXAMPLE_NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/Makefile"))
 MAKEFILES = sorted(EXAMPLES.glob("*/Makefile")) + [EXAMPLES / "labelling" / "paper.mk"]
-OUR_OWN = ["MAKEFILE_LIST", "PATH", "HERE", "PLUGINS", "EXAMPLES", "DRY_RUN"]  # variables that are not settings
+OUR_OWN = [
+    "MAKEFILE_LIST",
+    "PATH",
+    "HERE",
+    "PLUGINS",
+    "EXAMPLES",
+    "DRY_RUN",
+    "MAKECMDGOALS",
+]  # variables that are not settings
 
 
 def dry_run(makefile: str, *settings: str) -> str:
@@ -115,6 +123,32 @@ def test_gpus_replace_threads() -> None:
     assert (
         on_cpu.count("OMP_NUM_THREADS=3 fairseq-train") == 2 and on_cpu.count("OMP_NUM_THREADS=1 fairseq-generate") == 3
     )
+
+
+@pytest.mark.parametrize("makefile", MAKEFILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_a_training_takes_as_many_gpus_as_it_is_given(makefile: Path) -> None:
+    if makefile.parent.name == "demo":
+        return  # GPUS=1 is refused: see below
+    folders = (f"{name}={name.lower()}" for name in ("TEXT", "DATA", "TEST", "OUT", "MODEL", "TRANSLATION"))
+    named = re.findall(r"^([A-Z_]+) *:=", makefile.read_text("utf-8"), re.M)
+    settings = [each for each in folders if each.partition("=")[0] in named]
+    settings += ["SET=glue"] if makefile.name == "paper.mk" else []
+    for gpus, processes in (("0", "1"), ("1", "1"), ("2", "2")):
+        found = commands(dry_run(f"{makefile.parent.name}/{makefile.name}", *settings, f"GPUS={gpus}"), "fairseq-train")
+        assert found and {value(words, "--distributed-world-size") for words in found} == {processes}
+        assert all(("--cpu" in words) is (gpus == "0") for words in found)
+
+
+@pytest.mark.parametrize(("longest", "last"), [("300", "300"), ("75", "75"), ("0", "")])
+def test_long_texts_are_cut(longest: str, last: str) -> None:
+    printed = dry_run("denoising/Makefile", "BACKBONE=b", "OUT=o", f"LONGEST={longest}")
+    assert f"cut -d ' ' -f 1-{last} o/data_" in printed
+
+
+@pytest.mark.parametrize(("average", "kept"), [("10", "10"), ("0", "1")])
+def test_as_many_checkpoints_are_kept_as_are_averaged(average: str, kept: str) -> None:
+    teacher = commands(dry_run("translation/Makefile", "TEXT=t", "OUT=o", f"AVERAGE={average}"), "fairseq-train")[0]
+    assert value(teacher, "--keep-last-epochs") == kept
 
 
 def test_the_paper_settings_of_translation() -> None:
@@ -352,7 +386,11 @@ BAD = [
         ["TEST=t", "OUT=o", "ARCH=levt", "TUNE=a.m2", "-n"],
         "do not work with ARCH=levt: leave them out",
     ),
+    ("grammar/Makefile", ["TEST=t", "OUT=o", "ERRANT=yes", "-n"], "ERRANT=yes scores TEST_M2: give it too"),
+    ("labelling/Makefile", ["DATA=d", "OUT=o", "-n", "pretrained"], "pretrained needs BACKBONE: give the folder"),
+    ("ocr_correction/Makefile", ["DATA=d", "OUT=o", "ONLY=pbd2x2", "SEED=2", "-n"], "SEED=2 is that of pbd2-seed2"),
     ("demo/Makefile", ["OUT=o", "UPDATES=few"], "UPDATES must be a whole number above 0, but is 'few'"),
+    ("demo/Makefile", ["OUT=o", "GPUS=1"], "GPUS has no 1: choose from auto 0"),
 ]
 
 
@@ -440,6 +478,31 @@ def test_other_settings_and_other_files_are_refused(toy: list[str], tmp_path: Pa
     assert (tmp_path / "out" / "a" / "result").read_text("utf-8") == "in\nx\n"
     for _ in range(2):  # what make would read differently in OUT/settings is the same again
         assert succeed(*toy, "OUT=out2", "LETTER=y$$z #").out.endswith("other\ny$z #\n")
+
+
+def test_a_test_that_was_added_is_another_one(tmp_path: Path) -> None:
+    for name in ("dev.src", "dev.ref0", "dev.ref0~"):
+        (tmp_path / name).touch()
+    out = tmp_path / "o"
+    out.mkdir()
+    (out / "settings").write_text("was.references := ./dev.ref0\n", encoding="utf-8")
+    grammar = ["make", "-C", str(tmp_path), "-n", "-f", str(EXAMPLES / "grammar" / "Makefile"), "TEST=.", "OUT=o"]
+    succeed(*grammar)
+    (tmp_path / "dev.ref1").touch()
+    added = run(*grammar)
+    assert added.code == 2 and "o was made with references='./dev.ref0' and not './dev.ref0 ./dev.ref1'" in added.err
+
+
+@pytest.mark.parametrize("out", ["./o", "out/../o", "{}/o", "~/o", "."])
+def test_a_folder_may_be_written_in_many_ways(toy: list[str], tmp_path: Path, out: str) -> None:
+    folder = tmp_path if out == "." else tmp_path / "o"
+    (tmp_path / "out").mkdir()
+    command, home = [*toy, f"OUT={out.format(tmp_path)}"], str(tmp_path)
+    assert succeed(*command, HOME=home).out.startswith("text ...\n")
+    assert all((folder / name).exists() for name in ("settings", "text/done", "a/begun", "a/log", "a/done"))
+    assert succeed(*command, HOME=home).out == "in\nx\n"
+    other = run(*command, "LETTER=y", HOME=home)
+    assert other.code == 2 and "was made with LETTER='x' and not 'y'" in other.err
 
 
 def test_a_failure_shows_its_log_and_can_be_continued(toy: list[str], tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,8 @@ def test_a_small_t5_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
                 module.main()
         return {}
 
+    with pytest.raises(AssertionError):
+        run("stopped", 0)  # refused, and so is what sentencepiece cannot make: nothing of it remains
     run("stopped", 4, stop=3)
     with monkeypatch.context() as patch:  # the updates after the two that were saved, and the held-out text
         patch.setattr(module, "loss_of", counting(module.loss_of, 2 + 1))
@@ -161,6 +164,15 @@ def test_a_small_t5_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(rows) == 40 + 100 - 3 and rows[-1] == "<extra_id_0> 1"
     encoder = transformers.T5ForConditionalGeneration.from_pretrained(tmp_path / "backbone").encoder
     assert len(encoder.block) == 1 and encoder.config.feed_forward_proj == "gated-gelu"
+
+
+def test_the_loss_of_held_out_rows_is_that_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = load_script("labelling/pretrain")
+    monkeypatch.setattr(module, "loss_of", lambda model, rows, *_: torch.tensor(rows.mean()))
+    rows = np.array([[0.0]] * 32 + [[1.0]])
+    assert module.held_out_loss(torch.nn.Identity(), rows, [], SimpleNamespace(rows=32, seed=1)) == pytest.approx(
+        1 / 33
+    )
 
 
 def counting(function: Callable[..., torch.Tensor], most: int) -> Callable[..., torch.Tensor]:

@@ -5,5 +5,6 @@ tasks := udpos
 kind := tagging
 metric := tag_accuracy
 suffix := conllu
-tests.udpos = $(wildcard $(TEXT)/udpos/tests/*.conllu)
+tests.udpos = $(sort $(wildcard $(TEXT)/udpos/tests/*.conllu))
+DERIVED := tests.udpos
 longest_target := 1000

@@ -1,0 +1,83 @@
+"""Scripts of examples/: odd input, and what their errors say."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from examples import shared
+from tests.examples import load_script
+
+
+def test_minutes_leave_out_the_pause_before_a_restart_on_several_gpus(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    settings = "fairseq_cli.train | {'_name': None, 'common': {}}"
+    days = (("01", f"fairseq.distributed.utils | distributed init (rank {rank})") for rank in (0, 1))
+    lines = [f"2026-01-{day} 10:00:00 | INFO | {text}" for day, text in days]
+    lines += [f"2026-01-01 10:00:05 | INFO | {settings}", "2026-01-01 10:10:05 | INFO | train | epoch 001"]
+    again = [line.replace("2026-01-01", "2026-01-02") for line in lines]
+    log.write_text("".join(f"{line}\n" for line in lines + again), "utf-8")
+    assert shared.minutes(log) == 20.0
+
+
+@pytest.mark.parametrize(
+    ("published", "message"),
+    [
+        ("0.5\n\n", "hter, line 2 must be a number, but is ''"),
+        ("0.5\n", "must have the same number of lines, but have 2, 2 and 1"),
+        ("", "must have the same number of lines, but have 2, 2 and 0"),
+    ],
+)
+def test_edit_rates_are_numbers(tmp_path: Path, fails: Callable[..., str], published: str, message: str) -> None:
+    for name in ("mt", "pe"):
+        (tmp_path / name).write_text("a b\nc d\n", "utf-8")
+    (tmp_path / "hter").write_text(published, "utf-8")
+    files = [f"--{flag}={tmp_path / name}" for flag, name in (("draft", "mt"), ("post-edit", "pe"), ("hter", "hter"))]
+    assert message in fails("post_editing/hter", *files)
+
+
+@pytest.mark.parametrize(
+    ("script", "flags", "given", "message"),
+    [
+        ("denoising/symspell", ["--words", "{}/none"], b"", "none"),
+        ("denoising/symspell", ["--words", "{}/words"], b"a\ncaf\xe9\n", "line 2 of standard input is not UTF-8"),
+        ("denoising/symspell", ["--list", "{}/latin"], b"", "latin is not UTF-8"),
+        ("denoising/familiar", ["{}/words"], b"caf\xe9\n", "line 1 of standard input is not UTF-8"),
+        ("demo/dial", ["{}/none", "{}/words", "{}/clean"], b"", "none"),
+    ],
+)
+def test_what_cannot_be_read(
+    tmp_path: Path, fails: Callable[..., str], script: str, flags: list[str], given: bytes, message: str
+) -> None:
+    if "symspell" in script:
+        pytest.importorskip("symspellpy")
+    for name in ("words", "clean"):
+        (tmp_path / name).write_text("cat 1\n", "utf-8")
+    (tmp_path / "latin").write_bytes(b"caf\xe9 1\n")
+    assert message in fails(script, *(flag.format(tmp_path) for flag in flags), stdin=given)
+
+
+def test_a_scan_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    text = "\ufeff[OCR_toInput] Tbe cat\n[OCR_aligned] Tbe c@at\n[ GS_aligned] The chat"
+    (tmp_path / "a.txt").write_text(text, "utf-8")
+    assert list(load_script("denoising/fetch").icdar(tmp_path)) == [("Tbe cat", "The chat")]
+
+
+@pytest.fixture
+def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """The one line with which a script ends."""
+
+    def run(script: str, *flags: str, stdin: bytes = b"") -> str:
+        monkeypatch.setattr(sys, "argv", ["script", *flags])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO()))
+        assert load_script(script).main() == 2
+        error = capsys.readouterr().err
+        assert error.startswith("script: error: ") and error.count("\n") == 1
+        return error
+
+    return run
