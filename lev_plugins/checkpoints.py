@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import argparse
 import ast
+import functools
+import math
 import os
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from fairseq import checkpoint_utils
 
 from lev_plugins.errors import UserError, explain, require
 from lev_plugins.files import all_or_nothing
 
-__all__ = ["EVALUATED", "config_of", "load", "require_file", "require_finite_weights", "require_no_calls", "save"]
+__all__ = [
+    *("EVALUATED", "config_of", "load", "refuse_programs", "require_file", "require_finite_weights"),
+    *("require_no_programs", "save"),
+]
 
 # flags of models and tasks whose text fairseq evaluates as Python when it builds them
 EVALUATED = {
@@ -30,6 +36,22 @@ EVALUATED = {
     *("decoder_attention", "encoder_attention", "self_attention", "gated_attention"),
     *("downsample", "pretrained", "project_input", "left_pad_source", "left_pad_target"),
 }
+
+# what such a text may consist of, and how often all its lists together may be repeated
+DATA = (
+    ast.Expression,
+    ast.Constant,
+    ast.List,
+    ast.Tuple,
+    ast.Dict,
+    ast.Load,
+    ast.UnaryOp,
+    ast.USub,
+    ast.BinOp,
+    ast.Add,
+    ast.Mult,
+)
+MOST_REPEATS = 100_000
 
 
 def numpy_classes() -> list[Any]:
@@ -82,17 +104,17 @@ def config_of(state: dict[str, Any], *path: str) -> Any:
     return value
 
 
-def require_no_calls(flags: Any) -> None:
-    """Of a model or a task, as a stranger's file has them: what fairseq evaluates must not call anything.
+def require_no_programs(flags: Any) -> None:
+    """Of a model or a task, as a stranger's file has them: what fairseq evaluates must be plain data.
 
-    >>> require_no_calls(argparse.Namespace(encoder_layers="[(512, 3)] * 20"))
-    >>> calls("[exit()]")
-    True
+    >>> require_no_programs(argparse.Namespace(encoder_layers="[(512, 3)] * 20"))
+    >>> is_program("[exit()]"), is_program("[9 ** 9 ** 9]")
+    (True, True)
     """
     for name, value in entries(flags):
         if name in EVALUATED and isinstance(value, (str, bytes)):
             require(
-                not calls(value),
+                not is_program(value),
                 f"the flag {name} of the model is a program, {value[:60]!r}, which is not run: use a file that you "
                 "trust, or train the model anew",
             )
@@ -107,11 +129,40 @@ def entries(flags: Any) -> Iterator[tuple[str, Any]]:
             yield from entries(value)
 
 
-def calls(text: str | bytes) -> bool:
+def is_program(text: str | bytes) -> bool:
+    """Whether it is more than numbers, words and lists of them, repeated and joined with ``*`` and ``+``.
+
+    Names are refused as well: ``[0 for f.__class_getitem__ in [exec]]`` makes ``f[...]`` a call without parentheses.
+    """
     try:
-        return any(isinstance(node, ast.Call) for node in ast.walk(ast.parse(text.strip(), mode="eval")))
+        nodes = list(ast.walk(ast.parse(text.strip(), mode="eval")))
     except (SyntaxError, ValueError, MemoryError, RecursionError):  # it cannot be evaluated either
         return False
+    repeats = 1.0
+    for node in nodes:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            factors = [side.value for side in (node.left, node.right) if isinstance(side, ast.Constant)]
+            numbers = [abs(factor) for factor in factors if isinstance(factor, (int, float))]
+            if not numbers:  # how often is not to be seen
+                return True
+            repeats *= max(1, math.prod(numbers))
+    return repeats > MOST_REPEATS or not all(isinstance(node, DATA) for node in nodes)
+
+
+def refuse_programs() -> None:
+    """In every checkpoint that fairseq reads, whatever its task: called once, when the plug-ins are registered."""
+    checkpoint_utils.load_checkpoint_to_cpu = without_programs(checkpoint_utils.load_checkpoint_to_cpu)
+
+
+def without_programs(read: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    @functools.wraps(read)
+    def read_without_programs(path: str, *args: Any, **options: Any) -> dict[str, Any]:
+        state = read(path, *args, **options)
+        for flags in (state.get("args"), state.get("cfg")):
+            require_no_programs(flags or {})
+        return state
+
+    return read_without_programs
 
 
 def require_finite_weights(model: torch.nn.Module) -> None:

@@ -14,4 +14,5 @@ from lev_plugins.tasks import text_correction, text_editing, text_labelling  # n
 from lev_plugins.text import chars, pretrained, whole_words  # noqa: E402,F401
 
 resuming.install()
+checkpoints.refuse_programs()
 explain_at_exit()

@@ -151,6 +151,7 @@ class Labeller:
         if self.kind == "tagging":
             words = text.split() if isinstance(text, str) else list(text)
             require(len(words) > 0, f"{where} has no words to tag")
+            require(all(word.strip() for word in words), f"{where} has an empty word")
             return words
         columns = text.split("\t") if isinstance(text, str) else list(text)
         expected = self.task.info.columns

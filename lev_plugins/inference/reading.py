@@ -82,7 +82,6 @@ def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Coll
     models, first, task = [], None, None
     for path in paths:
         state = checkpoint_utils.load_checkpoint_to_cpu(str(path), overrides)
-        checkpoints.require_no_calls(state.get("args") or state.get("cfg") or {})
         with fitting(path, overrides):
             found, cfg, task = checkpoint_utils.load_model_ensemble_and_task(
                 [str(path)], overrides, task=task, state=state

@@ -82,7 +82,9 @@ class Example(NamedTuple):
     scores: bool = False  # print those of all labels
 
     def size(self) -> int:
-        return max(LEAST, len(self.text) if isinstance(self.text, str) else sum(map(len, self.text)))
+        return max(
+            LEAST, len(self.text) if isinstance(self.text, str) else sum(max(1, len(word)) for word in self.text)
+        )
 
 
 def label_alike(labeller: Labeller, examples: Sequence[Example]) -> list[Answer]:

@@ -43,17 +43,27 @@ class Annotated:
         for part in parts:
             self.places.append(Place(start, start + len(part.plain), original, part.text))
             start, original = start + len(part.plain), original + len(part.original)
+        self.ends = [each.end for each in self.places]
+        self.texts = [each for each in self.places if each.text]
+        self.text_ends = [each.end for each in self.texts]
 
     def around(self, start: int, end: int) -> Place | None:
         """The text between markups that holds all of it, if one does."""
-        return next((each for each in self.places if each.text and each.start <= start and end <= each.end), None)
+        return first(self.texts, self.text_ends, start, end)
 
     def original_place(self, at: int) -> int:
         """Of a place in the plain text; inside markup, where that begins."""
-        place = next((each for each in self.places if each.start <= at <= each.end and each.text), None)
+        place = self.around(at, at)
         if place is not None:
             return place.original + at - place.start
-        return next((each.original for each in self.places if each.start <= at <= each.end), 0)
+        markup = first(self.places, self.ends, at, at)
+        return markup.original if markup is not None else 0
+
+
+def first(places: Sequence[Place], ends: Sequence[int], start: int, end: int) -> Place | None:
+    """The first of ``places``, which do not overlap and have these ``ends``, that holds ``start`` to ``end``."""
+    i = bisect_left(ends, end)
+    return places[i] if i < len(places) and places[i].start <= start else None
 
 
 class Utf16:

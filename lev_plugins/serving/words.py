@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
-from lev_plugins.errors import require
+from lev_plugins.errors import UserError, explain, require
 from lev_plugins.files import all_or_nothing
 from lev_plugins.text.edited import Edit, Edited, parts_of
 from lev_plugins.text.lines import read_lines
@@ -18,6 +19,7 @@ __all__ = ["Protected", "WordList", "untouched"]
 
 MOST_WORDS = 100_000
 LONGEST = 200  # characters
+END = None  # in a tree of parts
 
 
 class Protected:
@@ -27,26 +29,36 @@ class Protected:
     """
 
     def __init__(self, words: Iterable[str]):
-        self.words: set[tuple[str, ...]] = set()  # in parts
-        self.lengths: dict[str, set[int]] = {}  # of words, by their first part
+        self.next: dict[Any, Any] = {}  # a tree: the parts that may follow a part; END: here ends a word
         for word in words:
+            require(
+                len(word) <= LONGEST, f"a word must have at most {LONGEST} characters, but {word[:20]!r}... has more"
+            )
             for spelling in (word, word[:1].upper() + word[1:]):  # as at the start of a sentence
-                parts = tuple(parts_of(spelling.strip()))
-                self.words.add(parts)
-                self.lengths.setdefault(parts[0], set()).add(len(parts))
+                node = self.next
+                for part in parts_of(spelling.strip()):
+                    node = node.setdefault(part, {})
+                node[END] = {}
 
     def spans(self, text: str) -> list[Span]:
-        """Where they are, as whole words."""
-        if not self.words:
+        """Where they are, as whole words; of those that begin at one place, the longest."""
+        if not self.next:
             return []
         parts = parts_of(text)
         places = [0, *accumulate(map(len, parts))]
-        return [
-            Span(places[i], places[i + length])
-            for i, part in enumerate(parts)
-            for length in self.lengths.get(part, ())
-            if tuple(parts[i : i + length]) in self.words
-        ]
+        ends = [self.end(parts, i) for i in range(len(parts))]
+        return [Span(places[i], places[end]) for i, end in enumerate(ends) if end > i]
+
+    def end(self, parts: Sequence[str], start: int) -> int:
+        """Behind the longest word that begins with the part ``start``; ``start`` if none does."""
+        node, found = self.next, start
+        for i in range(start, len(parts)):
+            if parts[i] not in node:
+                break
+            node = node[parts[i]]
+            if END in node:
+                found = i + 1
+        return found
 
 
 def untouched(edited: Edited, spans: Sequence[Span]) -> Edited:
@@ -69,26 +81,40 @@ class WordList:
     def __init__(self, path: Path | None = None):
         self.path = path
         self.lock = threading.Lock()
-        lines = read_lines(path) if path is not None and path.exists() else []
-        self.words = dict.fromkeys(word for line in lines if (word := line.strip()))
-        self.protected = Protected(self.words)
+        self.words: dict[str, None] = {}
+        self.protected = Protected(())
+        self.read()
+
+    def read(self) -> None:
+        """Again before every change: the user, or another server, may have written to the file."""
+        if self.path is not None:
+            lines = read_lines(self.path) if self.path.exists() else []
+            self.words = dict.fromkeys(word for line in lines if (word := line.strip()))
+            self.protected = Protected(self.words)
 
     def add(self, word: str) -> bool:
         """Was it new?"""
         require(0 < len(word) <= LONGEST, f"word must have 1 to {LONGEST} characters, but has {len(word):,}")
         require(len(word.split()) == 1 and word == word.strip(), "word must not contain blanks: add one at a time")
         with self.lock:
+            self.read()
             require(len(self.words) < MOST_WORDS, f"the list has {MOST_WORDS:,} words and is full: delete some")
             return word not in self.words and self.save({**self.words, word: None})
 
     def delete(self, word: str) -> bool:
         """Was it there?"""
         with self.lock:
+            self.read()
             return word in self.words and self.save({each: None for each in self.words if each != word})
 
     def save(self, words: dict[str, None]) -> bool:
         if self.path is not None:
-            with all_or_nothing(self.path.resolve()) as file:  # a link stays one
-                file.writelines(f"{word}\n".encode() for word in words)
+            try:
+                with all_or_nothing(self.path.resolve()) as file:  # a link stays one
+                    file.writelines(f"{word}\n".encode() for word in words)
+            except OSError as error:
+                raise UserError(
+                    f"the list of words {self.path} cannot be written: {explain(error) or error}"
+                ) from error
         self.words, self.protected = words, Protected(words)
         return True

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from fairseq.dataclass import FairseqDataclass
 
-from lev_plugins.checkpoints import require_no_calls
+from lev_plugins.checkpoints import require_no_programs
 from lev_plugins.errors import require
 from lev_plugins.layers import in_8_bits, save_memory
 
@@ -53,7 +53,7 @@ class PrecisionTask:
             "--cpu-int8 is for decoding: in training, leave it out or use --cpu-bf16",
         )
         if from_checkpoint:
-            require_no_calls(cfg)
+            require_no_programs(cfg)
         self.building = True  # with --eval-bleu, fairseq builds a generator before the weights are read
         try:
             return super().build_model(cfg, from_checkpoint)  # type: ignore[misc]

@@ -165,7 +165,8 @@ class TextEditingTask(ScoredTask):
             upsample_primary=max(1, cfg.upsample_primary),  # fairseq cannot join parts with its default, -1
             left_pad_source=cfg.left_pad_source,
             left_pad_target=False,
-            max_source_positions=cfg.max_source_positions,
+            max_source_positions=cfg.max_source_positions
+            - bool(cfg.truncate_source),  # it cuts before <s> is put in front
             max_target_positions=cfg.max_target_positions,
             truncate_source=cfg.truncate_source,
             shuffle=split != "test",

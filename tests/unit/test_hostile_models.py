@@ -69,9 +69,10 @@ def test_a_checkpoint(checkpoint: Path) -> None:
     assert not (checkpoint.parent / "canary").exists()
 
 
-def test_a_checkpoint_for_fairseq_generate(checkpoint: Path) -> None:
+@pytest.mark.parametrize("task", ["text_correction", "translation"])
+def test_a_checkpoint_for_fairseq_generate(checkpoint: Path, task: str) -> None:
     generate = ["fairseq-generate", NOISY, "--user-dir", Path(lev_plugins.__file__).parent, "--path", checkpoint]
-    found = run(*generate, "--task", "text_correction", "--cpu")
+    found = run(*generate, "--task", task, "--cpu")
     assert found.code != 0 and "which is not run" in found.err, found.err
     assert not (checkpoint.parent / "canary").exists()
 
@@ -95,14 +96,40 @@ def test_a_folder(tmp_path: Path) -> None:
         lambda text: {"encoder_layers": text.encode()},
         lambda text: OmegaConf.create({"encoder": {"xformers_att_config": text}}),
         lambda text: OmegaConf.create({"hidden": text, "encoder_layers": "${hidden}"}),
-        lambda text: {"encoder_layers": f"[x for x in {text}]"},
+        lambda text: {"encoder_layers": f"[{text}]"},
     ],
 )
 def test_however_it_is_wrapped(wrapped: Callable[[str], Any]) -> None:
     with pytest.raises(UserError, match="is a program"):
-        checkpoints.require_no_calls(wrapped("print(1)"))
+        checkpoints.require_no_programs(wrapped("print(1)"))
     for harmless in ("[(512, 3)] * 20", "True", "100,200", "not (even Python"):
-        checkpoints.require_no_calls(wrapped(harmless))
+        checkpoints.require_no_programs(wrapped(harmless))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[0 for f.__class_getitem__ in [exec]], f['exit()']]",  # a call without parentheses
+        "[9 ** 9 ** 9]",
+        "[0] * 1000000",
+        "[0] * 1000 * 1000",
+        "1000 * (1000 * [0])",
+        "[0] * (500 + 500)",
+        "lambda: 0",
+        "exit",
+    ],
+)
+def test_what_calls_nothing_may_be_a_program(text: str) -> None:
+    with pytest.raises(UserError, match="is a program"):
+        checkpoints.require_no_programs({"encoder_layers": text})
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[(512, 10, 5)] + [(512, 3, 2)] * 4 + [(512, 2, 2)]", "3 * [(-1, 0.5)]", "{'name': 'linear'}", "None", "5,10"],
+)
+def test_what_models_of_fairseq_write_is_data(text: str) -> None:
+    assert not checkpoints.is_program(text)
 
 
 def test_all_that_fairseq_evaluates_is_known() -> None:

@@ -1,0 +1,56 @@
+"""Words that no edit may touch, in a request and in a file."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from lev_plugins.errors import UserError
+from lev_plugins.serving import alike
+from lev_plugins.serving.words import Protected, WordList
+
+
+def test_of_words_that_begin_alike_the_longest() -> None:
+    protected = Protected(["New York", "New", "York City Hall"])
+    text = "New York City, new"
+    assert [text[a:b] for a, b in protected.spans(text)] == ["New York"]
+
+
+def test_many_words_in_words_take_no_time() -> None:
+    protected = Protected([" ".join("a" * n) for n in range(1, 101)])
+    start = time.perf_counter()
+    assert len(protected.spans("a " * 5_000)) == 5_000
+    assert time.perf_counter() - start < 5  # once 46 s
+
+
+def test_a_word_that_is_too_long() -> None:
+    with pytest.raises(UserError, match="at most 200 characters"):
+        Protected(["a" * 201])
+
+
+def test_what_others_wrote_into_the_file_stays(tmp_path: Path) -> None:
+    file = tmp_path / "words.txt"
+    file.write_text("alpha\n", encoding="utf-8")
+    words = WordList(file)
+    with file.open("a", encoding="utf-8") as more:
+        more.write("beta\n")
+    assert words.add("gamma") and not words.add("beta") and words.delete("alpha")
+    assert file.read_text(encoding="utf-8") == "beta\ngamma\n"
+    assert words.protected.spans("beta")
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("lev_plugins.serving.words.all_or_nothing", fail)
+    words = WordList(tmp_path / "words.txt")
+    with pytest.raises(UserError, match=r"words\.txt cannot be written"):
+        words.add("alpha")
+    assert not words.words
+
+
+def test_empty_words_count() -> None:
+    assert alike.Example(("",) * 3_000).size() == 3_000
