@@ -54,7 +54,7 @@ def all_or_nothing_folder(path: Path, replace: bool = False) -> Iterator[Path]:
 
     ``replace``: what is there gives way at that moment.
     """
-    path = Path(os.path.abspath(path))
+    path = Path(os.path.realpath(path))  # a link to an empty folder stays a link
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         scratch = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))

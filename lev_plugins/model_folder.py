@@ -106,8 +106,11 @@ class Decoding:
 
     def check_for(self, task: str) -> None:
         """That all of it has an effect on a model of this task."""
-        for flag in self.given(*(["beam"] if task == "text_editing" else REFINEMENT)):
+        for flag in self.without_effect(task):
             raise UserError(f"{flag_name(flag)} has no effect on a model of --task {task}: leave it out")
+
+    def without_effect(self, task: str) -> dict[str, Any]:
+        return self.given(*(["beam"] if task == "text_editing" else REFINEMENT))
 
     @property
     def search(self) -> dict[str, Any]:

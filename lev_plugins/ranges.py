@@ -21,6 +21,7 @@ __all__ = [
     "WIDTHS",
     "at_least",
     "bounded",
+    "dictionary_size",
     "dropouts",
     "finite",
     "flag_name",
@@ -33,6 +34,7 @@ __all__ = [
 # Far beyond any model: a larger number is a typing mistake, which would otherwise cost hours or all memory
 MOST_LAYERS = 1_000
 MOST_LOG_ODDS = 1_000  # for a bias: beyond it, the other decision is never made
+SPECIAL = 4  # words of fairseq's dictionaries that stand for no word
 MOST = 1_000_000  # for a width or a number of heads, positions or classes
 
 WIDTHS = ("embed_dim", "ffn_embed_dim", "attention_heads")
@@ -153,3 +155,21 @@ def transformer(given: Any, *sides: str) -> None:
             )
     dropouts(given, *has(*DROPOUTS))
     sizes(given, *has(*POSITIONS))
+
+
+def dictionary_size(given: Any, threshold: str, nwords: str) -> None:
+    """How often a word of a learned dictionary must occur, and how many there may be.
+
+    >>> from argparse import Namespace
+    >>> dictionary_size(Namespace(threshold=0, nwords=2), "threshold", "nwords")
+    Traceback (most recent call last):
+    lev_plugins.errors.UserError: --nwords must be -1 (no limit) or more than 4, which <s>, <pad>, </s> and <unk> \
+take, but is 2
+    """
+    at_least(given, 0, threshold)
+    number = getattr(given, nwords)
+    require(
+        number == -1 or number > SPECIAL,
+        f"{flag_name(nwords)} must be -1 (no limit) or more than {SPECIAL}, which <s>, <pad>, </s> and <unk> take, "
+        f"but is {number}",
+    )

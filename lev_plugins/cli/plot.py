@@ -94,6 +94,8 @@ def run_gates(args: argparse.Namespace) -> int:
         draw(args, sentences)
     written = ", ".join(str(path) for path in [*(args.output or []), *([args.save] if args.save else [])])
     number = sum(map(len, sentences.values()))
+    if args.by == "sentence" and not args.save:
+        number = min(number, args.first)
     sys.stdout.write(f"{written}: gates of {number:,} sentence{'s' if number > 1 else ''}\n")
     return 0
 

@@ -22,7 +22,7 @@ from lev_plugins.cli.reporting import USER_DIR, next_step, table
 from lev_plugins.data.drafts import marks, notes
 from lev_plugins.errors import require
 from lev_plugins.files import require_free
-from lev_plugins.ranges import at_least, flag_name
+from lev_plugins.ranges import at_least, dictionary_size, flag_name
 from lev_plugins.text.binarise import TokenCounts, binarise, learn_dictionary, load_dictionary
 from lev_plugins.text.cutting import Cutter, add_bpe_arguments, cutting, write_tokens
 from lev_plugins.text.lines import ParallelTexts, read_lines, read_parallel
@@ -132,6 +132,7 @@ def check_dictionaries(args: argparse.Namespace) -> None:
     )
     given = {"src": args.srcdict or (joined and args.tgtdict), "tgt": args.tgtdict or (joined and args.srcdict)}
     for side, file in given.items():
+        dictionary_size(args, f"threshold{side}", f"nwords{side}")
         require(
             bool(file or args.train_prefix),
             f"there is no --train-prefix to learn a dictionary from: give one with --{side}dict",

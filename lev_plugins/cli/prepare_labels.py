@@ -46,7 +46,7 @@ from lev_plugins.data.labels.text import (
 )
 from lev_plugins.errors import require
 from lev_plugins.files import require_free
-from lev_plugins.ranges import at_least, bounded
+from lev_plugins.ranges import at_least, bounded, dictionary_size
 from lev_plugins.text.binarise import load_dictionary
 from lev_plugins.text.cutting import Cutter, add_bpe_arguments
 from lev_plugins.text.lines import read_lines
@@ -193,6 +193,12 @@ def check_dictionary(args: argparse.Namespace) -> None:
         "there is no --train to learn a dictionary from: give one with --srcdict",
     )
     require(not (pretrained and args.srcdict), "--pretrained-tokenizer comes with a dictionary: leave out --srcdict")
+    dictionary_size(args, "threshold", "nwords")
+    for name, nothing in (("threshold", 0), ("nwords", -1)):
+        require(
+            getattr(args, name) == nothing or not (pretrained or args.srcdict),
+            f"--{name} applies to a learned dictionary, but one is given: leave it out",
+        )
 
 
 def parts_of(args: argparse.Namespace) -> dict[str, Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -173,11 +174,23 @@ def read_generated(path: Path) -> list[str]:
     require(
         bool(hypotheses), f"--generated: {path} has no D- lines: give the output of fairseq-generate without --quiet"
     )
+    require(
+        ends_a_line(path),
+        f"--generated: the last line of {path} is cut off, as by a stop of fairseq-generate: run that again",
+    )
     missing = next((number for number in range(len(hypotheses)) if number not in hypotheses), None)
     require(
         missing is None, f"--generated: {path} is incomplete: it has {len(hypotheses)} sentences, but no D-{missing}"
     )
     return [hypotheses[number] for number in range(len(hypotheses))]
+
+
+def ends_a_line(path: Path) -> bool:
+    if not path.is_file():  # a pipe
+        return True
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read() == b"\n"
 
 
 def read_references(args: argparse.Namespace, lines: int) -> list[list[str]]:

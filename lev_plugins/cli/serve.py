@@ -150,10 +150,9 @@ def load_models(args: argparse.Namespace) -> list[Served]:
     everywhere = {"device": device_of(args), "cpu_int8": args.cpu_int8}
     editing = {name: {} if is_labeller(path) else of_editors(args) for name, path in paths.items()}
     require_editor_for(args, any(editing.values()))
-    return [
-        Served.of(name, load(path, args.data, **everywhere, **editing[name]), args.queue, args.min_confidence)
-        for name, path in paths.items()
-    ]
+    models = {name: load(path, args.data, **everywhere, **editing[name]) for name, path in paths.items()}
+    require_effect(args, [models[name] for name in paths if editing[name]])
+    return [Served.of(name, model, args.queue, args.min_confidence) for name, model in models.items()]
 
 
 def decoding_of(args: argparse.Namespace) -> Decoding:
@@ -177,6 +176,17 @@ def require_editor_for(args: argparse.Namespace, there_is_one: bool) -> None:
         require(
             there_is_one or getattr(args, name) is None,
             f"{flag_name(name)} is for an editor, but all the models label texts: leave it out",
+        )
+
+
+def require_effect(args: argparse.Namespace, editors: list[Any]) -> None:
+    decoding = decoding_of(args)
+    tasks = {editor.decoder.loaded.cfg.task._name for editor in editors}
+    idle = [decoding.without_effect(task) for task in sorted(tasks)]
+    for name in idle[0] if idle else ():
+        require(
+            not all(name in each for each in idle),
+            f"{flag_name(name)} has no effect on models of --task {' and '.join(sorted(tasks))}: leave it out",
         )
 
 

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -187,13 +187,15 @@ class Begun(NamedTuple):
     """A file of output as a stop has left it.
 
     The lines after the last whole batch are made again, in the same company as without the stop. That batch is made
-    again, too: if it reads differently now, the file belongs to another model, to other flags or to another input.
+    again, too: if it or what is after it reads differently now, the file belongs to another model, to other flags or
+    to another input.
     """
 
     lines: int  # the last may be torn
     kept: int  # those before the last whole batch
     place: int  # where they end, in bytes
     last: bytes  # the last whole batch
+    rest: bytes  # what is after it
 
 
 def read_begun(path: Path, size: int) -> Begun:
@@ -207,12 +209,12 @@ def read_begun(path: Path, size: int) -> Begun:
             if len(batch) == size and line.endswith(b"\n"):
                 kept, place = kept + len(last), place + sum(map(len, last))
                 last, batch = batch, []
-    return Begun(lines, kept, place, b"".join(last))
+    return Begun(lines, kept, place, b"".join(last), b"".join(batch))
 
 
 def continue_file(answer: Answer, size: int, path: Path, finish: Finish) -> int:
     check_output(path)
-    begun = read_begun(path, size) if path.exists() else Begun(0, 0, 0, b"")
+    begun = read_begun(path, size) if path.exists() else Begun(0, 0, 0, b"", b"")
     given = batches(size, wait=True)
     passed = sum(len(lines) for _, lines in islice(given, begun.kept // size))
     following = list(islice(given, 2))  # of these, the first may be there, and the second be begun
@@ -226,9 +228,11 @@ def continue_file(answer: Answer, size: int, path: Path, finish: Finish) -> int:
         pieces = answered(answer, chain(following, given), bar, finish, begun.kept)
         if begun.last:
             require_same(path, begun.kept, begun.last, next(pieces))
+        begin = next(pieces, b"")
+        require_same(path, begun.kept + begun.last.count(b"\n"), begun.rest, begin[: len(begun.rest)])
         file.seek(begun.place + len(begun.last))
         file.truncate()
-        for piece in pieces:
+        for piece in chain([begin], pieces):
             file.write(piece)
             file.flush()
     return 0
@@ -237,7 +241,7 @@ def continue_file(answer: Answer, size: int, path: Path, finish: Finish) -> int:
 def require_same(path: Path, before: int, there: bytes, now: bytes) -> None:
     if there == now:
         return
-    pairs = zip(there.split(b"\n"), now.split(b"\n"), strict=False)
+    pairs = zip_longest(there.split(b"\n"), now.split(b"\n"))
     number = next(i for i, (old, new) in enumerate(pairs, before + 1) if old != new)
     raise UserError(
         f"--resume {path}: line {number} is not what this command writes there: the model, the flags or standard input "

@@ -178,6 +178,12 @@ class LabellingCriterion(FairseqCriterion):
             collected.scored = (len(collected.parts), self.scores(collected.parts))
         return collected.scored[1]
 
+    def score_names(self) -> list[str]:
+        """Those that validation logs."""
+        sets = self.kind == "multilabel"
+        given = np.zeros(1) if self.kind == "regression" else np.zeros((1, self.classes))
+        return list(self.scores([(given, np.zeros(given.shape if sets else 1, dtype=int))]))
+
     def scores(self, parts: list[tuple[Any, Any]]) -> dict[str, float]:
         given, truth = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         return evaluate(self.kind, truth, given, self.classes, self.positive, self.at)

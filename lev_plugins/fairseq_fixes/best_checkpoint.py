@@ -27,7 +27,7 @@ def check_best_checkpoint(
         require(
             metric in logged,
             f"--best-checkpoint-metric {metric} is not in the log: choose one of {', '.join(logged)}, or "
-            f"a score ({', '.join(scores)}) that --eval-metrics names",
+            f"a score ({', '.join(scores)})" + ("" if set(scores) <= set(computed) else " that --eval-metrics names"),
         )
         return
     require(

@@ -42,6 +42,10 @@ KINDS: dict[str, Callable[["NoiseOptions"], Kind]] = {
     "confusions": lambda options: confuser(read_table(Path(options.confusions or ""))),
 }
 WITH_RATES = ("ocr", "confusions")  # the kinds with their own rates
+READERS = {
+    "layout": ("keyboard", "shift"),
+    "alphabet": ("random", "insert", "substitute"),
+}  # the kinds that read a flag
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,12 @@ def build_corruption(options: NoiseOptions) -> Corruption:
         f"{flag} FILE and the kind confusions go together: give both or neither",
     )
     require(options.alphabet != "", f"{options.prefix}alphabet must have letters, but is empty")
+    for each in FLAGS:
+        readers = READERS.get(each.name, weights)
+        require(
+            getattr(options, each.name) == each.default or not weights.keys().isdisjoint(readers),
+            f"{options.prefix}{each.name} is for the kinds {', '.join(readers)}: name one of them, or leave it out",
+        )
     kinds = [KINDS[name](options) for name in weights]
     return Corruption(
         kinds, list(weights.values()), options.word_rate, options.char_rate, options.seed, options.min_letters

@@ -8,12 +8,14 @@ from fairseq import utils
 from fairseq.data import Dictionary
 from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks import register_task
+from omegaconf import II
 
 from lev_plugins import ranges
 from lev_plugins.data.labels.dataset import BinarisedExamples, LabelledDataset, Question
 from lev_plugins.data.labels.folder import LABELS, WORDS, Info
 from lev_plugins.data.labels.text import KINDS, Labels
 from lev_plugins.errors import UserError, require
+from lev_plugins.fairseq_fixes.best_checkpoint import check_best_checkpoint
 from lev_plugins.fairseq_fixes.resuming import ResumableTask
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.enct5_config import fill_sizes
@@ -22,6 +24,9 @@ from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 from lev_plugins.text.binarise import load_dictionary
 
 __all__ = ["TextLabellingConfig", "TextLabellingTask"]
+
+LOWER_IS_BETTER = ["mse"]
+LOGGED = ["loss"]  # beside the scores
 
 
 @dataclass
@@ -36,6 +41,8 @@ class TextLabellingConfig(PrecisionConfig):
     pack_length: int = field(
         default=512, metadata={"help": "--pack: tokens per row; a longer example gets its own row"}
     )
+    best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")
+    maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
 
 
 @register_task("text_labelling", dataclass=TextLabellingConfig)
@@ -154,7 +161,12 @@ class TextLabellingTask(PrecisionTask, ResumableTask):
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         name = getattr(cfg, "_name", None) or cfg.criterion
         require(name == "labelling", f"--task text_labelling requires --criterion labelling, but --criterion is {name}")
-        return super().build_criterion(cfg, from_checkpoint)
+        criterion = super().build_criterion(cfg, from_checkpoint)
+        if not self.from_checkpoint:
+            names = criterion.score_names()
+            chosen, maximized = self.cfg.best_checkpoint_metric, self.cfg.maximize_best_checkpoint_metric
+            check_best_checkpoint(chosen, maximized, names, names, LOWER_IS_BETTER, LOGGED)
+        return criterion
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
         super().reduce_metrics(logging_outputs, criterion)

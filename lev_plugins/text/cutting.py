@@ -39,6 +39,7 @@ RESERVED = {"<s>", "<pad>", "</s>"}  # in fairseq's dictionaries, boundaries and
 IMPLIED = {"sentencepiece_model": "sentencepiece", "pretrained_tokenizer": "pretrained"}  # flags that need no --bpe
 MODEL = "sentencepiece.model"  # file name in the folder of the data where it was learned
 BLOCK = 100_000  # lines in the workers at a time
+LONGEST_BY_DEFAULT = 4192  # bytes of a line, in sentencepiece
 CONFIGS: dict[str, Any] = REGISTRIES["bpe"]["dataclass_registry"]
 
 
@@ -60,6 +61,7 @@ def learn_sentencepiece(
             vocab_size=size,
             character_coverage=coverage,
             num_threads=1,  # the same model every time
+            max_sentence_length=max(LONGEST_BY_DEFAULT, *map(longest_line, texts)),  # longer lines are left out
             minloglevel=2,
             **ids,
         )
@@ -67,6 +69,12 @@ def learn_sentencepiece(
         reason = str(error).rpartition("] ")[2].strip() or str(error).strip()
         raise UserError(f"{flag} {size}: {reason}") from error
     model.with_suffix(".vocab").unlink()
+
+
+def longest_line(text: Path) -> int:
+    """In bytes."""
+    with text.open("rb") as lines:
+        return max(map(len, lines), default=0)
 
 
 def add_bpe_arguments(parser: ArgumentParser) -> None:

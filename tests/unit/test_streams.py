@@ -133,3 +133,29 @@ def test_a_bar_is_shown_where_the_lines_are_not(resume: bool, tmp_path: Path, mo
     assert streams.answer_lines(lambda first, texts: texts, 2, path if resume else None) == 0
     assert ("3 lines" in errors.getvalue()) == resume
     assert path.read_bytes() == (b"a\nb\nc\n" if resume else b"a\nb\n")
+
+
+@pytest.mark.parametrize("there", [b"my notes\n", b"a\nb\nc\nnot d\n", b"a\nb\n\n"])
+def test_a_file_that_something_else_wrote_is_kept(
+    there: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it has fewer lines than a batch, and after the last whole one."""
+    text, path = tmp_path / "text", tmp_path / "out"
+    text.write_bytes(b"a\nb\nc\nd\n")
+    path.write_bytes(there)
+    with text.open() as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        with pytest.raises(UserError, match=r"line [134] is not what this command writes there"):
+            streams.answer_lines(lambda first, texts: texts, 2, path)
+    assert path.read_bytes() == there
+
+
+@pytest.mark.parametrize("length", range(9))
+def test_a_file_goes_on_wherever_it_stopped(length: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, path = tmp_path / "text", tmp_path / "out"
+    text.write_bytes(b"a\nb\nc\nd\n")
+    path.write_bytes(text.read_bytes()[:length])
+    with text.open() as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert streams.answer_lines(lambda first, texts: texts, 3, path) == 0
+    assert path.read_bytes() == text.read_bytes()

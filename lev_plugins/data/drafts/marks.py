@@ -25,7 +25,7 @@ __all__ = ["MARKED", "escape", "parse_marks", "tokenize"]
 
 KINDS = {"!": requests.KEEP, "~": requests.PREFER, "-": requests.DELETE, "+": requests.INSERT}
 MARKED = re.compile(r"⟦[!~+-]")
-TOKEN = re.compile(r"(?P<slashes>\\*)(?:(?P<open>⟦)(?P<kind>[!~+-])?|(?P<close>⟧))")
+TOKEN = re.compile(r"(?<!\\)(?P<slashes>\\*)(?:(?P<open>⟦)(?P<kind>[!~+-])?|(?P<close>⟧))")
 
 
 class Mark(NamedTuple):
@@ -42,7 +42,7 @@ def escape(text: str) -> str:
     """
     if not MARKED.search(text):
         return text
-    return re.sub(r"(\\*)([⟦⟧])", r"\1\1\\\2", text)
+    return re.sub(r"(?<!\\)(\\*)([⟦⟧])", r"\1\1\\\2", text)
 
 
 def parse_marks(line: str) -> tuple[str, list[Mark]]:

@@ -1,0 +1,85 @@
+"""Input that is unusual but right is used whole, and quickly; flags without effect are refused."""
+
+from __future__ import annotations
+
+import os
+import time
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+import sentencepiece
+
+from lev_plugins import ranges
+from lev_plugins.cli.score import read_generated
+from lev_plugins.cli.serve import require_effect
+from lev_plugins.data.drafts.marks import escape, parse_marks
+from lev_plugins.errors import UserError
+from lev_plugins.files import all_or_nothing_folder
+from lev_plugins.model_folder import Decoding
+from lev_plugins.noise.options import NoiseOptions, build_corruption
+from lev_plugins.text.cutting import learn_sentencepiece
+
+
+def test_pieces_are_also_learned_from_long_lines(tmp_path: Path) -> None:
+    """By itself, sentencepiece leaves out lines of more than 4,192 bytes."""
+    text, model = tmp_path / "text", tmp_path / "pieces.model"
+    text.write_text("in short\n" * 9 + "zyx wvu " * 1000 + "\n", encoding="utf-8")
+    learn_sentencepiece([text], model, 20, "bpe", 1.0)
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(model))
+    assert pieces.unk_id() not in pieces.encode("zyx wvu in short")
+
+
+def test_backslashes_of_a_marked_draft_take_no_more_time_than_letters() -> None:
+    slashes = "⟦!a⟧ " + "\\" * 100_000 + " cat"
+    start = time.perf_counter()
+    text, marks = parse_marks(slashes)
+    assert text == "a " + "\\" * 100_000 + " cat" and len(marks) == 1
+    assert parse_marks(escape(slashes)) == (slashes, [])
+    assert time.perf_counter() - start < 5  # squared, it is over a minute
+
+
+def test_a_link_to_an_empty_folder_is_filled(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    with all_or_nothing_folder(tmp_path / "link") as folder:
+        (folder / "file").write_text("a")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real" / "file").read_text() == "a"
+    assert sorted(os.listdir(tmp_path)) == ["link", "real"]
+
+
+@pytest.mark.parametrize(("threshold", "nwords"), [(-1, -1), (0, 0), (0, 4), (0, -7)])
+def test_dictionaries_that_would_be_empty_or_whole(threshold: int, nwords: int) -> None:
+    with pytest.raises(
+        UserError, match=r"--threshold must be at least 0|--nwords must be -1 .no limit. or more than 4"
+    ):
+        ranges.dictionary_size(Namespace(threshold=threshold, nwords=nwords), "threshold", "nwords")
+
+
+def test_noise_flags_of_other_kinds_are_refused() -> None:
+    with pytest.raises(UserError, match="--layout is for the kinds keyboard, shift: name one of them, or leave it out"):
+        build_corruption(NoiseOptions("swap", 0.1, layout="dvorak"))
+    with pytest.raises(UserError, match="--alphabet is for the kinds random, insert, substitute"):
+        build_corruption(NoiseOptions("keyboard", 0.1, alphabet="abc"))
+
+
+def test_a_log_that_was_cut_off_is_not_scored(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("D-0\t-1\ta b\nD-1\t-0.2\tc d\n")
+    assert read_generated(log) == ["a b", "c d"]
+    log.write_text("D-0\t-1\ta b\nD-1\t-0.2\tc")
+    with pytest.raises(UserError, match=r"the last line of .*log is cut off, as by a stop of fairseq-generate"):
+        read_generated(log)
+
+
+def editor_of(task: str) -> Namespace:
+    return Namespace(decoder=Namespace(loaded=Namespace(cfg=Namespace(task=Namespace(_name=task)))))
+
+
+def test_a_server_refuses_flags_that_no_model_of_it_reads() -> None:
+    levt, corrector = editor_of("text_editing"), editor_of("text_correction")
+    flags = Namespace(**(dict.fromkeys(Decoding.__dataclass_fields__) | {"beam": 3}))
+    require_effect(flags, [levt, corrector])
+    require_effect(flags, [])
+    with pytest.raises(UserError, match="--beam has no effect on models of --task text_editing: leave it out"):
+        require_effect(flags, [levt, levt])
