@@ -135,9 +135,12 @@ def is_program(text: str | bytes) -> bool:
     Names are refused as well: ``[0 for f.__class_getitem__ in [exec]]`` makes ``f[...]`` a call without parentheses.
     """
     try:
-        nodes = list(ast.walk(ast.parse(text.strip(), mode="eval")))
+        tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError):  # it cannot be evaluated either
         return False
+    if isinstance(tree.body, ast.Name):  # a word where a number belongs: nothing is called
+        return False
+    nodes = list(ast.walk(tree))
     repeats = 1.0
     for node in nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
