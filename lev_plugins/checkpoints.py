@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import builtins
 import functools
 import math
 import os
@@ -138,7 +139,7 @@ def is_program(text: str | bytes) -> bool:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError):  # it cannot be evaluated either
         return False
-    if isinstance(tree.body, ast.Name):  # a word where a number belongs: nothing is called
+    if isinstance(tree.body, ast.Name) and not hasattr(builtins, tree.body.id):  # nor can a word that Python lacks
         return False
     nodes = list(ast.walk(tree))
     repeats = 1.0

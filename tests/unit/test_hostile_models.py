@@ -116,6 +116,7 @@ def test_however_it_is_wrapped(wrapped: Callable[[str], Any]) -> None:
         "1000 * (1000 * [0])",
         "[0] * (500 + 500)",
         "lambda: 0",
+        "exit",
     ],
 )
 def test_what_calls_nothing_may_be_a_program(text: str) -> None:
