@@ -89,8 +89,9 @@ class WordList:
         """Again before every change: the user, or another server, may have written to the file."""
         if self.path is not None:
             lines = read_lines(self.path) if self.path.exists() else []
-            self.words = dict.fromkeys(word for line in lines if (word := line.strip()))
-            self.protected = Protected(self.words)
+            before, self.words = self.words, dict.fromkeys(word for line in lines if (word := line.strip()))
+            if self.words != before:
+                self.protected = Protected(self.words)
 
     def add(self, word: str) -> bool:
         """Was it new?"""

@@ -153,6 +153,7 @@ class TextEditingTask(ScoredTask):
         cfg = self.cfg
         training = split == cfg.train_subset
         path = self.folder(split, epoch)
+        bos = 1 if cfg.truncate_source else 0  # which is put in front of what is left
         pair = load_langpair_dataset(
             path,
             split,
@@ -165,8 +166,7 @@ class TextEditingTask(ScoredTask):
             upsample_primary=max(1, cfg.upsample_primary),  # fairseq cannot join parts with its default, -1
             left_pad_source=cfg.left_pad_source,
             left_pad_target=False,
-            max_source_positions=cfg.max_source_positions
-            - bool(cfg.truncate_source),  # it cuts before <s> is put in front
+            max_source_positions=cfg.max_source_positions - bos,
             max_target_positions=cfg.max_target_positions,
             truncate_source=cfg.truncate_source,
             shuffle=split != "test",
