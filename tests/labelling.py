@@ -48,7 +48,7 @@ def folder_of(folder: Path, kind: str, *flags: object, lines: int = 40) -> Path:
 
 
 def task_of(data: Path, **options: Any) -> TextLabellingTask:
-    task = TextLabellingTask.setup_task(TextLabellingConfig(data=str(data), **options))
+    task = TextLabellingTask.setup_task(TextLabellingConfig(data=str(data), **{"train_subset": "train", **options}))
     for split in ("train", "valid"):
         task.load_dataset(split)
     return task

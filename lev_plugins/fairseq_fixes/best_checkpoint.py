@@ -3,10 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 from lev_plugins.errors import require
 
-__all__ = ["check_best_checkpoint"]
+__all__ = ["LOGGED_BY_FAIRSEQ", "check_best_checkpoint", "logged_by"]
+
+LOGGED_BY_FAIRSEQ = ("bsz", "wpb", "num_updates")  # whatever the criterion
+
+
+def logged_by(criterion: Any) -> list[str]:
+    """What a validation logs with a criterion of ours, which says so itself, or a cross-entropy of fairseq's.
+
+    >>> from types import SimpleNamespace
+    >>> logged_by(SimpleNamespace(sentence_avg=False))
+    ['loss', 'ppl', 'bsz', 'wpb', 'num_updates']
+    >>> logged_by(SimpleNamespace(sentence_avg=False, eps=0.1, report_accuracy=True))
+    ['loss', 'ppl', 'nll_loss', 'accuracy', 'bsz', 'wpb', 'num_updates']
+    """
+    own = getattr(criterion, "logged", None)
+    if own is None:
+        smoothed = hasattr(criterion, "eps")
+        own = ["loss", "ppl"]
+        own += ["nll_loss"] if smoothed or criterion.sentence_avg else []  # otherwise it is the loss
+        own += ["accuracy"] if getattr(criterion, "report_accuracy", False) else []
+    return [*own, *LOGGED_BY_FAIRSEQ]
 
 
 def check_best_checkpoint(

@@ -68,6 +68,10 @@ class Ensemble:
         # whether the placeholder policy can reuse the states of the deletion pass
         self.shared = all(m.decoder.sharing["deletion"] == m.decoder.sharing["placeholder"] for m in models)
 
+    def limit(self, positions: int) -> None:
+        """Outputs have at most so many tokens, including boundaries."""
+        self.max_target_positions = min(self.max_target_positions, positions)
+
     def eval(self) -> None:
         if any(module.training for module in self.modules):  # asking takes less time
             for model in self.models:

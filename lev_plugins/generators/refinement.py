@@ -79,6 +79,8 @@ class RefinementGenerator:
             f"--path, but it is a {type(reranker).__name__}: use --path levt.pt:transformer.pt",
         )
         self.ensemble = Ensemble(models)
+        if reranker is not None:  # it reads outputs with </s> and without <s>
+            self.ensemble.limit(reranker.max_decoder_positions() + 1)
         most = self.ensemble.max_target_positions - 2  # 2: <s> and </s>
         require(
             options.min_length <= most,

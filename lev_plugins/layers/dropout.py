@@ -9,6 +9,7 @@ from torch import Tensor
 __all__ = ["dropout"]
 
 LEVELS = 1 << 16  # of the rate; four random numbers of 16 bits are drawn together
+HIGHEST = 1 - 1 / LEVELS  # a rate above it would round to 1, which 16 bits cannot tell from 0
 
 
 def dropout(x: Tensor, rate: float, training: bool) -> Tensor:
@@ -22,7 +23,7 @@ def dropout(x: Tensor, rate: float, training: bool) -> Tensor:
     """
     if not training or rate == 0.0:
         return x
-    if x.device.type != "cpu" or x.dtype != torch.float32 or rate >= 1.0:
+    if x.device.type != "cpu" or x.dtype != torch.float32 or rate > HIGHEST:
         return F.dropout(x, rate)
     drawn = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
     kept = drawn.view(torch.int16)[: x.numel()].view(x.shape) >= round((rate - 0.5) * LEVELS)

@@ -75,6 +75,8 @@ class PairTask(ResumableTask, TranslationTask):
         folder = utils.split_paths(cfg.data)[0]
         require(os.path.isdir(folder), f"there is no folder {folder}")
         require(str(cfg.dataset_impl) != "fasta", "--dataset-impl fasta is for proteins, not for text: leave it out")
+        # fairseq computes the buckets by an argument that NumPy no longer has
+        require(cfg.num_batch_buckets == 0, f"--num-batch-buckets is not supported by --task {cls.name}: leave it out")
         sizes(cfg, *POSITIONS)
 
     def folder(self, split: str, epoch: int) -> str:

@@ -115,9 +115,9 @@ class TextEditingTask(ScoredTask):
         check_noise(cfg)
         if cfg.upsample_primary != NOT_GIVEN:
             ranges.at_least(cfg, 1, "upsample_primary")
-        for name, harmless in (("left_pad_target", False), ("load_alignments", False), ("num_batch_buckets", 0)):
+        for name in ("left_pad_target", "load_alignments"):
             require(
-                getattr(cfg, name) == harmless,
+                not getattr(cfg, name),
                 f"{ranges.flag_name(name)} is not supported by --task text_editing: leave it out",
             )
 

@@ -15,7 +15,7 @@ from lev_plugins.data.labels.dataset import BinarisedExamples, LabelledDataset, 
 from lev_plugins.data.labels.folder import LABELS, WORDS, Info
 from lev_plugins.data.labels.text import KINDS, Labels
 from lev_plugins.errors import UserError, require
-from lev_plugins.fairseq_fixes.best_checkpoint import check_best_checkpoint
+from lev_plugins.fairseq_fixes.best_checkpoint import LOGGED_BY_FAIRSEQ, check_best_checkpoint
 from lev_plugins.fairseq_fixes.resuming import ResumableTask
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.enct5_config import fill_sizes
@@ -26,7 +26,7 @@ from lev_plugins.text.binarise import load_dictionary
 __all__ = ["TextLabellingConfig", "TextLabellingTask"]
 
 LOWER_IS_BETTER = ["mse"]
-LOGGED = ["loss"]  # beside the scores
+LOGGED = ["loss", *LOGGED_BY_FAIRSEQ]  # beside the scores
 
 
 @dataclass
@@ -41,6 +41,7 @@ class TextLabellingConfig(PrecisionConfig):
     pack_length: int = field(
         default=512, metadata={"help": "--pack: tokens per row; a longer example gets its own row"}
     )
+    train_subset: str = II("dataset.train_subset")
     best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")
     maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
 
@@ -103,7 +104,7 @@ class TextLabellingTask(PrecisionTask, ResumableTask):
 
     def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
         examples = BinarisedExamples(self.folder, split, self.dictionary)
-        self.datasets[split] = self.dataset_of(examples, shuffle=split == "train")
+        self.datasets[split] = self.dataset_of(examples, shuffle=split == self.cfg.train_subset)
 
     def dataset_of(self, examples: Any, shuffle: bool = False, labels: tuple[int, ...] = ()) -> LabelledDataset:
         """``labels``: in multilabel, the ids of the labels of interest; empty: all."""

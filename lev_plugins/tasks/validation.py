@@ -11,7 +11,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import II
 
 from lev_plugins.errors import require
-from lev_plugins.fairseq_fixes.best_checkpoint import check_best_checkpoint
+from lev_plugins.fairseq_fixes.best_checkpoint import check_best_checkpoint, logged_by
 from lev_plugins.ranges import flag_name
 from lev_plugins.scoring.validation import LOWER_IS_BETTER, METRICS, ValidationScores, parse_names
 from lev_plugins.tasks.pairs import PairTask
@@ -21,8 +21,6 @@ __all__ = ["ScoredConfig", "ScoredTask"]
 
 logger = logging.getLogger(__name__)
 
-# what fairseq logs for a validation, unless the criterion leaves it out
-LOGGED = ("loss", "nll_loss", "ppl", "accuracy", "rdrop_loss", "bsz", "wpb", "num_updates")
 # unknown words never count as correct; tokenisers do not split these
 UNKNOWN_IN_TEXT, UNKNOWN_IN_REFERENCE = "UNKNOWNTOKENINHYP", "UNKNOWNTOKENINREF"
 IN_JSON = {"eval_bleu_args": '{"beam": 5}', "eval_bleu_detok_args": '{"target_lang": "de"}'}
@@ -92,7 +90,7 @@ class ScoredTask(PrecisionTask, PairTask):
                 self.score_names(),
                 METRICS,
                 LOWER_IS_BETTER,
-                getattr(criterion, "logged", LOGGED),
+                logged_by(criterion),
             )
         return criterion
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
+import socket
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -66,18 +67,39 @@ def test_the_command_serves_and_drains(tmp_path: Path) -> None:
         assert client.get("/v1/models").json["models"] == [about]
         found = client.edit(NOISES[0]).json["results"][0]
         assert found == corrector("pbd").edit([NOISES[0]])[0].sure(0.5).as_dict()
-        answers: list[Any] = []
-        long = " ".join(NOISES * 2)
-        asking = threading.Thread(target=lambda: answers.append(client.edit(long)))
-        asking.start()
-        time.sleep(0.5)
-        assert not answers, "the text is too short for this test"
-        code, error = server.stop()
-        asking.join()
-        assert code == 0 and answers[0].status == 200 and answers[0].json["results"][0]["edits"]
+        with half_sent(client, {"texts": [NOISES[1]]}) as rest:
+            server.process.send_signal(signal.SIGTERM)
+            wait_until_refused(client)
+            answer = rest()
+        error = server.process.communicate(timeout=60)[1]
+        assert server.process.returncode == 0 and b" 200 OK" in answer and b'"edits":[{' in answer
         assert f"text: ['{NOISES[0]}']" in error and "Traceback" not in error
-        with pytest.raises(ConnectionRefusedError):
+
+
+@contextmanager
+def half_sent(client: Client, given: Any) -> Iterator[Callable[[], bytes]]:
+    """A request that the server has begun to read, and what sends the rest of it and receives the answer."""
+    body = json.dumps(given).encode()
+    head = (
+        f"POST /v1/edit HTTP/1.1\r\nHost: 127.0.0.1:{client.port}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", client.port), timeout=60) as connection:
+        connection.sendall(head.encode())
+        assert connection.recv(1000).startswith(b"HTTP/1.1 100 ")
+
+        def rest() -> bytes:
+            connection.sendall(body)
+            return b"".join(iter(lambda: connection.recv(1 << 16), b""))
+
+        yield rest
+
+
+def wait_until_refused(client: Client) -> None:
+    with pytest.raises(ConnectionRefusedError):
+        for _ in range(400):
             client.get("/healthz")
+            time.sleep(0.05)
 
 
 @pytest.mark.parametrize("kind", ["pbd", "fake"])

@@ -77,7 +77,10 @@ ALL = {"eval_exact_match": True, "eval_wrr": True, "eval_bleu": True}
         ("text_correction", {"eval_metrics": "ter"}, {"ter": MAXIMIZE}, "lower is better, so remove"),
         ("text_correction", ALL, {"werr": MAXIMIZE}, r"werr is not in the log: choose one of loss, .* \(bleu, ter, "),
         ("text_editing", {}, {"wrr": MAXIMIZE}, "wrr is not computed: add --eval-metrics"),
+        ("text_correction", ALL, {"nll_loss": {}}, "nll_loss is not in the log: choose one of loss, ppl, bsz, "),
+        ("text_correction", ALL, {"accuracy": MAXIMIZE}, "accuracy is not in the log"),
         ("text_editing", {}, {"token_accuracy": MAXIMIZE}, None),
+        ("text_editing", {}, {"wpb": {}}, None),
         (
             "text_editing",
             {},

@@ -11,7 +11,9 @@ import torch
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
 from lev_plugins.edits import apply_placeholders
 from lev_plugins.errors import UserError
+from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
 from tests.helpers import BOS, EOS, PAD, end_workers, random_rows, slow_alignment, tensor_to_rows, toy_dataset, toy_task
+from tests.unit.test_editor import NOISY
 
 COUNT = 12
 
@@ -97,6 +99,26 @@ def epochs_of_a_training(workers: int) -> list[dict[int, list[int]]]:
         epochs.append(states)
     end_workers()
     return epochs
+
+
+def test_a_truncated_source_is_not_left_out() -> None:
+    """Neither is it one token too long, with its <s>."""
+    positions = {"max_source_positions": 6, "max_target_positions": 64}
+    own = {
+        "source_lang": "noisy",
+        "target_lang": "clean",
+        "dataset_impl": None,
+        "seed": 1,
+        "required_seq_len_multiple": 1,
+    }
+    cfg = TextEditingConfig(data=str(NOISY), train_subset="test", truncate_source=True, **positions, **own)
+    task = TextEditingTask.setup_task(cfg)
+    task.load_dataset("test")
+    dataset = task.datasets["test"]
+    sizes = [len(dataset[index]["source"]) for index in range(len(dataset))]
+    assert max(sizes) == 6 and all(int(dataset[index]["source"][0]) == BOS for index in range(len(dataset)))
+    kept = task.filter_indices_by_size(np.arange(len(dataset)), dataset, tuple(positions.values()))
+    assert len(kept[0] if isinstance(kept, tuple) else kept) == len(dataset)
 
 
 def test_worker_processes_hear_of_a_new_epoch() -> None:

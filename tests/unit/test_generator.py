@@ -331,13 +331,13 @@ def test_sampling_leaves_the_global_generator_alone() -> None:
     assert torch.random.get_rng_state().equal(before)
 
 
-def autoregressive_model() -> TransformerModel:
+def autoregressive_model(positions: int = 64) -> TransformerModel:
     torch.manual_seed(9)
     sizes = ["--encoder-embed-dim=16", "--encoder-ffn-embed-dim=16", "--encoder-layers=1", "--decoder-layers=1"]
     heads = ["--encoder-attention-heads=2", "--decoder-attention-heads=2"]
     parser = fairseq_options.get_training_parser()
     args = fairseq_options.parse_args_and_arch(parser, [".", "--arch=transformer", *sizes, *heads])
-    args.max_source_positions = args.max_target_positions = 64
+    args.max_source_positions, args.max_target_positions = 64, positions
     return TransformerModel.build_model(args, toy_task()).eval()
 
 
@@ -367,6 +367,18 @@ def test_the_reranker_chooses_by_its_own_score() -> None:
         assert expected[0] == pytest.approx(max(expected), abs=1e-6)
         moved += words_of(before[0]) != words_of(after[0])
     assert moved > 0
+
+
+def test_no_candidate_is_too_long_for_the_reranker() -> None:
+    model, teacher = lively_model(), autoregressive_model(positions=6)
+    options = RefinementOptions(candidates=5, min_length=3)
+    sample = {"net_input": {"src_tokens": rows_to_tensor(SOURCES[:8])}}
+    plain = RefinementGenerator([model], toy_dictionary(), options).generate([model], sample)
+    assert max(len(words_of(candidate)) for group in plain for candidate in group) > 6
+    reranked = RefinementGenerator([model], toy_dictionary(), options, teacher).generate([model], sample)
+    assert max(len(words_of(candidate)) for group in reranked for candidate in group) == 6  # with </s>
+    with pytest.raises(UserError, match="--min-words must be at most 5"):
+        RefinementGenerator([model], toy_dictionary(), RefinementOptions(min_length=6), teacher)
 
 
 def test_to_the_reranker_a_word_that_knows_its_spelling_is_unknown() -> None:

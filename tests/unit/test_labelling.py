@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 import torch
 from fairseq.logging import metrics
+from omegaconf import OmegaConf
 
 from lev_plugins.cli.main import main
-from lev_plugins.criterions.labelling import Collected, LabellingCriterion
+from lev_plugins.criterions.labelling import Collected, LabellingConfig, LabellingCriterion
 from lev_plugins.data.labels.text import KINDS
+from lev_plugins.errors import UserError
 from lev_plugins.scoring import labelling as scores
 from tests.labelling import batch_of, folder_of, model_of, task_of
 
@@ -60,6 +62,42 @@ def test_the_loss_is_a_sum_over_decisions(folders: dict[str, Path], kind: str) -
     assert float(loss) == pytest.approx(slow_loss(kind, logits, batch["target"].tolist(), weights), rel=1e-4)
     assert size == batch["target"].numel()
     assert log["nsentences"] == 8
+
+
+def test_what_training_reads_is_shuffled_whatever_its_name(folders: dict[str, Path]) -> None:
+    task = task_of(folders["multilabel"], train_subset="valid")
+    drawn = {split: [task.datasets[split].ordered_indices().tolist() for _ in range(3)] for split in ("train", "valid")}
+    assert drawn["train"][0] == drawn["train"][1] == drawn["train"][2]
+    assert not drawn["valid"][0] == drawn["valid"][1] == drawn["valid"][2]
+
+
+@pytest.mark.parametrize(
+    ("metric", "maximize", "message"),
+    [
+        ("accuracy", True, None),
+        ("loss", False, None),
+        ("bsz", False, None),
+        ("accuracy", False, "higher is better, so add --maximize-best-checkpoint-metric"),
+        ("ppl", False, "ppl is not in the log: choose one of loss, bsz, wpb, num_updates, or a score .*accuracy"),
+    ],
+)
+def test_the_best_checkpoint_is_by_what_is_logged(
+    folders: dict[str, Path], metric: str, maximize: bool, message: str | None
+) -> None:
+    best = {"best_checkpoint_metric": metric, "maximize_best_checkpoint_metric": maximize}
+    task = task_of(folders["classification"], **best)
+    model_of(task)
+    cfg = OmegaConf.structured(LabellingConfig(_name="labelling"))
+    if message is not None:
+        with pytest.raises(UserError, match=message):
+            task.build_criterion(cfg)
+        return
+    criterion, dataset = task.build_criterion(cfg), task.datasets["valid"]
+    model = model_of(task)
+    with metrics.aggregate(new_root=True) as found:
+        batch = dataset.collater([dataset[i] for i in range(8)])
+        task.reduce_metrics([task.valid_step(batch, model, criterion)[2]], criterion)
+    assert metric in found.get_smoothed_values()
 
 
 def test_a_batch_may_be_split(folders: dict[str, Path]) -> None:

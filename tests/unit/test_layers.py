@@ -429,6 +429,11 @@ def test_dropout_drops_at_its_rate_and_keeps_the_mean(rate: float) -> None:
     assert dropout(x, rate, training=True).equal(y)
 
 
+def test_a_rate_of_almost_one_drops_almost_all() -> None:
+    for rate in (0.9999, 1 - 1e-5, 1 - 1e-7):
+        assert dropout(torch.ones(100_000), rate, training=True).ne(0).float().mean() < 0.001
+
+
 def test_dropout_in_other_precisions_and_of_all_is_torchs() -> None:
     x = torch.ones(1000, dtype=torch.bfloat16)
     assert 0 < int(dropout(x, 0.5, training=True).eq(0).sum()) < 1000

@@ -124,7 +124,6 @@ REFUSED = {
     "--noise-share must be between 0 and 1, but is 2": {"noise_share": 2.0},
     "--noise-layout": {"noise_kind": "keyboard", "noise_layout": "no-such-layout"},
     "--noise-confusions FILE and the kind confusions go together": {"noise_kind": "confusions"},
-    "--num-batch-buckets cannot be used with --noise-kind": {"num_batch_buckets": 2},
     "--load-alignments cannot be used with --noise-kind": {"load_alignments": True},
     "27 symbols have the mark ▁ of pieces: give the --bpe that cut the text": {"noise_bpe": None},
 }

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from fairseq.criterions.cross_entropy import CrossEntropyCriterion
+from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
 from fairseq.criterions.label_smoothed_cross_entropy_with_rdrop import RdropLabelSmoothedCrossEntropyCriterion
 from fairseq.data import LanguagePairDataset
 from fairseq.data.encoders.sentencepiece_bpe import SentencepieceConfig
@@ -17,6 +18,7 @@ from omegaconf import OmegaConf
 
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_fixes.batching import EverySentence
+from lev_plugins.fairseq_fixes.best_checkpoint import logged_by
 from lev_plugins.models.pbd import PBDConfig
 from lev_plugins.scoring.wrr import word_recognition_rate
 from lev_plugins.tasks.text_correction import CRITERIONS, TextCorrectionConfig, TextCorrectionTask
@@ -88,6 +90,25 @@ def test_the_scores_are_those_of_free_running_decoding() -> None:
     assert found["exact_match"] == pytest.approx(100 * 5 / 9, abs=1e-3)
     assert found["wrr"] == pytest.approx(100 * word_recognition_rate(*strings), abs=1e-3)
     assert 0 < found["bleu"] < 100
+
+
+@pytest.mark.parametrize("average", [True, False])
+@pytest.mark.parametrize("accuracy", [True, False])
+@pytest.mark.parametrize("kind", ["plain", "smoothed", "rdrop"])
+def test_what_the_best_checkpoint_may_go_by_is_logged(kind: str, accuracy: bool, average: bool) -> None:
+    task = correction_task()
+    model = build(task)
+    smoothing = {"label_smoothing": 0.1, "report_accuracy": accuracy}
+    criterion = {
+        "plain": lambda: CrossEntropyCriterion(task, average),
+        "smoothed": lambda: LabelSmoothedCrossEntropyCriterion(task, average, **smoothing),
+        "rdrop": lambda: RdropLabelSmoothedCrossEntropyCriterion(task, average, rdrop_alpha=1.0, **smoothing),
+    }[kind]()
+    dataset = pairs(sentences(3), sentences(3))
+    found = logged(task, model, [dataset.collater([dataset[i] for i in range(3)])], criterion)
+    # the trainer adds the number of updates; no checkpoint is better for its speed, or for a sum
+    others = {"num_updates", "wps", "n_correct", "total", "rdrop_kl_loss"}  # the last is 0 without dropout
+    assert set(logged_by(criterion)) - others == set(found) - others
 
 
 def test_only_what_was_asked_for_is_logged() -> None:
