@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import stat
 import tempfile
@@ -19,11 +20,13 @@ __all__ = ["all_or_nothing", "all_or_nothing_folder", "open_to_all", "require_fr
 @contextmanager
 def all_or_nothing(path: str | Path) -> Iterator[BinaryIO]:
     """A file to write to; the old content of ``path`` survives until the new content is complete and on disk."""
-    path = Path(path)
-    require(path.is_file() or not path.exists(), f"{path} exists but is not a regular file: name another one")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    place = Path(os.path.realpath(path))  # a link stays one
+    require(place.is_file() or not place.exists(), f"{path} exists but is not a regular file: name another one")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    scratch = place.parent / f".{place.name}.{secrets.token_hex(4)}"
     try:
-        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        # unlike tempfile's, it may be read by whom the user lets read new files
+        handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     except OSError as error:
         error.filename = str(path)  # the path that the user knows
         raise
@@ -32,8 +35,9 @@ def all_or_nothing(path: str | Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(scratch, stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o644)
-        os.replace(scratch, path)
+        if place.exists():
+            os.chmod(scratch, stat.S_IMODE(place.stat().st_mode))
+        os.replace(scratch, place)
     except BaseException:
         os.unlink(scratch)
         raise

@@ -32,13 +32,16 @@ from lev_plugins.data.labels.folder import (
     write_part,
 )
 from lev_plugins.data.labels.text import (
+    CONLLU_COLUMN,
     CONLLU_COLUMNS,
     KINDS,
     LARGEST_STEP,
     LEAST_STEP,
+    SEPARATOR,
     Labels,
     Row,
     counted,
+    is_conllu,
     is_number,
     read_rows,
     rounded,
@@ -79,14 +82,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--template", metavar="TEXT", help="join the columns into one text, as in 'mrpc sentence1: {0} sentence2: {1}'")
     add("--labels", metavar="FILE", type=Path, help="all labels, one per line (default: those of --train)")
     add("--numbered-labels", action="store_true", help="labels in the text are line numbers of --labels, from 0")
-    add("--label-separator", metavar="C", default=",", help="multilabel: separates the labels of a text")
+    add("--label-separator", metavar="C", default=SEPARATOR, help="multilabel: separates the labels of a text")
     add(
         "--round-labels",
         metavar="STEP",
         type=float,
         help="classification: labels are numbers; round each to the nearest multiple of STEP, which is its class",
     )
-    add("--conllu-column", choices=sorted(CONLLU_COLUMNS), default="upos", help="*.conllu files: column of the tags")
+    add(
+        "--conllu-column",
+        choices=sorted(CONLLU_COLUMNS),
+        default=CONLLU_COLUMN,
+        help="*.conllu files: column of the tags",
+    )
     add(
         "--longest",
         metavar="N",
@@ -184,6 +192,15 @@ def check_labels(args: argparse.Namespace) -> None:
         require(not args.numbered_labels, "--numbered-labels cannot be used with --round-labels: leave one out")
         bounded("--round-labels", args.round_labels, LEAST_STEP, LARGEST_STEP)
     require(args.label_separator not in ("", "\t"), "--label-separator must not be empty or a TAB")
+    require(
+        args.label_kind == "multilabel" or args.label_separator == SEPARATOR,
+        "--label-separator requires --label-kind multilabel: leave it out",
+    )
+    require(
+        args.conllu_column == CONLLU_COLUMN
+        or (args.label_kind == "tagging" and any(is_conllu(path) for path in parts_of(args).values())),
+        "--conllu-column requires --label-kind tagging and a text called *.conllu: leave it out",
+    )
 
 
 def check_dictionary(args: argparse.Namespace) -> None:

@@ -211,10 +211,18 @@ def check_counts(path: Path, count: int, other: Path, other_count: int, what: st
 # ---- scoring and printing --------------------------------------------------------------------------------------------
 
 
-def run(args: argparse.Namespace) -> int:
-    read = read_generated if args.generated else read_lines
+def check_flags(args: argparse.Namespace) -> None:
     at_least(args, 2, "bootstrap")
     at_most(args, MOST, "bootstrap")
+    require(
+        args.metric != "ter" or not args.asian_support or args.normalized or args.no_punct,
+        "--asian-support has no effect alone: add --normalized, --no-punct or both",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    check_flags(args)
+    read = read_generated if args.generated else read_lines
     lines = read(args.system)
     score = METRICS[args.metric][1](args, len(lines))
     rows = [ScoredText("system", args.system, score(lines))]

@@ -111,7 +111,7 @@ class WordList:
     def save(self, words: dict[str, None]) -> bool:
         if self.path is not None:
             try:
-                with all_or_nothing(self.path.resolve()) as file:  # a link stays one
+                with all_or_nothing(self.path) as file:
                     file.writelines(f"{word}\n".encode() for word in words)
             except OSError as error:
                 raise UserError(

@@ -15,7 +15,7 @@ from lev_plugins.cli.score import read_generated
 from lev_plugins.cli.serve import require_effect
 from lev_plugins.data.drafts.marks import escape, parse_marks
 from lev_plugins.errors import UserError
-from lev_plugins.files import all_or_nothing_folder
+from lev_plugins.files import all_or_nothing, all_or_nothing_folder
 from lev_plugins.model_folder import Decoding
 from lev_plugins.noise.options import NoiseOptions, build_corruption
 from lev_plugins.text.cutting import learn_sentencepiece
@@ -46,6 +46,23 @@ def test_a_link_to_an_empty_folder_is_filled(tmp_path: Path) -> None:
         (folder / "file").write_text("a")
     assert (tmp_path / "link").is_symlink() and (tmp_path / "real" / "file").read_text() == "a"
     assert sorted(os.listdir(tmp_path)) == ["link", "real"]
+
+
+def test_a_file_may_be_read_by_whom_the_user_lets_read_files_and_a_link_stays_one(tmp_path: Path) -> None:
+    os.symlink(tmp_path / "real", tmp_path / "link")
+    old_mask = os.umask(0o027)
+    try:
+        with all_or_nothing(tmp_path / "link") as file:
+            file.write(b"new")
+    finally:
+        os.umask(old_mask)
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_bytes() == b"new"
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o640
+    (tmp_path / "real").chmod(0o600)
+    with all_or_nothing(tmp_path / "link") as file:
+        file.write(b"newer")
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o600
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
 
 
 @pytest.mark.parametrize(("threshold", "nwords"), [(-1, -1), (0, 0), (0, 4), (0, -7)])

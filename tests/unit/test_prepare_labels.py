@@ -237,6 +237,8 @@ def test_a_conllu_file_with_a_missing_column_or_tag(tmp_path: Path, capsys: pyte
         (["--longest", 1], "--longest must be at least 2, but is 1"),
         (["--template", "{0} {1}"], "does not fit --text-columns 1: {0} stands for the first column"),
         (["--numbered-labels"], "--numbered-labels requires --labels"),
+        (["--label-separator", ";"], "--label-separator requires --label-kind multilabel"),
+        (["--conllu-column", "xpos"], "--conllu-column requires --label-kind tagging and a text called"),
         (["--sentencepiece-type", "bpe"], "--sentencepiece-type requires --learn-sentencepiece"),
         (["--sentencepiece-coverage", 0.9], "--sentencepiece-coverage requires --learn-sentencepiece"),
         (["--learn-sentencepiece", 0], "--learn-sentencepiece must be at least 1, but is 0"),

@@ -20,14 +20,17 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.text.lines import read_lines
 
 __all__ = [
+    "CONLLU_COLUMN",
     "CONLLU_COLUMNS",
     "KINDS",
     "LARGEST_STEP",
     "LEAST_STEP",
+    "SEPARATOR",
     "Labels",
     "Layout",
     "Row",
     "counted",
+    "is_conllu",
     "is_number",
     "number_of",
     "read_rows",
@@ -37,7 +40,9 @@ __all__ = [
 
 KINDS = ["classification", "regression", "multilabel", "tagging"]
 CONLLU_COLUMNS = {"upos": 3, "xpos": 4, "deprel": 7}  # columns that contain tags
+CONLLU_COLUMN = "upos"
 CONLLU_WIDTH = 10
+SEPARATOR = ","
 MOST_STEPS = 10_000  # classes that are numbers
 FARTHEST = 10**12  # steps from 0
 LEAST_STEP, LARGEST_STEP = 1e-6, 1e6
@@ -50,8 +55,8 @@ class Layout:
 
     kind: str
     columns: int = 1  # of text
-    separator: str = ","  # separates the labels of a multilabel row
-    conllu: str = "upos"  # the column of the tags
+    separator: str = SEPARATOR  # separates the labels of a multilabel row
+    conllu: str = CONLLU_COLUMN  # the column of the tags
     step: float | None = None  # classes are numbers, rounded to multiples of it
 
 
@@ -62,9 +67,13 @@ class Row:
     labels: list[str]
 
 
+def is_conllu(path: Path) -> bool:
+    return path.suffix == ".conllu"
+
+
 def read_rows(path: Path, layout: Layout) -> Iterator[Row]:
     require(path.is_file(), f"there is no file {path}")
-    if layout.kind == "tagging" and path.suffix == ".conllu":
+    if layout.kind == "tagging" and is_conllu(path):
         return read_conllu(path, CONLLU_COLUMNS[layout.conllu])
     return (parse_row(line, f"{path}, line {number}", layout) for number, line in enumerate(read_lines(path), 1))
 
