@@ -109,6 +109,8 @@ def label_weights(text: str | None, labels: Labels | None, kind: str, examples: 
 
 @register_criterion("labelling", dataclass=LabellingConfig)
 class LabellingCriterion(FairseqCriterion):
+    logged = ("loss",)  # beside the scores: names in the validation log, which --best-checkpoint-metric accepts
+
     """Losses are summed over decisions (examples, words, or pairs of example and label) and divided by their number in
     the update, so the result does not depend on how the update is split into batches."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from lev_plugins.errors import require
 
-__all__ = ["LOGGED_BY_FAIRSEQ", "check_best_checkpoint", "logged_by"]
+__all__ = ["check_best_checkpoint", "logged_by"]
 
 LOGGED_BY_FAIRSEQ = ("bsz", "wpb", "num_updates")  # whatever the criterion
 

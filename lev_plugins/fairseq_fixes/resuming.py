@@ -40,7 +40,7 @@ def copying_whole(copy: Function) -> Function:
     def copy_whole(src_path: str, dst_path: str, overwrite: bool = False) -> bool:
         if PathManager.path_requires_pathmanager(dst_path):
             return bool(copy(src_path, dst_path, overwrite=overwrite))
-        scratch = f"{dst_path}.tmp"  # as for fairseq's first file; all_or_nothing would give another mode than that has
+        scratch = f"{dst_path}.tmp"  # as for fairseq's first file; all_or_nothing would keep the mode of an old file
         try:
             shutil.copyfile(src_path, scratch)
             os.replace(scratch, dst_path)

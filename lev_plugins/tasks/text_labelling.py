@@ -15,7 +15,7 @@ from lev_plugins.data.labels.dataset import BinarisedExamples, LabelledDataset, 
 from lev_plugins.data.labels.folder import LABELS, WORDS, Info
 from lev_plugins.data.labels.text import KINDS, Labels
 from lev_plugins.errors import UserError, require
-from lev_plugins.fairseq_fixes.best_checkpoint import LOGGED_BY_FAIRSEQ, check_best_checkpoint
+from lev_plugins.fairseq_fixes.best_checkpoint import check_best_checkpoint, logged_by
 from lev_plugins.fairseq_fixes.resuming import ResumableTask
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.enct5_config import fill_sizes
@@ -26,7 +26,6 @@ from lev_plugins.text.binarise import load_dictionary
 __all__ = ["TextLabellingConfig", "TextLabellingTask"]
 
 LOWER_IS_BETTER = ["mse"]
-LOGGED = ["loss", *LOGGED_BY_FAIRSEQ]  # beside the scores
 
 
 @dataclass
@@ -166,7 +165,7 @@ class TextLabellingTask(PrecisionTask, ResumableTask):
         if not self.from_checkpoint:
             names = criterion.score_names()
             chosen, maximized = self.cfg.best_checkpoint_metric, self.cfg.maximize_best_checkpoint_metric
-            check_best_checkpoint(chosen, maximized, names, names, LOWER_IS_BETTER, LOGGED)
+            check_best_checkpoint(chosen, maximized, names, names, LOWER_IS_BETTER, logged_by(criterion))
         return criterion
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:

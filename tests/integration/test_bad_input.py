@@ -163,6 +163,7 @@ def test_generation_options_that_cannot_work_are_refused(toy: Path, trained: Pat
         (["--prefix-size", 2], "--prefix-size is for left-to-right search"),
         (["--iter-decode-max-iter", -1], "--iter-decode-max-iter must be at least 0, but is -1"),
         (["--left-pad-target"], "--left-pad-target is not supported"),
+        (["--num-batch-buckets", 2], "--num-batch-buckets is not supported"),
         (["--draft-lang", "mt"], "--draft-lang mt: there is no file"),
     ):
         result = run(*generate(toy, best, *flags))

@@ -245,6 +245,7 @@ REFUSED = {
     "--task text_correction requires the folder that fairseq-preprocess made": {"data": None},
     "there is no folder /nowhere": {"data": "/nowhere"},
     "--dataset-impl fasta is for proteins": {"dataset_impl": "fasta"},
+    "--num-batch-buckets is not supported by --task text_correction: leave it out": {"num_batch_buckets": 2},
     "--keep-bias must be between -1000 and 1000, but is inf": {"keep_bias": float("inf")},
     "--keep-bias must be between -1000 and 1000, but is 1e\\+308": {"keep_bias": 1e308},
     r"--min-edit-confidence must be between 0 and 1, but is 1\.5": {"min_edit_confidence": 1.5},
