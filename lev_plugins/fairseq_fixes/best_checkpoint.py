@@ -1,15 +1,51 @@
 """Check ``--best-checkpoint-metric`` before the first batch; fairseq looks it up only after an epoch."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
+
+from fairseq.dataclass import FairseqDataclass
+from omegaconf import II
 
 from lev_plugins.errors import require
 
-__all__ = ["check_best_checkpoint", "logged_by"]
+__all__ = ["BestCheckpointConfig", "BestCheckpointTask", "check_best_checkpoint", "logged_by"]
 
 LOGGED_BY_FAIRSEQ = ("bsz", "wpb", "num_updates")  # whatever the criterion
+
+
+@dataclass
+class BestCheckpointConfig(FairseqDataclass):
+    best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")
+    maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
+
+
+class BestCheckpointTask:
+    """Inherit from this before a fairseq task."""
+
+    cfg: Any
+    from_checkpoint = True  # only training makes a model without one
+    lower_is_better: Collection[str]
+
+    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        self.from_checkpoint = from_checkpoint
+        return super().build_model(cfg, from_checkpoint)  # type: ignore[misc]
+
+    def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        criterion = super().build_criterion(cfg, from_checkpoint)  # type: ignore[misc]
+        if not self.from_checkpoint:
+            check_best_checkpoint(
+                self.cfg.best_checkpoint_metric,
+                self.cfg.maximize_best_checkpoint_metric,
+                *self.scores_of(criterion),
+                self.lower_is_better,
+                logged_by(criterion),
+            )
+        return criterion
+
+    def scores_of(self, criterion: Any) -> tuple[Collection[str], Collection[str]]:
+        """Our scores that validation computes, and all that it could compute."""
+        raise NotImplementedError
 
 
 def logged_by(criterion: Any) -> list[str]:

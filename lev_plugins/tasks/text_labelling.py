@@ -15,7 +15,7 @@ from lev_plugins.data.labels.dataset import BinarisedExamples, LabelledDataset, 
 from lev_plugins.data.labels.folder import LABELS, WORDS, Info
 from lev_plugins.data.labels.text import KINDS, Labels
 from lev_plugins.errors import UserError, require
-from lev_plugins.fairseq_fixes.best_checkpoint import check_best_checkpoint, logged_by
+from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointConfig, BestCheckpointTask
 from lev_plugins.fairseq_fixes.resuming import ResumableTask
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.enct5_config import fill_sizes
@@ -25,11 +25,9 @@ from lev_plugins.text.binarise import load_dictionary
 
 __all__ = ["TextLabellingConfig", "TextLabellingTask"]
 
-LOWER_IS_BETTER = ["mse"]
-
 
 @dataclass
-class TextLabellingConfig(PrecisionConfig):
+class TextLabellingConfig(BestCheckpointConfig, PrecisionConfig):
     data: Optional[str] = field(default=None, metadata={"help": "folder made by lev-plugins prepare-labels"})
     label_kind: Optional[ChoiceEnum(KINDS)] = field(  # type: ignore[valid-type]
         default=None, metadata={"help": "kind of label (default: that of the folder)"}
@@ -41,22 +39,20 @@ class TextLabellingConfig(PrecisionConfig):
         default=512, metadata={"help": "--pack: tokens per row; a longer example gets its own row"}
     )
     train_subset: str = II("dataset.train_subset")
-    best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")
-    maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
 
 
 @register_task("text_labelling", dataclass=TextLabellingConfig)
-class TextLabellingTask(PrecisionTask, ResumableTask):
+class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
     """Examples are texts; one forward pass labels a batch, whatever the number of labels or words."""
 
     cfg: TextLabellingConfig
     name = "text_labelling"
+    lower_is_better = ("mse",)
 
     def __init__(self, cfg: TextLabellingConfig, info: Info, dictionary: Dictionary, labels: Labels | None):
         super().__init__(cfg)
         self.info, self.dictionary, self.labels = info, dictionary, labels
         self.question = Question(info.kind, self.all_labels if info.kind == "multilabel" else ())
-        self.from_checkpoint = False
         self.spelling_buckets: int | None = None  # the model says
 
     @classmethod
@@ -127,7 +123,6 @@ class TextLabellingTask(PrecisionTask, ResumableTask):
             str(name).startswith("enct5"),
             f"--task text_labelling requires --arch enct5 or enct5_tiny, but --arch is {name}",
         )
-        self.from_checkpoint = from_checkpoint
         if from_checkpoint:
             cfg.backbone = None  # the weights are in the checkpoint
         fill_sizes(cfg)
@@ -161,12 +156,10 @@ class TextLabellingTask(PrecisionTask, ResumableTask):
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         name = getattr(cfg, "_name", None) or cfg.criterion
         require(name == "labelling", f"--task text_labelling requires --criterion labelling, but --criterion is {name}")
-        criterion = super().build_criterion(cfg, from_checkpoint)
-        if not self.from_checkpoint:
-            names = criterion.score_names()
-            chosen, maximized = self.cfg.best_checkpoint_metric, self.cfg.maximize_best_checkpoint_metric
-            check_best_checkpoint(chosen, maximized, names, names, LOWER_IS_BETTER, logged_by(criterion))
-        return criterion
+        return super().build_criterion(cfg, from_checkpoint)
+
+    def scores_of(self, criterion: Any) -> tuple[list[str], list[str]]:
+        return criterion.score_names(), criterion.score_names()
 
     def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
         super().reduce_metrics(logging_outputs, criterion)

@@ -2,16 +2,16 @@
 
 import json
 import logging
+from collections.abc import Collection
 from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
 from fairseq import utils
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
-from omegaconf import II
 
 from lev_plugins.errors import require
-from lev_plugins.fairseq_fixes.best_checkpoint import check_best_checkpoint, logged_by
+from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointConfig, BestCheckpointTask
 from lev_plugins.ranges import flag_name
 from lev_plugins.scoring.validation import LOWER_IS_BETTER, METRICS, ValidationScores, parse_names
 from lev_plugins.tasks.pairs import PairTask
@@ -38,7 +38,7 @@ def is_json_object(text: str) -> bool:
 
 
 @dataclass
-class ScoredConfig(PrecisionConfig, TranslationConfig):
+class ScoredConfig(BestCheckpointConfig, PrecisionConfig, TranslationConfig):
     eval_metrics: Optional[str] = field(
         default=None,
         metadata={
@@ -47,15 +47,13 @@ class ScoredConfig(PrecisionConfig, TranslationConfig):
             "set how to decode"
         },
     )
-    best_checkpoint_metric: str = II("checkpoint.best_checkpoint_metric")
-    maximize_best_checkpoint_metric: bool = II("checkpoint.maximize_best_checkpoint_metric")
 
 
-class ScoredTask(PrecisionTask, PairTask):
+class ScoredTask(BestCheckpointTask, PrecisionTask, PairTask):
     """Decodes a validation batch once for all scores."""
 
     cfg: ScoredConfig
-    from_checkpoint = True  # only training makes a model without one
+    lower_is_better = LOWER_IS_BETTER
 
     def __init__(self, cfg: ScoredConfig, src_dict: Any, tgt_dict: Any):
         super().__init__(cfg, src_dict, tgt_dict)
@@ -77,22 +75,8 @@ class ScoredTask(PrecisionTask, PairTask):
             not unknown, f"--eval-bleu-args must name flags of fairseq-generate, but names {', '.join(sorted(unknown))}"
         )
 
-    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        self.from_checkpoint = from_checkpoint
-        return super().build_model(cfg, from_checkpoint)
-
-    def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        criterion = super().build_criterion(cfg, from_checkpoint)
-        if not self.from_checkpoint:
-            check_best_checkpoint(
-                self.cfg.best_checkpoint_metric,
-                self.cfg.maximize_best_checkpoint_metric,
-                self.score_names(),
-                METRICS,
-                LOWER_IS_BETTER,
-                logged_by(criterion),
-            )
-        return criterion
+    def scores_of(self, criterion: Any) -> tuple[list[str], Collection[str]]:
+        return self.score_names(), METRICS
 
     def score_names(self) -> list[str]:
         """The scores in the order of the log; if empty, validation does not decode."""
