@@ -157,14 +157,19 @@ def transformer(given: Any, *sides: str) -> None:
     sizes(given, *has(*POSITIONS))
 
 
-def dictionary_size(given: Any, threshold: str, nwords: str) -> None:
+def dictionary_size(given: Any, threshold: str, nwords: str, but: str = "") -> None:
     """How often a word of a learned dictionary must occur, and how many there may be.
+
+    ``but``: what is there instead of a learned dictionary, so that neither number applies.
 
     >>> from argparse import Namespace
     >>> dictionary_size(Namespace(threshold=0, nwords=2), "threshold", "nwords")
     Traceback (most recent call last):
     lev_plugins.errors.UserError: --nwords must be -1 (no limit) or more than 4, which <s>, <pad>, </s> and <unk> \
 take, but is 2
+    >>> dictionary_size(Namespace(threshold=1, nwords=-1), "threshold", "nwords", but="dict.txt is given")
+    Traceback (most recent call last):
+    lev_plugins.errors.UserError: --threshold applies to a learned dictionary, but dict.txt is given: leave it out
     """
     at_least(given, 0, threshold)
     number = getattr(given, nwords)
@@ -173,3 +178,8 @@ take, but is 2
         f"{flag_name(nwords)} must be -1 (no limit) or more than {SPECIAL}, which <s>, <pad>, </s> and <unk> take, "
         f"but is {number}",
     )
+    for field, everything in ((threshold, 0), (nwords, -1)):
+        require(
+            not but or getattr(given, field) == everything,
+            f"{flag_name(field)} applies to a learned dictionary, but {but}: leave it out",
+        )

@@ -19,7 +19,7 @@ from lev_plugins.inference.gates import Sentence, as_line, gates_of_lines, read_
 from lev_plugins.plots import drawing
 from lev_plugins.plots.figures import check_figures
 from lev_plugins.plots.gates import PROPERTIES, Group, by, correlation, names_of, noise_level
-from lev_plugins.ranges import at_least
+from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.text.cutting import Cutter, add_bpe_arguments, bpe_options
 from lev_plugins.text.lines import read_lines
 
@@ -45,6 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     exits.set_defaults(figure=plot_curves.run_exits)
 
 
+DEFAULTS = {"first": 1, "bins": 5, "beam": 4, "max_tokens": 4000, "cpu": False, "bpe": None}
+
+
 def add_gates_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
@@ -60,8 +63,8 @@ def add_gates_arguments(parser: argparse.ArgumentParser) -> None:
     add("--path", metavar="FILE", type=Path, help="checkpoint of the gated model")
     add("--output", metavar="FILE", type=Path, nargs="+", help="figures to write: .png, .svg or .pdf")
     add("--by", choices=WAYS, default="sentence", help="draw heat maps of sentences, or means over groups of sentences")
-    add("--first", metavar="N", type=int, default=1, help="heat maps: draw the first N sentences")
-    add("--bins", metavar="N", type=int, default=5, help="--by noise and length: number of ranges")
+    add("--first", metavar="N", type=int, default=DEFAULTS["first"], help="heat maps: draw the first N sentences")
+    add("--bins", metavar="N", type=int, default=DEFAULTS["bins"], help="--by noise and length: number of ranges")
     add("--reference", metavar="FILE", type=Path, help="--by noise: clean text, parallel to TEXT")
     add("--save", metavar="FILE", type=Path, help="save the gates: one line of JSON per sentence")
     add(
@@ -70,8 +73,8 @@ def add_gates_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="gates from --save, instead of DATA, TEXT and --path; --by task: one file per task",
     )
-    add("--beam", metavar="N", type=int, default=4, help="beam size")
-    add("--max-tokens", metavar="N", type=int, default=4000, help="tokens per batch")
+    add("--beam", metavar="N", type=int, default=DEFAULTS["beam"], help="beam size")
+    add("--max-tokens", metavar="N", type=int, default=DEFAULTS["max_tokens"], help="tokens per batch")
     add("--cpu", action="store_true", help="run on the CPU")
     add_bpe_arguments(parser)
 
@@ -105,7 +108,12 @@ def check_arguments(args: argparse.Namespace) -> None:
     if args.output:
         check_figures("--output", args.output)
     at_least(args, 1, "first", "bins", "beam", "max_tokens")
+    if args.by != "sentence":
+        leave_out(args, f"--by {args.by} draws no heat maps", "first")
+    if args.by not in ("noise", "length"):
+        leave_out(args, f"--by {args.by} has no ranges", "bins")
     if args.saved:
+        leave_out(args, "--saved replaces the model", "beam", "max_tokens", "cpu", "bpe")
         given = [flag for flag, value in (("DATA", args.data), ("--path", args.path), ("--save", args.save)) if value]
         require(not given, f"--saved replaces the model: leave out {' and '.join(given)}")
         require(
@@ -122,6 +130,12 @@ def check_arguments(args: argparse.Namespace) -> None:
         args.by != "task", "--by task compares the saved gates of several tasks: add --saved NAME=FILE NAME=FILE ..."
     )
     require(args.by != "noise" or args.reference is not None, "--by noise needs the clean text: add --reference FILE")
+
+
+def leave_out(args: argparse.Namespace, reason: str, *fields: str) -> None:
+    """What has no effect must have its default."""
+    for field in fields:
+        require(getattr(args, field) == DEFAULTS[field], f"{reason}: leave out {flag_name(field)}")
 
 
 # ---- where the gates come from --------------------------------------------------------------------------------------

@@ -132,19 +132,14 @@ def check_dictionaries(args: argparse.Namespace) -> None:
     )
     given = {"src": args.srcdict or (joined and args.tgtdict), "tgt": args.tgtdict or (joined and args.srcdict)}
     for side, file in given.items():
-        dictionary_size(args, f"threshold{side}", f"nwords{side}")
+        but = f"{file} is given" if file else ""
+        if joined and side == "tgt" and not file:
+            but = "with --joined-dictionary, --thresholdsrc and --nwordssrc apply"
+        dictionary_size(args, f"threshold{side}", f"nwords{side}", but)
         require(
             bool(file or args.train_prefix),
             f"there is no --train-prefix to learn a dictionary from: give one with --{side}dict",
         )
-        for flag, nothing in (("threshold", 0), ("nwords", -1)):
-            number = getattr(args, f"{flag}{side}")
-            learned = not file and not (joined and side == "tgt")
-            require(
-                number == nothing or learned,
-                f"--{flag}{side} applies to a learned dictionary, but "
-                + (f"{file} is given" if file else f"with --joined-dictionary, --{flag}src applies"),
-            )
 
 
 def pair_of(args: argparse.Namespace, side: str) -> str:
@@ -174,7 +169,7 @@ def trains(part: str) -> bool:
 
 
 def clean_files(prefix: Path, args: argparse.Namespace) -> dict[str, Path]:
-    """The target in place of all sides: each is made from it, anew in every epoch."""
+    """The target in place of all sides: each is made from it, again in every epoch."""
     return present(dict.fromkeys(sides_of(args), Path(f"{prefix}.{args.target_lang}")))
 
 

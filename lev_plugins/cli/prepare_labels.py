@@ -210,12 +210,10 @@ def check_dictionary(args: argparse.Namespace) -> None:
         "there is no --train to learn a dictionary from: give one with --srcdict",
     )
     require(not (pretrained and args.srcdict), "--pretrained-tokenizer comes with a dictionary: leave out --srcdict")
-    dictionary_size(args, "threshold", "nwords")
-    for name, nothing in (("threshold", 0), ("nwords", -1)):
-        require(
-            getattr(args, name) == nothing or not (pretrained or args.srcdict),
-            f"--{name} applies to a learned dictionary, but one is given: leave it out",
-        )
+    file = args.srcdict or args.pretrained_tokenizer
+    dictionary_size(
+        args, "threshold", "nwords", f"that of {file} is used" if pretrained else f"{file} is given" if file else ""
+    )
 
 
 def parts_of(args: argparse.Namespace) -> dict[str, Path]:

@@ -114,7 +114,8 @@ def kept(tmp_path: Path) -> Path:
 def test_figures_have_their_numbers_in_them(kept: Path, tmp_path: Path, by: str) -> None:
     pytest.importorskip("matplotlib")
     png, svg = tmp_path / "figure.png", tmp_path / "figure.svg"
-    command = ["plot", "gates", "--saved", str(kept), f"other={kept}", "--by", by, "--first", "2", "--output"]
+    first = ["--first", "2"] if by == "sentence" else []
+    command = ["plot", "gates", "--saved", str(kept), f"other={kept}", "--by", by, *first, "--output"]
     assert main([*command, str(png), str(svg)]) == 0
     assert png.read_bytes().startswith(b"\x89PNG")
     drawn = svg.read_text(encoding="utf-8")
@@ -161,6 +162,15 @@ BAD = [
     (["--saved", "KEPT", "--output", "x.doc"], "--output x.doc must end in one of .png, .svg, .pdf"),
     (["--saved", "KEPT", "--output", "x.png", "--path", "m.pt"], "leave out --path"),
     (["--saved", "KEPT", "--output", "x.png", "--reference", "r"], "--reference requires a model"),
+    (["--saved", "KEPT", "--output", "x.png", "--beam", "2"], "--saved replaces the model: leave out --beam"),
+    (["--saved", "KEPT", "--output", "x.png", "--max-tokens", "9"], "replaces the model: leave out --max-tokens"),
+    (["--saved", "KEPT", "--output", "x.png", "--cpu"], "--saved replaces the model: leave out --cpu"),
+    (["--saved", "KEPT", "--output", "x.png", "--bpe", "characters"], "--saved replaces the model: leave out --bpe"),
+    (["--saved", "KEPT", "--output", "x.png", "--bins", "2"], "--by sentence has no ranges: leave out --bins"),
+    (
+        ["--saved", "KEPT", "--output", "x.png", "--by", "noise", "--first", "2"],
+        "--by noise draws no heat maps: leave out --first",
+    ),
     (["--saved", "KEPT", "KEPT", "--output", "x.png"], "two files of --saved are called denoising"),
     (["--saved", "KEPT", "--output", "x.png", "--bins", "0"], "--bins must be at least 1, but is 0"),
     (["--saved", "EMPTY", "--output", "x.png"], "is empty: give --saved a file written by --save"),

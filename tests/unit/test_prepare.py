@@ -381,7 +381,8 @@ def test_a_tab_in_a_target_is_a_blank(text: Path) -> None:
         (["--srcdict", "a", "--nwordssrc", 9], "--nwordssrc applies to a learned dictionary, but a is given"),
         (
             ["--joined-dictionary", "--thresholdtgt", 9],
-            "--thresholdtgt applies to a learned dictionary, but with --joined-dictionary, --thresholdsrc applies",
+            "--thresholdtgt applies to a learned dictionary, but with --joined-dictionary, "
+            "--thresholdsrc and --nwordssrc apply",
         ),
         (
             ["--joined-dictionary", "--tgtdict", "a", "--thresholdsrc", 9],
