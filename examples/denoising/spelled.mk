@@ -23,7 +23,7 @@ words = $(OUT)/words_$(noise)/text
 as_is = $(filter as-is,$(noise))
 # learned confusions in half of the pairs; the others stay as they are
 mistakes = $(if $(as_is),--noise-kind confusions --noise-confusions $(OUT)/words_$(noise)/confusions.tsv --noise-share 0.5 \
-    --noise-word-rate 0.25 $(if $(CLEAN),--upsample-primary $(PAIRS)),--noise-kind $(noise) --noise-word-rate $(WORD_RATE) $(CHAR_RATE:%=--noise-char-rate %))
+    --noise-word-rate 0.25 $(if $(CLEAN),--upsample-primary $(PAIRS)),$(call noise_flags,--noise-))
 $(foreach name,$(levt) $(spelled),$(OUT)/train_$(name)/begun): $(OUT)/words_$$(noise)/done
 $(levt:%=$(OUT)/train_%/done): %/done: %/begun
 	$(train) $(OUT)/words_$(noise)/bin --user-dir $(PLUGINS) -s src -t tgt $(editor_training) $(mistakes) $(device) \

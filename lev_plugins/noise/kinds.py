@@ -160,14 +160,20 @@ class OneOf(Kind):
 
 
 class Keyboard(Kind):
-    """A neighbouring key, with shift unchanged."""
+    """A neighbouring key, with the same shift or, at a rate, with the wrong one: fox becomes gox or Gox."""
 
-    def __init__(self, near: Mapping[str, Sequence[str]]):
-        self.near, self.alone = near, all(map(all_alone, near))
+    def __init__(self, near: Mapping[str, Sequence[str]], other: Mapping[str, str], shift_rate: float = 0.0):
+        self.near, self.other, self.shift_rate = near, other, shift_rate
+        self.alone = all(map(all_alone, near))
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
         near = self.near.get(line.cells[at], ())
-        return bool(near) and line.put(at, at + 1, [near[int(draw() * len(near))]])
+        if not near:
+            return False
+        new = near[int(draw() * len(near))]
+        if self.shift_rate and draw() < self.shift_rate:  # without a rate, no draw: the noise of a seed must stay
+            new = self.other.get(new, new)
+        return line.put(at, at + 1, [new])
 
 
 class Shift(Kind):

@@ -32,7 +32,9 @@ KINDS: dict[str, Callable[["NoiseOptions"], Kind]] = {
     "insert": lambda options: Insert(Alphabets(options.alphabet)),
     "delete": lambda options: Delete(),
     "substitute": lambda options: Substitute(Alphabets(options.alphabet)),
-    "keyboard": lambda options: Keyboard(neighbours(options.layout, f"{options.prefix}layout")),
+    "keyboard": lambda options: Keyboard(
+        neighbours(options.layout, f"{options.prefix}layout"), shifts(options.layout), options.shift_rate
+    ),
     "shift": lambda options: Shift(shifts(options.layout, f"{options.prefix}layout")),
     "swap": lambda options: Swap(),
     "swap-words": lambda options: SwapWords(),
@@ -44,6 +46,7 @@ KINDS: dict[str, Callable[["NoiseOptions"], Kind]] = {
 WITH_RATES = ("ocr", "confusions")  # the kinds with their own rates
 READERS = {
     "layout": ("keyboard", "shift"),
+    "shift_rate": ("keyboard",),
     "alphabet": ("random", "insert", "substitute"),
 }  # the kinds that read a flag
 
@@ -82,6 +85,10 @@ class NoiseOptions:
             "help": f"for `keyboard` and `shift`: {', '.join(known_layouts())} or a layout file",
         },
     )
+    shift_rate: float = field(
+        default=0.0,
+        metadata={"metavar": "P", "help": "for `keyboard`: share of the slips that have the wrong shift as well"},
+    )
     alphabet: Optional[str] = field(
         default=None,
         metadata={
@@ -113,10 +120,10 @@ def build_corruption(options: NoiseOptions) -> Corruption:
     )
     require(options.alphabet != "", f"{options.prefix}alphabet must have letters, but is empty")
     for each in FLAGS:
-        readers = READERS.get(each.name, weights)
+        readers, name = READERS.get(each.name, weights), each.name.replace("_", "-")
         require(
             getattr(options, each.name) == each.default or not weights.keys().isdisjoint(readers),
-            f"{options.prefix}{each.name} is for the kinds {', '.join(readers)}: name one of them, or leave it out",
+            f"{options.prefix}{name} is for the kinds {', '.join(readers)}: name one of them, or leave it out",
         )
     kinds = [KINDS[name](options) for name in weights]
     return Corruption(
@@ -151,7 +158,7 @@ def parse_weight(text: str, part: str, prefix: str) -> float:
 
 def check_rates(options: NoiseOptions, kinds: list[str]) -> None:
     rates = {"word-rate": options.word_rate, "char-rate": options.char_rate}
-    for name, rate in rates.items():
+    for name, rate in {**rates, "shift-rate": options.shift_rate}.items():
         if rate is not None:
             bounded(f"{options.prefix}{name}", rate, 0, 1)
     bounded(f"{options.prefix}min-letters", options.min_letters, 0)

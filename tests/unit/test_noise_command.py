@@ -48,6 +48,7 @@ def test_the_flags_arrive(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any, tm
     for flags, options in (
         (["--kind", "insert", "--char-rate", "0.2", "--alphabet", "xyz"], {"char_rate": 0.2, "alphabet": "xyz"}),
         (["--kind", "keyboard", "--word-rate", "1", "--layout", "dvorak"], {"word_rate": 1.0, "layout": "dvorak"}),
+        (["--kind", "keyboard", "--word-rate", "1", "--shift-rate", "1"], {"word_rate": 1.0, "shift_rate": 1.0}),
         (["--kind", "ocr", "--word-rate", "0.9", "--char-rate", "0.5"], {"word_rate": 0.9, "char_rate": 0.5}),
         (["--kind", "confusions", "--confusions", str(table)], {"confusions": str(table)}),
     ):
