@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish
 from lev_plugins.data.labels.text import KINDS, Layout, Row, read_rows
-from lev_plugins.scoring.labelling import best_thresholds, common_threshold, evaluate, multilabel, numbered_classes
+from lev_plugins.scoring.labelling import best_thresholds, by_frequency, common_threshold, evaluate, multilabel
 
 AT = 5
 PARTS = ("train", "valid", "test")
@@ -126,10 +126,8 @@ def measure(rows: dict[str, list[Row]], layout: Layout) -> dict[str, Any]:
     classes = len(names)
 
     def scored(answers: Any) -> dict[str, float]:
-        scores = evaluate(kind, gold["test"], answers, classes, classes - 1, AT)
-        if layout.step is not None:  # classes are numbers
-            scores |= numbered_classes(gold["test"], answers.argmax(1), names)
-        return scores
+        numbers = names if layout.step is not None else None
+        return evaluate(kind, gold["test"], answers, classes, classes - 1, AT, numbers)
 
     begun = time.perf_counter()
     vectors, model = features(rows, kind), linear(kind)
@@ -138,13 +136,18 @@ def measure(rows: dict[str, list[Row]], layout: Layout) -> dict[str, Any]:
         model.fit(vectors["train"], gold["train"])
     answer = model.predict if kind == "regression" else partial(spread, model, classes=classes)
     found = {part: answer(vectors[part]) for part in ("valid", "test")}
-    result = {"": scored(found["test"])}
+    result, frequencies = {"": scored(found["test"])}, {}
     if kind == "multilabel":
         for name, tuned in (("one threshold tuned", common_threshold), ("thresholds tuned", best_thresholds)):
             result[name] = multilabel(gold["test"], found["test"], AT, tuned(gold["valid"], found["valid"]))
+        frequencies = by_frequency(gold["test"], found["test"], gold["train"].sum(0), AT)
     return {
         "majority": {"scores": {"": scored(majority(gold, kind, classes))}},
-        "linear": {"scores": result, "training_seconds": time.perf_counter() - begun},
+        "linear": {
+            "scores": result,
+            "by_frequency": frequencies,
+            "training_seconds": time.perf_counter() - begun,
+        },
     }
 
 

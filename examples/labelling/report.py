@@ -2,7 +2,7 @@
 
     python report.py OUT
 
-A system without files is marked as not yet run.
+The sets of which something has been run; a system without files is marked as not yet run.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ SETS = {
     "hter21": ("... as one of 21 classes", ["pearson", "spearman"]),
     "pos": ("UD English EWT, universal tags", ["tag_accuracy", "macro_f1"]),
 }
-
-EXTRA = ("hter", "hter21")  # shown where they have been run
 
 
 def systems(out: Path, name: str) -> dict[str, dict[str, Any] | None]:
@@ -56,6 +54,18 @@ def read(path: Path) -> dict[str, Any] | None:
         raise UserError(f"{path} is damaged ({error}): remove {path.parent} and run again") from error
 
 
+def frequency_scores(scored: dict[str, Any]) -> dict[str, float]:
+    """Scores of the labels that are frequent, rare (few) or new (zero) in the training text.
+
+    >>> frequency_scores({"by_frequency": {"frequent": {"rp_at_5": 81.2}, "few": {"rp_at_5": 70.1}}})
+    {'frequent rp_at_5': 81.2, 'few rp_at_5': 70.1}
+    """
+    groups = scored.get("by_frequency", {})
+    if groups.keys() == {"frequent"}:  # all labels, whose scores are in the other columns
+        return {}
+    return {f"{group} {name}": score for group, scores in groups.items() for name, score in scores.items()}
+
+
 def rows(title: str, found: dict[str, Any] | None, names: list[str]) -> list[str]:
     """
     >>> rows("linear", {"scores": {"": {"f1": 81.234}}, "minutes": 2.5}, ["f1"])
@@ -67,7 +77,8 @@ def rows(title: str, found: dict[str, Any] | None, names: list[str]) -> list[str
         return [f"| {title} | {NOT_RUN} |" + " |" * (len(names) + 1)]
     lines = []
     for remark, scores in found["scores"].items():
-        cells = [f"{scores[name]:.1f}" for name in names]
+        known = scores if remark else scores | frequency_scores(found)  # which thresholds do not change
+        cells = [f"{known[name]:.1f}" if name in known else "" for name in names]
         took = "" if remark or found.get("minutes") is None else f"{found['minutes']:g}"
         speed = f"{found['examples'] / found['seconds']:,.0f}" if not remark and "seconds" in found else ""
         lines.append(" ".join(f"| {cell}" if cell else "|" for cell in [title, *cells, took, speed]) + " |")
@@ -80,6 +91,7 @@ def page(found: dict[str, dict[str, Any]]) -> str:
     lines = []
     for name, each in found.items():
         title, names = SETS[name]
+        names = [*names, *dict.fromkeys(column for one in each.values() for column in frequency_scores(one or {}))]
         lines += [
             f"{title}:",
             "",
@@ -93,7 +105,7 @@ def page(found: dict[str, dict[str, Any]]) -> str:
 
 
 def run(args: argparse.Namespace) -> None:
-    found = {name: each for name in SETS if any((each := systems(args.out, name)).values()) or name not in EXTRA}
+    found = {name: each for name in SETS if any((each := systems(args.out, name)).values())}
     (args.out / "report.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     (args.out / "report.md").write_text(page(found), encoding="utf-8")
 

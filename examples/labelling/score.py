@@ -22,14 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish
 from lev_plugins.inference.labeller import Labeller
-from lev_plugins.scoring.labelling import (
-    best_thresholds,
-    by_frequency,
-    common_threshold,
-    evaluate,
-    multilabel,
-    numbered_classes,
-)
+from lev_plugins.scoring.labelling import best_thresholds, by_frequency, common_threshold, evaluate, multilabel
 
 AT = 5
 
@@ -49,9 +42,8 @@ def measure(labeller: Labeller, part: str) -> dict[str, Any]:
     truth, found = answers(labeller, part)
     seconds = time.perf_counter() - begun
     classes = max(len(labeller.names), 1)
-    scores = {"": evaluate(labeller.kind, truth, found, classes, classes - 1, AT)}
-    if labeller.task.info.step is not None:  # classes are numbers
-        scores[""] |= numbered_classes(truth, found.argmax(1), labeller.names)
+    numbers = labeller.names if labeller.task.info.step is not None else None
+    scores = {"": evaluate(labeller.kind, truth, found, classes, classes - 1, AT, numbers)}
     frequencies = {}
     if labeller.kind == "multilabel":
         valid = answers(labeller, "valid")

@@ -133,6 +133,7 @@ class LabellingCriterion(FairseqCriterion):
             )
             self.positive = task.labels.id_of(positive_label, "--positive-label")
         self.at = score_at
+        self.numbers = task.labels.names if info.step is not None else None  # of --round-labels
 
     def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True) -> tuple[Tensor, int, dict[str, Any]]:
         logits = model(**sample["net_input"]).logits.float()
@@ -188,7 +189,7 @@ class LabellingCriterion(FairseqCriterion):
 
     def scores(self, parts: list[tuple[Any, Any]]) -> dict[str, float]:
         given, truth = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        return evaluate(self.kind, truth, given, self.classes, self.positive, self.at)
+        return evaluate(self.kind, truth, given, self.classes, self.positive, self.at, self.numbers)
 
     @staticmethod
     def logging_outputs_can_be_summed() -> bool:

@@ -108,7 +108,8 @@ def numbered_classes(gold: Any, predicted: Any, names: Any) -> Scores:
 def by_frequency(gold: Any, scores: Any, counts: Any, at: int) -> dict[str, Scores]:
     """RP@k and nDCG@k of labels of which training has seen more than 50 texts, fewer, or none (Table 2 of EncT5).
 
-    Each is measured among the labels of its group, on the texts that have one. Groups without labels are left out.
+    Each is measured among the labels of its group, on the texts that have one. Groups without labels are left out. The
+    RP@k of a group of at most k labels is always 100.
 
     >>> gold, scores = np.array([[1, 0, 1], [0, 1, 0]]), np.array([[0.9, 0.6, 0.2], [0.1, 0.8, 0.3]])
     >>> by_frequency(gold, scores, counts=np.array([100, 80, 3]), at=1)["few"]
@@ -150,8 +151,13 @@ def percent(scores: dict[str, Any]) -> Scores:
     return {name: 100 * float(score) for name, score in scores.items()}
 
 
-def evaluate(kind: str, gold: Any, predicted: Any, classes: int, positive: int = 1, at: int = 5) -> Scores:
-    """``predicted``: probabilities (n, classes) or (n, L), or numbers (n,)."""
+def evaluate(
+    kind: str, gold: Any, predicted: Any, classes: int, positive: int = 1, at: int = 5, numbers: Any = None
+) -> Scores:
+    """``predicted``: probabilities (n, classes) or (n, L), or numbers (n,).
+
+    ``numbers``: the names of classes that stand for numbers, to be scored as such, too.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about classes that never occur, which score 0
         if kind == "regression":
@@ -161,7 +167,8 @@ def evaluate(kind: str, gold: Any, predicted: Any, classes: int, positive: int =
         best = predicted.argmax(1)
         if kind == "tagging":
             return tagging(gold, best, classes)
-        return classification(gold, best, classes, positive)
+        scores = classification(gold, best, classes, positive)
+        return scores if numbers is None else scores | numbered_classes(gold, best, numbers)
 
 
 def best_thresholds(gold: Any, scores: Any) -> list[float]:

@@ -276,6 +276,33 @@ def test_every_system_of_denoising_has_its_gates() -> None:
     assert len(commands(printed, "fairseq-generate")) == 10
 
 
+@pytest.mark.parametrize(
+    ("settings", "alphabet", "shift_rate"),
+    [
+        (["SYSTEMS=levt,spelled"], None, None),
+        (["SYSTEMS=levt,spelled", "ALPHABET=a&z", "SHIFT_RATE=0.2"], "a&z", "0.2"),
+        (["SET=paper", "TEXT=t", "BACKBONE=b"], "any", "0.5"),  # as in Table 2 of the paper
+    ],
+)
+def test_noise_of_denoising_has_the_flags_that_its_kind_reads(
+    settings: list[str], alphabet: str | None, shift_rate: str | None
+) -> None:
+    """Both what is written into files and what is made while editors are trained."""
+    printed = dry_run("denoising/Makefile", "OUT=o", "NOISES=random,keyboard,swap", "SEEDS=1", *settings)
+    made = [words for words in commands(printed, "lev-plugins") if words[0] == "noise"]
+    trained = [words for words in commands(printed, "fairseq-train") if "--noise-kind" in words]
+    assert len(made) == 9 and len(trained) == (0 if "SET=paper" in settings else 6)
+    wanted = {"random": (alphabet, None), "keyboard": (None, shift_rate), "swap": (None, None)}
+    for prefix, each in (("--", made), ("--noise-", trained)):
+        for words in each:
+            found = (
+                value(words, f"{prefix}{name}") if f"{prefix}{name}" in words else None
+                for name in ("alphabet", "shift-rate")
+            )
+            assert value(words, f"{prefix}word-rate") == "0.3" and f"{prefix}char-rate" not in words
+            assert tuple(found) == wanted[value(words, f"{prefix}kind")]
+
+
 def test_what_labelling_trains() -> None:
     printed = dry_run("labelling/Makefile", "DATA=d", "OUT=o")
     trained = [Path(value(words, "--save-dir")).name for words in commands(printed, "fairseq-train")]
@@ -285,6 +312,11 @@ def test_what_labelling_trains() -> None:
     )
     assert printed.count(" --spelling ") == 4 and printed.count("--bpe words") == 3
     assert printed.count("--latents one") == 1 and printed.count("baselines.py") == 4
+    plain = dry_run("labelling/Makefile", "DATA=d", "OUT=o", "TASKS=emotions,hter,hter21", "plain")
+    trainings = commands(plain, "fairseq-train")
+    chosen_by = {Path(value(words, "--save-dir")).name: value(words, "--best-checkpoint-metric") for words in trainings}
+    assert chosen_by == {"train_emotions": "micro_f1", "train_hter": "pearson", "train_hter21": "pearson"}
+    assert plain.count("baselines.py") == 3 and plain.count("report.py") == 1
 
 
 def test_the_glue_set() -> None:
@@ -295,7 +327,7 @@ def test_the_glue_set() -> None:
     enct5, t5 = trainings[:2]
     assert "--arch enct5 --backbone OUT/backbone" in enct5 and enct5.endswith("--decoder-layers 12")
     assert "--pack --pack-length 512" in enct5 and "--optimizer adafactor --scale-parameter --lr 0.001" in enct5
-    assert "--label-kind classification" in trainings[2] and "--best-checkpoint-metric accuracy" in trainings[2]
+    assert "--label-kind classification" in trainings[2] and "--best-checkpoint-metric spearman" in trainings[2]
     assert printed.count("--round-labels 0.2") == 1 and printed.count("--label-kind regression") == 3  # T5's texts
     scored = re.findall(r"score.py (\S+) --part (\S+)", printed)
     assert scored == [(f"OUT/{task}/enct5/checkpoint_best.pt", "$part") for task in ("mnli", "stsb")]

@@ -17,7 +17,7 @@ from lev_plugins.criterions.labelling import Collected, LabellingConfig, Labelli
 from lev_plugins.data.labels.text import KINDS
 from lev_plugins.errors import UserError
 from lev_plugins.scoring import labelling as scores
-from tests.labelling import batch_of, folder_of, model_of, task_of
+from tests.labelling import batch_of, folder_of, model_of, task_of, write_text
 
 SCORES = {
     "classification": {"accuracy", "f1", "macro_f1", "matthews"},
@@ -165,6 +165,37 @@ def test_scores_are_scikit_learns_and_scipys() -> None:
     gold, found = draw.integers(0, 2, (50, 6)), draw.random((50, 6))
     answer = scores.evaluate("multilabel", gold, found, 6, at=3)
     assert answer["micro_f1"] == pytest.approx(100 * sklearn.f1_score(gold, found >= 0.5, average="micro"))
+
+
+def test_classes_that_are_numbers_are_validated_as_numbers(tmp_path: Path) -> None:
+    """So that pearson chooses the checkpoint, as for a regression."""
+    write_text(tmp_path, "regression")
+    words = ["prepare-labels", "--label-kind", "classification", "--round-labels", 0.5, "--dest", tmp_path / "data"]
+    words += ["--train", tmp_path / "train.tsv", "--valid", tmp_path / "valid.tsv"]
+    assert main([str(word) for word in words]) == 0
+    task = task_of(tmp_path / "data", best_checkpoint_metric="pearson", maximize_best_checkpoint_metric=True)
+    model = model_of(task)
+    criterion = task.build_criterion(OmegaConf.structured(LabellingConfig(_name="labelling")))
+    batch = batch_of(task, "valid", 20)
+    with metrics.aggregate(new_root=True) as log:
+        task.reduce_metrics([task.valid_step(batch, model, criterion)[2]], criterion)
+    values = np.array(task.labels.names, dtype=float)
+    given = values[model(**batch["net_input"]).logits.argmax(1).numpy()]
+    expected = scores.regression(values[batch["target"].numpy()], given)
+    logged = log.get_smoothed_values()
+    assert {name: logged[name] for name in expected} == pytest.approx(expected, abs=0.01)
+    assert len({*given}) > 1 and {"accuracy", "matthews"} <= logged.keys()
+
+
+def test_labels_by_frequency() -> None:
+    counts = np.array([200, 51, 50, 1, 0, 0])  # of the training text
+    gold = np.array([[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0], [0, 0, 1, 0, 0, 1]])
+    found = np.array([[9, 0, 0, 2, 0, 0], [8, 3, 0, 0, 0, 0], [0, 0, 0, 0, 2, 1], [0, 0, 7, 0, 9, 0]]) / 10
+    answer = scores.by_frequency(gold, found, counts, at=1)
+    one_of_two, right = {"rp_at_1": 50.0, "ndcg_at_1": 50.0}, {"rp_at_1": 100.0, "ndcg_at_1": 100.0}
+    assert answer == {"frequent": one_of_two, "few": right, "zero": one_of_two}
+    assert answer["few"] == scores.by_frequency(gold[:, 2:4], found[:, 2:4], counts[2:4], at=1)["few"]
+    assert scores.by_frequency(gold[:2], found[:2], counts, at=1).keys() == {"frequent", "few"}  # none is new
 
 
 def test_r_precision_against_a_slow_one() -> None:

@@ -44,6 +44,8 @@ def test_baselines(tmp_path: Path, kind: str, score: str, monkeypatch: pytest.Mo
     found = json.loads((tmp_path / "scores.json").read_text("utf-8"))
     assert found["linear"]["scores"][""][score] == 100.0
     assert found["majority"]["scores"][""][score] < 70
+    by_frequency = {"few": {"rp_at_5": 100.0, "ndcg_at_5": 100.0}} if kind == "multilabel" else {}
+    assert found["linear"]["by_frequency"] == by_frequency
 
 
 @pytest.mark.parametrize("flags", [[], ["--round-labels", "0.1"]])
@@ -79,7 +81,23 @@ def test_the_report_of_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert load_script("labelling/report").main() == 0
     page = (tmp_path / "report.md").read_text("utf-8")
     assert "| EncT5 | 91.2 | 80.0 | | 200 |" in page
-    assert "| EncT5, one latent | not yet run |" in page
+    assert "| EncT5, spelling-aware words | not yet run |" in page and "GoEmotions" not in page
+
+
+def test_the_report_of_labels_by_frequency() -> None:
+    report = load_script("labelling/report")
+    scored: dict[str, Any] = {
+        "scores": {"": {"micro_f1": 50.0}, "thresholds tuned": {"micro_f1": 51.0}},
+        "by_frequency": {"frequent": {"rp_at_5": 84.9, "ndcg_at_5": 85.9}},
+    }
+    assert "frequent" not in report.page({"emotions": {"EncT5": scored}})  # all labels are
+    scored["by_frequency"] |= {"few": {"rp_at_5": 73.6, "ndcg_at_5": 69.6}, "zero": {"rp_at_5": 1.1, "ndcg_at_5": 0.7}}
+    page = report.page({"emotions": {"mean": None, "EncT5": scored}})
+    columns = [f"{group} {name}" for group in ("frequent", "few", "zero") for name in ("rp_at_5", "ndcg_at_5")]
+    assert f" | ndcg_at_5 | {' | '.join(columns)} | minutes of training |" in page
+    assert "| EncT5 | 50.0 | | | | 84.9 | 85.9 | 73.6 | 69.6 | 1.1 | 0.7 | | |" in page
+    tuned = next(line for line in page.splitlines() if line.startswith("| ... thresholds tuned | 51.0 |"))
+    assert tuned.count("|") == page.splitlines()[2].count("|") and tuned.count(".") == 3 + 1
 
 
 def test_what_t5_wrote_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

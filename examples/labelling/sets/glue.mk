@@ -11,7 +11,6 @@ metric.qqp := f1
 metric.mrpc := f1
 metric.cola := matthews
 metric.stsb := spearman
-enct5_metric.stsb := $(if $(filter classes,$(STSB)),accuracy)
 metric := accuracy
 tests.mnli = $(TEXT)/mnli/mismatched.tsv
 pair = --text-columns 2 --template '$(1) $(2): {0} $(3): {1}'
