@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sys
 from pathlib import Path
 
-from tests.integration.commands import ROOT, readme_command, run, succeed
+from tests.integration.commands import ROOT, readme_command, readme_commands, run, succeed
 
 EXAMPLE = ROOT / "examples" / "post_editing"
 WORDS = ["red", "blue", "old", "young", "small", "big", "dog", "cat", "man", "runs", "sleeps", "sits", "eats", "now"]
@@ -54,6 +55,11 @@ def test_every_system_is_trained_and_scored(tmp_path: Path) -> None:
     assert found["quality"].keys() == {"scratch", "zero_shot", "finetuned"}
     assert all(0 < each["bad"] <= 1 and -1 <= each["policy"]["matthews"] <= 1 for each in found["quality"].values())
     assert found["minutes"].keys() >= {"weak", "autoregressive", "scratch", "translator", "finetuned"}
+    number = [words[-1] for words in readme_commands("post_editing")].index("figures")
+    command = readme_command("post_editing", number, TEXT=tmp_path / "text", OUT=out)
+    printed = succeed(*command, *SMALL, timeout=300).out
+    assert re.findall(r"^(\S+): [\d.]+(?: [\d.]+)*$", printed, re.M) == ["alone", "delete", "delete+placeholder"] * 2
+    assert all((out / f"{metric}.svg").read_text("utf-8").startswith("<?xml") for metric in ("bleu", "ter"))
 
 
 def test_hter_wants_a_number_for_each_draft(tmp_path: Path) -> None:

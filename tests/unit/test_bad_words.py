@@ -60,3 +60,4 @@ def test_the_table_of_the_report() -> None:
         "| LevT, from scratch | 0.250 | 0.500 | 0.750 |",
     ]
     assert module.quality_table({}) == []
+    assert "| every word is bad | 0.000 | 0.750 | 0.000 |" in module.quality_table({"scratch": {**one, "bad": 0.6}})
