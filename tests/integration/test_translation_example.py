@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fairseq.data import data_utils
 
-from tests.integration.commands import ENVIRONMENT, ROOT, readme_command, succeed
+from tests.integration.commands import ENVIRONMENT, ROOT, readme_command, readme_commands, succeed
 
 WORDS = [
     "red", "blue", "old", "young", "small", "big", "dog", "cat",
@@ -81,6 +81,21 @@ def test_every_stage_leaves_its_files(runs: tuple[Path, str]) -> None:
     files += [f"{stage}/log" for stage in STAGES] + [f"{stage}/done" for stage in STAGES]
     assert [name for name in files if not (out / name).exists()] == []
     assert re.search(r"^[1-4] of 5 shards were decoded before$", (out / "distil" / "log").read_text("utf-8"), re.M)
+
+
+def test_figures_are_drawn_by_one_command(runs: tuple[Path, str]) -> None:
+    """The same words as in the page, with fewer systems: what only selects them may change."""
+    out = runs[0]
+    number = [words[-1] for words in readme_commands("translation")].index("figures")
+    command = readme_command("translation", number, TEXT=out.parent / "text", OUT=out)
+    printed = succeed(*command, *SMALL, "ALSO_ORACLE=", "ALSO_FAST=", "ABLATIONS=", timeout=600).out
+    for name in ("iterations", "exits", "oracle"):
+        assert (out / f"{name}.svg").read_text("utf-8").startswith("<?xml")
+    assert re.findall(r"^(\S+): [\d.]+ BLEU, [\d.]+ ms$", printed, re.M) == ["greedy", "beam", "levt"]
+    oracles = re.findall(r"^(\S+): [\d.]+(?: [\d.]+)*$", printed, re.M)
+    assert oracles == ["alone", "delete", "delete+placeholder"]
+    scored = json.loads((out / "report.json").read_text())["systems"]["test_levt"]["scores"]["BLEU"]
+    assert f"levt: {scored:.2f} BLEU" in printed  # the same words as in the report
 
 
 def test_the_distilled_text_has_a_line_for_a_line(runs: tuple[Path, str]) -> None:
