@@ -27,7 +27,7 @@ fi
 [[ $target == */begun ]] && exec bash -euo pipefail -c "$recipe"
 
 mkdir -p "$folder"
-if [[ ! -e $folder/begun ]]; then # only a training continues: anything else starts anew
+if [[ ! -e $folder/begun ]]; then # only a training continues: anything else starts again
     rm -rf "$folder"/{data,bin}
     : >"$log"
 fi

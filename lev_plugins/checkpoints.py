@@ -117,7 +117,7 @@ def require_no_programs(flags: Any) -> None:
             require(
                 not is_program(value),
                 f"the flag {name} of the model is a program, {value[:60]!r}, which is not run: use a file that you "
-                "trust, or train the model anew",
+                "trust, or train the model again",
             )
 
 

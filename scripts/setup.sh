@@ -27,7 +27,7 @@ check_compiler() {
 make_venv() {
     if "$venv/bin/python" -m pip --version >/dev/null 2>&1; then return; fi
     if [ -d "$venv" ] && [ ! -e "$venv/pyvenv.cfg" ] && [ -n "$(ls -A "$venv")" ]; then
-        fail "$venv is in the way: it is no virtual environment; remove it, or make setup VENV=..."
+        fail "$venv is in the way, and is not a virtual environment: remove it, or choose another folder with make setup VENV=..."
     fi
     step "making $venv with $("$python" -V)"
     "$python" -m venv --clear "$venv"
@@ -50,7 +50,7 @@ install_all() {
 }
 
 check_result() {
-    "$venv/bin/python" -c 'import lev_plugins, pytest' || fail "$venv is damaged: make clean setup makes it anew"
+    "$venv/bin/python" -c 'import lev_plugins, pytest' || fail "$venv is damaged: run make clean setup to make a new one"
 }
 
 check_python

@@ -41,7 +41,7 @@ def written_for(passage: Passage, ids: list[int], origin: list[int | None], word
 
 
 def ids_of(pieces: list[str], words: Dictionary) -> list[int]:
-    """<unk> for what is spelt like <s> and the like as well: in a text, they are no boundaries.
+    """<unk> for what is spelt like <s> and the like as well: in a text, they are not boundaries.
 
     >>> words = Dictionary()
     >>> _ = words.add_symbol("a")

@@ -1,6 +1,6 @@
 """Matrix products in 8 bits, for decoding on a CPU.
 
-Weights are rounded once, with a scale for each row; what is multiplied is rounded anew for each product, with one scale
+Weights are rounded once, with a scale for each row; what is multiplied is rounded for each product, with one scale
 for all of it. So the result for a sentence changes a little with the others of its batch.
 """
 

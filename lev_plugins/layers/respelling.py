@@ -250,7 +250,7 @@ class Respelling(HasLaterWeights, Spelling):
         near = (alike + FREQUENT * self.log_counts * alike.gt(0)).topk(min(NEAR, self.vocabulary), 1).indices
         most = alike.gather(1, near)
         number = slips(letters, self.letters[near]).clamp(max=FAR)
-        named = letters[:, :1].ne(0) & self.letters[near, 0].ne(0)  # numbers and signs are no slips of words
+        named = letters[:, :1].ne(0) & self.letters[near, 0].ne(0)  # numbers and signs are not slips of words
         return Likeness(near, most, number.masked_fill(~named | (most <= 0), FAR))
 
     def look_up(self, tokens: Tensor, words: Spelled, held_out: Tensor | None = None) -> Tensor:

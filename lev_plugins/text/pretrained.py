@@ -146,7 +146,7 @@ def require_folder(name: str | None, flag: str, hint: str = "") -> Path:
 
 
 def positions_of_bert(folder: str | Path | None) -> int | None:
-    """How many symbols the BERT of an imported folder reads at most; ``None``: it is no BERT."""
+    """How many symbols the BERT of an imported folder reads at most; ``None``: it is not a BERT."""
     path = None if folder is None else Path(folder) / "config.json"
     config = read_object(path) if path is not None and path.is_file() else {}
     return int(config["max_position_embeddings"]) if config.get("model_type") == "bert" else None
