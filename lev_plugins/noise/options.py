@@ -1,6 +1,6 @@
 """The noise that a user requests, and the ``Corruption`` built from it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Optional
@@ -123,7 +123,7 @@ def build_corruption(options: NoiseOptions) -> Corruption:
         readers, name = READERS.get(each.name, weights), each.name.replace("_", "-")
         require(
             getattr(options, each.name) == each.default or not weights.keys().isdisjoint(readers),
-            f"{options.prefix}{name} is for the kinds {', '.join(readers)}: name one of them, or leave it out",
+            f"{options.prefix}{name} is for {names(readers)}, or leave it out",
         )
     kinds = [KINDS[name](options) for name in weights]
     return Corruption(
@@ -143,6 +143,15 @@ def parse_kinds(text: str, prefix: str = "--") -> dict[str, float]:
         require(name not in weights, f"{prefix}kind names {name} twice: give it one weight, as in {name}:2")
         weights[name] = parse_weight(weight or "1", part, prefix)
     return weights
+
+
+def names(kinds: Collection[str]) -> str:
+    """
+    >>> names(["keyboard"]), names(["random", "insert"])
+    ('the kind keyboard: name it', 'the kinds random, insert: name one of them')
+    """
+    listed = ", ".join(kinds)
+    return f"the kinds {listed}: name one of them" if len(kinds) > 1 else f"the kind {listed}: name it"
 
 
 def parse_weight(text: str, part: str, prefix: str) -> float:

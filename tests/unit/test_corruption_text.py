@@ -271,7 +271,7 @@ def test_a_table_that_is_not_text(tmp_path: Path) -> None:
         (NoiseOptions("swap", 0.1, confusions="x.tsv"), "--confusions FILE and the kind confusions go together"),
         (NoiseOptions("insert", 0.1, alphabet=""), "--alphabet must have letters, but is empty"),
         (NoiseOptions("keyboard", 0.1, shift_rate=2), "--shift-rate must be between 0 and 1, but is 2"),
-        (NoiseOptions("shift", 0.1, shift_rate=0.5), "--shift-rate is for the kinds keyboard: name one of them, or"),
+        (NoiseOptions("shift", 0.1, shift_rate=0.5), "--shift-rate is for the kind keyboard: name it, or"),
         (NoiseOptions("typos", 0.1, prefix="--noise-"), "--noise-kind 'typos' is unknown"),
         (NoiseOptions("keyboard", 0.1, layout="x", prefix="--noise-"), "--noise-layout x is unknown"),
     ],
