@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from fairseq.data import data_utils
 
-from tests.integration.commands import ENVIRONMENT, ROOT, readme_command, readme_commands, succeed
+from tests.integration.commands import ENVIRONMENT, ROOT, readme, readme_command, readme_commands, succeed
 
 WORDS = [
     "red", "blue", "old", "young", "small", "big", "dog", "cat",
@@ -96,6 +96,19 @@ def test_figures_are_drawn_by_one_command(runs: tuple[Path, str]) -> None:
     assert oracles == ["alone", "delete", "delete+placeholder"]
     scored = json.loads((out / "report.json").read_text())["systems"]["test_levt"]["scores"]["BLEU"]
     assert f"levt: {scored:.2f} BLEU" in printed  # the same words as in the report
+
+
+def test_another_seed_has_the_same_teacher(runs: tuple[Path, str]) -> None:
+    """The page copies the folder of a run, without what a seed changes."""
+    out, copy = runs[0], runs[0].parent / "seed2"
+    blocks = re.findall(r"^```bash\n(.*?)^```", readme("translation"), re.M | re.S)
+    block = next(block for block in blocks if block.startswith("cp -a"))
+    lines = block.replace("runs/multi30k-table2", str(out)).replace("runs/multi30k-seed2", str(copy)).splitlines()
+    subprocess.run(["bash", "-ec", "\n".join(line for line in lines if not line.startswith("make "))], check=True)
+    command = next(words for words in readme_commands("translation") if "SEED=2" in words)
+    command = [*command, f"TEXT={out.parent / 'text'}", f"OUT={copy}", *SMALL, f"{copy}/levt_start/done"]
+    printed = succeed(*command, timeout=120).out
+    assert re.findall(r"^(\S+): done in", printed, re.M) == ["levt_start"]
 
 
 def test_the_distilled_text_has_a_line_for_a_line(runs: tuple[Path, str]) -> None:
