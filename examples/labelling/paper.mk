@@ -29,8 +29,7 @@ include $(dir $(lastword $(MAKEFILE_LIST)))../common.mk
 # a target is OUT/TASK/...
 task = $(firstword $(subst /, ,$(@:$(OUT)/%=%)))
 its = $(or $($(1).$(task)),$($(1)))
-its_enct5 = $(or $(enct5_$(1).$(task)),$(call its,$(1)))
-question = --label-kind $(call its_enct5,kind)
+question = --label-kind $(or $(enct5_kind.$(task)),$(call its,kind))
 training = --user-dir $(PLUGINS) $(device) --optimizer adafactor --scale-parameter --lr 0.001 --dropout 0.1 --max-update 100000 \
     $(if $(device),,--bf16) --maximize-best-checkpoint-metric --no-epoch-checkpoints --save-dir $(@D)
 
@@ -53,7 +52,7 @@ $(chosen:%=$(OUT)/%/labels/done): $(OUT)/backbone/done
 $(chosen:%=$(OUT)/%/enct5/begun): $(OUT)/%/enct5/begun: $(OUT)/%/labels/done
 $(chosen:%=$(OUT)/%/enct5/done): %/done: %/begun
 	$(train) $(OUT)/$(task)/labels/bin $(training) --task text_labelling $(question) --arch enct5 --backbone $(OUT)/backbone \
-	    --criterion labelling $(batch) --best-checkpoint-metric $(call its_enct5,metric) --validate-interval 1000000 \
+	    --criterion labelling $(batch) --best-checkpoint-metric $(call its,metric) --validate-interval 1000000 \
 	    --validate-interval-updates 1000 --save-interval-updates 1000 --keep-interval-updates 1 $(FLAGS) $(ENCT5_FLAGS)
 
 $(chosen:%=$(OUT)/%/enct5-test/done): %-test/done: %/done

@@ -93,9 +93,8 @@ def most_frequent(bad: float) -> tuple[str, dict[str, float]]:
     >>> most_frequent(0.25)
     ('no word is bad', {'matthews': 0.0, 'f1_bad': 0.0, 'f1_ok': 0.8571428571428571})
     """
-    share = max(bad, 1 - bad)
-    f1 = {"f1_bad": 0.0, "f1_ok": 0.0} | {"f1_bad" if bad > 0.5 else "f1_ok": 2 * share / (1 + share)}
-    return "every word is bad" if bad > 0.5 else "no word is bad", {"matthews": 0.0, **f1}
+    title, f1, share = ("every word is bad", "f1_bad", bad) if bad > 0.5 else ("no word is bad", "f1_ok", 1 - bad)
+    return title, {"matthews": 0.0, "f1_bad": 0.0, "f1_ok": 0.0, f1: 2 * share / (1 + share)}
 
 
 def quality_table(found: dict[str, Any]) -> list[str]:

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     exits.set_defaults(figure=plot_curves.run_exits)
 
 
-DEFAULTS = {"first": 1, "bins": 5, "beam": 4, "max_tokens": 4000, "cpu": False, "bpe": None}
+DEFAULTS = {"first": 1, "bins": 5, "beam": 4, "max_tokens": 4000, "cpu": False}
 
 
 def add_gates_arguments(parser: argparse.ArgumentParser) -> None:
@@ -113,9 +113,7 @@ def check_arguments(args: argparse.Namespace) -> None:
     if args.by not in ("noise", "length"):
         leave_out(args, f"--by {args.by} has no ranges", "bins")
     if args.saved:
-        leave_out(args, "--saved replaces the model", "beam", "max_tokens", "cpu", "bpe")
-        given = [flag for flag, value in (("DATA", args.data), ("--path", args.path), ("--save", args.save)) if value]
-        require(not given, f"--saved replaces the model: leave out {' and '.join(given)}")
+        leave_out(args, "--saved replaces the model", "data", "path", "save", "beam", "max_tokens", "cpu", "bpe")
         require(
             args.reference is None,
             "--reference requires a model: --saved files already contain the noise level of each sentence",
@@ -134,8 +132,9 @@ def check_arguments(args: argparse.Namespace) -> None:
 
 def leave_out(args: argparse.Namespace, reason: str, *fields: str) -> None:
     """What has no effect must have its default."""
-    for field in fields:
-        require(getattr(args, field) == DEFAULTS[field], f"{reason}: leave out {flag_name(field)}")
+    given = [field for field in fields if getattr(args, field) != DEFAULTS.get(field)]
+    flags = ["DATA" if field == "data" else flag_name(field) for field in given]
+    require(not flags, f"{reason}: leave out {' and '.join(flags)}")
 
 
 # ---- where the gates come from --------------------------------------------------------------------------------------

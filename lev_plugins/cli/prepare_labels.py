@@ -210,10 +210,10 @@ def check_dictionary(args: argparse.Namespace) -> None:
         "there is no --train to learn a dictionary from: give one with --srcdict",
     )
     require(not (pretrained and args.srcdict), "--pretrained-tokenizer comes with a dictionary: leave out --srcdict")
-    file = args.srcdict or args.pretrained_tokenizer
-    dictionary_size(
-        args, "threshold", "nwords", f"that of {file} is used" if pretrained else f"{file} is given" if file else ""
-    )
+    but = f"{args.srcdict} is given" if args.srcdict else ""
+    if pretrained:
+        but = f"that of {args.pretrained_tokenizer} is used"
+    dictionary_size(args, "threshold", "nwords", but)
 
 
 def parts_of(args: argparse.Namespace) -> dict[str, Path]:
