@@ -32,7 +32,7 @@ INTRODUCTION = """\
 # Reference: every flag
 
 Which flags are there, what do they mean and what are their defaults? This page is generated from the code by
-`make docs`; edit the help texts there. What the names are for is in [user_dir.md](../user_dir.md)."""
+`make docs`; edit the help texts there. [user_dir.md](../user_dir.md) lists what each name is for."""
 Registry = Mapping[str, type]
 
 
@@ -99,8 +99,8 @@ def config_text(config: type, configs: Registry) -> str:
     theirs = next((name for name, other in configs.items() if other is base), None)
     rows = [field_row(field) for field in own_fields(config)]
     if not rows:
-        return f"The flags of fairseq's `{theirs}`." if theirs else "No flags of its own."
-    note = f"Beside the flags of fairseq's `{theirs}`.\n\n" if theirs else ""
+        return f"The flags of fairseq's `{theirs}`." if theirs else "No further flags."
+    note = f"In addition to the flags of fairseq's `{theirs}`:\n\n" if theirs else ""
     return note + table(["flag", "default", "meaning"], rows)
 
 
@@ -109,7 +109,7 @@ def legacy_text(model: type) -> str:
     parents = [base for base in model.__mro__[1:] if base.__module__.startswith("fairseq.models")]
     known = parser_of(parents) | parser_of([MODEL_REGISTRY["transformer"]])
     actions = [action for name, action in parser_of([model]).items() if name not in known]
-    note = "Beside the flags of fairseq's `transformer`.\n\n"
+    note = "In addition to the flags of fairseq's `transformer`:\n\n"
     return note + table(["flag", "default", "meaning"], map(action_row, actions))
 
 
@@ -125,7 +125,7 @@ def parser_of(models: Iterable[Any]) -> dict[str, argparse.Action]:
 def component_text(name: str, component: Any, configs: Registry) -> str:
     if name in configs:
         return config_text(configs[name], configs)
-    return legacy_text(component) if hasattr(component, "add_args") else "No flags of its own."
+    return legacy_text(component) if hasattr(component, "add_args") else "No further flags."
 
 
 def presets(model: str) -> str:

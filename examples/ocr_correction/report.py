@@ -101,6 +101,18 @@ def do_nothing(out: Path, fold: str) -> dict[str, Any]:
     }
 
 
+def symspell(out: Path, fold: str) -> dict[str, Any] | None:
+    folder, texts = out / fold / "symspell", out / fold / "texts"
+    if not (folder / "done").is_file():
+        return None
+    return {
+        split: accuracy(
+            read_lines(folder / f"{split}.out"), [word.replace(" ", "") for word in read_lines(texts / f"{split}.tgt")]
+        )
+        for split in ("valid", "test")
+    }
+
+
 def spread(numbers: list[float]) -> str:
     """
     >>> spread([87.0, 88.0, 89.0]), spread([87.0])
@@ -125,6 +137,7 @@ def page(found: dict[str, Any]) -> str:
         "| word accuracy | dev | test | folds | parameters | minutes |",
         "|---|---|---|---|---|---|",
         row("do nothing", found["do_nothing"]),
+        row("SymSpell, the words of the training text", found["symspell"]),
         *(row(title, found["systems"][name]) for name, title in SYSTEMS.items()),
         "",
         f"Mean and standard deviation over folds; minutes are per training, including validation. {found['machine']}.",
@@ -139,6 +152,7 @@ def run(args: argparse.Namespace) -> None:
         raise UserError(f"{out} has no folder fold*/texts: give the OUT of the Makefile")
     found = {
         "do_nothing": {fold: do_nothing(out, fold) for fold in folds},
+        "symspell": {fold: numbers for fold in folds if (numbers := symspell(out, fold))},
         "systems": {
             name: {fold: numbers for fold in folds if (numbers := one_fold(out, fold, name))} for name in SYSTEMS
         },

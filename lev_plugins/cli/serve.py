@@ -48,7 +48,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--min-confidence", metavar="P", type=float, help="leave out edits less sure than this (0 to 1)")
     add("--keep-bias", metavar="B", type=float, help="log-odds by which a change must win (negative: edit more)")
-    add("--language", metavar="CODE", help="of the texts, such as de (default: any, told by the script)")
+    add("--language", metavar="CODE", help="of the texts, such as de (default: any, recognised by the script)")
     add("--beam", metavar="N", type=int, help="text_correction: beam size")
     add("--words", metavar="FILE", type=Path, help="words that no edit may touch, one per line; /v2/words changes it")
     add("--cpu", action="store_true", help="use no GPU")

@@ -70,7 +70,7 @@ class TerScorer(TextScorer):
 @dataclass
 class RougeConfig(FairseqDataclass):
     rouge_kind: ChoiceEnum(list(rouge.KINDS)) = field(  # type: ignore[valid-type]
-        default="rougeL", metadata={"help": "which ROUGE to use as the score; the others are printed beside it"}
+        default="rougeL", metadata={"help": "which ROUGE to use as the score; the others are also printed"}
     )
     rouge_no_stemming: bool = field(default=False, metadata={"help": "compare words as they are, not by their stems"})
     rouge_tokenize: ChoiceEnum(rouge.TOKENIZERS) = field(  # type: ignore[valid-type]

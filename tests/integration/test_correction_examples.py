@@ -31,6 +31,7 @@ def folds(tmp_path: Path) -> Path:
 
 def test_words_are_learned_chosen_and_scored(folds: Path, tmp_path: Path) -> None:
     """Two seeds and their ensemble on one fold, with misreadings that are drawn anew; the rest is not yet run."""
+    pytest.importorskip("symspellpy")
     out = tmp_path / "run"
     command = readme_command("ocr_correction", 1, DATA=folds, OUT=out, ONLY="pbd2x2")
     settings = ["UPDATES=6", "AVERAGE=2", "NOISE_SHARE=0.5", "BY_TYPE=yes", "BEAM=2"]
@@ -43,6 +44,7 @@ def test_words_are_learned_chosen_and_scored(folds: Path, tmp_path: Path) -> Non
     assert both["parameters"] == fold["parameters"] + other["parameters"] and 0 <= both["test"] <= 100
     page = (out / "report.md").read_text(encoding="utf-8")
     assert done.endswith(page) and "| Transformer, 2 layers | not yet run |" in page
+    assert found["symspell"]["fold0"]["test"] > found["do_nothing"]["fold0"]["test"]  # it has seen all words
     assert (out / "fold0" / "confusions" / "table.tsv").read_text(encoding="utf-8").strip()
 
 

@@ -63,9 +63,15 @@ def test_dev_chooses_and_the_table_has_mean_and_spread(tmp_path: Path) -> None:
         files = {"valid.best": [right, "t u o", right], "test.best": [bad, "t u o", right]}
         files |= {"valid.average": [wrong, "t u o", right], "test.average": [right, "t u o", right]}
         write_system(tmp_path / "out", fold, files)
+    symspell = tmp_path / "out" / "fold0" / "symspell"
+    symspell.mkdir()
+    (symspell / "valid.out").write_text("kissa\ntuo\nkifsa\n", encoding="utf-8")
+    (symspell / "test.out").write_text("kissa\ntuo\nkissa\n", encoding="utf-8")
+    (symspell / "done").touch()
     report.run(Namespace(out=tmp_path / "out"))
     page = (tmp_path / "out" / "report.md").read_text("utf-8")
     assert "| do nothing | 33.3 ± 0.0 | 33.3 ± 0.0 | 2 | | " in page.replace("|  |", "| |")
+    assert "| SymSpell, the words of the training text | 66.7 | 100.0 | 1 | " in page  # fold 1 is not run
     assert "| PBD, 2 layers | 100.0 ± 0.0 | 83.3 ± 23.6 | 2 | 1.50 M | 3.0 |" in page
     assert "| Transformer, 4 layers | not yet run |" in page
     found = json.loads((tmp_path / "out" / "report.json").read_text("utf-8"))

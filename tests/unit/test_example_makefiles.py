@@ -369,10 +369,11 @@ def test_the_other_sets_of_enct5(tmp_path: Path) -> None:
 # ---- what they refuse ----------------------------------------------------------------------------------------------
 
 
-def test_symspell_is_a_choice(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("example", "settings"), [("denoising", []), ("ocr_correction", ["DATA=d"])])
+def test_symspell_is_a_choice(example: str, settings: list[str]) -> None:
     for choice in ("yes", "no"):
-        words = ["make", "-n", "-f", "examples/denoising/Makefile", f"OUT={tmp_path / choice}", f"SYMSPELL={choice}"]
-        assert ("symspell.py" in succeed(*words).out) == (choice == "yes")
+        printed = dry_run(f"{example}/Makefile", *settings, "OUT=o", f"SYMSPELL={choice}")
+        assert ("symspell.py" in printed) == (choice == "yes")
 
 
 BAD = [
