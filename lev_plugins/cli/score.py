@@ -218,6 +218,10 @@ def check_flags(args: argparse.Namespace) -> None:
         args.metric != "ter" or not args.asian_support or args.normalized or args.no_punct,
         "--asian-support has no effect alone: add --normalized, --no-punct or both",
     )
+    require(
+        args.metric != "rouge" or args.stem or args.tokenize != "space",
+        "--no-stemming has no effect with --tokenize space, which never stems: leave it out",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -109,10 +109,10 @@ def label_weights(text: str | None, labels: Labels | None, kind: str, examples: 
 
 @register_criterion("labelling", dataclass=LabellingConfig)
 class LabellingCriterion(FairseqCriterion):
-    logged = ("loss",)  # beside the scores: names in the validation log, which --best-checkpoint-metric accepts
-
     """Losses are summed over decisions (examples, words, or pairs of example and label) and divided by their number in
     the update, so the result does not depend on how the update is split into batches."""
+
+    logged = ("loss",)  # beside the scores: names in the validation log, which --best-checkpoint-metric accepts
 
     def __init__(self, task: Any, class_weights: str | None, positive_label: str | None, score_at: int):
         super().__init__(task)
@@ -191,9 +191,8 @@ class LabellingCriterion(FairseqCriterion):
         given, truth = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         return evaluate(self.kind, truth, given, self.classes, self.positive, self.at, self.numbers)
 
-    @staticmethod
-    def logging_outputs_can_be_summed() -> bool:
-        return False  # answers are concatenated
+    def logging_outputs_can_be_summed(self) -> bool:  # type: ignore[override]  # fairseq calls it on the criterion
+        return bool(self.training)  # the answers in validation are concatenated
 
 
 def answers(logits: Tensor, kind: str) -> Tensor:

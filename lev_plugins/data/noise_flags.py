@@ -63,9 +63,10 @@ def check_noise(cfg: NoiseConfig) -> None:
         )
 
 
-def noisy_words(pair: FairseqDataset, cfg: Any, dictionary: Dictionary) -> NoisyWords:
-    """The targets of ``pair`` with noise, as words."""
-    return NoisyWords(*noise_and_codec(pair, cfg, dictionary, dictionary))
+def noisy_words(pair: FairseqDataset, cfg: Any, dictionary: Dictionary, longest: int) -> NoisyWords:
+    """The targets of ``pair`` with noise, as words; with both boundaries, at most ``longest`` tokens."""
+    noise, codec = noise_and_codec(pair, cfg, dictionary, dictionary)
+    return NoisyWords(noise, codec, longest)
 
 
 def with_noise(pair: FairseqDataset, cfg: Any, source: Dictionary, target: Dictionary) -> FairseqDataset:

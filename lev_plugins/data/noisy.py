@@ -94,12 +94,11 @@ class TextCodec:
 class NoisyWords:
     """The noise of a dataset as words, whose unknown ones keep their spelling."""
 
-    def __init__(self, noise: NoisySourceDataset, codec: TextCodec):
-        self.noise, self.codec = noise, codec
+    def __init__(self, noise: NoisySourceDataset, codec: TextCodec, longest: int):
+        self.noise, self.codec, self.longest = noise, codec, longest
 
     def __call__(self, target: Tensor, index: int, epoch: int) -> list[str] | None:
-        """None: this example gets no noise."""
+        """None: this example gets no noise, or would be too long with it."""
         text = self.noise.noisy_text(target, index, epoch)
         words = None if text is None else self.codec.cut(text).split()
-        too_long = words is not None and self.noise.longest is not None and len(words) + 2 > self.noise.longest
-        return None if too_long else words
+        return None if words is None or len(words) + 2 > self.longest else words

@@ -25,14 +25,14 @@ from lev_plugins import model_folder
 from lev_plugins.data.drafts import marks
 from lev_plugins.errors import require
 from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.inference.passage import Passage, Written, ids_of
+from lev_plugins.inference.passage import Passage, Written
 from lev_plugins.inference.reading import Loaded
 from lev_plugins.inference.refining import Refining
 from lev_plugins.inference.writing import Writing
 from lev_plugins.models.levt import LevT
 from lev_plugins.ranges import bounded
 from lev_plugins.tasks.text_correction import TextCorrectionTask
-from lev_plugins.text.cutting import MODEL, Cutter
+from lev_plugins.text.cutting import MODEL, Cutter, ids_of
 from lev_plugins.text.edited import Edit, Edited, moved
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.rewriting import Rewrite, rewrites

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.models.gated import GATES, GateProbabilities
+from lev_plugins.models.gated import GATES, GatedModel
 from lev_plugins.tasks.text_correction import TextCorrectionTask
 
 __all__ = ["Sentence", "as_line", "gates_of_lines", "read_sentences"]
@@ -50,6 +50,10 @@ def gates_of_lines(
     model: CheckpointDecoder, lines: list[str], encode: Callable[[str], str], max_tokens: int
 ) -> list[Sentence | None]:
     """The gates of each line; None if the line is too long for the model."""
+    require(
+        isinstance(model.models[0], GatedModel),
+        "--path is not a gated model: train one with --arch gated_trans, gated_t5, gated_bart or gated_bert",
+    )
     words, corrects = model.task.source_dictionary, isinstance(model.task, TextCorrectionTask)
     tokens = [
         model.task.source_row(encode(line).split())
@@ -76,7 +80,11 @@ def gates_of(model: CheckpointDecoder, sample: dict[str, Any], written: list[Ten
     for place, row in enumerate(written):  # </s> a b </s>: each token is read one step after it was written
         read[place, : len(row)] = torch.cat([row.new_tensor([eos]), row[:-1]])
     _, extra = model.models[0](**{**sample["net_input"], "prev_output_tokens": read})
-    gates = probabilities(extra)
+    gates = extra["gates"]
+    require(
+        any(getattr(gates, name) is not None for name in GATES),
+        "the model of --path has no gates: it was trained with --gates ''",
+    )
     for place, row in enumerate(written):
         real = gates.source[place].ne(source_words.pad())  # (S,)
         values = {name: getattr(gates, name) for name in GATES}
@@ -90,19 +98,6 @@ def gates_of(model: CheckpointDecoder, sample: dict[str, Any], written: list[Ten
             [target_words[token] for token in row.tolist()],
             {name: [round(number, 4) for number in numbers] for name, numbers in kept.items()},
         )
-
-
-def probabilities(extra: Any) -> GateProbabilities:
-    gates = extra.get("gates") if isinstance(extra, dict) else None
-    if not isinstance(gates, GateProbabilities):
-        raise UserError(
-            "--path is not a gated model: train one with --arch gated_trans, gated_t5, gated_bart or gated_bert"
-        )
-    require(
-        any(getattr(gates, name) is not None for name in GATES),
-        "the model of --path has no gates: it was trained with --gates ''",
-    )
-    return gates
 
 
 # ---- files --------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from fairseq.data import Dictionary
 
 from lev_plugins.text.offsets import Unit
 
-__all__ = ["Passage", "Written", "ids_of", "written_for"]
+__all__ = ["Passage", "Written", "written_for"]
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,3 @@ def written_for(passage: Passage, ids: list[int], origin: list[int | None], word
     """A piece that was kept is spelt as in the passage, also where the dictionary does not know it."""
     kept_or_new = zip(ids, origin, strict=True)
     return Written(ids, [words[i] if place is None else passage.pieces[place] for i, place in kept_or_new], origin)
-
-
-def ids_of(pieces: list[str], words: Dictionary) -> list[int]:
-    """<unk> for what is spelt like <s> and the like as well: in a text, they are not boundaries.
-
-    >>> words = Dictionary()
-    >>> _ = words.add_symbol("a")
-    >>> ids_of(["a", "b", "</s>"], words)
-    [4, 3, 3]
-    """
-    return [i if (i := words.index(piece)) >= words.nspecial else words.unk() for piece in pieces]

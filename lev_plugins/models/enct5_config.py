@@ -11,7 +11,7 @@ from lev_plugins import ranges
 from lev_plugins.errors import require
 from lev_plugins.layers.t5 import FEED_FORWARDS
 from lev_plugins.models.backbones.enct5_weights import ENCODERS, backbone_sizes
-from lev_plugins.models.requirements import require_task
+from lev_plugins.models.requirements import BUCKETS, require_task, require_use_of_buckets
 from lev_plugins.text.pretrained import require_folder
 
 __all__ = ["SIZES", "EncT5Config", "LabelSpec", "check_config", "fill_sizes"]
@@ -97,7 +97,7 @@ class EncT5Config(FairseqDataclass):
         },
     )
     spelling_buckets: int = field(
-        default=32768, metadata={"help": "size of the table for the parts of words, with --spelling"}
+        default=BUCKETS, metadata={"help": "size of the table for the parts of words, with --spelling"}
     )
     word_dropout: float = field(
         default=0.0, metadata={"help": "with --spelling: share of the words that training shows as unknown ones"}
@@ -130,6 +130,7 @@ def check_config(cfg: Any, task: Any) -> LabelSpec:
     require(cfg.encoder in ENCODERS, f"--encoder must be {' or '.join(ENCODERS)}, but is {cfg.encoder}")
     ranges.at_least(cfg, 4, "distance_buckets")
     ranges.sizes(cfg, "spelling_buckets")
+    require_use_of_buckets(cfg, task)
     ranges.rates(cfg, "word_dropout")
     require(cfg.spelling or not cfg.word_dropout, "--word-dropout is for spelling-aware words: add --spelling")
     require(

@@ -35,7 +35,13 @@ from lev_plugins.layers import (
 from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, layer_shape
 from lev_plugins.models.levt_stacks import EncodedSource, LevTDecoder, LevTEncoder
 from lev_plugins.models.presets import register_presets
-from lev_plugins.models.requirements import require_one_dictionary, require_same_vocabulary, require_task
+from lev_plugins.models.requirements import (
+    BUCKETS,
+    require_one_dictionary,
+    require_same_vocabulary,
+    require_task,
+    require_use_of_buckets,
+)
 from lev_plugins.text.spelling import Unknown
 
 __all__ = [
@@ -92,7 +98,7 @@ class LevTConfig(EncoderDecoderConfig):
         },
     )
     spelling_buckets: int = field(
-        default=32768, metadata={"help": "size of the table for the parts of words, with --spelling"}
+        default=BUCKETS, metadata={"help": "size of the table for the parts of words, with --spelling"}
     )
     apply_bert_init: bool = field(default=False, metadata={"help": "normal(0, 0.02) initialisation, as BERT's"})
 
@@ -125,6 +131,7 @@ class LevT(BaseFairseqModel):
     def build_model(cls, cfg: LevTConfig, task: Any) -> "LevT":
         require_task(task, "text_editing", cfg._name or "levt")
         check_config(cfg)
+        require_use_of_buckets(cfg, task)
         source, target = task.source_dictionary, task.target_dictionary
         # the placeholder is not a word: it has a row in the input table, after the V words, but no output class
         own_symbol = cfg.placeholder == "plh"

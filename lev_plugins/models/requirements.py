@@ -9,7 +9,17 @@ from torch import nn
 
 from lev_plugins.errors import require
 
-__all__ = ["from_checkpoint", "require_one_dictionary", "require_same_vocabulary", "require_task"]
+__all__ = [
+    "BUCKETS",
+    "from_checkpoint",
+    "require_one_dictionary",
+    "require_same_vocabulary",
+    "require_task",
+    "require_use_of_buckets",
+]
+
+
+BUCKETS = 32768  # --spelling-buckets, by default
 
 
 def require_task(task: Any, name: str, arch: str) -> None:
@@ -24,6 +34,14 @@ def require_task(task: Any, name: str, arch: str) -> None:
 def from_checkpoint(task: Any) -> bool:
     """Whether the weights come from a checkpoint, not from a backbone; fairseq's own tasks do not know it."""
     return getattr(task, "from_checkpoint", False)
+
+
+def require_use_of_buckets(cfg: Any, task: Any) -> None:
+    """Only in training: old checkpoints may have them without --spelling, or not at all."""
+    require(
+        from_checkpoint(task) or cfg.spelling or cfg.spelling_buckets == BUCKETS,
+        "--spelling-buckets is for spelling-aware words: add --spelling",
+    )
 
 
 def require_one_dictionary(task: Any, what: str, instead: str) -> None:

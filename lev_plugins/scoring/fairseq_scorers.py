@@ -7,6 +7,7 @@ from typing import Any
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.scoring import BaseScorer, register_scorer
 
+from lev_plugins.errors import require
 from lev_plugins.scoring import do_nothing, exact_match, rouge, ter, wrr
 from lev_plugins.scoring.evaluation import Evaluation
 
@@ -62,6 +63,13 @@ class TerConfig(FairseqDataclass):
 class TerScorer(TextScorer):
     cfg: TerConfig
 
+    def __init__(self, cfg: Any):
+        super().__init__(cfg)
+        require(
+            not cfg.ter_asian_support or cfg.ter_normalized or cfg.ter_no_punct,
+            "--ter-asian-support has no effect alone: add --ter-normalized, --ter-no-punct or both",
+        )
+
     def evaluate(self, texts: list[str]) -> Evaluation:
         cfg = self.cfg
         return ter.evaluate(self.ref, texts, cfg.ter_normalized, cfg.ter_no_punct, cfg.ter_asian_support)
@@ -85,6 +93,13 @@ class RougeConfig(FairseqDataclass):
 @register_scorer("rouge", dataclass=RougeConfig)
 class RougeTextScorer(TextScorer):
     cfg: RougeConfig
+
+    def __init__(self, cfg: Any):
+        super().__init__(cfg)
+        require(
+            not cfg.rouge_no_stemming or str(cfg.rouge_tokenize) != "space",
+            "--rouge-no-stemming has no effect with --rouge-tokenize space, which never stems: leave it out",
+        )
 
     def evaluate(self, texts: list[str]) -> Evaluation:
         cfg = self.cfg

@@ -127,7 +127,7 @@ class TextCorrectionTask(ScoredTask):
         pair, words = self.datasets[split], self.source_dictionary
         noisy = self.cfg.noise_kind is not None and split == self.cfg.train_subset
         if self.spelling_buckets:
-            noise = noisy_words(pair, self.cfg, words) if noisy else None
+            noise = noisy_words(pair, self.cfg, words, self.cfg.max_source_positions) if noisy else None
             spelt = self.spellings(pair, split, epoch)
             self.datasets[split] = SpelledPairs(pair, words, self.spelling_buckets, noise, spelt)
         else:

@@ -25,6 +25,7 @@ from lev_plugins.data.unknown import lent_in
 from lev_plugins.errors import require
 from lev_plugins.generators import ORACLES, RefinementGenerator, RefinementOptions
 from lev_plugins.models.post_edit import PostEditTransformer
+from lev_plugins.models.requirements import require_one_dictionary
 from lev_plugins.scoring import do_nothing
 from lev_plugins.tasks.pairs import refuse
 from lev_plugins.tasks.search import check_left_to_right, check_search, option
@@ -137,6 +138,8 @@ class TextEditingTask(ScoredTask):
             self.system, self.spelling_buckets = kind, getattr(model, "spelling_buckets", None)
         if isinstance(model, PostEditTransformer):
             check_post_editing(self.cfg, training=not from_checkpoint)
+        if self.cfg.noise_kind is not None and not from_checkpoint:  # a noisy text is source and draft
+            require_one_dictionary(self, "--noise-kind in --task text_editing", "leave --noise-kind out")
         return model
 
     @property
@@ -173,6 +176,7 @@ class TextEditingTask(ScoredTask):
             prepend_bos=True,
         )
         noisy = training and cfg.noise_kind is not None
+        longest = min(cfg.max_source_positions, cfg.max_target_positions)
         rollin = RollIn(cfg.seed, cfg.rollin_alpha, cfg.rollin_beta, every_epoch=training)
         self.datasets[split] = TextEditingDataset(
             pair,
@@ -180,7 +184,7 @@ class TextEditingTask(ScoredTask):
             None if self.autoregressive else rollin,
             cfg.required_seq_len_multiple,
             teacher_forcing=self.autoregressive,
-            noise=noisy_words(pair, cfg, self.tgt_dict) if noisy else None,
+            noise=noisy_words(pair, cfg, self.tgt_dict, longest) if noisy else None,
             spelling_buckets=self.spelling_buckets,
         )
 
@@ -279,6 +283,7 @@ class TextEditingTask(ScoredTask):
 
     def get_interactive_tokens_and_lengths(self, lines: list[str], encode_fn: Any) -> tuple[list, list]:
         """A line is ``source`` or ``source<TAB>draft``; the draft may contain marks (``data.drafts.marks``)."""
+        self.tgt_dict.return_borrowed()  # those of the lines before have been printed
         rows: list[Tensor | tuple[Tensor, Draft]] = []
         lengths = []
         for line in lines:

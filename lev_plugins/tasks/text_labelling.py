@@ -16,6 +16,7 @@ from lev_plugins.data.labels.folder import LABELS, WORDS, Info
 from lev_plugins.data.labels.text import KINDS, Labels
 from lev_plugins.errors import UserError, require
 from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointConfig, BestCheckpointTask
+from lev_plugins.fairseq_fixes.gathering import gather_anything
 from lev_plugins.fairseq_fixes.resuming import ResumableTask
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.enct5_config import fill_sizes
@@ -58,6 +59,7 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
     @classmethod
     def setup_task(cls, cfg: TextLabellingConfig, **kwargs: Any) -> "TextLabellingTask":
         ranges.sizes(cfg, "pack_length")
+        gather_anything()  # the answers of a validation
         require(bool(cfg.data), "--task text_labelling requires the folder that lev-plugins prepare-labels made")
         folder = Path(utils.split_paths(cfg.data)[0])
         require(folder.is_dir(), f"there is no folder {folder}")
@@ -98,6 +100,10 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
         )
 
     def load_dataset(self, split: str, combine: bool = False, **kwargs: Any) -> None:
+        require(
+            len(utils.split_paths(self.cfg.data)) == 1,
+            f"--task text_labelling reads one folder, but {self.cfg.data} names several: prepare their texts together",
+        )
         examples = BinarisedExamples(self.folder, split, self.dictionary)
         self.datasets[split] = self.dataset_of(examples, shuffle=split == self.cfg.train_subset)
 
@@ -125,6 +131,11 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
         )
         if from_checkpoint:
             cfg.backbone = None  # the weights are in the checkpoint
+        else:
+            require(
+                self.cfg.pack or self.cfg.pack_length == TextLabellingConfig.pack_length,
+                "--pack-length is for --pack: add it, or leave the length out",
+            )
         fill_sizes(cfg)
         model = super().build_model(cfg, from_checkpoint)
         assert isinstance(model, EncT5)

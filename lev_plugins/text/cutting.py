@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import sentencepiece
+from fairseq.data import Dictionary
 from fairseq.data.encoders import BPE_REGISTRY, build_bpe
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.registry import REGISTRIES
@@ -24,12 +25,12 @@ from lev_plugins.text.lines import read_lines
 __all__ = [
     "CONFIGS",
     "MODEL",
-    "RESERVED",
     "Cutter",
     "add_bpe_arguments",
     "bpe_options",
     "cutting",
     "failing_as",
+    "ids_of",
     "learn_sentencepiece",
     "require_complete",
     "write_tokens",
@@ -176,6 +177,17 @@ def cutting(options: Namespace | None, workers: int) -> Iterator[Cut]:
                 yield from pool.map(cut_line, block, chunksize=1000)
 
         yield in_blocks
+
+
+def ids_of(pieces: Iterable[str], words: Dictionary) -> list[int]:
+    """<unk> for what is spelt like <s> and the like as well: in a text, they are not boundaries.
+
+    >>> words = Dictionary()
+    >>> _ = words.add_symbol("a")
+    >>> ids_of(["a", "b", "</s>"], words)
+    [4, 3, 3]
+    """
+    return [i if (i := words.index(piece)) >= words.nspecial else words.unk() for piece in pieces]
 
 
 def write_tokens(text: Path, cut: Cut, path: Path, read: Callable[[Path], Iterator[str]] = read_lines) -> None:

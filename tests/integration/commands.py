@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import socket
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,6 +63,12 @@ def succeed(*command: object, **options: object) -> Result:
     result = run(*command, **options)  # type: ignore[arg-type]
     assert result.code == 0, result.both[-4000:]
     return result
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return probe.getsockname()[1]
 
 
 for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # those of `make test` are not for the examples

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from lev_plugins.cli.main import main
 from lev_plugins.inference.labeller import Labeller, read_thresholds
-from tests.integration.commands import QUIET, USER_DIR, Result, run, succeed
+from tests.integration.commands import QUIET, USER_DIR, Result, free_port, run, succeed
 from tests.labelling import write_text
 
 KINDS = {"classification": "accuracy", "regression": "spearman", "multilabel": "micro_f1", "tagging": "tag_accuracy"}
@@ -49,6 +50,23 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     done = train(folder, kind, *pack, *(["--cpu-bf16"] if kind == "classification" else []))
     assert done.code == 0, done.both[-3000:]
     return kind, folder, done
+
+
+def test_two_processes_validate_on_all_answers(tmp_path: Path) -> None:
+    """More of them than fairseq gathers, and the last batch is one process's alone."""
+    write_text(tmp_path, "tagging", lines=40, valid=700)
+    words = ["prepare-labels", "--label-kind", "tagging", "--train", tmp_path / "train.tsv"]
+    assert main([str(word) for word in [*words, "--valid", tmp_path / "valid.tsv", "--dest", tmp_path / "data"]]) == 0
+    flags = ["--max-update", 2, "--validate-interval", 1, "--batch-size-valid", 100, "--max-tokens-valid", 100_000]
+    one = train(tmp_path, "tagging", *flags, "--update-freq", 2, "--no-save")
+    port = ["--distributed-init-method", f"tcp://localhost:{free_port()}", "--distributed-no-spawn"]
+    two = ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp", "--distributed-world-size", 2, "--no-save"]
+    with ThreadPoolExecutor(2) as pool:
+        rank = "--distributed-rank"
+        each = pool.map(lambda number: train(tmp_path, "tagging", *flags, *port, *two, rank, number), range(2))
+        first, second = each
+    assert [done.code for done in (one, first, second)] == [0, 0, 0], one.both[-2000:] + first.both[-2000:]
+    assert best_of(first, "tag_accuracy") == pytest.approx(best_of(one, "tag_accuracy"), abs=0.5)  # in per cent
 
 
 def best_of(log: Result, name: str) -> float:

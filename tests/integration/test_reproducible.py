@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -15,7 +14,7 @@ import torch
 from torch import Tensor
 
 from lev_plugins import checkpoints
-from tests.integration.commands import BIN, ENVIRONMENT, ROOT, generate, hypotheses, succeed, train
+from tests.integration.commands import BIN, ENVIRONMENT, ROOT, free_port, generate, hypotheses, succeed, train
 
 
 def weights(path: Path) -> dict[str, Tensor]:
@@ -31,12 +30,6 @@ def assert_same(one: dict[str, Tensor], other: dict[str, Tensor], tolerance: flo
 def losses(log: str) -> list[float]:
     """The training loss of every logged update."""
     return [float(loss) for loss in re.findall(r"train_inner.* loss=([\d.]+)", log)]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        return probe.getsockname()[1]
 
 
 def test_two_processes_are_one_with_update_freq_2(toy: Path, tmp_path: Path) -> None:

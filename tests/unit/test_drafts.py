@@ -60,6 +60,16 @@ def test_typed_lines_reach_the_generator_as_source_and_draft(left: bool) -> None
     assert seen["requests"].tolist() == [[0] * 4, [0, 0, KEEP + SPAN, 0], [0] * 4]
 
 
+def test_nothing_of_lines_that_are_printed_is_kept() -> None:
+    """``fairseq-interactive`` makes a dataset for each buffer, and asks for its batches."""
+    task = toy_task()
+    for word in ("Zürich", "Genf"):
+        dataset = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths([f"w1\t{word}"], str.strip))
+        assert len(task.get_batch_iterator(dataset, max_sentences=1).next_epoch_itr()) == 1
+        assert task.tgt_dict.lent == [word]
+    assert not task.dataset_to_epoch_iter
+
+
 def test_sources_alone_have_empty_drafts() -> None:
     """As ``from_pretrained`` of fairseq's models calls the task."""
     task = toy_task()

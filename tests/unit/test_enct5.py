@@ -302,6 +302,25 @@ def test_another_kind_or_folder_is_refused(folders: dict[str, Path], tmp_path: P
         task_of(folders["regression"], pack_length=0)
     with pytest.raises(ValueError, match="there is no part test in"):
         task_of(folders["regression"]).load_dataset("test")
+    several = task_of(folders["regression"])
+    several.cfg.data = f"{folders['regression']}:{folders['tagging']}"
+    with pytest.raises(ValueError, match=r"--task text_labelling reads one folder, but .* names several"):
+        several.load_dataset("train")
+
+
+@pytest.mark.parametrize(
+    ("options", "flags", "message"),
+    [
+        ({"pack_length": 64}, {}, "--pack-length is for --pack"),
+        ({}, {"spelling_buckets": 64}, "--spelling-buckets is for spelling-aware words: add --spelling"),
+    ],
+)
+def test_sizes_of_what_is_not_used_are_refused(
+    folders: dict[str, Path], options: dict[str, Any], flags: dict[str, Any], message: str
+) -> None:
+    task = task_of(folders["regression"], **options)
+    with pytest.raises(ValueError, match=message):
+        model_of(task, **flags)
 
 
 def test_a_batch_that_is_too_small_is_an_error(folders: dict[str, Path]) -> None:

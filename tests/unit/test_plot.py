@@ -21,7 +21,7 @@ from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.gates import Sentence, as_line, gates_of_lines, read_sentences
 from lev_plugins.plots import drawing, gates, iterations
 from lev_plugins.plots.curves import draw_curves
-from tests.helpers import EOS, toy_dictionary
+from tests.helpers import EOS, toy_dictionary, toy_model
 from tests.unit.test_gated import toy_args, toy_gated
 
 SENTENCES = [
@@ -76,8 +76,11 @@ def test_a_model_without_gates_has_none_to_show() -> None:
     words = toy_dictionary()
     task = SimpleNamespace(source_dictionary=words, target_dictionary=words)
     plain = TransformerModel.build_model(toy_args(""), task).eval()
-    with pytest.raises(UserError, match="--path is not a gated model: train one with --arch gated_trans"):
-        gates_of_lines(asked(plain), ["a"], str, 100)
+    decoder = asked(plain)
+    for other in (plain, toy_model()):
+        decoder.models = [other]
+        with pytest.raises(UserError, match="--path is not a gated model: train one with --arch gated_trans"):
+            gates_of_lines(decoder, ["a"], str, 100)
 
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:

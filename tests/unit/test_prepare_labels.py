@@ -271,6 +271,14 @@ def test_learned_pieces_go_into_the_folder(tmp_path: Path) -> None:
     assert (tmp_path / "data" / info.bpe["sentencepiece_model"]).is_file()
 
 
+def test_the_name_of_a_bpe_is_no_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "characters").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert prepare(tmp_path, "classification", ROWS["classification"], "--bpe", "characters") == 0
+    info = Info.load(tmp_path / "data")
+    assert info.bpe["bpe"] == "characters" and not info.files
+
+
 @pytest.mark.parametrize("learned", [False, True])
 def test_the_arguments_stay_as_they_were_given(tmp_path: Path, learned: bool) -> None:
     train = write(tmp_path, [f"the cat number {n} sleeps\t{n % 2}" for n in range(50)])

@@ -281,6 +281,7 @@ def test_line_ends(score: Run, folder: Path) -> None:
         (["m2", "system", "reference"], "reference, line 1: a line must begin with S or A or be empty"),
         (["exact", "system", "reference", "--bootstrap", 1], "--bootstrap must be at least 2, but is 1"),
         (["ter", "system", "reference", "--asian-support"], "--asian-support has no effect alone"),
+        (["rouge", "system", "reference", "--no-stemming", "--tokenize", "space"], "--no-stemming has no effect"),
         (["exact", "system", "reference", "--bootstrap", 5, "--seed", -1], "the seed must be at least 0, but is -1"),
         (["exact", "short", "short", "--bootstrap", 5], "a bootstrap needs at least 2 sentences, but there is 1"),
         (["exact", "short", "short", "--against", "short"], "a bootstrap needs at least 2 sentences, but there is 1"),

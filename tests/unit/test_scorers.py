@@ -63,6 +63,21 @@ def test_stems_match_unless_told_otherwise() -> None:
         assert found.score() == expected
 
 
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"_name": "ter", "ter_asian_support": True}, "--ter-asian-support has no effect alone"),
+        (
+            {"_name": "rouge", "rouge_no_stemming": True, "rouge_tokenize": "space"},
+            "--rouge-no-stemming has no effect with --rouge-tokenize space",
+        ),
+    ],
+)
+def test_flags_without_effect_are_refused(flags: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        build_scorer(OmegaConf.create(flags), None)
+
+
 def test_a_scorer_by_its_name_alone() -> None:
     for name in ("ter", "rouge", "wrr", "exact_match"):
         found = build_scorer(name, None)

@@ -204,7 +204,7 @@ def noisy_pairs() -> SpelledPairs:
         data=".", noise_kind="swap", noise_word_rate=0.9, noise_bpe="words", noise_tokenizer=None
     )
     pair = clean_pairs()
-    return SpelledPairs(pair, WORDS, BUCKETS, noisy_words(pair, cfg, WORDS))
+    return SpelledPairs(pair, WORDS, BUCKETS, noisy_words(pair, cfg, WORDS, 20))
 
 
 def test_noise_comes_with_its_spelling_and_is_new_in_every_epoch() -> None:

@@ -12,6 +12,7 @@ from fairseq.data import LanguagePairDataset
 from fairseq.optim.adam import Adam
 from hypothesis import given
 from hypothesis import strategies as st
+from omegaconf import OmegaConf
 from torch import Tensor
 
 from lev_plugins.cli.main import main
@@ -392,7 +393,7 @@ def noisy_dataset(seed: int = 1) -> TextEditingDataset:
     noise = {"noise_kind": "swap,insert", "noise_word_rate": 0.7, "noise_seed": seed, "noise_bpe": "words"}
     cfg = toy_task(words, **noise, noise_tokenizer=None).cfg
     rollin = RollIn(seed, alpha=1.0, beta=1.0)
-    return TextEditingDataset(pair, None, rollin, noise=noisy_words(pair, cfg, words), spelling_buckets=BUCKETS)
+    return TextEditingDataset(pair, None, rollin, noise=noisy_words(pair, cfg, words, 20), spelling_buckets=BUCKETS)
 
 
 def words_of(row: Tensor, batch: dict[str, Any], unknown: dict[int, str]) -> list[str]:
@@ -417,6 +418,32 @@ def test_noise_on_the_fly_is_source_and_draft_with_its_spelling() -> None:
         assert torch.equal(real, source[source.ne(PAD)])
         for token, word in zip(real.tolist()[1:-1], noisy[index], strict=True):
             assert spelt[token] == hashed(word, BUCKETS) if token >= BORROWED else dictionary()[token] == word
+
+
+def test_without_noise_a_source_is_its_own_draft() -> None:
+    """Because of --noise-share, or because it would be too long; there are no other drafts."""
+    words = dictionary()
+    targets = [[words.bos(), *(words.index(word) for word in row), words.eos()] for row in TEXT]
+    sources = [[words.bos(), words.index("▁form"), words.eos()] for _ in TEXT]
+    for share, longest in ((0.5, 20), (1.0, 7)):
+        sides = [(list_dataset(rows), [len(row) for row in rows], words) for rows in (sources, targets)]
+        pair = LanguagePairDataset(*sides[0], *sides[1])
+        cfg = toy_task(words, noise_kind="insert", noise_word_rate=1.0, noise_share=share, noise_bpe="words").cfg
+        cfg.noise_tokenizer = None
+        dataset = TextEditingDataset(pair, None, RollIn(1), noise=noisy_words(pair, cfg, words, longest))
+        examples = [dataset[i] for i in range(len(TEXT))]
+        own = [example["source"].tolist() == source for example, source in zip(examples, sources, strict=True)]
+        # of the two sentences, of 8 and 7 tokens with boundaries, only the second one may get noise in 7
+        assert 0 < sum(own) < len(TEXT) if share < 1 else own == [True, False] * 3
+        assert all(torch.equal(example["draft"], example["source"]) for example in examples)
+
+
+def test_noise_is_source_and_draft_so_both_sides_have_one_dictionary() -> None:
+    other = dictionary()
+    other.add_symbol("▁fourth")
+    task = toy_task(dictionary(), other, noise_kind="insert", noise_word_rate=1.0)
+    with pytest.raises(UserError, match="--noise-kind in --task text_editing requires one dictionary for both sides"):
+        task.build_model(OmegaConf.structured(toy_config(_name="levt")))
 
 
 def test_noise_is_another_in_every_epoch_and_the_same_in_every_order() -> None:

@@ -81,6 +81,9 @@ class TextEditingDataset(EverySentence):
                 pair.src_sizes = np.maximum(pair.src_sizes, drafts.sizes)
             elif pair.tgt_sizes is not None:
                 pair.tgt_sizes = np.maximum(pair.tgt_sizes, drafts.sizes)
+        elif noise is not None:  # the source is the draft
+            pair.tgt_sizes = np.maximum(pair.src_sizes, pair.tgt_sizes)
+        if drafts is not None or noise is not None:
             pair.sizes = pair.src_sizes if pair.tgt_sizes is None else np.vstack((pair.src_sizes, pair.tgt_sizes)).T
         self.drafts, self.rollin, self.pad_to_multiple = drafts, rollin, pad_to_multiple
         self.teacher_forcing, self.noise, self.spelling_buckets = teacher_forcing, noise, spelling_buckets
@@ -113,7 +116,8 @@ class TextEditingDataset(EverySentence):
         return example
 
     def _add_noise(self, example: dict[str, Any], index: int) -> None:
-        """Source and draft become the target with noise, or stay; unknown words get ids of this example."""
+        """Source and draft become the target with noise, or stay (without drafts, the source is the draft); unknown
+        words get ids of this example."""
         assert self.noise is not None
         words = self.noise(example["target"], index, self.epoch)
         pair: LanguagePairDataset = self.dataset
@@ -121,8 +125,8 @@ class TextEditingDataset(EverySentence):
             own = example["draft"][example["draft"] >= BORROWED].tolist()
             example["unknown"] = {i: pair.tgt_dict[i] for i in own}
             return
-        if words is None:  # with noise it would be too long
-            example["draft"] = example["source"] = example["target"]
+        if words is None:
+            example["draft"] = example["source"]
             return
         example.pop("note", None)
         borrowed: dict[str, int] = {}

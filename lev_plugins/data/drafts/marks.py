@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from lev_plugins.edits import requests
 from lev_plugins.errors import UserError, require
+from lev_plugins.text.edited import common
 
 __all__ = ["MARKED", "escape", "parse_marks", "tokenize"]
 
@@ -145,19 +146,14 @@ def _stripped(text: str, marks: list[Mark]) -> tuple[str, list[Mark]]:
 def _tokens_of(mark: Mark, text: str, tokens: list[str], encode: Callable[[str], str]) -> tuple[int, int]:
     """The tokens [first, last) that a mark touches: exact where it begins and ends between two tokens."""
     before, until = encode(text[: mark.start]).split(), encode(text[: mark.end]).split()
-    first = _common(before, tokens)
+    first = common(before, tokens)
     if mark.kind == "+":
         return first, first
     if tokens[: len(until)] == until:
         last = len(until)
     else:
-        last = len(tokens) - _common(encode(text[mark.end :]).split()[::-1], tokens[::-1])
+        last = len(tokens) - common(encode(text[mark.end :]).split()[::-1], tokens[::-1])
     return first, max(last, min(first + 1, len(tokens)))
-
-
-def _common(one: list[str], other: list[str]) -> int:
-    """Length of the common beginning."""
-    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _refuse_split(line: str, tokens: list[str], requested: list[int], left: int) -> None:

@@ -35,7 +35,7 @@ from lev_plugins.data.labels.text import (
 )
 from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import MOST, bounded
-from lev_plugins.text.cutting import RESERVED, Cutter
+from lev_plugins.text.cutting import Cutter, ids_of
 from lev_plugins.text.pretrained import DICTIONARY, SYMBOLS
 
 __all__ = [
@@ -139,6 +139,8 @@ def adopt_files(options: Namespace, folder: Path) -> dict[str, Any]:
     """Copies the files that a BPE reads into the folder; returns ``bpe`` and ``files`` for its ``Info``."""
     flags, files = dict(vars(options)), []
     for name, value in flags.items():
+        if name == "bpe":  # its kind, also if a file here has that name
+            continue
         path = Path(str(value))
         if path.is_dir():  # from import-pretrained: copy the tokenizer without the weights
             shutil.copytree(path, folder / name, ignore=lambda _, names: [n for n in names if n.startswith("model")])
@@ -185,11 +187,6 @@ def cut_row(texts: list[str], info: Info, cutter: Cutter) -> list[list[str]]:
     return [cutter.pieces(text) for text in texts]
 
 
-def token_ids(pieces: Iterable[str], dictionary: Dictionary) -> list[int]:
-    """A piece spelt like a boundary symbol is unknown."""
-    return [dictionary.unk() if piece in RESERVED else dictionary.index(piece) for piece in pieces]
-
-
 class Encoder:
     """Turns rows into examples, for preparing a folder and for labelling new text alike."""
 
@@ -221,10 +218,10 @@ class Encoder:
         return [Example(where, kept, ids, cut=True, unknown=unknown[: kept.count(self.dictionary.unk())])]
 
     def _ended(self, pieces: Iterable[str]) -> list[int]:
-        return [*token_ids(pieces, self.dictionary), self.dictionary.eos()]
+        return [*ids_of(pieces, self.dictionary), self.dictionary.eos()]
 
     def _unknown(self, pieces: list[str]) -> list[str]:
-        ids, unk = token_ids(pieces, self.dictionary), self.dictionary.unk()
+        ids, unk = ids_of(pieces, self.dictionary), self.dictionary.unk()
         return [piece for piece, i in zip(pieces, ids, strict=True) if i == unk]
 
     def _tagging(self, words: list[str], cut: list[list[str]], labels: list[Any], where: str) -> list[Example]:
