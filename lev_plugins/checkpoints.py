@@ -12,6 +12,7 @@ import builtins
 import functools
 import math
 import os
+import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 from fairseq import checkpoint_utils
+from omegaconf import ListConfig
 
 from lev_plugins.errors import UserError, explain, require
 from lev_plugins.files import all_or_nothing
@@ -30,13 +32,19 @@ __all__ = [
     *("require_no_programs", "save"),
 ]
 
-# flags of models and tasks whose text fairseq evaluates as Python when it builds them
+# flags whose text fairseq evaluates as Python when it builds models, tasks, criterions and optimizers; those of a
+# Transformer's sides may have the name of the side in front
 EVALUATED = {
     *("adaptive_input_cutoff", "adaptive_softmax_cutoff", "character_filters", "xformers_att_config"),
     *("conv_aggregator_layers", "conv_feature_layers", "decoder_layers", "encoder_layers"),
     *("decoder_attention", "encoder_attention", "self_attention", "gated_attention"),
     *("downsample", "pretrained", "project_input", "left_pad_source", "left_pad_target"),
+    *(f"pipeline_{side}{what}" for side in ("", "encoder_", "decoder_") for what in ("balance", "devices")),
+    *("adam_betas", "adamax_betas", "adafactor_eps", "lamb_betas", "wer_args"),
 }
+SIDE = re.compile("^(encoder|decoder)_")
+# what a flag may be: Python evaluates bytes, and all that is stored like bytes, as text with an encoding of its own
+PLAIN = (type(None), bool, int, float, str, list, tuple, ListConfig, Mapping, argparse.Namespace)
 
 # what such a text may consist of, and how often all its lists together may be repeated
 DATA = (
@@ -113,11 +121,11 @@ def require_no_programs(flags: Any) -> None:
     (True, True)
     """
     for name, value in entries(flags):
-        if name in EVALUATED and isinstance(value, (str, bytes)):
+        if {name, SIDE.sub("", name)} & EVALUATED:
             require(
-                not is_program(value),
-                f"the flag {name} of the model is a program, {value[:60]!r}, which is not run: use a file that you "
-                "trust, or train the model again",
+                isinstance(value, PLAIN) and not (isinstance(value, str) and is_program(value)),
+                f"the flag {name} of the model is a program, {str(value)[:60]!r}, which is not run: use a file that "
+                "you trust, or train the model again",
             )
 
 
@@ -130,15 +138,18 @@ def entries(flags: Any) -> Iterator[tuple[str, Any]]:
             yield from entries(value)
 
 
-def is_program(text: str | bytes) -> bool:
+def is_program(text: str) -> bool:
     """Whether it is more than numbers, words and lists of them, repeated and joined with ``*`` and ``+``.
 
     Names are refused as well: ``[0 for f.__class_getitem__ in [exec]]`` makes ``f[...]`` a call without parentheses.
     """
     try:
-        tree = ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, ValueError, MemoryError, RecursionError):  # it cannot be evaluated either
+        # as eval reads it, which takes off blanks and tabs in front, but nothing behind
+        tree = compile(text.lstrip(" \t"), "", "eval", ast.PyCF_ONLY_AST)
+    except (SyntaxError, ValueError):  # it cannot be evaluated either
         return False
+    except (MemoryError, RecursionError):  # it may fit where less is on the stack
+        return True
     if isinstance(tree.body, ast.Name) and not hasattr(builtins, tree.body.id):  # nor can a word that Python lacks
         return False
     nodes = list(ast.walk(tree))

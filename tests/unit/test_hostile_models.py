@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import fairseq
+import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
@@ -21,6 +22,7 @@ from tests.integration.commands import run
 from tests.systems import GOLDEN
 
 EVALUATES = re.compile(r"(?<![.\w])(?:utils\.|options\.)?eval(?:_str_list|_str_dict|_bool)?\(\s*([\w.]+)")
+LINES = {"x", "line"}  # in functions for the parser's flags, and of a file
 NOISY = GOLDEN / "noisy" / "data"
 FCONV = {
     **{f"{side}_embed_dim": 8 for side in ("encoder", "decoder")},
@@ -93,7 +95,8 @@ def test_a_folder(tmp_path: Path) -> None:
     [
         lambda text: {"encoder_layers": text},
         lambda text: Namespace(encoder_layers=f" \t{text}"),
-        lambda text: {"encoder_layers": text.encode()},
+        lambda text: {"encoder_xformers_att_config": text, "decoder_layers": 2},
+        lambda text: OmegaConf.create({"optimizer": {"adam_betas": text}}),
         lambda text: OmegaConf.create({"encoder": {"xformers_att_config": text}}),
         lambda text: OmegaConf.create({"hidden": text, "encoder_layers": "${hidden}"}),
         lambda text: {"encoder_layers": f"[{text}]"},
@@ -106,9 +109,17 @@ def test_however_it_is_wrapped(wrapped: Callable[[str], Any]) -> None:
         checkpoints.require_no_programs(wrapped(harmless))
 
 
+@pytest.mark.parametrize("wrap", [str.encode, lambda text: bytearray(text.encode()), lambda text: np.array(text)])
+def test_text_in_another_type_is_not_read(wrap: Callable[[str], Any]) -> None:
+    with pytest.raises(UserError, match="the flag encoder_layers of the model is a program"):
+        checkpoints.require_no_programs({"encoder_layers": wrap("[(512, 3)]")})
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "[print(1)] \\\n\n",  # what follows the backslash counts
+        "(" * 150 + "print(1)" + ")" * 150,
         "[[0 for f.__class_getitem__ in [exec]], f['exit()']]",  # a call without parentheses
         "[9 ** 9 ** 9]",
         "[0] * 1000000",
@@ -137,9 +148,9 @@ def test_all_that_fairseq_evaluates_is_known() -> None:
     folder = Path(fairseq.__file__).parent
     found = {
         name.rpartition(".")[2]
-        for part in ("models", "modules", "tasks")
+        for part in ("models", "modules", "tasks", "model_parallel", "criterions", "optim")
         for path in (folder / part).rglob("*.py")
         for name in EVALUATES.findall(path.read_text(encoding="utf-8"))
     }
-    assert found - {"x"} <= checkpoints.EVALUATED  # x: in the function for the parser's flag
+    assert found - LINES <= checkpoints.EVALUATED
     assert len(found) > 10
