@@ -22,7 +22,7 @@ ifneq ($(shell "$(BIN)/python" -m pip --version >/dev/null 2>&1 && echo works),w
 endif
 
 help:  ## what can be made
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{ printf "%-15s %s\n", $$1, $$2 }'
 
 setup: $(STAMP)  ## .venv with everything; PYTHON=python3.12 chooses another Python, VENV=dir another folder
 	@echo 'setup: $(VENV) is complete'

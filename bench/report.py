@@ -125,11 +125,12 @@ def ratio(line: dict[str, Any]) -> str:
 def deliver(found: dict[str, Any], out: Path | None, page: str) -> None:
     """The JSON goes to ``out`` or standard output, the table to standard error."""
     text = json.dumps(found, indent=2) + "\n"
+    sys.stderr.write(page)  # first: it is there if the file cannot be written
     if out is None:
         sys.stdout.write(text)
     else:
+        out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(text, encoding="utf-8")
-    sys.stderr.write(page)
 
 
 def finish(main: Callable[[], None], name: str) -> None:

@@ -49,7 +49,7 @@ help:
 	mkdir -p $(@D)
 	touch $@
 
-$(if $(filter oneshell,$(.FEATURES)),,$(error GNU make 4 is needed: on macOS, brew install make, and call gmake))
+$(if $(filter nocomment,$(.FEATURES)),,$(error GNU make 4.3 is needed: on macOS, brew install make, and call gmake))
 settings := $(shell sed -nE 's/^([A-Z0-9_]+) *:=.*\# .*/\1/p' $(MAKEFILE) $(EXAMPLES)/common.mk)
 ifeq ($(MAKECMDGOALS),help)
 OUT := $(strip $(OUT))

@@ -86,10 +86,10 @@ def exchange(path: Path, new: Path) -> None:
     try:
         new.replace(path)
     except BaseException:
-        old.replace(path)
+        old.replace(path)  # if this fails as well, its error names the place where the old folder is
+        old.parent.rmdir()
         raise
-    finally:
-        shutil.rmtree(old.parent)
+    shutil.rmtree(old.parent)
 
 
 def open_to_all(folder: Path) -> None:

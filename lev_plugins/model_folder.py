@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import re
 import struct
 from argparse import Namespace
@@ -52,6 +53,7 @@ __all__ = [
     "require_listed",
     "require_plain",
     "save",
+    "was_exported",
 ]
 
 FORMAT = 1
@@ -191,6 +193,12 @@ def read(folder: str | Path) -> ModelConfig:
     return config
 
 
+def was_exported(folder: Path) -> bool:
+    """Whether ``lev-plugins export`` made it, even if it was damaged since; others write such names of files, too."""
+    path = folder / CONFIG
+    return path.is_file() and (folder / WEIGHTS).is_file() and type(read_object(path).get("format")) is int
+
+
 def described(folder: str | Path) -> ModelConfig:
     """What the folder says of itself."""
     folder = Path(folder)
@@ -259,8 +267,9 @@ def require_plain(name: str, what: str) -> None:
 def member(folder: Path, name: str) -> Path:
     """A file of the folder, which a link may not replace by one from outside."""
     path = folder / name
+    place = os.path.realpath(path)  # Path.resolve may raise an error for a link to itself
     require(
-        path.resolve().is_relative_to(folder.resolve()),
+        Path(place).is_relative_to(os.path.realpath(folder)),
         f"{path} is a link that leads out of the folder: copy the folder with its files, for example with cp -rL",
     )
     require(path.is_file(), f"{folder} is incomplete, because it has no {name}: {AGAIN}")

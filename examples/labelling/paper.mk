@@ -41,17 +41,18 @@ file.train = $(TEXT)/$(task)/train.$(suffix)
 file.valid = $(TEXT)/$(task)/valid.$(suffix)
 $(foreach n,$(numbers),$(eval file.$(word $(n),$(names)) = $$(word $(n),$$(tests.$$(task)))))
 
+backbone := $(OUT)/backbone/data
 $(OUT)/backbone/done:
-	lev-plugins import-pretrained $(MODEL) $(@D)
+	lev-plugins import-pretrained $(MODEL) $(backbone)
 
 # ---- EncT5 -----------------------------------------------------------------------------------------------------------
 $(chosen:%=$(OUT)/%/labels/done): $(OUT)/backbone/done
 	lev-plugins prepare-labels $(question) --train $(file.train) --valid $(file.valid) $(if $(tests),--test $(tests.$(task))) \
-	    --pretrained-tokenizer $(<D) --dest $(@D)/bin $(layout.$(task)) $(enct5_layout)
+	    --pretrained-tokenizer $(backbone) --dest $(@D)/bin $(layout.$(task)) $(enct5_layout)
 
 $(chosen:%=$(OUT)/%/enct5/begun): $(OUT)/%/enct5/begun: $(OUT)/%/labels/done
 $(chosen:%=$(OUT)/%/enct5/done): %/done: %/begun
-	$(train) $(OUT)/$(task)/labels/bin $(training) --task text_labelling $(question) --arch enct5 --backbone $(OUT)/backbone \
+	$(train) $(OUT)/$(task)/labels/bin $(training) --task text_labelling $(question) --arch enct5 --backbone $(backbone) \
 	    --criterion labelling $(batch) --best-checkpoint-metric $(call its,metric) --validate-interval 1000000 \
 	    --validate-interval-updates 1000 --save-interval-updates 1000 --keep-interval-updates 1 $(FLAGS) $(ENCT5_FLAGS)
 
@@ -65,21 +66,21 @@ $(chosen:%=$(OUT)/%/enct5-test/done): %-test/done: %/done
 # ---- T5, the baseline ------------------------------------------------------------------------------------------------
 as_text = python $(HERE)/text_to_text.py $(file.$(part)) --label-kind $(call its,kind) $(layout.$(task)) --output $(@D)/$(part)
 $(chosen:%=$(OUT)/%/t5-data/done): $(OUT)/backbone/done
-	$(foreach part,train valid $(tests),$(as_text)$(newline)	lev-plugins encode $(<D) $(@D)/$(part).src $(@D)/$(part).tgt \
+	$(foreach part,train valid $(tests),$(as_text)$(newline)	lev-plugins encode $(backbone) $(@D)/$(part).src $(@D)/$(part).tgt \
 	    --into $(@D)/pieces$(newline)	)fairseq-preprocess -s src -t tgt --trainpref $(@D)/pieces/train --validpref $(@D)/pieces/valid $(if $(tests),--testpref \
-	    $(subst $() ,$(comma),$(strip $(tests:%=$(@D)/pieces/%)))) --joined-dictionary --srcdict $(<D)/dict.txt --destdir $(@D)/bin
+	    $(subst $() ,$(comma),$(strip $(tests:%=$(@D)/pieces/%)))) --joined-dictionary --srcdict $(backbone)/dict.txt --destdir $(@D)/bin
 
 source := --truncate-source --max-source-positions 512
 $(chosen:%=$(OUT)/%/t5/begun): $(OUT)/%/t5/begun: $(OUT)/%/t5-data/done
 $(chosen:%=$(OUT)/%/t5/done): %/done: %/begun
-	$(train) $(OUT)/$(task)/t5-data/bin $(training) --task text_correction --arch gated_t5 --gates '' --backbone $(OUT)/backbone \
+	$(train) $(OUT)/$(task)/t5-data/bin $(training) --task text_correction --arch gated_t5 --gates '' --backbone $(backbone) \
 	    --criterion cross_entropy --batch-size 128 --eval-exact-match $(source) --max-target-positions 1024 \
 	    --best-checkpoint-metric exact_match $(FLAGS)
 
 $(chosen:%=$(OUT)/%/t5-test/done): %-test/done: %/done
 	$(foreach part,valid $(tests),$(generate) $(OUT)/$(task)/t5-data/bin --user-dir $(PLUGINS) $(device) --task text_correction \
 	    --gen-subset $(part) --beam 1 --max-len-b $(longest_target) --path $(<D)/checkpoint_best.pt $(source) --bpe pretrained \
-	    --pretrained-tokenizer $(OUT)/backbone >$(@D)/$(part).generated$(newline)	$(as_text) --generated \
+	    --pretrained-tokenizer $(backbone) >$(@D)/$(part).generated$(newline)	$(as_text) --generated \
 	    $(@D)/$(part).generated$(newline)	)
 
 report: $(foreach task,$(chosen),$(OUT)/$(task)/enct5-test/done $(OUT)/$(task)/t5-test/done)

@@ -18,12 +18,13 @@ $(OUT)/weak/done: $(OUT)/weak/begun # one LSTM layer
 	    --decoder-out-embed-dim 256 --share-all-embeddings --criterion label_smoothed_cross_entropy \
 	    --lr-scheduler inverse_sqrt --warmup-updates 200 --max-epoch $(WEAK_EPOCHS) --no-epoch-checkpoints
 
-$(OUT)/drafts/done: $(if $(filter words,$(WEAK)),$(OUT)/texts/done,$(OUT)/weak/done) # of the other half, of valid and of test
+$(OUT)/drafts/begun: $(if $(filter words,$(WEAK)),$(OUT)/texts/done,$(OUT)/weak/done)
+$(OUT)/drafts/done: $(OUT)/drafts/begun # of the other half, of valid and of test
 ifeq ($(WEAK),words)
 	python $(HERE)/word_for_word.py --train $(OUT)/texts/weak.$(SOURCE) $(OUT)/texts/weak.$(TARGET) \
 	    $(foreach split,train valid test,$(OUT)/texts/$(split).$(SOURCE)) >$(@D)/all.draft
 else
-	lev-plugins distill $(OUT)/weak_data/data --path $(<D)/checkpoint_best.pt --split test --beam 1 --text $(@D)/all.draft \
+	lev-plugins distill $(OUT)/weak_data/data --path $(OUT)/weak/checkpoint_best.pt --split test --beam 1 --text $(@D)/all.draft \
 	    --post-process sentencepiece --max-tokens 8000 $(device)
 endif
 	python $(HERE)/texts.py --text $(OUT)/texts --suffixes $(SOURCE) $(TARGET) --drafts $(@D)/all.draft --output $(@D)

@@ -39,6 +39,7 @@ from lev_plugins.inference.shards import (
     write_targets,
 )
 from lev_plugins.ranges import at_least, flag_name
+from lev_plugins.strict import read_object
 from lev_plugins.tasks.pairs import whole_pair
 from lev_plugins.text.binarise import load_dictionary
 
@@ -176,12 +177,25 @@ def record_of(args: argparse.Namespace) -> Path:
     return args.dest / RECORD if args.dest else args.text.with_name(f"{args.text.name}.json")
 
 
+def settings_in(record: Path) -> Any:
+    """None if it is no such record."""
+    try:
+        return read_object(record).get("settings")
+    except (OSError, UserError):
+        return None
+
+
 def made_before(args: argparse.Namespace, settings: dict[str, Any]) -> bool:
     output, record = args.dest or args.text, record_of(args)
+    there = settings_in(record)
     if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+        require(
+            there is not None or not record.exists(),
+            f"{record}, which distill writes beside its output, is another file here: choose another --text",
+        )
         return False
     require(
-        record.is_file() and json.loads(record.read_text("utf-8")).get("settings") == settings,
+        there == settings,
         f"{output} exists, but was not made from this data by this teacher with these flags: choose another "
         f"{'--dest' if args.dest else '--text'}",
     )

@@ -69,9 +69,9 @@ def run(args: argparse.Namespace) -> int:
     if args.plot is not None:
         check_figures("--plot", [args.plot])
     curves = [(bias, curve(list(judged(args, bias)), thresholds)) for bias in biases]
-    if args.plot is not None:
-        draw(curves, args.plot)
     sys.stdout.write(as_json(args, curves) if args.json else as_text(curves))
+    if args.plot is not None:  # last: what took long is printed if the file cannot be written
+        draw(curves, args.plot)
     return 0
 
 

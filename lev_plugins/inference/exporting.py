@@ -89,9 +89,8 @@ def require_place(out: Path, overwrite: bool) -> None:
         require_free(out, "OUT")
         return
     require(
-        (out / model_folder.CONFIG).is_file() and (out / WEIGHTS).is_file(),
-        f"--overwrite replaces only a model folder, but {out} has no {model_folder.CONFIG} or no {WEIGHTS}: name "
-        "another folder",
+        model_folder.was_exported(out),
+        f"--overwrite replaces only a model folder, but lev-plugins export did not make {out}: name another folder",
     )
 
 

@@ -20,6 +20,7 @@ from torch import Tensor
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.models.gated import GATES, GatedModel
+from lev_plugins.strict import from_entries, parse_object
 from lev_plugins.tasks.text_correction import TextCorrectionTask
 
 __all__ = ["Sentence", "as_line", "gates_of_lines", "read_sentences"]
@@ -114,11 +115,10 @@ def as_line(sentence: Sentence) -> str:
 def read_sentences(path: Path) -> list[Sentence]:
     sentences = []
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        where = f"{path}, line {number}"
         try:
-            sentences.append(Sentence(**json.loads(line)))
-        except (TypeError, ValueError, AttributeError) as error:  # bad UTF-8 and bad JSON raise ValueError
-            raise UserError(
-                f"{path}, line {number} has no gates: give --saved a file written by --save ({error})"
-            ) from error
+            sentences.append(from_entries(Sentence, parse_object(line, where), where))
+        except UserError as error:
+            raise UserError(f"{where} has no gates: give --saved a file written by --save ({error})") from error
     require(bool(sentences), f"{path} is empty: give --saved a file written by --save")
     return sentences

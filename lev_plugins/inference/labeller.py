@@ -8,7 +8,6 @@ One forward pass per batch, regardless of the number of labels or words.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -27,6 +26,7 @@ from lev_plugins.inference.reading import read_models
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.labelling import POSITIVE
+from lev_plugins.strict import read_object
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 
 __all__ = ["Labeller", "read_thresholds"]
@@ -234,9 +234,8 @@ def read_thresholds(path: Path) -> dict[str, float]:
     """A file written by ``lev-plugins tune-thresholds``."""
     require(path.is_file(), f"--thresholds: there is no file {path}")
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
-        numbers = {str(name): float(value) for name, value in entries.items()}
-    except (ValueError, TypeError, AttributeError) as error:
+        numbers = {name: float(value) for name, value in read_object(path).items()}
+    except (ValueError, TypeError, OverflowError) as error:
         raise UserError(f"--thresholds {path} must be JSON with one number per label: {error}") from error
     for name, value in numbers.items():
         bounded(f"--thresholds {path}: {name!r}", value, 0, 1)

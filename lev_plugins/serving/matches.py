@@ -20,6 +20,7 @@ __all__ = ["RULES", "Match", "Rule", "as_dict", "matches"]
 
 AROUND = 40  # characters of context on each side
 CUT = "..."
+LONGEST = 60  # letters of a word that may be misspelt
 
 
 class Rule(NamedTuple):
@@ -120,8 +121,12 @@ def bare_letters(text: str) -> str:
 
 
 def close(one: str, other: str) -> bool:
-    """At most one slip, and one more for every five letters."""
-    return slips(one.casefold(), other.casefold()) <= 1 + max(len(one), len(other)) // 5
+    """At most one slip, and one more for every five letters; of text without blanks that is no word, none is."""
+    length = max(len(one), len(other))
+    most = 1 + length // 5
+    if length > LONGEST or abs(len(one) - len(other)) > most:
+        return False
+    return slips(one.casefold(), other.casefold()) <= most
 
 
 def slips(one: str, other: str) -> int:

@@ -89,9 +89,9 @@ class WordList:
         """Again before every change: the user, or another server, may have written to the file."""
         if self.path is not None:
             lines = read_lines(self.path) if self.path.exists() else []
-            before, self.words = self.words, dict.fromkeys(word for line in lines if (word := line.strip()))
-            if self.words != before:
-                self.protected = Protected(self.words)
+            words = dict.fromkeys(word for line in lines if (word := line.strip()))
+            if words != self.words:
+                self.protected, self.words = Protected(words), words  # in this order: the first may be refused
 
     def add(self, word: str) -> bool:
         """Was it new?"""
@@ -109,6 +109,7 @@ class WordList:
             return word in self.words and self.save({each: None for each in self.words if each != word})
 
     def save(self, words: dict[str, None]) -> bool:
+        protected = Protected(words)
         if self.path is not None:
             try:
                 with all_or_nothing(self.path) as file:
@@ -117,5 +118,5 @@ class WordList:
                 raise UserError(
                     f"the list of words {self.path} cannot be written: {explain(error) or error}"
                 ) from error
-        self.words, self.protected = words, Protected(words)
+        self.words, self.protected = words, protected
         return True

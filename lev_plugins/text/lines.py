@@ -26,7 +26,7 @@ def read_lines(path: Path) -> Iterator[str]:
             if number == 1 and line.startswith(codecs.BOM_UTF8):
                 raise UserError(
                     f"{path} begins with a byte order mark, which would be part of its first word: remove it, for "
-                    f"example with sed -i '1s/^\\xef\\xbb\\xbf//' {shlex.quote(str(path))}"
+                    f"example with tail -c +4 {shlex.quote(str(path))} >FILE"
                 )
             try:
                 yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")

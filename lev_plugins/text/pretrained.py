@@ -168,6 +168,7 @@ class PretrainedBPE:
         self.tokenizer = load_tokenizer(folder)
         self.symbols = (folder / SYMBOLS).read_text(encoding="utf-8").split("\n")[:-1]
         self.ids = {symbol: i for i, symbol in enumerate(self.symbols)}
+        require("<unk>" in self.ids, f"{folder / SYMBOLS} is damaged: it has no <unk>; import the model again")
         self.unk = self.ids["<unk>"]
 
     def require_dictionary(self, dictionary: Dictionary) -> None:

@@ -205,7 +205,12 @@ def test_another_checkpoint_is_refused(trained: tuple[str, Path, Result], tmp_pa
 
 @pytest.mark.parametrize(
     ("text", "reason"),
-    [("[]", "must be JSON with one number per label"), ('{"a": 2}', "'a' must be between 0 and 1, but is 2.0")],
+    [
+        ("[]", "must be JSON with one number per label"),
+        ('{"a": 2}', "'a' must be between 0 and 1, but is 2.0"),
+        ("[" * 100_000, "must be JSON with one number per label"),
+        (f'{{"a": 1{"0" * 400}}}', "must be JSON with one number per label"),
+    ],
 )
 def test_bad_thresholds(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "t.json").write_text(text)

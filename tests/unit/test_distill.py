@@ -366,6 +366,14 @@ def test_a_result_that_was_not_made_here(
     assert run(data, teacher, "--text", tmp_path / "text") == 2
     assert f"{tmp_path}/text exists, but was not made from this data" in capsys.readouterr().err
     assert (tmp_path / "text").read_text() == "mine"
+    for record in ("mine", "[]"):
+        (tmp_path / "text.json").write_text(record)
+        assert run(data, teacher, "--text", tmp_path / "text") == 2
+        assert f"{tmp_path}/text exists, but was not made from this data" in capsys.readouterr().err
+    (tmp_path / "text").unlink()
+    assert run(data, teacher, "--text", tmp_path / "text") == 2
+    assert "text.json, which distill writes beside its output, is another file here" in capsys.readouterr().err
+    assert (tmp_path / "text.json").read_text() == "[]"
 
 
 def test_a_folder_without_data(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

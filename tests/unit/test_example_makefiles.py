@@ -325,7 +325,7 @@ def test_the_glue_set() -> None:
     trainings = [" ".join(words) for words in commands(printed, "fairseq-train")]
     assert len(trainings) == 4 and all(line.count("--bf16") == 1 and "--max-update 2" in line for line in trainings)
     enct5, t5 = trainings[:2]
-    assert "--arch enct5 --backbone OUT/backbone" in enct5 and enct5.endswith("--decoder-layers 12")
+    assert "--arch enct5 --backbone OUT/backbone/data" in enct5 and enct5.endswith("--decoder-layers 12")
     assert "--pack --pack-length 512" in enct5 and "--optimizer adafactor --scale-parameter --lr 0.001" in enct5
     assert "--label-kind classification" in trainings[2] and "--best-checkpoint-metric spearman" in trainings[2]
     assert printed.count("--round-labels 0.2") == 1 and printed.count("--label-kind regression") == 3  # T5's texts
@@ -334,7 +334,7 @@ def test_the_glue_set() -> None:
     assert "OUT/stsb/enct5-test/*.json" in printed
     number = dry_run("labelling/paper.mk", *settings, "STSB=number")
     assert "--round-labels" not in number and "--best-checkpoint-metric spearman" in number
-    assert "--arch gated_t5 --gates  --backbone OUT/backbone" in t5 and "--decoder-layers" not in t5
+    assert "--arch gated_t5 --gates  --backbone OUT/backbone/data" in t5 and "--decoder-layers" not in t5
     assert re.findall(r"for part in (.*); do", printed) == ["valid test", "valid"]  # mnli: matched and mismatched
     assert [value(words, "--gen-subset") for words in commands(printed, "fairseq-generate")] == [
         "valid",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -11,6 +12,7 @@ import pytest
 
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.limits import Limits
+from lev_plugins.serving.matches import close
 from lev_plugins.serving.words import WordList
 from tests.serving import Client, FakeEditor, models, serving
 
@@ -288,3 +290,11 @@ def test_what_is_beside_a_word_goes_to_the_other_side() -> None:
         (match,) = client.check("the end")
         assert (match["offset"], match["length"], values([match])) == (7, 0, ["."])
         assert match["sentence"] == "the end"
+
+
+def test_text_that_is_no_word_is_not_compared_letter_by_letter() -> None:
+    """A table of its letters would take minutes, and the server would answer nobody."""
+    started = time.monotonic()
+    assert not close("a" * 20_000, "b" * 20_000) and not close("a", "a" * 60)
+    assert time.monotonic() - started < 1
+    assert close("recieve", "receive") and not close("cat", "house")

@@ -280,7 +280,10 @@ def test_only_a_model_folder_is_replaced(folder: Path, tmp_path: Path, capsys: p
     (out / "mine.txt").write_text("mine")
     assert f"OUT {out} is not empty (it contains mine.txt)" in refusal(capsys, "export", PBD[0], out, *PBD[1:])
     said = refusal(capsys, "export", PBD[0], out, *PBD[1:], "--overwrite")
-    assert f"--overwrite replaces only a model folder, but {out} has no config.json" in said
+    assert f"--overwrite replaces only a model folder, but lev-plugins export did not make {out}" in said
+    (out / "config.json").write_text('{"model_type": "t5"}')  # of a pre-trained model
+    (out / "model.safetensors").write_text("")
+    assert refusal(capsys, "export", PBD[0], out, *PBD[1:], "--overwrite") == said
     assert (out / "mine.txt").read_text() == "mine"
     shutil.rmtree(out)
     shutil.copytree(folder, out)
@@ -529,6 +532,32 @@ def test_the_old_folder_stays_if_the_new_one_cannot(
     with pytest.raises(type(stop), match="no"):
         files.exchange(old, new)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["new", "new", "old", "old"]
+
+
+def test_an_old_folder_that_cannot_come_back_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    for folder in (old, new):
+        folder.mkdir()
+        (folder / folder.name).write_text("")
+    replace = Path.replace
+
+    def refuse(path: Path, target: Path) -> Path:
+        if target == old:
+            raise OSError("no")
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(OSError, match="no"):
+        files.exchange(old, new)
+    assert [path.name for path in tmp_path.glob(".old.old.*/old/*")] == ["old"]
+
+
+def test_a_file_that_is_a_link_to_itself(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    (copy / "model.safetensors").unlink()
+    (copy / "model.safetensors").symlink_to("model.safetensors")
+    assert f"{copy} is incomplete, because it has no model.safetensors" in refusal(capsys, "info", copy)
 
 
 def test_a_labeller_of_a_preset_is_exported(tmp_path: Path) -> None:

@@ -178,6 +178,7 @@ BAD = [
     (["--saved", "KEPT", "--output", "x.png", "--bins", "0"], "--bins must be at least 1, but is 0"),
     (["--saved", "EMPTY", "--output", "x.png"], "is empty: give --saved a file written by --save"),
     (["--saved", "BAD", "--output", "x.png"], "line 1 has no gates: give --saved a file written by --save"),
+    (["--saved", "ODD", "--output", "x.png"], "line 1 has no gates: give --saved a file written by --save"),
     (["--saved", "QUIET", "--output", "x.png", "--by", "noise"], "needs its clean text: give --reference FILE"),
     (["nowhere", "--path", "m.pt", "--output", "x.png"], "there is no folder nowhere"),
     ([".", "--path", "m.pt", "--output", "x.png", "--by", "task"], "--by task compares the saved gates"),
@@ -193,7 +194,8 @@ def test_bad_input(kept: Path, tmp_path: Path, capsys: Any, arguments: list[str]
     (tmp_path / "empty").touch()
     (tmp_path / "bad").write_text('{"source": ["a"], "output": [], "gates": {"mask": []}}\n')
     (tmp_path / "quiet").write_text('{"source": ["a"], "output": [], "gates": {"mask": [0.5]}}\n')
-    files = {"KEPT": kept, "EMPTY": tmp_path / "empty", "BAD": tmp_path / "bad", "QUIET": tmp_path / "quiet"}
+    (tmp_path / "odd").write_text('{"source": ["a"], "output": [], "gates": {"mask": [NaN]}}\n')
+    files = {name.upper(): tmp_path / name for name in ("empty", "bad", "quiet", "odd")} | {"KEPT": kept}
     assert main(["plot", "gates", *(str(files.get(argument, argument)) for argument in arguments)]) == 2
     assert message in capsys.readouterr().err
 

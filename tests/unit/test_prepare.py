@@ -327,7 +327,7 @@ SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
     "byte order mark": (
         lambda text: (text / "train.mt").write_bytes(b"\xef\xbb\xbfein hund\n"),
         "{text}/train.mt begins with a byte order mark, which would be part of its first word: remove it, for "
-        r"example with sed -i '1s/^\xef\xbb\xbf//' {text}/train.mt",
+        "example with tail -c +4 {text}/train.mt >FILE",
     ),
     "tab in a source": (
         lambda text: (text / "train.en").write_text("ein\nein\thund\n"),

@@ -128,6 +128,14 @@ def test_encode_writes_each_file_whole_or_not_at_all(folders: dict[str, Path], c
     assert encode("a/x") == 0 and (into / "x").read_text() == "o n e\n"
 
 
+def test_symbols_without_unk_are_damaged(folders: dict[str, Path], tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged"
+    shutil.copytree(folders["byt5.out"], damaged)
+    (damaged / "symbols.txt").write_text("a\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"symbols\.txt is damaged: it has no <unk>"):
+        bpe_of(damaged)
+
+
 def test_symbol_i_is_row_i(folders: dict[str, Path]) -> None:
     """The rows of T5's specials, of a word, and of <s>, which T5 does not have."""
     from safetensors.torch import load_file

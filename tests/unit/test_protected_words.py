@@ -30,6 +30,18 @@ def test_a_word_that_is_too_long() -> None:
         Protected(["a" * 201])
 
 
+def test_a_file_with_a_word_that_is_too_long(tmp_path: Path) -> None:
+    """It refuses every change, not only the first, and changes nothing."""
+    file = tmp_path / "words.txt"
+    words = WordList(file)
+    long = f"{'a' * 201}\n"
+    file.write_text(long, encoding="utf-8")
+    for _ in range(2):
+        with pytest.raises(UserError, match="at most 200 characters"):
+            words.add("beta")
+    assert file.read_text(encoding="utf-8") == long
+
+
 def test_what_others_wrote_into_the_file_stays(tmp_path: Path) -> None:
     file = tmp_path / "words.txt"
     file.write_text("alpha\n", encoding="utf-8")
