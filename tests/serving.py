@@ -41,14 +41,21 @@ class FakeEditor:
         self.min_confidence = 0.0
         self.system, self.language, self.changes = SimpleNamespace(drafts=drafts), language, changes
         self.calls: list[list[str]] = []  # what was decoded together
+        self.languages: list[str | None] = []  # of those of the last call
         self.free = threading.Event()  # cleared: the model is busy
         self.free.set()
         self.begun = threading.Event()
 
-    def edit(self, texts: Sequence[str], drafts: Sequence[str] | None = None) -> list[Edited]:
+    def edit(
+        self,
+        texts: Sequence[str],
+        drafts: Sequence[str] | None = None,
+        languages: Sequence[str | None] | None = None,
+    ) -> list[Edited]:
         if not texts:
             return []
         self.calls.append(list(texts))
+        self.languages = list(languages or [])
         self.begun.set()
         assert self.free.wait(10)
         return [self.one(text) for text in texts] if drafts is None else [self.marked(draft) for draft in drafts]

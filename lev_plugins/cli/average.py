@@ -109,8 +109,9 @@ def average(paths: list[Path]) -> dict[str, Any]:
     total: dict[str, Tensor] = {}
     state: dict[str, Any] = {}
     for path in progress(paths):
-        state = checkpoints.load(path)
-        check_same(total, state["model"], paths[0], path)
+        before, state = state, checkpoints.load(path)
+        if before:
+            check_same(total, state["model"], paths[0], path)
         for name, value in state["model"].items():
             total[name] = value.double() + total[name] if name in total and adds_up(value) else widen(value)
     weights = {
@@ -130,8 +131,6 @@ def widen(value: Tensor) -> Tensor:
 
 
 def check_same(total: dict[str, Tensor], model: dict[str, Tensor], first: Path, path: Path) -> None:
-    if not total:
-        return
     odd = sorted(total.keys() ^ model.keys())
     require(not odd, f"{path} and {first} belong to different models: only one of them has {odd[0] if odd else ''}")
     for name, value in model.items():

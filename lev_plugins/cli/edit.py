@@ -130,8 +130,18 @@ def form_of(args: argparse.Namespace) -> Callable[[Edited], str]:
         return lambda edited: json.dumps(edited.as_dict(), ensure_ascii=False)
     if args.diff:
         style = COLOUR if args.resume is None and in_colour(None) else PLAIN
-        return lambda edited: differences.line(edited.original, edited.edits, style)
+        return lambda edited: diff_of(edited, style)
     return lambda edited: edited.text
+
+
+def diff_of(edited: Edited, style: differences.Style) -> str:
+    """A carriage return at the end is that of the line.
+
+    >>> diff_of(Edited("It  is .\\r", ()), differences.PLAIN)
+    'It  is .\\r'
+    """
+    text = edited.original.removesuffix("\r")
+    return differences.line(text, edited.edits, style) + edited.original[len(text) :]
 
 
 class Drafts:

@@ -46,7 +46,9 @@ def run(args: argparse.Namespace) -> int:
 def decoded_in(log: Iterable[bytes]) -> dict[int, Decoded]:
     """The best hypothesis of each sentence; the last iteration, which changes nothing, does not count.
 
-    >>> decoded_in([b"S-3\\tx\\n", b"H-3\\t-0.5\\ta b\\n", b"I-3\\t2\\n", b"H-3\\t-0.9\\ta\\n", b"I-3\\t1\\n"])
+    ``P-`` has a score for each piece and for </s>, also where ``H-`` has words, because of --remove-bpe.
+
+    >>> decoded_in([b"H-3\\t-0.5\\tab\\n", b"P-3\\t-1 -2 -3\\n", b"I-3\\t2\\n", b"H-3\\t-0.9\\ta\\n", b"I-3\\t1\\n"])
     {3: Decoded(length=2, iterations=2)}
     """
     lengths: dict[int, int] = {}
@@ -55,6 +57,8 @@ def decoded_in(log: Iterable[bytes]) -> dict[int, Decoded]:
         text = line.text.decode("utf-8", errors="replace")
         if line.kind == "H" and line.number not in lengths:
             lengths[line.number] = len(to_pieces(text.partition("\t")[2]))
+        elif line.kind == "P" and line.number in lengths and line.number not in found:
+            lengths[line.number] = len(text.split()) - 1
         elif line.kind == "I" and line.number in lengths and line.number not in found and text.isdecimal():
             found[line.number] = Decoded(lengths[line.number], int(text))
     return found

@@ -23,7 +23,7 @@ from fairseq.utils import split_paths
 
 from lev_plugins import model_folder
 from lev_plugins.data.drafts import marks
-from lev_plugins.errors import require
+from lev_plugins.errors import UserError, require
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.passage import Passage, Written
 from lev_plugins.inference.reading import Loaded
@@ -106,15 +106,25 @@ class Editor:
 
     # ---- from texts to sentences and back ----------------------------------------------------------------------------
 
-    def edit(self, texts: Sequence[str], drafts: Sequence[str] | None = None) -> list[Edited]:
-        """What is edited is the text, or its draft where there are drafts: these may have marks, and are not cut."""
+    def edit(
+        self,
+        texts: Sequence[str],
+        drafts: Sequence[str] | None = None,
+        languages: Sequence[str | None] | None = None,
+    ) -> list[Edited]:
+        """What is edited is the text, or its draft where there are drafts: these may have marks, and are not cut.
+
+        ``languages``: of each text, such as "de"; None: that of the editor.
+        """
+        for text in [*texts, *(drafts or [])]:
+            require_encodable(text)
         if drafts is not None:
             require(self.system.drafts, "drafts are for a levt: a model of text_correction edits the text itself")
             require(len(drafts) == len(texts), f"there are {len(texts):,} texts, but {len(drafts):,} drafts")
         given = (
             [self.of_draft(*pair) for pair in zip(texts, drafts, strict=True)]
             if drafts is not None
-            else [self.of_text(text) for text in texts]
+            else [self.of_text(*pair) for pair in zip(texts, languages or [None] * len(texts), strict=True)]
         )
         jobs = [(i, start, passage) for i, (_, parts) in enumerate(given) for start, passage in parts]
         edits: list[list[Edit]] = [[] for _ in given]
@@ -123,9 +133,9 @@ class Editor:
         whole = (Edited(text, tuple(found)) for (text, _), found in zip(given, edits, strict=True))
         return [edited.sure(self.min_confidence) for edited in whole]
 
-    def of_text(self, text: str) -> tuple[str, list[tuple[int, Passage]]]:
+    def of_text(self, text: str, language: str | None = None) -> tuple[str, list[tuple[int, Passage]]]:
         """The text itself, and its sentences with their places."""
-        spans = sentences(text, self.language) if self.split else lines(text)
+        spans = sentences(text, language or self.language) if self.split else lines(text)
         parts = [part for span in spans for part in fitting(text, span, self.fits)]
         return text, [(start, self.passage(text[start:end])) for start, end in parts]
 
@@ -192,6 +202,14 @@ class Editor:
         unknown = self.decoder.task.target_dictionary.unk()
         new = [i == unknown and place is None for i, place in zip(written.ids, written.origin, strict=True)]
         return [each for each in found if not any(new[each.written.start : each.written.stop])]
+
+
+def require_encodable(text: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(text[error.start]):04x}"
+        raise UserError(f"a text has {half} at {error.start}, half of a character: give both halves") from error
 
 
 def require_editor(loaded: Loaded, path: str | Path) -> None:

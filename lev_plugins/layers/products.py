@@ -128,7 +128,10 @@ def best_times(*programs: Callable[[], Any]) -> list[float]:
 
 def remembered(decide: Callable[[], OneDNN]) -> OneDNN:
     """What was decided before on such a machine; of processes that decide at the same time, the first one's."""
-    path = record()
+    try:
+        path = record()
+    except RuntimeError:  # a user without a home
+        return decide()
     found = read(path)
     if found is not None:
         return found

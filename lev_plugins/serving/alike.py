@@ -29,6 +29,7 @@ class Passage(NamedTuple):
     text: str
     draft: str | None = None
     least: float = 0.0  # the smallest confidence of its edits
+    language: str | None = None  # a code; None: that of the editor, or guessed
 
     def size(self) -> int:
         return max(LEAST, len(self.text) + len(self.draft or ""))
@@ -66,7 +67,8 @@ def edited(editor: Editor, passages: Sequence[Passage]) -> list[Edited]:
     """Those with a draft in one batch, those without in another."""
     found: dict[int, Edited] = {}
     plain = [i for i, passage in enumerate(passages) if passage.draft is None]
-    found |= zip(plain, editor.edit([passages[i].text for i in plain]), strict=True)
+    languages = [passages[i].language for i in plain]
+    found |= zip(plain, editor.edit([passages[i].text for i in plain], languages=languages), strict=True)
     drafted = [(i, passage.draft) for i, passage in enumerate(passages) if passage.draft is not None]
     if drafted:
         texts = [passages[i].text for i, _ in drafted]

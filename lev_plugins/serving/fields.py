@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from lev_plugins.errors import require
 from lev_plugins.serving.limits import encodable
 
-__all__ = ["each_of", "flag", "only", "optional", "share", "text", "text_or_words"]
+__all__ = ["each_of", "flag", "known", "only", "optional", "share", "text", "text_or_words"]
 
 T = TypeVar("T")
 Check = Callable[[Any, str], T]
@@ -19,6 +19,12 @@ def only(given: Any, names: Iterable[str]) -> dict[str, Any]:
     unknown = [name for name in given if name not in names]
     require(not unknown, f"unknown field {unknown and unknown[0]!r}: the fields are {', '.join(names)}")
     return given
+
+
+def known(given: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Without the fields of other names, which the clients of a protocol that is not ours may send."""
+    require(isinstance(given, dict), f"the request must be a JSON object, but is {kind(given)}")
+    return {name: given[name] for name in names if name in given}
 
 
 def optional(given: dict[str, Any], name: str, check: Check[T], default: T) -> T:

@@ -45,11 +45,12 @@ async def check(request: Request) -> Response:
     rules = RuleChoice(form)
     for each in (text.original, text.plain):  # markup may be longer than what it stands for, and shorter
         context.check_length([Passage(each)])
-    (found,) = await context.answers(request, model, [Passage(text.plain, least=model.least)])
+    passage = Passage(text.plain, least=model.least, language=language.code)
+    (found,) = await context.answers(request, model, [passage])
     protected = context.words.protected.spans(text.plain)
     edits = untouched(found, protected).edits
     chosen = [match for match in matches(text, edits, protected) if rules.chosen(match)]
-    units, spans = Utf16(text.original), sentences(text.plain, model.language)
+    units, spans = Utf16(text.original), sentences(text.plain, language.code)
     ranges = [[units.before(text.original_place(place)) for place in span] for span in spans]
     return JSONResponse(
         {
@@ -77,7 +78,7 @@ def annotated(form: dict[str, str]) -> Annotated:
     require(not ("text" in form and "data" in form), "'text' and 'data' exclude each other: send only one of them")
     if "text" in form:
         return Annotated([plain(form["text"])])
-    data = fields.only(json_of(form["data"].encode(), "data"), ["text", "annotation"])
+    data = fields.known(json_of(form["data"].encode(), "data"), ["text", "annotation"])
     require(len(data) == 1, "data must have either 'text' or 'annotation'")
     if "text" in data:
         return Annotated([plain(fields.text(data["text"], "data.text"))])
@@ -85,7 +86,7 @@ def annotated(form: dict[str, str]) -> Annotated:
 
 
 def part(value: Any, name: str) -> Part:
-    given = fields.only(value, ["text", "markup", "interpretAs"])
+    given = fields.known(value, ["text", "markup", "interpretAs"])  # some clients send an offset, too
     content = {key: fields.text(each, f"{name}.{key}") for key, each in given.items()}
     kinds = sorted(content)
     require(

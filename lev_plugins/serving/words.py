@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from lev_plugins.errors import UserError, explain, require
 from lev_plugins.files import all_or_nothing
@@ -37,7 +38,7 @@ class Protected:
             for spelling in (word, word[:1].upper() + word[1:]):  # as at the start of a sentence
                 node = self.next
                 for part in parts_of(spelling.strip()):
-                    node = node.setdefault(part, {})
+                    node = node.setdefault(normalize("NFC", part), {})
                 node[END] = {}
 
     def spans(self, text: str) -> list[Span]:
@@ -53,9 +54,10 @@ class Protected:
         """Behind the longest word that begins with the part ``start``; ``start`` if none does."""
         node, found = self.next, start
         for i in range(start, len(parts)):
-            if parts[i] not in node:
+            part = normalize("NFC", parts[i])  # macOS writes letters and their accents apart
+            if part not in node:
                 break
-            node = node[parts[i]]
+            node = node[part]
             if END in node:
                 found = i + 1
         return found

@@ -59,13 +59,14 @@ def guess_language(text: str) -> str:
 
 
 def sentences(text: str, language: str | None = None) -> list[Span]:
-    """Without the white space around them; ``language`` is a code such as "de", and is guessed without one.
+    """Without the white space around them; ``language`` is a code such as "de" or "de-AT", and is guessed without one.
 
     >>> text = " Mr. Smith came.  He left!\\r\\nEnd"
     >>> [text[start:end] for start, end in sentences(text)]
     ['Mr. Smith came.', 'He left!', 'End']
     """
-    return list(_sentences(text, language or guess_language(text)))
+    code = language or guess_language(text)
+    return list(_sentences(text, re.split("[-_]", code)[0].lower()))  # sentencex reads others as "en"
 
 
 def _sentences(text: str, language: str) -> Iterator[Span]:
@@ -85,6 +86,8 @@ def lines(text: str) -> list[Span]:
 
 
 def bare(text: str, start: int, end: int) -> Iterator[Span]:
+    """Without the white space around it, and without a byte order mark."""
+    start += start == 0 and text.startswith("\ufeff")
     inside = text[start:end].strip()
     if inside:
         first = end - len(text[start:end].lstrip())

@@ -159,7 +159,7 @@ def test_hydra(noisy: Path, tmp_path: Path) -> None:
         f"hydra.run.dir={tmp_path}",
         cwd=tmp_path,
     )
-    assert re.search(r"exact_match", result.both)
+    assert re.search(r"valid on .* exact_match [\d.]+", result.both)
     assert generate(noisy, tmp_path / "checkpoint_best.pt", "--max-len-b", 9)
 
 

@@ -53,7 +53,8 @@ def started(*flags: object) -> Iterator[Process]:
         process.process.communicate()
 
 
-def test_the_command_serves_and_drains(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_the_command_serves_and_drains(tmp_path: Path, stop: signal.Signals) -> None:
     words = tmp_path / "words"
     words.write_text(f"{NOISES[1].split()[0]}\n", "utf-8")
     with started("--words", words, "--min-confidence", 0.5, "--log-text") as server:
@@ -63,12 +64,19 @@ def test_the_command_serves_and_drains(tmp_path: Path) -> None:
         found = client.edit(NOISES[0]).json["results"][0]
         assert found == corrector("pbd").edit([NOISES[0]])[0].sure(0.5).as_dict()
         with half_sent(client, {"texts": [NOISES[1]]}) as rest:
-            server.process.send_signal(signal.SIGTERM)
+            server.process.send_signal(stop)
             wait_until_refused(client)
             answer = rest()
         error = server.process.communicate(timeout=60)[1]
         assert server.process.returncode == 0 and b" 200 OK" in answer and b'"edits":[{' in answer
         assert f"text: ['{NOISES[0]}']" in error and "Traceback" not in error
+
+
+def test_the_limits_of_the_command_are_those_of_the_server() -> None:
+    with started("--max-bytes", 300, "--max-text", 40) as server:
+        assert server.client.edit("a" * 40).status == 200
+        assert "the limit is 40" in server.client.edit("a" * 41).text
+        assert server.client.edit("a" * 400).status == 413 and "300" in server.client.edit("a" * 400).text
 
 
 @contextmanager
@@ -129,9 +137,9 @@ def together() -> Iterator[tuple[Client, list[int]]]:
 
 
 def counting(edit: Any, sizes: list[int]) -> Any:
-    def counted(texts: list[str], drafts: list[str] | None = None) -> Any:
+    def counted(texts: list[str], *others: Any, **options: Any) -> Any:
         sizes.append(len(texts))
-        return edit(texts, drafts)
+        return edit(texts, *others, **options)
 
     return counted
 

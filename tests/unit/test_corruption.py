@@ -54,9 +54,6 @@ def characters() -> int:
     return sum(len("".join(line.split())) for line in text())
 
 
-MODULES = ["confusions", "corrupt", "draws", "kinds", "layouts", "learning", "options", "text"]
-
-
 # --- how much: within 2 % of what was asked, over 100,000 words
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lev_plugins.errors import UserError
 from lev_plugins.text.edited import Edit, Edited
 from tests.examples import load_script
+from tests.helpers import thorough
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
 
@@ -73,6 +74,7 @@ def test_split_is_by_the_words_alone_and_about_as_large_as_asked() -> None:
 # typos
 
 
+@thorough
 @given(SENTENCE, st.integers(0, 99))
 def test_typos_keep_the_number_of_words_and_short_words(text: str, seed: int) -> None:
     corrupt = typos.noise(KINDS, 1.0, seed)

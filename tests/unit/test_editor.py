@@ -203,6 +203,15 @@ def test_threads_take_turns(pbd: Editor) -> None:
         assert all(found == expected for found in pool.map(lambda _: pbd.edit(NOISES), range(4)))
 
 
+def test_threads_do_not_take_each_others_unknown_words(lively: Editor) -> None:
+    """They are on loan from one dictionary."""
+    drafts = [[f"⟦!{word}⟧ v8 {word}"] for word in ("Zürich", "Genf", "Bern", "Basel")]
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(lambda draft: lively.edit(SOURCES[:1], draft)[0].text, drafts * 5)
+        for text, (draft,) in zip(found, drafts * 5, strict=True):
+            assert text.startswith(draft[2 : draft.index("⟧")])
+
+
 def test_a_paragraph_is_cut_into_sentences_and_joined_again(pbd: Editor) -> None:
     lines = [text.strip() for text in NOISES[:4]]
     paragraph = f"  {lines[0]}\r\n\r\n{lines[1]}\t\n{lines[2]}\u2028{lines[3]} "
@@ -245,8 +254,17 @@ def test_unknown_words_and_blanks_of_a_draft_stay(lively: Editor) -> None:
 
 
 def test_a_draft_of_nothing(lively: Editor) -> None:
-    found = lively.edit(SOURCES[:1], [""])[0]
+    (found,), task = lively.edit(SOURCES[:1], [""]), lively.decoder.task
     assert found.original == "" and all(edit.start == edit.end == 0 for edit in found.edits)
+    dataset = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths([f"{SOURCES[0]}\t"], str.strip))
+    ((_, written),) = lively.decoder.best(dataset, range(1), 1000)
+    assert found.text == task.target_dictionary.string(written["tokens"]) != ""
+
+
+def test_half_a_character_is_refused(pbd: Editor, lively: Editor) -> None:
+    for editor, texts in ((pbd, (["fine", "a \ud83d"],)), (lively, ([SOURCES[0]], ["\ud83d"]))):
+        with pytest.raises(UserError, match=r"a text has \\ud83d at \d, half of a character"):
+            editor.edit(*texts)
 
 
 def test_a_text_is_its_own_draft(lively: Editor) -> None:

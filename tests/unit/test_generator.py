@@ -447,7 +447,7 @@ def test_the_task_hands_fairseq_flags_to_the_generator() -> None:
         retain_iter_history=True,
         temperature=0.7,
     )
-    task = toy_task(max_ratio=1.5, max_ratio_floor=7, min_words=2)
+    task = toy_task(max_ratio=1.5, max_ratio_floor=7, min_words=2, soft_protection=1.0, keep_bias=0.5, oracle="delete")
     built = task.build_generator([lively_model()], flags)
     assert built.options == RefinementOptions(
         trained_later=False,
@@ -460,6 +460,9 @@ def test_the_task_hands_fairseq_flags_to_the_generator() -> None:
         candidates=3,
         temperature=0.7,
         retain_history=True,
+        soft_protection=1.0,
+        keep_bias=0.5,
+        oracle="delete",
     )
 
 

@@ -52,6 +52,22 @@ def test_what_markup_stands_for_is_counted(server: Client) -> None:
     assert answer.status == 413 and "the text has 505 characters, but the limit is 500" in answer.text
 
 
+def test_fields_of_other_clients_are_left_alone(server: Client) -> None:
+    """annotatedtext, in editors for Obsidian and VS Code, sends the place of each part."""
+    data = {"annotation": [{"text": "Here teh", "offset": {"start": 0, "end": 8}}], "metaData": {}}
+    answer = server.form("/v2/check", {"language": "en-US", "data": json.dumps(data)})
+    assert answer.status == 200 and values(answer.json["matches"]) == ["the"]
+
+
+def test_sentences_end_as_in_the_language_of_the_request() -> None:
+    editor, text = FakeEditor(), "Das ist Herr Dr. Teh am 3. Oktober. Ja."
+    with serving(Context(models(editor))) as client:
+        for language, most in (("de-DE", 2), ("auto", 3)):
+            answer = client.form("/v2/check", {"language": language, "text": text})
+            assert len(answer.json["sentenceRanges"]) == most
+            assert editor.languages == [language.partition("-")[0].replace("auto", "en")]
+
+
 def test_all_keys_of_an_answer(server: Client) -> None:
     text = "Here is teh end. " + "More " * 20
     answer = server.form("/v2/check", {"language": "en-US", "text": text})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -269,6 +270,22 @@ def test_learned_pieces_go_into_the_folder(tmp_path: Path) -> None:
     info = Info.load(tmp_path / "data")
     assert info.bpe["bpe"] == "sentencepiece"
     assert (tmp_path / "data" / info.bpe["sentencepiece_model"]).is_file()
+
+
+def test_another_column_and_another_separator(tmp_path: Path) -> None:
+    text = "".join(f"{i}\t{word}\t_\tUPOS\t{tag}\t_\t_\t_\t_\t_\n" for i, (word, tag) in enumerate(["aX", "bY"], 1))
+    (tmp_path / "train.conllu").write_text(f"{text}\n", encoding="utf-8")
+    words = ["--label-kind", "tagging", "--train", tmp_path / "train.conllu", "--conllu-column", "xpos"]
+    assert prepare_labels.run(parsed(*words, "--dest", tmp_path / "tags")) == 0
+    assert Labels.load(tmp_path / "tags" / "labels.txt").names == ["X", "Y"]
+    train = write(tmp_path, ["one\ta, b; c", "two\tc"])
+    words = ["--label-kind", "multilabel", "--train", train, "--label-separator", ";"]
+    assert prepare_labels.run(parsed(*words, "--dest", tmp_path / "sets")) == 0
+    assert sorted(Labels.load(tmp_path / "sets" / "labels.txt").names) == ["a, b", "c"]
+
+
+def parsed(*words: object) -> Namespace:
+    return build_parser("prepare-labels").parse_args([str(word) for word in words])
 
 
 def test_the_name_of_a_bpe_is_no_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

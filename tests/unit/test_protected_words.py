@@ -25,6 +25,12 @@ def test_many_words_in_words_take_no_time() -> None:
     assert time.perf_counter() - start < 5  # once 46 s
 
 
+def test_an_accent_may_be_written_apart() -> None:
+    """As macOS does; places are those of the text."""
+    for word in ("café", "cafe\u0301"):
+        assert Protected([word]).spans("a cafe\u0301, café") == [(2, 7), (9, 13)]
+
+
 def test_a_word_that_is_too_long() -> None:
     with pytest.raises(UserError, match="at most 200 characters"):
         Protected(["a" * 201])

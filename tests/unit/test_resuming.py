@@ -59,9 +59,10 @@ def loaded(updates: int, next_epoch: int, caplog: pytest.LogCaptureFixture, **op
     trainer = SimpleNamespace(
         get_num_updates=lambda: updates,
         get_lr=lambda: options.get("lr", 0.1),
-        cumulative_training_time=lambda: 3600.0,
+        _previous_training_time=3600.0,
         cfg=SimpleNamespace(optimization=limits),
     )
+    trainer.cumulative_training_time = lambda: trainer._previous_training_time
     for name, value in options.items():
         setattr(limits if hasattr(limits, name) else cfg, name, value)
     load = loading_unless_complete(lambda cfg, trainer: (None, SimpleNamespace(next_epoch_idx=next_epoch)))
@@ -91,6 +92,8 @@ def test_a_training_that_is_complete_stays_as_it_is(caplog: pytest.LogCaptureFix
         UserError, match=r"--restore-file other\.pt: nothing is left to train, it has had 3 of 2 updates"
     ):
         loaded(3, 1, caplog, max_update=2, restore_file="other.pt")
+    # a model that is fine-tuned begins without the hours that it was trained before
+    assert loaded(0, 1, caplog, stop_time_hours=0.5) == (0, "")
     assert checkpoint_utils.load_checkpoint.__wrapped__.__module__ == "fairseq.checkpoint_utils"
 
 

@@ -90,3 +90,13 @@ def test_the_language_of_a_script() -> None:
     assert [guess_language(text) for text in ("", "12", "Ελλάδα", "هذا", "中文字", "ภาษา")] == [
         *("en", "en", "el", "ar", "zh", "th")
     ]
+
+
+@pytest.mark.parametrize("code", ["de", "de-AT", "DE", "de_CH"])
+def test_a_language_may_have_a_country(code: str) -> None:
+    text = "Das ist z.B. Herr Dr. Müller am 3. Oktober."
+    assert sentences(text, code) == [Span(0, len(text))] and len(sentences(text, "en")) > 1
+
+
+def test_a_byte_order_mark_is_in_no_sentence() -> None:
+    assert sentences("\ufeffTeh cat. \ufeff Yes.")[0] == Span(1, 9)

@@ -111,3 +111,27 @@ def test_company_changes_nothing(data: Path, pack: bool) -> None:
     alone = [labeller.scored([text])[0].scores for text in texts]
     for together, found in zip(labeller.scored(texts), alone, strict=True):
         assert np.allclose(together.scores, found, atol=1e-6)
+
+
+def test_a_dropped_word_is_read_as_an_unknown_one(data: Path) -> None:
+    """In training, with --word-dropout 1: as if the dictionary lacked it, by its spelling alone."""
+    task = task_of(data)
+    word = task.dictionary.symbols[-1]
+    task.dictionary.count[-1] = 50  # only frequent words have much of their own
+    net = model_of(task, spelling=True, spelling_buckets=BUCKETS, word_dropout=1.0)
+    known = torch.tensor([[task.dictionary.index(word)]])
+    with torch.no_grad():
+        net.encoder.tokens.own.weight.normal_()  # what words have of their own
+        seen, dropped = net.encoder.embedded(known, None), net.train().encoder.embedded(known, None)
+        new = unknown_words({BORROWED: word}, BUCKETS)
+        spelt = net.eval().encoder.embedded(torch.tensor([[BORROWED]]), new)
+    assert torch.allclose(dropped, spelt, atol=1e-6) and not torch.allclose(dropped, seen, atol=1e-3)
+
+
+def test_without_word_dropout_no_word_is_dropped(data: Path) -> None:
+    net = model_of(task_of(data), spelling=True, spelling_buckets=BUCKETS)
+    with torch.no_grad():
+        net.encoder.tokens.own.weight.normal_()  # what words have of their own
+        known = torch.tensor([[5] * 20])
+        rows = net.train().encoder.embedded(known, None)[0]
+    assert torch.equal(rows, rows[:1].expand_as(rows))

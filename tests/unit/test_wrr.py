@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lev_plugins.errors import UserError
 from lev_plugins.scoring import wrr
 from lev_plugins.scoring.wrr import recognised_words, recognition, word_recognition_rate
+from tests.helpers import thorough
 
 words = st.lists(st.sampled_from("abc"), max_size=6)
 
@@ -34,6 +35,7 @@ def by_brute_force(reference: tuple[str, ...], text: tuple[str, ...]) -> tuple[i
     return best(0, 0)
 
 
+@thorough
 @given(words, words)
 def test_cheapest_alignment_that_recognises_most(reference: list[str], text: list[str]) -> None:
     edits, most = by_brute_force(tuple(reference), tuple(text))
@@ -42,6 +44,7 @@ def test_cheapest_alignment_that_recognises_most(reference: list[str], text: lis
     assert recognition(" ".join(reference), " ".join(text)) == (most, len(reference))
 
 
+@thorough
 @given(words, words)
 def test_recognised_words_are_there_in_this_order(reference: list[str], text: list[str]) -> None:
     found = recognised_words(reference, text)
@@ -50,6 +53,7 @@ def test_recognised_words_are_there_in_this_order(reference: list[str], text: li
     assert all(word in rest for word, there in zip(reference, found, strict=True) if there)
 
 
+@thorough
 @given(words)
 def test_a_text_recognises_itself_and_nothing_in_nothing(text: list[str]) -> None:
     assert recognised_words(text, text) == [True] * len(text)

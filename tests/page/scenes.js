@@ -1,0 +1,66 @@
+// node scenes.js PAGE NAME: what a person does while the server works; prints the text box and what was said.
+"use strict";
+const { answer, by, edit, edits, moment, open, requests, type } = require("./document.js");
+
+async function checked(text, ...found) {
+  type(text);
+  by("check").click();
+  await moment();
+  await answer(edits(...found));
+}
+
+const scenes = {
+  async typing_while_it_checks() {
+    type("teh cat");
+    by("check").click();
+    type("teh cat sat");
+    await answer(edits(edit(0, 3, "the")));
+  },
+  async accepting_while_it_checks_again() {
+    await checked("teh tset", edit(0, 3, "the"), edit(4, 8, "test"));
+    by("round").click();
+    by("all").click();
+    await answer(edits());
+  },
+  async typing_while_it_inserts() {
+    type("first");
+    by("text").selectionStart = 5;
+    by("insert").click();
+    type("first and more");
+    await answer(edits(edit(5, 5, " new")));
+  },
+  async undo_of_a_second_check() {
+    await checked("teh cat");
+    for (const text of ["teh cat ", "teh cat s", "teh cat sat"]) type(text);
+    by("check").click();
+    await moment();
+    await answer(edits(edit(0, 3, "the")));
+    by("undo").click();
+  },
+  async undo_of_a_word_before_any_check() {
+    type("a pasted text");
+    by("word").value = "Zürich";
+    by("protect").fire("submit");
+    by("undo").click();
+  },
+  async inserting_in_an_empty_first_line() {
+    type("\nsecond");
+    by("text").selectionStart = 0;
+    by("insert").click();
+    await moment();
+    await answer(edits(edit(0, 0, "new", 1)));
+    by("accept").click();
+  },
+  async accepting_what_is_as_sure_as_the_dial() {
+    await checked("teh cat", edit(0, 3, "the", 0.29));
+    by("dial").value = "29";
+    by("dial").fire("input");
+    by("all").click();
+  },
+};
+
+(async () => {
+  await open();
+  await scenes[process.argv[3]]();
+  console.log(JSON.stringify({ text: by("text").value, said: by("said").textContent, waiting: requests.length }));
+})();

@@ -1,0 +1,37 @@
+"""The script of the page, in node: what a person does while the server works."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import lev_plugins
+
+NODE = shutil.which("node")
+SCENES = Path(__file__).parents[1] / "page" / "scenes.js"
+PAGE = Path(lev_plugins.__file__).parent / "serving" / "page.html"
+CHANGED = "The text has changed: check it again."
+
+
+@pytest.mark.skipif(NODE is None, reason="there is no node")
+@pytest.mark.parametrize(
+    ("scene", "text", "said"),
+    [
+        ("typing_while_it_checks", "teh cat sat", CHANGED),
+        ("accepting_while_it_checks_again", "the test", CHANGED),
+        ("typing_while_it_inserts", "first and more", CHANGED),
+        ("undo_of_a_second_check", "teh cat sat", "Undone"),
+        ("undo_of_a_word_before_any_check", "a pasted text", "Undone"),
+        ("inserting_in_an_empty_first_line", "new\nsecond", "Accepted"),
+        ("accepting_what_is_as_sure_as_the_dial", "the cat", "1 edit accepted"),
+    ],
+)
+def test_nothing_that_was_written_is_lost(scene: str, text: str, said: str) -> None:
+    command = [str(NODE), SCENES, PAGE, scene]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"text": text, "said": said, "waiting": 0}
