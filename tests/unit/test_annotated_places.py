@@ -33,7 +33,7 @@ def test_the_same_as_from_the_front() -> None:
 
 def test_much_markup_takes_no_time() -> None:
     text = Annotated([EMPTY] * 40_000 + [Part("Ab! " * 4_900, "Ab! " * 4_900)])
-    start = time.perf_counter()
+    start = time.process_time()
     for at in range(0, len(text.plain), 2):
         assert text.original_place(at) >= 160_000
-    assert time.perf_counter() - start < 2  # 10 s or more from the front
+    assert time.process_time() - start < 2  # 10 s or more from the front

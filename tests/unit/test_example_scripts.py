@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import random
 import sys
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,3 +83,29 @@ def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
         return error
 
     return run
+
+
+def test_pairs_with_few_words_in_common_are_left_out(tmp_path: Path) -> None:
+    repairs = load_script("denoising/repairs")
+    (tmp_path / "src").write_text("tlie cat sat down\nsomething else , entirely\n", encoding="utf-8")
+    (tmp_path / "tgt").write_text("the cat sat down\na page of another book\n", encoding="utf-8")
+    repairs.run(Namespace(source=tmp_path / "src", target=tmp_path / "tgt", out=tmp_path / "out"))
+    assert (tmp_path / "out.tgt").read_text(encoding="utf-8") == "the cat sat down\n"
+    assert (tmp_path / "out.src").read_text(encoding="utf-8") == "tlie cat sat down\n"
+
+
+def test_each_listed_word_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    widen = load_script("grammar/widen")
+    monkeypatch.setattr(widen, "DRAWN", 5)
+    listed = {"common": 10**9, "rare": 1, "rarer": 1}
+    words = [word for line in widen.drawn(listed, random.Random(1)) for word in line.split()]
+    assert set(words) == set(listed) and len(words) == 8
+
+
+def test_the_best_output_is_named_by_its_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    best = load_script("post_editing/best")
+    (tmp_path / "reference").write_text("a b c d e\n", encoding="utf-8")
+    for name, text in (("0,1", "a x c d e"), ("1,2", "a b c d e"), ("2,0", "x")):
+        (tmp_path / f"{name}.log").write_text(f"H-0\t-0.1\t{text}\nGenerate test: BLEU4 = 1.00\n", encoding="utf-8")
+    best.run(Namespace(logs=sorted(tmp_path.glob("*.log")), reference=tmp_path / "reference"))
+    assert capsys.readouterr().out == "1,2\n"

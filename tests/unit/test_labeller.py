@@ -132,3 +132,10 @@ def test_labels_of_interest_of_the_command_line(
 def test_probabilities_do_not_depend_on_the_batch(folder: Path) -> None:
     found = [labeller_of(folder, batch_size=size).of_part("valid")[1] for size in (1, 7)]
     torch.testing.assert_close(torch.tensor(found[0]), torch.tensor(found[1]), atol=1e-5, rtol=1e-5)
+
+
+def test_an_answer_to_a_text_that_was_cut_says_so(tmp_path: Path) -> None:
+    data = folder_of(tmp_path, "classification", "--bpe", "characters", "--longest", 40, "--longer", "cut")
+    labeller = Labeller(task_of(data), model_of(task_of(data)))
+    whole, cut = labeller.label(["a b", "a" * 50])
+    assert cut["cut"] is True and "cut" not in whole

@@ -310,7 +310,7 @@ def test_what_is_beside_a_word_goes_to_the_other_side() -> None:
 
 def test_text_that_is_no_word_is_not_compared_letter_by_letter() -> None:
     """A table of its letters would take minutes, and the server would answer nobody."""
-    started = time.monotonic()
+    started = time.process_time()
     assert not close("a" * 20_000, "b" * 20_000) and not close("a", "a" * 60)
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1
     assert close("recieve", "receive") and not close("cat", "house")

@@ -20,9 +20,9 @@ def test_of_words_that_begin_alike_the_longest() -> None:
 
 def test_many_words_in_words_take_no_time() -> None:
     protected = Protected([" ".join("a" * n) for n in range(1, 101)])
-    start = time.perf_counter()
+    start = time.process_time()
     assert len(protected.spans("a " * 5_000)) == 5_000
-    assert time.perf_counter() - start < 5  # once 46 s
+    assert time.process_time() - start < 5  # once 46 s
 
 
 def test_an_accent_may_be_written_apart() -> None:
