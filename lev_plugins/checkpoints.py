@@ -1,7 +1,7 @@
 """Reading and writing checkpoints without trusting them.
 
-``torch.load`` (2.6 and newer) creates only allow-listed classes. Importing this module adds those that fairseq writes;
-all are plain containers without code of their own.
+``torch.load`` (2.6 and newer) creates only allow-listed classes. Importing this module adds a plain container that
+fairseq writes, and stand-ins for the numbers of NumPy.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ import os
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from fairseq import checkpoint_utils
-from omegaconf import ListConfig
+from omegaconf import DictConfig, ListConfig, OmegaConf
 
+from lev_plugins.arrays import STAND_INS
 from lev_plugins.errors import UserError, explain, require
 from lev_plugins.files import all_or_nothing
 
@@ -40,7 +39,7 @@ EVALUATED = {
     *("decoder_attention", "encoder_attention", "self_attention", "gated_attention"),
     *("downsample", "pretrained", "project_input", "left_pad_source", "left_pad_target"),
     *(f"pipeline_{side}{what}" for side in ("", "encoder_", "decoder_") for what in ("balance", "devices")),
-    *("adam_betas", "adamax_betas", "adafactor_eps", "lamb_betas", "wer_args"),
+    *("adam_betas", "adamax_betas", "adafactor_eps", "lamb_betas", "wer_args", "feature_encoder_spec"),
 }
 SIDE = re.compile("^(encoder|decoder)_")
 # what a flag may be: Python evaluates bytes, and all that is stored like bytes, as text with an encoding of its own
@@ -63,16 +62,7 @@ DATA = (
 MOST_REPEATS = 100_000
 
 
-def numpy_classes() -> list[Any]:
-    """The classes of numeric arrays, which --eval-bleu leaves in checkpoints, under their names in numpy 1 and 2."""
-    multiarray = import_module("numpy._core.multiarray" if hasattr(np, "_core") else "numpy.core.multiarray")
-    makers = [getattr(multiarray, name) for name in ("_reconstruct", "scalar")]
-    named = [(maker, f"numpy.{core}.multiarray.{maker.__name__}") for maker in makers for core in ("core", "_core")]
-    dtypes = [type(np.dtype(kind)) for kind in (np.int64, np.int32, np.float64, np.float32)]
-    return [*named, np.ndarray, np.dtype, *dtypes]
-
-
-torch.serialization.add_safe_globals([argparse.Namespace, *numpy_classes()])
+torch.serialization.add_safe_globals([argparse.Namespace, *STAND_INS])
 
 
 def require_file(path: str | Path) -> None:
@@ -129,6 +119,29 @@ def require_no_programs(flags: Any) -> None:
             )
 
 
+def require_resolved(flags: Any) -> None:
+    """fairseq stores values. A reference may be another value in each use, or one of the user's environment.
+
+    >>> require_resolved({"model": {"encoder_layers": ["${oc.env:HOME}"]}})
+    Traceback (most recent call last):
+    lev_plugins.errors.UserError: a setting of the checkpoint is a reference, '${oc.env:HOME}', which is not followed: \
+use a file that you trust, or train the model again
+    """
+    if isinstance(flags, argparse.Namespace):
+        flags = vars(flags)
+    if isinstance(flags, (DictConfig, ListConfig)):
+        flags = OmegaConf.to_container(flags, resolve=False)
+    if isinstance(flags, (dict, list, tuple)):
+        for each in flags.values() if isinstance(flags, dict) else flags:
+            require_resolved(each)
+    elif isinstance(flags, str):
+        require(
+            "${" not in flags,
+            f"a setting of the checkpoint is a reference, {flags[:60]!r}, which is not followed: use a file that you "
+            "trust, or train the model again",
+        )
+
+
 def entries(flags: Any) -> Iterator[tuple[str, Any]]:
     """Of tables in tables, too."""
     table = vars(flags) if isinstance(flags, argparse.Namespace) else flags
@@ -174,6 +187,7 @@ def without_programs(read: Callable[..., dict[str, Any]]) -> Callable[..., dict[
     def read_without_programs(path: str, *args: Any, **options: Any) -> dict[str, Any]:
         state = read(path, *args, **options)
         for flags in (state.get("args"), state.get("cfg")):
+            require_resolved(flags)
             require_no_programs(flags or {})
         return state
 

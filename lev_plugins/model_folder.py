@@ -45,6 +45,7 @@ __all__ = [
     "ModelConfig",
     "Weight",
     "digest",
+    "inside",
     "is_model_folder",
     "member",
     "read",
@@ -77,6 +78,7 @@ PLAIN_NAME = re.compile(r"[\w+@][\w.+@-]*")
 LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 MOST_BEAM = MOST_ITERATIONS = 1_000  # beyond these, only time is spent
 MOST_HEADER = 100 << 20  # as in the safetensors package
+MOST_DIMENSIONS = 8
 BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
 
 Flag = bool | int | float | str | None
@@ -264,14 +266,20 @@ def require_plain(name: str, what: str) -> None:
     require(plain, f"{what} must have only letters, digits and -_.+@, but is {name[:200]!r}")
 
 
-def member(folder: Path, name: str) -> Path:
-    """A file of the folder, which a link may not replace by one from outside."""
+def inside(folder: Path, name: str) -> Path:
+    """What has that name there, which a link may not replace by something from outside."""
     path = folder / name
     place = os.path.realpath(path)  # Path.resolve may raise an error for a link to itself
     require(
         Path(place).is_relative_to(os.path.realpath(folder)),
         f"{path} is a link that leads out of the folder: copy the folder with its files, for example with cp -rL",
     )
+    return path
+
+
+def member(folder: Path, name: str) -> Path:
+    """A file of the folder."""
+    path = inside(folder, name)
     require(path.is_file(), f"{folder} is incomplete, because it has no {name}: {AGAIN}")
     return path
 
@@ -315,8 +323,8 @@ def read_weights_header(folder: Path) -> dict[str, Weight]:
 def weight(path: Path, name: str, entry: Any, room: int) -> Weight:
     try:
         kind, shape, (begin, end) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
-        whole = all(type(number) is int and number >= 0 for number in (*shape, begin, end))
-        right = whole and end <= room and end - begin == math.prod(shape) * BYTES[kind]
+        whole = all(type(number) is int and 0 <= number <= room for number in (*shape, begin, end))
+        right = whole and len(shape) <= MOST_DIMENSIONS and end - begin == math.prod(shape) * BYTES[kind]
     except (KeyError, TypeError, ValueError):
         right = False
     require(right, damaged(path, f"the entry of {name[:80]} does not fit its numbers"))

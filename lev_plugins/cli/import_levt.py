@@ -22,7 +22,7 @@ from lev_plugins import checkpoints
 from lev_plugins.errors import UserError, require
 from lev_plugins.layers import head_projection
 from lev_plugins.models.levt import SHARING, LevTConfig
-from lev_plugins.ranges import flag_name
+from lev_plugins.ranges import MOST_LAYERS, bounded, flag_name
 
 __all__ = ["add_arguments", "convert", "convert_blocks", "run"]
 
@@ -74,7 +74,9 @@ def run(args: argparse.Namespace) -> int:
     state = checkpoints.load(args.input)
     try:
         converted = convert(state, args.early_exit, args.share_weights)
-    except (AttributeError, KeyError, TypeError) as error:
+    except UserError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UserError(
             f"{args.input} lacks settings or weights that fairseq saves ({error!r}): use an older checkpoint"
         ) from error
@@ -85,6 +87,7 @@ def run(args: argparse.Namespace) -> int:
 def convert(state: dict[str, Any], early_exit: str | None = None, share_weights: str | None = None) -> dict[str, Any]:
     """A checkpoint that ``fairseq-generate --task text_editing`` loads; the optimizer state is dropped."""
     old = old_options(state)
+    bounded("decoder_layers in the checkpoint", int(old["decoder_layers"]), 1, MOST_LAYERS)
     if early_exit is not None:
         separate = [flag for flag in ("no_share_discriminator", "no_share_maskpredictor") if old.get(flag)]
         require(

@@ -31,6 +31,7 @@ from lev_plugins.text.pretrained import (
 
 __all__ = ["add_arguments", "name_symbols", "run"]
 
+MOST_SENTINELS = 10_000
 # models on huggingface.co often include weights for other libraries as well
 FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "pytorch_model*.bin"]
 
@@ -122,6 +123,10 @@ def sentinels(source: Path, config: Any, tokenizer: Tokenizer) -> list[str]:
     if config.model_type != "t5" or type(tokenizer).__name__ != "SentencePieces":
         return []
     number = library.tokenizer_option(source, "extra_ids", 100)
+    require(
+        type(number) is int and 0 <= number <= MOST_SENTINELS,
+        f"{source}: extra_ids must be a whole number, at most {MOST_SENTINELS:,}, but is {number!r}",
+    )
     return [f"<extra_id_{i}>" for i in reversed(range(number))]
 
 

@@ -149,14 +149,15 @@ class Editor:
         """The draft without its marks, and all of it as one sentence."""
         plain, _ = marks.parse_marks(draft)
         start, end = next(bare(plain, 0, len(plain)), Span(0, 0))
-        pieces, asked = marks.tokenize(draft, self.cutter.encode)
-        passage = Passage(plain[start:end], self.offsets.units(plain[start:end]), self.cutter.pieces(source), asked)
-        for what, cut in (("source", passage.source or []), ("draft", pieces)):
+        units, given = self.offsets.units(plain[start:end]), self.cutter.pieces(source)
+        for what, length in (("source", len(given)), ("draft", sum(len(unit.pieces) for unit in units))):
             require(
-                len(cut) <= self.longest,
-                f"a {what} has {len(cut):,} tokens, but the model takes at most {self.longest:,}: shorten it, or edit "
+                length <= self.longest,
+                f"a {what} has {length:,} tokens, but the model takes at most {self.longest:,}: shorten it, or edit "
                 "without drafts, where long texts are cut",
             )
+        pieces, asked = marks.tokenize(draft, self.cutter.encode)  # whose time grows with the tokens times the marks
+        passage = Passage(plain[start:end], units, given, asked)
         require(passage.pieces == pieces, f"the draft {draft!r} is not cut as its text without marks: leave them out")
         return plain, [(start, passage)]
 

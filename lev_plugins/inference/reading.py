@@ -51,6 +51,7 @@ LEFT_OUT = {
     *("encoder_embed_path", "decoder_embed_path", "encoder_layers_to_keep", "decoder_layers_to_keep"),
     *("checkpoint_activations", "offload_activations", "min_params_to_wrap", "base_layers", "base_shuffle"),
 }
+MOST_UNSAVED = 30_000_000  # numbers that a model computes anew: those of 15,000 positions on both sides, 1,000 wide
 OTHER_VERSION = "export it again with the installed version of lev-plugins"
 
 
@@ -204,9 +205,10 @@ def check_flags(config: ModelConfig, folder: Path) -> None:
     require_known(config.task_flags, TASK_FLAGS[config.task], f"{path}: task_flags")
     backbone = config.model_flags.get("backbone")
     require(backbone in (None, BACKBONE), f"{path}: backbone must be {BACKBONE!r}, but is {backbone!r}")
-    for side in ("source_lang", "target_lang"):
-        if side in config.task_flags:
-            model_folder.require_plain(str(config.task_flags[side]), f"{path}: {side}")
+    for side in () if config.kind == LABELLER else ("source_lang", "target_lang"):
+        language = config.task_flags.get(side)
+        require(isinstance(language, str), f"{path}: task_flags must have {side}, a text, but it is {language!r}")
+        model_folder.require_plain(str(language), f"{path}: {side}")
 
 
 def require_known(flags: dict[str, Flag], known: Iterable[str], where: str) -> None:
@@ -246,7 +248,7 @@ def build_task(config: ModelConfig, cfg: Any, folder: Path) -> Any:
     require(":" not in str(folder), f"fairseq cannot read {folder}, because its name has a colon: rename it")
     if config.task != "text_labelling":
         for side in ("source_lang", "target_lang"):
-            model_folder.require_listed(config, folder, f"dict.{config.task_flags.get(side)}.txt")
+            model_folder.require_listed(config, folder, f"dict.{config.task_flags[side]}.txt")
         return tasks.setup_task(cfg.task, from_checkpoint=True)
     info = read_info(config, folder)
     for name in (WORDS, *([] if info.kind == "regression" else [LABELS])):
@@ -263,6 +265,15 @@ def read_info(config: ModelConfig, folder: Path) -> Info:
     info = replace(from_entries(Info, config.labelling, where), bpe=bpe, files=list(file))
     info.check(where)
     return info
+
+
+def unsaved_tensors(model: nn.Module) -> Iterator[Tensor]:
+    """Those that are computed anew, such as fairseq's tables of positions."""
+    saved = {id(tensor) for tensor in model.state_dict(keep_vars=True).values()}
+    for part in model.modules():
+        for value in (*vars(part).values(), *part.buffers(recurse=False)):
+            if isinstance(value, Tensor) and id(value) not in saved:
+                yield value
 
 
 def read_weights(task: Any, cfg: Any, folder: Path) -> dict[str, Tensor]:
@@ -285,5 +296,11 @@ def read_weights(task: Any, cfg: Any, folder: Path) -> dict[str, Tensor]:
             f"{folder / WEIGHTS} does not fit {model_folder.CONFIG}: {name} has the shape {header[name].shape}, but "
             f"the model needs {shape}: {model_folder.AGAIN}",
         )
+    unsaved = sum(tensor.numel() for tensor in unsaved_tensors(model))
+    require(
+        unsaved <= MOST_UNSAVED,
+        f"{folder / model_folder.CONFIG}: the model needs {unsaved:,} numbers beside its weights, such as those of its "
+        f"positions, but may have at most {MOST_UNSAVED:,}",
+    )
     weights = load_file(folder / WEIGHTS)
     return {name: weights[stored] for name, stored in names.items()}

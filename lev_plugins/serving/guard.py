@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lev_plugins.errors import UserError
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.limits import Gone, Refusal, bearer
+from lev_plugins.text.control import visible
 
 __all__ = ["Guard"]
 
@@ -110,7 +111,9 @@ def refusal(path: str, error: Exception) -> Response:
 def meaning(error: Exception) -> tuple[int, str, Mapping[str, str]]:
     if isinstance(error, Refusal):
         if error.status == FORBIDDEN:
-            logger.info("%s", error.message)  # a host or an origin, which the one who runs the server may want to allow
+            logger.info(
+                "%s", visible(error.message)
+            )  # a host or an origin, which the one who runs the server may want to allow
         return error.status, error.message, error.headers
     if isinstance(error, UserError):
         return 400, str(error), {}

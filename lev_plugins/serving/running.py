@@ -79,11 +79,15 @@ def stop_quietly() -> None:
         signal.signal(each, lambda *_: None)
 
 
+ANSWERED = 3  # times the time for a request: to send it, to answer it, and to read the answer
+
+
 def patient(seconds: float) -> type[asyncio.Protocol]:
     """uvicorn's protocol, which by itself waits for ever for the head of a request."""
 
     class Patient(H11Protocol):
         late: asyncio.TimerHandle | None = None
+        watched: Any = None  # the request that the timer is about; None: the next one
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -98,14 +102,27 @@ def patient(seconds: float) -> type[asyncio.Protocol]:
             if self.late is not None:
                 self.late.cancel()
 
+        def running(self) -> Any:
+            return self.cycle if self.cycle is not None and not self.cycle.response_complete else None
+
         def expect(self) -> None:
-            """A request shall be running before the time is up."""
-            running = self.cycle is not None and not self.cycle.response_complete
-            if running and self.late is not None:
+            """A request shall be running before the time is up; then, its answer shall be read before it is up."""
+            running = self.running()
+            if self.late is not None:
+                if running is self.watched:
+                    return
                 self.late.cancel()
-                self.late = None
-            elif not running and self.late is None:
-                self.late = self.loop.call_later(seconds, self.give_up)
+            self.watched = running
+            wait, end = (seconds, self.give_up) if running is None else (ANSWERED * seconds, self.cut_off)
+            self.late = self.loop.call_later(wait, end)
+
+        def cut_off(self) -> None:
+            """A client that does not read its answer would keep the connection for ever."""
+            self.late = None
+            if self.running() is self.watched:
+                self.transport.abort()
+            else:
+                self.expect()
 
         def give_up(self) -> None:
             self.transport.write(LATE)

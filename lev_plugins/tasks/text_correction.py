@@ -105,8 +105,9 @@ class TextCorrectionTask(ScoredTask):
         return Copier(self.source_dictionary, self.target_dictionary)
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        # for fairseq's own architectures; only those with attention have a number of layers
-        ranges.transformer(cfg, *(side for side in ("encoder_", "decoder_") if hasattr(cfg, f"{side}attention_heads")))
+        # for fairseq's own architectures; a convolution has a text of layers
+        numbered = lambda side: isinstance(getattr(cfg, f"{side}layers", None), int)  # noqa: E731
+        ranges.transformer(cfg, *filter(numbered, ("encoder_", "decoder_")))
         model = super().build_model(cfg, from_checkpoint)
         require(
             isinstance(model, FairseqEncoderDecoderModel) and not isinstance(model, FairseqNATModel),

@@ -38,6 +38,7 @@ __all__ = [
 DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER = "dict.txt", "symbols.txt", "spiece.model", "tokenizer.json"
 EXTRA = 'pip install "lev-plugins[pretrained]"'
 BYTES = 256
+MOST_IDS = 10_000_000
 BYTE_SPECIALS = ["<pad>", "</s>", "<unk>"]  # before the bytes in ByT5's vocabulary
 
 
@@ -95,6 +96,9 @@ class LibraryTokenizer:
     @property
     def vocabulary(self) -> list[str]:
         names = {i: name for name, i in self.library.get_vocab().items()}
+        require(
+            max(names) < MOST_IDS, f"the tokenizer has the id {max(names):,}, but must have at most {MOST_IDS:,} ids"
+        )
         return [names.get(i, "") for i in range(max(names) + 1)]
 
     def encode(self, text: str) -> list[int]:

@@ -261,6 +261,15 @@ def test_a_draft_of_nothing(lively: Editor) -> None:
     assert found.text == task.target_dictionary.string(written["tokens"]) != ""
 
 
+def test_a_draft_that_is_too_long_is_refused_before_its_marks_are_placed(
+    lively: Editor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That takes the time of the tokens times that of the marks."""
+    monkeypatch.setattr("lev_plugins.inference.editor.marks.tokenize", None)
+    with pytest.raises(UserError, match=r"a draft has 2,000 tokens, but the model takes at most"):
+        lively.edit(SOURCES[:1], ["⟦+⟧ v8 " * 2000])
+
+
 def test_half_a_character_is_refused(pbd: Editor, lively: Editor) -> None:
     for editor, texts in ((pbd, (["fine", "a \ud83d"],)), (lively, ([SOURCES[0]], ["\ud83d"]))):
         with pytest.raises(UserError, match=r"a text has \\ud83d at \d, half of a character"):

@@ -22,7 +22,7 @@ from tests.integration.commands import run
 from tests.systems import GOLDEN
 
 EVALUATES = re.compile(r"(?<![.\w])(?:utils\.|options\.)?eval(?:_str_list|_str_dict|_bool)?\(\s*([\w.]+)")
-LINES = {"x", "line"}  # in functions for the parser's flags, and of a file
+LINES = {"x", "uf", "strip"}  # in functions for the parser's flags, and a line of a file
 NOISY = GOLDEN / "noisy" / "data"
 FCONV = {
     **{f"{side}_embed_dim": 8 for side in ("encoder", "decoder")},
@@ -63,6 +63,22 @@ def checkpoint(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     state["cfg"]["model"] = Namespace(**request.param(vars(state["cfg"]["model"]), program(tmp_path / "canary")))
     checkpoints.save(state, tmp_path / "checkpoint.pt")
     return tmp_path / "checkpoint.pt"
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"_name": "wav2vec2", "z": "[(8, 3)]", "conv_feature_layers": '${oc.select:model.z,"[exit()]"}'},
+        Namespace(_name="gated_trans", adaptive_softmax_cutoff=["${oc.env:HOME}"]),
+    ],
+)
+def test_a_reference_is_not_followed(model: Any, tmp_path: Path) -> None:
+    """It may be data where it is checked, and a program, or a secret of the user, where it is used."""
+    state = checkpoints.load(GOLDEN / "gated" / "checkpoint.pt")
+    state["cfg"]["model"] = model
+    checkpoints.save(state, tmp_path / "checkpoint.pt")
+    with pytest.raises(UserError, match=r"a setting of the checkpoint is a reference, '.\{oc"):
+        lev_plugins.load(tmp_path / "checkpoint.pt", NOISY)
 
 
 def test_a_checkpoint(checkpoint: Path) -> None:
@@ -148,7 +164,7 @@ def test_all_that_fairseq_evaluates_is_known() -> None:
     folder = Path(fairseq.__file__).parent
     found = {
         name.rpartition(".")[2]
-        for part in ("models", "modules", "tasks", "model_parallel", "criterions", "optim")
+        for part in ("models", "modules", "tasks", "model_parallel", "criterions", "optim", "data")
         for path in (folder / part).rglob("*.py")
         for name in EVALUATES.findall(path.read_text(encoding="utf-8"))
     }

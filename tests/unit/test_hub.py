@@ -11,6 +11,7 @@ import sentencepiece
 from fairseq.models import BaseFairseqModel
 
 from lev_plugins import checkpoints
+from lev_plugins.errors import UserError
 from lev_plugins.models.gated import GatedTrans
 from lev_plugins.models.levt import LevT
 from lev_plugins.models.pbd import PBD
@@ -54,3 +55,12 @@ def test_what_is_not_a_weight_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Exception, match=r"mkdir"):
         PBD.from_pretrained(str(tmp_path), "checkpoint.pt", str(NOISY), bpe="chars")
     assert not (tmp_path / "canary").exists()
+
+
+def test_an_archive_is_not_unpacked(tmp_path: Path) -> None:
+    """fairseq would write where its members say, and delete it."""
+    archive = tmp_path / "model.tar.gz"
+    archive.write_bytes(b"")
+    with pytest.raises(UserError, match="is a file, but a model is loaded from a folder: unpack it"):
+        LevT.from_pretrained(str(archive), "checkpoint_best.pt", str(tmp_path))
+    assert archive.exists()

@@ -399,7 +399,11 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "way out": (entry("files", "../x", value=""), r"a name in files must have only letters, .* but is '\.\./x'"),
     "absolute": (entry("files", "/etc/passwd", value=""), "a name in files must have only letters"),
     "dictionary not listed": (edited(lambda c: c["files"].pop("dict.noisy.txt")), r"files must have dict\.noisy\.txt"),
-    "no language": (edited(lambda c: c["task_flags"].pop("target_lang")), r"files must have dict\.None\.txt"),
+    "no language": (edited(lambda c: c["task_flags"].pop("target_lang")), "task_flags must have target_lang, a text"),
+    "many positions": (
+        edited(lambda c: c["task_flags"].update(max_source_positions=10**6, max_target_positions=10**6)),
+        "the model needs .* numbers beside its weights",
+    ),
     "tokeniser not listed": (entry("tokeniser", value="sentencepiece"), r"files must have sentencepiece\.bpe\.model"),
     "hidden": (entry("files", ".x", value=""), "a name in files must have only letters"),
     "link": (link_outside, "is a link that leads out of the folder: copy the folder with its files"),
@@ -417,6 +421,10 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "endless header": (content("model.safetensors", b"\xff" * 9), "is damaged, because its header is incomplete"),
     "odd header": (content("model.safetensors", header([1])), "is damaged, because its header is not a JSON object"),
     "odd weight": (content("model.safetensors", header({"a": {"dtype": "F32"}})), "the entry of a does not fit"),
+    "many dimensions": (
+        content("model.safetensors", header({"a": {"dtype": "F32", "shape": [2] * 9, "data_offsets": [0, 2048]}})),
+        "the entry of a does not fit",
+    ),
     "negative": (
         content("model.safetensors", header({"a": {"dtype": "F32", "shape": [-1], "data_offsets": [4, 0]}})),
         "the entry of a does not fit",

@@ -310,6 +310,14 @@ def test_the_arguments_stay_as_they_were_given(tmp_path: Path, learned: bool) ->
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ValueError, match="give a folder from lev-plugins prepare-labels"):
         Info.load(tmp_path)
-    (tmp_path / "info.json").write_text("{")
-    with pytest.raises(ValueError, match="is damaged"):
-        Info.load(tmp_path)
+    for text in (
+        "{",
+        '{"kind": "classification", "columns": "1"}',
+        '{"kind": "classification", "template": "{0:>9999999999}"}',
+        '{"kind": "classification", "bpe": {"bpe": "gpt2", "gpt2_encoder_json": "http://example.org/x"}}',
+        '{"kind": "classification", "bpe": {"bpe": "subword_nmt", "bpe_codes": "/etc/passwd"}}',
+        '{"kind": "classification", "bpe": {"bpe": "subword_nmt", "bpe_codes": "../x"}, "files": ["bpe_codes"]}',
+    ):
+        (tmp_path / "info.json").write_text(text)
+        with pytest.raises(ValueError, match="is damaged"):
+            Info.load(tmp_path)

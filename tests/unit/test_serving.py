@@ -181,6 +181,24 @@ def test_a_slow_request_is_given_up(server: Client, sent: bytes) -> None:
     assert SECONDS - 0.1 < time.monotonic() - start < SECONDS + 2
 
 
+def test_a_client_that_does_not_read_is_cut_off() -> None:
+    """Its answers fill the socket, and the server would wait for ever to write more."""
+    with serving(Context(models(FakeEditor()), limits=Limits(seconds=0.3)), seconds=0.3) as client:
+        with socket.create_connection(("127.0.0.1", client.port), timeout=20) as connection:
+            page = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            with pytest.raises(ConnectionError):
+                for _ in range(600):
+                    connection.sendall(page * 20)
+                    time.sleep(0.05)
+        assert client.get("/healthz").status == 200
+
+
+def test_what_a_client_sends_does_not_reach_the_terminal(server: Client, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        assert server.get("/v1/models", Origin="\x1b[2J").status == 403
+    assert "\x1b" not in caplog.text and r"\u001b[2J" in caplog.text
+
+
 def test_a_client_that_leaves_before_its_request_is_complete(server: Client, caplog: pytest.LogCaptureFixture) -> None:
     with socket.create_connection(("127.0.0.1", server.port)) as leaving:
         leaving.sendall(b"POST /v1/edit HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")

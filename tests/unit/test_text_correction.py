@@ -318,6 +318,11 @@ def test_a_model_that_does_not_write_from_left_to_right_is_refused(arch: str) ->
         task.build_model(Namespace(arch=arch, **options))
 
 
+def test_the_layers_of_a_model_without_a_number_of_heads_are_counted() -> None:
+    with pytest.raises(UserError, match="--encoder-layers must be at most 1000, but is 1000000000"):
+        correction_task().build_model(Namespace(arch="transformer", encoder_layers=10**9, **POSITIONS))
+
+
 def test_a_criterion_of_another_task_is_refused() -> None:
     task = correction_task()
     with pytest.raises(UserError, match=f"--criterion must be {' or '.join(CRITERIONS)} for .*, but is dual_policy"):

@@ -24,6 +24,7 @@ import torch
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 
+from lev_plugins import model_folder
 from lev_plugins.data.labels.text import (
     CONLLU_COLUMNS,
     KINDS,
@@ -35,7 +36,8 @@ from lev_plugins.data.labels.text import (
 )
 from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import MOST, bounded
-from lev_plugins.text.cutting import Cutter, ids_of
+from lev_plugins.strict import from_entries, read_object
+from lev_plugins.text.cutting import CONFIGS, Cutter, ids_of
 from lev_plugins.text.pretrained import DICTIONARY, SYMBOLS
 
 __all__ = [
@@ -102,6 +104,17 @@ class Info:
         require(self.separator != "", f"{where}: separator must not be empty")
         require_template(self.template, self.columns, where)
 
+    def check_files(self, folder: Path) -> None:
+        """A BPE reads files of the folder alone, and what fairseq itself downloads."""
+        config = CONFIGS.get(str(self.bpe.get("bpe")))
+        defaults = {} if config is None else vars(config())
+        for name, value in self.bpe.items():
+            if name in self.files:
+                model_folder.require_plain(str(value), name)
+                model_folder.inside(folder, str(value))
+            elif isinstance(value, str) and value != defaults.get(name):
+                require(len(value) < 2 or "/" not in value, f"{name} must name a file of the folder, but is {value!r}")
+
     def save(self, folder: Path) -> None:
         (folder / INFO).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
 
@@ -110,9 +123,12 @@ class Info:
         path = folder / INFO
         require(path.is_file(), f"{folder} has no {INFO}: give a folder from lev-plugins prepare-labels")
         try:
-            return cls(**json.loads(path.read_text(encoding="utf-8")))
-        except (TypeError, ValueError) as error:
+            info = from_entries(cls, read_object(path), str(path))
+            info.check(str(path))
+            info.check_files(folder)
+        except UserError as error:
             raise UserError(f"{path} is damaged ({error}): run lev-plugins prepare-labels again") from error
+        return info
 
 
 def require_template(template: str | None, columns: int, where: str) -> None:
