@@ -401,7 +401,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "dictionary not listed": (edited(lambda c: c["files"].pop("dict.noisy.txt")), r"files must have dict\.noisy\.txt"),
     "no language": (edited(lambda c: c["task_flags"].pop("target_lang")), "task_flags must have target_lang, a text"),
     "many positions": (
-        edited(lambda c: c["task_flags"].update(max_source_positions=10**6, max_target_positions=10**6)),
+        edited(lambda c: c["model_flags"].update(max_source_positions=10**6, max_target_positions=10**6)),
         "the model needs .* numbers beside its weights",
     ),
     "tokeniser not listed": (entry("tokeniser", value="sentencepiece"), r"files must have sentencepiece\.bpe\.model"),
