@@ -158,7 +158,7 @@ def is_program(text: str) -> bool:
     """
     try:
         # as eval reads it, which takes off blanks and tabs in front, but nothing behind
-        tree = compile(text.lstrip(" \t"), "", "eval", ast.PyCF_ONLY_AST)
+        tree = ast.parse(text.lstrip(" \t"), mode="eval")
     except (SyntaxError, ValueError):  # it cannot be evaluated either
         return False
     except (MemoryError, RecursionError):  # it may fit where less is on the stack

@@ -191,7 +191,7 @@ class LabellingCriterion(FairseqCriterion):
         given, truth = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         return evaluate(self.kind, truth, given, self.classes, self.positive, self.at, self.numbers)
 
-    def logging_outputs_can_be_summed(self) -> bool:  # type: ignore[override]  # fairseq calls it on the criterion
+    def logging_outputs_can_be_summed(self) -> bool:  # fairseq calls it on the criterion
         return bool(self.training)  # the answers in validation are concatenated
 
 
