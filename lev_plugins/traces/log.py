@@ -1,10 +1,10 @@
 """Read the output of ``fairseq-generate --retain-iter-history --print-step``.
 
 A sentence is a run of lines ``KIND-NUMBER<TAB>...``: ``S`` source, ``T`` reference, and for each hypothesis ``H`` its
-score and text, ``D`` the same detokenised, ``I`` the number of its last iteration, counted from 0, and
-``E-NUMBER_STEP`` its history: the start, then three states per iteration. Sentences come batch by batch, so their
-numbers are not in order. All other lines are ignored. ``fairseq-interactive``, recognised by its ``W`` lines, never
-prints a history.
+score and text, ``D`` the same detokenised, ``P`` the score of each piece, ``I`` the number of its last iteration,
+counted from 0, and ``E-NUMBER_STEP`` its history: the start, then three states per iteration. Sentences come batch by
+batch, so their numbers are not in order. All other lines are ignored. ``fairseq-interactive``, recognised by its ``W``
+lines, never prints a history.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ VARIANTS = [
 def test_packed_is_unpacked(folders: dict[str, Path], kind: str, options: dict[str, Any]) -> None:
     results = []
     for pack in (False, True):
-        task = task_of(folders[kind], pack=pack, pack_length=60)
+        task = task_of(folders[kind], **({"pack": True, "pack_length": 60} if pack else {}))
         model = model_of(task, **options)
         batch = batch_of(task, number=12)
         rows = batch["net_input"]["src_tokens"].size(0)
@@ -331,7 +331,7 @@ def test_a_batch_that_is_too_small_is_an_error(folders: dict[str, Path]) -> None
 
 @pytest.mark.parametrize("pack", [False, True])
 def test_every_example_is_in_one_batch(folders: dict[str, Path], pack: bool) -> None:
-    task: TextLabellingTask = task_of(folders["regression"], pack=pack, pack_length=64)
+    task: TextLabellingTask = task_of(folders["regression"], **({"pack": True, "pack_length": 64} if pack else {}))
     dataset = task.datasets["train"]
     for limits in ({"max_tokens": 90}, {"max_sentences": 7}, {"max_tokens": 100, "max_sentences": 3}):
         batches = dataset.batch_by_size(dataset.ordered_indices(), required_batch_size_multiple=8, **limits)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
 from concurrent.futures import Future
 
 import pytest
@@ -148,7 +149,7 @@ def test_closing_answers_what_waits_and_takes_no_more() -> None:
 class Noisy(FakeEditor):
     """Confidences depend on the number of texts, as floating-point numbers do."""
 
-    def edit(self, texts: list[str], drafts: list[str] | None = None) -> list[Edited]:
+    def edit(self, texts: Sequence[str], *_: Any, **__: Any) -> list[Edited]:
         self.calls.append(list(texts))
         noise = 1e-6 * min(1, len(texts) - 1)
         return [Edited(text, (Edit(0, 0, "x", float(text) + noise),)) for text in texts]

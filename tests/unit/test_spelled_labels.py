@@ -43,7 +43,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def spelled(data: Path, pack: bool = False) -> tuple[TextLabellingTask, EncT5]:
-    task = task_of(data, pack=pack, pack_length=16)
+    task = task_of(data, **({"pack": True, "pack_length": 16} if pack else {}))
     return task, model_of(task, spelling=True, spelling_buckets=BUCKETS)
 
 
