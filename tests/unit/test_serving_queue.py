@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
+from typing import Any
 
 import pytest
 
