@@ -1,6 +1,6 @@
 """Reading and writing checkpoints without trusting them.
 
-``torch.load`` (2.6 and newer) creates only allow-listed classes. Importing this module adds a plain container that
+``torch.load`` (2.6 and newer) creates only allow-listed classes. For a checkpoint, these include a plain container that
 fairseq writes, and stand-ins for the numbers of NumPy.
 """
 
@@ -15,6 +15,7 @@ import os
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,17 @@ DATA = (
 MOST_REPEATS = 100_000
 
 
-torch.serialization.add_safe_globals([argparse.Namespace, *STAND_INS])
+@contextmanager
+def of_fairseq() -> Iterator[None]:
+    """What else ``torch.load`` may create: only this, because other code may allow NumPy's own classes."""
+    before = torch.serialization.get_safe_globals()
+    torch.serialization.clear_safe_globals()
+    torch.serialization.add_safe_globals([argparse.Namespace, *STAND_INS])
+    try:
+        yield
+    finally:
+        torch.serialization.clear_safe_globals()
+        torch.serialization.add_safe_globals(before)
 
 
 def require_file(path: str | Path) -> None:
@@ -76,7 +87,8 @@ def load(path: str | Path, mmap: bool = False) -> dict[str, Any]:
     """
     require_file(path)
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True, mmap=mmap and zipfile.is_zipfile(path))
+        with of_fairseq():
+            state = torch.load(path, map_location="cpu", weights_only=True, mmap=mmap and zipfile.is_zipfile(path))
     except Exception as error:  # for a damaged file, torch raises anything from KeyError to OSError
         raise UserError(f"{path}: {explain(error) or error}") from error
     require(
@@ -92,6 +104,7 @@ def load(path: str | Path, mmap: bool = False) -> dict[str, Any]:
         settings is None or isinstance(settings, dict),
         f"{path} is damaged: its entry 'cfg' has no table of settings; use an older checkpoint",
     )
+    require_resolved([settings, state.get("args")])
     return state
 
 
@@ -125,7 +138,7 @@ def require_resolved(flags: Any) -> None:
     >>> require_resolved({"model": {"encoder_layers": ["${oc.env:HOME}"]}})
     Traceback (most recent call last):
     lev_plugins.errors.UserError: a setting of the checkpoint is a reference, '${oc.env:HOME}', which is not followed: \
-use a file that you trust, or train the model again
+save the checkpoint with its value, or train the model again
     """
     if isinstance(flags, argparse.Namespace):
         flags = vars(flags)
@@ -137,8 +150,8 @@ use a file that you trust, or train the model again
     elif isinstance(flags, str):
         require(
             "${" not in flags,
-            f"a setting of the checkpoint is a reference, {flags[:60]!r}, which is not followed: use a file that you "
-            "trust, or train the model again",
+            f"a setting of the checkpoint is a reference, {flags[:60]!r}, which is not followed: save the "
+            "checkpoint with its value, or train the model again",
         )
 
 
@@ -185,9 +198,10 @@ def refuse_programs() -> None:
 def without_programs(read: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     @functools.wraps(read)
     def read_without_programs(path: str, *args: Any, **options: Any) -> dict[str, Any]:
-        state = read(path, *args, **options)
+        with of_fairseq():
+            state = read(path, *args, **options)
+        require_resolved([state.get("args"), state.get("cfg")])
         for flags in (state.get("args"), state.get("cfg")):
-            require_resolved(flags)
             require_no_programs(flags or {})
         return state
 

@@ -196,9 +196,12 @@ def read(folder: str | Path) -> ModelConfig:
 
 
 def was_exported(folder: Path) -> bool:
-    """Whether ``lev-plugins export`` made it, even if it was damaged since; others write such names of files, too."""
-    path = folder / CONFIG
-    return path.is_file() and (folder / WEIGHTS).is_file() and type(read_object(path).get("format")) is int
+    """Whether ``lev-plugins export`` made it, as its config.json says; others have files of the same names, too."""
+    try:
+        made = type(read_object(folder / CONFIG).get("format")) is int
+    except (OSError, UserError):
+        return False
+    return made and (folder / WEIGHTS).is_file()
 
 
 def described(folder: str | Path) -> ModelConfig:

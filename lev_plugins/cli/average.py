@@ -108,9 +108,9 @@ def average(paths: list[Path]) -> dict[str, Any]:
     """The last checkpoint with the mean of all weights, and without its optimizer state."""
     total: dict[str, Tensor] = {}
     state: dict[str, Any] = {}
-    for path in progress(paths):
-        before, state = state, checkpoints.load(path)
-        if before:
+    for number, path in enumerate(progress(paths)):
+        state = checkpoints.load(path)
+        if number:
             check_same(total, state["model"], paths[0], path)
         for name, value in state["model"].items():
             total[name] = value.double() + total[name] if name in total and adds_up(value) else widen(value)

@@ -178,7 +178,7 @@ def record_of(args: argparse.Namespace) -> Path:
 
 
 def settings_in(record: Path) -> Any:
-    """None if it is no such record."""
+    """None if the file is not a record of ``distill``."""
     try:
         return read_object(record).get("settings")
     except (OSError, UserError):
@@ -191,7 +191,7 @@ def made_before(args: argparse.Namespace, settings: dict[str, Any]) -> bool:
     if not output.exists() or (output.is_dir() and not any(output.iterdir())):
         require(
             there is not None or not record.exists(),
-            f"{record}, which distill writes beside its output, is another file here: choose another --text",
+            f"{record} exists and was not written by distill, which would replace it: choose another --text",
         )
         return False
     require(

@@ -28,6 +28,7 @@ from lev_plugins.data.labels.folder import (
     Info,
     adopt_files,
     cut_row,
+    require_template,
     symbols_of_pretrained,
     write_part,
 )
@@ -147,12 +148,7 @@ def check_arguments(args: argparse.Namespace) -> None:
     check_labels(args)
     check_pieces(args, "--train", args.train)
     check_dictionary(args)
-    if args.template is not None:
-        require(
-            fits(args.template, args.text_columns),
-            f"--template {args.template!r} does not fit --text-columns {args.text_columns}: {{0}} stands for the first "
-            "column; write a brace itself twice",
-        )
+    require_template(args.template, args.text_columns, "--template")
 
 
 def longest_of(args: argparse.Namespace) -> int:
@@ -160,18 +156,6 @@ def longest_of(args: argparse.Namespace) -> int:
         return int(args.longest)
     bert = positions_of_bert(args.pretrained_tokenizer)
     return LONGEST if bert is None else min(LONGEST, bert - 1)  # [CLS] takes one
-
-
-def fits(template: str, columns: int) -> bool:
-    """
-    >>> fits("a {0} b {1}", 2), fits("a {0} b {1}", 1), fits("a {", 1)
-    (True, False, False)
-    """
-    try:
-        template.format(*["x"] * columns)
-    except (IndexError, KeyError, ValueError):
-        return False
-    return True
 
 
 def check_labels(args: argparse.Namespace) -> None:
@@ -247,6 +231,8 @@ def build(args: argparse.Namespace, folder: Path, scratch: Path) -> PreparedLabe
     options = piece_options(args, scratch)
     if options:
         info = replace(info, **adopt_files(options, folder))
+        info.check_files(folder)
+    info.check("prepare-labels")
     cutter = info.cutter(folder)
     labels = None if info.kind == "regression" else label_dictionary(args, rows)
     given = symbols_of_pretrained(options) or args.srcdict

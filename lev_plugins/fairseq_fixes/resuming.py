@@ -67,7 +67,7 @@ def loading_unless_complete(load: Function) -> Function:
             isinstance(updates, int),
             "the number of updates in the checkpoint is not a number: it is damaged, use an older one (--restore-file)",
         )
-        if not updates:  # a count that begins anew: fairseq keeps the hours of a model that is fine-tuned
+        if not updates:  # fine-tuning starts here, but fairseq keeps the hours of the earlier training
             trainer._previous_training_time = 0
         reason = why_complete(trainer, batches.next_epoch_idx, cfg.patience)
         if reason is not None:

@@ -23,7 +23,7 @@ from fairseq.utils import split_paths
 
 from lev_plugins import model_folder
 from lev_plugins.data.drafts import marks
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import require
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.passage import Passage, Written
 from lev_plugins.inference.reading import Loaded
@@ -32,6 +32,7 @@ from lev_plugins.inference.writing import Writing
 from lev_plugins.models.levt import LevT
 from lev_plugins.ranges import bounded
 from lev_plugins.tasks.text_correction import TextCorrectionTask
+from lev_plugins.text.control import half_character, visible
 from lev_plugins.text.cutting import MODEL, Cutter, ids_of
 from lev_plugins.text.edited import Edit, Edited, moved
 from lev_plugins.text.offsets import offsets_of
@@ -116,6 +117,9 @@ class Editor:
 
         ``languages``: of each text, such as "de"; None: that of the editor.
         """
+        require(languages is None or drafts is None, "languages are for texts without drafts: leave them out")
+        languages = [None] * len(texts) if languages is None else languages
+        require(len(languages) == len(texts), f"there are {len(texts):,} texts, but {len(languages):,} languages")
         for text in [*texts, *(drafts or [])]:
             require_encodable(text)
         if drafts is not None:
@@ -124,7 +128,7 @@ class Editor:
         given = (
             [self.of_draft(*pair) for pair in zip(texts, drafts, strict=True)]
             if drafts is not None
-            else [self.of_text(*pair) for pair in zip(texts, languages or [None] * len(texts), strict=True)]
+            else [self.of_text(*pair) for pair in zip(texts, languages, strict=True)]
         )
         jobs = [(i, start, passage) for i, (_, parts) in enumerate(given) for start, passage in parts]
         edits: list[list[Edit]] = [[] for _ in given]
@@ -156,7 +160,9 @@ class Editor:
                 f"a {what} has {length:,} tokens, but the model takes at most {self.longest:,}: shorten it, or edit "
                 "without drafts, where long texts are cut",
             )
-        pieces, asked = marks.tokenize(draft, self.cutter.encode)  # whose time grows with the tokens times the marks
+        pieces, asked = marks.tokenize(
+            draft.removeprefix("\ufeff"), self.cutter.encode
+        )  # whose time grows with the tokens times the marks
         passage = Passage(plain[start:end], units, given, asked)
         require(passage.pieces == pieces, f"the draft {draft!r} is not cut as its text without marks: leave them out")
         return plain, [(start, passage)]
@@ -206,11 +212,8 @@ class Editor:
 
 
 def require_encodable(text: str) -> None:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        half = f"\\u{ord(text[error.start]):04x}"
-        raise UserError(f"a text has {half} at {error.start}, half of a character: give both halves") from error
+    half = half_character(text)
+    require(half is None, f"the text {visible(text)[:60]!r} has {half}, half of a character: give both halves")
 
 
 def require_editor(loaded: Loaded, path: str | Path) -> None:

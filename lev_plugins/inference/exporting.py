@@ -90,7 +90,8 @@ def require_place(out: Path, overwrite: bool) -> None:
         return
     require(
         model_folder.was_exported(out),
-        f"--overwrite replaces only a model folder, but lev-plugins export did not make {out}: name another folder",
+        f"--overwrite replaces only a model folder, but lev-plugins export did not make {out}: name another folder, or "
+        "remove this one",
     )
 
 

@@ -51,7 +51,7 @@ LEFT_OUT = {
     *("encoder_embed_path", "decoder_embed_path", "encoder_layers_to_keep", "decoder_layers_to_keep"),
     *("checkpoint_activations", "offload_activations", "min_params_to_wrap", "base_layers", "base_shuffle"),
 }
-MOST_UNSAVED = 30_000_000  # numbers that a model computes anew: those of 15,000 positions on both sides, 1,000 wide
+MOST_UNSAVED = 30_000_000  # numbers that a model computes: of 15,000 positions on both sides, 1,000 wide
 OTHER_VERSION = "export it again with the installed version of lev-plugins"
 
 
@@ -296,11 +296,11 @@ def read_weights(task: Any, cfg: Any, folder: Path) -> dict[str, Tensor]:
             f"{folder / WEIGHTS} does not fit {model_folder.CONFIG}: {name} has the shape {header[name].shape}, but "
             f"the model needs {shape}: {model_folder.AGAIN}",
         )
-    unsaved = sum(tensor.numel() for tensor in unsaved_tensors(model))
+    unsaved = sum(tensor.numel() for tensor in unsaved_tensors(model) if tensor.is_floating_point())
     require(
         unsaved <= MOST_UNSAVED,
-        f"{folder / model_folder.CONFIG}: the model needs {unsaved:,} numbers beside its weights, such as those of its "
-        f"positions, but may have at most {MOST_UNSAVED:,}",
+        f"{folder / model_folder.CONFIG}: the model computes {unsaved:,} numbers for its positions, but may have at "
+        f"most {MOST_UNSAVED:,}: train and export it with smaller --max-source-positions and --max-target-positions",
     )
     weights = load_file(folder / WEIGHTS)
     return {name: weights[stored] for name, stored in names.items()}

@@ -64,6 +64,7 @@ from lev_plugins.models.gate_equations import (
     soft_mask,
 )
 from lev_plugins.models.gated_spelling import Repair, SpelledTokens
+from lev_plugins.models.requirements import BUCKETS, require_use_of_buckets
 from lev_plugins.text.spelling import Unknown
 
 __all__ = [
@@ -116,7 +117,7 @@ class SpelledGateConfig(GateConfig):
         },
     )
     spelling_buckets: int = field(
-        default=32768, metadata={"help": "size of the table for the parts of words, with --spelling"}
+        default=BUCKETS, metadata={"help": "size of the table for the parts of words, with --spelling"}
     )
 
 
@@ -380,6 +381,7 @@ class GatedTrans(GatedModel):
     @classmethod
     def build_model(cls, args: Namespace, task: Any) -> "GatedTrans":
         backbone = TransformerModel.build_model(args, task)
+        require_use_of_buckets(args, task)
         if getattr(args, "spelling", False):
             check_spelling(args)
             tokens = SpelledTokens(Respelling.of(task.target_dictionary, args.encoder_embed_dim, args.spelling_buckets))

@@ -39,7 +39,7 @@ def from_checkpoint(task: Any) -> bool:
 def require_use_of_buckets(cfg: Any, task: Any) -> None:
     """Only in training: old checkpoints may have them without --spelling, or not at all."""
     require(
-        from_checkpoint(task) or cfg.spelling or cfg.spelling_buckets == BUCKETS,
+        from_checkpoint(task) or getattr(cfg, "spelling", True) or cfg.spelling_buckets == BUCKETS,
         "--spelling-buckets is for spelling-aware words: add --spelling",
     )
 

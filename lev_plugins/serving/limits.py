@@ -13,6 +13,8 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import ClientDisconnect, Request
 
+from lev_plugins.text.control import half_character
+
 __all__ = ["Access", "Gone", "Limits", "Refusal", "encodable", "form_of", "json_of", "read_body"]
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
@@ -150,10 +152,7 @@ def form_of(body: bytes | str, what: str) -> dict[str, str]:
 
 
 def encodable(text: str, where: str) -> str:
-    """Text that has no half of a surrogate pair, which JSON can spell but nothing can encode."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        half = f"\\u{ord(text[error.start]):04x}"
-        raise Refusal(400, f"{where} has {half} at {error.start}, half of a character: send both halves") from None
+    half = half_character(text)
+    if half is not None:
+        raise Refusal(400, f"{where} has {half}, half of a character: send both halves")
     return text

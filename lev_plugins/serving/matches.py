@@ -121,7 +121,10 @@ def bare_letters(text: str) -> str:
 
 
 def close(one: str, other: str) -> bool:
-    """At most one slip, and one more for every five letters; of text without blanks that is no word, none is."""
+    """At most one slip, and one more for every five letters.
+
+    Longer strings than ``LONGEST`` are not compared: the time grows with the square of the length.
+    """
     length = max(len(one), len(other))
     most = 1 + length // 5
     if length > LONGEST or abs(len(one) - len(other)) > most:

@@ -106,7 +106,7 @@ def patient(seconds: float) -> type[asyncio.Protocol]:
             return self.cycle if self.cycle is not None and not self.cycle.response_complete else None
 
         def expect(self) -> None:
-            """A request shall be running before the time is up; then, its answer shall be read before it is up."""
+            """Limits the time until a request arrives and, after that, until its answer has been read."""
             running = self.running()
             if self.late is not None:
                 if running is self.watched:
@@ -118,13 +118,16 @@ def patient(seconds: float) -> type[asyncio.Protocol]:
 
         def cut_off(self) -> None:
             """A client that does not read its answer would keep the connection for ever."""
-            self.late = None
-            if self.running() is self.watched:
+            self.late, running = None, self.running()
+            if running is self.watched or (running is None and self.transport.get_write_buffer_size()):
                 self.transport.abort()
-            else:
+            elif running is not None:  # uvicorn closes a connection that waits for the next request
                 self.expect()
 
         def give_up(self) -> None:
+            if self.transport.get_write_buffer_size():
+                self.transport.abort()  # to close it would wait until the buffer is read
+                return
             self.transport.write(LATE)
             self.transport.close()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["visible"]
+__all__ = ["half_character", "visible"]
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
@@ -16,3 +16,16 @@ def visible(text: str) -> str:
     a\\u001b[2J\\u202eb
     """
     return CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def half_character(text: str) -> str | None:
+    """The first half of a surrogate pair without the other, and its place: JSON can spell it, but UTF-8 cannot.
+
+    >>> print(half_character("a\\ud83d"), half_character("a😀"))
+    \\ud83d at 1 None
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        return f"\\u{ord(text[error.start]):04x} at {error.start}"
+    return None

@@ -372,7 +372,7 @@ def test_a_result_that_was_not_made_here(
         assert f"{tmp_path}/text exists, but was not made from this data" in capsys.readouterr().err
     (tmp_path / "text").unlink()
     assert run(data, teacher, "--text", tmp_path / "text") == 2
-    assert "text.json, which distill writes beside its output, is another file here" in capsys.readouterr().err
+    assert "text.json exists and was not written by distill, which would replace it" in capsys.readouterr().err
     assert (tmp_path / "text.json").read_text() == "[]"
 
 

@@ -270,9 +270,21 @@ def test_a_draft_that_is_too_long_is_refused_before_its_marks_are_placed(
         lively.edit(SOURCES[:1], ["⟦+⟧ v8 " * 2000])
 
 
+def test_languages_are_for_texts_without_drafts(pbd: Editor, lively: Editor) -> None:
+    with pytest.raises(UserError, match="there are 2 texts, but 1 languages"):
+        pbd.edit(["a", "b"], languages=["de"])
+    with pytest.raises(UserError, match="languages are for texts without drafts: leave them out"):
+        lively.edit([SOURCES[0]], ["v8"], languages=["de"])
+
+
+def test_a_draft_may_begin_with_a_byte_order_mark(lively: Editor) -> None:
+    plain, marked = lively.edit(SOURCES[:1] * 2, ["v8 v9", "\ufeffv8 v9"])
+    assert marked.text == f"\ufeff{plain.text}" and marked.original == "\ufeffv8 v9"
+
+
 def test_half_a_character_is_refused(pbd: Editor, lively: Editor) -> None:
     for editor, texts in ((pbd, (["fine", "a \ud83d"],)), (lively, ([SOURCES[0]], ["\ud83d"]))):
-        with pytest.raises(UserError, match=r"a text has \\ud83d at \d, half of a character"):
+        with pytest.raises(UserError, match=r"has \\ud83d at \d, half of a character"):
             editor.edit(*texts)
 
 

@@ -402,7 +402,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "no language": (edited(lambda c: c["task_flags"].pop("target_lang")), "task_flags must have target_lang, a text"),
     "many positions": (
         edited(lambda c: c["model_flags"].update(max_source_positions=10**6, max_target_positions=10**6)),
-        "the model needs .* numbers beside its weights",
+        "the model computes .* numbers for its positions",
     ),
     "tokeniser not listed": (entry("tokeniser", value="sentencepiece"), r"files must have sentencepiece\.bpe\.model"),
     "hidden": (entry("files", ".x", value=""), "a name in files must have only letters"),

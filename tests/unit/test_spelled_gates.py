@@ -297,7 +297,7 @@ def test_parts_of_the_training_text_are_noted_each(prepared: Path, tmp_path: Pat
 
 def test_a_model_that_spells_and_one_that_does_not_read_different_sources(prepared: Path) -> None:
     task = task_of(prepared)
-    plain = model(spelling=False)
+    plain = model(spelling=False, spelling_buckets=32768)
     with pytest.raises(UserError, match="--path names models with --spelling and without"):
         task.build_generator([model(), plain], SimpleNamespace(beam=2))
 

@@ -51,6 +51,7 @@ __all__ = [
     "Info",
     "adopt_files",
     "cut_row",
+    "require_template",
     "symbols_of_pretrained",
     "write_part",
 ]
@@ -110,10 +111,13 @@ class Info:
         defaults = {} if config is None else vars(config())
         for name, value in self.bpe.items():
             if name in self.files:
-                model_folder.require_plain(str(value), name)
+                model_folder.require_plain(str(value), f"{folder / INFO}: {name}")
                 model_folder.inside(folder, str(value))
             elif isinstance(value, str) and value != defaults.get(name):
-                require(len(value) < 2 or "/" not in value, f"{name} must name a file of the folder, but is {value!r}")
+                require(
+                    len(value) < 2 or "/" not in value,
+                    f"{folder / INFO}: {name} must name a file of the folder, but is {value!r}",
+                )
 
     def save(self, folder: Path) -> None:
         (folder / INFO).write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
@@ -125,9 +129,9 @@ class Info:
         try:
             info = from_entries(cls, read_object(path), str(path))
             info.check(str(path))
-            info.check_files(folder)
         except UserError as error:
             raise UserError(f"{path} is damaged ({error}): run lev-plugins prepare-labels again") from error
+        info.check_files(folder)
         return info
 
 
@@ -144,9 +148,9 @@ def require_template(template: str | None, columns: int, where: str) -> None:
         parts = [part[1:] for part in Formatter().parse(template or "") if part[1] is not None]
     except ValueError as error:
         raise UserError(f"{where}: template is not valid: {error}") from error
-    for name, layout, conversion in parts:
+    for place, (name, layout, conversion) in enumerate(parts):
         require(
-            name in numbers and not layout and conversion is None,
+            (name or str(place)) in numbers and not layout and conversion is None,
             f"{where}: template may have {{0}} to {{{columns - 1}}}, but has {{{name}}}",
         )
 
