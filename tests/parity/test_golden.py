@@ -1,12 +1,15 @@
-"""Checkpoints that an earlier version trained decode to the same text and scores."""
+"""Checkpoints and model folders that an earlier version made give the same text and scores."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import lev_plugins
+from lev_plugins.inference.editor import Editor
 from tests.integration.commands import ROOT, succeed
 
 GOLDEN = ROOT / "tests" / "golden"
@@ -21,7 +24,8 @@ RUNS = {  # what was decoded, the checkpoint, the flags
     "gated/expected": ("gated", CORRECTION),
 }
 SCORED_OTHERWISE = {"levt/expected"}  # since 0.2.0 the score of an edited draft counts what was kept of it
-VERSIONS = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
+FOLDERS = sorted(path.parent for path in (GOLDEN / "folders").glob("*/*/model"))
+VERSIONS = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir() and path.name != "folders")
 
 
 def parts(line: str) -> tuple[str, str, list[float]]:
@@ -72,3 +76,28 @@ def test_labels_are_the_same(version: str) -> None:
         answer, before = json.loads(line), json.loads(wanted)
         assert answer["label"] == before["label"]
         assert answer["score"] == pytest.approx(before["score"], abs=2e-4)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: "-".join(folder.parts[-2:]))
+def test_a_model_folder_answers_as_before(folder: Path) -> None:
+    given, expected = (json.loads((folder / f"{name}.json").read_text("utf-8")) for name in ("given", "expected"))
+    model = lev_plugins.load(folder / "model")
+    if isinstance(model, Editor):
+        found = [edited.as_dict() for edited in model.edit(given["texts"], given["drafts"])]
+    else:
+        found = model.label(given["texts"], scores=True)
+    assert len(found) == len(expected) > 0
+    for answer, before in zip(found, expected, strict=True):
+        assert_alike(answer, before)
+
+
+def assert_alike(one: Any, other: Any) -> None:
+    """Numbers up to rounding, all else exactly."""
+    if isinstance(other, float):
+        assert one == pytest.approx(other, abs=2e-4)
+    elif isinstance(other, (dict, list)):
+        assert len(one) == len(other) and type(one) is type(other)
+        for key in other if isinstance(other, dict) else range(len(other)):
+            assert_alike(one[key], other[key])
+    else:
+        assert one == other
