@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,21 @@ import torch
 from torch import Tensor
 
 from lev_plugins import checkpoints
-from tests.integration.commands import BIN, ENVIRONMENT, ROOT, free_port, generate, hypotheses, succeed, train
+from tests.integration import test_correction
+from tests.integration.commands import (
+    ADAM,
+    BIN,
+    ENVIRONMENT,
+    QUIET,
+    ROOT,
+    USER_DIR,
+    free_port,
+    generate,
+    hypotheses,
+    succeed,
+    train,
+)
+from tests.labelling import folder_of
 
 
 def weights(path: Path) -> dict[str, Tensor]:
@@ -91,6 +106,35 @@ def test_killed_and_resumed_is_never_killed(toy: Path, tmp_path: Path) -> None:
     again = succeed(*train(toy, save_dir, *flags))
     assert "this training is complete: it has had 40 of 40 updates; raise --max-update to continue" in again.both
     assert last.read_bytes() == before
+
+
+def packed_labels(folder: Path, save_dir: Path) -> list[object]:
+    data = folder / "labels" / "data"
+    if not data.exists():
+        folder_of(folder / "labels", "tagging", "--bpe", "words", lines=200)
+    task = ["--user-dir", USER_DIR, "--task", "text_labelling", "--criterion", "labelling", "--cpu"]
+    own = ["--arch", "enct5_tiny", "--spelling", "--word-dropout", 0.3, "--pack", "--pack-length", 40]
+    return ["fairseq-train", data, *task, *own, *ADAM, *QUIET, "--max-tokens", 300, "--save-dir", save_dir]
+
+
+def correction_with_noise(data: Path, save_dir: Path) -> list[object]:
+    noise = ["--noise-kind", "swap,insert", "--noise-word-rate", 0.5, "--noise-share", 0.8, "--bpe", "chars"]
+    return test_correction.train(data, save_dir, *test_correction.PBD, *noise, "--max-tokens", 1000)
+
+
+@pytest.mark.parametrize("system", [correction_with_noise, packed_labels])
+def test_stopped_within_an_epoch_and_continued_is_never_stopped(
+    system: Callable[[Path, Path], list[object]], noisy: Path, tmp_path: Path
+) -> None:
+    """Noise, packing and dropout are those of the update, whatever was before it."""
+    data = noisy if system is correction_with_noise else tmp_path
+    for name, stops in (("whole", [14]), ("stopped", [9, 14])):
+        for updates in stops:
+            command = [*system(data, tmp_path / name), "--max-update", updates, "--disable-validation"]
+            log = succeed(*command)
+        assert f"num_updates {stops[-1]}" in log.both
+    whole, stopped = (weights(tmp_path / name / "checkpoint_last.pt") for name in ("whole", "stopped"))
+    assert_same(whole, stopped, 0.0)
 
 
 def test_generation_in_half_precision_agrees(toy: Path, trained: Path) -> None:
