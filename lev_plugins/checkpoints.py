@@ -29,7 +29,7 @@ from lev_plugins.files import all_or_nothing
 
 __all__ = [
     *("EVALUATED", "config_of", "load", "refuse_programs", "require_file", "require_finite_weights"),
-    *("require_no_programs", "save"),
+    *("only_plain_classes", "require_no_programs", "save"),
 ]
 
 # flags whose text fairseq evaluates as Python when it builds models, tasks, criterions and optimizers; those of a
@@ -64,8 +64,8 @@ MOST_REPEATS = 100_000
 
 
 @contextmanager
-def of_fairseq() -> Iterator[None]:
-    """What else ``torch.load`` may create: only this, because other code may allow NumPy's own classes."""
+def only_plain_classes() -> Iterator[None]:
+    """What ``torch.load`` may create beside tensors: not what other code allows, such as NumPy's own classes."""
     before = torch.serialization.get_safe_globals()
     torch.serialization.clear_safe_globals()
     torch.serialization.add_safe_globals([argparse.Namespace, *STAND_INS])
@@ -87,7 +87,7 @@ def load(path: str | Path, mmap: bool = False) -> dict[str, Any]:
     """
     require_file(path)
     try:
-        with of_fairseq():
+        with only_plain_classes():
             state = torch.load(path, map_location="cpu", weights_only=True, mmap=mmap and zipfile.is_zipfile(path))
     except Exception as error:  # for a damaged file, torch raises anything from KeyError to OSError
         raise UserError(f"{path}: {explain(error) or error}") from error
@@ -198,7 +198,7 @@ def refuse_programs() -> None:
 def without_programs(read: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     @functools.wraps(read)
     def read_without_programs(path: str, *args: Any, **options: Any) -> dict[str, Any]:
-        with of_fairseq():
+        with only_plain_classes():
             state = read(path, *args, **options)
         require_resolved([state.get("args"), state.get("cfg")])
         for flags in (state.get("args"), state.get("cfg")):

@@ -160,9 +160,8 @@ class Editor:
                 f"a {what} has {length:,} tokens, but the model takes at most {self.longest:,}: shorten it, or edit "
                 "without drafts, where long texts are cut",
             )
-        pieces, asked = marks.tokenize(
-            draft.removeprefix("\ufeff"), self.cutter.encode
-        )  # whose time grows with the tokens times the marks
+        # last, because its time grows with the tokens times the marks
+        pieces, asked = marks.tokenize(draft.removeprefix("\ufeff"), self.cutter.encode)
         passage = Passage(plain[start:end], units, given, asked)
         require(passage.pieces == pieces, f"the draft {draft!r} is not cut as its text without marks: leave them out")
         return plain, [(start, passage)]

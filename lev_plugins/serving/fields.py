@@ -15,8 +15,8 @@ Check = Callable[[Any, str], T]
 
 
 def only(given: Any, names: Iterable[str]) -> dict[str, Any]:
-    require(isinstance(given, dict), f"the request must be a JSON object, but is {kind(given)}")
-    unknown = [name for name in given if name not in names]
+    expected = known(given, names)
+    unknown = [name for name in given if name not in expected]
     require(not unknown, f"unknown field {unknown and unknown[0]!r}: the fields are {', '.join(names)}")
     return given
 

@@ -111,9 +111,8 @@ def refusal(path: str, error: Exception) -> Response:
 def meaning(error: Exception) -> tuple[int, str, Mapping[str, str]]:
     if isinstance(error, Refusal):
         if error.status == FORBIDDEN:
-            logger.info(
-                "%s", visible(error.message)
-            )  # a host or an origin, which the one who runs the server may want to allow
+            # a host or an origin, which the one who runs the server may want to allow
+            logger.info("%s", visible(error.message))
         return error.status, error.message, error.headers
     if isinstance(error, UserError):
         return 400, str(error), {}

@@ -47,17 +47,17 @@ class Protected:
             return []
         parts = parts_of(text)
         places = [0, *accumulate(map(len, parts))]
-        ends = [self.end(parts, i) for i in range(len(parts))]
+        composed = [normalize("NFC", part) for part in parts]  # macOS writes letters and their accents apart
+        ends = [self.end(composed, i) for i in range(len(parts))]
         return [Span(places[i], places[end]) for i, end in enumerate(ends) if end > i]
 
     def end(self, parts: Sequence[str], start: int) -> int:
         """Behind the longest word that begins with the part ``start``; ``start`` if none does."""
         node, found = self.next, start
         for i in range(start, len(parts)):
-            part = normalize("NFC", parts[i])  # macOS writes letters and their accents apart
-            if part not in node:
+            if parts[i] not in node:
                 break
-            node = node[part]
+            node = node[parts[i]]
             if END in node:
                 found = i + 1
         return found

@@ -106,8 +106,8 @@ class TextCorrectionTask(ScoredTask):
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         # for fairseq's own architectures; a convolution has a text of layers
-        numbered = lambda side: isinstance(getattr(cfg, f"{side}layers", None), int)  # noqa: E731
-        ranges.transformer(cfg, *filter(numbered, ("encoder_", "decoder_")))
+        sides = [side for side in ("encoder_", "decoder_") if isinstance(getattr(cfg, f"{side}layers", None), int)]
+        ranges.transformer(cfg, *sides)
         model = super().build_model(cfg, from_checkpoint)
         require(
             isinstance(model, FairseqEncoderDecoderModel) and not isinstance(model, FairseqNATModel),

@@ -18,7 +18,7 @@ def through_a_file(value: Any) -> Any:
     file = io.BytesIO()
     torch.save({"value": value}, file)
     file.seek(0)
-    with checkpoints.of_fairseq():
+    with checkpoints.only_plain_classes():
         return torch.load(file, weights_only=True)["value"]
 
 
@@ -81,7 +81,7 @@ def test_bytes_have_the_size_of_the_numbers() -> None:
 
 def test_numpys_own_constructors_are_not_allowed() -> None:
     """torch creates what a file names from these alone, whatever other code allows."""
-    with torch.serialization.safe_globals([np.dtype, np.ndarray]), checkpoints.of_fairseq():
+    with torch.serialization.safe_globals([np.dtype, np.ndarray]), checkpoints.only_plain_classes():
         given = torch.serialization.get_safe_globals()
     assert np.dtype not in torch.serialization.get_safe_globals()
     allowed = [each[0] if isinstance(each, tuple) else each for each in given]

@@ -521,42 +521,36 @@ def test_info_does_not_open_what_a_link_leads_to(folder: Path, tmp_path: Path) -
         model_folder.read(copy)
 
 
-@pytest.mark.parametrize("stop", [OSError("no"), KeyboardInterrupt("no")], ids=lambda stop: type(stop).__name__)
-def test_the_old_folder_stays_if_the_new_one_cannot(
-    stop: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def fail_to_exchange(
+    stop: BaseException, stops: Callable[[Path, Path], bool], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old, new = tmp_path / "old", tmp_path / "new"
-    for folder in (old, new):
-        folder.mkdir()
-        (folder / folder.name).write_text("")
+    """The folders ``old`` and ``new``, whose moves that ``stops`` tells raise ``stop``."""
+    old, new = folder / "old", folder / "new"
+    for each in (old, new):
+        each.mkdir()
+        (each / each.name).write_text("")
     replace = Path.replace
 
     def refuse(path: Path, target: Path) -> Path:
-        if path == new:
+        if stops(path, target):
             raise stop
         return replace(path, target)
 
     monkeypatch.setattr(Path, "replace", refuse)
     with pytest.raises(type(stop), match="no"):
         files.exchange(old, new)
+
+
+@pytest.mark.parametrize("stop", [OSError("no"), KeyboardInterrupt("no")], ids=lambda stop: type(stop).__name__)
+def test_the_old_folder_stays_if_the_new_one_cannot(
+    stop: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_to_exchange(stop, lambda path, _: path == tmp_path / "new", tmp_path, monkeypatch)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["new", "new", "old", "old"]
 
 
 def test_an_old_folder_that_cannot_come_back_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old, new = tmp_path / "old", tmp_path / "new"
-    for folder in (old, new):
-        folder.mkdir()
-        (folder / folder.name).write_text("")
-    replace = Path.replace
-
-    def refuse(path: Path, target: Path) -> Path:
-        if target == old:
-            raise OSError("no")
-        return replace(path, target)
-
-    monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises(OSError, match="no"):
-        files.exchange(old, new)
+    fail_to_exchange(OSError("no"), lambda _, target: target == tmp_path / "old", tmp_path, monkeypatch)
     assert [path.name for path in tmp_path.glob(".old.old.*/old/*")] == ["old"]
 
 

@@ -83,8 +83,7 @@ class TextEditingDataset(EverySentence):
                 pair.tgt_sizes = np.maximum(pair.tgt_sizes, drafts.sizes)
         elif noise is not None:  # the source is the draft
             pair.tgt_sizes = np.maximum(pair.src_sizes, pair.tgt_sizes)
-        if drafts is not None or noise is not None:
-            pair.sizes = pair.src_sizes if pair.tgt_sizes is None else np.vstack((pair.src_sizes, pair.tgt_sizes)).T
+        pair.sizes = pair.src_sizes if pair.tgt_sizes is None else np.vstack((pair.src_sizes, pair.tgt_sizes)).T
         self.drafts, self.rollin, self.pad_to_multiple = drafts, rollin, pad_to_multiple
         self.teacher_forcing, self.noise, self.spelling_buckets = teacher_forcing, noise, spelling_buckets
 
