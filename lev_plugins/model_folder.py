@@ -171,15 +171,15 @@ def is_model_folder(path: str | Path) -> bool:
     return Path(path).is_dir()
 
 
-def read_kind(path: str | Path, kind: str, data: Any = None, bpe: Any = None) -> ModelConfig | None:
-    """A folder of this kind; None: a checkpoint. ``data`` and ``bpe`` are for checkpoints."""
+def read_kind(path: str | Path, kind: str, **of_checkpoints: Any) -> ModelConfig | None:
+    """A folder of this kind; None: a checkpoint. A folder already has what the other flags name."""
     if not is_model_folder(path):
         return None
     config = read(path)
     command = {EDITOR: "edit", LABELLER: "label"}[config.kind]
     require(config.kind == kind, f"{path} is {NOUNS[config.kind]}: use lev-plugins {command}")
-    for flag, value in (("--data", data), ("--bpe", bpe)):
-        require(value is None, f"{flag} is for a checkpoint, but {path} is a model folder: leave it out")
+    for name, value in of_checkpoints.items():
+        require(value is None, f"{flag_name(name)} is for a checkpoint, but {path} is a model folder: leave it out")
     return config
 
 

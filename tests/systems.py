@@ -36,9 +36,9 @@ class System:
         """Of ``lev-plugins edit`` and ``export``."""
         return flags_of({"data": self.data, **self.bpe, **self.decoding})
 
-    def load(self) -> Any:
+    def load(self, **more: Any) -> Any:
         options = {"bpe": Namespace(**self.bpe) if self.bpe else None, "search": self.decoding} if self.edits else {}
-        return lev_plugins.load(self.checkpoint, self.data, **options)
+        return lev_plugins.load(self.checkpoint, self.data, **options, **more)
 
     @property
     def edits(self) -> bool:

@@ -24,13 +24,13 @@ from lev_plugins.text.lines import read_lines
 from lev_plugins.traces import differences
 from lev_plugins.traces.terminal import COLOUR, PLAIN
 
-__all__ = ["add_arguments", "add_data_argument", "add_decoding_arguments", "add_int8_argument", "decoding_of", "run"]
+__all__ = ["add_arguments", "add_decoding_arguments", "add_int8_argument", "add_place_arguments", "decoding_of", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("model", metavar="MODEL", help="a model folder, or a checkpoint: a levt, or any model of text_correction")
-    add_data_argument(add)
+    add_place_arguments(add)
     add("--drafts", metavar="FILE", type=Path, help="levt: edit these, one for each line, which is then its source")
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
@@ -51,11 +51,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_bpe_arguments(parser)
 
 
-def add_data_argument(add: Callable[..., Any]) -> None:
+def add_place_arguments(add: Callable[..., Any]) -> None:
+    """What a checkpoint reads besides itself; a model folder has it inside."""
     add(
         "--data",
         metavar="DIR",
-        help="checkpoint: folder with its dictionaries, if they have moved since training",
+        help="checkpoint: its data folder, with the dictionaries, if it has moved since training",
+    )
+    add(
+        "--backbone",
+        metavar="DIR",
+        help="checkpoint: the folder from import-pretrained that it was trained with, if it has moved since then",
     )
 
 
@@ -115,6 +121,7 @@ def load(args: argparse.Namespace, decoding: Decoding) -> Editor:
         args.model,
         args.data,
         bpe_options(args),
+        backbone=args.backbone,
         device=device_of(args),
         search=decoding.search,
         overrides=decoding.overrides,

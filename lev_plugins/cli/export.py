@@ -7,10 +7,11 @@ import re
 import sys
 from pathlib import Path
 
-from lev_plugins.cli.edit import add_data_argument, add_decoding_arguments, decoding_of
+from lev_plugins.cli.edit import add_decoding_arguments, add_place_arguments, decoding_of
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.exporting import Extras, export
 from lev_plugins.inference.labeller import read_thresholds
+from lev_plugins.inference.reading import places
 from lev_plugins.model_folder import LABELLER
 from lev_plugins.ranges import bounded
 from lev_plugins.strict import read_object
@@ -26,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("checkpoint", metavar="CHECKPOINT", type=Path, help="what fairseq-train wrote")
     add("output", metavar="OUT", type=Path, help="folder to create")
-    add_data_argument(add)
+    add_place_arguments(add)
     add_decoding_arguments(add)
     add("--thresholds", metavar="FILE", type=Path, help="multilabel: thresholds from tune-thresholds")
     add(
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         scores=dict(map(score, args.scores)),
         license=args.license,
     )
-    config = export(args.checkpoint, args.output, args.data, extras, args.overwrite)
+    config = export(args.checkpoint, args.output, places(args.data, args.backbone), extras, args.overwrite)
     command = "label" if config.kind == LABELLER else "edit"
     sys.stdout.write(f"{args.output} is complete; try: lev-plugins {command} {args.output}\n")
     return 0

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lev_plugins.cli.edit import add_int8_argument, device_of
+from lev_plugins.cli.edit import add_int8_argument, add_place_arguments, device_of
 from lev_plugins.cli.named import named_paths
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.loading import is_labeller, load
@@ -37,7 +37,7 @@ ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s*]+")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("models", metavar="MODEL", nargs="+", help="a model folder or a checkpoint; NAME=MODEL gives it a name")
-    add("--data", metavar="DIR", help="of a checkpoint: folder with its dictionaries, if not where it was trained")
+    add_place_arguments(add)
     add_model_arguments(parser)
     add_address_arguments(parser)
     add_limit_arguments(parser)
@@ -164,6 +164,7 @@ def decoding_of(args: argparse.Namespace) -> Decoding:
 def of_editors(args: argparse.Namespace) -> dict[str, Any]:
     decoding = decoding_of(args)
     return {
+        "backbone": args.backbone,
         "bpe": bpe_options(args),
         "search": decoding.search,
         "overrides": decoding.overrides,
@@ -172,7 +173,7 @@ def of_editors(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def require_editor_for(args: argparse.Namespace, there_is_one: bool) -> None:
-    for name in (*DECODING, "bpe"):
+    for name in (*DECODING, "bpe", "backbone"):
         require(
             there_is_one or getattr(args, name) is None,
             f"{flag_name(name)} is for an editor, but all the models label texts: leave it out",

@@ -26,7 +26,7 @@ from lev_plugins.data.drafts import marks
 from lev_plugins.errors import require
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.passage import Passage, Written
-from lev_plugins.inference.reading import Loaded
+from lev_plugins.inference.reading import Loaded, places
 from lev_plugins.inference.refining import Refining
 from lev_plugins.inference.writing import Writing
 from lev_plugins.models.levt import LevT
@@ -85,17 +85,18 @@ class Editor:
         search: dict[str, Any] | None = None,
         overrides: dict[str, Any] | None = None,
         cpu_int8: bool = False,
+        backbone: str | Path | None = None,
         **options: Any,
     ) -> Editor:
         """``path``: a model folder, whose own settings hold where others are not given, or a checkpoint.
 
-        ``data``: the folder with its dictionaries, if not where it was in training; ``bpe``: as fairseq builds it,
-        by default the sentencepiece model in that folder, if any; ``search``: decoding flags of fairseq; ``overrides``:
-        flags of the task, such as ``{"keep_bias": 1.0}``; ``cpu_int8``: products in 8 bits; ``options``: those of the
-        class.
+        ``data``: the folder with its dictionaries, and ``backbone``: the one from import-pretrained, if they have moved
+        since the training; ``bpe``: as fairseq builds it, by default the sentencepiece model in ``data``, if any;
+        ``search``: decoding flags of fairseq; ``overrides``: flags of the task, such as ``{"keep_bias": 1.0}``;
+        ``cpu_int8``: products in 8 bits; ``options``: those of the class.
         """
-        folder = model_folder.read_kind(path, model_folder.EDITOR, data, bpe)
-        changed = {**(overrides or {}), "cpu_int8": cpu_int8, **({} if data is None else {"data": str(data)})}
+        folder = model_folder.read_kind(path, model_folder.EDITOR, data=data, backbone=backbone, bpe=bpe)
+        changed = {**(overrides or {}), "cpu_int8": cpu_int8, **places(data, backbone)}
         if folder is not None:
             bpe = folder.bpe(Path(path))
             changed = {**folder.decoding.overrides, **changed}

@@ -64,10 +64,13 @@ class Extras:
     license: str | None = None
 
 
-def export(checkpoint: Path, out: Path, data: str | None, extras: Extras, overwrite: bool = False) -> ModelConfig:
-    """Writes the folder ``out``, completely or not at all, and reads it again."""
+def export(checkpoint: Path, out: Path, places: dict[str, str], extras: Extras, overwrite: bool = False) -> ModelConfig:
+    """Writes the folder ``out``, completely or not at all, and reads it again.
+
+    ``places``: of what the checkpoint reads besides itself, if it has moved since training.
+    """
     require_place(out, overwrite)
-    overrides = {"eval_bleu": False, "pack": False, **WITHOUT_NOISE, **({} if data is None else {"data": data})}
+    overrides = {"eval_bleu": False, "pack": False, **WITHOUT_NOISE, **places}
     require(checkpoint.is_file(), f"there is no checkpoint {checkpoint}")
     loaded = read_models([checkpoint], overrides)
     check_kind(loaded, checkpoint, extras)

@@ -22,7 +22,7 @@ from lev_plugins.criterions.labelling import answers
 from lev_plugins.data.labels.dataset import LabelledDataset, targets
 from lev_plugins.data.labels.folder import Encoder, Example
 from lev_plugins.errors import UserError, require
-from lev_plugins.inference.reading import read_models
+from lev_plugins.inference.reading import places, read_models
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.labelling import POSITIVE
@@ -78,10 +78,10 @@ class Labeller:
         the training; ``cpu_int8``: products in 8 bits; ``cpu``: an older way to say ``device``; ``options``: those of
         the class.
         """
-        folder = model_folder.read_kind(path, model_folder.LABELLER, data)
+        folder = model_folder.read_kind(path, model_folder.LABELLER, data=data)
         if folder is not None and model_folder.THRESHOLDS in folder.files:
             options = {"thresholds": read_thresholds(Path(path) / model_folder.THRESHOLDS), **options}
-        overrides = {"pack": False, "cpu_int8": cpu_int8} | ({} if data is None else {"data": str(data)})
+        overrides = {"pack": False, "cpu_int8": cpu_int8, **places(data)}
         loaded = read_models([Path(path)], overrides, ["text_labelling"])
         if cpu is not None:
             device = "cpu" if cpu or not torch.cuda.is_available() else "cuda"

@@ -30,7 +30,7 @@ from lev_plugins.tasks.precision import PrecisionTask
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
 from lev_plugins.text.binarise import load_dictionary
 
-__all__ = ["ARCHITECTURES", "TASK_FLAGS", "Loaded", "family_of", "flags_of", "read_models", "stored_names"]
+__all__ = ["ARCHITECTURES", "TASK_FLAGS", "Loaded", "family_of", "flags_of", "places", "read_models", "stored_names"]
 
 # the models that a folder may hold, by task
 ARCHITECTURES = {
@@ -77,9 +77,20 @@ def read_models(paths: list[Path], overrides: dict[str, Any], tasks: Collection[
     return loaded
 
 
+def places(data: str | Path | None, backbone: str | Path | None = None) -> dict[str, str]:
+    """Overrides for a checkpoint whose data or pre-trained model are no longer where they were in training.
+
+    >>> places(None, Path("models/t5"))
+    {'backbone': 'models/t5'}
+    """
+    return {name: str(path) for name, path in (("data", data), ("backbone", backbone)) if path is not None}
+
+
 def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Collection[str]) -> Loaded:
     for path in paths:
         require_task(path, allowed)
+        if "backbone" in overrides:
+            require_backbone(path)
     models, first, task = [], None, None
     for path in paths:
         state = checkpoint_utils.load_checkpoint_to_cpu(str(path), overrides)
@@ -100,6 +111,14 @@ def require_task(path: Path, allowed: Collection[str]) -> None:
             name in allowed,
             f"{path} was trained with --task {name}: give a checkpoint of --task {' or '.join(allowed)}",
         )
+
+
+def require_backbone(path: Path) -> None:
+    """That a checkpoint reads one; a labeller has all of it inside."""
+    state = checkpoints.load(path, mmap=True)
+    reads = checkpoints.config_of(state, "task", "_name") != "text_labelling"
+    reads = reads and checkpoints.config_of(state, "model", "backbone") is not None
+    require(reads, f"--backbone has no effect on {path}, which reads no pre-trained model: leave it out")
 
 
 @contextmanager

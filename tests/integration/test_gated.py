@@ -93,6 +93,12 @@ def test_a_pretrained_model_is_trained_saved_and_trained_on(tmp_path: Path) -> N
     out = succeed(*typed, folder, stdin=text).out
     assert list(hypotheses(out)) == [0, 1, 2]
     assert len(re.findall(r"^D-\d+\t", out, re.MULTILINE)) == 3
+    moved = folder.rename(tmp_path / "moved")
+    assert "--model-overrides \"{'backbone': 'NEW'}\"" in run(*typed, moved, stdin=text).verdict
+    assert hypotheses(
+        succeed(*typed, moved, "--model-overrides", {"backbone": str(moved)}, stdin=text).out
+    ) == hypotheses(out)
     pretrained.t5(tmp_path / "t5")
-    wrong = run(*typed, pretrained.imported(tmp_path / "t5", tmp_path / "other"), stdin=text)
+    typed += [pretrained.imported(tmp_path / "t5", tmp_path / "other"), "--model-overrides", {"backbone": str(moved)}]
+    wrong = run(*typed, stdin=text)
     assert "is not the tokenizer of the data" in wrong.verdict

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+import lev_plugins
 from lev_plugins.cli import import_pretrained
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
@@ -27,6 +29,7 @@ from tests.helpers import EOS, PAD, thorough
 
 pytest.importorskip("transformers")
 from tests import pretrained
+from tests.systems import SYSTEMS
 
 
 @pytest.fixture(scope="session")
@@ -443,3 +446,29 @@ def test_limits_leave_room_for_the_symbols_put_in_front(folders: dict[str, Path]
         model(torch.full((1, 64), 5), None, torch.full((1, 9), 5))
     longest = torch.full((1, 63), 5), None, torch.full((1, 64), 5)
     assert model(*longest)[0].shape[:2] == (1, 64)
+
+
+def test_a_backbone_that_has_moved_since_training(tmp_path: Path) -> None:
+    system = SYSTEMS["gated_t5"](tmp_path)
+    expected = system.answers(system.load())
+    moved = (tmp_path / "backbone-of-training").rename(tmp_path / "moved")
+    system = replace(system, bpe={**system.bpe, "pretrained_tokenizer": str(moved)})
+    with pytest.raises(UserError, match="if it has moved since training, add --backbone NEW"):
+        system.load()
+    assert system.answers(system.load(backbone=moved)) == expected
+    assert main(["export", str(system.checkpoint), str(tmp_path / "out"), *system.flags, "--backbone", str(moved)]) == 0
+    assert system.answers(lev_plugins.load(tmp_path / "out")) == expected
+    with pytest.raises(UserError, match=r"--backbone is for a checkpoint, but .* is a model folder: leave it out"):
+        lev_plugins.load(tmp_path / "out", backbone=moved)
+
+
+@pytest.mark.parametrize("name", ["pbd", "enct5_of_t5"])
+def test_a_backbone_for_a_model_that_reads_none(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A labeller has it inside: it answers wherever the folder is."""
+    system = SYSTEMS[name](tmp_path)
+    typed = ["export", str(system.checkpoint), str(tmp_path / "out"), *system.flags, "--backbone", str(tmp_path)]
+    assert main(typed) == 2
+    assert "--backbone has no effect on " in capsys.readouterr().err
+    if name != "pbd":
+        (tmp_path / "backbone-of-training").rename(tmp_path / "moved")
+        assert system.answers(system.load())

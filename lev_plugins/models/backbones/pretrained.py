@@ -19,7 +19,7 @@ from lev_plugins.text.pretrained import DICTIONARY, require_folder
 
 __all__ = ["GatedPretrained", "PretrainedConfig", "check_config"]
 
-MOVED = """; if it has moved since training: --model-overrides "{'backbone': 'NEW'}" """.rstrip()
+MOVED = """; if it has moved since training, add --backbone NEW (fairseq: --model-overrides "{'backbone': 'NEW'}")"""
 
 
 @dataclass
