@@ -63,6 +63,7 @@ setup(
             *("pytest-xdist", "hypothesis", "ruff", "mypy", "import-linter", "pre-commit"),
             *("language_tool_python", "selenium"),  # clients of the server
             "nltk",  # its sentence BLEU
+            "subword-nmt",  # a BPE of fairseq
         ],
     },
     zip_safe=False,

@@ -86,6 +86,22 @@ def speller(folder: Path) -> System:
     )
 
 
+def torn_words(folder: Path) -> System:
+    """A levt on pieces of subword-nmt."""
+    data, codes = folder / "data", folder / "codes"
+    data.mkdir()
+    codes.write_text("#version: 0.2\nt h\nth e</w>\no f</w>\nu n\n", encoding="utf-8")
+    letters = sorted(set("the value of function"))
+    pieces = [piece for letter in letters if letter.strip() for piece in (letter, f"{letter}@@")]
+    for side in ("noisy", "clean"):
+        lines = (f"{piece} 1\n" for piece in ["the", "of", "un@@", "th@@", *pieces])
+        (data / f"dict.{side}.txt").write_text("".join(lines), encoding="utf-8")
+    flags = [*teachers.LEVT, "-s", "noisy", "-t", "clean", "--share-all-embeddings"]
+    checkpoint = teachers.write_teacher(folder / "checkpoint.pt", data, *flags, seed=1)
+    bpe = {"bpe": "subword_nmt", "bpe_codes": str(codes)}
+    return System(checkpoint, data, ["the value", "function  of Z", "o"], bpe=bpe, decoding={"iter_decode_max_iter": 2})
+
+
 def spelled_gates(folder: Path) -> System:
     of_levt = speller(folder)
     flags = [*CORRECTION, "--arch", "gated_trans", *teachers.SMALL, "--spelling", "--spelling-buckets", 300]
@@ -151,6 +167,7 @@ def pretrained_labeller(folder: Path) -> System:
 SYSTEMS: dict[str, Callable[[Path], System]] = {
     "levt": levt,
     "levt that spells": speller,
+    "levt on torn words": torn_words,
     "pbd": corrector("pbd"),
     "gated_trans": corrector("gated"),
     "gates that spell": spelled_gates,

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 from fairseq.data.encoders.characters import Characters
 from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE
+from fairseq.data.encoders.subword_nmt_bpe import SubwordNMTBPE
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.cutting import Cutter
@@ -24,7 +26,10 @@ from lev_plugins.text.whole_words import Words, words_with_places
 __all__ = ["Offsets", "Piece", "Unit", "offsets_of", "spell_blanks", "united"]
 
 BLANK = "▁"
-REFUSED = "so edits cannot be placed: use sentencepiece, words, chars, a pre-trained T5, BART or BERT, or no --bpe"
+REFUSED = (
+    "so edits cannot be placed: use sentencepiece, subword_nmt, words, chars, a pre-trained T5, BART or BERT, or no "
+    "--bpe"
+)
 
 
 class Unit(NamedTuple):
@@ -43,8 +48,9 @@ class Offsets:
     """
 
     units: Callable[[str], list[Unit]]
-    spell: Callable[[Sequence[str]], str]  # pieces as they are in the middle of a text, with the blank before them
+    spell: Callable[[Sequence[str]], str]  # names as they are in the middle of a text, with the blank before them
     says_blanks: bool = True  # False: pieces do not say where blanks are; spell prints some by rules of its own
+    named: Callable[[Sequence[str]], Sequence[str]] = list  # names for ``spell``, each with the blank before it
 
 
 def offsets_of(cutter: Cutter) -> Offsets:
@@ -53,6 +59,9 @@ def offsets_of(cutter: Cutter) -> Offsets:
         return Offsets(words, lambda pieces: "".join(f" {piece}" for piece in pieces))
     if isinstance(bpe, SentencepieceBPE):
         return Offsets(lambda text: united(text, sentencepieces(bpe.sp, text)), spell_blanks)
+    if isinstance(bpe, SubwordNMTBPE):
+        named = partial(with_blanks, bpe.bpe.separator)
+        return Offsets(lambda text: united(text, torn_words(bpe.bpe, text)), "".join, named=named)
     if isinstance(bpe, Characters):
         return Offsets(characters, spell_blanks)
     if isinstance(bpe, Words):
@@ -133,6 +142,27 @@ def sentencepieces(model: Any, text: str, symbols: Sequence[str] | None = None) 
     names = said["pieces"] if symbols is None else [symbols[i] for i in said["ids"]]
     places = zip(names, said["pieces"], said["offsets"], strict=True)
     return [Piece(name, start, end, piece.startswith(BLANK)) for name, piece, (start, end) in places]
+
+
+def torn_words(bpe: Any, text: str) -> Iterator[Piece]:
+    """Of subword-nmt, which takes blanks alone for the ends of words."""
+    for word in re.finditer("[^ ]+", text):
+        place = word.start()
+        names = bpe.segment_tokens([word.group()])
+        for number, name in enumerate(names, start=1):
+            length = len(name) if number == len(names) else len(name) - len(bpe.separator)
+            yield Piece(name, place, place + length, place == word.start())
+            place += length
+
+
+def with_blanks(unfinished: str, pieces: Sequence[str]) -> list[str]:
+    """Names that say where blanks are, of pieces that say where there are none.
+
+    >>> with_blanks("@@", ["hou@@", "ses", "are"])
+    [' hou', 'ses', ' are']
+    """
+    blanks = ("" if before.endswith(unfinished) else " " for before in ["", *pieces])
+    return [blank + piece.removesuffix(unfinished) for blank, piece in zip(blanks, pieces, strict=False)]
 
 
 def library_pieces(library: Any, text: str, symbols: Sequence[str]) -> list[Piece]:

@@ -55,8 +55,8 @@ def rewrites(
     spell, firsts = offsets.spell, [0]
     for unit in units:
         firsts.append(firsts[-1] + len(unit.pieces))
-    pieces = [piece for unit in units for piece in unit.pieces]
-    anchors = kept_units(firsts, origin)
+    pieces, written = offsets.named([piece for unit in units for piece in unit.pieces]), offsets.named(written)
+    anchors = kept_units(firsts, kept(pieces, written, origin))
     found = []
     for a, b in pairwise(whole_words(text, units, anchors, written, spell)):
         if neighbours(a, b):
@@ -70,6 +70,16 @@ def rewrites(
         if changes(text, edit):
             found.append(Rewrite(edit, given, range(a.end, b.start)))
     return found
+
+
+def kept(pieces: Sequence[str], written: Sequence[str], origin: Sequence[int | None]) -> list[int | None]:
+    """Without those that now begin a word and did not, or the other way round.
+
+    >>> kept([" hou", "ses", " are"], [" hou", "are"], [0, 2])
+    [0, None]
+    """
+    places = zip(origin, written, strict=True)
+    return [given if given is not None and pieces[given] == new else None for given, new in places]
 
 
 def kept_units(firsts: list[int], origin: Sequence[int | None]) -> list[Anchor]:

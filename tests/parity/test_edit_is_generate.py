@@ -56,6 +56,7 @@ WORDS = [word for line in pretrained.LINES for word in line.split() if word.isal
 TRIALS = [
     Trial("levt", [f"w{i}" for i in range(4, 29)], [*EDITING, "-s", "src", "-t", "tgt"], ("src", "tgt"), torn),
     Trial("levt that spells", ["the", "value", "of", "function"], [*EDITING, "-s", "noisy", "-t", "clean"]),
+    Trial("levt on torn words", ["the", "value", "of", "function"], [*EDITING, "-s", "noisy", "-t", "clean"]),
     *(Trial(kind, list("abcdefABCDEF"), CORRECTION, model=SHORT) for kind in ("pbd", "gated_trans", "transformer")),
     Trial("gated_bart", WORDS, [*CORRECTION, "--keep-bias", 0.5]),
     Trial("gated_bert", WORDS, [*CORRECTION, "--keep-bias", 0.5], uncased=True, changed=0.3),

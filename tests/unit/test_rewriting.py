@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from argparse import Namespace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from lev_plugins.text.cutting import Cutter
 from lev_plugins.text.edited import Edited, in_word
-from lev_plugins.text.offsets import Offsets, Unit, offsets_of, spell_blanks, united
+from lev_plugins.text.offsets import Offsets, Unit, offsets_of, spell_blanks, united, with_blanks
 from lev_plugins.text.offsets import Piece as P
 from lev_plugins.text.rewriting import rewrites
 from tests.helpers import thorough
@@ -36,8 +37,19 @@ def pieces_of(text: str) -> list[Unit]:
     return united(text, found)
 
 
+def torn_words(text: str) -> list[Unit]:
+    """As subword-nmt with two-letter pieces would cut it."""
+    found: list[P] = []
+    for word in re.finditer("[^ ]+", text):
+        for i in range(*word.span(), 2):
+            end = min(i + 2, word.end())
+            found.append(P(text[i:end] + "@@" * (end < word.end()), i, end, i == word.start()))
+    return united(text, found)
+
+
 PIECES = Offsets(pieces_of, spell_blanks)
-TOKENISERS = {"words": WORDS, "chars": CHARS, "pieces": PIECES}
+TORN = Offsets(torn_words, "".join, named=partial(with_blanks, "@@"))
+TOKENISERS = {"words": WORDS, "chars": CHARS, "pieces": PIECES, "torn": TORN}
 
 
 def edited(offsets: Offsets, text: str, written: list[str], origin: list[int | None]) -> Edited:
@@ -92,6 +104,25 @@ def test_pieces_of_words(
     assert [text[edit.start : edit.end] for edit in result.edits] == changed
 
 
+@pytest.mark.parametrize(
+    ("text", "written", "origin", "expected", "changed"),
+    [
+        ("the houz is", ["th@@", "e", "ho@@", "us@@", "es", "is"], [0, 1, 2, None, None, 4], "the houses is", ["houz"]),
+        ("abcd  ef", ["ab@@", "ef"], [0, 2], "abef", ["abcd  ef"]),  # what followed an end now follows a part of a word
+        ("abcd ef", ["cd", "ef"], [1, 2], "cd ef", ["abcd"]),
+        ("ab  cd", ["ab", "x@@", "cd"], [0, None, 1], "ab  xcd", ["cd"]),
+        ("abcd", ["ab@@"], [0], "ab", ["abcd"]),  # no word ends
+        ("ab cd", ["cd", "ab"], [None, 0], "cd ab", [" cd", ""]),
+    ],
+)
+def test_pieces_that_say_where_no_blank_follows(
+    text: str, written: list[str], origin: list[int | None], expected: str, changed: list[str]
+) -> None:
+    result = edited(TORN, text, written, origin)
+    assert result.text == expected
+    assert sorted(text[edit.start : edit.end] for edit in result.edits) == sorted(changed)
+
+
 def test_another_cut_of_the_same_pieces_is_no_edit() -> None:
     units = [Unit(("▁f", "in"), 0, 2, True), Unit(("▁x",), 3, 4, True)]
     for written in (["▁fi", "n", "▁x"], ["▁fin", "▁y"]):
@@ -122,7 +153,9 @@ def outputs(draw: st.DrawFn) -> Case:
     pieces = [piece for unit in TOKENISERS[name].units(text) for piece in unit.pieces]
     written: list[str] = []
     origin: list[int | None] = []
-    new = {"words": ["x", "yy"], "chars": ["x", "▁", "."], "pieces": ["▁x", "y", "▁", ","]}[name]
+    new = {"words": ["x", "yy"], "chars": ["x", "▁", "."], "pieces": ["▁x", "y", "▁", ","], "torn": ["x@@", "y", ","]}[
+        name
+    ]
     for number, piece in [*enumerate(pieces), (len(pieces), "")]:
         for word in draw(st.lists(st.sampled_from(new), max_size=1)):
             written, origin = [*written, word], [*origin, None]
@@ -139,7 +172,7 @@ def test_nothing_but_white_space_differs_from_what_was_written(
     name, text, written, origin = case
     offsets = TOKENISERS[name]
     result = edited(offsets, text, written, origin)
-    assert "".join(result.text.split()) == "".join(offsets.spell(written).split())
+    assert "".join(result.text.split()) == "".join(offsets.spell(offsets.named(written)).split())
 
 
 @given(outputs())
