@@ -51,7 +51,8 @@ docs: setup  ## write docs/reference.md from the code
 	$(RUN) python scripts/reference.py
 
 demo: setup  ## repair typos with a model trained here: about eight minutes on two cores
-	$(RUN) MAKEFLAGS= '$(this_make)' --no-print-directory -f examples/demo/Makefile
+	$(RUN) MAKEFLAGS= '$(this_make)' --no-print-directory -f examples/demo/Makefile \
+	    $(filter-out PYTHON=% VENV=% JOBS=% TESTS=%,$(MAKEOVERRIDES))
 
 bench: setup  ## speed beside fairseq's own Levenshtein Transformer, as JSON
 	$(RUN) python bench/run.py

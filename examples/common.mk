@@ -2,16 +2,16 @@
 #
 # A setting is a line `NAME := default # meaning`; `make -f FILE help` lists them, NAME=value on the command line changes
 # one. Before the include, a Makefile lists the settings that are required (FOLDERS), that are whole numbers above 0
-# (POSITIVE) or from 0 (WHOLE), and that only select what to run this time (SELECT); choices.NAME has the possible values of
-# NAME ('': empty). All others must stay the same in one OUT, as must the files in INPUTS and the variables in DERIVED:
-# OUT/settings records them.
+# (POSITIVE) or from 0 (WHOLE), that may have several values (LISTS), whose final slash counts (VERBATIM), and that only select
+# what to run this time (SELECT); choices.NAME has the possible values of NAME ('': empty). All others must stay the same in one
+# OUT, as must the files in INPUTS and the variables in DERIVED: OUT/settings records them.
 #
 # A rule makes the folder OUT/NAME, and its target is the stamp OUT/NAME/done: see stage.sh. A training continues after a
 # stop, so it depends on a second stamp, OUT/NAME/begun, which depends on its inputs: if they change, the training
 # starts again.
 
 GPUS := auto # GPUs to use; 0 = CPU
-SET := # name of a file in sets/, which has other defaults
+SET := # name of a file in sets/, with other defaults
 
 SHELL := bash
 .SHELLFLAGS = $(EXAMPLES)/stage.sh $(OUT) $@
@@ -34,15 +34,19 @@ export PYTHONWARNINGS := ignore
 # idle threads of torch give up their cores sooner: on a busy machine twice as fast, on an idle one the same
 $(if $(OMP_WAIT_POLICY),,$(eval export GOMP_SPINCOUNT ?= 10000))
 comma := ,
+hash := \#
+open := (
+close := )
 define newline
 
 
 endef
 list = $(subst $(comma), ,$(1))
 
+sets := $(basename $(notdir $(wildcard $(HERE)/$(or $(SETS),sets)/*.mk)))
 help:
 	sed -nE 's/^([A-Z0-9_]+) *:= *([^#]*[^# ])? *# (.*)/\1=\2|\3/p' $(MAKEFILE) $(EXAMPLES)/common.mk | \
-	    awk -F'|' '{ printf "%-34s %s\n", $$1, $$2 }'
+	    awk -F'|' '$(if $(sets),,/^SET=/ { next } ){ printf "%-34s %s\n", $$1, $$2 }'
 
 %/begun:
 	rm -rf $(@D)
@@ -59,21 +63,27 @@ else
 given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$(name)))
 $(foreach name,$(filter-out $(settings),$(given)),$(error There is no setting $(name): choose from $(settings)))
 
-sets := $(basename $(notdir $(wildcard $(HERE)/sets/*.mk)))
-$(if $(filter-out $(sets),$(SET)),$(error There is no set $(SET): choose from $(sets)))
+$(if $(filter-out $(sets),$(SET)),$(error There is no set $(SET)$(if $(sets),: choose from $(sets),, and this example has none)))
 -include $(SET:%=$(HERE)/sets/%.mk)
-$(foreach name,$(settings),$(eval override $(name) := $$(patsubst %/,%,$$(strip $$($(name))))))
+$(foreach name,$(settings),$(eval override $(name) := $$(strip $$($(name)))))
+$(foreach name,$(filter-out $(VERBATIM),$(settings)),$(eval override $(name) := $$(patsubst %/,%,$$($(name)))))
 
 digits = $(subst 0,,$(subst 1,,$(subst 2,,$(subst 3,,$(subst 4,,$(subst 5,,$(subst 6,,$(subst 7,,$(subst 8,,$(subst 9,,$(1)))))))))))
-each = $(or $(call list,$($(1))),'')
+each = $(or $(if $(filter $(1),$(LISTS)),$(call list,$($(1))),$(if $(word 2,$($(1))),$(error \
+    $(1) must be one value, but is '$($(1))'),$($(1)))),'')
 number = $(foreach word,$(each),$(if $(call digits,$(word))$(if $(findstring above 0,$(2)),$(if $(subst 0,,$(word)),,0)),$(error \
     $(1) must be $(2), but is '$($(1))')))
 choice = $(foreach word,$(each),$(if $(filter $(word),$(choices.$(1))),,$(error $(1) has no $(word): choose from $(choices.$(1)))))
 
 switches := $(shell sed -nE 's/^([A-Z0-9_]+) *:= *\# yes: .*/\1/p' $(MAKEFILE))
 $(foreach name,$(switches),$(eval choices.$(name) := '' yes))
+$(if $(filter SET,$(FOLDERS)),$(if $(SET),,$(error SET is missing: choose from $(sets))))
 $(foreach name,$(FOLDERS),$(if $($(name)),,$(error $(name) is missing: give a folder, $(name)=DIR)))
 $(foreach name,$(FOLDERS),$(if $(word 2,$($(name))),$(error $(name) must not have blanks, but is '$($(name))')))
+# make and the shell read these signs in their own ways
+odd = $(strip $(foreach sign,: = % ; & | ' " ` < > $(hash) $(open) $(close),$(findstring $(sign),$(1))))
+$(foreach path,$(foreach name,$(FOLDERS),$($(name))) $(INPUTS),$(if $(call odd,$(path)),$(error \
+    the path $(path) has $(call odd,$(path)): give one without such signs)))
 # make writes ./x as x, and not every shell replaces the ~ of OUT=~/x
 $(foreach name,$(FOLDERS),$(eval override $(name) := $$(patsubst ~/%,$$(HOME)/%,$$($(name)))))
 override OUT := $(patsubst ./%,%,$(patsubst .,$(CURDIR),$(OUT)))
@@ -88,6 +98,7 @@ ifndef DRY_RUN
 $(if $(shell PATH="$(PATH)"; command -v fairseq-train),,$(error fairseq-train is not on the PATH: run make setup, \
     or activate the environment))
 $(foreach file,$(INPUTS),$(if $(wildcard $(file)),,$(error There is no file $(file))))
+$(foreach file,$(INPUTS),$(if $(wildcard $(file)/.),$(error $(file) is a folder: name a file)))
 $(foreach file,$(INPUTS),$(eval now.$(file) := $$(shell cksum <$(file))))
 endif
 
@@ -95,7 +106,7 @@ endif
 differ = $(subst x$(1)x,,x$(2)x)$(subst x$(2)x,,x$(1)x)
 same = $(if $(filter undefined,$(origin was.$(1))),$(1),$(if $(call differ,$(was.$(1)),$(now.$(1))),$(error \
     $(OUT) was made $(if $(filter $(1),$(INPUTS)),from another $(1),with $(1)='$(was.$(1))' and not '$(now.$(1))'): \
-    take another OUT, or remove $(OUT))))
+    take another OUT, remove $(OUT)$(comma) or$(comma) if nothing that was made depends on it$(comma) remove its line in $(OUT)/settings)))
 new := $(foreach name,$(filter-out OUT SET GPUS $(SELECT),$(settings)) $(DERIVED) $(if $(DRY_RUN),,$(INPUTS)),$(call same,$(name)))
 export NEW_SETTINGS := $(foreach name,$(new),was.$(name) := $(subst #,\#,$(subst $$,$$$$,$(now.$(name))))$(newline))
 gpus := $(if $(filter-out auto,$(GPUS)),$(GPUS),$(if $(DRY_RUN),0,$(shell PATH="$(PATH)"; command -v nvidia-smi \

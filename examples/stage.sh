@@ -22,8 +22,17 @@ if taken -n; then
         echo "$name is already running, in another make or since one was killed: end it first (pgrep -af $folder)" >&2
         exit 1
     fi
-    [[ $made ]] && exit 0
 fi
+# another make with other settings may have begun while this one waited, or since it began
+settings=$([[ -e $out/settings ]] && echo "$out/settings" || echo /dev/null)
+other=$(awk '{ sub(/^ +/, "") }
+    NR == FNR { was[$1] = $0; next }
+    $1 in was && was[$1] != $0 { print substr($1, 5) }' "$settings" <(echo "$NEW_SETTINGS"))
+if [[ $other ]]; then
+    echo "another make is filling $out with another" $other": take another OUT" >&2
+    exit 1
+fi
+[[ ${made-} ]] && exit 0
 [[ $target == */begun ]] && exec bash -euo pipefail -c "$recipe"
 
 mkdir -p "$folder"
@@ -31,8 +40,8 @@ if [[ ! -e $folder/begun ]]; then # only a training continues: anything else sta
     rm -rf "$folder"/{data,bin}
     : >"$log"
 fi
-{ cat "$out/settings" 2>/dev/null; echo "$NEW_SETTINGS"; } | awk '/./ && !($0 in seen); { seen[$0] }' >"$out/settings.$$"
-mv "$out/settings.$$" "$out/settings"
+{ cat "$settings"; echo "$NEW_SETTINGS"; } | awk '/./ && !($0 in seen); { seen[$0] }' >"$out/settings.$$" &&
+    mv "$out/settings.$$" "$out/settings" || { rm -f "$out/settings.$$"; echo "$out/settings cannot be written" >&2; exit 1; }
 echo "${TITLE:-$name} ..."
 set -m # the recipe is a process group of its own
 trap 'kill -- -$! 2>/dev/null; wait $! 2>/dev/null; echo "$name: stopped" >&2; exit 143' TERM INT HUP

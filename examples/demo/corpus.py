@@ -13,6 +13,7 @@ import ast
 import hashlib
 import importlib.util
 import re
+import sys
 import sysconfig
 import warnings
 from collections.abc import Iterable, Iterator
@@ -80,16 +81,17 @@ def docstrings(path: Path) -> Iterator[str]:
 
 
 def folders(packages: list[str]) -> Iterator[Path]:
-    """The folders of the standard library and of those packages that are installed; nothing is imported.
+    """The folders of the standard library and of the packages; nothing is imported.
 
-    >>> [folder.name for folder in folders(["no_such_package", "email"])][1:]
+    >>> [folder.name for folder in folders(["email"])][1:]
     ['email']
     """
     yield Path(sysconfig.get_paths()["stdlib"])
     for package in packages:
         spec = importlib.util.find_spec(package)
-        if spec is not None and spec.submodule_search_locations:
-            yield Path(spec.submodule_search_locations[0])
+        if spec is None or not spec.submodule_search_locations:
+            sys.exit(f"corpus.py: error: there is no package {package}: install it, or leave it out of --packages")
+        yield Path(spec.submodule_search_locations[0])
 
 
 def python_files(folder: Path) -> list[Path]:

@@ -39,15 +39,15 @@ def read_pairs(prefix: Path, suffixes: list[str]) -> list[Pair]:
     return [pair for pair in pairs if pair.source and pair.target]
 
 
-def held_out(pairs: list[Pair], one_in: int, first: int = 0) -> tuple[list[Pair], list[Pair]]:
-    """The remaining pairs, and the pairs number first, first + one_in, ...
+def held_out(pairs: list[Pair], one_in: int) -> tuple[list[Pair], list[Pair]]:
+    """The remaining pairs, and the pairs number 0, one_in, 2 * one_in, ...
 
     >>> held_out([Pair(letter, letter) for letter in "abcde"], 3)
     ([Pair(source='b', target='b'), Pair(source='c', target='c'), Pair(source='e', target='e')], \
 [Pair(source='a', target='a'), Pair(source='d', target='d')])
     """
-    rest = [pair for number, pair in enumerate(pairs) if number % one_in != first]
-    return rest, pairs[first::one_in]
+    rest = [pair for number, pair in enumerate(pairs) if number % one_in]
+    return rest, pairs[::one_in]
 
 
 def splits_of(args: argparse.Namespace) -> dict[str, list[Pair]]:

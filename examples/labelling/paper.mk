@@ -15,6 +15,7 @@ THREADS := 2 # CPU: threads of a training
 choices.ONLY = '' $(tasks)
 choices.STSB := classes number
 FOLDERS := SET TEXT MODEL OUT
+LISTS := ONLY
 POSITIVE := THREADS
 SELECT := ONLY THREADS
 kind := classification

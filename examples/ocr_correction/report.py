@@ -147,9 +147,9 @@ def page(found: dict[str, Any]) -> str:
 
 def run(args: argparse.Namespace) -> None:
     out = args.out
-    folds = sorted(path.parent.name for path in out.glob("fold*/texts"))
+    folds = sorted(path.parent.parent.name for path in out.glob("fold*/texts/done"))
     if not folds:
-        raise UserError(f"{out} has no folder fold*/texts: give the OUT of the Makefile")
+        raise UserError(f"{out} has no complete folder fold*/texts: give the OUT of the Makefile")
     found = {
         "do_nothing": {fold: do_nothing(out, fold) for fold in folds},
         "symspell": {fold: numbers for fold in folds if (numbers := symspell(out, fold))},

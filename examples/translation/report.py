@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import math
 import platform
 import re
 import shlex
@@ -191,6 +192,12 @@ def read_distillation(folder: Path) -> dict[str, Any] | None:
     return {"lines": account["lines"], "kept_reference": kept, "decoding_minutes": round(account["seconds"] / 60, 1)}
 
 
+def made(stage: Path) -> float:
+    """When; infinite for one that is not complete."""
+    stamp = stage / "done"
+    return stamp.stat().st_mtime if stamp.is_file() else math.inf
+
+
 def gather(args: argparse.Namespace) -> dict[str, Any]:
     references = read_lines(args.reference)
     systems: dict[str, Any] = {}
@@ -199,6 +206,8 @@ def gather(args: argparse.Namespace) -> dict[str, Any]:
         folder = args.out / name
         system = read_system(folder, references, args) if (folder / "test.out").is_file() else None
         title = title.replace("BEAM", str(args.beam))
+        if made(folder) < made(args.out / "average"):
+            title += " (made before this teacher)"
         systems[name] = {"title": title, **(system or {}), "training": training(args.out / trained / "log")}
     return {"systems": systems, "distillation": read_distillation(args.out / "distil"), "hardware": hardware()}
 

@@ -38,7 +38,7 @@ def dry_run(makefile: str, *settings: str) -> str:
 def commands(printed: str, tool: str) -> list[list[str]]:
     """The arguments of each command of that name in a dry run; what a shell would fill in is a 1."""
     lines = printed.replace("\\\n", " ").replace("gated_FAMILY", "gated_t5")  # a pre-trained model that does not exist
-    lines = re.sub(r"\$\(python [^()]*\)", "", lines)
+    lines = re.sub(r'\$\(python [^()]*\)|(?<!")\$dial', "", lines)
     lines = re.sub(r"\$\([^()]*\)|\$\w+", "1", lines)
     found = []
     for line in lines.splitlines():
@@ -412,7 +412,47 @@ BAD = [
     ("denoising/Makefile", ["OUT=o", "BACKBONE=/nowhere"], "There is no file /nowhere/dict.txt"),
     ("denoising/Makefile", ["OUT=o", "SET=paper", "TEXT=t", "-n"], "BACKBONE is missing: give a folder"),
     ("labelling/Makefile", ["DATA=d", "OUT=o", "TASKS=x"], "TASKS has no x: choose from sst2 mrpc emotions pos"),
-    ("labelling/paper.mk", ["TEXT=t", "MODEL=m", "OUT=o"], "SET is missing"),
+    ("labelling/paper.mk", ["TEXT=t", "MODEL=m", "OUT=o"], "SET is missing: choose from eurlex57k glue udpos"),
+    (
+        "labelling/paper.mk",
+        ["SET=udpos", "TEXT=t", "MODEL=m", "OUT=o"],
+        "There are no files t/udpos/tests/LANGUAGE.conllu",
+    ),
+    ("labelling/Makefile", ["DATA=d", "OUT=o", "SET=glue"], "There is no set glue, and this example has none"),
+    ("translation/Makefile", ["TEXT=a:b", "OUT=o"], "the path a:b has :: give one without such signs"),
+    ("translation/Makefile", ["TEXT=a", "OUT=a#b"], "the path a#b has #: give one without such signs"),
+    ("translation/Makefile", ["TEXT=a", "OUT=a(%"], "the path a(% has % (: give one without such signs"),
+    (
+        "translation/Makefile",
+        ["TEXT=a", "OUT=o", "BLEU_TOKENIZE=13A"],
+        "BLEU_TOKENIZE has no 13A: choose from none 13a",
+    ),
+    (
+        "translation/Makefile",
+        ["TEXT=a", "OUT=o", "LEVT_START=teacher,scratch"],
+        "LEVT_START has no teacher,scratch: choose from teacher scratch",
+    ),
+    (
+        "translation/Makefile",
+        ["TEXT=a", "OUT=o", "LEVT_START=teacher scratch"],
+        "LEVT_START must be one value, but is 'teacher scratch'",
+    ),
+    ("denoising/Makefile", ["OUT=o", "TRAIN=t"], "TRAIN is for pairs: give their folder as well, TEXT=DIR"),
+    (
+        "denoising/Makefile",
+        ["OUT=o", "TEXT=t", "NOISES=swap", "-n"],
+        "levt and spelled learn added noise from clean text alone: with TEXT and NOISES, choose SYSTEMS from none all",
+    ),
+    (
+        "denoising/Makefile",
+        ["OUT=o", "BACKBONE=b", "SYSTEMS=levt", "-n"],
+        "SYSTEMS=levt does not work with BACKBONE: choose from none all MG CG MCG",
+    ),
+    (
+        "grammar/Makefile",
+        ["TEST=t", "OUT=o", "UPDATES=1900", "-n"],
+        "UPDATES must be a multiple of VALID_EVERY, 1000, but is 1900",
+    ),
     ("grammar/Makefile", ["TEST=t", "OUT=o"], "There is no file t/dev.src"),
     (
         "grammar/Makefile",
@@ -503,11 +543,12 @@ def test_other_settings_and_other_files_are_refused(toy: list[str], tmp_path: Pa
     succeed(*toy)
     other = run(*toy, "LETTER=y$$z #")
     assert (
-        other.code == 2 and "out was made with LETTER='x' and not 'y$z #': take another OUT, or remove out" in other.err
+        other.code == 2
+        and "out was made with LETTER='x' and not 'y$z #': take another OUT, remove out, or," in other.err
     )
     (tmp_path / "in").write_text("other\n", encoding="utf-8")
     changed = run(*toy)
-    assert changed.code == 2 and "out was made from another in: take another OUT, or remove out" in changed.err
+    assert changed.code == 2 and "out was made from another in: take another OUT, remove out, or," in changed.err
     assert (tmp_path / "out" / "a" / "result").read_text("utf-8") == "in\nx\n"
     for _ in range(2):  # what make would read differently in OUT/settings is the same again
         assert succeed(*toy, "OUT=out2", "LETTER=y$$z #").out.endswith("other\ny$z #\n")
@@ -524,6 +565,34 @@ def test_a_test_that_was_added_is_another_one(tmp_path: Path) -> None:
     (tmp_path / "dev.ref1").touch()
     added = run(*grammar)
     assert added.code == 2 and "o was made with references='./dev.ref0' and not './dev.ref0 ./dev.ref1'" in added.err
+
+
+def test_a_folder_is_no_file(toy: list[str], tmp_path: Path) -> None:
+    done = run(*toy, "IN=examples")
+    assert done.code == 2 and "examples is a folder: name a file" in done.err
+
+
+def test_another_make_with_other_settings(toy: list[str], tmp_path: Path) -> None:
+    """It began after this one had read that there are none."""
+    out = tmp_path / "out"
+    (tmp_path / "examples" / "toy" / "Makefile").write_text(
+        TOY.replace(
+            "\techo '$(LETTER)'",
+            "\techo 'was.LETTER := y' >>$(OUT)/settings\n\tsed -i.bak /LETTER.*x/d $(OUT)/settings\n\techo",
+        )
+    )
+    done = run(*toy)
+    assert done.code == 2 and "another make is filling out with another LETTER: take another OUT" in done.err
+    assert (out / "text" / "done").exists() and not (out / "a" / "begun").exists()
+
+
+def test_settings_that_cannot_be_written(toy: list[str], tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "mv").symlink_to(shutil.which("false") or "")
+    done = run(*toy, PATH=f"{tmp_path / 'bin'}:{ENVIRONMENT['PATH']}")
+    assert done.code == 2 and "out/settings cannot be written" in done.err
+    assert [path.name for path in (tmp_path / "out").iterdir() if path.name[0] != "."] == ["text"]
+    assert not (tmp_path / "out" / "text" / "done").exists()
 
 
 @pytest.mark.parametrize("out", ["./o", "out/../o", "{}/o", "~/o", "."])

@@ -5,6 +5,7 @@ tasks := udpos
 kind := tagging
 metric := tag_accuracy
 suffix := conllu
-tests.udpos = $(sort $(wildcard $(TEXT)/udpos/tests/*.conllu))
+tests.udpos = $(or $(sort $(wildcard $(TEXT)/udpos/tests/*.conllu)),$(if $(DRY_RUN),,$(error \
+    There are no files $(TEXT)/udpos/tests/LANGUAGE.conllu)))
 DERIVED := tests.udpos
 longest_target := 1000
