@@ -44,6 +44,7 @@ __all__ = [
     "Flag",
     "ModelConfig",
     "Weight",
+    "described",
     "digest",
     "inside",
     "is_model_folder",
@@ -226,9 +227,7 @@ def described(folder: str | Path) -> ModelConfig:
 def check(config: ModelConfig, folder: Path) -> None:
     path = folder / CONFIG
     require(
-        config.format >= 1
-        and config.kind in (EDITOR, LABELLER)
-        and (config.kind == LABELLER) == bool(config.labelling),
+        config.kind in (EDITOR, LABELLER) and (config.kind == LABELLER) == bool(config.labelling),
         f"{path}: kind must be {EDITOR}, or {LABELLER} with the entry labelling, but is {config.kind!r}",
     )
     require(

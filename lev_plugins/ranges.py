@@ -20,6 +20,7 @@ __all__ = [
     "POSITIONS",
     "WIDTHS",
     "at_least",
+    "at_most",
     "bounded",
     "dictionary_size",
     "dropouts",

@@ -42,11 +42,11 @@ from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.strict import read_object
 from lev_plugins.tasks.pairs import whole_pair
 from lev_plugins.text.binarise import load_dictionary
+from lev_plugins.text.cutting import JOINED
 
 __all__ = ["RECORD", "SEARCH", "add_arguments", "run"]
 
 SEARCH = ["beam", "lenpen", "unkpen", "max_len_a", "max_len_b", "min_len", "no_repeat_ngram_size"]
-PIECES = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # that fairseq can join
 RECORD = "distill.json"  # in --dest; beside --text FILE it is FILE.json
 
 
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     result = parser.add_mutually_exclusive_group(required=True)
     result.add_argument("--dest", metavar="DIR", type=Path, help="folder to create: DATA with new targets")
     result.add_argument("--text", metavar="FILE", type=Path, help="file to write: the targets, one per line")
-    add("--post-process", choices=PIECES, help="with --text: how to join pieces into words")
+    add("--post-process", choices=JOINED, help="with --text: how to join pieces into words")
     add("--split", default="train", help="split to decode; train includes train1, train2, ... (default: train)")
     add("-s", "--source-lang", metavar="SUFFIX", help="suffix of the sources (default: as in the teacher's training)")
     add("-t", "--target-lang", metavar="SUFFIX", help="suffix of the targets (default: as in the teacher's training)")

@@ -24,7 +24,10 @@ from lev_plugins.text.lines import read_lines
 from lev_plugins.traces import differences
 from lev_plugins.traces.terminal import COLOUR, PLAIN
 
-__all__ = ["add_arguments", "add_decoding_arguments", "add_int8_argument", "add_place_arguments", "decoding_of", "run"]
+__all__ = [
+    *("add_arguments", "add_decoding_arguments", "add_int8_argument", "add_place_arguments"),
+    *("decoding_of", "device_of", "run"),
+]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,8 +78,9 @@ def add_int8_argument(add: Callable[..., Any]) -> None:
 
 
 def device_of(args: argparse.Namespace) -> str:
-    """A GPU, if there is one and neither --cpu nor --cpu-int8."""
-    return "cuda" if torch.cuda.is_available() and not (args.cpu or args.cpu_int8) else "cpu"
+    """A GPU, if there is one and neither --cpu nor --cpu-int8, which not every command has."""
+    cpu = args.cpu or getattr(args, "cpu_int8", False)
+    return "cuda" if torch.cuda.is_available() and not cpu else "cpu"
 
 
 def add_decoding_arguments(add: Callable[..., Any]) -> None:

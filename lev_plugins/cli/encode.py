@@ -32,11 +32,12 @@ def run(args: argparse.Namespace) -> int:
     change = bpe.decode if args.decode else bpe.encode
     if not args.files:
         return streams.change_lines(lambda line, _: change(line.rstrip("\r")))
-    name, count = Counter(path.name for path in args.files).most_common(1)[0]
+    name, count = Counter(path.name.casefold() for path in args.files).most_common(1)[0]
     require(count == 1, f"{count} FILEs are called {name}: encode them one by one, each with its own --into")
     for path in args.files:
         target = args.into / path.name
-        require(target.resolve() != path.resolve(), f"--into {args.into} would overwrite {path}: choose another folder")
+        same = target.exists() and target.samefile(path)
+        require(not same, f"--into {args.into} would overwrite {path}: choose another folder")
         with all_or_nothing(target) as out:
             out.writelines(f"{change(line)}\n".encode() for line in read_lines(path))
     return 0

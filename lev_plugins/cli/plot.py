@@ -8,9 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
 from lev_plugins.cli import plot_curves, plot_iterations, streams
+from lev_plugins.cli.edit import device_of
 from lev_plugins.cli.named import named_paths
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
@@ -113,7 +112,8 @@ def check_arguments(args: argparse.Namespace) -> None:
     if args.by not in ("noise", "length"):
         leave_out(args, f"--by {args.by} has no ranges", "bins")
     if args.saved:
-        leave_out(args, "--saved replaces the model", "data", "path", "save", "beam", "max_tokens", "cpu", "bpe")
+        leave_out(args, "--saved replaces the model", "data", "path", "save", "beam", "max_tokens", "cpu")
+        require(bpe_options(args) is None, "--saved replaces the model: leave out --bpe and its flags")
         require(
             args.reference is None,
             "--reference requires a model: --saved files already contain the noise level of each sentence",
@@ -149,8 +149,7 @@ def measured(args: argparse.Namespace) -> list[Sentence]:
     )
     if args.by == "sentence" and not args.save:
         lines, references = lines[: args.first], references[: args.first]
-    device = "cuda" if torch.cuda.is_available() and not args.cpu else "cpu"
-    model = CheckpointDecoder([args.path], {"data": str(args.data)}, {"beam": args.beam}, device)
+    model = CheckpointDecoder([args.path], {"data": str(args.data)}, {"beam": args.beam}, device_of(args))
     gated = gates_of_lines(model, lines, Cutter(bpe_options(args)), args.max_tokens)
     levels: list[float | None] = [None] * len(lines)
     if references:

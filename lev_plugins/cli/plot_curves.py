@@ -15,6 +15,7 @@ from lev_plugins.cli.named import named_paths
 from lev_plugins.errors import UserError, require
 from lev_plugins.plots.curves import Timed, draw_curves, draw_points, scores_by_iteration
 from lev_plugins.plots.figures import check_figures
+from lev_plugins.text.cutting import JOINED
 from lev_plugins.text.lines import read_lines
 from lev_plugins.traces.log import STEPS, Sentence, decoding_seconds, read_log
 
@@ -39,9 +40,7 @@ def add_oracle_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reference", metavar="FILE", type=Path, help="references, one per line (default: the T- lines of the log)"
     )
-    parser.add_argument(
-        "--post-process", metavar="KIND", help="how pieces are joined, as for fairseq-generate, such as sentencepiece"
-    )
+    parser.add_argument("--post-process", choices=JOINED, help="how to join pieces into words")
 
 
 def add_exits_arguments(parser: argparse.ArgumentParser) -> None:

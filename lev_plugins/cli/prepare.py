@@ -297,10 +297,11 @@ def dictionaries(args: argparse.Namespace, train: list[ParallelTexts], scratch: 
 def warn_of_empty_lines(parts: list[ParallelTexts], draft: str | None) -> None:
     """fairseq also trains on empty sources and targets; an empty draft is normal, it means to start from nothing."""
     for part in parts:
-        for side, survey in part.surveys.items():
-            if survey.empty and side != draft:
+        surveys = {part.texts[side]: survey for side, survey in part.surveys.items() if side != draft}
+        for path, survey in surveys.items():
+            if survey.empty:
                 sys.stderr.write(
-                    f"lev-plugins: warning: {part.texts[side]} has {survey.empty:,} empty of {survey.lines:,} lines, "
+                    f"lev-plugins: warning: {path} has {survey.empty:,} empty of {survey.lines:,} lines, "
                     f"the first is line {survey.first_empty}: they are kept, and trained on or decoded like others\n"
                 )
 
@@ -364,7 +365,7 @@ def common_flags(args: argparse.Namespace, task: str) -> list[str]:
 def train_command(args: argparse.Namespace, prepared: PreparedTexts, task: str) -> list[str]:
     """The LevT paper's settings; with extra text, the first part is repeated as often as the paper's real triples."""
     valid = [part.name for part in prepared.parts if part.name.startswith("valid")]
-    command = ["fairseq-train", *common_flags(args, task), *model_flags(args, prepared, task)]
+    command = ["fairseq-train", *common_flags(args, task), *model_flags(prepared, task)]
     if args.clean_train:
         command += ["--noise-kind", "insert,delete,substitute,swap,keyboard", "--noise-word-rate", "0.2"]
         command += ["--rollin-alpha", "1", "--rollin-beta", "1", *bpe_flags(prepared.bpe)]
@@ -382,7 +383,7 @@ def train_command(args: argparse.Namespace, prepared: PreparedTexts, task: str) 
     return command + (["--eval-bleu-remove-bpe", mark] if mark else [])
 
 
-def model_flags(args: argparse.Namespace, prepared: PreparedTexts, task: str) -> list[str]:
+def model_flags(prepared: PreparedTexts, task: str) -> list[str]:
     joined = prepared.source == prepared.target
     sharing = "--share-all-embeddings" if joined else "--share-decoder-input-output-embed"
     if task == "text_correction":

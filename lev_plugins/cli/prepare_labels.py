@@ -230,6 +230,7 @@ def build(args: argparse.Namespace, folder: Path, scratch: Path) -> PreparedLabe
         learn_pieces(args, [write_texts(rows("train"), info, scratch / "texts")], scratch)
     options = piece_options(args, scratch)
     if options:
+        Cutter(options)  # says what is wrong with its files, by their own names
         info = replace(info, **adopt_files(options, folder))
         info.check_files(folder)
     info.check("prepare-labels")

@@ -11,7 +11,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lev_plugins.cli.edit import add_int8_argument, add_place_arguments, device_of
+from lev_plugins.cli.edit import (
+    add_decoding_arguments,
+    add_int8_argument,
+    add_place_arguments,
+    decoding_of,
+    device_of,
+)
 from lev_plugins.cli.named import named_paths
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.loading import is_labeller, load
@@ -25,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "run"]
 
-DECODING = ("beam", "keep_bias", "language", "min_confidence")  # flags
 EXTRA = "pip install 'lev-plugins[serve]'"
 TOKEN = "LEV_PLUGINS_TOKEN"  # environment variable
 SHORTEST_TOKEN = 8
@@ -46,10 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--min-confidence", metavar="P", type=float, help="leave out edits less sure than this (0 to 1)")
-    add("--keep-bias", metavar="B", type=float, help="log-odds by which a change must win (negative: edit more)")
-    add("--language", metavar="CODE", help="of the texts, such as de (default: any, recognised by the script)")
-    add("--beam", metavar="N", type=int, help="text_correction: beam size")
+    add_decoding_arguments(add)
     add("--words", metavar="FILE", type=Path, help="words that no edit may touch, one per line; /v2/words changes it")
     add("--cpu", action="store_true", help="use no GPU")
     add_int8_argument(add)
@@ -155,12 +157,6 @@ def load_models(args: argparse.Namespace) -> list[Served]:
     return [Served.of(name, model, args.queue, args.min_confidence) for name, model in models.items()]
 
 
-def decoding_of(args: argparse.Namespace) -> Decoding:
-    decoding = Decoding(**{name: getattr(args, name) for name in DECODING})
-    decoding.check()
-    return decoding
-
-
 def of_editors(args: argparse.Namespace) -> dict[str, Any]:
     decoding = decoding_of(args)
     return {
@@ -173,11 +169,12 @@ def of_editors(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def require_editor_for(args: argparse.Namespace, there_is_one: bool) -> None:
-    for name in (*DECODING, "bpe", "backbone"):
-        require(
-            there_is_one or getattr(args, name) is None,
-            f"{flag_name(name)} is for an editor, but all the models label texts: leave it out",
-        )
+    if there_is_one:
+        return
+    given = [name for name in (*Decoding.__dataclass_fields__, "backbone", "words") if getattr(args, name) is not None]
+    given += [] if bpe_options(args) is None else ["bpe"]
+    for name in given:
+        raise UserError(f"{flag_name(name)} is for an editor, but all the models label texts: leave it out")
 
 
 def require_effect(args: argparse.Namespace, editors: list[Any]) -> None:

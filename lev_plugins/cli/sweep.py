@@ -13,20 +13,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import torch
 from tqdm import tqdm
 
+from lev_plugins.cli.edit import device_of
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.plots.figures import canvas, check_figures, save
 from lev_plugins.ranges import at_least, bounded, finite
 from lev_plugins.scoring.dial import Judged, Point, curve, judge
 from lev_plugins.tasks.text_correction import TextCorrectionTask
+from lev_plugins.text.cutting import JOINED
 
 __all__ = ["add_arguments", "as_json", "as_text", "best_of", "draw", "run", "warn_of_length"]
 
 THRESHOLDS = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95,0.99"
-PIECES = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # that fairseq can join
 UNKNOWN_IN_TARGET = "<<unk>>"  # matches no word
 
 Curve = tuple[float, list[Point]]  # --keep-bias and its points
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="0",
         help="biases to compare, one decoding each (default: 0); write --keep-bias=-1,0 if the first is negative",
     )
-    add("--post-process", choices=PIECES, help="how to join pieces into words, to count edits of words")
+    add("--post-process", choices=JOINED, help="how to join pieces into words, to count edits of words")
     add("--beam", metavar="N", type=int, default=5, help="beam size (default: 5)")
     add("--lenpen", metavar="X", type=float, default=1.0, help="length penalty (default: 1)")
     add("--max-tokens", metavar="N", type=int, default=4096, help="tokens per batch")
@@ -95,10 +95,8 @@ def numbers(text: str, flag: str, least: float, most: float) -> list[float]:
 def judged(args: argparse.Namespace, bias: float) -> Iterator[Judged]:
     """Every sentence of the split, decoded once with this bias and without a threshold."""
     overrides = {"data": str(args.data), "keep_bias": bias, "min_edit_confidence": 0.0}
-    overrides |= {"eval_metrics": None, "eval_exact_match": False, "eval_wrr": False}
-    device = "cuda" if torch.cuda.is_available() and not args.cpu else "cpu"
     search = {"beam": args.beam, "lenpen": args.lenpen}
-    corrector = CheckpointDecoder([Path(path) for path in args.path.split(":")], overrides, search, device)
+    corrector = CheckpointDecoder([Path(path) for path in args.path.split(":")], overrides, search, device_of(args))
     require(
         isinstance(corrector.task, TextCorrectionTask),
         f"--path {args.path} was not trained with --task text_correction, so it has neither setting",

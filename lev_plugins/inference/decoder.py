@@ -15,6 +15,7 @@ from fairseq.dataclass.configs import GenerationConfig
 
 from lev_plugins.data.noise_flags import WITHOUT_NOISE
 from lev_plugins.inference.reading import read_models
+from lev_plugins.tasks.validation import WITHOUT_SCORES
 
 __all__ = ["CheckpointDecoder"]
 
@@ -26,7 +27,7 @@ class CheckpointDecoder:
         self, paths: list[Path], overrides: dict[str, Any], search: dict[str, Any], device: str, fp16: bool = False
     ):
         # without the metrics and the noise of their own training
-        self.loaded = read_models(paths, {"eval_bleu": False, **WITHOUT_NOISE, **overrides})
+        self.loaded = read_models(paths, {**WITHOUT_SCORES, **WITHOUT_NOISE, **overrides})
         self.models, self.task = self.loaded.models, self.loaded.task
         self.device = torch.device(device)
         options = GenerationConfig(**search)

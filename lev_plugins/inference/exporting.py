@@ -45,6 +45,7 @@ from lev_plugins.model_folder import (
 from lev_plugins.ranges import flag_name
 from lev_plugins.strict import read_object
 from lev_plugins.tasks.text_labelling import TextLabellingTask
+from lev_plugins.tasks.validation import WITHOUT_SCORES
 from lev_plugins.text.pretrained import DICTIONARY, SENTENCEPIECE, SYMBOLS, TOKENIZER
 from lev_plugins.text.sentencepiece_file import without_paths
 
@@ -70,7 +71,7 @@ def export(checkpoint: Path, out: Path, places: dict[str, str], extras: Extras, 
     ``places``: of what the checkpoint reads besides itself, if it has moved since training.
     """
     require_place(out, overwrite)
-    overrides = {"eval_bleu": False, "pack": False, **WITHOUT_NOISE, **places}
+    overrides = {**WITHOUT_SCORES, "pack": False, **WITHOUT_NOISE, **places}
     require(checkpoint.is_file(), f"there is no checkpoint {checkpoint}")
     loaded = read_models([checkpoint], overrides)
     check_kind(loaded, checkpoint, extras)

@@ -22,6 +22,7 @@ from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.models.gated import GATES, GatedModel
 from lev_plugins.strict import from_entries, parse_object
 from lev_plugins.tasks.text_correction import TextCorrectionTask
+from lev_plugins.text.cutting import row_of
 
 __all__ = ["Sentence", "as_line", "gates_of_lines", "read_sentences"]
 
@@ -56,12 +57,8 @@ def gates_of_lines(
         "--path is not a gated model: train one with --arch gated_trans, gated_t5, gated_bart or gated_bert",
     )
     words, corrects = model.task.source_dictionary, isinstance(model.task, TextCorrectionTask)
-    tokens = [
-        model.task.source_row(encode(line).split())
-        if corrects
-        else words.encode_line(encode(line), add_if_not_exist=False).long()
-        for line in lines
-    ]
+    spells = corrects and model.task.spelling_buckets
+    tokens = [torch.tensor(row_of(encode(line).split(), words, spells)) for line in lines]
     dataset = model.task.build_dataset_for_inference(tokens, [len(line) for line in tokens])
     sentences: dict[int, Sentence] = {}
     for moved in model.samples(dataset, range(len(lines)), max_tokens):

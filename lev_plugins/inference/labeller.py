@@ -29,7 +29,7 @@ from lev_plugins.scoring.labelling import POSITIVE
 from lev_plugins.strict import read_object
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 
-__all__ = ["Labeller", "read_thresholds"]
+__all__ = ["DIGITS", "Answer", "Labeller", "read_thresholds"]
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from fairseq.data import FairseqDataset
 from lev_plugins.generators.record import WordEdits
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.passage import Passage, Written, written_for
-from lev_plugins.text.cutting import ids_of
+from lev_plugins.text.cutting import row_of
 from lev_plugins.text.rewriting import Rewrite
 
 __all__ = ["Refining"]
@@ -34,8 +34,8 @@ class Refining:
         for passage in passages:
             pieces = passage.pieces if passage.source is None else passage.source
             draft = target.draft(passage.pieces, passage.requests or [0] * (len(passage.pieces) + 1))
-            ids = target.ids(pieces) if self.task.spelling_buckets else ids_of(pieces, source)
-            rows.append((torch.tensor([*ids, source.eos()]), draft))
+            spells = self.task.spelling_buckets
+            rows.append((torch.tensor(row_of(pieces, target if spells else source, spells)), draft))
         return self.task.build_dataset_for_inference(rows, [len(row) + 1 for row, _ in rows])
 
     def written(self, passages: list[Passage], hypotheses: list[dict]) -> list[Written]:

@@ -8,7 +8,6 @@ forcing. For a sentence with one edit it is what --min-edit-confidence compares.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import torch
@@ -19,7 +18,7 @@ from lev_plugins.edits import align
 from lev_plugins.generators.keeping import preference, scored
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.passage import Passage, Written, written_for
-from lev_plugins.text.cutting import ids_of
+from lev_plugins.text.cutting import ids_of, row_of
 from lev_plugins.text.rewriting import Rewrite
 
 __all__ = ["Writing"]
@@ -37,9 +36,8 @@ class Writing:
         self.longest = limits[-1] if isinstance(limits, tuple) else limits
 
     def rows(self, passages: list[Passage]) -> list[torch.Tensor]:
-        source = self.task.source_dictionary
-        ids = source.ids if self.task.spelling_buckets else partial(ids_of, words=source)
-        return [torch.tensor([*ids(each.pieces), source.eos()]) for each in passages]
+        source, spells = self.task.source_dictionary, self.task.spelling_buckets
+        return [torch.tensor(row_of(each.pieces, source, spells)) for each in passages]
 
     def dataset(self, passages: list[Passage]) -> FairseqDataset:
         rows = self.rows(passages)

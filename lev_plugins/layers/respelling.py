@@ -25,7 +25,7 @@ from lev_plugins.layers.table import Table
 from lev_plugins.layers.torn import Occurrences, Prints, prints_of
 from lev_plugins.text.spelling import CASES, PROPER, SHAPES, Unknown, letters_of
 
-__all__ = ["Respelling", "WordVectors"]
+__all__ = ["Batch", "Respelling", "WordVectors"]
 
 NEAR = 48  # words of the dictionary from which slips are counted: those with most parts in common
 FREQUENT = 0.02  # ... and the most frequent: weight of the logarithm of frequency beside the share in common
@@ -179,14 +179,15 @@ class Respelling(HasLaterWeights, Spelling):
         parts = unknown.parts.split(unknown.starts.diff().tolist())
         spelt = zip(parts, unknown.letters.tolist(), strict=True)
         keys = [(tuple(own.tolist()), tuple(filter(None, letters))) for own, letters in spelt]
-        found = {key: self.compared[key] for key in keys if key in self.compared}
+        compared = self.compared  # another thread may put a new one in its place
+        found = {key: compared[key] for key in keys if key in compared}
         new = [i for i, key in enumerate(keys) if key not in found]
         if new:
             starts = F.pad(torch.tensor([len(parts[i]) for i in new]).cumsum(0), (1, 0))
             rows = self.likeness(torch.cat([parts[i] for i in new]), starts, unknown.letters[new])
             found |= {keys[i]: Likeness(*row) for i, row in zip(new, zip(*rows, strict=True), strict=True)}
             if len(self.compared) > REMEMBERED[self.training]:
-                self.compared = {}  # another thread may read the old one
+                self.compared = {}
             self.compared.update(found)
         return Likeness(*map(torch.stack, zip(*(found[key] for key in keys), strict=True)))
 

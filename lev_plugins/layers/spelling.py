@@ -24,7 +24,7 @@ from lev_plugins.layers.sample import WHOLE, Sample
 from lev_plugins.layers.table import Table
 from lev_plugins.text.spelling import SHAPES, Unknown, parts_of, shapes_of
 
-__all__ = ["Spelled", "Spelling"]
+__all__ = ["LEVELS", "Spelled", "Spelling"]
 
 LEVELS = torch.tensor([1, 2, 4, 8, 16, 32, 64])  # occurrences from which a word counts as more familiar
 LOUD = 3.0  # a mean of some thirty vectors is short: with this, it is about as long as a row of the table

@@ -1,1 +1,1 @@
-"""Figures of the gates of gated-Trans, averaged and drawn."""
+"""Figures: gates of gated-Trans, scores by iteration and by time, iterations by length, and what all of them share."""

@@ -88,7 +88,7 @@ def run(i: int, j: int, end: tuple[int, int], text: Sequence[str]) -> list[m2.Ed
     return [m2.Edit(i, end[0], (" ".join(text[j : end[1]]),))] if (i, j) != end else []
 
 
-def curve(sentences: Sequence[Judged], thresholds: Sequence[float], beta: float = m2.BETA) -> list[Point]:
+def curve(sentences: Sequence[Judged], thresholds: Sequence[float]) -> list[Point]:
     """
     >>> sure = Judged(0.9, m2.Counts(1, 1, 1), True, True, False)
     >>> unsure = Judged(0.6, m2.Counts(0, 1, 0), True, False, True)
@@ -112,7 +112,7 @@ def curve(sentences: Sequence[Judged], thresholds: Sequence[float], beta: float 
                 min_edit_confidence=least,
                 precision=float(share(sums[[0, 1]])),
                 recall=float(share(sums[[0, 2]])),
-                f_score=float(m2.f_score(sums, beta)),
+                f_score=float(m2.f_score(sums, m2.BETA)),
                 lines_changed=float((changed & used).mean()),
                 lines_right=float(np.where(used, right, was_right).mean()),
                 correct=int(correct),

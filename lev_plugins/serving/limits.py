@@ -15,7 +15,18 @@ from starlette.requests import ClientDisconnect, Request
 
 from lev_plugins.text.control import half_character
 
-__all__ = ["Access", "Gone", "Limits", "Refusal", "encodable", "form_of", "json_of", "read_body"]
+__all__ = [
+    "LOCAL_HOSTS",
+    "Access",
+    "Gone",
+    "Limits",
+    "Refusal",
+    "bearer",
+    "encodable",
+    "form_of",
+    "json_of",
+    "read_body",
+]
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 PORT = re.compile(r":\d+$")

@@ -16,7 +16,7 @@ from lev_plugins.serving.words import touches
 from lev_plugins.text.edited import WORD, Edit, parts_of
 from lev_plugins.text.sentences import Span
 
-__all__ = ["RULES", "Match", "Rule", "as_dict", "matches"]
+__all__ = ["Match", "Rule", "as_dict", "matches"]
 
 AROUND = 40  # characters of context on each side
 CUT = "..."
@@ -46,7 +46,6 @@ TYPOGRAPHY = Rule(
     *("LEV_TYPOGRAPHY", "typographical", "TYPOGRAPHY", "Typography"),
     *("Punctuation, capitals or blanks", "Typography", "Other"),
 )
-RULES = (SPELLING, GRAMMAR, TYPOGRAPHY)
 
 
 class Match(NamedTuple):

@@ -89,8 +89,9 @@ class Worker(Generic[Item, Answer]):
         except Exception as error:
             if len(jobs) == 1:
                 jobs[0].answers.set_exception(error)
-            for job in jobs if len(jobs) > 1 else []:
-                self.answer([job])
+            else:
+                for job in jobs:
+                    self.answer([job])
             return
         for job in jobs:
             job.answers.set_result([next(found) for _ in job.items])

@@ -109,6 +109,10 @@ class PairTask(ResumableTask, TranslationTask):
             )
         super().load_state_dict({name: value for name, value in state_dict.items() if name not in here})
 
+    def can_reuse_epoch_itr(self, dataset: Any) -> bool:
+        """fairseq would also keep each dataset of typed lines, with its iterator and its memory (an open file)."""
+        return any(dataset is each for each in self.datasets.values()) and super().can_reuse_epoch_itr(dataset)
+
     def get_batch_iterator(self, dataset: Any, *args: Any, **options: Any) -> Any:
         bounded("--required-seq-len-multiple", self.cfg.required_seq_len_multiple, 1)
         for name, least in (("required_batch_size_multiple", 1), ("num_shards", 1), ("num_workers", 0)):

@@ -25,6 +25,7 @@ from lev_plugins.generators.keeping import Copier, KeepingEnsemble, cautious, ed
 from lev_plugins.tasks.pairs import refuse
 from lev_plugins.tasks.search import check_left_to_right
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
+from lev_plugins.text.cutting import row_of
 
 __all__ = ["CRITERIONS", "TextCorrectionConfig", "TextCorrectionTask"]
 
@@ -147,9 +148,7 @@ class TextCorrectionTask(ScoredTask):
 
     def source_row(self, words: list[str]) -> Tensor:
         """With --spelling, unknown words borrow ids."""
-        if self.spelling_buckets:
-            return torch.tensor([*self.source_dictionary.ids(words), self.source_dictionary.eos()])
-        return self.source_dictionary.encode_line(" ".join(words), add_if_not_exist=False).long()
+        return torch.tensor(row_of(words, self.source_dictionary, self.spelling_buckets))
 
     def get_interactive_tokens_and_lengths(self, lines: list[str], encode_fn: Any) -> tuple[list, list]:
         if self.spelling_buckets:

@@ -30,6 +30,7 @@ from lev_plugins.scoring import do_nothing
 from lev_plugins.tasks.pairs import refuse
 from lev_plugins.tasks.search import check_left_to_right, check_search, option
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
+from lev_plugins.text.cutting import row_of
 
 __all__ = ["TextEditingConfig", "TextEditingTask"]
 
@@ -277,9 +278,8 @@ class TextEditingTask(ScoredTask):
 
     def source_row(self, words: list[str]) -> Tensor:
         """Without <s>; with --spelling, unknown words borrow ids."""
-        if self.spelling_buckets:
-            return torch.tensor([*self.tgt_dict.ids(words), self.tgt_dict.eos()])
-        return self.src_dict.encode_line(" ".join(words), add_if_not_exist=False).long()
+        words_of = self.tgt_dict if self.spelling_buckets else self.src_dict
+        return torch.tensor(row_of(words, words_of, self.spelling_buckets))
 
     def get_interactive_tokens_and_lengths(self, lines: list[str], encode_fn: Any) -> tuple[list, list]:
         """A line is ``source`` or ``source<TAB>draft``; the draft may contain marks (``data.drafts.marks``)."""

@@ -17,12 +17,14 @@ from lev_plugins.scoring.validation import LOWER_IS_BETTER, METRICS, ValidationS
 from lev_plugins.tasks.pairs import PairTask
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 
-__all__ = ["ScoredConfig", "ScoredTask"]
+__all__ = ["WITHOUT_SCORES", "ScoredConfig", "ScoredTask"]
 
 logger = logging.getLogger(__name__)
 
 # unknown words never count as correct; tokenisers do not split these
 UNKNOWN_IN_TEXT, UNKNOWN_IN_REFERENCE = "UNKNOWNTOKENINHYP", "UNKNOWNTOKENINREF"
+# for decoding: each of them makes fairseq prepare what the validation of the training needed
+WITHOUT_SCORES = {"eval_bleu": False, "eval_metrics": None, "eval_exact_match": False, "eval_wrr": False}
 IN_JSON = {"eval_bleu_args": '{"beam": 5}', "eval_bleu_detok_args": '{"target_lang": "de"}'}
 
 
@@ -76,7 +78,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, PairTask):
         )
 
     def scores_of(self, criterion: Any) -> tuple[list[str], Collection[str]]:
-        return self.score_names(), METRICS
+        return list(self.scores.metrics), METRICS
 
     def score_names(self) -> list[str]:
         """The scores in the order of the log; if empty, validation does not decode."""

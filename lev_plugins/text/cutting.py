@@ -24,6 +24,7 @@ from lev_plugins.text.lines import read_lines
 
 __all__ = [
     "CONFIGS",
+    "JOINED",
     "MODEL",
     "Cutter",
     "add_bpe_arguments",
@@ -33,9 +34,11 @@ __all__ = [
     "ids_of",
     "learn_sentencepiece",
     "require_complete",
+    "row_of",
     "write_tokens",
 ]
 
+JOINED = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # pieces that fairseq joins
 RESERVED = {"<s>", "<pad>", "</s>"}  # in fairseq's dictionaries, boundaries and padding
 IMPLIED = {"sentencepiece_model": "sentencepiece", "pretrained_tokenizer": "pretrained"}  # flags that need no --bpe
 MODEL = "sentencepiece.model"  # file name in the folder of the data where it was learned
@@ -188,6 +191,11 @@ def ids_of(pieces: Iterable[str], words: Dictionary) -> list[int]:
     [4, 3, 3]
     """
     return [i if (i := words.index(piece)) >= words.nspecial else words.unk() for piece in pieces]
+
+
+def row_of(pieces: Iterable[str], words: Dictionary, spells: Any = False) -> list[int]:
+    """With </s>; where a model ``spells``, unknown pieces borrow ids."""
+    return [*(words.ids(pieces) if spells else ids_of(pieces, words)), words.eos()]
 
 
 def write_tokens(text: Path, cut: Cut, path: Path, read: Callable[[Path], Iterator[str]] = read_lines) -> None:

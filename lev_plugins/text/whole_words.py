@@ -40,9 +40,6 @@ class Words:
     def decode(self, x: str) -> str:
         return x.replace(" ", "").replace(BLANK, " ").strip()
 
-    def is_beginning_of_word(self, x: str) -> bool:
-        return x.startswith(BLANK)
-
 
 def words_with_places(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """The first word, and each after white space, begins with ▁.

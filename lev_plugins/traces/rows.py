@@ -18,8 +18,6 @@ from lev_plugins.traces.script import Kind, Script, iterations
 __all__ = ["SPELLINGS", "Block", "Row", "Run", "layout", "marked"]
 
 BLANK = "\u2423"  # an edited piece that is only a space
-# characters that move the cursor, end a line or change the direction of the following text; marks like U+200F and
-# joiners affect only their neighbours and stay
 
 
 class Spelling(NamedTuple):

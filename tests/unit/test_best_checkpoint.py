@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,12 @@ ALL = {"eval_exact_match": True, "eval_wrr": True, "eval_bleu": True}
         ("text_correction", {}, {"exact_match": MAXIMIZE}, "exact_match is not computed: add --eval-metrics"),
         ("text_correction", ALL, {"exact_match": {}}, "higher is better, so add --maximize-best-checkpoint-metric"),
         ("text_correction", ALL, {"wrr": MAXIMIZE}, None),
+        (
+            "text_correction",
+            {"eval_exact_match": True},
+            {"bleu": MAXIMIZE},
+            "bleu is not computed: add --eval-metrics bleu or",
+        ),
         ("text_correction", ALL, {"loss": {}}, None),
         ("text_correction", {"eval_metrics": "ter"}, {"ter": {}}, None),
         ("text_correction", {"eval_metrics": "ter"}, {"ter": MAXIMIZE}, "lower is better, so remove"),
@@ -98,7 +105,7 @@ def test_the_best_checkpoint_is_no_mistake(
 ) -> None:
     ((metric, direction),) = best.items()
     cfg = configuration(task, scores, {"best_checkpoint_metric": metric, **direction})
-    start(cfg, from_checkpoint=True)  # a validation does not keep checkpoints
+    start(deepcopy(cfg), from_checkpoint=True)  # a validation does not keep checkpoints
     if message is None:
         start(cfg)
         return

@@ -20,6 +20,7 @@ from tests.helpers import (
     toy_model,
     toy_task,
 )
+from tests.unit.test_text_correction import correction_task
 
 
 def test_a_line_without_tab_has_no_draft() -> None:
@@ -62,6 +63,12 @@ def test_typed_lines_reach_the_generator_as_source_and_draft(left: bool) -> None
 
 def test_nothing_of_lines_that_are_printed_is_kept() -> None:
     """``fairseq-interactive`` makes a dataset for each buffer, and asks for its batches."""
+    correction = correction_task(required_seq_len_multiple=1)
+    for line in ("w1 w2", "w3"):
+        typed = correction.get_interactive_tokens_and_lengths([line], str.strip)
+        dataset = correction.build_dataset_for_inference(*typed)
+        assert len(correction.get_batch_iterator(dataset, max_sentences=1).next_epoch_itr()) == 1
+    assert not correction.dataset_to_epoch_iter
     task = toy_task()
     for word in ("Zürich", "Genf"):
         dataset = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths([f"w1\t{word}"], str.strip))

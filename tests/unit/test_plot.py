@@ -168,7 +168,8 @@ BAD = [
     (["--saved", "KEPT", "--output", "x.png", "--beam", "2"], "--saved replaces the model: leave out --beam"),
     (["--saved", "KEPT", "--output", "x.png", "--max-tokens", "9"], "replaces the model: leave out --max-tokens"),
     (["--saved", "KEPT", "--output", "x.png", "--cpu"], "--saved replaces the model: leave out --cpu"),
-    (["--saved", "KEPT", "--output", "x.png", "--bpe", "characters"], "--saved replaces the model: leave out --bpe"),
+    (["--saved", "KEPT", "--output", "x.png", "--bpe", "characters"], "replaces the model: leave out --bpe and its"),
+    (["--saved", "KEPT", "--output", "x.png", "--sentencepiece-model", "m"], "leave out --bpe and its flags"),
     (["--saved", "KEPT", "--output", "x.png", "--bins", "2"], "--by sentence has no ranges: leave out --bins"),
     (
         ["--saved", "KEPT", "--output", "x.png", "--by", "noise", "--first", "2"],

@@ -155,6 +155,13 @@ def test_an_empty_draft_is_no_mistake_and_other_empty_lines_are_told(text: Path,
     assert lines_of(text, "train", "mt")[2] == lines_of(text, "train", "de")[4] == ""
 
 
+def test_an_empty_line_of_clean_text_is_told_once(text: Path, capsys: pytest.CaptureFixture) -> None:
+    with (text / "train.de").open("a", encoding="utf-8") as file:
+        file.write("\n")
+    assert run(text, "--clean-train", "--bpe", "words", "--joined-dictionary") == 0
+    assert capsys.readouterr().err.count("empty of 41 lines") == 1
+
+
 def test_a_split_without_drafts_is_asked_for(text: Path, capsys: pytest.CaptureFixture) -> None:
     (text / "valid.mt").unlink()
     assert run(text, "--valid-prefix", text / "valid") == 2

@@ -266,6 +266,21 @@ def test_bad_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: li
     assert reason in refusal(capsys, prepare(tmp_path, "classification", ROWS["classification"], *flags))
 
 
+@pytest.mark.parametrize(
+    ("flag", "reason"),
+    [
+        ("--pretrained-tokenizer", "--pretrained-tokenizer {} was not made by lev-plugins import-pretrained"),
+        ("--sentencepiece-model", "--bpe sentencepiece: "),
+    ],
+)
+def test_a_tokeniser_that_is_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flag: str, reason: str
+) -> None:
+    missing = tmp_path / "models" / "none"
+    said = refusal(capsys, prepare(tmp_path, "classification", ROWS["classification"], flag, missing))
+    assert reason.format(missing) in said and str(missing) in said and "info.json" not in said
+
+
 def test_learned_pieces_go_into_the_folder(tmp_path: Path) -> None:
     rows = [f"the cat number {n} sleeps\t{n % 2}" for n in range(50)]
     assert prepare(tmp_path, "classification", rows, "--learn-sentencepiece", 30) == 0

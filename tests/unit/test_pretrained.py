@@ -129,6 +129,9 @@ def test_encode_writes_each_file_whole_or_not_at_all(folders: dict[str, Path], c
     assert encode("bad") == 2 and not (into / "bad").exists()
     assert "line 2" in capsys.readouterr().err
     assert encode("a/x") == 0 and (into / "x").read_text() == "o n e\n"
+    assert encode("a/x", "b/X") == 2  # one file where names have no case
+    os.link(into / "x", tmp_path / "x")
+    assert encode("x") == 2 and f"--into {into} would overwrite" in capsys.readouterr().err
 
 
 def test_symbols_without_unk_are_damaged(folders: dict[str, Path], tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ EDITOR = ["--beam", "2", "--keep-bias", "1", "--language", "de", "--bpe", "chars
 def test_flags_of_an_editor_reach_it() -> None:
     given = serve.of_editors(parsed("--cpu", *EDITOR))
     assert given.pop("bpe").bpe == "chars"
-    assert given == {"search": {"beam": 2}, "overrides": {"keep_bias": 1.0}, "language": "de"}
+    assert given == {"search": {"beam": 2}, "overrides": {"keep_bias": 1.0}, "language": "de", "backbone": None}
     assert not any(serve.of_editors(parsed("--cpu")).values())
     serve.check(parsed("--host", "0.0.0.0", "--allow-host", "here"))
 
@@ -104,7 +104,14 @@ def test_flags_of_an_editor_reach_it() -> None:
 def test_flags_that_reach_no_model_are_refused(start: int, capsys: Captured) -> None:
     labels = str(GOLDEN / "labels" / "checkpoint.pt")
     assert main(["serve", labels, "--port", "0", *EDITOR[start : start + 2]]) == 2
-    assert f"{EDITOR[start]} is for an editor, but all the models label texts: leave it out" in capsys.readouterr().err
+    flag = EDITOR[start]
+    assert f"{flag} is for an editor, but all the models label texts: leave it out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["--words", "--backbone", "--sentencepiece-model", "--iter-decode-max-iter"])
+def test_no_flag_of_an_editor_is_dropped_in_silence(flag: str, capsys: Captured) -> None:
+    assert main(["serve", str(GOLDEN / "labels" / "checkpoint.pt"), "--port", "0", flag, "3"]) == 2
+    assert " is for an editor, but all the models label texts: leave it out" in capsys.readouterr().err
 
 
 def test_models_of_both_kinds(tmp_path: Path) -> None:

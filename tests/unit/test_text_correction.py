@@ -16,6 +16,8 @@ from fairseq.data.encoders.sentencepiece_bpe import SentencepieceConfig
 from fairseq.logging import metrics
 from omegaconf import OmegaConf
 
+from lev_plugins import checkpoints
+from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.fairseq_fixes.best_checkpoint import logged_by
@@ -23,6 +25,7 @@ from lev_plugins.models.pbd import PBDConfig
 from lev_plugins.scoring.wrr import word_recognition_rate
 from lev_plugins.tasks.text_correction import CRITERIONS, TextCorrectionConfig, TextCorrectionTask
 from tests.helpers import EOS, UNK, list_dataset, random_rows, toy_dictionary
+from tests.systems import SYSTEMS
 
 ALL_SCORES = {"eval_exact_match": True, "eval_wrr": True, "eval_bleu": True}
 TINY = {"arch": "pbd", "attention_heads": 2, "embed_dim": 16, "ffn_embed_dim": 32, "layers": 1, "dropout": 0.0}
@@ -48,6 +51,27 @@ def pairs(sources: list[list[int]], targets: list[list[int]]) -> LanguagePairDat
 
 def sentences(count: int, seed: int = 1) -> list[list[int]]:
     return [row[1:] for row in random_rows(count, seed, shortest=2)]
+
+
+def test_typed_boundaries_are_unknown_words() -> None:
+    """As in an editor, and as a typed draft has them."""
+    rows, lengths = correction_task().get_interactive_tokens_and_lengths(["w1 </s> w2", "<pad> <s>"], str.strip)
+    assert [row.tolist() for row in rows] == [[5, UNK, 6, EOS], [UNK, UNK, EOS]] and lengths == [4, 3]
+
+
+def test_decoding_needs_nothing_that_validation_needed(tmp_path: Path) -> None:
+    """Such as the package of --eval-bleu-detok."""
+    system = SYSTEMS["pbd"](tmp_path)
+    state = checkpoints.load(system.checkpoint)
+    state["cfg"]["task"] |= {
+        "eval_exact_match": True,
+        "eval_wrr": True,
+        "eval_metrics": "ter",
+        "eval_bleu_detok": "none",
+    }
+    checkpoints.save(state, system.checkpoint)
+    assert not hasattr(system.load().decoder.task, "sequence_generator")
+    assert main(["export", str(system.checkpoint), str(tmp_path / "out"), *system.flags]) == 0
 
 
 def test_no_sentence_is_left_out() -> None:
@@ -282,6 +306,7 @@ def test_a_training_that_goes_on_in_a_later_epoch_has_the_same_batches() -> None
     for epoch in (1, 3):
         dataset = EverySentence(pairs(sources, sources))
         task = correction_task(required_seq_len_multiple=1)
+        task.datasets["train"] = dataset
         batches = task.get_batch_iterator(dataset, max_sentences=4, seed=7, epoch=epoch)
         found.append([list(batch) for batch in batches.frozen_batches])
         assert (batches.epoch, dataset.epoch) == (epoch, epoch)

@@ -50,11 +50,6 @@ class TypedLines(TextEditingDataset):
         # no sizes: generators refuse drafts that are too long, with the right number, which fairseq does not know
         super().__init__(pair, ListDataset(drafts, np.zeros(len(drafts), dtype=int)))
 
-    @property
-    def can_reuse_epoch_itr_across_epochs(self) -> bool:
-        """fairseq would keep the iterator, and with it each dataset and its shared memory (one open file)."""
-        return False
-
     def collater(self, examples: list[dict[str, Any]], pad_to_length: Any = None) -> dict[str, Any]:
         batch = super().collater(examples, pad_to_length)
         return {**batch, "constraints": torch.stack([batch["notes"]["draft"], batch["notes"]["requests"]])}

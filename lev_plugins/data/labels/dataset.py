@@ -188,7 +188,7 @@ class LabelledDataset(FairseqDataset):
         """Batches with as many examples as the limits on tokens and sentences allow."""
         begin = used = 0
         for end, size in enumerate(self.sizes[indices]):
-            full = (max_tokens or 0) and used + size > (max_tokens or 0)
+            full = bool(max_tokens) and used + size > max_tokens
             if end > begin and (full or end - begin == max_sentences):
                 yield indices[begin:end]
                 begin, used = end, 0

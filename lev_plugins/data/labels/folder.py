@@ -38,7 +38,7 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import MOST, bounded
 from lev_plugins.strict import from_entries, read_object
 from lev_plugins.text.cutting import CONFIGS, Cutter, ids_of
-from lev_plugins.text.pretrained import DICTIONARY, SYMBOLS
+from lev_plugins.text.pretrained import DICTIONARY
 
 __all__ = [
     "LABELS",
@@ -176,10 +176,7 @@ def adopt_files(options: Namespace, folder: Path) -> dict[str, Any]:
 def symbols_of_pretrained(options: Namespace | None) -> Path | None:
     """The dictionary that comes with a pre-trained tokenizer."""
     folder = getattr(options, "pretrained_tokenizer", None)
-    if folder is None:
-        return None
-    require((Path(folder) / SYMBOLS).is_file(), f"{folder} is not a folder from lev-plugins import-pretrained")
-    return Path(folder) / DICTIONARY
+    return None if folder is None else Path(folder) / DICTIONARY
 
 
 @dataclass
