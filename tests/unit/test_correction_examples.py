@@ -62,7 +62,9 @@ def test_dev_chooses_and_the_table_has_mean_and_spread(tmp_path: Path) -> None:
         texts.run(Namespace(fold=tmp_path / fold, out=tmp_path / "out" / fold / "texts", words=0, by_type=False))
         files = {"valid.best": [right, "t u o", right], "test.best": [bad, "t u o", right]}
         files |= {"valid.average": [wrong, "t u o", right], "test.average": [right, "t u o", right]}
+        (tmp_path / "out" / fold / "texts" / "done").touch()
         write_system(tmp_path / "out", fold, files)
+    (tmp_path / "out" / "fold2" / "texts").mkdir(parents=True)  # it failed
     symspell = tmp_path / "out" / "fold0" / "symspell"
     symspell.mkdir()
     (symspell / "valid.out").write_text("kissa\ntuo\nkifsa\n", encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -197,6 +198,18 @@ def test_report_has_every_number(tmp_path: Path) -> None:
     assert f"minus the teacher's greedy: {100 - greedy['scores']['BLEU']:+.2f}" in text
     assert "Distilled: 1 of 3 sentences in 1.5 minutes of decoding" in text
     assert "2 too long for the teacher kept their reference" in text
+
+
+def test_rows_that_are_older_than_the_teacher(tmp_path: Path) -> None:
+    """A teacher that was trained further, and a LevT that was not made again from it."""
+    run = make_run(tmp_path, {"test_greedy": GREEDY, "test_levt": LEVT})
+    (run / "average").mkdir()
+    for time, stage in enumerate(["test_levt", "average", "test_greedy"]):
+        (run / stage / "done").touch()
+        os.utime(run / stage / "done", (time, time))
+    assert report(run).returncode == 0
+    text = (run / "report.md").read_text("utf-8")
+    assert "| LevT, distilled data (made before this teacher) | 100.00 |" in text and "| teacher, greedy | " in text
 
 
 def test_report_of_nothing_says_so(tmp_path: Path) -> None:
