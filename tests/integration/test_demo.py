@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lev_plugins.scoring.wrr import recognised_words
-from tests.integration.commands import ENVIRONMENT, ROOT
+from tests.integration.commands import ENVIRONMENT, ROOT, succeed
 
 README = (ROOT / "examples" / "demo" / "README.md").read_text(encoding="utf-8")
 RUN = "make -f examples/demo/Makefile"
@@ -146,6 +146,8 @@ def test_a_second_run_does_nothing_again(demo: str, out: Path) -> None:
     assert again.returncode == 0 and again.stdout == demo[re.search(r"\d+ held-out sentences", demo).start() :]
 
 
-def test_make_demo_runs_it() -> None:
-    line = "MAKEFLAGS= '$(this_make)' --no-print-directory -f examples/demo/Makefile\n"
-    assert line in (ROOT / "Makefile").read_text(encoding="utf-8")
+def test_make_demo_runs_it_with_its_settings() -> None:
+    printed = succeed("make", "-n", "demo", "OUT=there", "UPDATES=10", "VENV=.venv", "JOBS=1").out.replace("\\\n", " ")
+    (line,) = (line for line in printed.splitlines() if "-f examples/demo/Makefile" in line)
+    given = line.split("-f examples/demo/Makefile")[1].split()
+    assert sorted(given) == ["OUT=there", "UPDATES=10"] and "MAKEFLAGS= " in line
