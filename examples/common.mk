@@ -43,7 +43,8 @@ define newline
 endef
 list = $(subst $(comma), ,$(1))
 
-sets := $(basename $(notdir $(wildcard $(HERE)/$(or $(SETS),sets)/*.mk)))
+set_folder := $(HERE)/$(or $(SETS),sets)
+sets := $(basename $(notdir $(wildcard $(set_folder)/*.mk)))
 help:
 	sed -nE 's/^([A-Z0-9_]+) *:= *([^#]*[^# ])? *# (.*)/\1=\2|\3/p' $(MAKEFILE) $(EXAMPLES)/common.mk | \
 	    awk -F'|' '$(if $(sets),,/^SET=/ { next } ){ printf "%-34s %s\n", $$1, $$2 }'
@@ -64,7 +65,7 @@ given := $(foreach name,$(.VARIABLES),$(if $(filter command,$(origin $(name))),$
 $(foreach name,$(filter-out $(settings),$(given)),$(error There is no setting $(name): choose from $(settings)))
 
 $(if $(filter-out $(sets),$(SET)),$(error There is no set $(SET)$(if $(sets),: choose from $(sets),, and this example has none)))
--include $(SET:%=$(HERE)/sets/%.mk)
+-include $(SET:%=$(set_folder)/%.mk)
 $(foreach name,$(settings),$(eval override $(name) := $$(strip $$($(name)))))
 $(foreach name,$(filter-out $(VERBATIM),$(settings)),$(eval override $(name) := $$(patsubst %/,%,$$($(name)))))
 

@@ -229,12 +229,11 @@ def build(args: argparse.Namespace, folder: Path, scratch: Path) -> PreparedLabe
     if args.learn_sentencepiece:
         learn_pieces(args, [write_texts(rows("train"), info, scratch / "texts")], scratch)
     options = piece_options(args, scratch)
+    cutter = Cutter(options)  # before they are copied: it says what is wrong with its files, by their own names
     if options:
-        Cutter(options)  # says what is wrong with its files, by their own names
         info = replace(info, **adopt_files(options, folder))
         info.check_files(folder)
     info.check("prepare-labels")
-    cutter = info.cutter(folder)
     labels = None if info.kind == "regression" else label_dictionary(args, rows)
     given = symbols_of_pretrained(options) or args.srcdict
     dictionary = load_dictionary(given) if given else learn_words(args, rows("train"), info, cutter)

@@ -173,8 +173,8 @@ def require_editor_for(args: argparse.Namespace, there_is_one: bool) -> None:
         return
     given = [name for name in (*Decoding.__dataclass_fields__, "backbone", "words") if getattr(args, name) is not None]
     given += [] if bpe_options(args) is None else ["bpe"]
-    for name in given:
-        raise UserError(f"{flag_name(name)} is for an editor, but all the models label texts: leave it out")
+    flag = flag_name("".join(given[:1]))
+    require(not given, f"{flag} is for an editor, but all the models label texts: leave it out")
 
 
 def require_effect(args: argparse.Namespace, editors: list[Any]) -> None:

@@ -15,7 +15,6 @@ from fairseq.data import FairseqDataset
 from lev_plugins.generators.record import WordEdits
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.passage import Passage, Written, written_for
-from lev_plugins.text.cutting import row_of
 from lev_plugins.text.rewriting import Rewrite
 
 __all__ = ["Refining"]
@@ -29,13 +28,11 @@ class Refining:
         decoder.generator.options = replace(decoder.generator.options, retain_history=True)  # with it, the record
 
     def dataset(self, passages: list[Passage]) -> FairseqDataset:
-        source, target = self.task.source_dictionary, self.task.target_dictionary
-        rows = []
+        target, rows = self.task.target_dictionary, []
         for passage in passages:
             pieces = passage.pieces if passage.source is None else passage.source
             draft = target.draft(passage.pieces, passage.requests or [0] * (len(passage.pieces) + 1))
-            spells = self.task.spelling_buckets
-            rows.append((torch.tensor(row_of(pieces, target if spells else source, spells)), draft))
+            rows.append((self.task.source_row(pieces), draft))
         return self.task.build_dataset_for_inference(rows, [len(row) + 1 for row, _ in rows])
 
     def written(self, passages: list[Passage], hypotheses: list[dict]) -> list[Written]:

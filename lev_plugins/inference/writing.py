@@ -18,7 +18,7 @@ from lev_plugins.edits import align
 from lev_plugins.generators.keeping import preference, scored
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.passage import Passage, Written, written_for
-from lev_plugins.text.cutting import ids_of, row_of
+from lev_plugins.text.cutting import ids_of
 from lev_plugins.text.rewriting import Rewrite
 
 __all__ = ["Writing"]
@@ -36,8 +36,7 @@ class Writing:
         self.longest = limits[-1] if isinstance(limits, tuple) else limits
 
     def rows(self, passages: list[Passage]) -> list[torch.Tensor]:
-        source, spells = self.task.source_dictionary, self.task.spelling_buckets
-        return [torch.tensor(row_of(each.pieces, source, spells)) for each in passages]
+        return [self.task.source_row(each.pieces) for each in passages]
 
     def dataset(self, passages: list[Passage]) -> FairseqDataset:
         rows = self.rows(passages)
