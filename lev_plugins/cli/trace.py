@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import heapq
-import io
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -13,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
+from lev_plugins.cli import streams
 from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing
 from lev_plugins.ranges import at_least
@@ -63,8 +63,7 @@ def run(args: argparse.Namespace) -> int:
     spelling = SPELLINGS[args.remove_bpe]
     blocks = (block for sentence in sentences for block in layout(sentence, spelling))
     if args.html is None:
-        write_text(terminal.lines(blocks, terminal.COLOUR if in_colour(args.color) else terminal.PLAIN))
-        return 0
+        return write_text(terminal.lines(blocks, terminal.COLOUR if in_colour(args.color) else terminal.PLAIN))
     summary = f"{len(sentences):,} of {log.sentences:,} sentences"
     with all_or_nothing(args.html) as out:
         out.writelines(part.encode() for part in page.page(Path(log.name).name, summary, blocks))
@@ -147,11 +146,7 @@ def in_colour(when: str | None) -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def write_text(lines: Iterable[str]) -> None:
-    if isinstance(sys.stdout, io.TextIOWrapper):  # characters that the terminal lacks are written as numbers
-        sys.stdout.reconfigure(errors="backslashreplace")
-    try:
-        sys.stdout.writelines(f"{line}\n" for line in lines)
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough, as in `lev-plugins trace LOG | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def write_text(lines: Iterable[str]) -> int:
+    """Characters that the terminal lacks are written as numbers. Returns the exit status."""
+    encoding = sys.stdout.encoding
+    return streams.write(f"{line}\n".encode(encoding, "backslashreplace") for line in lines)

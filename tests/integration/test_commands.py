@@ -108,7 +108,7 @@ def test_trace_of_a_log(toy: Path, trained: Path, tmp_path: Path) -> None:
             canvas = re.sub(r"\[-.*?-\]", "", text).replace("{+", "").replace("+}", "").replace("{ }", "{}").split()
         assert " ".join(canvas) == found[n][1] and f"\n   result  {found[n][1] or '(nothing)'}\n" in block
     piped = run("bash", "-c", "set -o pipefail; cat log log log log | lev-plugins trace | head -n 1", cwd=tmp_path)
-    assert (piped.code, piped.out) == (0, "sentence 0\n") and "BrokenPipe" not in piped.err
+    assert piped.out == "sentence 0\n" and piped.code in (0, 141) and "BrokenPipe" not in piped.err
 
 
 def without_insertions(text: str, holes: bool) -> list[str]:
