@@ -157,7 +157,7 @@ def test_step_by_step_is_all_at_once(pair: Pair, gates: str) -> None:
     at_once = ours.decoder(read, encoder_out)[0]
     for i in range(read.size(1)):
         step = ours.decoder(read[:, : i + 1], encoder_out, state)[0]
-        assert (step[:, 0] - at_once[:, i]).abs().max() < 1e-5
+        assert (step[:, 0] - at_once[:, i]).abs().max() < 1e-4  # scores reach 40, where a float's step is 4e-6
 
 
 @torch.no_grad()
