@@ -64,6 +64,7 @@ from lev_plugins.models.gate_equations import (
     soft_mask,
 )
 from lev_plugins.models.gated_spelling import Repair, SpelledTokens
+from lev_plugins.models.presets import fill_in
 from lev_plugins.models.requirements import BUCKETS, require_use_of_buckets
 from lev_plugins.text.spelling import Unknown
 
@@ -425,6 +426,5 @@ register_model_architecture("gated_trans", "gated_trans")(base_architecture)
 def gated_trans_tiny(args: Namespace) -> None:
     small = {"embed_dim": 64, "ffn_embed_dim": 128, "layers": 2, "attention_heads": 2}
     for side in ("encoder", "decoder"):
-        for name, value in small.items():
-            setattr(args, f"{side}_{name}", getattr(args, f"{side}_{name}", value))
+        fill_in(args, {f"{side}_{name}": value for name, value in small.items()})
     base_architecture(args)

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairseq.models import register_model_architecture
 
-__all__ = ["register_presets"]
+__all__ = ["fill_in", "register_presets"]
 
 
 def register_presets(model: str, presets: Mapping[str, Mapping[str, Any]]) -> None:
@@ -17,8 +17,17 @@ def register_presets(model: str, presets: Mapping[str, Mapping[str, Any]]) -> No
 
 
 def _preset(changes: Mapping[str, Any]) -> Callable[[Any], None]:
-    def fill_in(args: Any) -> None:
-        for key, value in changes.items():
-            setattr(args, key, getattr(args, key, value))
+    return lambda args: fill_in(args, changes)
 
-    return fill_in
+
+def fill_in(args: Any, defaults: Mapping[str, Any]) -> None:
+    """Set what the user's flags have not set.
+
+    >>> from argparse import Namespace
+    >>> args = Namespace(layers=4)
+    >>> fill_in(args, {"layers": 2, "embed_dim": 64})
+    >>> args
+    Namespace(layers=4, embed_dim=64)
+    """
+    for key, value in defaults.items():
+        setattr(args, key, getattr(args, key, value))
