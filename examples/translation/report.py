@@ -58,6 +58,7 @@ ABLATIONS = {
     "test_levt_sample": ("... roll-in: the model's words, sampled", "levt_sample"),
     "test_levt_dae": ("... roll-in: random words (DAE)", "levt_dae"),
 }
+EARLY_EXIT = re.compile(r"test_levt_(\d+-\d+)")  # Figure 4b of the paper; shown where they have been tested
 
 
 def join_pieces(line: str) -> str:
@@ -198,11 +199,19 @@ def made(stage: Path) -> float:
     return stamp.stat().st_mtime if stamp.is_file() else math.inf
 
 
+def ablations(out: Path) -> dict[str, tuple[str, str]]:
+    return {name: each for name, each in ABLATIONS.items() if (out / name).is_dir()}
+
+
+def early_exits(out: Path) -> dict[str, tuple[str, str]]:
+    found = filter(None, (EARLY_EXIT.fullmatch(folder.name) for folder in sorted(out.iterdir())))
+    return {match[0]: (f"... early exits {match[1]}", f"levt_{match[1]}") for match in found}
+
+
 def gather(args: argparse.Namespace) -> dict[str, Any]:
     references = read_lines(args.reference)
     systems: dict[str, Any] = {}
-    ablations = {name: each for name, each in ABLATIONS.items() if (args.out / name).is_dir()}
-    for name, (title, trained) in {**SYSTEMS, **ablations}.items():
+    for name, (title, trained) in {**SYSTEMS, **ablations(args.out), **early_exits(args.out)}.items():
         folder = args.out / name
         system = read_system(folder, references, args) if (folder / "test.out").is_file() else None
         title = title.replace("BEAM", str(args.beam))

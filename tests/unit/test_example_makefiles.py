@@ -378,6 +378,11 @@ def test_symspell_is_a_choice(example: str, settings: list[str]) -> None:
 
 BAD = [
     ("ocr_correction/Makefile", ["OUT=o"], "DATA is missing: give a folder, DATA=DIR"),
+    (
+        "translation/Makefile",
+        ["TEXT=t", "OUT=o", "LAYERS=2", "EARLY_EXITS=1-3"],
+        "EARLY_EXITS has no 1-3: choose from '' 1-1 1-2 2-1 2-2",
+    ),
     ("translation/Makefile", ["TEXT=t", "OUT=o", "ALSO_FAST=no"], "ALSO_FAST has no no: choose from '' yes"),
     ("ocr_correction/Makefile", ["DATA=d", "OUT=o", "TEXT=x"], "There is no setting TEXT: choose from DATA OUT FOLDS"),
     ("ocr_correction/Makefile", ["DATA=d", "OUT=o o"], "OUT must not have blanks, but is 'o o'"),
@@ -472,6 +477,13 @@ def test_wrong_settings(tmp_path: Path, makefile: str, settings: list[str], mess
     done = run("make", "-f", EXAMPLES / makefile, *settings, cwd=tmp_path)
     assert done.code == 2 and message in done.err and len(done.err.splitlines()) == 1
     assert [*tmp_path.iterdir()] == []
+
+
+def test_an_early_exit_is_named_after_its_blocks(tmp_path: Path) -> None:
+    """m-n, as LevT(m-n) in Figure 4b of the paper: deletions read block m, placeholders block n."""
+    command = ["make", "-n", "-f", EXAMPLES / "translation" / "Makefile", "TEXT=t", "OUT=o", "EARLY_EXITS=1-3"]
+    printed = " ".join(succeed(*command, "o/levt_1-3/done", cwd=tmp_path).out.replace("\\\n", "").split())
+    assert "--save-dir o/levt_1-3" in printed and "--deletion-layers 1 --placeholder-layers 3" in printed
 
 
 def test_what_a_run_needs_is_there_before_it_begins(tmp_path: Path) -> None:
