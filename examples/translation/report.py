@@ -58,7 +58,6 @@ ABLATIONS = {
     "test_levt_sample": ("... roll-in: the model's words, sampled", "levt_sample"),
     "test_levt_dae": ("... roll-in: random words (DAE)", "levt_dae"),
 }
-EARLY_EXIT = re.compile(r"test_levt_(\d+-\d+)")  # Figure 4b of the paper; shown where they have been tested
 
 
 def join_pieces(line: str) -> str:
@@ -199,19 +198,18 @@ def made(stage: Path) -> float:
     return stamp.stat().st_mtime if stamp.is_file() else math.inf
 
 
-def ablations(out: Path) -> dict[str, tuple[str, str]]:
-    return {name: each for name, each in ABLATIONS.items() if (out / name).is_dir()}
-
-
-def early_exits(out: Path) -> dict[str, tuple[str, str]]:
-    found = filter(None, (EARLY_EXIT.fullmatch(folder.name) for folder in sorted(out.iterdir())))
-    return {match[0]: (f"... early exits {match[1]}", f"levt_{match[1]}") for match in found}
+def tested(out: Path) -> dict[str, tuple[str, str]]:
+    """The systems, with the ablations (Table 2 of the paper) and early exits (Figure 4b) that have been tested."""
+    ablations = {name: each for name, each in ABLATIONS.items() if (out / name).is_dir()}
+    trained = (folder.name.removeprefix("test_") for folder in sorted(out.glob("test_levt_[0-9]*-[0-9]*")))
+    exits = {f"test_{name}": (f"... early exits {name.removeprefix('levt_')}", name) for name in trained}
+    return {**SYSTEMS, **ablations, **exits}
 
 
 def gather(args: argparse.Namespace) -> dict[str, Any]:
     references = read_lines(args.reference)
     systems: dict[str, Any] = {}
-    for name, (title, trained) in {**SYSTEMS, **ablations(args.out), **early_exits(args.out)}.items():
+    for name, (title, trained) in tested(args.out).items():
         folder = args.out / name
         system = read_system(folder, references, args) if (folder / "test.out").is_file() else None
         title = title.replace("BEAM", str(args.beam))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from fairseq.models import register_model_architecture
@@ -13,11 +14,7 @@ __all__ = ["fill_in", "register_presets"]
 def register_presets(model: str, presets: Mapping[str, Mapping[str, Any]]) -> None:
     """``presets``: the defaults of ``model`` that each ``--arch`` changes; the user's flags take precedence."""
     for name, changes in presets.items():
-        register_model_architecture(model, name)(_preset(changes))
-
-
-def _preset(changes: Mapping[str, Any]) -> Callable[[Any], None]:
-    return lambda args: fill_in(args, changes)
+        register_model_architecture(model, name)(partial(fill_in, defaults=changes))
 
 
 def fill_in(args: Any, defaults: Mapping[str, Any]) -> None:
