@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from examples.shared import NOT_RUN, finish, machine, minutes, read_lines
 from lev_plugins.cli.score import read_generated
 from lev_plugins.errors import require
-from lev_plugins.scoring import bleu, exact_match, rouge, wrr
+from lev_plugins.scoring import bleu, exact_match, rouge, sentence_bleu, wrr, wrr_set
 from lev_plugins.scoring.evaluation import Evaluation
 
 ACCURACY = re.compile(r"\| valid on 'valid' subset \|.*?\| accuracy ([\d.]+)")
@@ -35,6 +35,8 @@ METRICS: dict[str, tuple[str, Callable[[list[str], list[str]], Evaluation]]] = {
     "bleu": ("BLEU", bleu.evaluate),
     "rouge": ("ROUGE-L", rouge.evaluate),
     "exact": ("exact", exact_match.evaluate),
+    "wrr-set": ("WRR of word sets", wrr_set.evaluate),
+    "sentence-bleu": ("sentence BLEU", sentence_bleu.evaluate),
 }
 FORCED = {
     "accuracy": "teacher-forced accuracy (validation)",
@@ -89,7 +91,7 @@ def spread(scores: list[float], digits: int) -> str:
 
 
 def digits_of(metric: str) -> int:
-    return {"bleu": 2, "sentence_bleu": 2, "rouge": 2}.get(metric, 4)
+    return {"bleu": 2, "sentence-bleu": 2, "sentence_bleu": 2, "rouge": 2}.get(metric, 4)
 
 
 def welch(one: Any, other: Any, tails: int = 2) -> float | None:

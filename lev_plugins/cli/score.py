@@ -18,7 +18,7 @@ from sacrebleu.metrics import BLEU
 from lev_plugins.cli import streams
 from lev_plugins.errors import require
 from lev_plugins.ranges import MOST, at_least, at_most
-from lev_plugins.scoring import bleu, errant, exact_match, gleu, m2, resampling, rouge, ter, wrr, wrr_set
+from lev_plugins.scoring import bleu, errant, exact_match, gleu, m2, resampling, rouge, sentence_bleu, ter, wrr, wrr_set
 from lev_plugins.scoring.evaluation import Array, Evaluation
 from lev_plugins.text import lines as texts
 from lev_plugins.traces.log import parse_line
@@ -97,6 +97,7 @@ METRICS: dict[str, tuple[str, Prepare]] = {
     ),
     "rouge": ("ROUGE F1 by rouge-score", score_rouge),
     "bleu": ("BLEU by sacrebleu", plain(bleu.evaluate, "tokenize", "lowercase")),
+    "sentence-bleu": ("mean of unsmoothed sentence BLEUs, as in nltk", plain(sentence_bleu.evaluate)),
 }
 
 

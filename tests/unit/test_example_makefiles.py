@@ -277,6 +277,18 @@ def test_every_system_of_denoising_has_its_gates() -> None:
 
 
 @pytest.mark.parametrize(
+    ("metrics", "drawn"), [("wrr,bleu", ["noise", "length", "sentences"]), ("bleu", ["length", "sentences"])]
+)
+def test_gates_are_drawn_by_noise_where_the_reference_is_the_clean_source(metrics: str, drawn: list[str]) -> None:
+    """Not for a translation, which has no word recognition rate."""
+    settings = ["TEXT=t", "NOISES=random", "SYSTEMS=none,all", "SEEDS=1", f"METRICS={metrics}"]
+    printed = dry_run("denoising/Makefile", "OUT=o", *settings, "figures")
+    made = [words for words in commands(printed, "lev-plugins") if words[0] == "plot"]
+    assert [Path(value(words, "--output")).stem for words in made if "--output" in words] == drawn
+    assert sum("--save" in words for words in made) == 1  # the gates of all, none has no gates
+
+
+@pytest.mark.parametrize(
     ("settings", "alphabet", "shift_rate"),
     [
         (["SYSTEMS=levt,spelled"], None, None),

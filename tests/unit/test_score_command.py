@@ -72,6 +72,7 @@ EXPECTED: dict[str, tuple[list[str], str, str]] = {
     "ter": (["reference"], "TER = 10.00 (edits 1, reference words 10)", "40.00"),
     "rouge": (["reference"], "ROUGE-L = 0.9444 (ROUGE-1 0.9444, ROUGE-2 0.9333)", "0.8485"),
     "bleu": (["reference"], "BLEU = 83.76 (words 10, reference words 10)", "17.86"),
+    "sentence-bleu": (["reference"], "sentence BLEU = 26.97", "0.00"),  # 100 (3/7)^(1/4), and twice 0
 }
 
 
@@ -106,13 +107,13 @@ def test_json_says_the_same(score: Run, metric: str) -> None:
 
 @pytest.mark.parametrize("metric", EXPECTED)
 def test_a_text_against_itself(score: Run, metric: str) -> None:
-    """The best score there is, empty lines included."""
+    """The best score there is, empty lines included (sentence BLEU: for the one sentence of four words or more)."""
     if metric == "m2":
         found = json.loads(score("m2", "system", "gold.m2", "--json"))
     else:
         flags = ["--source", "draft"] if metric == "gleu" else []
         found = json.loads(score(metric, "reference", "reference", *flags, "--json"))
-    assert found["system"]["score"] == pytest.approx({"ter": 0, "bleu": 100}.get(metric, 1))
+    assert found["system"]["score"] == pytest.approx({"ter": 0, "bleu": 100, "sentence-bleu": 100 / 3}.get(metric, 1))
 
 
 def blank(folder: Path, metric: str, reference: str = "reference") -> list[str]:
@@ -134,6 +135,7 @@ NOTHING = {
     "ter": (100, 0),
     "rouge": (1 / 3, 1),
     "bleu": (0, 0),
+    "sentence-bleu": (0, 0),
 }
 
 
