@@ -18,7 +18,7 @@ How they are combined (``--gate-mix``), with h' the decoder's state, z its logit
 
     hidden        logits of  g sigmoid(h') + c emb(y') + s emb_mask                  Eq. (7) and (8)
     vocabulary    g log softmax(z) + c onehot(y') + s onehot([MASK])                 what the released code computes
-    probability   log (g softmax(z) + c onehot(y') + s onehot([MASK]))               a mixture of distributions
+    probability   log (g softmax(z) + c onehot(y') + s onehot([MASK]))               a mixture; decoding leaves s out
 
 y' (``--copy-from``) is the token that the decoder reads (the equations), or the source (the text of the paper): then
 onehot(y') is the attention of a pointer, summed by word, and emb(y') the mean embedding under that attention.
@@ -26,8 +26,9 @@ onehot(y') is the attention of a pointer, summed by word, and emb(y') the mean e
 The defaults (mask, copy and generate, with ``--gate-mix probability --copy-from source``) learned fastest to remove
 noise from text (examples/denoising, "Which gates, and how?"). With 7,000 training lines the model learns to copy only
 with them; with 130,000, or a pre-trained encoder, ``--gates ''`` is as good or better (see "Results" there). Skip is
-off by default: targets never contain [MASK], so it can only learn to stay at its minimum, 0.155, which a mixture takes
-from the words.
+off by default: targets never contain [MASK], so it can only learn to stay at its minimum, 0.155. A mixture takes this
+from the words in training; in validation and decoding, it leaves the [MASK] of skip out and normalises the rest.
+(Otherwise, [MASK] would be the likeliest word wherever no other reaches that probability.)
 
 Shapes: B batch, S source length, T target length, C channels, V vocabulary (see ``lev_plugins.layers``).
 """
@@ -295,8 +296,10 @@ class GatedDecoder(FairseqIncrementalDecoder):
         if self.mix == "hidden":
             return self.own(self.mixed_states(states, weights, copied), encoder_out)
         logits = self.own(states, encoder_out)
-        rest = not_generated(weights, copied, self.mask_symbol)
-        return (mix_vocabulary if self.mix == "vocabulary" else mix_probability)(logits, weights, rest)
+        if self.mix == "vocabulary":
+            return mix_vocabulary(logits, weights, not_generated(weights, copied, self.mask_symbol))
+        written = weights if self.training else {name: each for name, each in weights.items() if name != "skip"}
+        return mix_probability(logits, weights, not_generated(written, copied, self.mask_symbol))
 
     def own(self, states: Tensor, encoder_out: dict[str, Any]) -> Tensor:
         """The decoder's own words z: (B, T, C) -> (B, T, V)"""
@@ -322,7 +325,7 @@ class GatedDecoder(FairseqIncrementalDecoder):
         return mix_hidden(states, weights, embedded, embed(self.backbone, self.mask_symbol))
 
     def get_normalized_probs(self, net_output: Any, log_probs: bool, sample: Any = None) -> Tensor:
-        """In training, a mixture whose gates sum to 1 is normalised; in decoding, a temperature may have changed it."""
+        """In training, a mixture whose gates sum to 1 is normalised; in decoding, it has no skip, and a temperature."""
         mixed = self.mix == "probability" and self.gates is not None and "generate" in self.gates.names
         if self.training and log_probs and mixed:
             return net_output[0]

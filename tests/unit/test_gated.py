@@ -127,15 +127,17 @@ def paper(model: GatedModel, source: list[int], read: list[int], mix: str, copy_
             scores.append((g if generate else 1) * log_p + c * onehot_copy + s * onehot_mask)
         else:
             p = softmax(output @ h_i)
-            scores.append(np.log((g if generate else 1) * p + c * onehot_copy + s * onehot_mask))
+            written = 0 if not model.training else s  # no text has [MASK]
+            scores.append(np.log((g if generate else 1) * p + c * onehot_copy + written * onehot_mask))
         gates.append(values)
     return {"mask": u, "gates": gates, "log_p": np.stack([np.log(softmax(row)) for row in scores])}
 
 
+@pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("mix, copy_from", WAYS)
 @pytest.mark.parametrize("gates", SUBSETS)
-def test_every_equation_line_by_line(gates: str, mix: str, copy_from: str) -> None:
-    model = toy_gated(gates, mix, copy_from)
+def test_every_equation_line_by_line(gates: str, mix: str, copy_from: str, training: bool) -> None:
+    model = toy_gated(gates, mix, copy_from).train(training)
     source, read = source_and_target()
     out, extra = model(source, lengths(source), read)
     log_p = model.get_normalized_probs((out, extra), log_probs=True)
@@ -271,10 +273,24 @@ def test_a_checkpoint_from_before_absent_gates_took_mass_decodes_as_it_did() -> 
 
 
 def test_a_mixture_of_probabilities_adds_up_to_one() -> None:
-    model = toy_gated("copy,generate,skip", "probability", "source")
+    model = toy_gated("copy,generate,skip", "probability", "source").train()
     source, read = source_and_target()
     scores = model(source, lengths(source), read)[0]
     assert (scores.exp().sum(-1) - 1).abs().max() < 1e-5
+
+
+def test_skipping_writes_no_mask_in_decoding() -> None:
+    """Its mass is shared among the words: their order and ratios are those of training."""
+    model = toy_gated("copy,generate,skip", "probability", "source")
+    source, read = source_and_target()
+    batch = (source, lengths(source), read)
+    with torch.no_grad():
+        learnt, decoded = (model.get_normalized_probs(model.train(on)(*batch), log_probs=False) for on in (True, False))
+        skipped = model(*batch)[1]["gates"].skip
+    words = torch.arange(learnt.size(-1)) != UNK  # the toy dictionary's [MASK]
+    assert skipped.min() > 0.15 and (learnt[..., UNK] >= skipped - 1e-6).all()
+    assert torch.allclose(decoded[..., words], learnt[..., words] / (1 - skipped)[..., None], atol=1e-6)
+    assert torch.allclose(decoded[..., UNK], (learnt[..., UNK] - skipped) / (1 - skipped), atol=1e-6)
 
 
 def test_the_source_is_copied_by_word_between_dictionaries() -> None:
