@@ -277,15 +277,22 @@ def test_every_system_of_denoising_has_its_gates() -> None:
 
 
 @pytest.mark.parametrize(
-    ("metrics", "drawn"), [("wrr,bleu", ["noise", "length", "sentences"]), ("bleu", ["length", "sentences"])]
+    ("settings", "clean"),
+    [
+        (["NOISES=random", "METRICS=bleu"], "o/texts/test.src"),  # a translation of noisy text
+        (["METRICS=wrr,bleu"], "o/data_as-is/test.tgt"),
+        (["METRICS=bleu"], None),  # a translation of text whose clean form is not known
+        (["NOISES=random", "METRICS=wrr", "BACKBONE=b"], "o/data_random/test.tgt"),  # after the tokenizer
+        (["NOISES=random", "METRICS=bleu", "BACKBONE=b"], None),
+    ],
 )
-def test_gates_are_drawn_by_noise_where_the_reference_is_the_clean_source(metrics: str, drawn: list[str]) -> None:
-    """Not for a translation, which has no word recognition rate."""
-    settings = ["TEXT=t", "NOISES=random", "SYSTEMS=none,all", "SEEDS=1", f"METRICS={metrics}"]
-    printed = dry_run("denoising/Makefile", "OUT=o", *settings, "figures")
+def test_gates_are_drawn_by_noise_where_the_clean_source_is_known(settings: list[str], clean: str | None) -> None:
+    printed = dry_run("denoising/Makefile", "OUT=o", "TEXT=t", "SYSTEMS=none,all", "SEEDS=1", *settings, "figures")
     made = [words for words in commands(printed, "lev-plugins") if words[0] == "plot"]
-    assert [Path(value(words, "--output")).stem for words in made if "--output" in words] == drawn
+    drawn = [Path(value(words, "--output")).stem for words in made if "--output" in words]
+    assert drawn == [*(["noise"] if clean else []), "length", "sentences"]
     assert sum("--save" in words for words in made) == 1  # the gates of all, none has no gates
+    assert re.findall(r"^head -n 400 (\S+) >\S+/clean$", printed, re.M) == ([clean] if clean else [])
 
 
 @pytest.mark.parametrize(
