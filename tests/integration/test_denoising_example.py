@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.commands import ROOT, readme_command, run, succeed
+from tests.integration.commands import ROOT, readme, readme_command, run, succeed
 
 EXAMPLE = ROOT / "examples" / "denoising"
 SMALL = ["VOCAB=32", "LAYERS=1", "WIDTH=16", "FFN=16", "TOKENS=400", "WARMUP=1", "UPDATES=4", "VALID_EVERY=4", "BEAM=1"]
@@ -69,6 +69,15 @@ def test_pairs_of_ones_own_are_trained_and_scored(pairs: Path, tmp_path: Path) -
     assert sorted(path.name for path in drawn.glob("*.svg")) == ["length.svg", "noise.svg", "sentences.svg"]
     assert len((drawn / "gates.jsonl").read_text(encoding="utf-8").splitlines()) == len(NOISY) * 2
     assert not (out / "gates_as-is_none_1").exists()
+    figure_by_task(drawn / "gates.jsonl", tmp_path)
+
+
+def figure_by_task(saved: Path, tmp_path: Path) -> None:
+    """The printed command, with one file of gates for all its tasks."""
+    (printed,) = re.findall(r"^lev-plugins plot gates .*?tasks.svg$", readme("denoising"), re.M | re.S)
+    command = re.sub(r"=runs/\S+", f"={saved}", printed).replace("runs/tasks.svg", str(tmp_path / "tasks.svg"))
+    succeed("bash", "-euo", "pipefail", "-c", command)
+    assert "denoising" in (tmp_path / "tasks.svg").read_text(encoding="utf-8")
 
 
 def test_symspell_knows_the_words_of_the_training(pairs: Path) -> None:
