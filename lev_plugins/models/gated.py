@@ -296,10 +296,10 @@ class GatedDecoder(FairseqIncrementalDecoder):
         if self.mix == "hidden":
             return self.own(self.mixed_states(states, weights, copied), encoder_out)
         logits = self.own(states, encoder_out)
-        if self.mix == "vocabulary":
-            return mix_vocabulary(logits, weights, not_generated(weights, copied, self.mask_symbol))
-        written = weights if self.training else {name: each for name, each in weights.items() if name != "skip"}
-        return mix_probability(logits, weights, not_generated(written, copied, self.mask_symbol))
+        if self.mix == "probability" and not self.training:  # no text has [MASK]
+            weights = {name: each for name, each in weights.items() if name != "skip"}
+        rest = not_generated(weights, copied, self.mask_symbol)
+        return (mix_vocabulary if self.mix == "vocabulary" else mix_probability)(logits, weights, rest)
 
     def own(self, states: Tensor, encoder_out: dict[str, Any]) -> Tensor:
         """The decoder's own words z: (B, T, C) -> (B, T, V)"""
@@ -325,7 +325,7 @@ class GatedDecoder(FairseqIncrementalDecoder):
         return mix_hidden(states, weights, embedded, embed(self.backbone, self.mask_symbol))
 
     def get_normalized_probs(self, net_output: Any, log_probs: bool, sample: Any = None) -> Tensor:
-        """In training, a mixture whose gates sum to 1 is normalised; in decoding, it has no skip, and a temperature."""
+        """In training, a mixture whose gates sum to 1 is normalised; decoding lacks skip or has a temperature."""
         mixed = self.mix == "probability" and self.gates is not None and "generate" in self.gates.names
         if self.training and log_probs and mixed:
             return net_output[0]
