@@ -91,7 +91,7 @@ def spread(scores: list[float], digits: int) -> str:
 
 
 def digits_of(metric: str) -> int:
-    return {"bleu": 2, "sentence-bleu": 2, "sentence_bleu": 2, "rouge": 2}.get(metric, 4)
+    return {"bleu": 2, "sentence-bleu": 2, "sentence_bleu": 2}.get(metric, 4)  # the others are from 0 to 1
 
 
 def welch(one: Any, other: Any, tails: int = 2) -> float | None:

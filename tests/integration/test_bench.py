@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from bench import main, weights
+from bench.systems import ours
 from tests.integration.commands import ROOT, Result, run, succeed
 
 pytestmark = pytest.mark.slow
@@ -61,7 +63,7 @@ def test_every_measurement_comes_with_its_spread(quick: dict) -> None:
     assert all(set(line["seconds"]) == SPREAD for line in quick["autoregressive"])
 
 
-def test_takes_kept_weights_and_checkpoints_of_ones_own(quick: dict, folder: Path) -> None:
+def test_takes_checkpoints_of_ones_own(quick: dict, folder: Path) -> None:
     """The kept weights are a checkpoint as fairseq writes them: with data, it can be measured like any other."""
     words = quick["plan"]["small"]["words"] - 4
     data, text = folder / "bin", folder / "text"
@@ -80,9 +82,13 @@ def test_takes_kept_weights_and_checkpoints_of_ones_own(quick: dict, folder: Pat
     assert found["model"]["encoder_embed_dim"] == quick["plan"]["small"]["dim"]
     assert all(line["identical"] for line in found["decoding"])
 
-    before = (folder / "weights.pt").stat().st_mtime_ns
-    assert bench("--quick", "--weights", folder / "weights.pt", "--out", folder / "again.json").code == 0
-    assert (folder / "weights.pt").stat().st_mtime_ns == before
+
+def test_kept_weights_are_read_and_not_trained_again(
+    quick: dict, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weights, "train_narrow", lambda *_, **__: pytest.fail("trained again"))
+    work = main.synthetic_work(main.QUICK, folder / "weights.pt")
+    assert sum(value.numel() for value in ours(work.weights).model.parameters()) == quick["model"]["parameters"]
 
 
 @pytest.mark.parametrize(
