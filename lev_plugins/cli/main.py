@@ -54,6 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(words: list[str]) -> int:
+    prepare_streams()
     command = command_parser().parse_args(words[:1]).command  # exits on --help and on unknown commands
     prepare_libraries()
     missing = None if command in LIGHT else compatibility.problem()
@@ -68,6 +69,15 @@ def run(words: list[str]) -> int:
         if hint is None:  # our fault, not the user's: show the traceback
             raise
         return fail(hint)
+
+
+def prepare_streams() -> None:
+    """What is closed is empty, and takes everything; a name that the encoding lacks is escaped, not an error."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def prepare_libraries() -> None:

@@ -238,7 +238,7 @@ def run(args: argparse.Namespace) -> int:
             rows.append(ScoredText(title, path, score(other)))
     comparison = sample(args, rows)
     report = as_json if args.json else as_text
-    return streams.write([report(args, rows, comparison).encode("utf-8")])
+    return streams.write([report(args, rows, comparison).encode("utf-8", "backslashreplace")])
 
 
 def sample(args: argparse.Namespace, rows: Sequence[ScoredText]) -> resampling.Comparison | None:

@@ -34,7 +34,6 @@ __all__ = ["add_arguments", "run"]
 EXTRA = "pip install 'lev-plugins[serve]'"
 TOKEN = "LEV_PLUGINS_TOKEN"  # environment variable
 SHORTEST_TOKEN = 8
-EVERYWHERE = ("0.0.0.0", "::")
 NAME = re.compile(r"[\w.-]{1,100}")  # of a model
 ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s*]+")
 
@@ -104,12 +103,14 @@ def require_extra() -> None:
 
 
 def check(args: argparse.Namespace) -> None:
+    from lev_plugins.serving import running
+
     decoding_of(args)
     bounded("--port", args.port, 0, 65535)
     bounded("--timeout", args.timeout, above=0)
     at_least(args, 1, "max_bytes", "max_text", "queue")
     require(
-        args.host not in EVERYWHERE or args.allow_host,
+        not running.everywhere(args.host) or args.allow_host,
         f"--host {args.host} lets other machines in: add --allow-host NAME for each name by which they reach this one",
     )
     for origin in args.allow_origin:

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 from tqdm import tqdm
 
 from lev_plugins.errors import UserError, require
+from lev_plugins.text.control import BYTE_ORDER_MARK
 
 __all__ = ["add_resume_argument", "answer_lines", "arriving", "change_lines", "decode", "nothing", "write"]
 
@@ -99,8 +100,9 @@ def _changed(change: Callable[[str, int], str]) -> Iterator[bytes]:
         for lines in arriving(sys.stdin.buffer):
             for line in lines:
                 text = decode(line, number + 1, "standard input")
-                body = text.removesuffix("\n")
-                yield (change(body, number) + text[len(body) :]).encode("utf-8")
+                mark = BYTE_ORDER_MARK if number == 0 and text.startswith(BYTE_ORDER_MARK) else ""
+                body = text[len(mark) :].removesuffix("\n")
+                yield (mark + change(body, number) + text[len(mark + body) :]).encode("utf-8")
                 number += 1
             sys.stdout.flush()
             bar.update(len(lines))

@@ -40,6 +40,20 @@ class LabellingConfig(FairseqDataclass):
     score_at: int = field(default=5, metadata={"help": "multilabel: k in the scores rp_at_k and ndcg_at_k"})
 
 
+class Answers(int):
+    """How many answers a batch has, which is all that fairseq-validate prints, with the answers and the truth."""
+
+    parts: tuple[Any, Any]
+
+    def __new__(cls, given: Any, truth: Any) -> "Answers":
+        made = super().__new__(cls, len(truth))
+        made.parts = given, truth
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:  # for pickle, which takes it to the other processes
+        return Answers, self.parts
+
+
 class Collected(Meter):
     """Answers and truth of all batches so far: the score of a set is not the mean over its batches."""
 
@@ -138,6 +152,8 @@ class LabellingCriterion(FairseqCriterion):
     def forward(self, model: Any, sample: dict[str, Any], reduce: bool = True) -> tuple[Tensor, int, dict[str, Any]]:
         logits = model(**sample["net_input"]).logits.float()
         target = sample["target"]
+        if target.is_floating_point():  # --bf16 makes all numbers of a sample shorter
+            target = target.float()
         loss = self.loss(logits, target)
         decisions = target.numel()
         log = {
@@ -147,7 +163,7 @@ class LabellingCriterion(FairseqCriterion):
             "sample_size": decisions,
         }
         if not model.training:
-            log["_answers"] = [(answers(logits.detach(), self.kind).cpu().numpy(), target.cpu().numpy())]
+            log["_answers"] = Answers(answers(logits.detach(), self.kind).cpu().numpy(), target.cpu().numpy())
         return loss, decisions, log
 
     def loss(self, logits: Tensor, target: Tensor) -> Tensor:
@@ -166,7 +182,7 @@ class LabellingCriterion(FairseqCriterion):
 
     def log_scores(self, logging_outputs: list[dict[str, Any]]) -> None:
         """Scores of all validation batches so far; ``--best-checkpoint-metric`` accepts any of them."""
-        parts = [part for log in logging_outputs for part in log.get("_answers", [])]
+        parts = [log["_answers"].parts for log in logging_outputs if "_answers" in log]
         if not parts:
             return
         metrics.log_custom(Collected, "_answers", parts)

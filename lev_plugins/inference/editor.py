@@ -32,7 +32,7 @@ from lev_plugins.inference.writing import Writing
 from lev_plugins.models.levt import LevT
 from lev_plugins.ranges import bounded
 from lev_plugins.tasks.text_correction import TextCorrectionTask
-from lev_plugins.text.control import half_character, visible
+from lev_plugins.text.control import BYTE_ORDER_MARK, require_encodable
 from lev_plugins.text.cutting import MODEL, Cutter, ids_of
 from lev_plugins.text.edited import Edit, Edited, moved
 from lev_plugins.text.offsets import offsets_of
@@ -154,7 +154,8 @@ class Editor:
         """The draft without its marks, and all of it as one sentence."""
         plain, _ = marks.parse_marks(draft)
         start, end = next(bare(plain, 0, len(plain)), Span(0, 0))
-        units, given = self.offsets.units(plain[start:end]), self.cutter.pieces(source)
+        units = self.offsets.units(plain[start:end])
+        given = self.cutter.pieces(source.removeprefix(BYTE_ORDER_MARK))
         for what, length in (("source", len(given)), ("draft", sum(len(unit.pieces) for unit in units))):
             require(
                 length <= self.longest,
@@ -162,7 +163,7 @@ class Editor:
                 "without drafts, where long texts are cut",
             )
         # last, because its time grows with the tokens times the marks
-        pieces, asked = marks.tokenize(draft.removeprefix("\ufeff"), self.cutter.encode)
+        pieces, asked = marks.tokenize(draft.removeprefix(BYTE_ORDER_MARK), self.cutter.encode)
         passage = Passage(plain[start:end], units, given, asked)
         require(passage.pieces == pieces, f"the draft {draft!r} is not cut as its text without marks: leave them out")
         return plain, [(start, passage)]
@@ -209,11 +210,6 @@ class Editor:
         unknown = self.decoder.task.target_dictionary.unk()
         new = [i == unknown and place is None for i, place in zip(written.ids, written.origin, strict=True)]
         return [each for each in found if not any(new[each.written.start : each.written.stop])]
-
-
-def require_encodable(text: str) -> None:
-    half = half_character(text)
-    require(half is None, f"the text {visible(text)[:60]!r} has {half}, half of a character: give both halves")
 
 
 def require_editor(loaded: Loaded, path: str | Path) -> None:

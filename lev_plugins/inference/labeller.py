@@ -28,6 +28,7 @@ from lev_plugins.ranges import bounded
 from lev_plugins.scoring.labelling import POSITIVE
 from lev_plugins.strict import read_object
 from lev_plugins.tasks.text_labelling import TextLabellingTask
+from lev_plugins.text.control import BYTE_ORDER_MARK, require_encodable
 
 __all__ = ["DIGITS", "Answer", "Labeller", "read_thresholds"]
 
@@ -148,12 +149,14 @@ class Labeller:
         return results
 
     def columns(self, text: str | Sequence[str], where: str) -> list[str]:
+        separator = None if self.kind == "tagging" else "\t"
+        columns = text.removeprefix(BYTE_ORDER_MARK).split(separator) if isinstance(text, str) else list(text)
+        for part in columns:
+            require_encodable(part)
         if self.kind == "tagging":
-            words = text.split() if isinstance(text, str) else list(text)
-            require(len(words) > 0, f"{where} has no words to tag")
-            require(all(word.strip() for word in words), f"{where} has an empty word")
-            return words
-        columns = text.split("\t") if isinstance(text, str) else list(text)
+            require(len(columns) > 0, f"{where} has no words to tag")
+            require(all(word.strip() for word in columns), f"{where} has an empty word")
+            return columns
         expected = self.task.info.columns
         require(
             len(columns) == expected,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from fairseq.dataclass.configs import FairseqConfig
 from fairseq.dataclass.utils import overwrite_args_by_name
 from fairseq.models import ARCH_MODEL_NAME_REGISTRY, MODEL_DATACLASS_REGISTRY, MODEL_REGISTRY
 from fairseq.tasks import TASK_DATACLASS_REGISTRY
+from fairseq.utils import split_paths
 from omegaconf import OmegaConf, open_dict
 from safetensors.torch import load_file
 from torch import Tensor, nn
@@ -86,6 +88,15 @@ def places(data: str | Path | None, backbone: str | Path | None = None) -> dict[
     return {name: str(path) for name, path in (("data", data), ("backbone", backbone)) if path is not None}
 
 
+def require_data(path: Path, state: dict[str, Any]) -> None:
+    data = getattr(state["cfg"]["task"], "data", None)
+    for folder in split_paths(data or "")[:1]:
+        require(
+            os.path.isdir(folder),
+            f"{path} was trained with the data in {folder}, but there is no such folder: name it with --data",
+        )
+
+
 def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Collection[str]) -> Loaded:
     for path in paths:
         require_task(path, allowed)
@@ -94,6 +105,8 @@ def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Coll
     models, first, task = [], None, None
     for path in paths:
         state = checkpoint_utils.load_checkpoint_to_cpu(str(path), overrides)
+        if "data" not in overrides:
+            require_data(path, state)
         with fitting(path, overrides):
             found, cfg, task = checkpoint_utils.load_model_ensemble_and_task(
                 [str(path)], overrides, task=task, state=state
@@ -264,7 +277,10 @@ def check_backbone(config: ModelConfig, folder: Path) -> Path:
 
 
 def build_task(config: ModelConfig, cfg: Any, folder: Path) -> Any:
-    require(":" not in str(folder), f"fairseq cannot read {folder}, because its name has a colon: rename it")
+    require(
+        os.pathsep not in str(folder),
+        f"fairseq cannot read {folder}, because its name has the character {os.pathsep!r}: rename it",
+    )
     if config.task != "text_labelling":
         for side in ("source_lang", "target_lang"):
             model_folder.require_listed(config, folder, f"dict.{config.task_flags[side]}.txt")

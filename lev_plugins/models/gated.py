@@ -228,7 +228,7 @@ class OutputGates(nn.Module):
         super().__init__()
         self.names = names
         self.zeros = len(OUTPUT_GATES) - len(names) if absent_take_mass else 0
-        self.register_buffer("absent", torch.tensor(self.zeros) if self.zeros else None)  # for checkpoints
+        self.register_buffer("absent", torch.tensor(float(self.zeros)) if self.zeros else None)  # for checkpoints
         self.gate = nn.Linear(dim, len(names))  # one row per gate
         self.pointer = nn.Linear(dim, source_dim, bias=False) if source_dim is not None else None
 
@@ -240,7 +240,7 @@ class OutputGates(nn.Module):
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
         """In a checkpoint without this entry, absent gates took no mass in training, and take none in decoding."""
         if self.absent is not None:
-            self.zeros = int(state_dict.setdefault(f"{prefix}absent", torch.tensor(0)))
+            self.zeros = round(float(state_dict.setdefault(f"{prefix}absent", torch.tensor(0.0))))
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def point(self, states: Tensor, source: Tensor, padding: Tensor) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from starlette.requests import Request
@@ -17,7 +18,8 @@ from lev_plugins.serving.languages import Language, find, of_setting
 from lev_plugins.serving.limits import bearer, encodable, form_of, json_of, read_body
 from lev_plugins.serving.matches import Match, as_dict, matches
 from lev_plugins.serving.models import EDIT, Served
-from lev_plugins.serving.words import untouched
+from lev_plugins.serving.words import Protected, untouched
+from lev_plugins.text.edited import Edited
 from lev_plugins.text.sentences import guess_language, sentences
 
 __all__ = ["add_word", "check", "delete_word", "info", "languages", "max_text_length", "words"]
@@ -47,20 +49,20 @@ async def check(request: Request) -> Response:
         context.check_length([Passage(each)])
     passage = Passage(text.plain, least=model.least, language=language.code)
     (found,) = await context.answers(request, model, [passage])
-    protected = context.words.protected.spans(text.plain)
+    shown = {"name": language.name, "code": language.long_code, "detectedLanguage": detected}
+    about = {"software": SOFTWARE, "warnings": {"incompleteResults": False}, "language": shown}
+    found_in = await asyncio.to_thread(places, text, language.code, found, context.words.protected, rules)
+    return JSONResponse(about | found_in)
+
+
+def places(text: Annotated, language: str, found: Edited, words: Protected, rules: RuleChoice) -> dict[str, Any]:
+    """The matches, and where sentences are."""
+    protected = words.spans(text.plain)
     edits = untouched(found, protected).edits
     chosen = [match for match in matches(text, edits, protected) if rules.chosen(match)]
-    units, spans = Utf16(text.original), sentences(text.plain, language.code)
+    units, spans = Utf16(text.original), sentences(text.plain, language)
     ranges = [[units.before(text.original_place(place)) for place in span] for span in spans]
-    return JSONResponse(
-        {
-            "software": SOFTWARE,
-            "warnings": {"incompleteResults": False},
-            "language": {"name": language.name, "code": language.long_code, "detectedLanguage": detected},
-            "matches": [as_dict(match, text, units, spans) for match in chosen],
-            "sentenceRanges": ranges,
-        }
-    )
+    return {"matches": [as_dict(match, text, units, spans) for match in chosen], "sentenceRanges": ranges}
 
 
 async def authorised_form(request: Request) -> dict[str, str]:
@@ -170,12 +172,12 @@ async def words(request: Request) -> Response:
 
 async def add_word(request: Request) -> Response:
     form = await authorised_form(request)
-    return JSONResponse({"added": request.app.state.context.words.add(word_of(form))})
+    return JSONResponse({"added": await asyncio.to_thread(request.app.state.context.words.add, word_of(form))})
 
 
 async def delete_word(request: Request) -> Response:
     form = await authorised_form(request)
-    return JSONResponse({"deleted": request.app.state.context.words.delete(word_of(form))})
+    return JSONResponse({"deleted": await asyncio.to_thread(request.app.state.context.words.delete, word_of(form))})
 
 
 def word_of(form: dict[str, str]) -> str:

@@ -30,6 +30,7 @@ __all__ = [
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 PORT = re.compile(r":\d+$")
+DEFAULT_PORT = {"http": ":80", "https": ":443"}
 MOST_FIELDS = 100  # of a form
 DEEPEST = 20  # brackets in brackets of JSON
 BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
@@ -63,12 +64,14 @@ class Access:
 
     def check_host(self, host: str) -> None:
         """A page on the Web can make its own name lead here; a browser then sends that name."""
-        if PORT.sub("", host).lower() not in {name.lower() for name in self.hosts}:
-            raise Refusal(403, f"this server does not answer to the name {host!r}: start it with --allow-host NAME")
+        name = name_of(host)
+        if name not in map(name_of, self.hosts):
+            raise Refusal(403, f"this server does not answer to the name {name!r}: start it with --allow-host NAME")
 
     def check_origin(self, origin: str | None, host: str) -> None:
         """A browser names the page that asks: this server's own, perhaps behind a proxy with TLS, or an allowed one."""
-        if origin not in (None, f"http://{host}", f"https://{host}", *self.origins):
+        allowed = map(plain_origin, (f"http://{host}", f"https://{host}", *self.origins))
+        if origin is not None and plain_origin(origin) not in allowed:
             raise Refusal(403, f"pages from {origin} may not use this server: start it with --allow-origin {origin}")
 
     def allows(self, *given: str | None) -> bool:
@@ -85,6 +88,23 @@ class Access:
             wrong = any(each is not None for each in given)
             message = f"the token is wrong: {how}" if wrong else f"this server needs a token: {how}"
             raise Refusal(401, message, {"WWW-Authenticate": "Bearer"})
+
+
+def name_of(host: str) -> str:
+    """
+    >>> name_of("Example.org:8081"), name_of("[::1]:80")
+    ('example.org', '[::1]')
+    """
+    return PORT.sub("", host).lower()
+
+
+def plain_origin(origin: str) -> str:
+    """
+    >>> plain_origin("https://Example.org:443"), plain_origin("http://localhost:3000")
+    ('https://example.org', 'http://localhost:3000')
+    """
+    scheme, _, rest = origin.lower().partition("://")
+    return f"{scheme}://{rest.removesuffix(DEFAULT_PORT.get(scheme, ''))}"
 
 
 def bearer(request: Request) -> str | None:

@@ -7,12 +7,13 @@ clients underline and offer is then a word, never nothing. Applying all matches 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from lev_plugins.serving.annotated import Annotated, Utf16
-from lev_plugins.serving.words import touches
+from lev_plugins.serving.words import Untouchable
 from lev_plugins.text.edited import WORD, Edit, parts_of
 from lev_plugins.text.sentences import Span
 
@@ -20,6 +21,7 @@ __all__ = ["Match", "Rule", "as_dict", "matches"]
 
 AROUND = 40  # characters of context on each side
 CUT = "..."
+LONGEST_AROUND = 250  # ... of a sentence, which a text without full stops does not end
 LONGEST = 60  # letters of a word that may be misspelt
 
 
@@ -56,6 +58,7 @@ class Match(NamedTuple):
 def matches(text: Annotated, edits: Sequence[Edit], protected: Sequence[Span]) -> list[Match]:
     """Edits that touch markup are left out."""
     found: list[Match] = []
+    own = Untouchable(protected)
     for i, edit in enumerate(edits):
         place = text.around(edit.start, edit.end)
         if place is None:
@@ -63,17 +66,17 @@ def matches(text: Annotated, edits: Sequence[Edit], protected: Sequence[Span]) -
         first = max(place.start, found[-1].edit.end if found else 0)
         last = min(place.end, edits[i + 1].start if i + 1 < len(edits) else place.end)
         old = text.plain[edit.start : edit.end]
-        found.append(Match(widened(text.plain, edit, Span(first, last), protected), rule_of(old, edit.replacement)))
+        found.append(Match(widened(text.plain, edit, Span(first, last), own), rule_of(old, edit.replacement)))
     return found
 
 
-def widened(text: str, edit: Edit, room: Span, protected: Sequence[Span]) -> Edit:
+def widened(text: str, edit: Edit, room: Span, protected: Untouchable) -> Edit:
     """With the word before it or else after it, if it only inserts or only deletes.
 
     >>> text = "I saw hat"
-    >>> widened(text, Edit(6, 6, "a "), Span(0, 9), [])
+    >>> widened(text, Edit(6, 6, "a "), Span(0, 9), Untouchable([]))
     Edit(start=2, end=6, replacement='saw a ', confidence=1.0, iteration=1)
-    >>> widened(text, Edit(2, 6, ""), Span(2, 9), [])
+    >>> widened(text, Edit(2, 6, ""), Span(2, 9), Untouchable([]))
     Edit(start=2, end=9, replacement='hat', confidence=1.0, iteration=1)
     """
     if edit.start < edit.end and edit.replacement:
@@ -84,7 +87,7 @@ def widened(text: str, edit: Edit, room: Span, protected: Sequence[Span]) -> Edi
         (before, replace(edit, start=edit.start - len(before), replacement=before + edit.replacement)),
         (after, replace(edit, end=edit.end + len(after), replacement=edit.replacement + after)),
     ]
-    able = [(word, way) for word, way in ways if word and not touches(way, protected)]
+    able = [(word, way) for word, way in ways if word and not protected.touched_by(way)]
     letters = [way for word, way in able if WORD.match(word.strip())]
     return next(iter([*letters, *(way for _, way in able)]), edit)
 
@@ -166,7 +169,7 @@ def as_dict(match: Match, text: Annotated, units: Utf16, sentences: Sequence[Spa
         "offset": offset,
         "length": units.before(end) - offset,
         "context": context(text.original, start, end),
-        "sentence": next(sentences_at(text.plain, sentences, edit), text.plain[edit.start : edit.end]),
+        "sentence": sentence_at(text.plain, sentences, edit),
         "type": {"typeName": rule.type},
         "rule": rule.as_dict(),
         "ignoreForIncompleteSentence": False,
@@ -174,10 +177,17 @@ def as_dict(match: Match, text: Annotated, units: Utf16, sentences: Sequence[Spa
     }
 
 
-def sentences_at(text: str, sentences: Sequence[Span], edit: Edit) -> Iterator[str]:
-    for start, end in sentences:
-        if start <= edit.end and edit.start <= end:
-            yield text[start:end]
+def sentence_at(text: str, sentences: Sequence[Span], edit: Edit) -> str:
+    """The first that the edit touches; of a long one, only what is around the edit.
+
+    >>> sentence_at("I has. He have.", [Span(0, 6), Span(7, 15)], Edit(10, 14, "has"))
+    'He have.'
+    """
+    place = bisect_left(sentences, edit.start, key=lambda sentence: sentence.end)
+    found = sentences[place] if place < len(sentences) else None
+    if found is None or found.start > edit.end:  # between two sentences
+        return text[edit.start : edit.end]
+    return text[max(found.start, edit.start - LONGEST_AROUND) : min(found.end, edit.end + LONGEST_AROUND)]
 
 
 def context(text: str, start: int, end: int) -> dict[str, Any]:

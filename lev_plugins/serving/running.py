@@ -6,6 +6,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import Callable
+from ipaddress import ip_address
 from typing import Any
 
 import uvicorn
@@ -14,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lev_plugins.errors import UserError
 
-__all__ = ["Server", "bound", "server", "stop_quietly"]
+__all__ = ["Server", "bound", "everywhere", "server", "stop_quietly"]
 
 MOST_CONNECTIONS = 1000
 IDLE_SECONDS = 5
@@ -57,12 +58,27 @@ def server(app: Starlette, seconds: float, ready: Callable[[], None] = lambda: N
     return Server(config, ready)
 
 
+def everywhere(host: str) -> bool:
+    """Is this an address that means all networks of the machine?
+
+    >>> [everywhere(host) for host in ("0.0.0.0", "0", "::0", "127.0.0.1", "no such name")]
+    [True, True, True, False, False]
+    """
+    try:
+        *_, (address, *_) = addressed(host, 0)
+    except OSError:  # bound() says so
+        return False
+    return ip_address(address).is_unspecified
+
+
+def addressed(host: str, port: int) -> tuple[Any, ...]:
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+
+
 def bound(host: str, port: int) -> socket.socket:
     """Port 0: any that is free."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
+        family, kind, protocol, _, address = addressed(host, port)
         # asyncio sends what is written at once, not 40 ms later, only if the socket says that it speaks TCP
         found = socket.socket(family, kind, protocol)
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from starlette.requests import Request
@@ -15,8 +16,12 @@ from lev_plugins.serving.context import Context
 from lev_plugins.serving.limits import json_of, read_body
 from lev_plugins.serving.models import EDIT, LABEL
 from lev_plugins.serving.words import Protected, untouched
+from lev_plugins.text.control import BYTE_ORDER_MARK
+from lev_plugins.text.edited import Edited
 
 __all__ = ["edit", "label", "models"]
+
+MOST_OF_WORDS = 100_000  # characters
 
 texts_of, words_of = fields.each_of(fields.text), fields.each_of(fields.text)
 
@@ -26,7 +31,7 @@ async def edit(request: Request) -> Response:
     given = await fields_of(request, "texts", "drafts", "min_confidence", "words", "model")
     texts = texts_of(given.get("texts"), "texts")
     drafts = fields.optional(given, "drafts", texts_of, None)
-    own = Protected(protectable(fields.optional(given, "words", words_of, [])))
+    own = await asyncio.to_thread(Protected, protectable(fields.optional(given, "words", words_of, [])))
     model = context.models.find(EDIT, fields.optional(given, "model", fields.text, None))
     least = fields.optional(given, "min_confidence", fields.share, model.least)
     require(
@@ -40,9 +45,14 @@ async def edit(request: Request) -> Response:
     passages = [Passage(text, drafts[i] if drafts else None, least) for i, text in enumerate(texts)]
     context.check_length(passages)
     found = await context.answers(request, model, passages)
-    lists = (own, context.words.protected)
+    results = await asyncio.to_thread(without_those_in, found, (own, context.words.protected))
+    return JSONResponse({"model": model.name, "results": results})
+
+
+def without_those_in(found: Sequence[Edited], lists: Sequence[Protected]) -> list[dict[str, object]]:
+    """Without the edits that change one of these words."""
     kept = [untouched(one, [span for words in lists for span in words.spans(one.original)]) for one in found]
-    return JSONResponse({"model": model.name, "results": [one.as_dict() for one in kept]})
+    return [one.as_dict() for one in kept]
 
 
 async def label(request: Request) -> Response:
@@ -72,7 +82,12 @@ async def fields_of(request: Request, *names: str) -> dict[str, Any]:
 
 
 def protectable(words: Iterable[str]) -> list[str]:
-    found = list(words)
+    found = [word.strip(BYTE_ORDER_MARK) for word in words]
     for i, word in enumerate(found):
         require(bool(word.strip()), f"words[{i}] is empty: leave it out")
+    length = sum(map(len, found))
+    require(
+        length <= MOST_OF_WORDS,
+        f"words have {length:,} characters together, but at most {MOST_OF_WORDS:,} are read: send those in the texts",
+    )
     return found

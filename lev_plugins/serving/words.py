@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -12,11 +13,12 @@ from unicodedata import normalize
 
 from lev_plugins.errors import UserError, explain, require
 from lev_plugins.files import all_or_nothing
+from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edit, Edited, parts_of
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.sentences import Span
 
-__all__ = ["Protected", "WordList", "touches", "untouched"]
+__all__ = ["Protected", "Untouchable", "WordList", "untouched"]
 
 MOST_WORDS = 100_000
 LONGEST = 200  # characters
@@ -70,11 +72,25 @@ def untouched(edited: Edited, spans: Sequence[Span]) -> Edited:
     >>> untouched(edited, [Span(6, 9)]).text
     'I have teh big hat'
     """
-    return replace(edited, edits=tuple(edit for edit in edited.edits if not touches(edit, spans)))
+    given = Untouchable(spans)
+    return replace(edited, edits=tuple(edit for edit in edited.edits if not given.touched_by(edit)))
 
 
-def touches(edit: Edit, spans: Sequence[Span]) -> bool:
-    return any(edit.start < span.end and span.start < edit.end for span in spans)
+class Untouchable:
+    """
+    >>> spans = Untouchable([Span(6, 9), Span(0, 2)])
+    >>> [spans.touched_by(edit) for edit in (Edit(2, 5, "have"), Edit(5, 7, "s"), Edit(9, 9, " big"))]
+    [False, True, False]
+    """
+
+    def __init__(self, spans: Iterable[Span]):
+        ordered = sorted(spans)
+        self.starts = [span.start for span in ordered]
+        self.ends = list(accumulate((span.end for span in ordered), max))  # the last end up to here: spans may overlap
+
+    def touched_by(self, edit: Edit) -> bool:
+        before = bisect_left(self.starts, edit.end)
+        return before > 0 and self.ends[before - 1] > edit.start
 
 
 class WordList:
@@ -97,6 +113,7 @@ class WordList:
 
     def add(self, word: str) -> bool:
         """Was it new?"""
+        word = word.strip(BYTE_ORDER_MARK)
         require(0 < len(word) <= LONGEST, f"word must have 1 to {LONGEST} characters, but has {len(word):,}")
         require(len(word.split()) == 1 and word == word.strip(), "word must not contain blanks: add one at a time")
         with self.lock:
@@ -106,6 +123,7 @@ class WordList:
 
     def delete(self, word: str) -> bool:
         """Was it there?"""
+        word = word.strip(BYTE_ORDER_MARK)
         with self.lock:
             self.read()
             return word in self.words and self.save({each: None for each in self.words if each != word})

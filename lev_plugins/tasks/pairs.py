@@ -9,6 +9,7 @@ from typing import Any
 
 from fairseq import utils
 from fairseq.data import Dictionary, data_utils
+from fairseq.search import DiverseBeamSearch
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import OmegaConf
 
@@ -131,6 +132,14 @@ class PairTask(ResumableTask, TranslationTask):
             for dictionary in (self.source_dictionary, self.target_dictionary):
                 bpe.require_dictionary(dictionary)
         return bpe
+
+    def inference_step(
+        self, generator: Any, models: list[Any], sample: dict[str, Any], *rest: Any, **options: Any
+    ) -> Any:
+        if isinstance(getattr(generator, "search", None), DiverseBeamSearch):
+            # it takes the numbers of the sentences for their places in the batch, which it counts itself without them
+            sample = {name: value for name, value in sample.items() if name != "id"}
+        return super().inference_step(generator, models, sample, *rest, **options)
 
     def require_criterion(self, cfg: Any, allowed: Sequence[str]) -> None:
         criterion = getattr(cfg, "_name", None) or cfg.criterion

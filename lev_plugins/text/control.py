@@ -1,10 +1,14 @@
-"""Control characters, which would leave their place on a terminal, on a page or in a figure."""
+"""Characters that are not text: controls, which could leave their row on a terminal or a page, and others."""
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["half_character", "visible"]
+from lev_plugins.errors import require
+
+__all__ = ["BYTE_ORDER_MARK", "half_character", "require_encodable", "visible"]
+
+BYTE_ORDER_MARK = "\ufeff"  # some programs write it at the start of a file; it does not belong to the first word
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
@@ -29,3 +33,8 @@ def half_character(text: str) -> str | None:
     except UnicodeEncodeError as error:
         return f"\\u{ord(text[error.start]):04x} at {error.start}"
     return None
+
+
+def require_encodable(text: str) -> None:
+    half = half_character(text)
+    require(half is None, f"the text {visible(text)[:60]!r} has {half}, half of a character: give both halves")

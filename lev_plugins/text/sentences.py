@@ -13,6 +13,8 @@ from typing import NamedTuple
 import regex
 import sentencex
 
+from lev_plugins.text.control import BYTE_ORDER_MARK
+
 __all__ = ["Span", "bare", "fitting", "guess_language", "lines", "sentences"]
 
 LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")  # as str.splitlines has them
@@ -87,7 +89,7 @@ def lines(text: str) -> list[Span]:
 
 def bare(text: str, start: int, end: int) -> Iterator[Span]:
     """Without the white space around it, and without a byte order mark."""
-    start += start == 0 and text.startswith("\ufeff")
+    start += start == 0 and text.startswith(BYTE_ORDER_MARK)
     inside = text[start:end].strip()
     if inside:
         first = end - len(text[start:end].lstrip())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -276,3 +277,9 @@ def test_a_reader_that_has_enough_is_no_error(folder: str, tmp_path: Path) -> No
     program.stdout.readline()
     program.stdout.close()
     assert b"rror" not in program.stderr.read() and program.wait() == 141
+
+
+def test_data_that_has_moved_since_the_training(run: Run, tmp_path: Path) -> None:
+    checkpoint = shutil.copy(GOLDEN / "pbd" / "checkpoint.pt", tmp_path)
+    status, _, error = run(checkpoint, "--bpe", "chars")
+    assert status == 2 and "but there is no such folder: name it with --data" in error

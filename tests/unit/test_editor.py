@@ -282,6 +282,11 @@ def test_a_draft_may_begin_with_a_byte_order_mark(lively: Editor) -> None:
     assert marked.text == f"\ufeff{plain.text}" and marked.original == "\ufeffv8 v9"
 
 
+def test_a_source_may_begin_with_a_byte_order_mark(lively: Editor) -> None:
+    plain, marked = lively.edit([SOURCES[0], f"\ufeff{SOURCES[0]}"], ["v8 v9"] * 2)
+    assert plain == marked
+
+
 def test_half_a_character_is_refused(pbd: Editor, lively: Editor) -> None:
     for editor, texts in ((pbd, (["fine", "a \ud83d"],)), (lively, ([SOURCES[0]], ["\ud83d"]))):
         with pytest.raises(UserError, match=r"has \\ud83d at \d, half of a character"):

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 import torch
 from fairseq.data import Dictionary
+from fairseq.dataclass.configs import EMAConfig
+from fairseq.models.ema import EMA
 from fairseq.models.lightconv import LightConvModel
 from fairseq.models.lightconv import base_architecture as lightconv_architecture
 from fairseq.models.transformer import TransformerModel
@@ -270,6 +272,16 @@ def test_a_checkpoint_from_before_absent_gates_took_mass_decodes_as_it_did() -> 
             total = extra["gates"].copy + extra["gates"].generate
             assert mass[0] - 1e-6 <= total.min() <= total.max() <= mass[1] + 1e-6
             assert torch.equal(scores, loaded(*batch)[0])
+
+
+def test_a_mean_of_weights_keeps_the_number_of_absent_gates() -> None:
+    """--store-ema multiplies and adds every entry of the state dict."""
+    model = toy_gated("copy,generate", "vocabulary")
+    mean = EMA(model, EMAConfig(ema_decay=0.9))
+    mean.step(model)
+    again = toy_gated("copy,generate", "vocabulary")
+    again.load_state_dict(mean.get_model().state_dict())
+    assert again.decoder.gates.zeros == 1
 
 
 def test_a_mixture_of_probabilities_adds_up_to_one() -> None:

@@ -15,6 +15,7 @@ import torch
 
 from lev_plugins.cli import label as command
 from lev_plugins.cli.main import main
+from lev_plugins.errors import UserError
 from lev_plugins.inference.labeller import Labeller
 from lev_plugins.scoring.labelling import best_thresholds
 from tests.labelling import folder_of, model_of, task_of
@@ -127,6 +128,15 @@ def test_labels_of_interest_of_the_command_line(
     assert run(", ".join(ASKED)) == 0
     lines = capfdbinary.readouterr().out.splitlines()
     assert [list(json.loads(line)["all_scores"]) for line in lines] == [ASKED] * 3
+
+
+def test_what_is_no_text(folder: Path, tmp_path: Path) -> None:
+    for each in (folder, folder_of(tmp_path, "tagging")):
+        labeller = labeller_of(each)
+        plain, marked = labeller.label(["sun rain", "\ufeffsun rain"], scores=True)
+        assert plain == marked
+        with pytest.raises(UserError, match="half of a character"):
+            labeller.label(["a\ud800b"])
 
 
 def test_probabilities_do_not_depend_on_the_batch(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from fairseq.logging import metrics
+from fairseq import utils
+from fairseq.logging import metrics, progress_bar
 from omegaconf import OmegaConf
 
 from lev_plugins.cli.main import main
@@ -136,6 +138,34 @@ def test_a_training_that_goes_on_in_a_later_epoch_has_the_same_batches(folders: 
         found.append([list(batch) for batch in batches.frozen_batches])
         assert batches.epoch == epoch
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numbers_that_bf16_has_shortened(folders: dict[str, Path], kind: str) -> None:
+    """fairseq's trainer makes all floats of a sample as short as the weights."""
+    task = task_of(folders[kind])
+    model, criterion, batch = model_of(task), criterion_of(task), batch_of(task)
+    short = utils.apply_to_sample(lambda x: x.bfloat16() if x.dtype is torch.float32 else x, batch)
+    loss, _, log = criterion(model, short)
+    assert loss.dtype is torch.float32
+    torch.testing.assert_close(loss, criterion(model, batch)[0])
+    torch.testing.assert_close(log["_answers"].parts[1], batch["target"].numpy().astype(log["_answers"].parts[1].dtype))
+
+
+@pytest.mark.parametrize("log_format", ["json", "simple", "tqdm"])
+def test_fairseq_validate_prints_how_many_answers(
+    folders: dict[str, Path], log_format: str, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = task_of(folders["multilabel"])
+    log = criterion_of(task)(model_of(task), batch_of(task))[2]
+    with caplog.at_level("INFO"):
+        bar = progress_bar.progress_bar([1], log_format=log_format, log_interval=1)
+        for _ in bar:
+            bar.log(log, step=1)
+    printed = caplog.text + capsys.readouterr().err
+    assert "_answers" in printed and "array" not in printed
+    again = pickle.loads(pickle.dumps(log["_answers"]))
+    assert again == 8 and np.array_equal(again.parts[0], log["_answers"].parts[0])
 
 
 def test_training_keeps_no_answers(folders: dict[str, Path]) -> None:

@@ -68,6 +68,17 @@ def test_sentences_end_as_in_the_language_of_the_request() -> None:
             assert editor.languages == [language.partition("-")[0].replace("auto", "en")]
 
 
+def test_a_text_without_full_stops_has_a_short_answer() -> None:
+    """Each match shows only a part of so long a sentence."""
+    text = "teh a " * 3_000
+    with serving(Context(models(FakeEditor()))) as client:
+        answer = client.form("/v2/check", {"language": "en-US", "text": text})
+        found = answer.json["matches"]
+        assert answer.status == 200 and len(found) == 3_000 and len(answer.text) < 4_000_000  # once 60 million
+        assert all("teh" in match["sentence"] and match["sentence"] in text for match in found)
+        assert max(len(match["sentence"]) for match in found) < 600
+
+
 def test_all_keys_of_an_answer(server: Client) -> None:
     text = "Here is teh end. " + "More " * 20
     answer = server.form("/v2/check", {"language": "en-US", "text": text})

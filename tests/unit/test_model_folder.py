@@ -457,7 +457,7 @@ def test_what_is_no_model_folder(folder: Path, tmp_path: Path, capsys: pytest.Ca
 
 def test_a_folder_whose_name_fairseq_would_divide(folder: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(folder, tmp_path / "a:b")
-    with pytest.raises(UserError, match=r"cannot read .*a:b, because its name has a colon: rename it"):
+    with pytest.raises(UserError, match=r"cannot read .*a:b, because its name has the character ':': rename it"):
         lev_plugins.load(copy)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 
 from lev_plugins.errors import UserError
 from lev_plugins.serving import alike
-from lev_plugins.serving.words import Protected, WordList
+from lev_plugins.serving.words import Protected, WordList, untouched
+from lev_plugins.text.edited import Edit, Edited
+from lev_plugins.text.sentences import Span
 
 
 def test_of_words_that_begin_alike_the_longest() -> None:
@@ -29,6 +32,33 @@ def test_an_accent_may_be_written_apart() -> None:
     """As macOS does; places are those of the text."""
     for word in ("café", "cafe\u0301"):
         assert Protected([word]).spans("a cafe\u0301, café") == [(2, 7), (9, 13)]
+
+
+def test_many_edits_of_many_words_take_no_time() -> None:
+    """Spans may overlap, and are in no order: a long one may begin before others and end behind them."""
+    draw = random.Random(1)
+    spans = [Span(start, start + draw.randint(1, 9)) for start in draw.choices(range(300), k=60)]
+    edits = [Edit(start, start + draw.randint(0, 3), "x") for start in range(0, 300, 4)]
+    kept = untouched(Edited("a" * 310, tuple(edits)), spans).edits
+    assert list(kept) == [
+        edit for edit in edits if not any(edit.start < span.end and span.start < edit.end for span in spans)
+    ]
+    assert 0 < len(kept) < len(edits)
+
+    text = "teh a " * 30_000
+    many = Edited(text, tuple(Edit(place, place + 3, "the") for place in range(0, len(text), 6)))
+    start = time.process_time()
+    assert len(untouched(many, Protected(["a"]).spans(text)).edits) == 30_000
+    assert time.process_time() - start < 10  # the square of 30,000 takes minutes
+
+
+def test_a_byte_order_mark_is_no_part_of_a_word(tmp_path: Path) -> None:
+    """It would stand at the start of the file, which then could not be read."""
+    file = tmp_path / "words.txt"
+    words = WordList(file)
+    assert words.add("\ufeffteh") and words.add("tset") and not words.add("teh")
+    assert list(WordList(file).words) == ["teh", "tset"]
+    assert words.delete("\ufeffteh")
 
 
 def test_a_word_that_is_too_long() -> None:

@@ -23,6 +23,8 @@ Captured = pytest.CaptureFixture[str]
     [
         (["--host", "0.0.0.0"], "--host 0.0.0.0 lets other machines in: add --allow-host NAME for each name"),
         (["--host", "::"], "--host :: lets other machines in"),
+        (["--host", "0"], "--host 0 lets other machines in"),
+        (["--host", "::0"], "--host ::0 lets other machines in"),
         (["--allow-origin", "*"], "--allow-origin * must be as browsers send it, such as https://example.org"),
         (["--allow-origin", "https://a.example/"], "--allow-origin https://a.example/ must be as browsers send it"),
         (["--port", "65536"], "--port must be between 0 and 65535, but is 65536"),

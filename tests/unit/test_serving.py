@@ -22,7 +22,7 @@ from lev_plugins.cli.serve import load_models
 from lev_plugins.errors import UserError
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.guard import Guard
-from lev_plugins.serving.limits import Access, Limits
+from lev_plugins.serving.limits import Access, Limits, Refusal
 from lev_plugins.serving.words import Protected, WordList
 from tests.serving import SECONDS, Client, FakeEditor, FakeLabeller, models, serving
 
@@ -296,14 +296,28 @@ def test_a_model_that_has_stopped_is_told() -> None:
 
 
 def test_other_hosts_are_refused() -> None:
-    access = Access(hosts=("localhost", "127.0.0.1", "[::1]", "Text.example"))
-    with serving(Context(models(FakeEditor()), access)) as client:
-        for host in ("localhost", "LOCALHOST:80", "127.0.0.1:1", "[::1]:8081", "[::1]", "text.example"):
+    hosts = ("localhost", "127.0.0.1", "[::1]", "Text.example", "port.example:8443")
+    own = ("localhost", "LOCALHOST:80", "127.0.0.1:1", "[::1]:8081", "[::1]", "text.example", "port.example:8443")
+    with serving(Context(models(FakeEditor()), Access(hosts=hosts))) as client:
+        for host in own:
             assert client.get("/healthz", Host=host).status == 200
         for host in ("evil.example", "localhost.evil.example", "text.example.", "127.0.0.2", "", "a@localhost"):
             answer = client.get("/healthz", Host=host)
             assert answer.status == 403 and answer.error.startswith(f"this server does not answer to the name '{host}'")
         assert b" 403 " in client.raw(b"GET /healthz HTTP/1.0\r\n\r\n")
+
+
+def test_so_many_words_are_refused() -> None:
+    with serving(Context(models(FakeEditor()))) as client:
+        answer = client.post("/v1/edit", {"texts": ["teh"], "words": ["b" * 100] * 1_001})
+        assert answer.status == 400 and "words have 100,100 characters together, but at most 100,000" in answer.error
+
+
+def test_an_origin_may_be_written_otherwise_than_browsers_do() -> None:
+    access = Access(origins=("https://Mail.example:443",))
+    access.check_origin("https://mail.example", "localhost")
+    with pytest.raises(Refusal, match="start it with --allow-origin https://mail"):
+        access.check_origin("https://mail.example:8443", "localhost")
 
 
 def test_pages_of_other_origins_are_refused_unless_allowed() -> None:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -159,3 +160,10 @@ def test_a_file_goes_on_wherever_it_stopped(length: int, tmp_path: Path, monkeyp
         monkeypatch.setattr(sys, "stdin", stdin)
         assert streams.answer_lines(lambda first, texts: texts, 3, path) == 0
     assert path.read_bytes() == text.read_bytes()
+
+
+def test_a_byte_order_mark_stays_where_it_is(monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> None:
+    given = io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfthe fox\nthe \xef\xbb\xbfcat"))
+    monkeypatch.setattr(sys, "stdin", given)
+    assert streams.change_lines(lambda text, _: text[::-1]) == 0
+    assert capfdbinary.readouterr().out == b"\xef\xbb\xbfxof eht\ntac\xef\xbb\xbf eht"

@@ -24,8 +24,10 @@ from lev_plugins.fairseq_fixes.best_checkpoint import logged_by
 from lev_plugins.models.pbd import PBDConfig
 from lev_plugins.scoring.wrr import word_recognition_rate
 from lev_plugins.tasks.text_correction import CRITERIONS, TextCorrectionConfig, TextCorrectionTask
+from tests.generation import generate
 from tests.helpers import EOS, UNK, list_dataset, random_rows, toy_dictionary
 from tests.systems import SYSTEMS
+from tests.unit.test_editor import GOLDEN, NOISY
 
 ALL_SCORES = {"eval_exact_match": True, "eval_wrr": True, "eval_bleu": True}
 TINY = {"arch": "pbd", "attention_heads": 2, "embed_dim": 16, "ffn_embed_dim": 32, "layers": 1, "dropout": 0.0}
@@ -387,3 +389,15 @@ def test_a_long_text_keeps_its_end() -> None:
     assert found[0]["tokens"].tolist() == text
     short = task.build_generator([model], Namespace(beam=1, max_len_b=20))
     assert (short.max_len_a, short.max_len_b) == (0, 20)
+
+
+def test_diverse_groups_of_a_beam_whatever_the_numbers_of_the_sentences() -> None:
+    """fairseq takes the number of a sentence in the set for its place in the batch."""
+    words = [NOISY, "--task", "text_correction", "-s", "noisy", "-t", "clean", "--cpu", "--gen-subset", "test"]
+    words += ["--path", GOLDEN / "pbd" / "checkpoint.pt", "--beam", 4, "--nbest", 4, "--diverse-beam-groups", 2]
+    found = []
+    for size in (1, 3):
+        log = generate(*words, "--batch-size", size, "--required-batch-size-multiple", 1)
+        rows = [line.split("\t") for line in log.splitlines() if line.startswith("H-")]
+        found.append(sorted((name, text) for name, _, text in rows))
+    assert found[0] == found[1] and len(found[0]) > 12

@@ -104,9 +104,9 @@ def collate(
 
 def targets(examples: list[Example], question: Question) -> Tensor:
     """In the order of the examples: (n,) classes, numbers or tags; (n, L) zeros and ones for the labels of interest."""
-    if question.kind != "multilabel":
+    if question.kind != "multilabel":  # a double stays exact with --bf16, where fairseq shortens every float
         values = [label for example in examples for label in example.labels]
-        return torch.tensor(values, dtype=torch.float if question.kind == "regression" else torch.long)
+        return torch.tensor(values, dtype=torch.double if question.kind == "regression" else torch.long)
     present = torch.zeros(len(examples), len(question.asked))
     columns = {label: column for column, label in enumerate(question.asked)}
     for row, example in zip(present, examples, strict=True):

@@ -228,8 +228,8 @@ class Encoder:
             return [Example(where, tokens, ids, unknown=unknown)]
         require(
             self.info.longer == "cut",
-            f"{where} has {len(tokens):,} tokens, including </s>, but --longest is {longest:,}: shorten it, raise "
-            "--longest, or cut off such texts with --longer cut",
+            f"{where} has {len(tokens):,} tokens, including </s>, but --longest of prepare-labels is {longest:,}: "
+            "shorten it, or prepare labels with a larger --longest, or with --longer cut, which cuts off such texts",
         )
         kept = [*tokens[: longest - 1], self.dictionary.eos()]
         return [Example(where, kept, ids, cut=True, unknown=unknown[: kept.count(self.dictionary.unk())])]
