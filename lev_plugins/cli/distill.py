@@ -89,7 +89,7 @@ class Job:
 
 def run(args: argparse.Namespace) -> int:
     check_arguments(args)
-    teacher = [Path(path) for path in args.path.split(":")]
+    teacher = [Path(path) for path in args.path.split(os.pathsep)]
     overrides = read_overrides(args.model_overrides)
     source, target = languages(args, teacher[0], overrides)
     overrides |= {"data": str(args.data), "source_lang": source, "target_lang": target}

@@ -6,6 +6,7 @@ import argparse
 import json
 import logging
 import math
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -96,7 +97,8 @@ def judged(args: argparse.Namespace, bias: float) -> Iterator[Judged]:
     """Every sentence of the split, decoded once with this bias and without a threshold."""
     overrides = {"data": str(args.data), "keep_bias": bias, "min_edit_confidence": 0.0}
     search = {"beam": args.beam, "lenpen": args.lenpen}
-    corrector = CheckpointDecoder([Path(path) for path in args.path.split(":")], overrides, search, device_of(args))
+    paths = [Path(path) for path in args.path.split(os.pathsep)]
+    corrector = CheckpointDecoder(paths, overrides, search, device_of(args))
     require(
         isinstance(corrector.task, TextCorrectionTask),
         f"--path {args.path} was not trained with --task text_correction, so it has neither setting",
