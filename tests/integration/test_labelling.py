@@ -189,7 +189,9 @@ def test_bad_input_to_label(trained: tuple[str, Path, Result]) -> None:
     if kind == "tagging":
         assert len(labeller.label([longer])[0]["labels"]) == 600  # in parts
     else:
-        with pytest.raises(ValueError, match="line 1 has 601 tokens, including </s>, but --longest is 512"):
+        with pytest.raises(
+            ValueError, match="line 1 has 601 tokens, including </s>, but --longest of prepare-labels is 512"
+        ):
             labeller.label([longer])
 
 
