@@ -185,7 +185,7 @@ def test_a_long_tagged_text_is_divided_between_words(tmp_path: Path, capsys: pyt
 def test_a_long_text_is_refused_or_cut_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = ["a b\tx", "a b c d\ty"]
     said = refusal(capsys, prepare(tmp_path, "classification", rows, "--longest", 4))
-    assert said.startswith(f"{tmp_path}/train.tsv, line 2 has 5 tokens, including </s>, but --longest is 4: shorten it")
+    assert said.startswith(f"{tmp_path}/train.tsv, line 2 has 5 tokens, including </s>, but --longest of prepare")
     assert not (tmp_path / "data").exists()
     assert prepare(tmp_path, "classification", rows, "--longest", 4, "--longer", "cut") == 0
     assert texts(tmp_path)[1] == "a b c </s>"
