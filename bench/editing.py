@@ -144,7 +144,7 @@ def table(found: dict[str, Any]) -> str:
 
 
 def run(plan: Plan, args: argparse.Namespace) -> dict[str, Any]:
-    updates = plan.updates * (LONGER if plan is BASE else LONGER // 2)  # a quick check need not edit well
+    updates = plan.updates * (LONGER // 2 if args.quick else LONGER)  # a quick check need not edit well
     small = weights.kept_or_trained(args.weights, plan.small, updates, plan.batch, plan.learning_rate, deleting=True)
     given = small if args.narrow else weights.grow(small, plan.widening, (plan.layers, plan.layers), plan.words)
     if args.early_exits:  # the blocks above those that were trained add nothing, so the edits are the same

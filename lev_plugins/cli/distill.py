@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from fairseq.data import Dictionary
 from fairseq.dataclass.configs import GenerationConfig
+from fairseq.utils import split_paths
 from tqdm import tqdm
 
 from lev_plugins import checkpoints
@@ -89,7 +90,7 @@ class Job:
 
 def run(args: argparse.Namespace) -> int:
     check_arguments(args)
-    teacher = [Path(path) for path in args.path.split(os.pathsep)]
+    teacher = [Path(path) for path in split_paths(args.path)]
     overrides = read_overrides(args.model_overrides)
     source, target = languages(args, teacher[0], overrides)
     overrides |= {"data": str(args.data), "source_lang": source, "target_lang": target}

@@ -6,7 +6,6 @@ import argparse
 import json
 import logging
 import math
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -14,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from fairseq.utils import split_paths
 from tqdm import tqdm
 
 from lev_plugins.cli.edit import device_of
@@ -97,7 +97,7 @@ def judged(args: argparse.Namespace, bias: float) -> Iterator[Judged]:
     """Every sentence of the split, decoded once with this bias and without a threshold."""
     overrides = {"data": str(args.data), "keep_bias": bias, "min_edit_confidence": 0.0}
     search = {"beam": args.beam, "lenpen": args.lenpen}
-    paths = [Path(path) for path in args.path.split(os.pathsep)]
+    paths = [Path(path) for path in split_paths(args.path)]
     corrector = CheckpointDecoder(paths, overrides, search, device_of(args))
     require(
         isinstance(corrector.task, TextCorrectionTask),

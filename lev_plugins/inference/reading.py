@@ -90,7 +90,8 @@ def places(data: str | Path | None, backbone: str | Path | None = None) -> dict[
 
 def require_data(path: Path, state: dict[str, Any]) -> None:
     data = getattr(state["cfg"]["task"], "data", None)
-    for folder in split_paths(data or "")[:1]:
+    if data:
+        folder = split_paths(data)[0]
         require(
             os.path.isdir(folder),
             f"{path} was trained with the data in {folder}, but there is no such folder: name it with --data",
