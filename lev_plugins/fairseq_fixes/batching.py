@@ -1,11 +1,10 @@
-"""Batches that miss no sentence and that a shutdown of the interpreter does not interrupt."""
+"""Batches that miss no sentence."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from lev_plugins.fairseq_fixes.epochs import HearsOfEpochs
-from lev_plugins.fairseq_fixes.leaving import not_while_leaving
 
 __all__ = ["EverySentence"]
 
@@ -19,14 +18,6 @@ class EverySentence(HearsOfEpochs):
         batches = list(super().batch_by_size(indices, *args, **kwargs))
         left = indices[sum(len(batch) for batch in batches) :]
         return [*batches, left] if len(left) else batches
-
-    @not_while_leaving
-    def __getitem__(self, index: int) -> Any:
-        return super().__getitem__(index)
-
-    @not_while_leaving
-    def collater(self, samples: Any) -> Any:
-        return super().collater(samples)
 
     @property
     def src(self) -> Any:

@@ -26,7 +26,6 @@ from lev_plugins.edits import (
 )
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
-from lev_plugins.fairseq_fixes.leaving import not_while_leaving
 from lev_plugins.text.spelling import unknown_words
 
 __all__ = ["RollIn", "TextEditingDataset"]
@@ -90,7 +89,6 @@ class TextEditingDataset(EverySentence):
     def draft_sizes(self, indices: np.ndarray) -> np.ndarray:
         return np.zeros(len(indices), dtype=int) if self.drafts is None else self.drafts.sizes[indices]
 
-    @not_while_leaving
     def __getitem__(self, index: int) -> dict[str, Any]:
         pair: LanguagePairDataset = self.dataset
         target = pair.tgt[index] if pair.tgt is not None else None
@@ -140,7 +138,6 @@ class TextEditingDataset(EverySentence):
         if draft is not None and torch.equal(known(draft, self.dataset.tgt_dict.unk()), example["source"].long()):
             example["source"] = draft
 
-    @not_while_leaving
     def collater(self, examples: list[dict[str, Any]], pad_to_length: Any = None) -> dict[str, Any]:
         if not examples:
             return {}

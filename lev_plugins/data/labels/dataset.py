@@ -19,7 +19,6 @@ from torch import Tensor
 from lev_plugins.data.labels.folder import UNKNOWN, Example
 from lev_plugins.edits import BORROWED
 from lev_plugins.errors import UserError, require
-from lev_plugins.fairseq_fixes.leaving import not_while_leaving
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.spelling import unknown_words
 
@@ -152,7 +151,6 @@ class LabelledDataset(FairseqDataset):
     def __len__(self) -> int:
         return len(self.sizes)
 
-    @not_while_leaving
     def __getitem__(self, index: int) -> dict[str, Any]:
         return {"id": index, "example": self.examples[index]}
 
@@ -196,7 +194,6 @@ class LabelledDataset(FairseqDataset):
         if begin < len(indices):
             yield indices[begin:]
 
-    @not_while_leaving
     def collater(self, samples: list[dict[str, Any]]) -> dict[str, Any]:
         if not samples:
             return {}

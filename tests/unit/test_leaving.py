@@ -1,0 +1,75 @@
+"""A training ends with exit status 0 while batches are still read ahead."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from fairseq.data.iterators import BackgroundConsumer, BufferedIterator
+
+from lev_plugins.fairseq_fixes import leaving
+
+LEAVES = """
+import torch
+from fairseq.data.iterators import BufferedIterator
+import lev_plugins
+
+class Products:
+    def __len__(self):
+        return 1000
+    def __getitem__(self, index):
+        return torch.ones(600, 600) @ torch.ones(600, 600)
+    def __iter__(self):
+        return map(self.__getitem__, range(1000))
+
+batches = BufferedIterator(SIZE, SOURCE)
+assert next(batches).shape == (600, 600)
+"""
+SOURCES = {
+    "busy inside torch": (1000, "Products()"),
+    "waiting for room": (1, "Products()"),
+    "batches of a worker": (1000, "torch.utils.data.DataLoader(Products(), batch_size=None, num_workers=1)"),
+}
+
+
+@pytest.mark.parametrize("state", SOURCES)
+def test_the_interpreter_leaves_without_an_abort(state: str) -> None:
+    size, source = SOURCES[state]
+    script = LEAVES.replace("SIZE", str(size)).replace("SOURCE", source)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+def test_readers_have_ended() -> None:
+    reading = [BufferedIterator(3, range(100_000)) for _ in range(2)]
+    assert [next(batches) for batches in reading] == [0, 0]
+    leaving.stop_reading_ahead()
+    assert not any(isinstance(thread, BackgroundConsumer) for thread in threading.enumerate())
+
+
+class Stuck:
+    """The second batch comes when the test is over."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+
+    def __len__(self) -> int:
+        return 2
+
+    def __iter__(self) -> Iterator[int]:
+        yield 0
+        self.over.wait()
+
+
+def test_a_stuck_reader_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaving, "PATIENCE", 0.2)
+    source = Stuck()
+    next(BufferedIterator(3, source))
+    begin = time.monotonic()
+    leaving.stop_reading_ahead()
+    assert 0.2 <= time.monotonic() - begin < 5
+    source.over.set()
