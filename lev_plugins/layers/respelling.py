@@ -374,14 +374,14 @@ class Respelling(HasLaterWeights, Spelling):
         return Likeness(*(torch.cat(both)[back] for both in zip(unknown, known, strict=True)))
 
     @torch.no_grad()
-    @torch.autocast("cpu", enabled=False)  # which has no sparse products
     def in_common(self, parts: Tensor, starts: Tensor) -> Tensor:
         """(n, V): the number of parts that two words share, divided by the geometric mean of what each has."""
         lengths = starts.diff()
         words = torch.arange(len(lengths), device=parts.device).repeat_interleave(lengths)
         given = torch.zeros(self.buckets, len(lengths), device=parts.device)
         given[parts, words] = 1.0
-        shared = (self.matrix().ones @ given)[: self.vocabulary].T  # (n, V)
+        with torch.autocast(parts.device.type, enabled=False):  # which has no sparse products
+            shared = (self.matrix().ones @ given)[: self.vocabulary].T  # (n, V)
         size = self.lengths[:-1].clamp(min=1)
         return shared * lengths.clamp(min=1)[:, None].rsqrt() * size.rsqrt()
 

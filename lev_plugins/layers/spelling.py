@@ -200,10 +200,10 @@ class Product(torch.autograd.Function):
     """A sparse matrix times a table, with the transposed matrix for the gradient; in 32 bits."""
 
     @staticmethod
-    @torch.autocast("cpu", enabled=False)  # which has no sparse products
     def forward(ctx: Any, table: Tensor, matrix: Tensor, back: Tensor) -> Tensor:
         ctx.back = back
-        return (matrix @ table.float()).to(table.dtype)
+        with torch.autocast(table.device.type, enabled=False):  # which has no sparse products
+            return (matrix @ table.float()).to(table.dtype)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
