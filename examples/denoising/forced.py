@@ -5,7 +5,7 @@
 
 The model reads the reference, not its own output, and says the likeliest piece in each place. This text is scored by
 WRR, by the overlap of word sets, which that code calls WRR, and by the mean of nltk's unsmoothed sentence BLEUs. Such
-scores are higher than those of free-running decoding, and need a reference.
+scores need a reference; they may be higher or lower than those of free-running decoding.
 """
 
 from __future__ import annotations

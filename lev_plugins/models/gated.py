@@ -26,9 +26,9 @@ onehot(y') is the attention of a pointer, summed by word, and emb(y') the mean e
 The defaults (mask, copy and generate, with ``--gate-mix probability --copy-from source``) learned fastest to remove
 noise from text (examples/denoising, "Which gates, and how?"). With 7,000 training lines the model learns to copy only
 with them; with 130,000, or a pre-trained encoder, ``--gates ''`` is as good or better (see "Results" there). Skip is
-off by default: targets never contain [MASK], so it can only learn to stay at its minimum, 0.155. A mixture takes this
-from the words in training; in validation and decoding, it leaves the [MASK] of skip out and normalises the rest.
-(Otherwise, [MASK] would be the likeliest word wherever no other reaches that probability.)
+off by default: targets never contain [MASK], so it can only learn to be small: 0.155 at least, and 0.212 beside a copy
+gate of 1. A mixture takes this from the words in training; in validation and decoding, it leaves the [MASK] of skip out
+and normalises the rest. (Otherwise, [MASK] would be the likeliest word wherever no other reaches that probability.)
 
 Shapes: B batch, S source length, T target length, C channels, V vocabulary (see ``lev_plugins.layers``).
 """

@@ -1,8 +1,8 @@
 # The real triples of the WMT 2017 task, English-German, as in the paper (section 4.2, appendix C.2). NOT RUN at full scale.
 # TEXT=DIR has train, valid and test, each .src, .mt and .pe (24,000 real triples for training); SYNTHETIC=DIR/500K has the
 # 500,000 triples of Junczys-Dowmunt and Grundkiewicz (2016), PARALLEL=DIR/4M the sources and post-edits of their 4 million.
-# The paper's batches have 65,536 tokens, over 8 GPUs; its rate falls with the inverse square root of the updates, here in a
-# straight line to zero. It does not say how long it fine-tunes.
+# The paper's batches have 65,536 tokens, over 8 GPUs. It names neither its schedule (here, the rate falls in a straight line
+# to zero) nor how long it fine-tunes.
 SOURCE := src
 TARGET := pe
 DRAFT := mt
