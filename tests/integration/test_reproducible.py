@@ -142,25 +142,3 @@ def test_generation_in_half_precision_agrees(toy: Path, trained: Path) -> None:
     full = hypotheses(succeed(*generate(toy, checkpoint)).out)
     half = hypotheses(succeed(*generate(toy, checkpoint, "--fp16")).out)
     assert sum(full[n][1] == half[n][1] for n in full) >= 0.9 * len(full)
-
-
-ENDS_WHILE_BATCHES_ARE_MADE = """
-from fairseq.data.iterators import BufferedIterator
-from lev_plugins import registration
-from tests.helpers import RollIn, random_rows, toy_dataset
-rows = random_rows(200, 1, shortest=5, longest=40)
-dataset = toy_dataset(rows, rows, rows, RollIn(1, 0.5, 0.5))
-
-class Epoch:
-    def __len__(self):
-        return 1000
-    def __iter__(self):
-        for _ in range(1000):
-            yield dataset.collater([dataset[i] for i in range(len(rows))])
-
-next(BufferedIterator(1000, Epoch()))
-"""
-
-
-def test_a_command_that_succeeded_does_not_abort_while_batches_are_read_ahead() -> None:
-    succeed(sys.executable, "-c", ENDS_WHILE_BATCHES_ARE_MADE)
