@@ -4,7 +4,8 @@
 
 Label sets are scored three times: with thresholds of 0.5, with one for all labels, and with one for each, both tuned on
 the validation part; labels that are frequent, rare or new in the training text are also scored apart. Classes made by
-``prepare-labels --round-labels`` are scored as numbers, too.
+``prepare-labels --round-labels`` are scored as numbers, too. ``--labels-of-interest`` scores some labels of a set only,
+twice: when the model is asked for all labels, and when it is asked for these alone.
 """
 
 from __future__ import annotations
@@ -59,8 +60,20 @@ def measure(labeller: Labeller, part: str) -> dict[str, Any]:
     }
 
 
+def measure_interest(labeller: Labeller, part: str, names: list[str]) -> dict[str, Any]:
+    """Also the mean absolute difference of the probabilities."""
+    ids = list(labeller.ids_of(names))
+    truth, among_all = (each[:, ids] for each in labeller.of_part(part))
+    _, alone = labeller.of_part(part, names)
+    ways = {"asked for all labels": among_all, "asked for these alone": alone}
+    scores = {way: multilabel(truth, found, AT) for way, found in ways.items()}
+    return {"scores": scores, "mean difference": float(np.abs(among_all - alone).mean())}
+
+
 def run(args: argparse.Namespace) -> None:
-    found = measure(Labeller.load(args.checkpoint, cpu=args.cpu), args.part)
+    labeller = Labeller.load(args.checkpoint, cpu=args.cpu)
+    names = list(filter(None, (args.labels_of_interest or "").split(",")))
+    found = measure_interest(labeller, args.part, names) if names else measure(labeller, args.part)
     args.output.write_text(json.dumps(found) + "\n", encoding="utf-8")
 
 
@@ -68,6 +81,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("checkpoint", help="checkpoint of --task text_labelling")
     parser.add_argument("--part", default="test", help="train, valid or test (default)")
+    parser.add_argument("--labels-of-interest", metavar="A,B", help="multilabel: score only these labels, twice")
     parser.add_argument("--output", type=Path, required=True, help="file to write")
     parser.add_argument("--cpu", action="store_true", help="use no GPU")
     return finish(parser, run)

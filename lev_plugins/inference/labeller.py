@@ -104,12 +104,12 @@ class Labeller:
                 by_example[i] = part if self.kind == "tagging" else part[0]
         return by_example
 
-    def of_part(self, part: str) -> tuple[Any, Any]:
-        """Truth and probabilities (n, L) of a binarised part."""
+    def of_part(self, part: str, labels_of_interest: Sequence[str] = ()) -> tuple[Any, Any]:
+        """Truth and probabilities (n, L) of a binarised part, of all labels or of those of interest."""
         self.task.load_dataset(part)
-        dataset = self.task.datasets[part]
-        truth = targets([dataset.examples[i] for i in range(len(dataset))], dataset.question)
-        return truth.numpy(), np.stack(self.probabilities(dataset))
+        examples = self.task.datasets[part].examples
+        dataset = self.task.dataset_of(examples, labels=self.ids_of(labels_of_interest))
+        return targets(examples, dataset.question).numpy(), np.stack(self.probabilities(dataset))
 
     # ---- answers -------------------------------------------------------------------------------------------------
 

@@ -135,3 +135,9 @@ def test_labels_are_learned_and_scored(tmp_path: Path) -> None:
     assert re.search(r"\| EncT5, spelling-aware words \| [\d.]+ \|", page)
     assert "GoEmotions" in page and "SST-2" not in page
     assert len((out / "texts_emotions" / "valid.tsv").read_text("utf-8").splitlines()) == 4  # one of twenty
+    scores = tmp_path / "scores.json"
+    words = [out / "train_emotions" / "checkpoint_best.pt", "--labels-of-interest", "joy", "--output", scores]
+    succeed("python", ROOT / "examples" / "labelling" / "score.py", *words)
+    found = json.loads(scores.read_text("utf-8"))
+    assert list(found["scores"]) == ["asked for all labels", "asked for these alone"]
+    assert all(0 <= way["micro_f1"] <= 100 for way in found["scores"].values()) and found["mean difference"] > 0

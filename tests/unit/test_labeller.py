@@ -77,6 +77,15 @@ def test_else_it_is_said_and_only_once(folder: Path, caplog: pytest.LogCaptureFi
     assert caplog.text.count("the scores differ from those among all labels") == 1
 
 
+def test_truth_and_probabilities_of_the_labels_of_interest(folder: Path) -> None:
+    labeller = labeller_of(folder, no_label_interaction=True)
+    truth, among_all = labeller.of_part("valid")
+    asked, alone = labeller.of_part("valid", ASKED)
+    ids = [LABELS.index(name) for name in ASKED]
+    assert asked.any() and (asked == truth[:, ids]).all()
+    np.testing.assert_allclose(alone, among_all[:, ids], atol=1e-5)
+
+
 def test_thresholds_are_of_scores_not_of_what_is_printed_of_them(folder: Path) -> None:
     """Of a rare label the scores that are told apart may be the same in four digits."""
     labeller = labeller_of(folder, no_label_interaction=True)
