@@ -77,12 +77,10 @@ def multilabel(gold: Any, scores: Any, at: int, thresholds: Any = POSITIVE) -> S
     from sklearn.metrics import f1_score
 
     given = scores >= np.asarray(thresholds, dtype=float)  # a float alone would be rounded to the scores' 32 bits
-    results = {
-        "micro_f1": f1_score(gold, given, average="micro", zero_division=0),
-        "macro_f1": f1_score(gold, given, average="macro", zero_division=0),
-        **ranking(gold, scores, at),
-    }
-    return percent(results)
+    micro = f1_score(gold.ravel(), given.ravel(), pos_label=1, zero_division=0)
+    one = gold.shape[1] == 1  # scikit-learn would take its absence for a second class
+    macro = micro if one else f1_score(gold, given, average="macro", zero_division=0)
+    return percent({"micro_f1": micro, "macro_f1": macro, **ranking(gold, scores, at)})
 
 
 def ndcg(gold: Any, scores: Any, at: int) -> float:

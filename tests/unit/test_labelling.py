@@ -214,6 +214,15 @@ def test_classes_that_are_numbers_are_validated_as_numbers(tmp_path: Path) -> No
     assert len({*given}) > 1 and {"accuracy", "matthews"} <= logged.keys()
 
 
+def test_f1_of_one_label_is_not_that_of_its_absence() -> None:
+    gold, found = np.array([[1], [0], [0], [0]]), np.array([[0.1], [0.9], [0.2], [0.3]])
+    answer = scores.multilabel(gold, found, 1)
+    assert (answer["micro_f1"], answer["macro_f1"]) == (0.0, 0.0)
+    answer = scores.multilabel(gold, found, 1, 0.05)  # all four get it
+    assert (answer["micro_f1"], answer["macro_f1"]) == (pytest.approx(40.0), pytest.approx(40.0))
+    assert scores.multilabel(gold[1:], found[1:], 1, 1.0)["micro_f1"] == 0.0
+
+
 def test_labels_by_frequency() -> None:
     counts = np.array([200, 51, 50, 1, 0, 0])  # of the training text
     gold = np.array([[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0], [0, 0, 1, 0, 0, 1]])
