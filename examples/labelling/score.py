@@ -72,8 +72,10 @@ def measure_interest(labeller: Labeller, part: str, names: list[str]) -> dict[st
 
 def run(args: argparse.Namespace) -> None:
     labeller = Labeller.load(args.checkpoint, cpu=args.cpu)
-    names = list(filter(None, (args.labels_of_interest or "").split(",")))
-    found = measure_interest(labeller, args.part, names) if names else measure(labeller, args.part)
+    if args.labels_of_interest is None:
+        found = measure(labeller, args.part)
+    else:
+        found = measure_interest(labeller, args.part, labeller.names_in(args.labels_of_interest))
     args.output.write_text(json.dumps(found) + "\n", encoding="utf-8")
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from lev_plugins.cli.edit import add_int8_argument, device_of
 from lev_plugins.cli.streams import add_resume_argument, answer_lines
-from lev_plugins.errors import require
 from lev_plugins.inference.labeller import Labeller, read_thresholds
 
 __all__ = ["add_arguments", "add_model_arguments", "load", "run"]
@@ -53,11 +52,8 @@ def run(args: argparse.Namespace) -> int:
     if args.thresholds is not None:
         options["thresholds"] = read_thresholds(args.thresholds)
     labeller = load(args)
-    separator = labeller.task.info.separator
     if args.labels_of_interest is not None:
-        names = [name.strip() for name in args.labels_of_interest.split(separator)]
-        require(all(names), f"--labels-of-interest contains an empty label: {args.labels_of_interest!r}")
-        options["labels_of_interest"] = names
+        options["labels_of_interest"] = labeller.names_in(args.labels_of_interest)
 
     def answer(first: int, texts: list[str]) -> Iterator[str]:
         found = labeller.label([text.rstrip("\r") for text in texts], first_line=first, **options)

@@ -164,6 +164,12 @@ class Labeller:
         )
         return columns
 
+    def names_in(self, text: str) -> list[str]:
+        """The labels that a command line lists, separated as in the training text."""
+        names = [name.strip() for name in text.split(self.task.info.separator)]
+        require(all(names), f"--labels-of-interest contains an empty label: {text!r}")
+        return names
+
     def ids_of(self, names: Sequence[str]) -> tuple[int, ...]:
         if not names:
             return ()

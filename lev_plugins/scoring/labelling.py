@@ -1,4 +1,6 @@
-"""Scores of labels, in per cent, by scikit-learn and SciPy, except RP@k, which they lack.
+"""Scores of labels, in per cent, by scikit-learn and SciPy.
+
+They lack RP@k, and would take a set of one label for two classes: these scores and F1 of label sets are computed here.
 
 Arrays: n examples (or words), L labels.
 """
@@ -74,13 +76,16 @@ def multilabel(gold: Any, scores: Any, at: int, thresholds: Any = POSITIVE) -> S
     >>> {name: round(score, 1) for name, score in multilabel(gold, scores, at=1).items()}
     {'micro_f1': 66.7, 'macro_f1': 55.6, 'rp_at_1': 100.0, 'ndcg_at_1': 100.0}
     """
-    from sklearn.metrics import f1_score
-
     given = scores >= np.asarray(thresholds, dtype=float)  # a float alone would be rounded to the scores' 32 bits
-    micro = f1_score(gold.ravel(), given.ravel(), pos_label=1, zero_division=0)
-    one = gold.shape[1] == 1  # scikit-learn would take its absence for a second class
-    macro = micro if one else f1_score(gold, given, average="macro", zero_division=0)
-    return percent({"micro_f1": micro, "macro_f1": macro, **ranking(gold, scores, at)})
+    wanted = gold > 0
+    right, named = (given & wanted).sum(0), given.sum(0) + wanted.sum(0)  # (L,)
+    results = {"micro_f1": f1(right.sum(), named.sum()), "macro_f1": f1(right, named).mean()}
+    return percent(results | ranking(gold, scores, at))
+
+
+def f1(right: Any, named: Any) -> Any:
+    """Of counts: how often a label is given rightly, and how often it is given or wanted; 0 if it never is."""
+    return 2 * right / np.maximum(named, 1)
 
 
 def ndcg(gold: Any, scores: Any, at: int) -> float:

@@ -190,6 +190,7 @@ def test_scores_are_scikit_learns_and_scipys() -> None:
     gold, found = draw.integers(0, 2, (50, 6)), draw.random((50, 6))
     answer = scores.evaluate("multilabel", gold, found, 6, at=3)
     assert answer["micro_f1"] == pytest.approx(100 * sklearn.f1_score(gold, found >= 0.5, average="micro"))
+    assert answer["macro_f1"] == pytest.approx(100 * sklearn.f1_score(gold, found >= 0.5, average="macro"))
     some = gold.any(1)  # texts without labels are left out
     assert answer["ndcg_at_3"] == pytest.approx(100 * sklearn.ndcg_score(gold[some], found[some], k=3))
 
