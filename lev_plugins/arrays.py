@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["STAND_INS"]
-
 KINDS = {"f8", "f4", "i8", "i4"}
 PLAIN = (None, None, None, -1, -1, 0)  # no parts, no shape, no names; no alignment, no flags
 MOST_DIMENSIONS = 8

@@ -27,11 +27,6 @@ from lev_plugins.arrays import STAND_INS
 from lev_plugins.errors import UserError, explain, require
 from lev_plugins.files import all_or_nothing
 
-__all__ = [
-    *("EVALUATED", "config_of", "load", "refuse_programs", "require_file", "require_finite_weights"),
-    *("only_plain_classes", "require_no_programs", "save"),
-]
-
 # flags whose text fairseq evaluates as Python when it builds models, tasks, criterions and optimizers; those of a
 # Transformer's sides may have the name of the side in front
 EVALUATED = {

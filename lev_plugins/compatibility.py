@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module, metadata
 
-__all__ = ["INSTALL_FAIRSEQ", "OLDEST_PYTHON", "OLDEST_TORCH", "check_environment", "problem", "quiet", "torch_problem"]
-
 OLDEST_PYTHON = (3, 10)
 OLDEST_TORCH = (2, 6)  # the first whose torch.load reads weights only by default
 INSTALL_FAIRSEQ = "pip install 'setuptools<81' wheel cython numpy && pip install --no-build-isolation fairseq-fixed"

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Any
 
-__all__ = ["CONTINUED", "STOPPED", "UserError", "explain", "explain_at_exit", "explained", "require"]
-
 STOPPED = "lev-plugins: stopped"
 CONTINUED = "; the same command continues from checkpoint_last.pt, if there is one"
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

@@ -14,8 +14,6 @@ from typing import BinaryIO
 
 from lev_plugins.errors import UserError, require
 
-__all__ = ["all_or_nothing", "all_or_nothing_folder", "open_to_all", "require_free"]
-
 
 @contextmanager
 def all_or_nothing(path: str | Path) -> Iterator[BinaryIO]:

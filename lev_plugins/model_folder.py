@@ -25,38 +25,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lev_plugins.errors import UserError, require
+from lev_plugins.json_schema import from_entries, parse_object, read_object
 from lev_plugins.ranges import bounded, finite, flag_name, rates
-from lev_plugins.strict import from_entries, parse_object, read_object
-
-__all__ = [
-    "AGAIN",
-    "BACKBONE",
-    "CARD",
-    "CONFIG",
-    "EDITOR",
-    "FORMAT",
-    "LABELLER",
-    "LANGUAGE",
-    "THRESHOLDS",
-    "TOKENISER_FILES",
-    "WEIGHTS",
-    "Decoding",
-    "Flag",
-    "ModelConfig",
-    "Weight",
-    "described",
-    "digest",
-    "inside",
-    "is_model_folder",
-    "member",
-    "read",
-    "read_kind",
-    "read_weights_header",
-    "require_listed",
-    "require_plain",
-    "save",
-    "was_exported",
-]
 
 FORMAT = 1
 CONFIG, WEIGHTS, CARD, THRESHOLDS = "config.json", "model.safetensors", "README.md", "thresholds.json"

@@ -12,26 +12,6 @@ from typing import Any
 
 from lev_plugins.errors import require
 
-__all__ = [
-    "DROPOUTS",
-    "MOST",
-    "MOST_LAYERS",
-    "MOST_LOG_ODDS",
-    "POSITIONS",
-    "WIDTHS",
-    "at_least",
-    "at_most",
-    "bounded",
-    "dictionary_size",
-    "dropouts",
-    "finite",
-    "flag_name",
-    "layers",
-    "rates",
-    "sizes",
-    "transformer",
-]
-
 # Far beyond any model: a larger number is a typing mistake, which would otherwise cost hours or all memory
 MOST_LAYERS = 1_000
 MOST_LOG_ODDS = 1_000  # for a bias: beyond it, the other decision is never made

@@ -22,10 +22,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from examples.shared import finish, read_lines
 from lev_plugins.errors import require
 from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.inference.forced import forced_tokens
+from lev_plugins.inference.teacher_forcing import forced_tokens
 from lev_plugins.scoring import wrr, wrr_set
 from lev_plugins.scoring.sentence_bleu import mean_sentence_bleu
-from lev_plugins.text.cutting import Cutter, add_bpe_arguments, bpe_options
+from lev_plugins.text.tokenise import Cutter, add_bpe_arguments, bpe_options
 
 
 def run(args: argparse.Namespace) -> None:

@@ -24,7 +24,7 @@ from sentencepiece import SentencePieceProcessor
 from examples.shared import finish, read_parallel
 from lev_plugins.errors import require
 from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.inference.suspicion import deletion_odds, of_words
+from lev_plugins.inference.deletion_scores import deletion_odds, of_words
 from lev_plugins.scoring.bad_words import bad_words, best_cut, judge
 
 Lines = list[list[str]]

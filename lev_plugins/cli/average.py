@@ -17,8 +17,6 @@ from lev_plugins import checkpoints
 from lev_plugins.errors import require
 from lev_plugins.ranges import at_least
 
-__all__ = ["add_arguments", "average", "higher_is_better", "run"]
-
 # how fairseq names checkpoints
 EPOCH = re.compile(r"checkpoint(\d+)\.pt")
 UPDATES = re.compile(r"checkpoint_\d+_(\d+)\.pt")

@@ -14,8 +14,6 @@ from lev_plugins.noise.learning import Learner
 from lev_plugins.ranges import at_least
 from lev_plugins.text.lines import read_lines
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("noisy", metavar="NOISY", type=Path, help="noisy text, parallel to CLEAN line by line")

@@ -39,13 +39,11 @@ from lev_plugins.inference.shards import (
     fingerprint,
     write_targets,
 )
+from lev_plugins.json_schema import read_object
 from lev_plugins.ranges import at_least, flag_name
-from lev_plugins.strict import read_object
 from lev_plugins.tasks.pairs import whole_pair
 from lev_plugins.text.binarise import load_dictionary
-from lev_plugins.text.cutting import JOINED
-
-__all__ = ["RECORD", "SEARCH", "add_arguments", "run"]
+from lev_plugins.text.tokenise import JOINED
 
 SEARCH = ["beam", "lenpen", "unkpen", "max_len_a", "max_len_b", "min_len", "no_repeat_ngram_size"]
 RECORD = "distill.json"  # in --dest; beside --text FILE it is FILE.json

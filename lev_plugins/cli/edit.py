@@ -18,16 +18,11 @@ from lev_plugins.errors import require
 from lev_plugins.inference.editor import MAX_TOKENS, Editor
 from lev_plugins.model_folder import Decoding
 from lev_plugins.ranges import at_least
-from lev_plugins.text.cutting import add_bpe_arguments, bpe_options
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.lines import read_lines
+from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
 from lev_plugins.traces import differences
 from lev_plugins.traces.terminal import COLOUR, PLAIN
-
-__all__ = [
-    *("add_arguments", "add_decoding_arguments", "add_int8_argument", "add_place_arguments"),
-    *("decoding_of", "device_of", "run"),
-]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,8 +12,6 @@ from lev_plugins.files import all_or_nothing
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import PretrainedBPE, PretrainedBPEConfig
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="FOLDER", help="folder from lev-plugins import-pretrained")

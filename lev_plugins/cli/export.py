@@ -11,13 +11,11 @@ from lev_plugins.cli.edit import add_decoding_arguments, add_place_arguments, de
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.exporting import Extras, export
 from lev_plugins.inference.labeller import read_thresholds
-from lev_plugins.inference.reading import places
+from lev_plugins.inference.load_model import places
+from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import LABELLER
 from lev_plugins.ranges import bounded
-from lev_plugins.strict import read_object
-from lev_plugins.text.cutting import add_bpe_arguments, bpe_options
-
-__all__ = ["add_arguments", "run"]
+from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
 
 LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}")
 SCORE_NAME = re.compile(r"[\w .@%()+/-]{1,60}")

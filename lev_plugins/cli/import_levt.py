@@ -24,8 +24,6 @@ from lev_plugins.layers import head_projection
 from lev_plugins.models.levt import SHARING, LevTConfig
 from lev_plugins.ranges import MOST_LAYERS, bounded, flag_name
 
-__all__ = ["add_arguments", "convert", "convert_blocks", "run"]
-
 MAX_INSERTIONS = 255  # in fairseq's LevT; also our default
 
 POLICIES = ["deletion", "placeholder", "token"]

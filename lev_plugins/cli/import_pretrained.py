@@ -29,8 +29,6 @@ from lev_plugins.text.pretrained import (
     load_tokenizer,
 )
 
-__all__ = ["add_arguments", "name_symbols", "run"]
-
 MOST_SENTINELS = 10_000
 # models on huggingface.co often include weights for other libraries as well
 FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "pytorch_model*.bin"]

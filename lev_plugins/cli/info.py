@@ -13,8 +13,6 @@ from lev_plugins import model_folder
 from lev_plugins.cli.reporting import table
 from lev_plugins.model_folder import ModelConfig
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="folder from lev-plugins export")

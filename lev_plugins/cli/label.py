@@ -12,8 +12,6 @@ from lev_plugins.cli.edit import add_int8_argument, device_of
 from lev_plugins.cli.streams import add_resume_argument, answer_lines
 from lev_plugins.inference.labeller import Labeller, read_thresholds
 
-__all__ = ["add_arguments", "add_model_arguments", "load", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument

@@ -11,8 +11,6 @@ from importlib import import_module
 from lev_plugins import compatibility
 from lev_plugins.errors import explained
 
-__all__ = ["COMMANDS", "build_parser", "main"]
-
 # what each command does; its module is lev_plugins.cli.NAME, with underscores for dashes
 COMMANDS = {
     "path": "print the folder to use as fairseq's --user-dir",

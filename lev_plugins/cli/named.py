@@ -7,8 +7,6 @@ from pathlib import Path
 
 from lev_plugins.errors import require
 
-__all__ = ["named_paths"]
-
 ENDINGS = (".pt", ".out", ".log", ".txt", ".json", ".jsonl")  # a folder such as typos-1.0 keeps its name
 
 

@@ -10,8 +10,6 @@ from lev_plugins.cli import streams
 from lev_plugins.noise import FLAGS, NoiseOptions, build_corruption
 from lev_plugins.ranges import flag_name
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     for flag in FLAGS:

@@ -7,8 +7,6 @@ import sys
 
 import lev_plugins
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     del parser  # no arguments

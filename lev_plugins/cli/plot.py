@@ -19,10 +19,8 @@ from lev_plugins.plots import drawing
 from lev_plugins.plots.figures import check_figures
 from lev_plugins.plots.gates import PROPERTIES, Group, by, correlation, names_of, noise_level
 from lev_plugins.ranges import at_least, flag_name
-from lev_plugins.text.cutting import Cutter, add_bpe_arguments, bpe_options
 from lev_plugins.text.lines import read_lines
-
-__all__ = ["add_arguments", "read_text", "run"]
+from lev_plugins.text.tokenise import Cutter, add_bpe_arguments, bpe_options
 
 GATES = "draw the gates of a gated model, by token or on average"
 WAYS = ["sentence", "noise", "length", "task"]

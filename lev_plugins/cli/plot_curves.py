@@ -15,11 +15,9 @@ from lev_plugins.cli.named import named_paths
 from lev_plugins.errors import UserError, require
 from lev_plugins.plots.curves import Timed, draw_curves, draw_points, scores_by_iteration
 from lev_plugins.plots.figures import check_figures
-from lev_plugins.text.cutting import JOINED
 from lev_plugins.text.lines import read_lines
+from lev_plugins.text.tokenise import JOINED
 from lev_plugins.traces.log import STEPS, Sentence, decoding_seconds, read_log
-
-__all__ = ["EXITS", "ORACLE", "add_exits_arguments", "add_oracle_arguments", "run_exits", "run_oracle", "timed"]
 
 ORACLE = "draw scores after each iteration, one curve for each log, such as with and without --oracle"
 EXITS = "draw BLEU against the time of a sentence, one point for each log, such as of several early exits"

@@ -13,8 +13,6 @@ from lev_plugins.plots.iterations import Decoded, draw, points
 from lev_plugins.ranges import at_least
 from lev_plugins.traces.log import parse_line, to_pieces
 
-__all__ = ["HELP", "add_arguments", "decoded_in", "run"]
-
 HELP = "draw the number of iterations by the length of the output"
 
 

@@ -24,10 +24,8 @@ from lev_plugins.errors import require
 from lev_plugins.files import require_free
 from lev_plugins.ranges import at_least, dictionary_size, flag_name
 from lev_plugins.text.binarise import TokenCounts, binarise, learn_dictionary, load_dictionary
-from lev_plugins.text.cutting import Cutter, add_bpe_arguments, cutting, write_tokens
 from lev_plugins.text.lines import ParallelTexts, read_lines, read_parallel
-
-__all__ = ["add_arguments", "run"]
+from lev_plugins.text.tokenise import Cutter, add_bpe_arguments, cutting, write_tokens
 
 UPSAMPLE = 10  # the paper repeats its real triples this often among the synthetic ones
 MARKS = {

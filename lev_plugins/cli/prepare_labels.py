@@ -52,11 +52,9 @@ from lev_plugins.errors import require
 from lev_plugins.files import require_free
 from lev_plugins.ranges import at_least, bounded, dictionary_size
 from lev_plugins.text.binarise import load_dictionary
-from lev_plugins.text.cutting import Cutter, add_bpe_arguments
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import positions_of_bert
-
-__all__ = ["add_arguments", "run"]
+from lev_plugins.text.tokenise import Cutter, add_bpe_arguments
 
 BEST = {"classification": "accuracy", "regression": "spearman", "multilabel": "micro_f1", "tagging": "tag_accuracy"}
 LEAST_LONGEST = 2  # tokens: a piece and </s>

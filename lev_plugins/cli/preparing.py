@@ -11,9 +11,7 @@ from pathlib import Path
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing_folder
 from lev_plugins.ranges import at_least, bounded, flag_name
-from lev_plugins.text.cutting import MODEL, bpe_options, learn_sentencepiece
-
-__all__ = ["MODEL", "add_piece_arguments", "check_pieces", "folder_in_the_making", "learn_pieces", "piece_options"]
+from lev_plugins.text.tokenise import MODEL, bpe_options, learn_sentencepiece
 
 
 def add_piece_arguments(parser: argparse.ArgumentParser, texts: str) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shlex
 
-__all__ = ["USER_DIR", "next_step", "table"]
-
 USER_DIR = '"$(lev-plugins path)"'
 
 

@@ -23,8 +23,6 @@ from lev_plugins.scoring.evaluation import Array, Evaluation
 from lev_plugins.text import lines as texts
 from lev_plugins.traces.log import parse_line
 
-__all__ = ["METRICS", "add_arguments", "read_generated", "run"]
-
 RESAMPLES = 1000  # for --against without --bootstrap
 SEED = 1
 

@@ -23,13 +23,11 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.inference.loading import is_labeller, load
 from lev_plugins.model_folder import Decoding
 from lev_plugins.ranges import at_least, bounded, flag_name
-from lev_plugins.text.cutting import add_bpe_arguments, bpe_options
+from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
 
 if TYPE_CHECKING:
     from lev_plugins.serving.limits import Access
     from lev_plugins.serving.models import Served
-
-__all__ = ["add_arguments", "run"]
 
 EXTRA = "pip install 'lev-plugins[serve]'"
 TOKEN = "LEV_PLUGINS_TOKEN"  # environment variable

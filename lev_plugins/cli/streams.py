@@ -17,8 +17,6 @@ from tqdm import tqdm
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.control import BYTE_ORDER_MARK
 
-__all__ = ["add_resume_argument", "answer_lines", "arriving", "change_lines", "decode", "nothing", "write"]
-
 CHUNK = 1 << 16
 BROKEN_PIPE = 141  # exit status that a shell reports for a program ended by SIGPIPE
 Answer = Callable[[int, list[str]], Iterable[str]]

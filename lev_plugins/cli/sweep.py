@@ -21,11 +21,9 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.plots.figures import canvas, check_figures, save
 from lev_plugins.ranges import at_least, bounded, finite
-from lev_plugins.scoring.dial import Judged, Point, curve, judge
+from lev_plugins.scoring.threshold_curve import Judged, Point, curve, judge
 from lev_plugins.tasks.text_correction import TextCorrectionTask
-from lev_plugins.text.cutting import JOINED
-
-__all__ = ["add_arguments", "as_json", "as_text", "best_of", "draw", "run", "warn_of_length"]
+from lev_plugins.text.tokenise import JOINED
 
 THRESHOLDS = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95,0.99"
 UNKNOWN_IN_TARGET = "<<unk>>"  # matches no word

@@ -20,8 +20,6 @@ from lev_plugins.traces import page, terminal
 from lev_plugins.traces.log import STEPS, Log, Sentence
 from lev_plugins.traces.rows import SPELLINGS, layout
 
-__all__ = ["add_arguments", "in_colour", "run"]
-
 COLOURS = ["auto", "always", "never"]
 NAMED = 5  # how many of the sentences left out are listed
 

@@ -14,8 +14,6 @@ from lev_plugins.files import all_or_nothing
 from lev_plugins.model_folder import is_model_folder
 from lev_plugins.scoring.labelling import best_thresholds, common_threshold, multilabel
 
-__all__ = ["add_arguments", "run"]
-
 TEST = r"test\d*"  # what fairseq calls test sets
 
 

@@ -16,8 +16,6 @@ from lev_plugins.layers import SummedLoss
 from lev_plugins.models.levt import IGNORE, ROLLINS, HeadOutput
 from lev_plugins.ranges import bounded
 
-__all__ = ["HEADS", "DualPolicyConfig", "DualPolicyCriterion"]
-
 HEADS = ("deletion", "placeholder", "token")
 VALIDATION_SEED = 1  # keeps the roll-ins of validation independent of training
 

@@ -19,8 +19,6 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.labelling import evaluate
 
-__all__ = ["Collected", "LabellingConfig", "LabellingCriterion", "answers"]
-
 BALANCED = "balanced"
 DIGITS = 2
 

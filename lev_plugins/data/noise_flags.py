@@ -11,8 +11,6 @@ from lev_plugins.errors import require
 from lev_plugins.noise import FLAGS, NoiseOptions, build_corruption
 from lev_plugins.ranges import flag_name, rates
 
-__all__ = ["WITHOUT_NOISE", "NoiseConfig", "check_noise", "noisy_words", "with_noise"]
-
 PREFIX = "--noise-"
 TRAINING = (
     "training: make each source from its target by adding noise, different in every epoch; {}. If the data was cut "

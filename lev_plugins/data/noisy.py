@@ -13,8 +13,6 @@ from lev_plugins.fairseq_fixes.epochs import HearsOfEpochs
 from lev_plugins.noise import Corruption
 from lev_plugins.noise.draws import stream
 
-__all__ = ["UNKNOWN", "NoisySourceDataset", "NoisyWords", "TextCodec"]
-
 # Stands for an unknown word in plain text: a private-use character that no noise changes and no dictionary contains
 UNKNOWN = "\ue000"
 

@@ -17,8 +17,6 @@ from lev_plugins.edits import BORROWED
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.text.spelling import unknown_words
 
-__all__ = ["SpelledPairs", "read_spellings"]
-
 
 class SpelledPairs(EverySentence):
     """Adds spellings to a ``LanguagePairDataset``: of the ``noise`` on its targets, and ``spelt``, of its sources."""

@@ -11,8 +11,6 @@ from torch import Tensor
 from lev_plugins.edits import BORROWED
 from lev_plugins.text.spelling import Unknown, unknown_words
 
-__all__ = ["joined_ids", "lent_in"]
-
 
 def joined_ids(examples: list[dict[str, Any]], sides: set[str], dictionary: Dictionary) -> dict[int, str]:
     """The unknown words of a batch by their ids; in place, ids of an example become ids of the batch.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["apply_deletions", "apply_placeholders", "apply_tokens", "deletable"]
-
 
 def deletable(tokens: Tensor, bos: int, eos: int, pad: int) -> Tensor:
     """Where a token may be deleted: everywhere but at the two boundaries and on padding.

@@ -14,8 +14,6 @@ from torch import Tensor
 
 from lev_plugins.edits.actions import apply_deletions
 
-__all__ = ["Alignment", "InsertionLabels", "align", "insertion_labels"]
-
 
 class Alignment(NamedTuple):
     kept: Tensor  # (B, N) True = the expert keeps this token of the edited sequence

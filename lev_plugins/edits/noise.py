@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["random_deletions"]
-
 
 def random_deletions(length: int, generator: torch.Generator | None = None) -> Tensor:
     """Mark a random part of a target of ``length`` tokens, boundaries included, for deletion.

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from lev_plugins.edits.actions import deletable
 
-__all__ = ["origin_of", "unopened"]
-
 
 def origin_of(draft: Tensor, bos: int, eos: int, pad: int) -> Tensor:
     """(B, N) -> (B, N); an empty draft has nothing to keep.

@@ -9,8 +9,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["DELETE", "INSERT", "KEEP", "PREFER", "SPAN", "after_first_iteration", "hand_on", "has", "inside_span"]
-
 KEEP = 1  # hard: never deleted
 PREFER = 2  # soft: deleted only when the policy is sure
 DELETE = 4  # deleted in the first iteration

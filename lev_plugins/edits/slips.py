@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["slips"]
-
 
 def slips(words: Tensor, others: Tensor) -> Tensor:
     """(n, L), (n, K, M) letters, 0 after the last one -> (n, K): slips from each word to each of its K others.

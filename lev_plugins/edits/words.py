@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from torch import Tensor
 
-__all__ = ["BORROWED", "among", "known"]
-
 BORROWED = 2**30  # the first id of unknown words of drafts; fairseq prints hypotheses from 32-bit integers
 
 

@@ -15,8 +15,6 @@ from fairseq import file_utils
 
 from lev_plugins.errors import require
 
-__all__ = ["refuse_archives"]
-
 
 def refuse_archives() -> None:
     """In ``from_pretrained``: called once, when the plug-ins are registered."""

@@ -6,8 +6,6 @@ from typing import Any
 
 from lev_plugins.fairseq_fixes.epochs import HearsOfEpochs
 
-__all__ = ["EverySentence"]
-
 
 class EverySentence(HearsOfEpochs):
     """Keeps a last batch that is not a multiple of --required-batch-size-multiple (8); fairseq drops it."""

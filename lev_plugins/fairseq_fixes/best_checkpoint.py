@@ -9,8 +9,6 @@ from omegaconf import II
 
 from lev_plugins.errors import require
 
-__all__ = ["BestCheckpointConfig", "BestCheckpointTask", "check_best_checkpoint", "logged_by"]
-
 LOGGED_BY_FAIRSEQ = ("bsz", "wpb", "num_updates")  # whatever the criterion
 
 

@@ -7,8 +7,6 @@ from typing import Any
 import torch
 from fairseq.data import BaseWrapperDataset
 
-__all__ = ["HearsOfEpochs"]
-
 
 class HearsOfEpochs(BaseWrapperDataset):
     """fairseq keeps its worker processes from epoch to epoch: they would not see changes of a plain attribute."""

@@ -11,8 +11,6 @@ from fairseq.distributed import utils as distributed
 from fairseq.utils import move_to_cpu
 from torch.distributed import all_gather_object
 
-__all__ = ["all_gather_list", "gather_anything"]
-
 
 def all_gather_list(data: Any, group: Any = None, max_size: int = 0) -> list[Any]:
     """``data`` of each process of the group; ``max_size`` is fairseq's and not needed."""

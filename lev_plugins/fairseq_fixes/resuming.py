@@ -17,8 +17,6 @@ from fairseq.tasks import FairseqTask
 
 from lev_plugins.errors import require
 
-__all__ = ["ResumableTask", "install"]
-
 logger = logging.getLogger(__name__)
 NEVER = -1  # of epochs; 0 would be no limit
 LAST = "checkpoint_last.pt"  # fairseq's default for --restore-file

@@ -11,8 +11,6 @@ from torch import Tensor
 from lev_plugins.edits import Removed, removed_after, replaced
 from lev_plugins.generators.record import Record
 
-__all__ = ["Canvas"]
-
 
 @dataclass
 class Canvas:

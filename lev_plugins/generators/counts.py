@@ -10,8 +10,6 @@ import math
 import torch
 from torch import Tensor
 
-__all__ = ["at_least", "within_room"]
-
 
 def at_least(least: int, counts: Tensor, scores: Tensor, lengths: Tensor, tokens: Tensor, pad: int) -> Tensor:
     """(B, N - 1): more of them, up to ``least`` words, in the slot with the lowest score for no insertion.

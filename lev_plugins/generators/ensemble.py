@@ -16,8 +16,6 @@ from lev_plugins.models.levt_stacks import EncodedSource
 from lev_plugins.ranges import flag_name
 from lev_plugins.text.spelling import Unknown
 
-__all__ = ["EncodedSources", "Ensemble"]
-
 
 @dataclass
 class Passes:

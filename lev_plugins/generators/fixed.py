@@ -30,8 +30,6 @@ from lev_plugins.generators.ensemble import EncodedSources, Ensemble
 from lev_plugins.generators.options import RefinementOptions
 from lev_plugins.generators.symbols import Symbols
 
-__all__ = ["WIDTHS", "FixedRefinement", "Sentence", "recorded"]
-
 WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256)
 WARM_UPS = 2  # runs before a recording: libraries set themselves up in the first
 

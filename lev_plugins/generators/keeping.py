@@ -20,18 +20,6 @@ from torch import Tensor, nn
 
 from lev_plugins.edits import distances_after, distances_before, expected, known
 
-__all__ = [
-    "Copier",
-    "EditConfidence",
-    "Followed",
-    "KeepingEnsemble",
-    "biased",
-    "cautious",
-    "edit_confidences",
-    "preference",
-    "scored",
-]
-
 
 class Copier:
     """Sources in the ids of the target's dictionary, with <unk> for words that it lacks."""

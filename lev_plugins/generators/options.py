@@ -8,8 +8,6 @@ from lev_plugins.errors import require
 from lev_plugins.generators.oracle import ORACLES
 from lev_plugins.ranges import MOST_LOG_ODDS, bounded
 
-__all__ = ["RefinementOptions"]
-
 TEMPERATURES = 0.0001, 10_000  # beyond these, scores become indistinguishable
 
 

@@ -12,8 +12,6 @@ from torch import Tensor
 
 from lev_plugins.edits import align, insertion_labels
 
-__all__ = ["ORACLES", "behind_spans", "missing_counts"]
-
 ORACLES = ["none", "delete", "delete+placeholder"]
 
 

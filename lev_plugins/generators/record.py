@@ -14,8 +14,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["Record", "WordEdits", "opening_odds"]
-
 
 @dataclass
 class WordEdits:

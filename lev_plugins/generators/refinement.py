@@ -53,8 +53,6 @@ from lev_plugins.generators.rerank import rerank
 from lev_plugins.generators.symbols import Symbols
 from lev_plugins.models.levt import LevT, mix_rows
 
-__all__ = ["RefinementGenerator"]
-
 
 class RefinementGenerator:
     """fairseq's generator interface around Algorithm 2: ``generate(models, sample)`` -> n-best lists of dicts."""

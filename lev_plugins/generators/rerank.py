@@ -11,8 +11,6 @@ from torch import Tensor
 
 from lev_plugins.edits import known
 
-__all__ = ["rerank"]
-
 
 def rerank(model: Any, tgt_dict: Any, src_tokens: Tensor, groups: list[list[dict[str, Any]]]) -> None:
     """Replace the score of every hypothesis by the mean log-probability that ``model`` gives each of its tokens.

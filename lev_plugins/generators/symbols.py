@@ -10,8 +10,6 @@ from torch import Tensor
 from lev_plugins.edits import deletable, known
 from lev_plugins.generators.ensemble import Ensemble
 
-__all__ = ["Symbols"]
-
 
 class Symbols(NamedTuple):
     bos: int

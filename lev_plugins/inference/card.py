@@ -10,8 +10,6 @@ from typing import Any
 from lev_plugins.checkpoints import config_of
 from lev_plugins.model_folder import LABELLER, ModelConfig
 
-__all__ = ["card", "training"]
-
 WHAT = {
     "levt": "A Levenshtein Transformer, which edits a text or a draft by deleting and inserting words",
     "pbd": "A corrector of text (Pseudo-Bidirectional Decoding)",

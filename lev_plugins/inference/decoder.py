@@ -14,10 +14,8 @@ from fairseq.data import FairseqDataset
 from fairseq.dataclass.configs import GenerationConfig
 
 from lev_plugins.data.noise_flags import WITHOUT_NOISE
-from lev_plugins.inference.reading import read_models
+from lev_plugins.inference.load_model import read_models
 from lev_plugins.tasks.validation import WITHOUT_SCORES
-
-__all__ = ["CheckpointDecoder"]
 
 
 class CheckpointDecoder:

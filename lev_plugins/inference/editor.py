@@ -25,21 +25,19 @@ from lev_plugins import model_folder
 from lev_plugins.data.drafts import marks
 from lev_plugins.errors import require
 from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.inference.passage import Passage, Written
-from lev_plugins.inference.reading import Loaded, places
-from lev_plugins.inference.refining import Refining
-from lev_plugins.inference.writing import Writing
+from lev_plugins.inference.load_model import Loaded, places
+from lev_plugins.inference.refinement import Refining
+from lev_plugins.inference.segment import Passage, Written
+from lev_plugins.inference.seq2seq import Writing
 from lev_plugins.models.levt import LevT
 from lev_plugins.ranges import bounded
 from lev_plugins.tasks.text_correction import TextCorrectionTask
 from lev_plugins.text.control import BYTE_ORDER_MARK, require_encodable
-from lev_plugins.text.cutting import MODEL, Cutter, ids_of
+from lev_plugins.text.edit_extraction import Rewrite, rewrites
 from lev_plugins.text.edited import Edit, Edited, moved
 from lev_plugins.text.offsets import offsets_of
-from lev_plugins.text.rewriting import Rewrite, rewrites
 from lev_plugins.text.sentences import Span, bare, fitting, lines, sentences
-
-__all__ = ["MAX_TOKENS", "Editor", "require_editor", "tokeniser_of"]
+from lev_plugins.text.tokenise import MODEL, Cutter, ids_of
 
 logger = logging.getLogger(__name__)
 

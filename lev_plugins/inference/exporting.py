@@ -23,7 +23,7 @@ from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
 from lev_plugins.inference import card, loading
 from lev_plugins.inference.editor import require_editor, tokeniser_of
 from lev_plugins.inference.labeller import Labeller
-from lev_plugins.inference.reading import (
+from lev_plugins.inference.load_model import (
     ARCHITECTURES,
     TASK_FLAGS,
     Loaded,
@@ -32,6 +32,7 @@ from lev_plugins.inference.reading import (
     read_models,
     stored_names,
 )
+from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import (
     BACKBONE,
     EDITOR,
@@ -43,13 +44,10 @@ from lev_plugins.model_folder import (
     ModelConfig,
 )
 from lev_plugins.ranges import flag_name
-from lev_plugins.strict import read_object
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 from lev_plugins.tasks.validation import WITHOUT_SCORES
 from lev_plugins.text.pretrained import DICTIONARY, SENTENCEPIECE, SYMBOLS, TOKENIZER
 from lev_plugins.text.sentencepiece_file import without_paths
-
-__all__ = ["Extras", "export"]
 
 HERE = "_name_or_path"  # where the library says that a configuration was read
 

@@ -19,12 +19,10 @@ from torch import Tensor
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.decoder import CheckpointDecoder
+from lev_plugins.json_schema import from_entries, parse_object
 from lev_plugins.models.gated import GATES, GatedModel
-from lev_plugins.strict import from_entries, parse_object
 from lev_plugins.tasks.text_correction import TextCorrectionTask
-from lev_plugins.text.cutting import row_of
-
-__all__ = ["Sentence", "as_line", "gates_of_lines", "read_sentences"]
+from lev_plugins.text.tokenise import row_of
 
 
 @dataclass(frozen=True)

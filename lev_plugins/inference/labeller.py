@@ -22,15 +22,13 @@ from lev_plugins.criterions.labelling import answers
 from lev_plugins.data.labels.dataset import LabelledDataset, targets
 from lev_plugins.data.labels.folder import Encoder, Example
 from lev_plugins.errors import UserError, require
-from lev_plugins.inference.reading import places, read_models
+from lev_plugins.inference.load_model import places, read_models
+from lev_plugins.json_schema import read_object
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.labelling import POSITIVE
-from lev_plugins.strict import read_object
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 from lev_plugins.text.control import BYTE_ORDER_MARK, require_encodable
-
-__all__ = ["DIGITS", "Answer", "Labeller", "read_thresholds"]
 
 logger = logging.getLogger(__name__)
 

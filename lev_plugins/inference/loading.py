@@ -10,8 +10,6 @@ from lev_plugins.compatibility import quiet
 from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.labeller import Labeller
 
-__all__ = ["is_labeller", "load"]
-
 
 def load(path: str | Path, data: str | Path | None = None, **options: Any) -> Editor | Labeller:
     """A ``Labeller`` for a model of ``text_labelling``, else an ``Editor``; ``options``: those of its ``load``."""

@@ -22,19 +22,6 @@ from torch import Tensor
 from lev_plugins import checkpoints
 from lev_plugins.errors import UserError, require
 
-__all__ = [
-    "Account",
-    "Shard",
-    "SplitPart",
-    "Store",
-    "copy_rest",
-    "cut_into_shards",
-    "distilled",
-    "find_parts",
-    "fingerprint",
-    "write_targets",
-]
-
 Rows = list[list[int] | None]  # the teacher's output for each sentence; None: it was too long
 
 

@@ -12,8 +12,6 @@ from torch import Tensor, nn
 from lev_plugins.layers.linear import Linear, linear
 from lev_plugins.layers.padding import RealTokens, gathered, spread
 
-__all__ = ["CrossAttention", "KeysValues", "SelfAttention", "attend", "attend_to_both"]
-
 
 class KeysValues(NamedTuple):
     """The keys and values of the positions to attend to; for a source, computed once per sentence."""

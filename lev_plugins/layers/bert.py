@@ -13,8 +13,6 @@ from lev_plugins.layers.initialisation import bert_init
 from lev_plugins.layers.padding import gathered, padding_of, spread
 from lev_plugins.layers.transformer import EncoderLayer, LayerShape
 
-__all__ = ["BertEncoder"]
-
 EPSILON = 1e-12
 SIDES = 2  # a text, and the text it is compared with
 

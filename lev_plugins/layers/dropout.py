@@ -6,8 +6,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["dropout"]
-
 LEVELS = 1 << 16  # of the rate; four random numbers of 16 bits are drawn together
 HIGHEST = 1 - 1 / LEVELS  # a rate above it would round to 1, which 16 bits cannot tell from 0
 

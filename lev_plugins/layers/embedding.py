@@ -12,8 +12,6 @@ from torch import Tensor, nn
 from lev_plugins.layers.dropout import dropout
 from lev_plugins.layers.spelling import Spelling
 
-__all__ = ["TextEmbedding", "sinusoid_table", "token_embedding"]
-
 
 def token_embedding(size: int, dim: int, pad: int) -> nn.Embedding:
     table = nn.Embedding(size, dim, padding_idx=pad)

@@ -13,8 +13,6 @@ from torch import Tensor
 
 from lev_plugins.layers.attention import KeysValues
 
-__all__ = ["Masks", "Memory", "Progress", "Source", "future_mask", "generated_mask", "grouped", "join_masks"]
-
 
 class Source(NamedTuple):
     """The output of the encoder; beam search reorders only ``rows``."""

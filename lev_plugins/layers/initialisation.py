@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-__all__ = ["bert_init"]
-
 
 def bert_init(module: nn.Module) -> None:
     if isinstance(module, (nn.Linear, nn.Embedding)):

@@ -16,8 +16,6 @@ from torch import Tensor, nn
 
 from lev_plugins.errors import UserError
 
-__all__ = ["Int8Linear", "in_8_bits"]
-
 warnings.filterwarnings("ignore", message="torch.quantize_per_tensor")  # deprecated; nothing replaces it on CPUs yet
 
 SMALLEST = 50_000  # weights; a smaller matrix is multiplied faster in 32 bits, if it has few rows to multiply with

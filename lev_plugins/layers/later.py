@@ -7,8 +7,6 @@ from typing import Any
 import torch
 from torch import nn
 
-__all__ = ["HasLaterWeights"]
-
 
 class HasLaterWeights(nn.Module):
     """Models of earlier versions lack some weights, which are then 0.

@@ -15,10 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from lev_plugins.layers.kept import Keeping
 from lev_plugins.layers.products import TORCH, for_gradients, for_products, onednn, packed, verdict
-
-__all__ = ["Linear", "SharedLinear", "gradients_of", "head_projection", "linear", "save_memory"]
+from lev_plugins.layers.weight_cache import Keeping
 
 LARGE = 4_000_000  # multiplications from which the library is chosen
 MANY = 200_000  # weights of a matrix from which another order of them pays

@@ -16,8 +16,6 @@ from torch.autograd.function import once_differentiable
 
 from lev_plugins.layers.linear import gradients_of, linear
 
-__all__ = ["SummedLoss", "computed_at_once", "summed_loss"]
-
 AT_ONCE = 1 << 22  # logits
 
 

@@ -7,8 +7,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["Padding", "RealTokens", "attention_mask", "gathered", "padding_of", "spread"]
-
 WORTH_IT = 0.1  # share of padding from which it is left out
 
 

@@ -28,8 +28,6 @@ from torch import Tensor
 
 from lev_plugins.errors import require
 
-__all__ = ["TORCH", "VARIABLE", "OneDNN", "for_gradients", "for_products", "onednn", "packed", "verdict"]
-
 VARIABLE = "LEV_PLUGINS_PRODUCTS"
 LIMITS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")  # variables that limit the vector units
 ROWS, WIDTH = 128, 512  # the product that is timed

@@ -16,16 +16,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.edits import BORROWED, slips
-from lev_plugins.layers.kept import Keeping, lasting
+from lev_plugins.layers.joined_words import Occurrences, Prints, prints_of
 from lev_plugins.layers.later import HasLaterWeights
 from lev_plugins.layers.linear import SharedLinear
 from lev_plugins.layers.sample import WHOLE, Sample, draw_sample
+from lev_plugins.layers.shared_gradient_embedding import Table
 from lev_plugins.layers.spelling import LEVELS, Spelled, Spelling
-from lev_plugins.layers.table import Table
-from lev_plugins.layers.torn import Occurrences, Prints, prints_of
+from lev_plugins.layers.weight_cache import Keeping, lasting
 from lev_plugins.text.spelling import CASES, PROPER, SHAPES, Unknown, letters_of
-
-__all__ = ["Batch", "Respelling", "WordVectors"]
 
 NEAR = 48  # words of the dictionary from which slips are counted: those with most parts in common
 FREQUENT = 0.02  # ... and the most frequent: weight of the logarithm of frequency beside the share in common

@@ -11,8 +11,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["WHOLE", "Sample", "draw_sample"]
-
 
 class Sample(NamedTuple):
     """The words of a step; without ``ids``, the whole dictionary."""

@@ -19,12 +19,10 @@ from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from lev_plugins.edits import BORROWED
-from lev_plugins.layers.kept import Keeping, lasting
 from lev_plugins.layers.sample import WHOLE, Sample
-from lev_plugins.layers.table import Table
+from lev_plugins.layers.shared_gradient_embedding import Table
+from lev_plugins.layers.weight_cache import Keeping, lasting
 from lev_plugins.text.spelling import SHAPES, Unknown, parts_of, shapes_of
-
-__all__ = ["LEVELS", "Spelled", "Spelling"]
 
 LEVELS = torch.tensor([1, 2, 4, 8, 16, 32, 64])  # occurrences from which a word counts as more familiar
 LOUD = 3.0  # a mean of some thirty vectors is short: with this, it is about as long as a row of the table

@@ -16,8 +16,6 @@ from lev_plugins.errors import require
 from lev_plugins.layers.dropout import dropout
 from lev_plugins.layers.linear import Linear
 
-__all__ = ["FEED_FORWARDS", "DistanceBias", "Norm", "T5Block", "T5Shape", "require_range"]
-
 EPSILON = 1e-6
 FEED_FORWARDS = ["relu", "gated-gelu"]  # T5; T5 1.1, mT5 and ByT5
 

@@ -14,8 +14,6 @@ from lev_plugins.layers.linear import Linear
 from lev_plugins.layers.padding import RealTokens
 from lev_plugins.ranges import DROPOUTS, dropouts
 
-__all__ = ["DecoderLayer", "EncoderLayer", "LayerShape", "Residual"]
-
 
 @dataclass(frozen=True)
 class LayerShape:

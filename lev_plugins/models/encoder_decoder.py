@@ -10,15 +10,6 @@ from lev_plugins import ranges
 from lev_plugins.errors import require
 from lev_plugins.layers import LayerShape
 
-__all__ = [
-    "SIDES",
-    "EncoderDecoderConfig",
-    "TransformerSizes",
-    "check_sizes",
-    "layer_shape",
-    "require_equal_widths",
-]
-
 SIDES = ("encoder", "decoder")
 
 

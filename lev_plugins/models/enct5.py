@@ -36,8 +36,6 @@ from lev_plugins.models.presets import register_presets
 from lev_plugins.optim import scale_learning_rate
 from lev_plugins.text.spelling import Unknown
 
-__all__ = ["PRESETS", "EncT5", "LabelHead", "LatentDecoder"]
-
 BINARY = 2  # classes of a label: absent, present
 
 

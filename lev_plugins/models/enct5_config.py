@@ -14,8 +14,6 @@ from lev_plugins.models.backbones.enct5_weights import ENCODERS, backbone_sizes
 from lev_plugins.models.requirements import BUCKETS, require_task, require_use_of_buckets
 from lev_plugins.text.pretrained import require_folder
 
-__all__ = ["SIZES", "EncT5Config", "LabelSpec", "check_config", "fill_sizes"]
-
 LATENTS = ["label", "one"]
 HEADS = ["label", "shared"]
 INITS = ["scratch", "backbone"]

@@ -9,8 +9,6 @@ from lev_plugins.layers.bert import BertEncoder
 from lev_plugins.layers.t5 import DistanceBias, Norm, T5Block, T5Shape
 from lev_plugins.text.spelling import Unknown
 
-__all__ = ["BertLabelEncoder", "T5LabelEncoder", "same"]
-
 EVERY = 2**40  # more occurrences than a word can have
 
 

@@ -11,17 +11,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = [
-    "Copied",
-    "gate_weights",
-    "mix_hidden",
-    "mix_probability",
-    "mix_vocabulary",
-    "not_generated",
-    "once_each",
-    "soft_mask",
-]
-
 NEGLIGIBLE = 1e-30  # smallest probability of a copy, so that its logarithm is finite
 
 

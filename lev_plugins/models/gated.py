@@ -69,18 +69,6 @@ from lev_plugins.models.presets import fill_in
 from lev_plugins.models.requirements import BUCKETS, require_use_of_buckets
 from lev_plugins.text.spelling import Unknown
 
-__all__ = [
-    "GATES",
-    "GateConfig",
-    "GateProbabilities",
-    "GatedModel",
-    "GatedTrans",
-    "counterparts",
-    "gated_trans_tiny",
-    "mask_symbol",
-    "parse_gates",
-]
-
 OUTPUT_GATES = ["copy", "generate", "skip"]
 GATES = ["mask", *OUTPUT_GATES]
 # [MASK] is the first of these symbols that the dictionary has, otherwise <unk>

@@ -21,8 +21,6 @@ from torch import Tensor, nn
 from lev_plugins.edits import known
 from lev_plugins.layers import Respelling, Spelling, WordVectors, draw_sample
 
-__all__ = ["Offered", "Repair", "SpelledTokens"]
-
 
 class Offered(NamedTuple):
     """What each position of the source offers to the copy gate: its own word, and those it may be meant to be."""

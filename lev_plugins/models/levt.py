@@ -44,21 +44,6 @@ from lev_plugins.models.requirements import (
 )
 from lev_plugins.text.spelling import Unknown
 
-__all__ = [
-    "IGNORE",
-    "PRESETS",
-    "ROLLINS",
-    "SHARING",
-    "HeadOutput",
-    "LevT",
-    "LevTConfig",
-    "LevTOutput",
-    "check_config",
-    "mix_rows",
-    "one_each",
-    "roll_in",
-]
-
 IGNORE = -100  # a label that every loss ignores
 
 # Table 2a: which Transformer stack each policy reads from

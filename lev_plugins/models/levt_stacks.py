@@ -32,8 +32,6 @@ from lev_plugins.layers import (
     token_embedding,
 )
 
-__all__ = ["EncodedSource", "LevTDecoder", "LevTEncoder"]
-
 LookUp = Callable[[Tensor], Tensor]
 
 MANY = 16  # deleted words side by side that the placeholder policy can count, less one

@@ -52,8 +52,6 @@ from lev_plugins.models.encoder_decoder import TransformerSizes, layer_shape
 from lev_plugins.models.presets import register_presets
 from lev_plugins.models.requirements import require_one_dictionary, require_same_vocabulary
 
-__all__ = ["COPIED", "GENERATED", "PBD", "PRESETS", "PBDConfig", "PBDLayer", "check_config"]
-
 GENERATED, COPIED = 0, 1  # segments
 STATES = ["input", "output"]
 

@@ -32,8 +32,6 @@ from lev_plugins.models.encoder_decoder import (
 )
 from lev_plugins.models.requirements import require_one_dictionary, require_same_vocabulary, require_task
 
-__all__ = ["PostEditTransformer", "readable"]
-
 SOURCE, DRAFT = 0, 1  # the languages
 
 

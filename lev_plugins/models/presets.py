@@ -8,8 +8,6 @@ from typing import Any
 
 from fairseq.models import register_model_architecture
 
-__all__ = ["fill_in", "register_presets"]
-
 
 def register_presets(model: str, presets: Mapping[str, Mapping[str, Any]]) -> None:
     """``presets``: the defaults of ``model`` that each ``--arch`` changes; the user's flags take precedence."""

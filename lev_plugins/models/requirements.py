@@ -9,16 +9,6 @@ from torch import nn
 
 from lev_plugins.errors import require
 
-__all__ = [
-    "BUCKETS",
-    "from_checkpoint",
-    "require_one_dictionary",
-    "require_same_vocabulary",
-    "require_task",
-    "require_use_of_buckets",
-]
-
-
 BUCKETS = 32768  # --spelling-buckets, by default
 
 

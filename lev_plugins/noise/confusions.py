@@ -19,8 +19,6 @@ from lev_plugins.noise.kinds import Kind, has_company
 from lev_plugins.noise.text import Line, Word, all_alone, clusters, is_space, like
 from lev_plugins.ranges import bounded
 
-__all__ = ["OCR", "UNITS", "Confuse", "Confusion", "Table", "confuser", "read_table", "split_units", "write_table"]
-
 OCR = Path(__file__).parent / "tables" / "ocr.tsv"
 UNITS = ("character", "word")
 REMEMBERED = 50_000  # words whose confusions are kept

@@ -10,8 +10,6 @@ from lev_plugins.noise.draws import Draw, binomial, level, pick, shuffled, strea
 from lev_plugins.noise.kinds import Kind
 from lev_plugins.noise.text import Line, Word, is_letter
 
-__all__ = ["Corruption"]
-
 
 @dataclass(frozen=True)
 class Corruption:

@@ -14,8 +14,6 @@ from hashlib import blake2b
 from itertools import accumulate
 from struct import unpack
 
-__all__ = ["Draw", "binomial", "by_weight", "level", "pick", "shuffled", "stream"]
-
 Draw = Callable[[], float]  # returns a new number in [0, 1) on each call
 
 WORD = 2.0**-32

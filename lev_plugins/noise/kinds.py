@@ -12,24 +12,6 @@ from string import digits, punctuation
 from lev_plugins.noise.draws import Draw, shuffled
 from lev_plugins.noise.text import Line, Word, all_alone, clusters, is_letter, is_space, like
 
-__all__ = [
-    "ANY",
-    "Alphabets",
-    "Delete",
-    "Insert",
-    "Keyboard",
-    "Kind",
-    "OneOf",
-    "RunOn",
-    "Shift",
-    "Split",
-    "Substitute",
-    "Swap",
-    "SwapWords",
-    "has_company",
-    "known_alphabets",
-]
-
 ANY = "any"  # the alphabet of everything
 ALPHABETS = Path(__file__).parent / "tables" / "alphabets.tsv"
 

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from lev_plugins.errors import UserError, require
 
-__all__ = ["known_layouts", "neighbours", "shifts"]
-
 LAYOUTS = Path(__file__).parent / "tables" / "layouts"
 NO_KEY = "¤"  # a dead or missing key, which keeps the place of the others
 Keys = dict[str, tuple[float, int]]  # the middle of a key: key widths from the left, rows from the top

@@ -11,8 +11,6 @@ from lev_plugins.errors import require
 from lev_plugins.noise.confusions import Confusion, Table, split_units
 from lev_plugins.noise.text import is_space
 
-__all__ = ["Learner", "blocks", "distances", "matches"]
-
 Block = tuple[tuple[str, ...], tuple[str, ...]]  # clean, noisy
 LARGEST = 25_000_000  # cells of an alignment table
 

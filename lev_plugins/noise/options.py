@@ -25,8 +25,6 @@ from lev_plugins.noise.kinds import (
 from lev_plugins.noise.layouts import known_layouts, neighbours, shifts
 from lev_plugins.ranges import bounded
 
-__all__ = ["FLAGS", "KINDS", "NoiseOptions", "build_corruption"]
-
 KINDS: dict[str, Callable[["NoiseOptions"], Kind]] = {
     "random": lambda options: OneOf([KINDS[name](options) for name in ("insert", "delete", "substitute")]),
     "insert": lambda options: Insert(Alphabets(options.alphabet)),

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 import regex
 
-__all__ = ["ALONE", "Line", "Word", "all_alone", "clusters", "is_letter", "is_space", "like"]
-
 # Runs of these need no search for clusters: they never join their neighbours. Latin, Greek, Cyrillic, Armenian, Hebrew
 # and Arabic letters, Georgian, punctuation, symbols, kana, Han, Hangul syllables, full-width forms
 ALONE = re.compile(

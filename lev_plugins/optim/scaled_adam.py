@@ -16,8 +16,6 @@ from torch import nn
 
 from lev_plugins.errors import require
 
-__all__ = ["ScaledAdam", "scale_learning_rate"]
-
 
 def scale_learning_rate(parameters: Iterable[nn.Parameter], factor: float) -> None:
     """Mark these parameters to learn with ``factor`` times the learning rate."""

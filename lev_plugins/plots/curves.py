@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from lev_plugins.plots.figures import canvas, save
 
-__all__ = ["Timed", "draw_curves", "draw_points", "scores_by_iteration", "states_after"]
-
 MARKERS, DASHES = "osD^vP*X", ["-", "--", "-.", ":"]
 
 

@@ -11,8 +11,6 @@ from lev_plugins.plots.figures import canvas, save
 from lev_plugins.plots.gates import Group
 from lev_plugins.text.control import visible
 
-__all__ = ["bars", "heat_maps", "lines"]
-
 COLUMNS = 16  # cells in a row; longer sentences continue below
 CELL, LINE = 0.62, 0.34  # inches
 TOKEN_LINES = 2.2  # lines that slanted tokens need

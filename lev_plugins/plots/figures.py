@@ -12,8 +12,6 @@ from typing import Any
 from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing
 
-__all__ = ["canvas", "check_figures", "save"]
-
 EXTRA = 'pip install "lev-plugins[plot]"'
 UNDATED = {  # suffix -> metadata that keeps dates and versions out of the file
     ".png": {"Software": None},

@@ -14,8 +14,6 @@ from lev_plugins.models.gated import GATES
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.wrr import recognition
 
-__all__ = ["PROPERTIES", "Group", "by", "correlation", "names_of", "noise_level"]
-
 
 @dataclass(frozen=True)
 class Group:

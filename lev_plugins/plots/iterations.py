@@ -10,8 +10,6 @@ import numpy as np
 
 from lev_plugins.plots.figures import canvas, save
 
-__all__ = ["Decoded", "Point", "draw", "points"]
-
 HEADROOM = 1.25  # times the highest point
 
 

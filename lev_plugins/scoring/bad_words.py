@@ -12,10 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lev_plugins.errors import require
-from lev_plugins.scoring.cuts import possible_cuts
+from lev_plugins.scoring.thresholds import possible_cuts
 from lev_plugins.scoring.wrr import recognised_words
-
-__all__ = ["Judgement", "bad_words", "best_cut", "judge"]
 
 
 class Judgement(NamedTuple):

@@ -14,8 +14,6 @@ from sacrebleu.metrics import BLEU
 from lev_plugins.errors import UserError, require
 from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives
 
-__all__ = ["corpus_bleu", "evaluate", "formula"]
-
 ORDER = 4
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["forget", "remember", "remembered"]
-
 _drafts: list[str] = []
 
 

@@ -15,8 +15,6 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.scoring.evaluation import Evaluation
 from lev_plugins.scoring.m2 import BETA, Counts, Gold, from_counts
 
-__all__ = ["evaluate", "load_annotator"]
-
 INSTALL = "pip install errant && python -m spacy download en_core_web_sm"
 UNCORRECTED = "UNK"
 

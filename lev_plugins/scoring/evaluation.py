@@ -20,8 +20,6 @@ import numpy.typing as npt
 
 from lev_plugins.errors import require
 
-__all__ = ["Additive", "Array", "Evaluation", "Formula", "References", "additive", "alternatives", "share", "whole"]
-
 Array = npt.NDArray[np.float64]
 Formula = Callable[[Array], Array]  # sums of statistics (..., K) -> scores (...)
 # one or several references for each sentence

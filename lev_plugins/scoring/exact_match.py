@@ -9,8 +9,6 @@ from collections.abc import Sequence
 
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, share
 
-__all__ = ["evaluate", "exact_match_rate"]
-
 
 def exact_match_rate(references: References, texts: Sequence[str]) -> float:
     """

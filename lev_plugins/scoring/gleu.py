@@ -25,8 +25,6 @@ import numpy.typing as npt
 from lev_plugins.errors import require
 from lev_plugins.scoring.evaluation import Array, Evaluation, References, alternatives
 
-__all__ = ["draws", "evaluate", "gleu_score"]
-
 ORDER = 4
 DRAWS = 500
 SEED_STEP = 101

@@ -13,21 +13,7 @@ from typing import Any
 import numpy as np
 
 from lev_plugins.errors import require
-from lev_plugins.scoring.cuts import possible_cuts
-
-__all__ = [
-    "POSITIVE",
-    "best_threshold",
-    "best_thresholds",
-    "by_frequency",
-    "classification",
-    "common_threshold",
-    "evaluate",
-    "multilabel",
-    "numbered_classes",
-    "r_precision",
-    "regression",
-]
+from lev_plugins.scoring.thresholds import possible_cuts
 
 Scores = dict[str, float]
 FREQUENT = 50  # texts of a label that is neither rare nor new

@@ -29,21 +29,6 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.evaluation import Array, Evaluation
 
-__all__ = [
-    "BETA",
-    "MAX_UNCHANGED_WORDS",
-    "Counts",
-    "Edit",
-    "Gold",
-    "cost_table",
-    "evaluate",
-    "f_score",
-    "from_counts",
-    "max_match",
-    "parse",
-    "sentence_counts",
-]
-
 MAX_UNCHANGED_WORDS = 2
 BETA = 0.5
 NOTHING = "-NONE-"

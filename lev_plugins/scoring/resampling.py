@@ -19,8 +19,6 @@ from lev_plugins.errors import require
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.evaluation import Array, Evaluation
 
-__all__ = ["Comparison", "compare", "interval", "resample"]
-
 COVERAGE = 0.95
 COUNTS_AT_ONCE = 1_000_000  # bounds the memory and fits the cache; five times this is slower
 

@@ -15,8 +15,6 @@ import numpy as np
 from lev_plugins.errors import require
 from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives
 
-__all__ = ["KINDS", "TOKENIZERS", "evaluate", "mean", "rouge_f1"]
-
 KINDS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 TOKENIZERS = ["english", "space"]
 

@@ -14,8 +14,6 @@ from operator import or_
 
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, share
 
-__all__ = ["evaluate", "mean_sentence_bleu", "sentence_bleu"]
-
 ORDERS = (1, 2, 3, 4)
 
 

@@ -11,8 +11,6 @@ from sacrebleu.metrics import TER
 
 from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives, whole
 
-__all__ = ["evaluate", "formula", "translation_edit_rate"]
-
 
 def translation_edit_rate(
     references: References,

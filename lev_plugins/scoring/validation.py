@@ -18,8 +18,6 @@ from lev_plugins.errors import require
 from lev_plugins.scoring import bleu, exact_match, rouge, ter, wrr
 from lev_plugins.scoring.evaluation import Additive, Formula, share
 
-__all__ = ["LOWER_IS_BETTER", "METRICS", "ValidationScores", "parse_names"]
-
 Evaluate = Callable[[Sequence[str], Sequence[str]], Additive]
 
 

@@ -16,8 +16,6 @@ from lev_plugins.errors import require
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, share
 from lev_plugins.text.edited import common
 
-__all__ = ["evaluate", "recognised_words", "recognition", "word_recognition_rate"]
-
 Cell = tuple[int, int]  # edits, and minus the words recognised: the smaller, the better
 
 

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, share
 
-__all__ = ["evaluate", "word_set_overlap"]
-
 
 def word_set_overlap(references: References, texts: Sequence[str]) -> float:
     """

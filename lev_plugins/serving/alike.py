@@ -16,8 +16,6 @@ from lev_plugins.inference.labeller import DIGITS, Answer, Labeller
 from lev_plugins.scoring.labelling import POSITIVE
 from lev_plugins.text.edited import Edited
 
-__all__ = ["LEAST", "Example", "Passage", "edit_alike", "label_alike"]
-
 # In log-odds. Seen with models that have random weights, and so the largest numbers: 3.2e-5 (a levt, whose log-odds are
 # sums over the words of an edit), 3.4e-6 (pbd), 1e-6 (gated)
 LEVT_NOISE, WRITER_NOISE, LABEL_NOISE = 4e-5, 1e-5, 1e-5

@@ -10,8 +10,6 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["Annotated", "Part", "Utf16"]
-
 
 class Part(NamedTuple):
     plain: str

@@ -14,10 +14,8 @@ from starlette.routing import Route
 
 from lev_plugins.serving import languagetool, page, v1
 from lev_plugins.serving.context import Context
-from lev_plugins.serving.guard import Guard
 from lev_plugins.serving.limits import Refusal
-
-__all__ = ["application"]
+from lev_plugins.serving.middleware import Guard
 
 
 async def health(request: Request) -> Response:

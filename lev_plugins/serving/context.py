@@ -15,8 +15,6 @@ from lev_plugins.serving.models import Models, Served
 from lev_plugins.serving.queue import Full
 from lev_plugins.serving.words import WordList
 
-__all__ = ["Context"]
-
 AGAIN = {"Retry-After": "1"}  # seconds
 
 

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from lev_plugins.errors import require
 
-__all__ = ["Language", "find", "of_setting"]
-
 
 class Language(NamedTuple):
     name: str

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from lev_plugins import __version__
 from lev_plugins.errors import require
-from lev_plugins.serving import fields
+from lev_plugins.serving import schema
 from lev_plugins.serving.alike import Passage
 from lev_plugins.serving.annotated import Annotated, Part, Utf16
 from lev_plugins.serving.context import Context
@@ -21,8 +21,6 @@ from lev_plugins.serving.models import EDIT, Served
 from lev_plugins.serving.words import Protected, untouched
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.sentences import guess_language, sentences
-
-__all__ = ["add_word", "check", "delete_word", "info", "languages", "max_text_length", "words"]
 
 SOFTWARE = {
     "name": "lev-plugins",
@@ -80,16 +78,16 @@ def annotated(form: dict[str, str]) -> Annotated:
     require(not ("text" in form and "data" in form), "'text' and 'data' exclude each other: send only one of them")
     if "text" in form:
         return Annotated([plain(form["text"])])
-    data = fields.known(json_of(form["data"].encode(), "data"), ["text", "annotation"])
+    data = schema.known(json_of(form["data"].encode(), "data"), ["text", "annotation"])
     require(len(data) == 1, "data must have either 'text' or 'annotation'")
     if "text" in data:
-        return Annotated([plain(fields.text(data["text"], "data.text"))])
-    return Annotated(fields.each_of(part)(data["annotation"], "data.annotation"))
+        return Annotated([plain(schema.text(data["text"], "data.text"))])
+    return Annotated(schema.each_of(part)(data["annotation"], "data.annotation"))
 
 
 def part(value: Any, name: str) -> Part:
-    given = fields.known(value, ["text", "markup", "interpretAs"])  # some clients send an offset, too
-    content = {key: fields.text(each, f"{name}.{key}") for key, each in given.items()}
+    given = schema.known(value, ["text", "markup", "interpretAs"])  # some clients send an offset, too
+    content = {key: schema.text(each, f"{name}.{key}") for key, each in given.items()}
     kinds = sorted(content)
     require(
         kinds in (["text"], ["markup"], ["interpretAs", "markup"]),

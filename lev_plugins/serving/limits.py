@@ -15,19 +15,6 @@ from starlette.requests import ClientDisconnect, Request
 
 from lev_plugins.text.control import half_character
 
-__all__ = [
-    "LOCAL_HOSTS",
-    "Access",
-    "Gone",
-    "Limits",
-    "Refusal",
-    "bearer",
-    "encodable",
-    "form_of",
-    "json_of",
-    "read_body",
-]
-
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 PORT = re.compile(r":\d+$")
 DEFAULT_PORT = {"http": ":80", "https": ":443"}

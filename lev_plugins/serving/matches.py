@@ -17,8 +17,6 @@ from lev_plugins.serving.words import Untouchable
 from lev_plugins.text.edited import WORD, Edit, parts_of
 from lev_plugins.text.sentences import Span
 
-__all__ = ["Match", "Rule", "as_dict", "matches"]
-
 AROUND = 40  # characters of context on each side
 CUT = "..."
 LONGEST_AROUND = 250  # ... of a sentence, which a text without full stops does not end

@@ -14,8 +14,6 @@ from lev_plugins.inference.labeller import Labeller
 from lev_plugins.serving.alike import Example, Passage, edit_alike, label_alike
 from lev_plugins.serving.queue import Worker
 
-__all__ = ["EDIT", "LABEL", "Models", "Served"]
-
 EDIT, LABEL = "edit", "label"
 BATCH_SIZE = 8192  # characters that are decoded together
 

@@ -11,8 +11,6 @@ from importlib.resources import files
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-__all__ = ["page"]
-
 INLINE = re.compile(r"<(style|script)>(.*?)</\1>", re.DOTALL)
 
 

@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Generic, NamedTuple, TypeVar
 
-__all__ = ["Full", "Queue", "Worker"]
-
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 

@@ -15,8 +15,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lev_plugins.errors import UserError
 
-__all__ = ["Server", "bound", "everywhere", "server", "stop_quietly"]
-
 MOST_CONNECTIONS = 1000
 IDLE_SECONDS = 5
 LATE_BODY = b'{"error": "the request did not arrive in time: send it all at once"}'

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from lev_plugins.errors import require
-from lev_plugins.serving import fields
+from lev_plugins.serving import schema
 from lev_plugins.serving.alike import Example, Passage
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.limits import json_of, read_body
@@ -19,21 +19,19 @@ from lev_plugins.serving.words import Protected, untouched
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edited
 
-__all__ = ["edit", "label", "models"]
-
 MOST_OF_WORDS = 100_000  # characters
 
-texts_of, words_of = fields.each_of(fields.text), fields.each_of(fields.text)
+texts_of, words_of = schema.each_of(schema.text), schema.each_of(schema.text)
 
 
 async def edit(request: Request) -> Response:
     context: Context = request.app.state.context
     given = await fields_of(request, "texts", "drafts", "min_confidence", "words", "model")
     texts = texts_of(given.get("texts"), "texts")
-    drafts = fields.optional(given, "drafts", texts_of, None)
-    own = await asyncio.to_thread(Protected, protectable(fields.optional(given, "words", words_of, [])))
-    model = context.models.find(EDIT, fields.optional(given, "model", fields.text, None))
-    least = fields.optional(given, "min_confidence", fields.share, model.least)
+    drafts = schema.optional(given, "drafts", texts_of, None)
+    own = await asyncio.to_thread(Protected, protectable(schema.optional(given, "words", words_of, [])))
+    model = context.models.find(EDIT, schema.optional(given, "model", schema.text, None))
+    least = schema.optional(given, "min_confidence", schema.share, model.least)
     require(
         drafts is None or model.drafts,
         f"drafts are for a levt, but {model.name} edits the text itself: leave drafts out",
@@ -58,9 +56,9 @@ def without_those_in(found: Sequence[Edited], lists: Sequence[Protected]) -> lis
 async def label(request: Request) -> Response:
     context: Context = request.app.state.context
     given = await fields_of(request, "texts", "scores", "model")
-    texts = fields.each_of(fields.text_or_words)(given.get("texts"), "texts")
-    scores = fields.optional(given, "scores", fields.flag, False)
-    model = context.models.find(LABEL, fields.optional(given, "model", fields.text, None))
+    texts = schema.each_of(schema.text_or_words)(given.get("texts"), "texts")
+    scores = schema.optional(given, "scores", schema.flag, False)
+    model = context.models.find(LABEL, schema.optional(given, "model", schema.text, None))
     examples = [Example(text, scores) for text in texts]
     context.check_length(examples)
     found = await context.answers(request, model, examples)
@@ -76,7 +74,7 @@ async def models(request: Request) -> Response:
 async def fields_of(request: Request, *names: str) -> dict[str, Any]:
     context: Context = request.app.state.context
     given = json_of(await read_body(request, context.limits), "the request")
-    found = fields.only(given, names)
+    found = schema.only(given, names)
     require("texts" in found, 'texts is missing: send {"texts": ["..."]}')
     return found
 

@@ -18,8 +18,6 @@ from lev_plugins.text.edited import Edit, Edited, parts_of
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.sentences import Span
 
-__all__ = ["Protected", "Untouchable", "WordList", "untouched"]
-
 MOST_WORDS = 100_000
 LONGEST = 200  # characters
 END = None  # in a tree of parts

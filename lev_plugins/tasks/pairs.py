@@ -16,10 +16,8 @@ from omegaconf import OmegaConf
 from lev_plugins.errors import UserError, require
 from lev_plugins.fairseq_fixes.resuming import ResumableTask
 from lev_plugins.ranges import POSITIONS, bounded, flag_name, sizes
-from lev_plugins.text.cutting import failing_as, require_complete
 from lev_plugins.text.pretrained import PretrainedBPE
-
-__all__ = ["PairTask", "fingerprint", "refuse", "whole_pair"]
+from lev_plugins.text.tokenise import failing_as, require_complete
 
 
 def whole_pair(folder: str) -> tuple[str, str] | None:

@@ -18,8 +18,6 @@ from lev_plugins.checkpoints import require_no_programs
 from lev_plugins.errors import require
 from lev_plugins.layers import in_8_bits, save_memory
 
-__all__ = ["PrecisionConfig", "PrecisionTask", "in_bfloat16", "warn_about_slow_processor"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -11,8 +11,6 @@ from lev_plugins.errors import require
 from lev_plugins.ranges import bounded, flag_name
 from lev_plugins.tasks.pairs import refuse
 
-__all__ = ["REFINEMENT", "check_left_to_right", "check_search", "option"]
-
 # fairseq's refinement flags, which have no effect on left-to-right search
 REFINEMENT = (
     "iter_decode_max_iter",

@@ -25,9 +25,7 @@ from lev_plugins.generators.keeping import Copier, KeepingEnsemble, cautious, ed
 from lev_plugins.tasks.pairs import refuse
 from lev_plugins.tasks.search import check_left_to_right
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
-from lev_plugins.text.cutting import row_of
-
-__all__ = ["CRITERIONS", "TextCorrectionConfig", "TextCorrectionTask"]
+from lev_plugins.text.tokenise import row_of
 
 CRITERIONS = ["label_smoothed_cross_entropy", "cross_entropy", "label_smoothed_cross_entropy_with_rdrop"]
 NOT_WITH_CAUTION = ("print_alignment", "replace_unk", "score_reference")

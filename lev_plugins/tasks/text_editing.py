@@ -30,9 +30,7 @@ from lev_plugins.scoring import do_nothing
 from lev_plugins.tasks.pairs import refuse
 from lev_plugins.tasks.search import check_left_to_right, check_search, option
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
-from lev_plugins.text.cutting import row_of
-
-__all__ = ["TextEditingConfig", "TextEditingTask"]
+from lev_plugins.text.tokenise import row_of
 
 logger = logging.getLogger(__name__)
 

@@ -24,8 +24,6 @@ from lev_plugins.tasks.pairs import fingerprint
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 from lev_plugins.text.binarise import load_dictionary
 
-__all__ = ["TextLabellingConfig", "TextLabellingTask"]
-
 
 @dataclass
 class TextLabellingConfig(BestCheckpointConfig, PrecisionConfig):

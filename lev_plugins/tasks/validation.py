@@ -17,8 +17,6 @@ from lev_plugins.scoring.validation import LOWER_IS_BETTER, METRICS, ValidationS
 from lev_plugins.tasks.pairs import PairTask
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 
-__all__ = ["WITHOUT_SCORES", "ScoredConfig", "ScoredTask"]
-
 logger = logging.getLogger(__name__)
 
 # unknown words never count as correct; tokenisers do not split these

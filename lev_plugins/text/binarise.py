@@ -12,8 +12,6 @@ from fairseq.tasks.translation import TranslationTask
 
 from lev_plugins.errors import UserError, require
 
-__all__ = ["TokenCounts", "binarise", "learn_dictionary", "load_dictionary"]
-
 
 def learn_dictionary(tokens: list[Path], threshold: int, words: int, workers: int) -> Dictionary:
     """A dictionary of the ``words`` most frequent words (-1: all) that occur at least ``threshold`` times."""

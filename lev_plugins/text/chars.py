@@ -6,8 +6,6 @@ from fairseq.data.encoders import register_bpe
 from fairseq.data.encoders.characters import Characters
 from fairseq.dataclass import FairseqDataclass
 
-__all__ = ["Chars"]
-
 
 @dataclass
 class CharsConfig(FairseqDataclass):

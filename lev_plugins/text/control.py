@@ -6,8 +6,6 @@ import re
 
 from lev_plugins.errors import require
 
-__all__ = ["BYTE_ORDER_MARK", "half_character", "require_encodable", "visible"]
-
 BYTE_ORDER_MARK = "\ufeff"  # some programs write it at the start of a file; it does not belong to the first word
 
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")

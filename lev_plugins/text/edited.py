@@ -14,8 +14,6 @@ import regex
 
 from lev_plugins.errors import require
 
-__all__ = ["WORD", "Edit", "Edited", "apply", "changes", "common", "in_word", "moved", "parts_of", "trimmed"]
-
 # without blanks between words
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 PART = regex.compile(rf"(?V1)\s+|[[\w\p{{M}}]--[{UNSPACED}]]+|\X")

@@ -13,8 +13,6 @@ from tqdm import tqdm
 
 from lev_plugins.errors import UserError, require
 
-__all__ = ["ParallelTexts", "at_line", "read_lines", "read_parallel"]
-
 
 def read_lines(path: Path) -> Iterator[str]:
     """Read lines, which end only at a line feed, whatever other separators the text contains."""

@@ -19,11 +19,9 @@ from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE
 from fairseq.data.encoders.subword_nmt_bpe import SubwordNMTBPE
 
 from lev_plugins.errors import UserError, require
-from lev_plugins.text.cutting import Cutter
 from lev_plugins.text.pretrained import Bytes, LibraryTokenizer, PretrainedBPE, SentencePieces
+from lev_plugins.text.tokenise import Cutter
 from lev_plugins.text.whole_words import Words, words_with_places
-
-__all__ = ["Offsets", "Piece", "Unit", "offsets_of", "spell_blanks", "united"]
 
 BLANK = "▁"
 REFUSED = (

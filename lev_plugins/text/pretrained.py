@@ -15,25 +15,7 @@ from fairseq.data.encoders import register_bpe
 from fairseq.dataclass import FairseqDataclass
 
 from lev_plugins.errors import UserError, require
-from lev_plugins.strict import read_object
-
-__all__ = [
-    "BYTE_SPECIALS",
-    "DICTIONARY",
-    "EXTRA",
-    "SENTENCEPIECE",
-    "SYMBOLS",
-    "TOKENIZER",
-    "Bytes",
-    "LibraryTokenizer",
-    "PretrainedBPE",
-    "PretrainedBPEConfig",
-    "SentencePieces",
-    "Tokenizer",
-    "load_tokenizer",
-    "positions_of_bert",
-    "require_folder",
-]
+from lev_plugins.json_schema import read_object
 
 DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER = "dict.txt", "symbols.txt", "spiece.model", "tokenizer.json"
 EXTRA = 'pip install "lev-plugins[pretrained]"'

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 
 from lev_plugins.errors import require
 
-__all__ = ["without_paths"]
-
 PATHS = {2: {1, 2, 54}, 3: {6}, 5: {6}}  # outer field: inner fields
 VARINT, EIGHT_BYTES, LENGTH, FOUR_BYTES = 0, 1, 2, 5
 MORE = 0x80  # a byte of a number that has more bytes

@@ -15,8 +15,6 @@ import sentencex
 
 from lev_plugins.text.control import BYTE_ORDER_MARK
 
-__all__ = ["Span", "bare", "fitting", "guess_language", "lines", "sentences"]
-
 LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")  # as str.splitlines has them
 # safest first: behind a comma and the like with a blank, or where a script needs none; behind a blank
 SAFE_PLACES = [

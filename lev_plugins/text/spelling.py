@@ -10,20 +10,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = [
-    "CASES",
-    "PROPER",
-    "SHAPES",
-    "Unknown",
-    "grams",
-    "hashed",
-    "letters_of",
-    "parts_of",
-    "shape",
-    "shapes_of",
-    "unknown_words",
-]
-
 BLANK = "▁"
 LENGTHS = (1, 2, 3, 4)
 CASES = 4  # shapes with the same blank before the word

@@ -9,8 +9,6 @@ import regex
 from fairseq.data.encoders import register_bpe
 from fairseq.dataclass import FairseqDataclass
 
-__all__ = ["WORD", "Words", "words_with_places"]
-
 BLANK = "▁"
 # and digits: w8rd is one word; vowel signs, accents of their own and joiners go on with a word
 LETTERS = r"[\p{L}\p{N}][\p{L}\p{N}\p{M}\u200c\u200d]*"

@@ -10,8 +10,6 @@ from lev_plugins.traces.rows import Row, Run
 from lev_plugins.traces.script import Kind
 from lev_plugins.traces.terminal import PLAIN, Style, content
 
-__all__ = ["Style", "line"]
-
 
 class Edit(Protocol):
     @property

@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 from lev_plugins.errors import require
 
-__all__ = ["STEPS", "Hypothesis", "Log", "Sentence", "decoding_seconds", "parse_line", "read_log", "to_pieces"]
-
 LINE = re.compile(rb"([STHDPIEW])-(\d{1,18})(?:_(\d{1,9}))?\t(.*)", re.DOTALL)
 # what tqdm draws between or within lines if the log includes standard error and that was a terminal, as with script(1)
 PROGRESS_BAR = re.compile(rb"\r(?:[^\r%]{0,999}%\|[^\r\[]{0,999}\[[^\r\]]{0,999}\]| *\r)")

@@ -15,8 +15,6 @@ from lev_plugins.text.control import visible
 from lev_plugins.traces.rows import Block, Row, Run
 from lev_plugins.traces.script import Kind
 
-__all__ = ["page"]
-
 # edits differ without colour, too: struck through, underlined, boxed
 STYLE = """
 :root { color-scheme: light dark; --gone: #b00020; --come: #00662b; --new: #d9f2e0; --quiet: #5c5c5c; --line: #ccc; }

@@ -15,8 +15,6 @@ from lev_plugins.text.control import visible
 from lev_plugins.traces.log import Hypothesis, Sentence, to_pieces
 from lev_plugins.traces.script import Kind, Script, iterations
 
-__all__ = ["SPELLINGS", "Block", "Row", "Run", "layout", "marked"]
-
 BLANK = "\u2423"  # an edited piece that is only a space
 
 

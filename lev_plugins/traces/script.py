@@ -13,8 +13,6 @@ from typing import NamedTuple
 
 from lev_plugins.text.edited import common
 
-__all__ = ["Edit", "Kind", "Script", "edits", "iterations"]
-
 
 class Kind(Enum):
     KEPT = "kept"

@@ -8,8 +8,6 @@ from typing import NamedTuple
 from lev_plugins.traces.rows import Block, Row
 from lev_plugins.traces.script import Kind
 
-__all__ = ["COLOUR", "PLAIN", "Style", "content", "lines"]
-
 LABEL_WIDTH = 9  # the longest usual label is "reference"
 
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import f1_score, matthews_corrcoef
 
 from lev_plugins.errors import UserError
-from lev_plugins.inference.suspicion import of_words
+from lev_plugins.inference.deletion_scores import of_words
 from lev_plugins.scoring.bad_words import best_cut, judge
 from tests.examples import load_script
 

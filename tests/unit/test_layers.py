@@ -33,7 +33,7 @@ from lev_plugins.layers import (
 from lev_plugins.layers.dropout import dropout
 from lev_plugins.layers.embedding import sinusoid_table
 from lev_plugins.layers.products import OneDNN
-from lev_plugins.layers.table import Table
+from lev_plugins.layers.shared_gradient_embedding import Table
 from tests.helpers import BOS, EOS, PAD, random_rows, rows_to_tensor, toy_model
 
 DIM, HEADS = 8, 2

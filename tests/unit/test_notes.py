@@ -17,7 +17,7 @@ from lev_plugins.data.drafts.dictionary import Draft, EditingDictionary
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.tasks.text_editing import TextEditingTask
-from lev_plugins.text.cutting import Cutter
+from lev_plugins.text.tokenise import Cutter
 from tests.helpers import EOS, UNK, list_dataset, lively_model, toy_criterion, toy_post_editor, toy_task
 
 KNOWN = ["ein", "hund", "läuft", "über", "die", "wiese"]

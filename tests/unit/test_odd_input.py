@@ -18,7 +18,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.files import all_or_nothing, all_or_nothing_folder
 from lev_plugins.model_folder import Decoding
 from lev_plugins.noise.options import NoiseOptions, build_corruption
-from lev_plugins.text.cutting import learn_sentencepiece
+from lev_plugins.text.tokenise import learn_sentencepiece
 
 
 def test_pieces_are_also_learned_from_long_lines(tmp_path: Path) -> None:

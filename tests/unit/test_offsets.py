@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
-from lev_plugins.text.cutting import Cutter
 from lev_plugins.text.offsets import offsets_of
+from lev_plugins.text.tokenise import Cutter
 from tests.helpers import thorough
 
 pytest.importorskip("transformers")

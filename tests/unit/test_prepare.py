@@ -18,7 +18,7 @@ from lev_plugins import files
 from lev_plugins.cli import prepare
 from lev_plugins.cli.main import build_parser, main
 from lev_plugins.errors import UserError
-from lev_plugins.text import cutting as pieces
+from lev_plugins.text import tokenise as pieces
 from lev_plugins.text.lines import read_lines
 from tests.helpers import toy_task
 

@@ -19,7 +19,7 @@ from lev_plugins.cli import main, sweep
 from lev_plugins.errors import UserError
 from lev_plugins.plots.figures import check_figures
 from lev_plugins.scoring import m2
-from lev_plugins.scoring.dial import Point, curve, edits_between, judge
+from lev_plugins.scoring.threshold_curve import Point, curve, edits_between, judge
 from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
 from tests.helpers import EOS, thorough, toy_dictionary
 

@@ -28,8 +28,6 @@ from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.text.spelling import unknown_words
 
-__all__ = ["RollIn", "TextEditingDataset"]
-
 logger = logging.getLogger(__name__)
 
 

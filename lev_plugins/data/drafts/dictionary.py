@@ -11,8 +11,6 @@ from torch import Tensor
 
 from lev_plugins.edits import BORROWED, known
 
-__all__ = ["PLACEHOLDER", "Draft", "EditingDictionary", "lend"]
-
 PLACEHOLDER = "<plh>"
 
 

@@ -21,8 +21,6 @@ from lev_plugins.data.drafts.dictionary import EditingDictionary
 from lev_plugins.data.drafts.notes import with_notes
 from lev_plugins.errors import require
 
-__all__ = ["load_drafts", "parts_of"]
-
 logger = logging.getLogger(__name__)
 
 

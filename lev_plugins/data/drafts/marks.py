@@ -22,8 +22,6 @@ from lev_plugins.edits import requests
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.edited import common
 
-__all__ = ["MARKED", "escape", "parse_marks", "tokenize"]
-
 KINDS = {"!": requests.KEEP, "~": requests.PREFER, "-": requests.DELETE, "+": requests.INSERT}
 MARKED = re.compile(r"⟦[!~+-]")
 TOKEN = re.compile(r"(?<!\\)(?P<slashes>\\*)(?:(?P<open>⟦)(?P<kind>[!~+-])?|(?P<close>⟧))")

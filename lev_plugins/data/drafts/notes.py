@@ -28,17 +28,6 @@ from lev_plugins.edits import requests
 from lev_plugins.errors import UserError
 from lev_plugins.text.lines import at_line, read_lines
 
-__all__ = [
-    "SUFFIX",
-    "Noted",
-    "read_drafts",
-    "read_notes",
-    "read_requests",
-    "refuse_marks",
-    "with_notes",
-    "write_notes",
-]
-
 SUFFIX = ".notes.jsonl"
 TOKEN = re.compile(r"[^\s\ud800-\udfff]+")  # no white space, and no surrogates, which UTF-8 cannot encode
 KINDS = (0, requests.KEEP, requests.PREFER, requests.DELETE)

@@ -13,8 +13,6 @@ from lev_plugins.data.drafts.dataset import TextEditingDataset
 from lev_plugins.data.drafts.dictionary import Draft
 from lev_plugins.errors import require
 
-__all__ = ["TypedLines", "split_line"]
-
 
 def split_line(line: str) -> tuple[str, str | None]:
     """``source`` or ``source<TAB>draft``.

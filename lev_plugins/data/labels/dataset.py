@@ -22,8 +22,6 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.spelling import unknown_words
 
-__all__ = ["BinarisedExamples", "LabelledDataset", "Question", "targets"]
-
 
 @dataclass(frozen=True)
 class Question:

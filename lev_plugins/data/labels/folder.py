@@ -35,26 +35,10 @@ from lev_plugins.data.labels.text import (
     number_of,
 )
 from lev_plugins.errors import UserError, require
+from lev_plugins.json_schema import from_entries, read_object
 from lev_plugins.ranges import MOST, bounded
-from lev_plugins.strict import from_entries, read_object
-from lev_plugins.text.cutting import CONFIGS, Cutter, ids_of
 from lev_plugins.text.pretrained import DICTIONARY
-
-__all__ = [
-    "LABELS",
-    "LONGER",
-    "UNKNOWN",
-    "WORDS",
-    "Encoder",
-    "Example",
-    "ExampleCounts",
-    "Info",
-    "adopt_files",
-    "cut_row",
-    "require_template",
-    "symbols_of_pretrained",
-    "write_part",
-]
+from lev_plugins.text.tokenise import CONFIGS, Cutter, ids_of
 
 INFO, WORDS, LABELS = "info.json", "dict.txt", "labels.txt"
 UNKNOWN = "unknown.txt"

@@ -19,25 +19,6 @@ from pathlib import Path
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.lines import read_lines
 
-__all__ = [
-    "CONLLU_COLUMN",
-    "CONLLU_COLUMNS",
-    "KINDS",
-    "LARGEST_STEP",
-    "LEAST_STEP",
-    "SEPARATOR",
-    "Labels",
-    "Layout",
-    "Row",
-    "counted",
-    "is_conllu",
-    "is_number",
-    "number_of",
-    "read_rows",
-    "rounded",
-    "steps_between",
-]
-
 KINDS = ["classification", "regression", "multilabel", "tagging"]
 CONLLU_COLUMNS = {"upos": 3, "xpos": 4, "deprel": 7}  # columns that contain tags
 CONLLU_COLUMN = "upos"

@@ -14,8 +14,6 @@ from lev_plugins.layers.t5 import FEED_FORWARDS
 from lev_plugins.models.backbones import library
 from lev_plugins.text.pretrained import DICTIONARY
 
-__all__ = ["ENCODERS", "backbone_sizes", "load_backbone", "own_name"]
-
 ENCODERS = ["t5", "bert"]
 
 ENCODER_PARTS = {0: "self_attn", 1: "ffn"}

@@ -11,24 +11,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from lev_plugins.errors import UserError, explain, require
-from lev_plugins.strict import read_object
+from lev_plugins.json_schema import read_object
 from lev_plugins.text.pretrained import EXTRA, TOKENIZER
 
 if TYPE_CHECKING:
     from fairseq.data import Dictionary
-
-__all__ = [
-    "class_of",
-    "family_of",
-    "need_transformers",
-    "read_config",
-    "read_model",
-    "read_tokenizer",
-    "reorder_tables",
-    "require_pretrained",
-    "save",
-    "tokenizer_option",
-]
 
 # model_type in config.json -> FAMILY in --arch gated_FAMILY, and the library's class
 CLASSES = {

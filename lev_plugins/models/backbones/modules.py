@@ -16,8 +16,6 @@ from torch import Tensor, nn
 
 from lev_plugins.errors import require
 
-__all__ = ["PretrainedDecoder", "PretrainedEncoder", "Stacks"]
-
 
 @dataclass
 class Stacks:

@@ -17,8 +17,6 @@ from lev_plugins.models.requirements import from_checkpoint
 from lev_plugins.optim import scale_learning_rate
 from lev_plugins.text.pretrained import DICTIONARY, require_folder
 
-__all__ = ["GatedPretrained", "PretrainedConfig", "check_config"]
-
 MOVED = """; if it has moved since training, add --backbone NEW (fairseq: --model-overrides "{'backbone': 'NEW'}")"""
 
 

@@ -9,8 +9,6 @@ from torch import Tensor
 
 from lev_plugins.edits.actions import apply_deletions
 
-__all__ = ["Removed", "removed_after", "replaced"]
-
 
 class Removed(NamedTuple):
     """What was deleted right after each of the other tokens."""

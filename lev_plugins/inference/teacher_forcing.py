@@ -6,8 +6,6 @@ import torch
 
 from lev_plugins.inference.decoder import CheckpointDecoder
 
-__all__ = ["forced_tokens"]
-
 
 @torch.no_grad()
 def forced_tokens(decoder: CheckpointDecoder, split: str, max_tokens: int = 4000) -> list[list[int] | None]:

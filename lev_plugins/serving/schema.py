@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 from lev_plugins.errors import require
 from lev_plugins.serving.limits import encodable
 
-__all__ = ["each_of", "flag", "known", "only", "optional", "share", "text", "text_or_words"]
-
 T = TypeVar("T")
 Check = Callable[[Any, str], T]
 

@@ -9,8 +9,6 @@ from fairseq.data import Dictionary
 
 from lev_plugins.text.offsets import Unit
 
-__all__ = ["Passage", "Written", "written_for"]
-
 
 @dataclass(frozen=True)
 class Passage:

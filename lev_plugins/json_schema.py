@@ -10,8 +10,6 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from lev_plugins.errors import UserError, require
 
-__all__ = ["from_entries", "parse_object", "read_object"]
-
 MOST_BYTES = 16 << 20
 MOST = 1e15  # far beyond any size, and exact as a float
 NAMES = {

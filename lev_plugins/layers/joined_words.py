@@ -11,8 +11,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["Occurrences", "Prints", "prints_of"]
-
 BASE = 1_000_003
 
 

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["possible_cuts"]
-
 
 def possible_cuts(scores: Any, right: Any) -> tuple[Any, Any, Any]:
     """Each score (n,) that occurs, from the highest; how many are at least as high; and how many of those are right.

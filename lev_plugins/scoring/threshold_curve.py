@@ -15,8 +15,6 @@ import numpy as np
 from lev_plugins.scoring import m2
 from lev_plugins.scoring.evaluation import share
 
-__all__ = ["Judged", "Point", "curve", "edits_between", "judge"]
-
 
 @dataclass(frozen=True)
 class Judged:

@@ -8,8 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-__all__ = ["Table"]
-
 
 class Table:
     """Rows of a matrix (R, C), whose look-ups add their gradients to one matrix.

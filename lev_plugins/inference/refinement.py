@@ -14,10 +14,8 @@ from fairseq.data import FairseqDataset
 
 from lev_plugins.generators.record import WordEdits
 from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.inference.passage import Passage, Written, written_for
-from lev_plugins.text.rewriting import Rewrite
-
-__all__ = ["Refining"]
+from lev_plugins.inference.segment import Passage, Written, written_for
+from lev_plugins.text.edit_extraction import Rewrite
 
 
 class Refining:

@@ -15,8 +15,6 @@ import time
 
 from fairseq.data.iterators import BackgroundConsumer
 
-__all__ = ["install"]
-
 PATIENCE = 10.0  # seconds; longer than any batch takes
 GLANCE = 0.05  # seconds between two looks at a thread
 

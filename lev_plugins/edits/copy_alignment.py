@@ -10,8 +10,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["distances_after", "distances_before", "expected"]
-
 
 def distances_before(source: Tensor) -> Tensor:
     """The distances before the first token: (R, S) -> (R, S + 1).

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
-from lev_plugins.strict import from_entries, parse_object
+from lev_plugins.json_schema import from_entries, parse_object
 
 
 @dataclass

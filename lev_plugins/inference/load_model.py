@@ -25,14 +25,12 @@ from lev_plugins import checkpoints, model_folder
 from lev_plugins.data.labels.folder import LABELS, WORDS, Info
 from lev_plugins.data.labels.text import Labels
 from lev_plugins.errors import UserError, explained, require
+from lev_plugins.json_schema import from_entries, read_object
 from lev_plugins.model_folder import BACKBONE, LABELLER, WEIGHTS, Flag, ModelConfig
 from lev_plugins.ranges import MOST, MOST_LAYERS, bounded
-from lev_plugins.strict import from_entries, read_object
 from lev_plugins.tasks.precision import PrecisionTask
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
 from lev_plugins.text.binarise import load_dictionary
-
-__all__ = ["ARCHITECTURES", "TASK_FLAGS", "Loaded", "family_of", "flags_of", "places", "read_models", "stored_names"]
 
 # the models that a folder may hold, by task
 ARCHITECTURES = {

@@ -20,8 +20,6 @@ from lev_plugins.serving.context import Context
 from lev_plugins.serving.limits import Gone, Refusal, bearer
 from lev_plugins.text.control import visible
 
-__all__ = ["Guard"]
-
 logger = logging.getLogger(__name__)
 
 OPEN = ("/", "/healthz")  # without a token: they tell nothing of a text

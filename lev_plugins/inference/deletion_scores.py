@@ -9,8 +9,6 @@ from lev_plugins.errors import require
 from lev_plugins.generators import RefinementGenerator
 from lev_plugins.inference.decoder import CheckpointDecoder
 
-__all__ = ["deletion_odds", "of_words"]
-
 
 def deletion_odds(decoder: CheckpointDecoder, split: str, max_tokens: int = 4000) -> list[list[float] | None]:
     """For each sentence of ``split``, the log-odds of each token of its draft; None where it is too long."""

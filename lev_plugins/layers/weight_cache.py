@@ -9,8 +9,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Keeping", "Kept", "lasting"]
-
 Value = TypeVar("Value")
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from fairseq.data.iterators import BackgroundConsumer, BufferedIterator
 
-from lev_plugins.fairseq_fixes import leaving
+from lev_plugins.fairseq_fixes import shutdown
 
 LEAVES = """
 import torch
@@ -47,7 +47,7 @@ def test_the_interpreter_leaves_without_an_abort(state: str) -> None:
 def test_readers_have_ended() -> None:
     reading = [BufferedIterator(3, range(100_000)) for _ in range(2)]
     assert [next(batches) for batches in reading] == [0, 0]
-    leaving.stop_reading_ahead()
+    shutdown.stop_reading_ahead()
     assert not any(isinstance(thread, BackgroundConsumer) for thread in threading.enumerate())
 
 
@@ -66,10 +66,10 @@ class Stuck:
 
 
 def test_a_stuck_reader_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leaving, "PATIENCE", 0.2)
+    monkeypatch.setattr(shutdown, "PATIENCE", 0.2)
     source = Stuck()
     next(BufferedIterator(3, source))
     begin = time.monotonic()
-    leaving.stop_reading_ahead()
+    shutdown.stop_reading_ahead()
     assert 0.2 <= time.monotonic() - begin < 5
     source.over.set()

@@ -22,22 +22,6 @@ from lev_plugins.ranges import flag_name
 from lev_plugins.text import chars, pretrained, whole_words  # noqa: F401  BPEs that fairseq does not have
 from lev_plugins.text.lines import read_lines
 
-__all__ = [
-    "CONFIGS",
-    "JOINED",
-    "MODEL",
-    "Cutter",
-    "add_bpe_arguments",
-    "bpe_options",
-    "cutting",
-    "failing_as",
-    "ids_of",
-    "learn_sentencepiece",
-    "require_complete",
-    "row_of",
-    "write_tokens",
-]
-
 JOINED = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # pieces that fairseq joins
 RESERVED = {"<s>", "<pad>", "</s>"}  # in fairseq's dictionaries, boundaries and padding
 IMPLIED = {"sentencepiece_model": "sentencepiece", "pretrained_tokenizer": "pretrained"}  # flags that need no --bpe

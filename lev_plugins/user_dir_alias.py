@@ -10,8 +10,6 @@ import os
 import sys
 from importlib import import_module
 
-__all__ = ["stand_in"]
-
 PACKAGE = "lev_plugins"
 
 

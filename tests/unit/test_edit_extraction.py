@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.text.cutting import Cutter
+from lev_plugins.text.edit_extraction import rewrites
 from lev_plugins.text.edited import Edited, in_word
 from lev_plugins.text.offsets import Offsets, Unit, offsets_of, spell_blanks, united, with_blanks
 from lev_plugins.text.offsets import Piece as P
-from lev_plugins.text.rewriting import rewrites
+from lev_plugins.text.tokenise import Cutter
 from tests.helpers import thorough
 
 WORDS, CHARS = offsets_of(Cutter(None)), offsets_of(Cutter(Namespace(bpe="chars")))

@@ -17,11 +17,9 @@ from fairseq.data.data_utils import collate_tokens
 from lev_plugins.edits import align
 from lev_plugins.generators.keeping import preference, scored
 from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.inference.passage import Passage, Written, written_for
-from lev_plugins.text.cutting import ids_of
-from lev_plugins.text.rewriting import Rewrite
-
-__all__ = ["Writing"]
+from lev_plugins.inference.segment import Passage, Written, written_for
+from lev_plugins.text.edit_extraction import Rewrite
+from lev_plugins.text.tokenise import ids_of
 
 BATCH = 64  # sentences that are aligned, or scored, together
 

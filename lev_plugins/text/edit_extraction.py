@@ -18,8 +18,6 @@ from typing import NamedTuple
 from lev_plugins.text.edited import WORD, Edit, changes, in_word, trimmed
 from lev_plugins.text.offsets import Offsets, Unit
 
-__all__ = ["Rewrite", "rewrites"]
-
 Spell = Callable[[Sequence[str]], str]
 
 
@@ -42,7 +40,7 @@ def rewrites(
 ) -> list[Rewrite]:
     """``origin``: of each written piece, which piece of the text it is; None of a new one.
 
-    >>> from lev_plugins.text.cutting import Cutter
+    >>> from lev_plugins.text.tokenise import Cutter
     >>> from lev_plugins.text.offsets import offsets_of
     >>> offsets = offsets_of(Cutter(None))
     >>> text = "I  has a very big hat"
