@@ -48,6 +48,7 @@ setup(
         "sentencepiece>=0.2.3",  # offsets of pieces
         "sentencex>=1.0.32",  # where sentences end
         "editdistance",  # fairseq's --scoring wer
+        "rapidfuzz",  # edit distances
         "regex",  # grapheme clusters
         "rouge-score",
         "safetensors>=0.4",  # weights of model folders

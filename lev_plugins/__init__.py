@@ -25,7 +25,7 @@ def load(path: Any, data: Any = None, **options: Any) -> Any:
 
 
 if __name__ != "lev_plugins":  # --user-dir is a link with another name: fairseq imports a package by its folder's name
-    from .links import stand_in
+    from .user_dir_alias import stand_in
 
     stand_in(__name__, __path__[0])
 elif "fairseq" in sys.modules:
