@@ -25,7 +25,7 @@ from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.teacher_forcing import forced_tokens
 from lev_plugins.scoring import wrr, wrr_set
 from lev_plugins.scoring.sentence_bleu import mean_sentence_bleu
-from lev_plugins.text.tokenise import Cutter, add_bpe_arguments, bpe_options
+from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments, bpe_options
 
 
 def run(args: argparse.Namespace) -> None:
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> None:
     )
     if None in rows:
         sys.stderr.write(f"{rows.count(None):,} of {len(rows):,} sentences are too long: they count as empty\n")
-    words, bpe = decoder.task.target_dictionary, Cutter(bpe_options(args)).bpe
+    words, bpe = decoder.task.target_dictionary, Tokeniser(bpe_options(args)).bpe
     pieces = [words.string(row or [], extra_symbols_to_ignore={words.bos(), words.pad()}) for row in rows]
     texts = [bpe.decode(line) if bpe else line for line in pieces]
     found = {

@@ -52,9 +52,9 @@ def rates(drafts: Lines, bad: list[list[bool]]) -> dict[str, float]:
 
 def suspected(drafts: Lines, pieces: Path, odds: list[list[float] | None]) -> list[list[float] | None]:
     """Log-odds of each word; None for a draft that is too long for the model, or whose words have other pieces."""
-    cutter = SentencePieceProcessor(model_file=str(pieces))
+    tokeniser = SentencePieceProcessor(model_file=str(pieces))
     return [
-        None if row is None else of_words(row, [len(cutter.encode(word)) for word in words])
+        None if row is None else of_words(row, [len(tokeniser.encode(word)) for word in words])
         for words, row in zip(drafts, odds, strict=True)
     ]
 

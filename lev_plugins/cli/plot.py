@@ -20,7 +20,7 @@ from lev_plugins.plots.figures import check_figures
 from lev_plugins.plots.gates import PROPERTIES, Group, by, correlation, names_of, noise_level
 from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.text.lines import read_lines
-from lev_plugins.text.tokenise import Cutter, add_bpe_arguments, bpe_options
+from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments, bpe_options
 
 GATES = "draw the gates of a gated model, by token or on average"
 WAYS = ["sentence", "noise", "length", "task"]
@@ -148,7 +148,7 @@ def measured(args: argparse.Namespace) -> list[Sentence]:
     if args.by == "sentence" and not args.save:
         lines, references = lines[: args.first], references[: args.first]
     model = CheckpointDecoder([args.path], {"data": str(args.data)}, {"beam": args.beam}, device_of(args))
-    gated = gates_of_lines(model, lines, Cutter(bpe_options(args)), args.max_tokens)
+    gated = gates_of_lines(model, lines, Tokeniser(bpe_options(args)), args.max_tokens)
     levels: list[float | None] = [None] * len(lines)
     if references:
         levels = [noise_level(clean, noisy) for clean, noisy in zip(references, lines, strict=True)]

@@ -25,7 +25,7 @@ from lev_plugins.files import require_free
 from lev_plugins.ranges import at_least, dictionary_size, flag_name
 from lev_plugins.text.binarise import TokenCounts, binarise, learn_dictionary, load_dictionary
 from lev_plugins.text.lines import ParallelTexts, read_lines, read_parallel
-from lev_plugins.text.tokenise import Cutter, add_bpe_arguments, cutting, write_tokens
+from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments, tokenising, write_tokens
 
 UPSAMPLE = 10  # the paper repeats its real triples this often among the synthetic ones
 MARKS = {
@@ -203,11 +203,11 @@ def build(args: argparse.Namespace, parts: list[ParallelTexts], folder: Path, sc
     bpe = piece_options(args, folder)
     if args.learn_sentencepiece:
         learn_pieces(args, [path for part in train for path in part.texts.values()], folder)
-    cut_texts(args, parts, bpe, scratch)
+    tokenise_texts(args, parts, bpe, scratch)
     source, target = dictionaries(args, train, scratch)
     source.save(str(folder / f"dict.{args.source_lang}.txt"))
     target.save(str(folder / f"dict.{args.target_lang}.txt"))
-    noted = write_notes(args, parts, Cutter(bpe), target, folder, scratch)
+    noted = write_notes(args, parts, Tokeniser(bpe), target, folder, scratch)
     counts = {}
     for part in parts:
         for side in sides_of(args):
@@ -230,20 +230,25 @@ def prefix_of(args: argparse.Namespace, folder: Path, part: ParallelTexts, side:
     return folder / f"{part.name}.{pair_of(args, side)}.{side}"
 
 
-def cut_texts(
+def tokenise_texts(
     args: argparse.Namespace, parts: list[ParallelTexts], bpe: argparse.Namespace | None, scratch: Path
 ) -> None:
-    with cutting(bpe, args.workers) as cut:
+    with tokenising(bpe, args.workers) as tokenise:
         for part in parts:
             for side, text in part.texts.items():
                 read = notes.read_drafts if side == args.draft_lang else read_lines
-                write_tokens(text, cut, tokens_of(scratch, part, side), read)
+                write_tokens(text, tokenise, tokens_of(scratch, part, side), read)
             if args.draft_lang and args.draft_lang not in part.texts:
                 tokens_of(scratch, part, args.draft_lang).write_text("\n" * part.lines)
 
 
 def write_notes(
-    args: argparse.Namespace, parts: list[ParallelTexts], cut: Cutter, target: Dictionary, folder: Path, scratch: Path
+    args: argparse.Namespace,
+    parts: list[ParallelTexts],
+    tokeniser: Tokeniser,
+    target: Dictionary,
+    folder: Path,
+    scratch: Path,
 ) -> dict[tuple[str, str], notes.Noted]:
     """Of drafts, and of sources for --spelling, which has one dictionary."""
     spelled = args.joined_dictionary and (args.clean_dictionary or args.bpe == "words")
@@ -254,7 +259,7 @@ def write_notes(
             sides.append(args.draft_lang)
         for side in sides:
             text, prefix = part.texts.get(side), prefix_of(args, folder, part, side)
-            requests = notes.read_requests(text, cut.encode) if text and side == args.draft_lang else {}
+            requests = notes.read_requests(text, tokeniser.encode) if text and side == args.draft_lang else {}
             tokens, path = tokens_of(scratch, part, side), prefix.with_name(prefix.name + notes.SUFFIX)
             noted[part.name, side] = notes.write_notes(tokens, requests, target, path)
     return noted

@@ -27,9 +27,9 @@ from lev_plugins.data.labels.folder import (
     ExampleCounts,
     Info,
     adopt_files,
-    cut_row,
     require_template,
     symbols_of_pretrained,
+    tokenised_row,
     write_part,
 )
 from lev_plugins.data.labels.text import (
@@ -54,7 +54,7 @@ from lev_plugins.ranges import at_least, bounded, dictionary_size
 from lev_plugins.text.binarise import load_dictionary
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import positions_of_bert
-from lev_plugins.text.tokenise import Cutter, add_bpe_arguments
+from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments
 
 BEST = {"classification": "accuracy", "regression": "spearman", "multilabel": "micro_f1", "tagging": "tag_accuracy"}
 LEAST_LONGEST = 2  # tokens: a piece and </s>
@@ -227,15 +227,15 @@ def build(args: argparse.Namespace, folder: Path, scratch: Path) -> PreparedLabe
     if args.learn_sentencepiece:
         learn_pieces(args, [write_texts(rows("train"), info, scratch / "texts")], scratch)
     options = piece_options(args, scratch)
-    cutter = Cutter(options)  # before they are copied: it says what is wrong with its files, by their own names
+    tokeniser = Tokeniser(options)  # before they are copied: it says what is wrong with its files, by their own names
     if options:
         info = replace(info, **adopt_files(options, folder))
         info.check_files(folder)
     info.check("prepare-labels")
     labels = None if info.kind == "regression" else label_dictionary(args, rows)
     given = symbols_of_pretrained(options) or args.srcdict
-    dictionary = load_dictionary(given) if given else learn_words(args, rows("train"), info, cutter)
-    encoder = Encoder(info, cutter, dictionary, labels)
+    dictionary = load_dictionary(given) if given else learn_words(args, rows("train"), info, tokeniser)
+    encoder = Encoder(info, tokeniser, dictionary, labels)
     counts = {}
     for part, path in paths.items():
         examples = (each for row in rows(part) for each in encoder.examples(row.texts, row.labels, row.where))
@@ -325,10 +325,10 @@ def write_texts(rows: Iterator[Row], info: Info, path: Path) -> Path:
     return path
 
 
-def learn_words(args: argparse.Namespace, rows: Iterator[Row], info: Info, cutter: Cutter) -> Dictionary:
+def learn_words(args: argparse.Namespace, rows: Iterator[Row], info: Info, tokeniser: Tokeniser) -> Dictionary:
     dictionary = Dictionary()
     for row in rows:
-        for pieces in cut_row(row.texts, info, cutter):
+        for pieces in tokenised_row(row.texts, info, tokeniser):
             for piece in pieces:
                 dictionary.add_symbol(piece)
     dictionary.finalize(threshold=args.threshold, nwords=args.nwords, padding_factor=8)

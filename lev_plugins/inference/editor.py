@@ -37,7 +37,7 @@ from lev_plugins.text.edit_extraction import Rewrite, rewrites
 from lev_plugins.text.edited import Edit, Edited, moved
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.sentences import Span, bare, fitting, lines, sentences
-from lev_plugins.text.tokenise import MODEL, Cutter, ids_of
+from lev_plugins.text.tokenise import MODEL, Tokeniser, ids_of
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class Editor:
     def __init__(
         self,
         decoder: CheckpointDecoder,
-        cutter: Cutter,
+        tokeniser: Tokeniser,
         max_tokens: int = MAX_TOKENS,
         split: bool = True,
         language: str | None = None,
@@ -61,11 +61,11 @@ class Editor:
         """``split``: into sentences, not only into lines; ``language``: of the text, else guessed for each;
         ``min_confidence``: edits that are less sure than this are left out.
         """
-        self.decoder, self.cutter, self.max_tokens = decoder, cutter, max_tokens
+        self.decoder, self.tokeniser, self.max_tokens = decoder, tokeniser, max_tokens
         bounded("--min-confidence", min_confidence, 0, 1)
         self.min_confidence = min_confidence
         self.split, self.language = split, language
-        self.offsets = offsets_of(cutter)
+        self.offsets = offsets_of(tokeniser)
         kind = Refining if isinstance(decoder.models[0], LevT) else Writing
         self.system: Refining | Writing = kind(decoder)
         limits = decoder.max_positions if isinstance(decoder.max_positions, tuple) else (decoder.max_positions,)
@@ -102,7 +102,7 @@ class Editor:
             options = {**folder.decoding.options, **options}
         decoder = CheckpointDecoder([Path(path)], changed, search or {}, device)
         require_editor(decoder.loaded, path)
-        return cls(decoder, Cutter(bpe if folder else tokeniser_of(decoder.task, bpe)), **options)
+        return cls(decoder, Tokeniser(bpe if folder else tokeniser_of(decoder.task, bpe)), **options)
 
     # ---- from texts to sentences and back ----------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ class Editor:
         plain, _ = marks.parse_marks(draft)
         start, end = next(bare(plain, 0, len(plain)), Span(0, 0))
         units = self.offsets.units(plain[start:end])
-        given = self.cutter.pieces(source.removeprefix(BYTE_ORDER_MARK))
+        given = self.tokeniser.pieces(source.removeprefix(BYTE_ORDER_MARK))
         for what, length in (("source", len(given)), ("draft", sum(len(unit.pieces) for unit in units))):
             require(
                 length <= self.longest,
@@ -161,7 +161,7 @@ class Editor:
                 "without drafts, where long texts are cut",
             )
         # last, because its time grows with the tokens times the marks
-        pieces, asked = marks.tokenize(draft.removeprefix(BYTE_ORDER_MARK), self.cutter.encode)
+        pieces, asked = marks.tokenize(draft.removeprefix(BYTE_ORDER_MARK), self.tokeniser.encode)
         passage = Passage(plain[start:end], units, given, asked)
         require(passage.pieces == pieces, f"the draft {draft!r} is not cut as its text without marks: leave them out")
         return plain, [(start, passage)]

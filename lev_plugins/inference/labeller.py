@@ -61,7 +61,7 @@ class Labeller:
         self.kind, self.names = task.info.kind, [] if task.labels is None else task.labels.names
         self.warned = False
         self.thresholds = self.limits(thresholds)
-        self.encoder = Encoder(task.info, task.info.cutter(task.folder), task.dictionary, task.labels)
+        self.encoder = Encoder(task.info, task.info.tokeniser(task.folder), task.dictionary, task.labels)
 
     @classmethod
     def load(

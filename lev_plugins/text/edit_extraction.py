@@ -40,9 +40,9 @@ def rewrites(
 ) -> list[Rewrite]:
     """``origin``: of each written piece, which piece of the text it is; None of a new one.
 
-    >>> from lev_plugins.text.tokenise import Cutter
+    >>> from lev_plugins.text.tokenise import Tokeniser
     >>> from lev_plugins.text.offsets import offsets_of
-    >>> offsets = offsets_of(Cutter(None))
+    >>> offsets = offsets_of(Tokeniser(None))
     >>> text = "I  has a very big hat"
     >>> found = rewrites(text, offsets.units(text), "I have a big hat".split(), [0, None, 2, 4, 5], offsets)
     >>> [(text[e.start : e.end], e.replacement) for e, given, written in found]

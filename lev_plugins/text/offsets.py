@@ -20,7 +20,7 @@ from fairseq.data.encoders.subword_nmt_bpe import SubwordNMTBPE
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.pretrained import Bytes, LibraryTokenizer, PretrainedBPE, SentencePieces
-from lev_plugins.text.tokenise import Cutter
+from lev_plugins.text.tokenise import Tokeniser
 from lev_plugins.text.whole_words import Words, words_with_places
 
 BLANK = "▁"
@@ -40,7 +40,7 @@ class Unit(NamedTuple):
 @dataclass(frozen=True)
 class Offsets:
     """
-    >>> offsets = offsets_of(Cutter(None))
+    >>> offsets = offsets_of(Tokeniser(None))
     >>> offsets.units("a  cat"), offsets.spell(["a", "dog"])
     ([Unit(pieces=('a',), start=0, end=1, blank=True), Unit(pieces=('cat',), start=3, end=6, blank=True)], ' a dog')
     """
@@ -51,8 +51,8 @@ class Offsets:
     named: Callable[[Sequence[str]], Sequence[str]] = list  # names for ``spell``, each with the blank before it
 
 
-def offsets_of(cutter: Cutter) -> Offsets:
-    bpe = cutter.bpe
+def offsets_of(tokeniser: Tokeniser) -> Offsets:
+    bpe = tokeniser.bpe
     if bpe is None:
         return Offsets(words, lambda pieces: "".join(f" {piece}" for piece in pieces))
     if isinstance(bpe, SentencepieceBPE):

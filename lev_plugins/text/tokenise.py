@@ -1,4 +1,4 @@
-"""Cut lines into the tokens that fairseq binarises: by sentencepiece, another fairseq BPE, or at white space."""
+"""Split lines into the tokens that fairseq binarises: by sentencepiece, another fairseq BPE, or at white space."""
 
 from __future__ import annotations
 
@@ -106,13 +106,13 @@ def failing_as(bpe: str | None) -> Iterator[None]:
         raise UserError(f"--bpe {bpe}: {error}") from error
 
 
-class Cutter:
+class Tokeniser:
     """Cuts text into pieces as ``fairseq-interactive`` does; without ``options``, at white space.
 
-    >>> cutter = Cutter(Namespace(bpe="characters"))
-    >>> cutter(" ein  Haus "), cutter.pieces("am Haus"), cutter.words(["am", "Haus"])
+    >>> tokeniser = Tokeniser(Namespace(bpe="characters"))
+    >>> tokeniser(" ein  Haus "), tokeniser.pieces("am Haus"), tokeniser.words(["am", "Haus"])
     ('e i n ▁ ▁ H a u s', ['a', 'm', '▁', 'H', 'a', 'u', 's'], [['a', 'm'], ['▁', 'H', 'a', 'u', 's']])
-    >>> Cutter(None)(" ein  Haus ")
+    >>> Tokeniser(None)(" ein  Haus ")
     'ein Haus'
     """
 
@@ -136,32 +136,32 @@ class Cutter:
         return [pieces or ["<unk>"] for pieces in cut]
 
 
-Cut = Callable[[Iterable[str]], Iterator[str]]
-worker: Cutter  # one per process of the pool
+Tokenise = Callable[[Iterable[str]], Iterator[str]]
+worker: Tokeniser  # one per process of the pool
 
 
 def begin(options: Namespace) -> None:
     global worker
-    worker = Cutter(options)
+    worker = Tokeniser(options)
 
 
-def cut_line(line: str) -> str:
+def tokenise_line(line: str) -> str:
     return worker(line)
 
 
 @contextmanager
-def cutting(options: Namespace | None, workers: int) -> Iterator[Cut]:
+def tokenising(options: Namespace | None, workers: int) -> Iterator[Tokenise]:
     """A function that cuts lines, in order, in ``workers`` processes."""
-    cutter = Cutter(options)
+    tokeniser = Tokeniser(options)
     if options is None or workers == 1:
-        yield lambda lines: map(cutter, lines)
+        yield lambda lines: map(tokeniser, lines)
         return
     with multiprocessing.Pool(workers, begin, [options]) as pool:
 
         def in_blocks(lines: Iterable[str]) -> Iterator[str]:
             lines = iter(lines)
             while block := list(islice(lines, BLOCK)):
-                yield from pool.map(cut_line, block, chunksize=1000)
+                yield from pool.map(tokenise_line, block, chunksize=1000)
 
         yield in_blocks
 
@@ -182,9 +182,11 @@ def row_of(pieces: Iterable[str], words: Dictionary, spells: Any = False) -> lis
     return [*(words.ids(pieces) if spells else ids_of(pieces, words)), words.eos()]
 
 
-def write_tokens(text: Path, cut: Cut, path: Path, read: Callable[[Path], Iterator[str]] = read_lines) -> None:
+def write_tokens(
+    text: Path, tokenise: Tokenise, path: Path, read: Callable[[Path], Iterator[str]] = read_lines
+) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        for number, tokens in enumerate(cut(read(text)), 1):
+        for number, tokens in enumerate(tokenise(read(text)), 1):
             reserved = RESERVED.intersection(tokens.split())
             require(
                 not reserved,

@@ -14,10 +14,10 @@ from lev_plugins.text.edit_extraction import rewrites
 from lev_plugins.text.edited import Edited, in_word
 from lev_plugins.text.offsets import Offsets, Unit, offsets_of, spell_blanks, united, with_blanks
 from lev_plugins.text.offsets import Piece as P
-from lev_plugins.text.tokenise import Cutter
+from lev_plugins.text.tokenise import Tokeniser
 from tests.helpers import thorough
 
-WORDS, CHARS = offsets_of(Cutter(None)), offsets_of(Cutter(Namespace(bpe="chars")))
+WORDS, CHARS = offsets_of(Tokeniser(None)), offsets_of(Tokeniser(Namespace(bpe="chars")))
 
 
 def pieces_of(text: str) -> list[Unit]:

@@ -101,7 +101,7 @@ def log_probability(editor: Editor, source: str, text: str) -> float:
     ids = {}
     for side, line in (("source", source), ("target", text)):
         words = getattr(editor.decoder.task, f"{side}_dictionary")
-        ids[side] = words.encode_line(editor.cutter(line), add_if_not_exist=False).long()
+        ids[side] = words.encode_line(editor.tokeniser(line), add_if_not_exist=False).long()
     eos = torch.tensor([editor.decoder.task.target_dictionary.eos()])
     before = torch.cat([eos, ids["target"][:-1]])
     logits, _ = editor.decoder.models[0](ids["source"][None], torch.tensor([len(ids["source"])]), before[None])[:2]
@@ -319,7 +319,7 @@ def test_refusals(pbd: Editor, lively: Editor) -> None:
 def test_the_sentencepiece_model_of_the_folder_is_used(tmp_path: Path) -> None:
     data = tmp_path / "data"
     shutil.copytree(NOISY, data)
-    assert Editor.load(GOLDEN / "gated" / "checkpoint.pt", data).cutter.bpe is None
+    assert Editor.load(GOLDEN / "gated" / "checkpoint.pt", data).tokeniser.bpe is None
     sentencepiece.SentencePieceTrainer.Train(
         sentence_iterator=iter(NOISES * 3),
         model_prefix=str(data / "sentencepiece"),
@@ -331,9 +331,9 @@ def test_the_sentencepiece_model_of_the_folder_is_used(tmp_path: Path) -> None:
     editor = Editor.load(GOLDEN / "gated" / "checkpoint.pt", data)
     text = "\u3000\uff44  \uff42\tc  "
     (found,) = editor.edit([text])
-    assert isinstance(editor.cutter.bpe, SentencepieceBPE) and found.original == text
+    assert isinstance(editor.tokeniser.bpe, SentencepieceBPE) and found.original == text
     assert found.text.startswith("\u3000") and found.text.endswith("  ")
-    assert Editor.load(GOLDEN / "gated" / "checkpoint.pt", data, CHARS).cutter("a b") == "a ▁ b"
+    assert Editor.load(GOLDEN / "gated" / "checkpoint.pt", data, CHARS).tokeniser("a b") == "a ▁ b"
 
 
 def test_load_takes_checkpoints_that_edit_and_that_label(pbd: Editor) -> None:

@@ -189,7 +189,7 @@ def test_a_sentencepiece_model_cuts_as_before(tmp_path: Path) -> None:
     texts = ["abc", "de fa  bc", "x ﬁ", ""]
     assert models[0].encode(texts) == models[1].encode(texts) and models[0].encode(texts)[0]
     assert str(tmp_path).encode() not in path.read_bytes()
-    assert lev_plugins.load(tmp_path / "out").cutter.encode("abc de") == " ".join(
+    assert lev_plugins.load(tmp_path / "out").tokeniser.encode("abc de") == " ".join(
         models[0].encode("abc de", out_type=str)
     )
 

@@ -17,7 +17,7 @@ from lev_plugins.data.drafts.dictionary import Draft, EditingDictionary
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.tasks.text_editing import TextEditingTask
-from lev_plugins.text.tokenise import Cutter
+from lev_plugins.text.tokenise import Tokeniser
 from tests.helpers import EOS, UNK, list_dataset, lively_model, toy_criterion, toy_post_editor, toy_task
 
 KNOWN = ["ein", "hund", "läuft", "über", "die", "wiese"]
@@ -51,7 +51,7 @@ def text(tmp_path: Path) -> Path:
     return folder
 
 
-CUTTING: dict[str, list[object]] = {
+FLAGS: dict[str, list[object]] = {
     "words": [],
     "characters": ["--bpe", "characters", "--workers", 2],
     "sentencepiece": ["--learn-sentencepiece", 24],
@@ -78,10 +78,10 @@ def loaded(task: TextEditingTask, split: str = "test") -> Any:
     return task.datasets[split]
 
 
-def cutter(text: Path, cutting: str) -> Cutter:
+def tokeniser(text: Path, bpe: str) -> Tokeniser:
     model = str(text.parent / "data" / "sentencepiece.model")
-    given = {"sentencepiece_model": model} if cutting == "sentencepiece" else {}
-    return Cutter(None if cutting == "words" else Namespace(bpe=cutting, **given))
+    given = {"sentencepiece_model": model} if bpe == "sentencepiece" else {}
+    return Tokeniser(None if bpe == "words" else Namespace(bpe=bpe, **given))
 
 
 class Recorder:
@@ -90,13 +90,13 @@ class Recorder:
         return []
 
 
-@pytest.mark.parametrize("cutting", CUTTING)
-def test_a_file_is_read_as_at_the_prompt(text: Path, cutting: str) -> None:
-    assert prepare(text, *CUTTING[cutting]) == 0
+@pytest.mark.parametrize("bpe", FLAGS)
+def test_a_file_is_read_as_at_the_prompt(text: Path, bpe: str) -> None:
+    assert prepare(text, *FLAGS[bpe]) == 0
     task = task_of(text)
     dataset = loaded(task)
     lines = [f"{' '.join(KNOWN)}\t{draft}".strip() for draft in DRAFTS]  # fairseq-interactive strips what it reads
-    rows, lengths = task.get_interactive_tokens_and_lengths(lines, cutter(text, cutting).encode)
+    rows, lengths = task.get_interactive_tokens_and_lengths(lines, tokeniser(text, bpe).encode)
     typed = task.build_dataset_for_inference(rows, lengths)
     found = []
     for each, order in ((dataset, range(len(DRAFTS))), (typed, range(len(DRAFTS)))):
@@ -107,9 +107,9 @@ def test_a_file_is_read_as_at_the_prompt(text: Path, cutting: str) -> None:
         found.append({name: net_input[name][ids.argsort()].tolist() for name in ("src_tokens", "draft", "requests")})
     assert found[0] == found[1]
     noted = [i for i in range(len(DRAFTS)) if "note" in dataset[i]]
-    assert set(noted) == NOTED[cutting]
+    assert set(noted) == NOTED[bpe]
     printed = [task.tgt_dict.string(torch.tensor(row)) for row in found[0]["draft"]]
-    plain = [" ".join(cutter(text, cutting).encode(marks.parse_marks(draft)[0].strip()).split()) for draft in DRAFTS]
+    plain = [" ".join(tokeniser(text, bpe).encode(marks.parse_marks(draft)[0].strip()).split()) for draft in DRAFTS]
     assert [line.replace("<pad>", "").strip() for line in printed] == plain
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
 from lev_plugins.text.offsets import offsets_of
-from lev_plugins.text.tokenise import Cutter
+from lev_plugins.text.tokenise import Tokeniser
 from tests.helpers import thorough
 
 pytest.importorskip("transformers")
@@ -39,18 +39,18 @@ def learned(folder: Path, rule: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def cutters(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Cutter]:
+def tokenisers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokeniser]:
     root = tmp_path_factory.mktemp("tokenisers")
-    found = {"white space": Cutter(None), **{name: Cutter(Namespace(bpe=name)) for name in ("chars", "words")}}
+    found = {"white space": Tokeniser(None), **{name: Tokeniser(Namespace(bpe=name)) for name in ("chars", "words")}}
     for rule in ("nmt_nfkc", "identity"):
-        found[rule] = Cutter(Namespace(bpe="sentencepiece", sentencepiece_model=learned(root, rule)))
+        found[rule] = Tokeniser(Namespace(bpe="sentencepiece", sentencepiece_model=learned(root, rule)))
     codes = root / "codes"
     codes.write_text("#version: 0.2\nt h\nth e</w>\no w</w>\ns h\n")
-    found["subword_nmt"] = Cutter(Namespace(bpe="subword_nmt", bpe_codes=str(codes), bpe_separator="@@"))
+    found["subword_nmt"] = Tokeniser(Namespace(bpe="subword_nmt", bpe_codes=str(codes), bpe_separator="@@"))
     for name in ("t5", "byt5", "bart", "bert"):
         pretrained.MAKERS[name](root / name)
         folder = pretrained.imported(root / name, root / f"{name}.out")
-        found[name] = Cutter(Namespace(bpe="pretrained", pretrained_tokenizer=str(folder)))
+        found[name] = Tokeniser(Namespace(bpe="pretrained", pretrained_tokenizer=str(folder)))
     return found
 
 
@@ -65,9 +65,9 @@ TOKENISERS = [*REVERSIBLE, "bert"]
 @example("e\u0301 👩\u200d👩 \x01 z")
 @example("x\u200by\u00a0\tz")
 @thorough
-def test_units_cover_the_text_in_order(cutters: dict[str, Cutter], name: str, text: str) -> None:
-    units = offsets_of(cutters[name]).units(text)
-    assert [piece for unit in units for piece in unit.pieces] == cutters[name].pieces(text)
+def test_units_cover_the_text_in_order(tokenisers: dict[str, Tokeniser], name: str, text: str) -> None:
+    units = offsets_of(tokenisers[name]).units(text)
+    assert [piece for unit in units for piece in unit.pieces] == tokenisers[name].pieces(text)
     ends = [(0, 0), *((unit.start, unit.end) for unit in units), (len(text), len(text))]
     for (_, left), (right, _) in pairwise(ends):
         assert left <= right
@@ -81,25 +81,25 @@ def dropped(gap: str, categories: list[str]) -> bool:
 
 @pytest.mark.parametrize("name", REVERSIBLE)
 @pytest.mark.parametrize("line", pretrained.LINES)
-def test_all_units_spelt_are_the_text(cutters: dict[str, Cutter], name: str, line: str) -> None:
-    offsets = offsets_of(cutters[name])
+def test_all_units_spelt_are_the_text(tokenisers: dict[str, Tokeniser], name: str, line: str) -> None:
+    offsets = offsets_of(tokenisers[name])
     pieces = [piece for unit in offsets.units(line) for piece in unit.pieces]
     assert offsets.spell(offsets.named(pieces)).strip() == line.strip()
 
 
 @pytest.mark.parametrize("name", TOKENISERS)
-def test_a_unit_says_whether_a_blank_is_before_it(cutters: dict[str, Cutter], name: str) -> None:
+def test_a_unit_says_whether_a_blank_is_before_it(tokenisers: dict[str, Tokeniser], name: str) -> None:
     text = "the cat"
-    units = offsets_of(cutters[name]).units(text)
+    units = offsets_of(tokenisers[name]).units(text)
     before = [unit for unit in units if unit.start == 4]
     assert [unit.blank for unit in before] == [name not in ("chars", "byt5")]
     assert [text[unit.start - 1] for unit in before] == [" "]
 
 
 def test_pieces_of_wordpiece_are_spelt_as_the_tokenizer_prints_them_and_blanks_are_those_of_the_text(
-    cutters: dict[str, Cutter],
+    tokenisers: dict[str, Tokeniser],
 ) -> None:
-    offsets = offsets_of(cutters["bert"])
+    offsets = offsets_of(tokenisers["bert"])
     assert offsets.spell(["fox"]) == " fox" and offsets.spell(["fox", "."]) == " fox." and offsets.spell([]) == ""
     text = "The  (quick) Fox."
     units = offsets.units(text)
@@ -107,6 +107,6 @@ def test_pieces_of_wordpiece_are_spelt_as_the_tokenizer_prints_them_and_blanks_a
     assert whole["The"] and whole["("] and not whole[")"] and whole["Fox"] and not whole["."]
 
 
-def test_tokenisers_that_cannot_say_are_refused(cutters: dict[str, Cutter]) -> None:
+def test_tokenisers_that_cannot_say_are_refused(tokenisers: dict[str, Tokeniser]) -> None:
     with pytest.raises(UserError, match="the tokeniser Bytes does not say where in the text"):
-        offsets_of(Cutter(Namespace(bpe="bytes")))
+        offsets_of(Tokeniser(Namespace(bpe="bytes")))

@@ -38,7 +38,7 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.json_schema import from_entries, read_object
 from lev_plugins.ranges import MOST, bounded
 from lev_plugins.text.pretrained import DICTIONARY
-from lev_plugins.text.tokenise import CONFIGS, Cutter, ids_of
+from lev_plugins.text.tokenise import CONFIGS, Tokeniser, ids_of
 
 INFO, WORDS, LABELS = "info.json", "dict.txt", "labels.txt"
 UNKNOWN = "unknown.txt"
@@ -70,8 +70,8 @@ class Info:
         """``bpe`` with the paths of its files."""
         return {name: str(folder / value) if name in self.files else value for name, value in self.bpe.items()}
 
-    def cutter(self, folder: Path) -> Cutter:
-        return Cutter(Namespace(**self.bpe_flags(folder)) if self.bpe else None)
+    def tokeniser(self, folder: Path) -> Tokeniser:
+        return Tokeniser(Namespace(**self.bpe_flags(folder)) if self.bpe else None)
 
     def reading(self) -> dict[str, Any]:
         """How text is read, but not how it is cut."""
@@ -173,26 +173,26 @@ class Example:
     unknown: list[str] = field(default_factory=list)  # the pieces that are <unk> in ``tokens``, in their order
 
 
-def cut_row(texts: list[str], info: Info, cutter: Cutter) -> list[list[str]]:
+def tokenised_row(texts: list[str], info: Info, tokeniser: Tokeniser) -> list[list[str]]:
     """The pieces of each word (tagging), of each column, or of the text that a template makes of the columns.
 
-    >>> cut_row(["a b", "c"], Info("classification", 2), Cutter(None))
+    >>> tokenised_row(["a b", "c"], Info("classification", 2), Tokeniser(None))
     [['a', 'b'], ['c']]
-    >>> cut_row(["a b", "c"], Info("classification", 2, template="{1} {0}"), Cutter(None))
+    >>> tokenised_row(["a b", "c"], Info("classification", 2, template="{1} {0}"), Tokeniser(None))
     [['c', 'a', 'b']]
     """
     if info.kind == "tagging":
-        return cutter.words(texts)
+        return tokeniser.words(texts)
     if info.template is not None:
         texts = [info.template.format(*texts)]
-    return [cutter.pieces(text) for text in texts]
+    return [tokeniser.pieces(text) for text in texts]
 
 
 class Encoder:
     """Turns rows into examples, for preparing a folder and for labelling new text alike."""
 
-    def __init__(self, info: Info, cutter: Cutter, dictionary: Dictionary, labels: Labels | None):
-        self.info, self.cutter, self.dictionary, self.labels = info, cutter, dictionary, labels
+    def __init__(self, info: Info, tokeniser: Tokeniser, dictionary: Dictionary, labels: Labels | None):
+        self.info, self.tokeniser, self.dictionary, self.labels = info, tokeniser, dictionary, labels
 
     def label_ids(self, labels: list[str], where: str) -> list[int] | list[float]:
         if self.info.kind == "regression":
@@ -202,7 +202,7 @@ class Encoder:
 
     def examples(self, texts: list[str], labels: list[str], where: str) -> list[Example]:
         """One example, or several for a text to be tagged that is too long."""
-        ids, cut = self.label_ids(labels, where), cut_row(texts, self.info, self.cutter)
+        ids, cut = self.label_ids(labels, where), tokenised_row(texts, self.info, self.tokeniser)
         if self.info.kind == "tagging":
             return self._tagging(texts, cut, ids, where)
         tokens = [token for pieces in cut for token in self._ended(pieces)]
