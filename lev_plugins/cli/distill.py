@@ -1,44 +1,36 @@
-"""``lev-plugins distill``: replace the targets of a data folder by a teacher's outputs, or write these as text."""
+"""``lev-plugins distill``: replace the targets of a data folder by a teacher's outputs, or write these as text.
+
+A shard is a range of sentences of one part (train, train1, ...). Its outputs are a file beside the result, complete or
+absent: a stop only loses the shards in progress, and the next start may use another number of processes.
+"""
 
 from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
 import json
-import multiprocessing
-import os
 import shutil
-import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from fairseq.data import Dictionary
+from fairseq.data import Dictionary, data_utils
+from fairseq.data.indexed_dataset import make_builder
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.utils import split_paths
+from torch import Tensor
+from torch.multiprocessing.spawn import ProcessExitedException, start_processes
 from tqdm import tqdm
 
 from lev_plugins import checkpoints
 from lev_plugins.errors import UserError, explained, require
-from lev_plugins.files import all_or_nothing, all_or_nothing_folder, require_free
+from lev_plugins.files import all_or_nothing, all_or_nothing_folder
 from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.inference.shards import (
-    Account,
-    Shard,
-    SplitPart,
-    Store,
-    copy_rest,
-    cut_into_shards,
-    distilled,
-    find_parts,
-    fingerprint,
-    write_targets,
-)
 from lev_plugins.json_schema import read_object
 from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.tasks.pairs import whole_pair
@@ -47,6 +39,7 @@ from lev_plugins.text.tokenise import JOINED
 
 SEARCH = ["beam", "lenpen", "unkpen", "max_len_a", "max_len_b", "min_len", "no_repeat_ngram_size"]
 RECORD = "distill.json"  # in --dest; beside --text FILE it is FILE.json
+START_METHOD = "spawn"  # a forked process cannot use a GPU
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,16 +53,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--split", default="train", help="split to decode; train includes train1, train2, ... (default: train)")
     add("-s", "--source-lang", metavar="SUFFIX", help="suffix of the sources (default: as in the teacher's training)")
     add("-t", "--target-lang", metavar="SUFFIX", help="suffix of the targets (default: as in the teacher's training)")
-    for name in SEARCH:
-        field = next(field for field in fields(GenerationConfig) if field.name == name)
-        flag, meaning = flag_name(name), field.metadata["help"]
-        add(flag, metavar="X", type=field.type, default=field.default, help=meaning)
+    for option in fields(GenerationConfig):
+        if option.name in SEARCH:
+            meaning = option.metadata["help"]
+            add(flag_name(option.name), metavar="X", type=option.type, default=option.default, help=meaning)
     add("--model-overrides", metavar="DICT", default="{}", help="settings of the teacher to change, as in fairseq")
     add("--max-tokens", metavar="N", type=int, default=4096, help="tokens per batch")
     add("--shard-size", metavar="N", type=int, default=2000, help="sentences that are decoded and saved together")
     add("--processes", metavar="N", type=int, help="decoding processes (default: one per GPU, or one on the CPU)")
     add("--cpu", action="store_true", help="run on the CPU")
     add("--fp16", action="store_true", help="decode in half precision")
+
+
+class SplitPart(NamedTuple):
+    name: str
+    target: str  # the binarised targets, without .bin
+    lines: int
+
+
+class Shard(NamedTuple):
+    part: str
+    start: int
+    stop: int
+
+    @property
+    def file(self) -> str:
+        return f"{self.part}.{self.start}-{self.stop}.json"
 
 
 @dataclass(frozen=True)
@@ -82,55 +91,66 @@ class Job:
     max_tokens: int
     gpus: int
     fp16: bool
-    store: Store
-    shards: list[Shard]
+    store: Path  # the folder of the shards
+
+
+@dataclass
+class Account:
+    lines: int = 0
+    kept_reference: dict[str, list[int]] = field(default_factory=dict)  # line numbers by part, from 1
+    seconds: float = 0.0  # of decoding, summed over processes
 
 
 def run(args: argparse.Namespace) -> int:
-    check_arguments(args)
-    teacher = [Path(path) for path in split_paths(args.path)]
-    overrides = read_overrides(args.model_overrides)
-    source, target = languages(args, teacher[0], overrides)
-    overrides |= {"data": str(args.data), "source_lang": source, "target_lang": target}
-    dictionary = load_dictionary(args.data / f"dict.{target}.txt")
-    parts = find_parts(args.data, args.split, source, target, dictionary)
-    settings = settings_of(args, teacher, parts, overrides)
-    output = args.dest or args.text
-    store = Store(output.with_name(f"{output.name}.shards"))
-    if made_before(args, settings):
-        shutil.rmtree(store.folder, ignore_errors=True)
-        sys.stdout.write(f"{output} is complete: nothing to do\n")
-        return 0
-    with store.locked():
-        keep_to(store, settings)
-        shards = cut_into_shards(parts, args.shard_size)
-        gpus = 0 if args.cpu else torch.cuda.device_count()
-        search = {name: getattr(args, name) for name in SEARCH}
-        job = Job(teacher, overrides, search, args.max_tokens, gpus, args.fp16, store, shards)
-        decode(job, args.processes or max(1, gpus))
-        account = put_together(args, settings, job, parts, dictionary)
-        shutil.rmtree(store.folder)
-    sys.stdout.write(report(output, account))
-    return 0
-
-
-def check_arguments(args: argparse.Namespace) -> None:
     require(args.data.is_dir(), f"there is no folder {args.data}")
     at_least(args, 1, "beam", "max_tokens", "shard_size", "processes")
     require(args.text is not None or args.post_process is None, "--post-process requires --text")
     require(args.text is None or not args.text.is_dir(), f"--text {args.text} is a folder: name a file")
+    teacher, overrides = [Path(path) for path in split_paths(args.path)], read_overrides(args.model_overrides)
+    source, target = languages(args, teacher[0], overrides)
+    overrides |= {"data": str(args.data), "source_lang": source, "target_lang": target}
+    dictionary = load_dictionary(args.data / f"dict.{target}.txt")
+    parts = find_parts(args.data, args.split, source, target)
+    settings = settings_of(args, teacher, parts, overrides)
+    output, record = args.dest or args.text, record_of(args)
+    store = output.with_name(f"{output.name}.shards")
+    same = record.exists() and settings_in(record) == settings
+    there = output.exists() and not (output.is_dir() and not any(output.iterdir()))
+    require(
+        same or not (there or record.exists()),
+        f"{output} or {record} exists, but was not made from this data by this teacher with these flags: choose "
+        f"another {'--dest' if args.dest else '--text'}",
+    )
+    if there:
+        shutil.rmtree(store, ignore_errors=True)
+        sys.stdout.write(f"{output} is complete: nothing to do\n")
+        return 0
+    keep_to(store, settings)
+    size = args.shard_size
+    shards = [Shard(p.name, at, min(at + size, p.lines)) for p in parts for at in range(0, p.lines, size)]
+    gpus = 0 if args.cpu else torch.cuda.device_count()
+    search = {name: getattr(args, name) for name in SEARCH}
+    decode(Job(teacher, overrides, search, args.max_tokens, gpus, args.fp16, store), shards, args.processes)
+    account = put_together(args, settings, parts, shards, store, dictionary)
+    shutil.rmtree(store)
+    kept = sum(map(len, account.kept_reference.values()))
+    sys.stdout.write(
+        f"{output}: {account.lines:,} targets, {account.lines - kept:,} of them by the teacher in "
+        f"{account.seconds / 60:.1f} minutes of decoding (summed over processes)\n"
+    )
+    for part, lines in account.kept_reference.items():
+        shown = ", ".join(f"{line:,}" for line in lines[:10]) + (" ..." if len(lines) > 10 else "")
+        sys.stdout.write(f"{len(lines):,} of {part} too long for the teacher keep their reference: line {shown}\n")
+    return 0
 
 
 def read_overrides(text: str) -> dict[str, Any]:
     try:
-        overrides = ast.literal_eval(text)
-    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
-        overrides = None
-    require(
-        isinstance(overrides, dict),
-        f"--model-overrides must be a dictionary, such as {{'max_source_positions': 2000}}, but is {text}",
-    )
-    return dict(overrides)
+        return dict(ast.literal_eval(text))
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
+        raise UserError(
+            f"--model-overrides must be a dictionary, such as {{'max_source_positions': 2000}}, but is {text}"
+        ) from error
 
 
 def languages(args: argparse.Namespace, teacher: Path, overrides: dict[str, Any]) -> tuple[str, str]:
@@ -143,8 +163,27 @@ def languages(args: argparse.Namespace, teacher: Path, overrides: dict[str, Any]
     in_folder = whole_pair(str(args.data))
     if in_folder is None:
         raise UserError(f"{args.data} has no pair of binarised texts: create such a folder with lev-plugins prepare")
-    given = [getattr(args, name) or overrides.get(name) or task.get(name) for name in ("source_lang", "target_lang")]
-    return given[0] or in_folder[0], given[1] or in_folder[1]
+    chosen = [getattr(args, name) or overrides.get(name) or task.get(name) for name in ("source_lang", "target_lang")]
+    return chosen[0] or in_folder[0], chosen[1] or in_folder[1]
+
+
+def find_parts(data: Path, split: str, source: str, target: str) -> list[SplitPart]:
+    """The parts that fairseq-train joins; each file name has its languages in either order."""
+    parts: list[SplitPart] = []
+    pairs = (f"{source}-{target}", f"{target}-{source}")
+    while True:
+        name = f"{split}{len(parts) or ''}"
+        prefixes = [str(data / f"{name}.{pair}.{target}") for pair in pairs]
+        prefix = next((prefix for prefix in prefixes if Path(f"{prefix}.idx").is_file()), None)
+        if prefix is None:
+            break
+        parts.append(SplitPart(name, prefix, len(data_utils.load_indexed_dataset(prefix, None))))
+    require(
+        bool(parts),
+        f"there is no {data / f'{split}.{source}-{target}.{target}.idx'}: if the suffixes in that folder differ "
+        "from those of the teacher's training, give --source-lang and --target-lang",
+    )
+    return parts
 
 
 # ---- what the result depends on ----------------------------------------------------------------------------------
@@ -158,10 +197,10 @@ def settings_of(
     Batch size, processes and hardware are left out: they only affect the rounding of scores and where an endless
     output is cut off (fairseq's --max-len-a depends on the longest source of a batch).
     """
-    files = [path for part in parts for path in sorted(args.data.glob(f"{part.name}.*"))]
+    data = [path for part in parts for path in sorted(args.data.glob(f"{part.name}.*"))]
     own = {name: value for name, value in overrides.items() if name != "data"}
     return {
-        "DATA": fingerprint([*files, *sorted(args.data.glob("dict.*.txt"))]),
+        "DATA": fingerprint([*data, *sorted(args.data.glob("dict.*.txt"))]),
         "teacher": fingerprint(teacher),
         "--split": args.split,
         "--shard-size": args.shard_size,
@@ -172,6 +211,17 @@ def settings_of(
     }
 
 
+def fingerprint(paths: list[Path]) -> str:
+    """A hash of names and contents: copies of the files have the same."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.name.encode())
+        with path.open("rb") as file:
+            while block := file.read(2**20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
 def record_of(args: argparse.Namespace) -> Path:
     return args.dest / RECORD if args.dest else args.text.with_name(f"{args.text.name}.json")
 
@@ -180,61 +230,66 @@ def settings_in(record: Path) -> Any:
     """None if the file is not a record of ``distill``."""
     try:
         return read_object(record).get("settings")
-    except (OSError, UserError):
+    except UserError:
         return None
 
 
-def made_before(args: argparse.Namespace, settings: dict[str, Any]) -> bool:
-    output, record = args.dest or args.text, record_of(args)
-    there = settings_in(record)
-    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
-        require(
-            there is not None or not record.exists(),
-            f"{record} exists and was not written by distill, which would replace it: choose another --text",
-        )
-        return False
-    require(
-        there == settings,
-        f"{output} exists, but was not made from this data by this teacher with these flags: choose another "
-        f"{'--dest' if args.dest else '--text'}",
-    )
-    return True
+def keep_to(store: Path, settings: dict[str, Any]) -> None:
+    path = store / "settings.json"
+    if not path.exists():
+        write_json(path, settings)
+    before = json.loads(path.read_text("utf-8"))
+    changed = [name for name, value in settings.items() if before.get(name) != value]
+    require(not changed, f"{store} was started with different {' and '.join(changed)}: remove it to start again")
 
 
-def keep_to(store: Store, settings: dict[str, Any]) -> None:
-    path = store.folder / "settings.json"
-    if path.exists():
-        before = json.loads(path.read_text("utf-8"))
-        changed = [name for name, value in settings.items() if before.get(name) != value]
-        require(
-            not changed,
-            f"{store.folder} was started with different {' and '.join(changed)}: remove it to start again",
-        )
-        return
+def write_json(path: Path, content: Any) -> None:
     with all_or_nothing(path) as file:
-        file.write(json.dumps(settings, indent=1).encode())
+        file.write(json.dumps(content).encode())
 
 
 # ---- decoding ----------------------------------------------------------------------------------------------------
 
 
-def decode(job: Job, processes: int) -> None:
-    missing = job.store.missing(job.shards)
-    if len(missing) < len(job.shards):
-        sys.stdout.write(f"{len(job.shards) - len(missing):,} of {len(job.shards):,} shards were decoded before\n")
-    total = sum(shard.stop - shard.start for shard in job.shards)
+def decode(job: Job, shards: list[Shard], processes: int | None) -> None:
+    def missing() -> list[Shard]:
+        return [shard for shard in shards if not (job.store / shard.file).exists()]
+
+    todo = missing()
+    if len(todo) < len(shards):
+        sys.stdout.write(f"{len(shards) - len(todo):,} of {len(shards):,} shards were decoded before\n")
+    number = min(processes or max(1, job.gpus), len(todo))
     # disable=None: shown on a terminal only
-    with tqdm(total=total, unit="sentence", disable=None) as progress:
-        progress.update(total - sum(shard.stop - shard.start for shard in missing))
-        if processes == 1 or len(missing) <= 1:
-            for shard in decode_share(job, missing, 0):
-                progress.update(shard.stop - shard.start)
-        else:
-            decode_together(job, missing, min(processes, len(missing)), progress)
+    with tqdm(total=len(shards), initial=len(shards) - len(todo), unit="shard", disable=None) as progress:
+        if number <= 1:
+            for _ in decode_share(0, job, [todo]):
+                progress.update()
+            return
+        shares = [todo[rank::number] for rank in range(number)]
+        running = start_processes(worker, (job, shares), number, join=False, daemon=True, start_method=START_METHOD)
+        try:
+            while not running.join(timeout=0.2):
+                progress.update(len(shards) - len(missing()) - progress.n)
+        except ProcessExitedException as error:
+            raise UserError(
+                "a decoding process failed (see above); finished shards are kept: run the same command again"
+            ) from error
 
 
-def decode_share(job: Job, shards: list[Shard], rank: int) -> Iterator[Shard]:
-    """Decodes the shards one by one, on the GPU of this process."""
+def worker(rank: int, job: Job, shares: list[list[Shard]]) -> None:
+    try:
+        for _ in decode_share(rank, job, shares):
+            pass
+    except Exception as error:
+        _, hint = explained(error)
+        if hint is None:
+            raise
+        sys.exit(f"lev-plugins: error: {hint}")
+
+
+def decode_share(rank: int, job: Job, shares: list[list[Shard]]) -> Iterator[Shard]:
+    """Decodes the shards of this process one by one, on its GPU."""
+    shards = shares[rank]
     if not shards:
         return
     device = f"cuda:{rank % job.gpus}" if job.gpus else "cpu"
@@ -243,51 +298,8 @@ def decode_share(job: Job, shards: list[Shard], rank: int) -> Iterator[Shard]:
     for shard in shards:
         started = time.perf_counter()
         rows = teacher.write(datasets[shard.part], range(shard.start, shard.stop), job.max_tokens)
-        job.store.write(shard, rows, time.perf_counter() - started)
+        write_json(job.store / shard.file, {"rows": rows, "seconds": time.perf_counter() - started})
         yield shard
-
-
-def decode_together(job: Job, shards: list[Shard], processes: int, progress: tqdm) -> None:
-    context = multiprocessing.get_context("spawn")  # a forked process cannot use a GPU
-    workers = [
-        context.Process(target=worker, args=(job, shards[rank::processes], rank), daemon=True)
-        for rank in range(processes)
-    ]
-    for process in workers:
-        process.start()
-    open_shards = set(shards)
-    while open_shards and any(process.is_alive() for process in workers):
-        time.sleep(0.2)
-        for shard in open_shards - set(job.store.missing(shards)):
-            open_shards.remove(shard)
-            progress.update(shard.stop - shard.start)
-    for process in workers:
-        process.join()
-    require(
-        all(process.exitcode == 0 for process in workers),
-        "a decoding process failed (see above); finished shards are kept: run the same command again",
-    )
-
-
-def worker(job: Job, shards: list[Shard], rank: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too
-    threading.Thread(target=die_with_parent, daemon=True).start()
-    try:
-        for _ in decode_share(job, shards, rank):
-            pass
-    except Exception as error:
-        _, hint = explained(error)
-        if hint is None:
-            raise
-        sys.stderr.write(f"lev-plugins: error: {hint}\n")
-        sys.exit(2)
-
-
-def die_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 # ---- the result --------------------------------------------------------------------------------------------------
@@ -296,37 +308,41 @@ def die_with_parent() -> None:
 def put_together(
     args: argparse.Namespace,
     settings: dict[str, Any],
-    job: Job,
     parts: list[SplitPart],
+    shards: list[Shard],
+    store: Path,
     dictionary: Dictionary,
 ) -> Account:
-    account = Account(0, {}, 0.0)
-    targets = distilled(job.store, parts, job.shards, dictionary, account)
-    if args.dest:
-        require_free(args.dest, "--dest")
-        with all_or_nothing_folder(args.dest) as folder:
-            copy_rest(args.data, folder, parts)
-            for part, rows in targets:
-                write_targets(rows, folder / Path(part.target).name, len(dictionary))
-            write_record(folder / RECORD, settings, account)
-    else:
+    account = Account()
+
+    def targets(part: SplitPart) -> Iterator[Tensor]:
+        """In order; where the teacher could not read the source, the reference."""
+        original = data_utils.load_indexed_dataset(part.target, None)
+        for shard in (shard for shard in shards if shard.part == part.name):
+            decoded = json.loads((store / shard.file).read_text("utf-8"))
+            account.seconds += decoded["seconds"]
+            for index, row in enumerate(decoded["rows"], shard.start):
+                if row is None:
+                    account.kept_reference.setdefault(part.name, []).append(index + 1)
+                account.lines += 1
+                yield original[index] if row is None else torch.tensor(row)
+
+    if args.text:
         with all_or_nothing(args.text) as file:
-            for _, rows in targets:
-                for row in rows:
-                    file.write(f"{dictionary.string(row, args.post_process)}\n".encode())
-            write_record(record_of(args), settings, account)
+            for part in parts:
+                file.writelines(f"{dictionary.string(row, args.post_process)}\n".encode() for row in targets(part))
+            write_json(record_of(args), {**asdict(account), "settings": settings})
+        return account
+    with all_or_nothing_folder(args.dest) as folder:
+        replaced = {f"{Path(part.target).name}{end}" for part in parts for end in ("", ".bin", ".idx")}
+        for path in args.data.iterdir():
+            if path.is_file() and path.name not in replaced:
+                shutil.copyfile(path, folder / path.name)
+        for part in parts:
+            prefix = folder / Path(part.target).name
+            builder = make_builder(f"{prefix}.bin", impl="mmap", vocab_size=len(dictionary))
+            for row in targets(part):
+                builder.add_item(row)
+            builder.finalize(f"{prefix}.idx")
+        write_json(folder / RECORD, {**asdict(account), "settings": settings})
     return account
-
-
-def write_record(path: Path, settings: dict[str, Any], account: Account) -> None:
-    with all_or_nothing(path) as file:
-        file.write(json.dumps({**asdict(account), "settings": settings}, indent=1).encode() + b"\n")
-
-
-def report(output: Path, account: Account) -> str:
-    said = f"{output}: {account.lines:,} targets, {account.lines - account.kept:,} of them by the teacher in "
-    said += f"{account.seconds / 60:.1f} minutes of decoding (summed over processes)\n"
-    for part, lines in account.kept_reference.items():
-        shown = ", ".join(f"{line:,}" for line in lines[:10]) + (" ..." if len(lines) > 10 else "")
-        said += f"{len(lines):,} of {part} too long for the teacher keep their reference: line {shown}\n"
-    return said

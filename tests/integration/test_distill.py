@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from lev_plugins.cli import distill
 from lev_plugins.cli.main import main
-from lev_plugins.inference.shards import Store
 from tests.integration.commands import BIN, ENVIRONMENT, ROOT
 from tests.teachers import TRANSFORMER, write_teacher
 
@@ -25,19 +25,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for side in ("src", "mt", "tgt"):
         lines = (" ".join(draw.choices("abcdefghij", k=draw.randint(3, 20))) for _ in range(LINES))
         (folder / f"train.{side}").write_text("".join(f"{line}\n" for line in lines))
-    words = [
-        "prepare",
-        "-s",
-        "src",
-        "-d",
-        "mt",
-        "-t",
-        "tgt",
-        "--train-prefix",
-        folder / "train",
-        "--dest",
-        folder / "data",
-    ]
+    words = ["prepare", "-s", "src", "-d", "mt", "-t", "tgt", "--train-prefix", folder / "train", "--dest", folder / "data"]
     assert main([str(word) for word in words]) == 0
     return folder / "data"
 
@@ -47,7 +35,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def finished(shards: Path) -> set[str]:
-    return {path.name for path in shards.glob("train.*.pt")}
+    return {path.name for path in shards.glob("train.*.json")}
 
 
 @pytest.mark.slow
@@ -68,12 +56,10 @@ def test_killed_and_started_again(data: Path, tmp_path: Path, monkeypatch: pytes
     assert 3 <= len(kept) < LINES / SHARD and not new.exists()
 
     written: set[str] = set()
-    write = Store.write
-    monkeypatch.setattr(
-        Store, "write", lambda store, shard, *rest: (written.add(shard.file), write(store, shard, *rest))
-    )
+    write = distill.write_json
+    monkeypatch.setattr(distill, "write_json", lambda path, content: (written.add(path.name), write(path, content)))
     assert main([*command, str(new)]) == 0
-    assert written.isdisjoint(kept) and len(written | kept) == LINES / SHARD
+    assert written.isdisjoint(kept) and len((written | kept) - {"distill.json", "settings.json"}) == LINES / SHARD
     assert main([*command, str(tmp_path / "whole")]) == 0
     assert contents(new) == contents(tmp_path / "whole")
     assert contents(new)["train.src-tgt.tgt.bin"] != contents(data)["train.src-tgt.tgt.bin"]
