@@ -25,7 +25,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for side in ("src", "mt", "tgt"):
         lines = (" ".join(draw.choices("abcdefghij", k=draw.randint(3, 20))) for _ in range(LINES))
         (folder / f"train.{side}").write_text("".join(f"{line}\n" for line in lines))
-    words = ["prepare", "-s", "src", "-d", "mt", "-t", "tgt", "--train-prefix", folder / "train", "--dest", folder / "data"]
+    words = ["prepare", "-s", "src", "-d", "mt", "-t", "tgt"]
+    words += ["--train-prefix", folder / "train", "--dest", folder / "data"]
     assert main([str(word) for word in words]) == 0
     return folder / "data"
 
