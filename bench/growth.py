@@ -126,7 +126,6 @@ def draw(found: dict[str, Any], paths: Sequence[Path]) -> None:
                 axes.set_xscale("log", base=2)
                 axes.set_xticks(places, [f"{place:,}" for place in places])
         panels[0].legend(fontsize=8)
-        figure.set_layout_engine("tight")
         save(figure, paths)
 
 

@@ -19,7 +19,7 @@ from lev_plugins.errors import require
 from lev_plugins.scoring.wrr import recognised_words
 from lev_plugins.text.edited import Edit
 from lev_plugins.text.lines import read_lines
-from lev_plugins.traces import differences
+from lev_plugins.traces.terminal import diff_line
 
 SHOWN = 3
 SHORT = range(6, 15)  # words of sentences that fit on one line
@@ -77,7 +77,7 @@ def shown(clean: list[str], noisy: list[str], edited: list[dict[str, Any]], know
         if each["text"] == right != wrong and len(right.split()) in SHORT
     ]
     repaired.sort(key=lambda triple: not real_words(*triple[:2], known))
-    return [differences.line(wrong, map(edit_of, edits)) for _, wrong, edits in repaired[:SHOWN]]
+    return [diff_line(wrong, map(edit_of, edits)) for _, wrong, edits in repaired[:SHOWN]]
 
 
 def edit_of(entry: dict[str, Any]) -> Edit:

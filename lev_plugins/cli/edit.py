@@ -21,8 +21,7 @@ from lev_plugins.ranges import at_least
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
-from lev_plugins.traces import differences
-from lev_plugins.traces.terminal import COLOUR, PLAIN
+from lev_plugins.traces.terminal import COLOUR, PLAIN, Style, diff_line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -140,14 +139,14 @@ def form_of(args: argparse.Namespace) -> Callable[[Edited], str]:
     return lambda edited: edited.text
 
 
-def diff_of(edited: Edited, style: differences.Style) -> str:
+def diff_of(edited: Edited, style: Style) -> str:
     """A carriage return at the end is that of the line.
 
-    >>> diff_of(Edited("It  is .\\r", ()), differences.PLAIN)
+    >>> diff_of(Edited("It  is .\\r", ()), PLAIN)
     'It  is .\\r'
     """
     text = edited.original.removesuffix("\r")
-    return differences.line(text, edited.edits, style) + edited.original[len(text) :]
+    return diff_line(text, edited.edits, style) + edited.original[len(text) :]
 
 
 class Drafts:

@@ -180,7 +180,6 @@ def as_json(args: argparse.Namespace, curves: Sequence[Curve]) -> str:
 
 def draw(curves: Sequence[Curve], path: Path) -> None:
     with canvas(6, 4.5) as figure:
-        figure.set_layout_engine("constrained")
         axes = figure.add_subplot()
         for (bias, points), marker in zip(curves, "os^Dv*Px" * len(curves), strict=False):
             axes.plot([at.recall for at in points], [at.precision for at in points], marker + "-", label=f"{bias:g}")

@@ -6,65 +6,73 @@ import argparse
 import heapq
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from itertools import pairwise
+from contextlib import nullcontext
 from pathlib import Path
-from typing import BinaryIO
 
 from lev_plugins.cli import streams
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
 from lev_plugins.ranges import at_least
-from lev_plugins.traces import page, terminal
-from lev_plugins.traces.log import STEPS, Log, Sentence
-from lev_plugins.traces.rows import SPELLINGS, layout
+from lev_plugins.traces.log import Log
+from lev_plugins.traces.page import page
+from lev_plugins.traces.rows import JOININGS, layout
+from lev_plugins.traces.terminal import COLOUR, PLAIN, trace_lines
 
-COLOURS = ["auto", "always", "never"]
 NAMED = 5  # how many of the sentences left out are listed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "log", metavar="LOG", nargs="?", default="-", help="log of fairseq-generate (default: standard input)"
-    )
-    parser.add_argument(
-        "--html", metavar="OUT.html", type=Path, help="write a self-contained HTML page instead of text"
-    )
-    parser.add_argument(
-        "--select", metavar="ID,...", action="append", help="show only these sentences, by the number in S-NUMBER"
-    )
-    parser.add_argument("--first", metavar="N", type=int, help="show only the first N of them, in input order")
-    parser.add_argument(
-        "--changed",
-        action="store_true",
-        help="show only sentences in which an iteration changed words of a draft or of an earlier iteration",
-    )
-    parser.add_argument("--remove-bpe", choices=list(SPELLINGS), default="none", help="how to join pieces into words")
-    parser.add_argument(
-        "--color", choices=COLOURS, help="when to use colours (default auto: on a terminal, unless NO_COLOR is set)"
-    )
+    add = parser.add_argument
+    add("log", metavar="LOG", nargs="?", default="-", help="log of fairseq-generate (default: standard input)")
+    add("--html", metavar="OUT.html", type=Path, help="write a self-contained HTML page instead of text")
+    only = "show only these sentences, by the number in S-NUMBER"
+    add("--select", metavar="ID,...", action="append", help=only)
+    add("--first", metavar="N", type=int, help="show only the first N of them, in input order")
+    only = "show only sentences in which an iteration changed words of a draft or of an earlier iteration"
+    add("--changed", action="store_true", help=only)
+    add("--remove-bpe", choices=list(JOININGS), default="none", help="how to join pieces into words")
+    when = "when to use colours (default auto: on a terminal, unless NO_COLOR is set)"
+    add("--color", choices=["auto", "always", "never"], help=when)
 
 
 def run(args: argparse.Namespace) -> int:
     wanted = sentence_numbers(args.select) if args.select else None
     at_least(args, 1, "first")
     require(args.html is None or args.color is None, "--color applies to text: leave it out with --html")
-    log = Log("standard input" if args.log == "-" else args.log)
-    with opened(args) as file:
-        sentences = choose(log.read(file, wanted), args)
+    piped = args.log == "-"
+    require(
+        not (piped and sys.stdin.isatty()),
+        "LOG is missing: name a file, or pipe the output of fairseq-generate into trace",
+    )
+    log = Log("standard input" if piped else args.log)
+    with nullcontext(sys.stdin.buffer) if piped else open(args.log, "rb") as file:
+        same = not piped and args.html is not None and args.html.exists() and args.html.samefile(args.log)
+        require(not same, f"--html {args.html} is the log itself: choose another file")
+        chosen = (sentence for sentence in log.read(file, wanted) if sentence.changed() or not args.changed)
+        # in input order, whatever the order of the log; only chosen sentences are held in memory
+        most = sys.maxsize if args.first is None else args.first
+        sentences = heapq.nsmallest(most, chosen, key=lambda sentence: sentence.number)
     log.check()
-    check_wanted(log, wanted or set())
-    report_left_out(log)
+    require(not log.missing, f"--select {min(log.missing, default=0)}: {log.name} has no such sentence")
+    torn = sorted(log.incomplete)
+    require(
+        not (wanted and torn),
+        f"--select {min(torn, default=0)}: the history of this sentence is incomplete in {log.name}",
+    )
+    if torn:
+        names = ", ".join([*map(str, torn[:NAMED]), *(["..."] if torn[NAMED:] else [])])
+        number = f"{len(torn):,} of {log.sentences:,} sentences"
+        warn(f"{log.name}: {number} left out, because their history is incomplete ({names})")
     if not sentences:
         warn("nothing to show: no iteration changed existing words (--changed)")
-    spelling = SPELLINGS[args.remove_bpe]
-    blocks = (block for sentence in sentences for block in layout(sentence, spelling))
+    blocks = (block for sentence in sentences for block in layout(sentence, JOININGS[args.remove_bpe]))
     if args.html is None:
-        return write_text(terminal.lines(blocks, terminal.COLOUR if in_colour(args.color) else terminal.PLAIN))
+        lines = trace_lines(blocks, COLOUR if in_colour(args.color) else PLAIN)
+        # characters that the terminal lacks are written as numbers
+        return streams.write(f"{line}\n".encode(sys.stdout.encoding, "backslashreplace") for line in lines)
     summary = f"{len(sentences):,} of {log.sentences:,} sentences"
     with all_or_nothing(args.html) as out:
-        out.writelines(part.encode() for part in page.page(Path(log.name).name, summary, blocks))
+        out.writelines(part.encode() for part in page(Path(log.name).name, summary, blocks))
     sys.stdout.write(f"{args.html} shows {summary} of {log.name}\n")
     return 0
 
@@ -80,59 +88,6 @@ def sentence_numbers(lists: list[str]) -> set[int]:
     return {int(part) for part in parts}
 
 
-@contextmanager
-def opened(args: argparse.Namespace) -> Iterator[BinaryIO]:
-    if args.log == "-":
-        require(
-            not sys.stdin.isatty(), "LOG is missing: name a file, or pipe the output of fairseq-generate into trace"
-        )
-        yield sys.stdin.buffer
-        return
-    with open(args.log, "rb") as file:
-        same = args.html is not None and args.html.exists() and args.html.samefile(args.log)
-        require(not same, f"--html {args.html} is the log itself: choose another file")
-        yield file
-
-
-def choose(sentences: Iterable[Sentence], args: argparse.Namespace) -> list[Sentence]:
-    """In input order, whatever the order of the log; only chosen sentences are held in memory."""
-    if args.changed:
-        sentences = filter(changed, sentences)
-    if args.first is not None:
-        return heapq.nsmallest(args.first, sentences, key=lambda sentence: sentence.number)
-    return sorted(sentences, key=lambda sentence: sentence.number)
-
-
-def changed(sentence: Sentence) -> bool:
-    """Whether existing words were edited, if only by inserting others between them.
-
-    >>> from lev_plugins.traces.log import Hypothesis
-    >>> from_nothing = [[], [], ["<plh>"], ["a"]]
-    >>> once_more = [*from_nothing, ["a"], ["a", "<plh>"], ["a", "b"]]
-    >>> [changed(Sentence(0, "x", None, [Hypothesis(0.0, "", states)])) for states in (from_nothing, once_more)]
-    [False, True]
-    """
-    starts = [hypothesis.states[::STEPS] for hypothesis in sentence.hypotheses]
-    return any(given and given != left for states in starts for given, left in pairwise(states))
-
-
-def check_wanted(log: Log, wanted: set[int]) -> None:
-    if log.missing:
-        raise UserError(
-            f"--select {min(log.missing)}: {log.name} has no such sentence; its sentences are {log.first} to {log.last}"
-        )
-    cut = wanted.intersection(log.incomplete)
-    if cut:
-        raise UserError(f"--select {min(cut)}: the history of this sentence is incomplete in {log.name}")
-
-
-def report_left_out(log: Log) -> None:
-    if log.incomplete:
-        names = ", ".join([*map(str, log.incomplete[:NAMED]), *(["..."] if log.incomplete[NAMED:] else [])])
-        number = f"{len(log.incomplete):,} of {log.sentences:,} sentences"
-        warn(f"{log.name}: {number} left out, because their history is incomplete ({names})")
-
-
 def warn(text: str) -> None:
     sys.stderr.write(f"lev-plugins: {text}\n")
 
@@ -142,9 +97,3 @@ def in_colour(when: str | None) -> bool:
     if when in ("always", "never"):
         return when == "always"
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def write_text(lines: Iterable[str]) -> int:
-    """Characters that the terminal lacks are written as numbers. Returns the exit status."""
-    encoding = sys.stdout.encoding
-    return streams.write(f"{line}\n".encode(encoding, "backslashreplace") for line in lines)

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -26,7 +25,7 @@ from lev_plugins.text.tokenise import row_of
 
 
 @dataclass(frozen=True)
-class Sentence:
+class GatedSentence:
     """``gates["mask"]`` has one probability per source token, the other gates one per output token."""
 
     source: list[str]
@@ -42,13 +41,10 @@ class Sentence:
                 f"gate {name} has {len(values)} probabilities for {len(tokens)} tokens",
             )
 
-    def mean(self, gate: str) -> float:
-        return float(np.mean(self.gates[gate]))
-
 
 def gates_of_lines(
     model: CheckpointDecoder, lines: list[str], encode: Callable[[str], str], max_tokens: int
-) -> list[Sentence | None]:
+) -> list[GatedSentence | None]:
     """The gates of each line; None if the line is too long for the model."""
     require(
         isinstance(model.models[0], GatedModel),
@@ -58,7 +54,7 @@ def gates_of_lines(
     spells = corrects and model.task.spelling_buckets
     tokens = [torch.tensor(row_of(encode(line).split(), words, spells)) for line in lines]
     dataset = model.task.build_dataset_for_inference(tokens, [len(line) for line in tokens])
-    sentences: dict[int, Sentence] = {}
+    sentences: dict[int, GatedSentence] = {}
     for moved in model.samples(dataset, range(len(lines)), max_tokens):
         sample = model.task.spelled(moved) if corrects else moved
         hypotheses = model.task.inference_step(model.generator, model.models, sample)
@@ -68,7 +64,7 @@ def gates_of_lines(
 
 
 @torch.no_grad()
-def gates_of(model: CheckpointDecoder, sample: dict[str, Any], written: list[Tensor]) -> Iterator[Sentence]:
+def gates_of(model: CheckpointDecoder, sample: dict[str, Any], written: list[Tensor]) -> Iterator[GatedSentence]:
     source_words, target_words = model.task.source_dictionary, model.task.target_dictionary
     pad, eos = target_words.pad(), target_words.eos()
     longest = max(len(row) for row in written)
@@ -89,7 +85,7 @@ def gates_of(model: CheckpointDecoder, sample: dict[str, Any], written: list[Ten
             for name, value in values.items()
             if value is not None
         }
-        yield Sentence(
+        yield GatedSentence(
             [source_words[token] for token in gates.source[place, real].tolist()],
             [target_words[token] for token in row.tolist()],
             {name: [round(number, 4) for number in numbers] for name, numbers in kept.items()},
@@ -99,20 +95,20 @@ def gates_of(model: CheckpointDecoder, sample: dict[str, Any], written: list[Ten
 # ---- files --------------------------------------------------------------------------------------------------------
 
 
-def as_line(sentence: Sentence) -> str:
+def as_line(sentence: GatedSentence) -> str:
     """
-    >>> as_line(Sentence(["a"], ["b"], {"mask": [0.25]}))
+    >>> as_line(GatedSentence(["a"], ["b"], {"mask": [0.25]}))
     '{"source": ["a"], "output": ["b"], "gates": {"mask": [0.25]}, "noise": null}'
     """
     return json.dumps(asdict(sentence), ensure_ascii=False)
 
 
-def read_sentences(path: Path) -> list[Sentence]:
+def read_sentences(path: Path) -> list[GatedSentence]:
     sentences = []
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         where = f"{path}, line {number}"
         try:
-            sentences.append(from_entries(Sentence, parse_object(line, where), where))
+            sentences.append(from_entries(GatedSentence, parse_object(line, where), where))
         except UserError as error:
             raise UserError(f"{where} has no gates: give --saved a file written by --save ({error})") from error
     require(bool(sentences), f"{path} is empty: give --saved a file written by --save")

@@ -23,8 +23,7 @@ UNDATED = {  # suffix -> metadata that keeps dates and versions out of the file
 def check_figures(flag: str, paths: Sequence[Path]) -> None:
     """Check the flag before the work whose results are drawn."""
     for path in paths:
-        kinds = ", ".join(UNDATED)
-        require(path.suffix.lower() in UNDATED, f"{flag} {path} must end in one of {kinds}")
+        require(path.suffix.lower() in UNDATED, f"{flag} {path} must end in one of {', '.join(UNDATED)}")
         require(not path.is_dir(), f"{flag} {path} is a folder: name a file")
     logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it logs every font that it looks at
     try:
@@ -45,6 +44,9 @@ def canvas(width: float, height: float) -> Iterator[Any]:
 
 
 def save(figure: Any, paths: Sequence[Path]) -> None:
+    figure.set_layout_engine("constrained")
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # lay out only once: each drawing would shift things further
     for path in paths:
         suffix = path.suffix.lower()
         drawn = BytesIO()

@@ -3,8 +3,7 @@
 A sentence is a run of lines ``KIND-NUMBER<TAB>...``: ``S`` source, ``T`` reference, and for each hypothesis ``H`` its
 score and text, ``D`` the same detokenised, ``P`` the score of each piece, ``I`` the number of its last iteration,
 counted from 0, and ``E-NUMBER_STEP`` its history: the start, then three states per iteration. Sentences come batch by
-batch, so their numbers are not in order. All other lines are ignored. ``fairseq-interactive``, recognised by its ``W``
-lines, never prints a history.
+batch, so their numbers are not in order. All other lines are ignored.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ LINE = re.compile(rb"([STHDPIEW])-(\d{1,18})(?:_(\d{1,9}))?\t(.*)", re.DOTALL)
 # what tqdm draws between or within lines if the log includes standard error and that was a terminal, as with script(1)
 PROGRESS_BAR = re.compile(rb"\r(?:[^\r%]{0,999}%\|[^\r\[]{0,999}\[[^\r\]]{0,999}\]| *\r)")
 TRANSLATED = re.compile(r"Translated ([\d,]+) sentences \([\d,]+ tokens\) in ([\d.]+)s \(([\d.]+) sentences/s")
-STEPS = 3  # states per iteration: after deleting, opening holes, filling them
+STEPS = 3  # states per iteration: after deleting, opening placeholders, filling them
 FLAGS = "--retain-iter-history --print-step"
 
 
@@ -32,22 +32,29 @@ class Hypothesis(NamedTuple):
     states: list[list[str]]  # pieces: the start, then STEPS per iteration
 
 
-class Sentence(NamedTuple):
+class LoggedSentence(NamedTuple):
     number: int
     source: str | None
     reference: str | None
     hypotheses: list[Hypothesis]
 
+    def changed(self) -> bool:
+        """Whether existing words were edited, if only by inserting others between them.
 
-class Line(NamedTuple):
+        >>> from_nothing = [[], [], ["<plh>"], ["a"]]
+        >>> once_more = [*from_nothing, ["a"], ["a", "<plh>"], ["a", "b"]]
+        >>> [LoggedSentence(0, "x", None, [Hypothesis(0.0, "", s)]).changed() for s in (from_nothing, once_more)]
+        [False, True]
+        """
+        starts = [hypothesis.states[::STEPS] for hypothesis in self.hypotheses]
+        return any(before and before != after for states in starts for before, after in pairwise(states))
+
+
+class LogLine(NamedTuple):
     kind: str
     number: int
     step: int
     text: bytes
-
-
-class Incomplete(Exception):
-    """Lines of a sentence are missing."""
 
 
 @dataclass
@@ -64,64 +71,43 @@ class Log:
     """
 
     name: str
-    lines: int = 0  # of any kind
     sentences: int = 0
-    first: int = 0  # the lowest and the highest of their numbers
-    last: int = 0
-    with_history: int = 0  # sentences with any E- lines
-    interactive: bool = False
+    history: bool = False  # whether there are any E- lines
     incomplete: list[int] = field(default_factory=list)
     missing: set[int] = field(default_factory=set)  # wanted sentences not found
 
-    def read(self, lines: Iterable[bytes], wanted: Collection[int] | None = None) -> Iterator[Sentence]:
+    def read(self, lines: Iterable[bytes], wanted: Collection[int] | None = None) -> Iterator[LoggedSentence]:
         """Yield the complete sentences among those ``wanted`` (``None``: all); others are not kept in memory."""
         self.missing = set(wanted or ())
-        for group in grouped(self._known(lines)):
+        # without its end, a line may be cut short
+        known = filter(None, (parse_line(line) for line in lines if line.endswith(b"\n")))
+        for group in grouped(known):
             number = group[0].number
-            self.first = min(number, self.first) if self.sentences else number
-            self.last = max(number, self.last)
             self.sentences += 1
-            self.with_history += any(line.kind == "E" for line in group)
+            self.history |= any(line.kind == "E" for line in group)
             self.missing.discard(number)
             if wanted is None or number in wanted:
-                try:
-                    yield sentence(group)
-                except Incomplete:
+                complete = sentence_of(group)
+                if complete is None:
                     self.incomplete.append(number)
-
-    def _known(self, lines: Iterable[bytes]) -> Iterator[Line]:
-        for line in lines:
-            self.lines += 1
-            known = parse_line(line) if line.endswith(b"\n") else None  # without it, the line may be cut short
-            if known is not None:
-                self.interactive |= known.kind == "W"
-                yield known
+                else:
+                    yield complete
 
     def check(self) -> None:
         """After reading, raise an error if there is nothing to show."""
-        name = self.name
-        require(self.lines > 0, f"{name} is empty: provide the output of fairseq-generate {FLAGS}")
         require(
-            self.sentences > 0,
-            f"{name} is not a fairseq-generate log: no line ({self.lines:,} read) starts with S-, H- or E-, a "
-            f"number and a TAB; run it without --quiet and with {FLAGS}",
-        )
-        require(
-            self.with_history > 0 or not self.interactive,
-            f"{name} is from fairseq-interactive, which never prints the history: use fairseq-generate {FLAGS}",
-        )
-        require(
-            self.with_history > 0,
-            f"{name} has no E- lines with the history of the iterations: run fairseq-generate with {FLAGS}",
+            self.history,
+            f"{self.name} has no E- lines with the history of the iterations: give the output of fairseq-generate "
+            f"{FLAGS}, without --quiet (fairseq-interactive prints no history)",
         )
         require(
             len(self.incomplete) < self.sentences,
-            f"{name} has no sentence with a complete history (E- lines for the start and {STEPS} states per "
+            f"{self.name} has no sentence with a complete history (E- lines for the start and {STEPS} states per "
             "iteration): use a complete log of a levt with --task text_editing",
         )
 
 
-def read_log(path: str | Path) -> list[Sentence]:
+def read_log(path: str | Path) -> list[LoggedSentence]:
     """All sentences, in the order of the input; none may be incomplete."""
     log = Log(str(path))
     with open(path, "rb") as file:
@@ -135,11 +121,11 @@ def read_log(path: str | Path) -> list[Sentence]:
     return sentences
 
 
-def parse_line(line: bytes) -> Line | None:
+def parse_line(line: bytes) -> LogLine | None:
     """A line of a sentence; ``None`` for any other line.
 
     >>> parse_line(b"E-12_3\\tw1 w2\\n")
-    Line(kind='E', number=12, step=3, text=b'w1 w2')
+    LogLine(kind='E', number=12, step=3, text=b'w1 w2')
     >>> parse_line(b"Generate test with beam=5: BLEU4 = 82.74\\n") is None
     True
     """
@@ -149,12 +135,12 @@ def parse_line(line: bytes) -> Line | None:
     if match is None:
         return None
     kind, number, step, text = match.groups()
-    return Line(kind.decode(), int(number), int(step or 0), text.rstrip(b"\r\n"))
+    return LogLine(kind.decode(), int(number), int(step or 0), text.rstrip(b"\r\n"))
 
 
-def grouped(lines: Iterable[Line]) -> Iterator[list[Line]]:
+def grouped(lines: Iterable[LogLine]) -> Iterator[list[LogLine]]:
     """The lines of each sentence; a source always begins a new one, whatever its number."""
-    group: list[Line] = []
+    group: list[LogLine] = []
     for line in lines:
         if group and (line.kind == "S" or line.number != group[0].number):
             yield group
@@ -164,32 +150,25 @@ def grouped(lines: Iterable[Line]) -> Iterator[list[Line]]:
         yield group
 
 
-def sentence(group: list[Line]) -> Sentence:
+def sentence_of(group: list[LogLine]) -> LoggedSentence | None:
+    """None if lines are missing."""
     starts = [i for i, line in enumerate(group) if line.kind == "H"]
-    if not starts:
-        raise Incomplete
-    head = {line.kind: line.text.decode() for line in group[: starts[0]]}
-    ends = [*starts[1:], len(group)]
-    hypotheses = [hypothesis(group[start:end]) for start, end in zip(starts, ends, strict=True)]
-    return Sentence(group[0].number, head.get("S"), head.get("T"), hypotheses)
-
-
-def hypothesis(lines: list[Line]) -> Hypothesis:
-    fields = {line.kind: line.text.decode() for line in lines if line.kind != "E"}
-    score, tab, text = fields.get("D", fields["H"]).partition("\t")
-    history = [line for line in lines if line.kind == "E"]
-    last, missing = divmod(len(history) - 1 - STEPS, STEPS)
-    whole = last >= 0 and not missing and fields.get("I", str(last)) == str(last)
-    if not (tab and whole and [line.step for line in history] == list(range(len(history)))):
-        raise Incomplete
-    return Hypothesis(to_number(score), text, [to_pieces(line.text.decode()) for line in history])
-
-
-def to_number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise Incomplete from None
+    head = {line.kind: line.text.decode() for line in group[: starts[0] if starts else 0]}
+    hypotheses = []
+    for start, end in pairwise([*starts, len(group)]):
+        fields = {line.kind: line.text.decode() for line in group[start:end] if line.kind != "E"}
+        score, tab, text = fields.get("D", fields["H"]).partition("\t")
+        history = [line for line in group[start:end] if line.kind == "E"]
+        last, missing = divmod(len(history) - 1 - STEPS, STEPS)
+        whole = last >= 0 and not missing and fields.get("I", str(last)) == str(last)
+        if not (tab and whole and [line.step for line in history] == list(range(len(history)))):
+            return None
+        states = [to_pieces(line.text.decode()) for line in history]
+        try:
+            hypotheses.append(Hypothesis(float(score), text, states))
+        except ValueError:
+            return None
+    return LoggedSentence(group[0].number, head.get("S"), head.get("T"), hypotheses) if hypotheses else None
 
 
 def to_pieces(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from html import escape
 
 from lev_plugins.text.control import visible
 from lev_plugins.traces.rows import Block, Row, Run
-from lev_plugins.traces.script import Kind
+from lev_plugins.traces.script import EditKind
 
 # edits differ without colour, too: struck through, underlined, boxed
 STYLE = """
@@ -33,28 +33,30 @@ td { padding: .1rem 0; }
 td bdi { display: block; white-space: pre-wrap; overflow-wrap: anywhere; }
 del { color: var(--gone); text-decoration: line-through 2px; }
 ins { color: var(--come); background: var(--new); font-weight: bold; text-decoration: underline 2px; }
-.hole { border: 1px dashed; border-radius: .2rem; padding: 0 .1rem; }
+.placeholder { border: 1px dashed; border-radius: .2rem; padding: 0 .1rem; }
 @media print { body { max-width: none; margin: 0; } ins { print-color-adjust: exact; } }
 """
 MARKUP = {
-    Kind.KEPT: ("", ""),
-    Kind.DELETED: ("<del>", "</del>"),
-    Kind.INSERTED: ("<ins>", "</ins>"),
-    Kind.HOLE: ('<span class="hole">\u25a1', "</span>"),
+    EditKind.KEPT: ("", ""),
+    EditKind.DELETED: ("<del>", "</del>"),
+    EditKind.INSERTED: ("<ins>", "</ins>"),
+    EditKind.PLACEHOLDER: ('<span class="placeholder">\u25a1', "</span>"),
 }
-LEGEND = [Run(Kind.DELETED, "deleted"), Run(Kind.INSERTED, "inserted"), Run(Kind.HOLE, "")]
 
 
 def page(title: str, summary: str, blocks: Iterable[Block]) -> Iterator[str]:
     """The page in parts; neither ``title`` nor the blocks are trusted."""
     title = escape(visible(title))
-    deleted, inserted, hole = (marked_up(run) for run in LEGEND)
+    legend = [Run(EditKind.DELETED, "deleted"), Run(EditKind.INSERTED, "inserted"), Run(EditKind.PLACEHOLDER, "")]
+    deleted, inserted, placeholder = map(marked_up, legend)
+    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     yield (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy()}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>Edits in <bdi>{title}</bdi></h1>\n"
-        f"<p>{escape(summary)}. What was {deleted}, what was {inserted}, and {hole}, a hole to be filled.</p>\n"
+        f"<p>{escape(summary)}. What was {deleted}, what was {inserted}, and {placeholder}, a placeholder.</p>\n"
     )
     for block in blocks:
         yield f"<section>\n<h2>{escape(block.heading)}</h2>\n<table>\n"
@@ -63,14 +65,9 @@ def page(title: str, summary: str, blocks: Iterable[Block]) -> Iterator[str]:
     yield "</body>\n</html>\n"
 
 
-def policy() -> str:
-    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-
-
 def table_row(row: Row) -> str:
     """
-    >>> print(table_row(Row("delete 1", [Run(Kind.DELETED, "<b>"), Run(Kind.KEPT, " & so")])), end="")
+    >>> print(table_row(Row("delete 1", [Run(EditKind.DELETED, "<b>"), Run(EditKind.KEPT, " & so")])), end="")
     <tr><th scope="row">delete 1</th><td><bdi dir="auto" lang=""><del>&lt;b&gt;</del> &amp; so</bdi></td></tr>
     >>> print(table_row(Row("start", [], "nothing")), end="")
     <tr><th scope="row">start</th><td><i>(nothing)</i></td></tr>

@@ -2,23 +2,23 @@
 
 Edits apply to pieces, even after pieces are joined into words: a mark covers exactly the deleted or inserted pieces,
 which may be the middle of a word. Neighbours share one mark; spaces at its ends stay outside. The piece that fills a
-hole may begin or continue a word, so a hole has a space on both sides.
+placeholder may begin or continue a word, so a placeholder has a space on both sides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import groupby
 from typing import NamedTuple
 
 from lev_plugins.text.control import visible
-from lev_plugins.traces.log import Hypothesis, Sentence, to_pieces
-from lev_plugins.traces.script import Kind, Script, iterations
+from lev_plugins.traces.log import Hypothesis, LoggedSentence, to_pieces
+from lev_plugins.traces.script import EditKind, Script, iterations
 
 BLANK = "\u2423"  # an edited piece that is only a space
 
 
-class Spelling(NamedTuple):
+class Joining(NamedTuple):
     """How pieces form words."""
 
     mark: str = ""
@@ -27,7 +27,7 @@ class Spelling(NamedTuple):
     def write(self, piece: str) -> str:
         """A piece with its spaces.
 
-        >>> Spelling("@@").write("ex@@"), Spelling("@@").write("tra"), Spelling("_", continues=False).write("_life")
+        >>> Joining("@@").write("ex@@"), Joining("@@").write("tra"), Joining("_", continues=False).write("_life")
         ('ex', 'tra ', ' life')
         """
         if not self.continues:
@@ -35,33 +35,25 @@ class Spelling(NamedTuple):
         return piece[: -len(self.mark)] if self.mark and piece.endswith(self.mark) else f"{piece} "
 
     def join(self, pieces: Iterable[str]) -> str:
-        """
-        >>> Spelling("@@").join(["ex@@", "tra", "life"])
-        'extra life'
-        """
         return "".join(map(self.write, pieces)).strip(" ")
 
 
 # by their names in fairseq's --remove-bpe
-SPELLINGS = {
-    "none": Spelling(),
-    "sentencepiece": Spelling("\u2581", continues=False),
-    "subword_nmt": Spelling("@@"),
-    "@@": Spelling("@@"),
-    "@@ ": Spelling("@@"),
-    "wordpiece": Spelling("_", continues=False),
-    "letter": Spelling("|", continues=False),
-    "_EOW": Spelling("_EOW", continues=False),
+JOININGS = {
+    "none": Joining(),
+    "sentencepiece": Joining("\u2581", continues=False),
+    "subword_nmt": Joining("@@"),
+    "@@": Joining("@@"),
+    "@@ ": Joining("@@"),
+    "wordpiece": Joining("_", continues=False),
+    "letter": Joining("|", continues=False),
+    "_EOW": Joining("_EOW", continues=False),
 }
 
 
 class Run(NamedTuple):
-    kind: Kind
-    text: str  # empty for a hole
-
-
-SPACE = Run(Kind.KEPT, " ")
-HOLE = Run(Kind.HOLE, "")
+    kind: EditKind
+    text: str  # empty for a placeholder
 
 
 class Row(NamedTuple):
@@ -75,97 +67,90 @@ class Block(NamedTuple):
     rows: list[Row]
 
 
-def layout(sentence: Sentence, spelling: Spelling) -> list[Block]:
+def layout(sentence: LoggedSentence, joining: Joining) -> list[Block]:
     """One block per printed hypothesis; the first also has the shared texts.
 
     >>> right = ["sort", "it"]
     >>> states = [["srot", "it"], ["it"], ["<plh>", "it"], right, right, right, right]
-    >>> [block] = layout(Sentence(3, "srot it", None, [Hypothesis(-0.5, "sort it", states)]), SPELLINGS["none"])
+    >>> logged = LoggedSentence(3, "srot it", None, [Hypothesis(-0.5, "sort it", states)])
+    >>> [block] = layout(logged, JOININGS["none"])
     >>> block.heading, [row.label for row in block.rows]
     ('sentence 3', ['source', 'draft', 'delete 1', 'open 1', 'fill 1', 'keep 2', 'result', 'score'])
     """
-    shared = [("source", sentence.source), ("reference", sentence.reference)]
-    texts = [(label, written(text, sentence.hypotheses[0], spelling)) for label, text in shared if text is not None]
+    shared = {"source": sentence.source, "reference": sentence.reference}
+    texts = {name: written(text, sentence.hypotheses[0], joining) for name, text in shared.items() if text is not None}
     number = len(sentence.hypotheses)
     blocks = []
     for i, hypothesis in enumerate(sentence.hypotheses, 1):
         heading = f"sentence {sentence.number}" + (f", candidate {i} of {number}" if number > 1 else "")
-        rows = [text_row(*text) for text in texts] if i == 1 else []
-        rows.append(start_row(spelling.join(hypothesis.states[0]), dict(texts).get("source")))
-        rows += step_rows(hypothesis, spelling)
-        rows.append(text_row("result", written(hypothesis.text, hypothesis, spelling)))
+        rows = [text_row(*entry) for entry in texts.items()] if i == 1 else []
+        draft = joining.join(hypothesis.states[0])
+        if draft == texts.get("source") != "":
+            rows.append(Row("draft", [], "the source"))
+        else:
+            rows.append(text_row("draft" if draft else "start", draft))
+        rows += step_rows(hypothesis, joining)
+        rows.append(text_row("result", written(hypothesis.text, hypothesis, joining)))
         rows.append(text_row("score", f"{hypothesis.score:.4f}"))
         blocks.append(Block(heading, rows))
     return blocks
 
 
-def written(text: str, hypothesis: Hypothesis, spelling: Spelling) -> str:
+def written(text: str, hypothesis: Hypothesis, joining: Joining) -> str:
     """Join the pieces of a text, unless fairseq has joined them, as a result that is not in pieces shows."""
     in_pieces = to_pieces(hypothesis.text) == hypothesis.states[-1]
-    return spelling.join(to_pieces(text)) if in_pieces and spelling.mark and spelling.mark in text else text
+    return joining.join(to_pieces(text)) if in_pieces and joining.mark and joining.mark in text else text
 
 
 def text_row(label: str, text: str) -> Row:
-    return Row(label, [Run(Kind.KEPT, visible(text))]) if text else Row(label, [], "nothing")
+    return Row(label, [Run(EditKind.KEPT, visible(text))]) if text else Row(label, [], "nothing")
 
 
-def start_row(draft: str, source: str | None) -> Row:
-    if not draft:
-        return Row("start", [], "nothing")
-    return Row("draft", [], "the source") if draft == source else text_row("draft", draft)
-
-
-def step_rows(hypothesis: Hypothesis, spelling: Spelling) -> Iterator[Row]:
+def step_rows(hypothesis: Hypothesis, joining: Joining) -> list[Row]:
+    rows = []
     for number, iteration in enumerate(iterations(hypothesis.states), 1):
-        if iteration.idle:
-            yield Row(f"keep {number}", [], "nothing to delete, nothing to insert")
-        labels = ("delete", "open", "undo" if iteration.put_back else "fill")
-        for label, script in zip(labels, iteration, strict=True):
-            if script is not None:
-                yield Row(f"{label} {number}", marked(script, spelling))
+        if iteration == (None, None, None):
+            rows.append(Row(f"keep {number}", [], "nothing to delete, nothing to insert"))
+        labels = ("delete", "open", "fill" if iteration.opening else "undo")
+        steps = zip(labels, iteration, strict=True)
+        rows += [Row(f"{label} {number}", marked(script, joining)) for label, script in steps if script is not None]
+    return rows
 
 
-def marked(script: Script, spelling: Spelling) -> list[Run]:
+def marked(script: Script, joining: Joining) -> list[Run]:
     """
-    >>> from lev_plugins.traces.script import Edit
-    >>> script = [Edit(Kind.KEPT, "_so"), Edit(Kind.DELETED, "rt"), Edit(Kind.DELETED, "_al"), Edit(Kind.KEPT, "_it")]
-    >>> [(run.kind.value, run.text) for run in marked(script, SPELLINGS["wordpiece"])]
+    >>> from lev_plugins.traces.script import PieceEdit
+    >>> edits = [(EditKind.KEPT, "_so"), (EditKind.DELETED, "rt"), (EditKind.DELETED, "_al"), (EditKind.KEPT, "_it")]
+    >>> runs = marked([PieceEdit(*edit) for edit in edits], JOININGS["wordpiece"])
+    >>> [(run.kind.value, run.text) for run in runs]
     [('kept', 'so'), ('deleted', 'rt al'), ('kept', ' it')]
     """
-    groups = groupby(script, key=lambda edit: edit.kind)
-    runs = [run for kind, edits in groups for run in outlined(kind, [edit.piece for edit in edits], spelling)]
-    runs = merged(runs)
+    runs: list[Run] = []
+
+    def add(kind: EditKind, text: str) -> None:
+        """Kept neighbours are joined, with one space where two meet."""
+        if kind is EditKind.KEPT and runs and runs[-1].kind is kind:
+            before = runs.pop().text
+            text = before + (text.lstrip(" ") if before.endswith(" ") else text)
+        runs.append(Run(kind, text))
+
+    for kind, edits in groupby(script, key=lambda edit: edit.kind):
+        pieces = [edit.piece for edit in edits]
+        if kind is EditKind.PLACEHOLDER:
+            for _ in pieces:
+                add(EditKind.KEPT, " ")
+                add(kind, "")
+                add(EditKind.KEPT, " ")
+            continue
+        text = visible("".join(map(joining.write, pieces)))
+        if kind is EditKind.KEPT or not text.strip(" "):
+            add(kind, text if kind is EditKind.KEPT else BLANK)
+            continue
+        if text.startswith(" "):
+            add(EditKind.KEPT, " ")
+        add(kind, text.strip(" "))
+        if text.endswith(" "):
+            add(EditKind.KEPT, " ")
     runs[0] = Run(runs[0].kind, runs[0].text.lstrip(" "))
     runs[-1] = Run(runs[-1].kind, runs[-1].text.rstrip(" "))
-    return [run for run in runs if run.text or run.kind is Kind.HOLE]
-
-
-def outlined(kind: Kind, pieces: list[str], spelling: Spelling) -> Iterator[Run]:
-    """Neighbours of one kind; spaces at the ends of an edit stay outside it, unless it is only a space."""
-    text = visible("".join(map(spelling.write, pieces)))
-    bare = text.strip(" ")
-    if kind is Kind.HOLE:
-        yield from [SPACE, HOLE, SPACE] * len(pieces)
-    elif kind is Kind.KEPT:
-        yield Run(kind, text)
-    elif not bare:
-        yield Run(kind, BLANK)
-    else:
-        yield from [SPACE] * text.startswith(" ")
-        yield Run(kind, bare)
-        yield from [SPACE] * text.endswith(" ")
-
-
-def merged(runs: Iterable[Run]) -> list[Run]:
-    """Join kept neighbours, with one space where two meet.
-
-    >>> merged([Run(Kind.KEPT, "a "), SPACE, HOLE])
-    [Run(kind=<Kind.KEPT: 'kept'>, text='a '), Run(kind=<Kind.HOLE: 'hole'>, text='')]
-    """
-    joined: list[Run] = []
-    for run in runs:
-        if joined and joined[-1].kind is run.kind is Kind.KEPT:
-            before = joined.pop().text
-            run = Run(Kind.KEPT, before + (run.text.lstrip(" ") if before.endswith(" ") else run.text))
-        joined.append(run)
-    return joined
+    return [run for run in runs if run.text or run.kind is EditKind.PLACEHOLDER]

@@ -11,22 +11,20 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from lev_plugins.text.edited import common
 
-
-class Kind(Enum):
+class EditKind(Enum):
     KEPT = "kept"
     DELETED = "deleted"
     INSERTED = "inserted"
-    HOLE = "hole"
+    PLACEHOLDER = "placeholder"
 
 
-class Edit(NamedTuple):
-    kind: Kind
+class PieceEdit(NamedTuple):
+    kind: EditKind
     piece: str
 
 
-Script = list[Edit]
+Script = list[PieceEdit]
 
 
 class Iteration(NamedTuple):
@@ -36,59 +34,33 @@ class Iteration(NamedTuple):
     opening: Script | None
     filling: Script | None  # without an opening: the deletions are undone, because the editor was looping
 
-    @property
-    def idle(self) -> bool:
-        return self == (None, None, None)
-
-    @property
-    def put_back(self) -> bool:
-        return self.opening is None and self.filling is not None
-
 
 def iterations(states: Sequence[Sequence[str]]) -> Iterator[Iteration]:
     """The steps of each iteration, from the start and three states per iteration: after deleting, opening, filling.
 
     >>> sort = ["sort", "it"]
     >>> for one in iterations([["srot", "it"], ["it"], ["<plh>", "it"], sort, sort, sort, sort]):
-    ...     print(one.idle, [edit.kind.value for script in one if script for edit in script])
-    False ['deleted', 'kept', 'hole', 'kept', 'inserted', 'kept']
-    True []
+    ...     print([edit.kind.value for script in one if script for edit in script])
+    ['deleted', 'kept', 'placeholder', 'kept', 'inserted', 'kept']
+    []
     """
     for i in range(0, len(states) - 3, 3):
-        given, left, opened, filled = states[i : i + 4]
-        holes = opening(left, opened)
-        yield Iteration(changes(given, left), holes, filling(holes, opened, filled))
-
-
-def opening(left: Sequence[str], opened: Sequence[str]) -> Script | None:
-    """Every new piece is a hole, whatever the model calls it: ``<plh>`` or ``<unk>``."""
-    script = changes(left, opened)
-    return script and [Edit(Kind.HOLE, piece) if kind is Kind.INSERTED else Edit(kind, piece) for kind, piece in script]
-
-
-def filling(holes: Script | None, opened: Sequence[str], filled: Sequence[str]) -> Script | None:
-    """Each hole became the piece now in its place.
-
-    >>> filling([Edit(Kind.HOLE, "<plh>"), Edit(Kind.KEPT, "it")], ["<plh>", "it"], ["sort", "it"])
-    [Edit(kind=<Kind.INSERTED: 'inserted'>, piece='sort'), Edit(kind=<Kind.KEPT: 'kept'>, piece='it')]
-    """
-    if holes is None or not fits(holes, filled):
-        return changes(opened, filled)
-    return [
-        Edit(Kind.INSERTED if kind is Kind.HOLE else kind, piece)
-        for (kind, _), piece in zip(holes, filled, strict=True)
-    ]
-
-
-def fits(holes: Script, filled: Sequence[str]) -> bool:
-    """Whether ``filled`` differs from the canvas only at its holes."""
-    return len(holes) == len(filled) and all(
-        kind is Kind.HOLE or (kind is Kind.KEPT and old == new) for (kind, old), new in zip(holes, filled, strict=True)
-    )
-
-
-def changes(before: Sequence[str], after: Sequence[str]) -> Script | None:
-    return edits(before, after) if before != after else None
+        start, left, opened, filled = states[i : i + 4]
+        deletion, opening, filling = (
+            edits(before, after) if before != after else None
+            for before, after in ((start, left), (left, opened), (opened, filled))
+        )
+        if opening is not None:  # every new piece is a placeholder, whatever the model calls it: <plh> or <unk>
+            inserted, placeholder = EditKind.INSERTED, EditKind.PLACEHOLDER
+            opening = [PieceEdit(placeholder if kind is inserted else kind, piece) for kind, piece in opening]
+            kept = [piece if kind is not placeholder else None for kind, piece in opening]
+            if len(kept) == len(filled) and all(old in (None, new) for old, new in zip(kept, filled, strict=True)):
+                # each placeholder became the piece now in its place
+                filling = [
+                    PieceEdit(inserted if kind is placeholder else kind, piece)
+                    for (kind, _), piece in zip(opening, filled, strict=True)
+                ]
+        yield Iteration(deletion, opening, filling)
 
 
 def edits(before: Sequence[str], after: Sequence[str]) -> Script:
@@ -99,36 +71,15 @@ def edits(before: Sequence[str], after: Sequence[str]) -> Script:
     >>> [f"{edit.kind.value} {edit.piece}" for edit in edits("a b".split(), "a c b".split())]
     ['kept a', 'inserted c', 'kept b']
 
-    If neither is a subsequence of the other, which no step of an editor causes, everything between the common ends
-    counts as replaced:
-
-    >>> [f"{edit.kind.value} {edit.piece}" for edit in edits("a b c".split(), "a d c".split())]
-    ['kept a', 'deleted b', 'inserted d', 'kept c']
+    If neither is a subsequence of the other, which no step of an editor causes, everything counts as replaced.
     """
-    for kind, longer, shorter in ((Kind.DELETED, before, after), (Kind.INSERTED, after, before)):
-        kept_pieces = subsequence(longer, shorter)
-        if kept_pieces is not None:
-            return [Edit(Kind.KEPT if kept else kind, piece) for piece, kept in zip(longer, kept_pieces, strict=True)]
-    return replacement(before, after)
-
-
-def subsequence(longer: Sequence[str], shorter: Sequence[str]) -> list[bool] | None:
-    """Which pieces of ``longer`` form ``shorter``; ``None`` if it is not a subsequence.
-
-    >>> subsequence(["a", "b", "a", "c"], ["a", "c"])
-    [True, False, False, True]
-    """
-    kept, matched = [], 0
-    for piece in longer:
-        kept.append(matched < len(shorter) and shorter[matched] == piece)
-        matched += kept[-1]
-    return kept if matched == len(shorter) else None
-
-
-def replacement(before: Sequence[str], after: Sequence[str]) -> Script:
-    head = common(before, after)
-    tail = common(before[head:][::-1], after[head:][::-1])
-    gone, come = before[head : len(before) - tail], after[head : len(after) - tail]
-    parts = [(Kind.KEPT, before[:head]), (Kind.DELETED, gone), (Kind.INSERTED, come)]
-    parts.append((Kind.KEPT, before[len(before) - tail :]))
-    return [Edit(kind, piece) for kind, pieces in parts for piece in pieces]
+    deleted, inserted = EditKind.DELETED, EditKind.INSERTED
+    for kind, longer, shorter in ((deleted, before, after), (inserted, after, before)):
+        script, matched = [], 0
+        for piece in longer:
+            kept = matched < len(shorter) and shorter[matched] == piece
+            matched += kept
+            script.append(PieceEdit(EditKind.KEPT if kept else kind, piece))
+        if matched == len(shorter):
+            return script
+    return [PieceEdit(deleted, piece) for piece in before] + [PieceEdit(inserted, piece) for piece in after]

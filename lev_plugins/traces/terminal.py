@@ -1,12 +1,14 @@
-"""A trace as lines of text, in colours or with equivalent marks."""
+"""Edits as lines of text, in colours or with equivalent marks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from lev_plugins.traces.rows import Block, Row
-from lev_plugins.traces.script import Kind
+from lev_plugins.text.control import visible
+from lev_plugins.text.edited import Edit
+from lev_plugins.traces.rows import Block, Row, Run
+from lev_plugins.traces.script import EditKind
 
 LABEL_WIDTH = 9  # the longest usual label is "reference"
 
@@ -14,46 +16,64 @@ LABEL_WIDTH = 9  # the longest usual label is "reference"
 class Style(NamedTuple):
     """The marks before and after each kind of text."""
 
-    runs: dict[Kind, tuple[str, str]]
+    runs: dict[EditKind, tuple[str, str]]
     heading: tuple[str, str] = ("", "")
     aside: tuple[str, str] = ("", "")  # labels and notes
 
 
-PLAIN = Style({Kind.KEPT: ("", ""), Kind.DELETED: ("[-", "-]"), Kind.INSERTED: ("{+", "+}"), Kind.HOLE: ("{ ", "}")})
+PLAIN = Style(
+    {
+        EditKind.KEPT: ("", ""),
+        EditKind.DELETED: ("[-", "-]"),
+        EditKind.INSERTED: ("{+", "+}"),
+        EditKind.PLACEHOLDER: ("{ ", "}"),
+    }
+)
 END = "\x1b[0m"
 COLOUR = Style(
     {
-        Kind.KEPT: ("", ""),
-        Kind.DELETED: ("\x1b[9;31m", END),  # struck through, red
-        Kind.INSERTED: ("\x1b[1;4;32m", END),  # bold, underlined, green
-        Kind.HOLE: ("\x1b[35m{ ", f"}}{END}"),
+        EditKind.KEPT: ("", ""),
+        EditKind.DELETED: ("\x1b[9;31m", END),  # struck through, red
+        EditKind.INSERTED: ("\x1b[1;4;32m", END),  # bold, underlined, green
+        EditKind.PLACEHOLDER: ("\x1b[35m{ ", f"}}{END}"),
     },
     heading=("\x1b[1m", END),
     aside=("\x1b[2m", END),
 )
 
 
-def lines(blocks: Iterable[Block], style: Style) -> Iterator[str]:
+def trace_lines(blocks: Iterable[Block], style: Style) -> Iterator[str]:
     for i, block in enumerate(blocks):
         if i:
             yield ""
-        yield wrapped(block.heading, style.heading)
+        yield block.heading.join(style.heading)
         for row in block.rows:
-            yield f"{wrapped(row.label.rjust(LABEL_WIDTH), style.aside)}  {content(row, style)}"
+            yield f"{row.label.rjust(LABEL_WIDTH).join(style.aside)}  {content(row, style)}"
 
 
 def content(row: Row, style: Style) -> str:
     """
-    >>> from lev_plugins.traces.rows import Run
-    >>> content(Row("open", [Run(Kind.KEPT, "so "), Run(Kind.HOLE, ""), Run(Kind.DELETED, "it")]), PLAIN)
-    'so { }[-it-]'
+    >>> content(Row("delete", [Run(EditKind.KEPT, "so "), Run(EditKind.DELETED, "it")]), PLAIN)
+    'so [-it-]'
     >>> content(Row("start", [], "nothing"), PLAIN)
     '(nothing)'
     """
     if row.note:
-        return wrapped(f"({row.note})", style.aside)
-    return "".join(wrapped(run.text, style.runs[run.kind]) for run in row.runs)
+        return f"({row.note})".join(style.aside)
+    return "".join(run.text.join(style.runs[run.kind]) for run in row.runs)
 
 
-def wrapped(text: str, ends: tuple[str, str]) -> str:
-    return f"{ends[0]}{text}{ends[1]}"
+def diff_line(original: str, edits: Iterable[Edit], style: Style = PLAIN) -> str:
+    """A text and its edits in one line.
+
+    >>> diff_line("in teh  house", [Edit(3, 6, "the"), Edit(13, 13, ".")])
+    'in [-teh-]{+the+}  house{+.+}'
+    """
+    runs, place = [], 0
+    for edit in edits:
+        runs.append(Run(EditKind.KEPT, original[place : edit.start]))
+        runs.append(Run(EditKind.DELETED, original[edit.start : edit.end]))
+        runs.append(Run(EditKind.INSERTED, edit.replacement))
+        place = edit.end
+    runs.append(Run(EditKind.KEPT, original[place:]))
+    return content(Row("", [Run(run.kind, visible(run.text)) for run in runs if run.text]), style)

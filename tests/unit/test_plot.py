@@ -18,20 +18,19 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.inference.gates import Sentence, as_line, gates_of_lines, read_sentences
-from lev_plugins.plots import drawing, gates, iterations
-from lev_plugins.plots.curves import draw_curves
+from lev_plugins.inference.gates import GatedSentence, as_line, gates_of_lines, read_sentences
+from lev_plugins.plots import curves, gates
 from tests.helpers import EOS, toy_dictionary, toy_model
 from tests.unit.test_gated import toy_args, toy_gated
 
 SENTENCES = [
-    Sentence(
+    GatedSentence(
         ["▁$a", "$b", "</s>"],
         ["<x>&", "</s>"],
         {"mask": [0.0, 1.0, 0.5], "copy": [0.2, 0.3], "skip": [0.8, 0.7]},
         0.5,
     ),
-    Sentence(["a"] * 40, ["b", "</s>"], {"mask": [0.25] * 40, "copy": [0.5, 0.5], "skip": [0.5, 0.5]}, 0.0),
+    GatedSentence(["a"] * 40, ["b", "</s>"], {"mask": [0.25] * 40, "copy": [0.5, 0.5], "skip": [0.5, 0.5]}, 0.0),
 ]
 
 
@@ -90,17 +89,16 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
 
 
 def test_means_are_over_tokens_by_noise_and_length() -> None:
-    low, high = gates.by("noise", SENTENCES, 2)
+    low, high = gates.grouped_by("noise", SENTENCES, 2)
     assert (low.title, high.title) == ("0 %", "50 %")
     assert (low.sentences, high.sentences) == ([SENTENCES[1]], [SENTENCES[0]])
     assert high.mean("mask") == pytest.approx(0.5) and low.mean("copy") == pytest.approx(0.5)
-    assert [group.title for group in gates.by("length", SENTENCES, 3)] == ["3", "40"]
-    counts = [Sentence(["a"] * number, [], {}, number / 1000) for number in (3, 3, 4, 4, 5, 6)]
-    assert [group.title for group in gates.by("length", counts, 5)] == ["3", "4", "5", "6"]
-    assert [group.title for group in gates.by("noise", counts, 5)] == ["0.30 %", "0.40 %", "0.50 %", "0.60 %"]
-    assert gates.names_of(SENTENCES) == (["mask", "copy", "skip"], [])
-    values = [gates.PROPERTIES["noise"](sentence) for sentence in SENTENCES]
-    assert gates.correlation(values, SENTENCES, "copy") == pytest.approx(-1)
+    assert [group.title for group in gates.grouped_by("length", SENTENCES, 3)] == ["3", "40"]
+    counts = [GatedSentence(["a"] * number, [], {}, number / 1000) for number in (3, 3, 4, 4, 5, 6)]
+    assert [group.title for group in gates.grouped_by("length", counts, 5)] == ["3", "4", "5", "6"]
+    assert [group.title for group in gates.grouped_by("noise", counts, 2)] == ["0.3-0.4 %", "0.5-0.6 %"]
+    assert gates.correlation("noise", SENTENCES, "copy") == pytest.approx(-1)
+    assert gates.correlation("noise", SENTENCES[:1], "copy") is None
 
 
 # ---- the command --------------------------------------------------------------------------------------------------
@@ -127,8 +125,8 @@ def test_figures_have_their_numbers_in_them(kept: Path, tmp_path: Path, by: str)
         for text in re.findall(r">([^<>]+)</t", drawn)
     ]
     wanted = {
-        "sentence": ["▁$a", "$b", "<x>&", "mask", "copy", "0.20", "0.80", "scale"],
-        "noise": ["0 %", "50 %", "0.50", "copy (r = -1.00)", "words that are noise (number of sentences)"],
+        "sentence": ["▁$a", "$b", "<x>&", "mask", "copy", "0.20", "0.80", "output"],
+        "noise": ["0 %", "50 %", "copy (r = -1.00)", "words that are noise (number of sentences)"],
         "length": ["3", "40", "skip (r = -1.00)", "mean gate probability"],
         "task": ["denoising", "other", "0.27", "skip"],
     }
@@ -150,11 +148,11 @@ def test_heat_maps_and_bars_need_no_colour(kept: Path, tmp_path: Path) -> None:
 def test_gates_that_only_some_have_are_named(tmp_path: Path, kept: Path, capsys: Any) -> None:
     pytest.importorskip("matplotlib")
     other = tmp_path / "other.jsonl"
-    other.write_text(as_line(Sentence(["a"], ["b"], {"mask": [0.1]})) + "\n", encoding="utf-8")
+    other.write_text(as_line(GatedSentence(["a"], ["b"], {"mask": [0.1]})) + "\n", encoding="utf-8")
     output = str(tmp_path / "x.svg")
     assert main(["plot", "gates", "--saved", str(kept), str(other), "--by", "task", "--output", output]) == 0
     assert "gate copy and skip left out: not all sentences have it" in capsys.readouterr().err
-    other.write_text(as_line(Sentence(["a"], ["b"], {"generate": [0.1]})) + "\n", encoding="utf-8")
+    other.write_text(as_line(GatedSentence(["a"], ["b"], {"generate": [0.1]})) + "\n", encoding="utf-8")
     assert main(["plot", "gates", "--saved", str(kept), str(other), "--by", "task", "--output", output]) == 2
     assert "no gate in common" in capsys.readouterr().err
 
@@ -163,18 +161,7 @@ BAD = [
     (["--output", "x.png"], "no model is given: add DATA and --path, or use gates with --saved"),
     (["--saved", "KEPT"], "no output is given: add --output FILE.png, --save FILE, or both"),
     (["--saved", "KEPT", "--output", "x.doc"], "--output x.doc must end in one of .png, .svg, .pdf"),
-    (["--saved", "KEPT", "--output", "x.png", "--path", "m.pt"], "leave out --path"),
-    (["--saved", "KEPT", "--output", "x.png", "--reference", "r"], "--reference requires a model"),
-    (["--saved", "KEPT", "--output", "x.png", "--beam", "2"], "--saved replaces the model: leave out --beam"),
-    (["--saved", "KEPT", "--output", "x.png", "--max-tokens", "9"], "replaces the model: leave out --max-tokens"),
-    (["--saved", "KEPT", "--output", "x.png", "--cpu"], "--saved replaces the model: leave out --cpu"),
-    (["--saved", "KEPT", "--output", "x.png", "--bpe", "characters"], "replaces the model: leave out --bpe and its"),
-    (["--saved", "KEPT", "--output", "x.png", "--sentencepiece-model", "m"], "leave out --bpe and its flags"),
-    (["--saved", "KEPT", "--output", "x.png", "--bins", "2"], "--by sentence has no ranges: leave out --bins"),
-    (
-        ["--saved", "KEPT", "--output", "x.png", "--by", "noise", "--first", "2"],
-        "--by noise draws no heat maps: leave out --first",
-    ),
+    (["--saved", "KEPT", "--output", "x.png", "--path", "m.pt"], "--saved replaces the model and its text"),
     (["--saved", "KEPT", "KEPT", "--output", "x.png"], "two files of --saved are called denoising"),
     (["--saved", "KEPT", "--output", "x.png", "--bins", "0"], "--bins must be at least 1, but is 0"),
     (["--saved", "EMPTY", "--output", "x.png"], "is empty: give --saved a file written by --save"),
@@ -252,10 +239,8 @@ def test_iterations_are_drawn_from_a_log(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_a_mean_outside_its_quartiles_is_drawn(tmp_path: Path) -> None:
-    decoded = [iterations.Decoded(4, 1)] * 9 + [iterations.Decoded(4, 100)]
-    (point,) = iterations.points(decoded, bins=1)
-    assert point.iterations > point.high == 1
-    iterations.draw([point], [tmp_path / "figure.png"])
+    decoded = [curves.Decoded(4, 1)] * 9 + [curves.Decoded(4, 100)]
+    curves.draw_iterations(decoded, 1, [tmp_path / "figure.png"])
 
 
 def test_a_log_without_iterations_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -296,40 +281,32 @@ def test_scores_are_drawn_by_iteration(tmp_path: Path, capsys: pytest.CaptureFix
     assert all(f">{text}<" in drawn for text in ("right", "other", "iterations", "TER"))
     (tmp_path / "reference").write_text("a b c d\n\n", encoding="utf-8")
     assert main(command) == 2
-    assert "has 2 lines, but" in capsys.readouterr().err
+    assert "has 2 references, but" in capsys.readouterr().err
     assert main([*logs, "--output", str(tmp_path / "figure.svg")]) == 0  # the pieces of the log's own references
     assert capsys.readouterr().out.splitlines()[0].endswith(" 100.00")
-
-
-def test_numbers_of_two_gates_stay_apart() -> None:
-    near = gates.Group("", [Sentence(["a"], ["b"], {"mask": [0.5], "copy": [0.52], "skip": [0.9]})])
-    names = ["mask", "copy", "skip"]
-    assert [drawing.number_goes_above(name, names, near) for name in names] == [False, True, True]
 
 
 def test_control_characters_leave_a_figure_well_formed(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     svg = tmp_path / "figure.svg"
-    drawing.heat_maps([Sentence(["a\x01b", "\x0c", "x\x00"], [], {"mask": [0.1, 0.2, 0.3]})], [svg])
+    gates.heat_maps([GatedSentence(["a\x01b", "\x0c", "x\x00"], [], {"mask": [0.1, 0.2, 0.3]})], [svg])
     texts = [each.text for each in ElementTree.parse(svg).iter() if each.text and each.text.strip()]
     assert "a\\u0001b" in texts and "x\\u0000" in texts
 
 
 def test_outputs_of_one_length_are_one_point() -> None:
-    some = [iterations.Decoded(length, turns) for length in (8, 9, 12) for turns in (1, 2, 3, 4)]
-    found = iterations.points(some, bins=4)
-    assert [(point.length, point.iterations, point.sentences) for point in found] == [
-        (8.0, 2.5, 4),
-        (9.0, 2.5, 4),
-        (12.0, 2.5, 4),
+    some = [curves.Decoded(length, turns) for length in (8, 9, 12) for turns in (1, 2, 3, 4)]
+    groups = curves.bins_of_iterations(some, bins=4)
+    assert [(group[:, 0].tolist(), group[:, 1].mean()) for group in groups] == [
+        ([length] * 4, 2.5) for length in (8, 9, 12)
     ]
-    assert len(iterations.points(some[:4], bins=3)) == 1
+    assert len(curves.bins_of_iterations(some[:4], bins=3)) == 1
 
 
 def test_every_curve_looks_different_and_is_in_the_legend(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     svg = tmp_path / "figure.svg"
-    draw_curves({f"_{number}": [1.0, float(number)] for number in range(9)}, "BLEU", [svg])
+    curves.draw_curves({f"_{number}": [1.0, float(number)] for number in range(9)}, "BLEU", [svg])
     drawn = svg.read_text(encoding="utf-8")
     assert all(f">_{number}<" in drawn for number in range(9))
     looks = re.findall(r'<path d="M [^"]*" clip-path="[^"]*" style="[^"]*"', drawn)

@@ -19,9 +19,9 @@ from tqdm import tqdm
 from lev_plugins.cli.main import main
 from lev_plugins.cli.trace import in_colour
 from lev_plugins.traces import page, terminal
-from lev_plugins.traces.log import Hypothesis, Log, Sentence, parse_line
-from lev_plugins.traces.rows import SPELLINGS, Row, layout, marked
-from lev_plugins.traces.script import Edit, Kind, Script, edits, iterations
+from lev_plugins.traces.log import Hypothesis, Log, LoggedSentence, parse_line
+from lev_plugins.traces.rows import JOININGS, Row, layout, marked
+from lev_plugins.traces.script import EditKind, PieceEdit, Script, edits, iterations
 from tests.helpers import slow_alignment, thorough
 
 ROOT = Path(__file__).parents[2]
@@ -104,14 +104,14 @@ Generate test with beam=5: BLEU4 = 100.00
 PIECES = st.lists(st.sampled_from(["a", "b", "c", "<plh>"]), max_size=8)
 
 
-def read(text: str | bytes, **options: object) -> tuple[list[Sentence], Log]:
+def read(text: str | bytes, **options: object) -> tuple[list[LoggedSentence], Log]:
     log = Log("the log")
     data = text.encode() if isinstance(text, str) else text
     return list(log.read(io.BytesIO(data), **options)), log  # type: ignore[arg-type]
 
 
-def plain(sentence: Sentence, spelling: str = "none") -> list[str]:
-    return list(terminal.lines(layout(sentence, SPELLINGS[spelling]), terminal.PLAIN))
+def plain(sentence: LoggedSentence, spelling: str = "none") -> list[str]:
+    return list(terminal.trace_lines(layout(sentence, JOININGS[spelling]), terminal.PLAIN))
 
 
 def traced(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
@@ -140,11 +140,11 @@ def log(tmp_path: Path) -> Path:
 
 
 def before(script: Script) -> list[str]:
-    return [piece for kind, piece in script if kind in (Kind.KEPT, Kind.DELETED)]
+    return [piece for kind, piece in script if kind in (EditKind.KEPT, EditKind.DELETED)]
 
 
 def after(script: Script) -> list[str]:
-    return [piece for kind, piece in script if kind is not Kind.DELETED]
+    return [piece for kind, piece in script if kind is not EditKind.DELETED]
 
 
 @thorough
@@ -163,8 +163,8 @@ def test_a_step_of_the_editor_gets_the_script_of_the_expert(longer: list[str], m
     kept = slow_alignment(few, numbers)[1] if insert else slow_alignment(numbers, few)[0]
     script = edits(shorter, longer) if insert else edits(longer, shorter)
     assert [piece for _, piece in script] == longer
-    assert [kind is Kind.KEPT for kind, _ in script] == kept
-    assert {kind for kind, _ in script} <= {Kind.KEPT, Kind.INSERTED if insert else Kind.DELETED}
+    assert [kind is EditKind.KEPT for kind, _ in script] == kept
+    assert {kind for kind, _ in script} <= {EditKind.KEPT, EditKind.INSERTED if insert else EditKind.DELETED}
 
 
 @st.composite
@@ -191,18 +191,25 @@ def test_actions_lead_from_state_to_state(states: list[list[str]]) -> None:
                 assert after(script) == other
         assert iteration.deletion is None or before(iteration.deletion) == given
         assert iteration.opening is None or before(iteration.opening) == left
-        assert iteration.idle == (given == left == opened == filled)
+        assert (iteration == (None, None, None)) == (given == left == opened == filled)
 
 
 def test_what_fills_a_hole_may_be_the_word_that_stands_for_holes() -> None:
     """fairseq's own placeholder is <unk>, and <unk> may fill it."""
     [iteration] = iterations([["a"], ["a"], ["a", "<unk>", "<unk>"], ["a", "b", "<unk>"]])
-    assert iteration.filling == [Edit(Kind.KEPT, "a"), Edit(Kind.INSERTED, "b"), Edit(Kind.INSERTED, "<unk>")]
+    assert iteration.filling == [
+        PieceEdit(EditKind.KEPT, "a"),
+        PieceEdit(EditKind.INSERTED, "b"),
+        PieceEdit(EditKind.INSERTED, "<unk>"),
+    ]
 
 
 def test_a_history_that_no_editor_made_is_shown_as_it_is() -> None:
     [iteration] = iterations([["a", "b"], ["c"], ["<plh>", "c"], ["d", "e"]])
-    assert iteration.deletion == [*(Edit(Kind.DELETED, piece) for piece in "ab"), Edit(Kind.INSERTED, "c")]
+    assert iteration.deletion == [
+        *(PieceEdit(EditKind.DELETED, piece) for piece in "ab"),
+        PieceEdit(EditKind.INSERTED, "c"),
+    ]
     assert iteration.filling is not None and after(iteration.filling) == ["d", "e"]
     assert before(iteration.filling) == ["<plh>", "c"]
 
@@ -216,7 +223,7 @@ def test_sentences_of_a_log() -> None:
     assert len(eleven.hypotheses[0].states) == 10 and eleven.hypotheses[0].states[2] == ["<plh>", "<plh>"]
     assert three.hypotheses == [Hypothesis(0.0, "the cat", [["the", "cat"]] * 4)]
     assert [hypothesis.score for hypothesis in twenty.hypotheses] == [-1.0, -2.0]
-    assert (log.sentences, log.first, log.last, log.incomplete) == (3, 3, 20, [])
+    assert (log.sentences, log.incomplete) == (3, [])
 
 
 def test_a_log_cut_anywhere_loses_its_last_sentence_at_most() -> None:
@@ -342,25 +349,27 @@ def test_an_empty_result() -> None:
     ]
 
 
-@pytest.mark.parametrize("symbol", [symbol for symbol in SPELLINGS if symbol != "@@"])
+@pytest.mark.parametrize("symbol", [symbol for symbol in JOININGS if symbol != "@@"])
 def test_pieces_are_joined_as_fairseq_does(symbol: str) -> None:
     @thorough
     @given(st.lists(st.text(st.sampled_from("ab@_|▁EOW"), min_size=1), min_size=1))
     def same(pieces: list[str]) -> None:
-        assert SPELLINGS[symbol].join(pieces) == post_process(" ".join(pieces), symbol).strip(" ")
+        assert JOININGS[symbol].join(pieces) == post_process(" ".join(pieces), symbol).strip(" ")
 
     same()
 
 
 def test_the_space_of_a_mark_may_be_left_out() -> None:
     """fairseq's own --remove-bpe '@@' takes the marks away and leaves the pieces apart."""
-    assert SPELLINGS["@@"] == SPELLINGS["@@ "]
+    assert JOININGS["@@"] == JOININGS["@@ "]
 
 
 def script_of(text: str) -> Script:
     """``-a`` is deleted, ``+a`` inserted, ``?`` a hole."""
-    kinds = {"-": Kind.DELETED, "+": Kind.INSERTED, "?": Kind.HOLE}
-    return [Edit(kinds.get(word[0], Kind.KEPT), word[1:] if word[0] in kinds else word) for word in text.split()]
+    kinds = {"-": EditKind.DELETED, "+": EditKind.INSERTED, "?": EditKind.PLACEHOLDER}
+    return [
+        PieceEdit(kinds.get(word[0], EditKind.KEPT), word[1:] if word[0] in kinds else word) for word in text.split()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -381,7 +390,7 @@ def script_of(text: str) -> Script:
     ],
 )
 def test_marks_stay_on_the_pieces_and_spaces_out_of_them(script: str, spelling: str, shown: str) -> None:
-    row = Row("fill 1", marked(script_of(script), SPELLINGS[spelling]))
+    row = Row("fill 1", marked(script_of(script), JOININGS[spelling]))
     assert terminal.content(row, terminal.PLAIN) == shown
 
 
@@ -419,11 +428,11 @@ def test_no_text_reaches_beyond_its_row() -> None:
 
 def test_colours_have_the_same_texts_as_marks() -> None:
     for sentence in read(LOG)[0]:
-        blocks = layout(sentence, SPELLINGS["none"])
-        bare = [re.sub("\x1b\\[[0-9;]*m", "", line) for line in terminal.lines(blocks, terminal.COLOUR)]
-        marks = [re.sub(r"\[-|-\]|\{\+|\+\}", "", line) for line in terminal.lines(blocks, terminal.PLAIN)]
+        blocks = layout(sentence, JOININGS["none"])
+        bare = [re.sub("\x1b\\[[0-9;]*m", "", line) for line in terminal.trace_lines(blocks, terminal.COLOUR)]
+        marks = [re.sub(r"\[-|-\]|\{\+|\+\}", "", line) for line in terminal.trace_lines(blocks, terminal.PLAIN)]
         assert bare == marks
-    shown = "\n".join(terminal.lines(layout(read(LOG)[0][0], SPELLINGS["none"]), terminal.COLOUR))
+    shown = "\n".join(terminal.trace_lines(layout(read(LOG)[0][0], JOININGS["none"]), terminal.COLOUR))
     assert "house \x1b[9;31mhouse\x1b[0m" in shown and "\x1b[1;4;32ma\x1b[0m house" in shown
 
 
@@ -461,7 +470,7 @@ class Page(HTMLParser):
 
 
 def page_of(text: str, title: str = "generate.log") -> str:
-    blocks = [block for sentence in read(text)[0] for block in layout(sentence, SPELLINGS["none"])]
+    blocks = [block for sentence in read(text)[0] for block in layout(sentence, JOININGS["none"])]
     return "".join(page.page(title, "3 of 3 sentences", blocks))
 
 
@@ -472,7 +481,7 @@ def test_the_page_has_every_text_of_the_terminal() -> None:
     ]
     assert '<td><bdi dir="auto" lang="">house <del>house</del></bdi></td>' in page_of(LOG)
     assert '<bdi dir="auto" lang=""><ins>a</ins> house</bdi>' in page_of(LOG)
-    assert '<span class="hole">□</span> house' in page_of(LOG)
+    assert '<span class="placeholder">□</span> house' in page_of(LOG)
 
 
 def test_the_page_needs_nothing_else_and_runs_nothing() -> None:
@@ -575,7 +584,7 @@ def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LOG.encode())))
         assert numbers(traced(capsys, *arguments)) == [3, 11, 20]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
-    assert "standard input is empty" in refusal(capsys)
+    assert "standard input has no E- lines" in refusal(capsys)
 
 
 def test_a_page_is_complete_or_not_there(
@@ -593,13 +602,9 @@ def test_a_page_is_complete_or_not_there(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "{log} is empty: provide the output of fairseq-generate --retain-iter-history --print-step"),
-        (b"\x80\x00\xff\n\n" * 9, "{log} is not a fairseq-generate log: no line (18 read) starts with S-, H- or E-"),
-        (
-            b"S-0\tw1\nH-0\t-0.1\tv1\n",
-            "{log} has no E- lines with the history of the iterations: run fairseq-generate with --retain",
-        ),
-        (b"S-0\tw1\nW-0\t0.1\tseconds\n", "{log} is from fairseq-interactive, which never prints the history"),
+        (b"", "{log} has no E- lines with the history of the iterations: give the output of fairseq-generate --retain"),
+        (b"\x80\x00\xff\n\n" * 9, "{log} has no E- lines"),
+        (b"S-0\tw1\nW-0\t0.1\tseconds\n", "(fairseq-interactive prints no history)"),
         (b"S-0\tw1\nH-0\t-0.1\tv1\nE-0_0\t\n", "{log} has no sentence with a complete history"),
         ("S-0\tfür\n".encode("latin-1") + b"H-0\t0\tv\n", "the input is not UTF-8 (byte 0xfc)"),
     ],
@@ -615,7 +620,7 @@ def test_what_is_no_log_with_a_history(
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (["--select", "3,4"], "--select 4: {log} has no such sentence; its sentences are 3 to 20"),
+        (["--select", "3,4"], "--select 4: {log} has no such sentence"),
         (["--select", "3,S-4"], "--select must be sentence numbers, such as 3,17, but 'S-4' is not a number"),
         (["--select", ""], "such as 3,17, but '' is not a number"),
         (["--first", 0], "--first must be at least 1, but is 0"),
