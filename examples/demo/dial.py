@@ -16,14 +16,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import lev_plugins
 from examples.shared import finish, read_parallel
-from lev_plugins.scoring.gleu import gleu_score
-from lev_plugins.scoring.wrr import word_recognition_rate
+from lev_plugins.scoring import gleu, wrr
 
 VALUES = [*(hundredth / 100 for hundredth in range(0, 100, 2)), 0.99]
 # noisy text, clean text, output; GLEU counts a mistake that is left alone more than word recognition does
 METRICS: dict[str, Callable[[list[str], list[str], list[str]], float]] = {
-    "wrr": lambda noisy, clean, lines: word_recognition_rate(clean, lines),
-    "gleu": lambda noisy, clean, lines: gleu_score(noisy, [[line] for line in clean], lines),
+    "wrr": lambda noisy, clean, lines: wrr.evaluate(clean, lines).score,
+    "gleu": lambda noisy, clean, lines: gleu.evaluate(noisy, clean, lines).score,
 }
 
 

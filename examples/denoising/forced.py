@@ -19,12 +19,12 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from examples.denoising.released_scores import mean_sentence_bleu, word_set_overlap
 from examples.shared import finish, read_lines
 from lev_plugins.errors import require
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.teacher_forcing import forced_tokens
-from lev_plugins.scoring import wrr, wrr_set
-from lev_plugins.scoring.sentence_bleu import mean_sentence_bleu
+from lev_plugins.scoring import wrr
 from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments, bpe_options
 
 
@@ -44,8 +44,8 @@ def run(args: argparse.Namespace) -> None:
     texts = [bpe.decode(line) if bpe else line for line in pieces]
     found = {
         "wrr": wrr.evaluate(references, texts).score,
-        "wrr_set": wrr_set.evaluate(references, texts).score,
-        "sentence_bleu": mean_sentence_bleu(references, texts),
+        "wrr_set": word_set_overlap(references, texts).score,
+        "sentence_bleu": mean_sentence_bleu(references, texts).score,
     }
     args.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 

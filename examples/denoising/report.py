@@ -23,10 +23,11 @@ from scipy import stats
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from examples.denoising.released_scores import mean_sentence_bleu, word_set_overlap
 from examples.shared import NOT_RUN, finish, machine, minutes, read_lines
 from lev_plugins.cli.score import read_generated
 from lev_plugins.errors import require
-from lev_plugins.scoring import bleu, exact_match, rouge, sentence_bleu, wrr, wrr_set
+from lev_plugins.scoring import bleu, exact_match, rouge, wrr
 from lev_plugins.scoring.evaluation import Evaluation
 
 ACCURACY = re.compile(r"\| valid on 'valid' subset \|.*?\| accuracy ([\d.]+)")
@@ -35,8 +36,8 @@ METRICS: dict[str, tuple[str, Callable[[list[str], list[str]], Evaluation]]] = {
     "bleu": ("BLEU", bleu.evaluate),
     "rouge": ("ROUGE-L", rouge.evaluate),
     "exact": ("exact", exact_match.evaluate),
-    "wrr-set": ("WRR of word sets", wrr_set.evaluate),
-    "sentence-bleu": ("sentence BLEU", sentence_bleu.evaluate),
+    "wrr-set": ("WRR of word sets", word_set_overlap),
+    "sentence-bleu": ("sentence BLEU", mean_sentence_bleu),
 }
 FORCED = {
     "accuracy": "teacher-forced accuracy (validation)",

@@ -28,9 +28,10 @@ from sklearn.multiclass import OneVsRestClassifier
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from examples.labelling.frequency import by_frequency
 from examples.shared import finish
 from lev_plugins.data.labels.text import KINDS, Layout, Row, read_rows
-from lev_plugins.scoring.labelling import best_thresholds, by_frequency, common_threshold, evaluate, multilabel
+from lev_plugins.scoring.labelling import best_thresholds, common_threshold, evaluate, multilabel
 
 AT = 5
 PARTS = ("train", "valid", "test")

@@ -21,9 +21,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from examples.labelling.frequency import by_frequency
 from examples.shared import finish
 from lev_plugins.inference.labeller import Labeller
-from lev_plugins.scoring.labelling import best_thresholds, by_frequency, common_threshold, evaluate, multilabel
+from lev_plugins.scoring.labelling import best_thresholds, common_threshold, evaluate, multilabel
 
 AT = 5
 

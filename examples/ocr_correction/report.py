@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from examples import logs
 from examples.shared import NOT_RUN, finish, machine, minutes, read_lines
 from lev_plugins.errors import UserError
-from lev_plugins.scoring.exact_match import exact_match_rate
+from lev_plugins.scoring import exact_match
 
 PARAMETERS = re.compile(r"num\. shared model params: ([\d,]+)")
 KINDS = {
@@ -47,7 +47,7 @@ CANDIDATES = ("best", "average")
 
 
 def accuracy(texts: list[str], references: list[str]) -> float:
-    return 100 * exact_match_rate(references, texts)
+    return 100 * exact_match.evaluate(references, texts).score
 
 
 def decoded(log: Path, references: list[str]) -> list[str]:

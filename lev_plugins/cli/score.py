@@ -7,27 +7,21 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sacrebleu.metrics import BLEU
-
 from lev_plugins.cli import streams
 from lev_plugins.errors import require
-from lev_plugins.ranges import MOST, at_least, at_most
-from lev_plugins.scoring import bleu, errant, exact_match, gleu, m2, resampling, rouge, sentence_bleu, ter, wrr, wrr_set
+from lev_plugins.ranges import at_least, flag_name
+from lev_plugins.scoring import m2, resampling
 from lev_plugins.scoring.evaluation import Array, Evaluation
-from lev_plugins.text import lines as texts
+from lev_plugins.scoring.metrics import GOLD, METRICS, SOURCES
+from lev_plugins.text import lines as text_lines
 from lev_plugins.traces.log import parse_line
 
 RESAMPLES = 1000  # for --against without --bootstrap
-SEED = 1
-
-Score = Callable[[list[str]], Evaluation]
-Prepare = Callable[[argparse.Namespace, int], Score]  # the flags, and the number of lines of SYSTEM
 
 
 @dataclass
@@ -37,127 +31,47 @@ class ScoredText:
     title: str
     file: Path
     evaluation: Evaluation
-    resampled: Array | None = field(default=None, repr=False)
-
-
-# ---- metrics: flags and references -------------------------------------------------------------
-
-
-def score_m2(args: argparse.Namespace, lines: int) -> Score:
-    gold = m2.parse("\n".join(read_lines(args.gold)), str(args.gold))
-    check_counts(args.system, lines, args.gold, len(gold), "sentences")
-    if args.errant:
-        require(
-            args.max_unchanged_words is None,
-            "--max-unchanged-words applies to MaxMatch, not to ERRANT: leave it out with --errant",
-        )
-        annotator = errant.load_annotator()
-        return lambda texts: errant.evaluate(gold, texts, args.beta, annotator)
-    unchanged = m2.MAX_UNCHANGED_WORDS if args.max_unchanged_words is None else args.max_unchanged_words
-    return lambda texts: m2.evaluate(gold, texts, args.beta, unchanged)
-
-
-def score_gleu(args: argparse.Namespace, lines: int) -> Score:
-    sources, references = read_lines(args.source), read_references(args, lines)
-    check_counts(args.system, lines, args.source, len(sources))
-    return lambda texts: gleu.evaluate(sources, references, texts)
-
-
-def plain(evaluate: Callable[..., Evaluation], *options: str) -> Prepare:
-    """For a metric that only needs references; its options have the same names as on the command line."""
-
-    def prepare(args: argparse.Namespace, lines: int) -> Score:
-        return partial(evaluate, read_references(args, lines), **{name: vars(args)[name] for name in options})
-
-    return prepare
-
-
-def score_rouge(args: argparse.Namespace, lines: int) -> Score:
-    references = read_references(args, lines)
-    lost = sum(bool(first.strip()) and not re.search("[a-zA-Z0-9]", first) for first, *_ in references)
-    if lost and args.tokenize == "english":
-        sys.stderr.write(
-            f"lev-plugins: warning: {lost:,} of {lines:,} lines of {args.references[0]} have no ASCII "
-            "letter or digit and score 0: use --tokenize space to split at spaces only\n"
-        )
-    return partial(rouge.evaluate, references, kind=args.kind, stem=args.stem, tokenize=args.tokenize)
-
-
-METRICS: dict[str, tuple[str, Prepare]] = {
-    "m2": ("MaxMatch F0.5 of edits, as in the official M2 scorer", score_m2),
-    "gleu": ("GLEU for grammatical error correction, as in the authors' script", score_gleu),
-    "wrr": ("share of reference words recognised, by word alignment", plain(wrr.evaluate)),
-    "wrr-set": ("overlap of word sets, as in the released code of the gated Transformer", plain(wrr_set.evaluate)),
-    "exact": ("share of lines that equal their reference", plain(exact_match.evaluate)),
-    "ter": (
-        "translation edit rate by sacrebleu, case-sensitive; lower is better",
-        plain(ter.evaluate, "normalized", "no_punct", "asian_support"),
-    ),
-    "rouge": ("ROUGE F1 by rouge-score", score_rouge),
-    "bleu": ("BLEU by sacrebleu", plain(bleu.evaluate, "tokenize", "lowercase")),
-    "sentence-bleu": ("mean of unsmoothed sentence BLEUs, as in nltk", plain(sentence_bleu.evaluate)),
-}
+    resampled: Array | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    metrics = parser.add_subparsers(required=True, metavar="METRIC", dest="metric", title="metrics")
-    for name, (meaning, _) in METRICS.items():
-        metric = metrics.add_parser(name, help=meaning, description=f"{meaning[0].upper()}{meaning[1:]}.")
-        metric.add_argument("system", metavar="SYSTEM", type=Path, help="text to score, one sentence per line")
-        if name == "m2":
-            metric.add_argument("gold", metavar="GOLD", type=Path, help="sources and annotators' edits, in M2 format")
+    subparsers = parser.add_subparsers(required=True, metavar="METRIC", dest="metric", title="metrics")
+    for name, metric in METRICS.items():
+        meaning = metric.meaning
+        add = subparsers.add_parser(name, help=meaning, description=f"{meaning[0].upper()}{meaning[1:]}.").add_argument
+        add("system", metavar="SYSTEM", type=Path, help="text to score, one sentence per line")
+        if metric.files == GOLD:
+            add("gold", metavar="GOLD", type=Path, help="sources and annotators' edits, in M2 format")
         else:
-            metric.add_argument("references", metavar="REFERENCE", type=Path, nargs="+", help="reference text")
-        add_own_flags(name, metric)
-        add_common_flags(metric)
-
-
-def add_own_flags(name: str, metric: argparse.ArgumentParser) -> None:
-    if name == "m2":
-        metric.add_argument("--beta", type=float, default=m2.BETA, help="weight of recall (default 0.5)")
-        metric.add_argument(
-            "--max-unchanged-words", type=int, metavar="N", help="an edit may span up to N unchanged words (default 2)"
+            add("references", metavar="REFERENCE", type=Path, nargs="+", help="reference text")
+        if metric.files == SOURCES:
+            add("--source", type=Path, metavar="FILE", required=True, help="the text before correction")
+        for field, option in metric.options.items():
+            if option.default is False:
+                add(flag_name(field), action="store_true", help=option.help)
+            else:
+                choices = option.choices
+                value = None if choices else "N"
+                kind, default = option.kind, option.default
+                add(flag_name(field), type=kind, default=default, choices=choices, metavar=value, help=option.help)
+        add("--draft", type=Path, metavar="FILE", help="text before editing; also print its score")
+        add("--against", type=Path, metavar="FILE", help="other system to compare with, with a significance test")
+        add("--bootstrap", type=int, metavar="N", help="95 %% intervals from N resamples (--against alone draws 1,000)")
+        add("--seed", type=int, default=1, help="random seed of the resamples (default 1)")
+        add("--per-sentence", action="store_true", help="also print the score of each sentence")
+        add("--json", action="store_true", help="print JSON")
+        add(
+            "--generated",
+            action="store_true",
+            help="SYSTEM and --against are output of fairseq-generate: score its D- lines, in data order",
         )
-        metric.add_argument("--errant", action="store_true", help="use the edits that ERRANT finds (English only)")
-    elif name == "gleu":
-        metric.add_argument("--source", type=Path, metavar="FILE", required=True, help="the text before correction")
-    elif name == "ter":
-        metric.add_argument("--normalized", action="store_true", help="separate punctuation from words")
-        metric.add_argument("--no-punct", action="store_true", help="remove punctuation")
-        metric.add_argument(
-            "--asian-support", action="store_true", help="with these two: also for Chinese and Japanese"
-        )
-    elif name == "rouge":
-        metric.add_argument("--kind", choices=list(rouge.KINDS), default="rougeL", help="variant to report")
-        metric.add_argument("--no-stemming", action="store_false", dest="stem", help="match words, not their stems")
-        metric.add_argument(
-            "--tokenize", choices=rouge.TOKENIZERS, default="english", help="english, or space for other languages"
-        )
-    elif name == "bleu":
-        metric.add_argument("--tokenize", choices=list(BLEU.TOKENIZERS), default="13a", help="sacrebleu's tokenizer")
-        metric.add_argument("--lowercase", action="store_true", help="ignore case")
-
-
-def add_common_flags(metric: argparse.ArgumentParser) -> None:
-    add = metric.add_argument
-    add("--draft", type=Path, metavar="FILE", help="text before editing; also print its score")
-    add("--against", type=Path, metavar="FILE", help="other system to compare with, with a significance test")
-    add("--bootstrap", type=int, metavar="N", help="95 %% intervals from N resamples (--against alone draws 1,000)")
-    add("--seed", type=int, default=SEED, help="random seed of the resamples (default 1)")
-    add("--per-sentence", action="store_true", help="also print the score of each sentence")
-    add("--json", action="store_true", help="print JSON")
-    add(
-        "--generated",
-        action="store_true",
-        help="SYSTEM and --against are output of fairseq-generate: score its D- lines, in data order",
-    )
 
 
 # ---- reading -------------------------------------------------------------------------------------------------------
 
 
 def read_lines(path: Path) -> list[str]:
-    lines = list(texts.read_lines(path))
+    lines = list(text_lines.read_lines(path))
     require(bool(lines), f"{path} is empty: nothing to score")
     return lines
 
@@ -192,12 +106,26 @@ def ends_a_line(path: Path) -> bool:
         return file.read() == b"\n"
 
 
-def read_references(args: argparse.Namespace, lines: int) -> list[list[str]]:
-    """The references of each sentence."""
-    files = [read_lines(path) for path in args.references]
-    for path, references in zip(args.references, files, strict=True):
-        check_counts(args.system, lines, path, len(references))
-    return [list(entry) for entry in zip(*files, strict=True)]
+def read_files(args: argparse.Namespace, lines: int) -> list[Any]:
+    """What the metric compares SYSTEM with: annotated sentences, or sources and references."""
+    files = METRICS[args.metric].files
+    if files == GOLD:
+        gold = m2.parse("\n".join(read_lines(args.gold)), str(args.gold))
+        check_counts(args.system, lines, args.gold, len(gold), "sentences")
+        return [gold]
+    columns = []
+    for path in [*args.references, *([args.source] if files == SOURCES else [])]:
+        columns.append(read_lines(path))
+        check_counts(args.system, lines, path, len(columns[-1]))
+    sources = [columns.pop()] if files == SOURCES else []
+    if args.metric == "rouge" and args.tokenize == "english":
+        lost = sum(bool(line.strip()) and not re.search("[a-zA-Z0-9]", line) for line in columns[0])
+        if lost:
+            sys.stderr.write(
+                f"lev-plugins: warning: {lost:,} of {lines:,} lines of {args.references[0]} have no ASCII letter or "
+                "digit and score 0: use --tokenize space to split at spaces only\n"
+            )
+    return [*sources, [list(references) for references in zip(*columns, strict=True)]]
 
 
 def check_counts(path: Path, count: int, other: Path, other_count: int, what: str = "lines") -> None:
@@ -210,36 +138,28 @@ def check_counts(path: Path, count: int, other: Path, other_count: int, what: st
 # ---- scoring and printing --------------------------------------------------------------------------------------------
 
 
-def check_flags(args: argparse.Namespace) -> None:
-    at_least(args, 2, "bootstrap")
-    at_most(args, MOST, "bootstrap")
-    require(
-        args.metric != "ter" or not args.asian_support or args.normalized or args.no_punct,
-        "--asian-support has no effect alone: add --normalized, --no-punct or both",
-    )
-    require(
-        args.metric != "rouge" or args.stem or args.tokenize != "space",
-        "--no-stemming has no effect with --tokenize space, which never stems: leave it out",
-    )
-
-
 def run(args: argparse.Namespace) -> int:
-    check_flags(args)
+    at_least(args, 2, "bootstrap")
     read = read_generated if args.generated else read_lines
     lines = read(args.system)
-    score = METRICS[args.metric][1](args, len(lines))
-    rows = [ScoredText("system", args.system, score(lines))]
-    for title, path, reader in (("do nothing", args.draft, read_lines), ("against", args.against, read)):
+    metric, files = METRICS[args.metric], read_files(args, len(lines))
+    options = {name: vars(args)[name] for name in metric.options}
+    rows = []
+    for title, path, reader in (
+        ("system", args.system, lambda _: lines),
+        ("do nothing", args.draft, read_lines),
+        ("against", args.against, read),
+    ):
         if path is not None:
-            other = reader(path)
-            check_counts(args.system, len(lines), path, len(other))
-            rows.append(ScoredText(title, path, score(other)))
-    comparison = sample(args, rows)
+            texts = reader(path)
+            check_counts(args.system, len(lines), path, len(texts))
+            rows.append(ScoredText(title, path, metric.evaluate(*files, texts, **options)))
+    comparison = resample(args, rows)
     report = as_json if args.json else as_text
     return streams.write([report(args, rows, comparison).encode("utf-8", "backslashreplace")])
 
 
-def sample(args: argparse.Namespace, rows: Sequence[ScoredText]) -> resampling.Comparison | None:
+def resample(args: argparse.Namespace, rows: Sequence[ScoredText]) -> resampling.Comparison | None:
     if args.bootstrap is None and args.against is None:
         return None
     scores = resampling.resample([row.evaluation for row in rows], resamples_of(args), args.seed)

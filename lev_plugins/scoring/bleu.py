@@ -11,33 +11,21 @@ from collections.abc import Sequence
 import numpy as np
 from sacrebleu.metrics import BLEU
 
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import UserError
 from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives
 
 ORDER = 4
 
 
-def corpus_bleu(references: References, texts: Sequence[str], tokenize: str = "13a", lowercase: bool = False) -> float:
+def evaluate(references: References, texts: Sequence[str], tokenize: str = "13a", lowercase: bool = False) -> Additive:
     """
-    >>> round(corpus_bleu(["the cat sat on the mat"], ["the cat sat on a mat"]), 2)
+    >>> round(evaluate(["the cat sat on the mat"], ["the cat sat on a mat"]).score, 2)
     53.73
     """
-    return evaluate(references, texts, tokenize, lowercase).score
-
-
-def evaluate(references: References, texts: Sequence[str], tokenize: str = "13a", lowercase: bool = False) -> Additive:
-    require(
-        tokenize in BLEU.TOKENIZERS,
-        f"the BLEU tokeniser must be one of {', '.join(BLEU.TOKENIZERS)}, but is {tokenize}",
-    )
-    chosen = alternatives(references, texts)
+    chosen = alternatives(references)
     try:
         metric = BLEU(tokenize=tokenize, lowercase=lowercase, effective_order=True, force=True)
-    except (
-        ImportError,
-        RuntimeError,
-        OSError,
-    ) as error:  # some tokenisers need packages, which they name, or a download
+    except (ImportError, RuntimeError, OSError) as error:  # some need packages, which they name, or a download
         raise UserError(f"the BLEU tokeniser {tokenize} cannot be loaded: {error}") from error
     scores = [metric.sentence_score(text, entry) for entry, text in zip(chosen, texts, strict=True)]
     rows = np.array([[*score.counts, *score.totals, score.sys_len, score.ref_len] for score in scores])

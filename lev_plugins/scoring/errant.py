@@ -8,10 +8,11 @@ else is as in ``m2``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any
 
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import UserError
 from lev_plugins.scoring.evaluation import Evaluation
 from lev_plugins.scoring.m2 import BETA, Counts, Gold, from_counts
 
@@ -21,6 +22,7 @@ UNCORRECTED = "UNK"
 Change = tuple[int, int, str]
 
 
+@cache
 def load_annotator() -> Any:
     try:
         return import_module("errant").load("en")
@@ -28,13 +30,8 @@ def load_annotator() -> Any:
         raise UserError(f"--errant needs the package errant and spaCy's English model: {INSTALL} ({error})") from error
 
 
-def evaluate(gold: Sequence[Gold], texts: Sequence[str], beta: float = BETA, annotator: Any = None) -> Evaluation:
-    require(
-        len(gold) == len(texts),
-        f"every sentence needs one text, but there are {len(gold)} sentences and {len(texts)} texts",
-    )
-    require(len(texts) > 0, "there are no texts to score")
-    annotator = annotator or load_annotator()
+def evaluate(gold: Sequence[Gold], texts: Sequence[str], beta: float = BETA) -> Evaluation:
+    annotator = load_annotator()
     counts = [sentence_counts(sentence, text, annotator) for sentence, text in zip(gold, texts, strict=True)]
     return from_counts(counts, beta, signature="edits by ERRANT")
 

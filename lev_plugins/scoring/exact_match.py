@@ -10,16 +10,11 @@ from collections.abc import Sequence
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, share
 
 
-def exact_match_rate(references: References, texts: Sequence[str]) -> float:
+def evaluate(references: References, texts: Sequence[str]) -> Additive:
     """
-    >>> exact_match_rate(["a b", "c", ""], ["a b", "C", ""])
+    >>> evaluate(["a b", "c", ""], ["a b", "C", ""]).score
     0.6666666666666666
     """
-    return evaluate(references, texts).score
-
-
-def evaluate(references: References, texts: Sequence[str]) -> Additive:
-    chosen = alternatives(references, texts)
-    rows = [(text in entry, 1) for entry, text in zip(chosen, texts, strict=True)]
+    rows = [(text in entry, 1) for entry, text in zip(alternatives(references), texts, strict=True)]
     matches = sum(match for match, _ in rows)
     return additive("exact match", rows, share, details={"matches": matches, "sentences": len(rows)})

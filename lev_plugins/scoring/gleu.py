@@ -22,7 +22,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from lev_plugins.errors import require
 from lev_plugins.scoring.evaluation import Array, Evaluation, References, alternatives
 
 ORDER = 4
@@ -33,24 +32,14 @@ DRAWS_AT_ONCE = 25  # bounds the memory of many resamples
 Ngrams = list[Counter[tuple[str, ...]]]
 
 
-def gleu_score(sources: Sequence[str], references: References, texts: Sequence[str]) -> float:
+def evaluate(sources: Sequence[str], references: References, texts: Sequence[str]) -> Evaluation:
     """
     >>> source = "he go to school every day with his sister"
     >>> reference = "he goes to school every day with his sister"
-    >>> gleu_score([source], [reference], [reference]), round(gleu_score([source], [reference], [source]), 4)
+    >>> evaluate([source], [reference], [reference]).score, round(evaluate([source], [reference], [source]).score, 4)
     (1.0, 0.4855)
     """
-    return evaluate(sources, references, texts).score
-
-
-def evaluate(sources: Sequence[str], references: References, texts: Sequence[str]) -> Evaluation:
-    require(
-        len(sources) == len(texts),
-        f"every source needs one text, but there are {len(sources)} sources and {len(texts)} texts",
-    )
-    chosen = alternatives(references, texts)
-    several = {len(entry) for entry in chosen}
-    require(len(several) == 1, f"every text needs the same number of references, but they have {sorted(several)}")
+    chosen = alternatives(references)
     statistics = np.array(
         [
             [sentence_statistics(source, reference, text) for reference in entry]
@@ -59,7 +48,7 @@ def evaluate(sources: Sequence[str], references: References, texts: Sequence[str
         dtype=np.float64,
     )
     sentences = formula(np.where(statistics == 0, 1, statistics)).mean(1)
-    return Gleu("GLEU", sentences, statistics, draws(len(texts), several.pop()))
+    return Gleu("GLEU", sentences, statistics, draws(len(texts), len(chosen[0])))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 
 from lev_plugins.errors import require
-from lev_plugins.scoring.thresholds import possible_cuts
 
 Scores = dict[str, float]
-FREQUENT = 50  # texts of a label that is neither rare nor new
 POSITIVE = 0.5  # the default threshold: labels with at least this probability are assigned
 
 
@@ -92,21 +90,6 @@ def numbered_classes(gold: Any, predicted: Any, names: Any) -> Scores:
     """
     values = np.array(names, dtype=float)
     return regression(values[gold], values[predicted])
-
-
-def by_frequency(gold: Any, scores: Any, counts: Any, at: int) -> dict[str, Scores]:
-    """RP@k and nDCG@k of labels of which training has seen more than 50 texts, fewer, or none (Table 2 of EncT5).
-
-    Each is measured among the labels of its group, on the texts that have one. Groups without labels are left out. The
-    RP@k of a group of at most k labels is always 100.
-
-    >>> gold, scores = np.array([[1, 0, 1], [0, 1, 0]]), np.array([[0.9, 0.6, 0.2], [0.1, 0.8, 0.3]])
-    >>> by_frequency(gold, scores, counts=np.array([100, 80, 3]), at=1)["few"]
-    {'rp_at_1': 100.0, 'ndcg_at_1': 100.0}
-    """
-    groups = {"frequent": counts > FREQUENT, "few": (counts > 0) & (counts <= FREQUENT), "zero": counts == 0}
-    pairs = {name: (gold[:, chosen], scores[:, chosen]) for name, chosen in groups.items() if gold[:, chosen].any()}
-    return {name: percent(ranking(right, given, at)) for name, (right, given) in pairs.items()}
 
 
 def ranking(gold: Any, scores: Any, at: int) -> dict[str, float]:
@@ -188,3 +171,15 @@ def best_threshold(gold: Any, scores: Any) -> float:
     best = int((2 * right / (given + gold.sum())).argmax())
     following = cuts[best + 1] if best + 1 < len(cuts) else 0.0
     return (float(cuts[best]) + float(following)) / 2  # in 32 bits, the middle could equal one of them
+
+
+def possible_cuts(scores: Any, right: Any) -> tuple[Any, Any, Any]:
+    """Each score (n,) that occurs, from the highest; how many are at least as high; and how many of those are right.
+
+    >>> possible_cuts(np.array([0.5, 0.9, 0.5]), np.array([1, 0, 0]))
+    (array([0.9, 0.5]), array([1, 3]), array([0, 1]))
+    """
+    order = np.argsort(-scores, kind="stable")
+    ranked = scores[order]
+    last_of_equals = np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True))
+    return ranked[last_of_equals], last_of_equals + 1, right[order].cumsum()[last_of_equals]

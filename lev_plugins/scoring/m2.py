@@ -280,26 +280,15 @@ class Wanted:
 # ---- the score -----------------------------------------------------------------------------------------------------
 
 
-def max_match(
-    gold: Sequence[Gold], texts: Sequence[str], beta: float = BETA, max_unchanged_words: int = MAX_UNCHANGED_WORDS
-) -> float:
-    """
-    >>> gold = parse("S he go home\\nA 1 2|||SVA|||goes|||REQUIRED|||-NONE-|||0\\n")
-    >>> max_match(gold, ["he goes home"]), max_match(gold, ["he go home"]), round(max_match(gold, ["she goes home"]), 4)
-    (1.0, 0.0, 0.5556)
-    """
-    return evaluate(gold, texts, beta, max_unchanged_words).score
-
-
 def evaluate(
     gold: Sequence[Gold], texts: Sequence[str], beta: float = BETA, max_unchanged_words: int = MAX_UNCHANGED_WORDS
 ) -> Evaluation:
-    require(
-        len(gold) == len(texts),
-        f"every sentence needs one text, but there are {len(gold)} sentences and {len(texts)} texts",
-    )
-    require(len(texts) > 0, "there are no texts to score")
-    bounded("max_unchanged_words", max_unchanged_words, 0)
+    """
+    >>> gold = parse("S he go home\\nA 1 2|||SVA|||goes|||REQUIRED|||-NONE-|||0\\n")
+    >>> [evaluate(gold, [text]).score for text in ("he goes home", "he go home", "she goes home")]
+    [1.0, 0.0, 0.5555555555555556]
+    """
+    bounded("--max-unchanged-words", max_unchanged_words, 0)
     counts = [sentence_counts(sentence, text, max_unchanged_words) for sentence, text in zip(gold, texts, strict=True)]
     return from_counts(counts, beta, "" if max_unchanged_words == MAX_UNCHANGED_WORDS else f"{max_unchanged_words=}")
 

@@ -26,34 +26,26 @@ class Words:
         return text.split()
 
 
-def rouge_f1(
-    references: References,
-    texts: Sequence[str],
-    kind: str = "rougeL",
-    stem: bool = True,
-    tokenize: str = "english",
-) -> float:
-    """
-    >>> rouge_f1(["two cats sat down"], ["two dogs sat"])  # "two ... sat": 2 of 3 words, 2 of 4
-    0.5714285714285715
-    """
-    return evaluate(references, texts, kind, stem, tokenize).score
-
-
 def evaluate(
     references: References,
     texts: Sequence[str],
     kind: str = "rougeL",
-    stem: bool = True,
+    no_stemming: bool = False,
     tokenize: str = "english",
 ) -> Additive:
-    require(kind in KINDS, f"the kind of ROUGE must be one of {', '.join(KINDS)}, but is {kind}")
-    require(tokenize in TOKENIZERS, f"the ROUGE tokeniser must be one of {', '.join(TOKENIZERS)}, but is {tokenize}")
-    chosen = alternatives(references, texts)
-    scorer = build_scorer(stem, tokenize)
-    rows = np.array([f1_of(scorer, entry, text) for entry, text in zip(chosen, texts, strict=True)])
+    """
+    >>> evaluate(["two cats sat down"], ["two dogs sat"]).score  # "two ... sat": 2 of 3 words, 2 of 4
+    0.5714285714285715
+    """
+    require(
+        not no_stemming or tokenize != "space",
+        "--no-stemming has no effect with --tokenize space, which never stems: leave it out",
+    )
+    scorer = build_scorer(not no_stemming, tokenize)
+    rows = np.array([f1_of(scorer, entry, text) for entry, text in zip(alternatives(references), texts, strict=True)])
     means = dict(zip(KINDS, rows.mean(0).tolist(), strict=True))
-    words = "words between white space" if tokenize == "space" else f"{'with' if stem else 'without'} stemming"
+    stemming = f"{'without' if no_stemming else 'with'} stemming"
+    words = "words between white space" if tokenize == "space" else stemming
     return additive(
         KINDS[kind],
         np.stack([rows[:, list(KINDS).index(kind)], np.ones(len(rows))], axis=1),

@@ -9,21 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from sacrebleu.metrics import TER
 
+from lev_plugins.errors import require
 from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives, whole
-
-
-def translation_edit_rate(
-    references: References,
-    texts: Sequence[str],
-    normalized: bool = False,
-    no_punct: bool = False,
-    asian_support: bool = False,
-) -> float:
-    """
-    >>> translation_edit_rate(["the cat sat on the mat"], ["on the mat the cat Sat"])  # a shift and a word: 2 of 6
-    33.33333333333333
-    """
-    return evaluate(references, texts, normalized, no_punct, asian_support).score
 
 
 def evaluate(
@@ -33,9 +20,16 @@ def evaluate(
     no_punct: bool = False,
     asian_support: bool = False,
 ) -> Additive:
-    chosen = alternatives(references, texts)
+    """
+    >>> evaluate(["the cat sat on the mat"], ["on the mat the cat Sat"]).score  # a shift and a word: 2 of 6
+    33.33333333333333
+    """
+    require(
+        not asian_support or normalized or no_punct,
+        "--asian-support has no effect alone: add --normalized, --no-punct or both",
+    )
     metric = TER(normalized=normalized, no_punct=no_punct, asian_support=asian_support, case_sensitive=True)
-    scores = [metric.sentence_score(text, entry) for entry, text in zip(chosen, texts, strict=True)]
+    scores = [metric.sentence_score(text, entry) for entry, text in zip(alternatives(references), texts, strict=True)]
     rows = [(score.num_edits, score.ref_length) for score in scores]
     edits, words = np.sum(rows, axis=0).tolist()
     return additive(

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from rapidfuzz.distance import Levenshtein
 
 from lev_plugins.scoring import m2
 from lev_plugins.scoring.evaluation import share
@@ -51,8 +52,6 @@ def judge(source: Sequence[str], text: Sequence[str], target: Sequence[str], con
     gold = edits_between(source, target)
     if text == source:
         counts = m2.Counts(0, 0, len(gold))
-    elif text == target:
-        counts = m2.Counts(len(gold), len(gold), len(gold))
     else:
         counts = m2.sentence_counts(m2.Gold(source, [gold]), " ".join(text), max_unchanged_words=0)[0]
     return Judged(confidence, counts, text != source, text == target, source == target)
@@ -64,26 +63,13 @@ def edits_between(source: Sequence[str], text: Sequence[str]) -> list[m2.Edit]:
     >>> edits_between("he go home".split(), "he goes home .".split())
     [Edit(start=1, end=2, corrections=('goes',), kind=''), Edit(start=3, end=3, corrections=('.',), kind='')]
     """
-    table = m2.cost_table(source, text, 1)
-    i, j = len(source), len(text)
     edits = []
-    end = (i, j)  # of the open run
-    while i or j:
-        if i and j and source[i - 1] == text[j - 1] and table[i][j] == table[i - 1][j - 1]:
-            edits += run(i, j, end, text)
-            i, j = i - 1, j - 1
-            end = (i, j)
-        elif i and j and table[i][j] == table[i - 1][j - 1] + 1:
-            i, j = i - 1, j - 1
-        elif i and table[i][j] == table[i - 1][j] + 1:
-            i -= 1
-        else:
-            j -= 1
-    return [*edits, *run(0, 0, end, text)][::-1]
-
-
-def run(i: int, j: int, end: tuple[int, int], text: Sequence[str]) -> list[m2.Edit]:
-    return [m2.Edit(i, end[0], (" ".join(text[j : end[1]]),))] if (i, j) != end else []
+    i = j = 0
+    for block in Levenshtein.editops(source, text).as_matching_blocks():  # the last one is empty, at both ends
+        if (i, j) != (block.a, block.b):
+            edits.append(m2.Edit(i, block.a, (" ".join(text[j : block.b]),)))
+        i, j = block.a + block.size, block.b + block.size
+    return edits
 
 
 def curve(sentences: Sequence[Judged], thresholds: Sequence[float]) -> list[Point]:

@@ -15,24 +15,14 @@ import numpy as np
 from fairseq.logging import metrics
 
 from lev_plugins.errors import require
-from lev_plugins.scoring import bleu, exact_match, rouge, ter, wrr
-from lev_plugins.scoring.evaluation import Additive, Formula, share
+from lev_plugins.scoring.evaluation import Additive
+from lev_plugins.scoring.metrics import METRICS
 
-Evaluate = Callable[[Sequence[str], Sequence[str]], Additive]
-
-
-def percent(formula: Formula) -> Formula:
-    return lambda sums: 100 * formula(sums)
-
-
-METRICS: dict[str, tuple[Evaluate, Formula]] = {
-    "bleu": (bleu.evaluate, bleu.formula),
-    "ter": (ter.evaluate, ter.formula),
-    **{kind: (partial(rouge.evaluate, kind=kind), percent(rouge.mean)) for kind in rouge.KINDS},
-    "wrr": (wrr.evaluate, percent(share)),
-    "exact_match": (exact_match.evaluate, percent(share)),
+VALIDATION_SCORES: dict[str, Callable[..., Any]] = {  # by name: how it is computed
+    name: partial(metric.evaluate, **options)
+    for metric in METRICS.values()
+    for name, options in metric.validation.items()
 }
-LOWER_IS_BETTER = ("ter",)
 DIGITS = 3  # one of 3,000 lines is 0.03 %
 
 
@@ -44,34 +34,42 @@ def parse_names(text: str | None) -> list[str]:
     """
     names = [name.strip() for name in text.split(",")] if text else []
     for name in names:
-        require(name in METRICS, f"--eval-metrics accepts {', '.join(METRICS)}, separated by commas, but not {name!r}")
+        require(
+            name in VALIDATION_SCORES,
+            f"--eval-metrics accepts {', '.join(VALIDATION_SCORES)}, separated by commas, but not {name!r}",
+        )
     return names
 
 
 class ValidationScores:
     def __init__(self, names: Sequence[str], bleu_tokenize: str = "13a"):
-        self.metrics = {name: METRICS[name] for name in names}
-        if "bleu" in self.metrics:
-            self.metrics["bleu"] = (partial(bleu.evaluate, tokenize=bleu_tokenize), bleu.formula)
+        self.scores = {name: VALIDATION_SCORES[name] for name in names}
+        if "bleu" in self.scores:
+            self.scores["bleu"] = partial(self.scores["bleu"], tokenize=bleu_tokenize)
+        self.examples: dict[str, Additive] = {name: evaluate(["a"], ["a"]) for name, evaluate in self.scores.items()}
+
+    @property
+    def lower_is_better(self) -> list[str]:
+        return [name for name, example in self.examples.items() if not example.higher_is_better]
 
     def statistics(self, references: Sequence[str], texts: Sequence[str]) -> dict[str, float]:
         """The values that a batch adds to its logging output."""
         return {
             f"_{name}_{k}": float(number)
-            for name, (evaluate, _) in self.metrics.items()
+            for name, evaluate in self.scores.items()
             for k, number in enumerate(evaluate(references, texts).sums)
         }
 
     def log(self, outputs: Sequence[dict[str, Any]]) -> None:
         """Each score under its name, for the log and for ``--best-checkpoint-metric``."""
-        for name, (_, formula) in self.metrics.items():
-            sums: list[float] = []
-            while any(f"_{name}_{len(sums)}" in output for output in outputs):
-                sums.append(sum(float(output.get(f"_{name}_{len(sums)}", 0)) for output in outputs))
-            if sums:
+        for name, example in self.examples.items():
+            keys = [f"_{name}_{k}" for k in range(len(example.sums))]
+            if any(keys[0] in output for output in outputs):
+                sums = [sum(float(output.get(key, 0)) for output in outputs) for key in keys]
                 metrics.log_scalar(f"_{name}", np.array(sums))
-                metrics.log_derived(name, partial(self._score, f"_{name}", formula))
+                metrics.log_derived(name, partial(self._score, f"_{name}", example))
 
     @staticmethod
-    def _score(key: str, formula: Formula, meters: Any) -> float:
-        return round(float(formula(meters[key].sum)), DIGITS)
+    def _score(key: str, example: Additive, meters: Any) -> float:
+        percent = 1 if example.digits == 2 else 100
+        return round(float(percent * example.formula(meters[key].sum)), DIGITS)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lev_plugins.errors import require
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, share
 from lev_plugins.text.edited import common
 
@@ -44,21 +43,12 @@ def recognised_words(reference: Sequence[str], text: Sequence[str]) -> list[bool
     return recognised
 
 
-def word_recognition_rate(references: References, texts: Sequence[str]) -> float:
-    """The share of all words of ``references`` that are recognised in ``texts``, between 0 and 1.
-
-    >>> word_recognition_rate(["the cat sat", "on a mat"], ["the cta sat", "on a red mat"])  # 5 of 6
+def evaluate(references: References, texts: Sequence[str]) -> Additive:
+    """
+    >>> evaluate(["the cat sat", "on a mat"], ["the cta sat", "on a red mat"]).score  # 5 of 6
     0.8333333333333334
     """
-    evaluation = evaluate(references, texts)
-    words = evaluation.details["reference words"]
-    require(words > 0, f"WRR needs at least one reference word, but the {len(texts)} references have none")
-    return evaluation.score
-
-
-def evaluate(references: References, texts: Sequence[str]) -> Additive:
-    chosen = alternatives(references, texts)
-    rows = [nearest(entry, text) for entry, text in zip(chosen, texts, strict=True)]
+    rows = [nearest(entry, text) for entry, text in zip(alternatives(references), texts, strict=True)]
     recognised, words = (sum(column) for column in zip(*rows, strict=True))
     return additive("WRR", rows, share, details={"recognised": recognised, "reference words": words})
 

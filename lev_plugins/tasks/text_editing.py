@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
 import torch
-from fairseq import utils
 from fairseq.data import FairseqDataset, LanguagePairDataset
 from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.configs import GenerationConfig
@@ -26,7 +25,6 @@ from lev_plugins.errors import require
 from lev_plugins.generators import ORACLES, RefinementGenerator, RefinementOptions
 from lev_plugins.models.post_edit import PostEditTransformer
 from lev_plugins.models.requirements import require_one_dictionary
-from lev_plugins.scoring import do_nothing
 from lev_plugins.tasks.pairs import refuse
 from lev_plugins.tasks.search import check_left_to_right, check_search, option
 from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
@@ -91,7 +89,6 @@ class TextEditingConfig(ScoredConfig, NoiseConfig):
         },
     )
     seed: int = II("common.seed")
-    post_process: Optional[str] = II("common_eval.post_process")
 
 
 @register_task("text_editing", dataclass=TextEditingConfig)
@@ -103,8 +100,6 @@ class TextEditingTask(ScoredTask):
     dictionary_type = EditingDictionary
     system = "LevT"  # the class of the current model, one of CRITERIONS
     spelling_buckets: int | None = None  # of the current model; None: it does not spell
-    # decoding commands apply these to tokens in turn, to make text (None: nothing to undo)
-    untokenisers: list[Any] = []
 
     @classmethod
     def check_config(cls, cfg: TextEditingConfig) -> None:
@@ -236,25 +231,6 @@ class TextEditingTask(ScoredTask):
         options = refinement_options(args, self.cfg, trained_later=self.building)
         return RefinementGenerator(editors, self.target_dictionary, options, reranker)
 
-    def build_tokenizer(self, args: Any) -> Any:
-        """Called by decoding commands only, before ``build_bpe``."""
-        tokenizer = super().build_tokenizer(args)
-        self.untokenisers = [tokenizer]
-        return tokenizer
-
-    def build_bpe(self, args: Any) -> Any:
-        bpe = super().build_bpe(args)
-        self.untokenisers = [bpe, *self.untokenisers]
-        return bpe
-
-    def _draft_texts(self, draft: Tensor) -> list[str]:
-        """The drafts as text, like the ``D-`` lines of fairseq-generate."""
-        rows = (utils.strip_pad(row, self.tgt_dict.pad()) for row in draft)
-        texts = [self.tgt_dict.string(row, self.cfg.post_process) for row in rows]
-        for untokeniser in filter(None, self.untokenisers):
-            texts = [untokeniser.decode(text) for text in texts]
-        return texts
-
     def inference_step(
         self,
         generator: Any,
@@ -270,8 +246,6 @@ class TextEditingTask(ScoredTask):
         if self.spelling_buckets:
             sides = net_input["src_tokens"], net_input.get("draft")
             net_input["unknown"] = lent_in(self.tgt_dict, self.spelling_buckets, *sides)
-        if self.untokenisers and sample.get("target") is not None and "draft" in net_input:
-            do_nothing.remember(self._draft_texts(net_input["draft"]))
         return super().inference_step(generator, models, {**sample, "net_input": net_input}, prefix_tokens)
 
     def source_row(self, words: list[str]) -> Tensor:

@@ -13,7 +13,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointConfig, BestCheckpointTask
 from lev_plugins.ranges import flag_name
-from lev_plugins.scoring.validation import LOWER_IS_BETTER, METRICS, ValidationScores, parse_names
+from lev_plugins.scoring.validation import VALIDATION_SCORES, ValidationScores, parse_names
 from lev_plugins.tasks.pairs import PairTask
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 
@@ -53,7 +53,6 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, PairTask):
     """Decodes a validation batch once for all scores."""
 
     cfg: ScoredConfig
-    lower_is_better = LOWER_IS_BETTER
 
     def __init__(self, cfg: ScoredConfig, src_dict: Any, tgt_dict: Any):
         super().__init__(cfg, src_dict, tgt_dict)
@@ -61,6 +60,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, PairTask):
         if names:
             cfg.eval_bleu = True  # makes fairseq prepare decoding
         self.scores = ValidationScores(names, "none" if cfg.eval_tokenized_bleu else "13a")
+        self.lower_is_better = self.scores.lower_is_better
 
     @classmethod
     def check_config(cls, cfg: Any) -> None:
@@ -76,7 +76,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, PairTask):
         )
 
     def scores_of(self, criterion: Any) -> tuple[list[str], Collection[str]]:
-        return list(self.scores.metrics), METRICS
+        return list(self.scores.scores), VALIDATION_SCORES
 
     def score_names(self) -> list[str]:
         """The scores in the order of the log; if empty, validation does not decode."""

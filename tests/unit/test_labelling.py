@@ -224,17 +224,6 @@ def test_f1_of_one_label_is_not_that_of_its_absence() -> None:
     assert scores.multilabel(gold[1:], found[1:], 1, 1.0)["micro_f1"] == 0.0
 
 
-def test_labels_by_frequency() -> None:
-    counts = np.array([200, 51, 50, 1, 0, 0])  # of the training text
-    gold = np.array([[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0], [0, 0, 1, 0, 0, 1]])
-    found = np.array([[9, 0, 0, 2, 0, 0], [8, 3, 0, 0, 0, 0], [0, 0, 0, 0, 2, 1], [0, 0, 7, 0, 9, 0]]) / 10
-    answer = scores.by_frequency(gold, found, counts, at=1)
-    one_of_two, right = {"rp_at_1": 50.0, "ndcg_at_1": 50.0}, {"rp_at_1": 100.0, "ndcg_at_1": 100.0}
-    assert answer == {"frequent": one_of_two, "few": right, "zero": one_of_two}
-    assert answer["few"] == scores.by_frequency(gold[:, 2:4], found[:, 2:4], counts[2:4], at=1)["few"]
-    assert scores.by_frequency(gold[:2], found[:2], counts, at=1).keys() == {"frequent", "few"}  # none is new
-
-
 def test_r_precision_against_a_slow_one() -> None:
     draw = np.random.default_rng(2)
     gold, found = draw.integers(0, 2, (30, 7)), draw.random((30, 7))

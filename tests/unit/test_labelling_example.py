@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from examples.labelling.frequency import by_frequency
 from lev_plugins.cli.main import main
 from tests.examples import load_script
 from tests.integration.commands import readme
@@ -82,6 +83,17 @@ def test_the_report_of_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
     page = (tmp_path / "report.md").read_text("utf-8")
     assert "| EncT5 | 91.2 | 80.0 | | 200 |" in page
     assert "| EncT5, spelling-aware words | not yet run |" in page and "GoEmotions" not in page
+
+
+def test_labels_by_frequency() -> None:
+    counts = np.array([200, 51, 50, 1, 0, 0])  # of the training text
+    gold = np.array([[1, 0, 0, 1, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0], [0, 0, 1, 0, 0, 1]])
+    found = np.array([[9, 0, 0, 2, 0, 0], [8, 3, 0, 0, 0, 0], [0, 0, 0, 0, 2, 1], [0, 0, 7, 0, 9, 0]]) / 10
+    answer = by_frequency(gold, found, counts, at=1)
+    one_of_two, right = {"rp_at_1": 50.0, "ndcg_at_1": 50.0}, {"rp_at_1": 100.0, "ndcg_at_1": 100.0}
+    assert answer == {"frequent": one_of_two, "few": right, "zero": one_of_two}
+    assert answer["few"] == by_frequency(gold[:, 2:4], found[:, 2:4], counts[2:4], at=1)["few"]
+    assert by_frequency(gold[:2], found[:2], counts, at=1).keys() == {"frequent", "few"}  # none is new
 
 
 def test_the_report_of_labels_by_frequency() -> None:

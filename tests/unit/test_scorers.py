@@ -1,4 +1,4 @@
-"""fairseq's side of the scores: ``--scoring``, the score of doing nothing, and scores of the validation set."""
+"""fairseq's side of the scores: ``--scoring``, and scores of the validation set."""
 
 from __future__ import annotations
 
@@ -15,15 +15,10 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
 from lev_plugins.errors import UserError
-from lev_plugins.scoring import do_nothing
-from lev_plugins.scoring.bleu import corpus_bleu
-from lev_plugins.scoring.exact_match import exact_match_rate
-from lev_plugins.scoring.rouge import rouge_f1
-from lev_plugins.scoring.ter import translation_edit_rate
+from lev_plugins.scoring import bleu, exact_match, rouge, ter, wrr
 from lev_plugins.scoring.validation import ValidationScores, parse_names
-from lev_plugins.scoring.wrr import word_recognition_rate
 from lev_plugins.tasks.text_editing import TextEditingTask
-from tests.helpers import BOS, EOS, FIRST_WORD, thorough, toy_dataset, toy_dictionary, toy_task
+from tests.helpers import BOS, EOS, thorough, toy_dataset, toy_task
 
 REFERENCES = ["the cat sat on the mat .", "He runs", "yes"]
 TEXTS = ["the cat sat on a mat .", "he ran", "yes"]
@@ -66,10 +61,10 @@ def test_stems_match_unless_told_otherwise() -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"_name": "ter", "ter_asian_support": True}, "--ter-asian-support has no effect alone"),
+        ({"_name": "ter", "ter_asian_support": True}, "--asian-support has no effect alone"),
         (
             {"_name": "rouge", "rouge_no_stemming": True, "rouge_tokenize": "space"},
-            "--rouge-no-stemming has no effect with --rouge-tokenize space",
+            "--no-stemming has no effect with --tokenize space",
         ),
     ],
 )
@@ -103,70 +98,13 @@ def test_flags_reach_fairseqs_command_line(name: str, flags: list[str], field: s
     assert getattr(args, field) == value
 
 
-# ---- doing nothing ---------------------------------------------------------------------------------------------------
-
-
-def test_the_drafts_stand_beside_the_texts() -> None:
-    found = scorer("ter")
-    do_nothing.remember(["the cat sat on mat .", "He run", "yes"])
-    assert found.result_string() == (
-        "TER = 30.00 (edits 3, reference words 10) (do nothing: TER = 20.00 (edits 2, reference words 10))"
-    )
-    again = scorer("ter")  # of another run
-    assert again.result_string() == "TER = 30.00 (edits 3, reference words 10)"
+# ---- validation ----------------------------------------------------------------------------------------------------
 
 
 class Generator:
     def generate(self, models: Any, sample: dict[str, Any], **kwargs: Any) -> list[Any]:
         return [[{"tokens": row} for row in sample["target"]]] if sample.get("target") is not None else []
 
-
-def drafted_batch(with_target: bool = True) -> dict[str, Any]:
-    rows = [[BOS, FIRST_WORD, FIRST_WORD + 1, FIRST_WORD + 2, EOS], [BOS, FIRST_WORD + 3, EOS]]
-    dataset = toy_dataset(rows, rows if with_target else None, rows[::-1])
-    return dataset.collater([dataset[0], dataset[1]])
-
-
-def decoding_task(bpe: Any, tokenizer: Any, **options: Any) -> TextEditingTask:
-    dictionary = toy_dictionary(0)
-    for word in ("a@@", "b", "c", "d"):
-        dictionary.add_symbol(word)
-    dictionary.placeholder_index = len(dictionary)
-    task = toy_task(dictionary, **options)
-    task.build_tokenizer(tokenizer)
-    task.build_bpe(bpe)
-    return task
-
-
-@pytest.mark.parametrize(
-    ("post_process", "bpe", "tokenizer", "expected"),
-    [
-        (None, None, None, ["d", "a@@ b c"]),
-        ("@@ ", None, None, ["d", "ab c"]),
-        (None, "characters", None, ["d", "a@@bc"]),
-        (None, None, "nltk", ["d", "a@@ b c"]),
-    ],
-)
-def test_drafts_become_text_as_hypotheses_do(
-    post_process: str | None, bpe: str | None, tokenizer: str | None, expected: list[str]
-) -> None:
-    task = decoding_task(bpe, None, post_process=post_process)
-    if tokenizer:  # last of all, as fairseq-generate does it
-        task.untokenisers[-1] = SimpleNamespace(decode=str.strip)
-    do_nothing.forget()
-    task.inference_step(Generator(), [], drafted_batch())
-    assert do_nothing.remembered(2) == expected
-    do_nothing.forget()
-
-
-def test_only_decoding_with_a_target_remembers_drafts() -> None:
-    do_nothing.forget()
-    toy_task().inference_step(Generator(), [], drafted_batch())  # validation: no command built a tokeniser
-    decoding_task(None, None, post_process=None).inference_step(Generator(), [], drafted_batch(with_target=False))
-    assert do_nothing.remembered(0) is do_nothing.remembered(2) is None
-
-
-# ---- validation ----------------------------------------------------------------------------------------------------
 
 NAMES = ["bleu", "ter", "rouge1", "rouge2", "rougeL", "wrr", "exact_match"]
 sentences = st.lists(st.sampled_from(["a", "b", "c", "dogs", "dog"]), max_size=7).map(" ".join)
@@ -186,11 +124,11 @@ def test_validation_scores_are_those_of_the_whole_set(pairs: list[tuple[str, str
     cut = data.draw(st.integers(1, len(pairs) - 1))
     batches = [(references[:cut], texts[:cut]), (references[cut:], texts[cut:])]
     expected = {
-        "bleu": corpus_bleu(references, texts),
-        "ter": translation_edit_rate(references, texts),
-        "wrr": 100 * word_recognition_rate(references, texts),
-        "exact_match": 100 * exact_match_rate(references, texts),
-        **{kind: 100 * rouge_f1(references, texts, kind) for kind in ("rouge1", "rouge2", "rougeL")},
+        "bleu": bleu.evaluate(references, texts).score,
+        "ter": ter.evaluate(references, texts).score,
+        "wrr": 100 * wrr.evaluate(references, texts).score,
+        "exact_match": 100 * exact_match.evaluate(references, texts).score,
+        **{kind: 100 * rouge.evaluate(references, texts, kind).score for kind in ("rouge1", "rouge2", "rougeL")},
     }
     assert logged(ValidationScores(NAMES), batches) == pytest.approx(expected, abs=0.0051)
 

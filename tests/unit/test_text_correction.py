@@ -22,7 +22,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.fairseq_fixes.best_checkpoint import logged_by
 from lev_plugins.models.pbd import PBDConfig
-from lev_plugins.scoring.wrr import word_recognition_rate
+from lev_plugins.scoring import wrr
 from lev_plugins.tasks.text_correction import CRITERIONS, TextCorrectionConfig, TextCorrectionTask
 from tests.generation import generate
 from tests.helpers import EOS, UNK, list_dataset, random_rows, toy_dictionary
@@ -114,7 +114,7 @@ def test_the_scores_are_those_of_free_running_decoding() -> None:
     strings[0][1] = strings[0][1].replace("w-1", "<<unk>>")
     strings[1][1] = strings[1][1].replace("w-1", "<unk>")
     assert found["exact_match"] == pytest.approx(100 * 5 / 9, abs=1e-3)
-    assert found["wrr"] == pytest.approx(100 * word_recognition_rate(*strings), abs=1e-3)
+    assert found["wrr"] == pytest.approx(100 * wrr.evaluate(*strings).score, abs=1e-3)
     assert 0 < found["bleu"] < 100
 
 

@@ -1,0 +1,112 @@
+"""The metrics of ``lev-plugins score``, of ``fairseq-generate --scoring`` and of the validation set, in one table.
+
+To add a metric, write a file with its ``evaluate(references, texts)``, which returns ``evaluation.additive(...)``. Then
+add an entry to ``METRICS``, with the name that users type. Its ``fairseq`` makes it a ``--scoring``, and ``validation``
+one of ``--eval-metrics``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lev_plugins.errors import require
+from lev_plugins.scoring import bleu, exact_match, gleu, m2, rouge, ter, wrr
+from lev_plugins.scoring.errant import evaluate as evaluate_with_errant
+from lev_plugins.scoring.evaluation import Evaluation
+
+REFERENCES, SOURCES, GOLD = "references", "sources and references", "an M2 file"
+
+
+@dataclass(frozen=True)
+class Option:
+    """A flag: ``--name`` of ``lev-plugins score METRIC``, ``--METRIC-name`` of fairseq."""
+
+    help: str
+    default: Any = False  # False: it takes no value
+    choices: Sequence[str] | None = None
+    kind: type = str
+
+
+@dataclass(frozen=True)
+class Metric:
+    meaning: str
+    evaluate: Callable[..., Evaluation]  # of the files, the texts, and the options by name
+    options: dict[str, Option] = field(default_factory=dict)
+    files: str = REFERENCES
+    fairseq: str | None = None
+    validation: dict[str, dict[str, Any]] = field(default_factory=dict)  # name: its options
+
+
+def evaluate_edits(
+    gold: Sequence[m2.Gold], texts: Sequence[str], beta: float, max_unchanged_words: int | None, errant: bool
+) -> Evaluation:
+    if not errant:
+        unchanged = m2.MAX_UNCHANGED_WORDS if max_unchanged_words is None else max_unchanged_words
+        return m2.evaluate(gold, texts, beta, unchanged)
+    require(
+        max_unchanged_words is None,
+        "--max-unchanged-words applies to MaxMatch, not to ERRANT: leave it out with --errant",
+    )
+    return evaluate_with_errant(gold, texts, beta)
+
+
+METRICS = {
+    "m2": Metric(
+        "MaxMatch F0.5 of edits, as in the official M2 scorer",
+        evaluate_edits,
+        {
+            "beta": Option("weight of recall (default 0.5)", m2.BETA, kind=float),
+            "max_unchanged_words": Option("an edit may span up to N unchanged words (default 2)", None, kind=int),
+            "errant": Option("use the edits that ERRANT finds (English only)"),
+        },
+        files=GOLD,
+    ),
+    "gleu": Metric("GLEU for grammatical error correction, as in the authors' script", gleu.evaluate, files=SOURCES),
+    "bleu": Metric(
+        "BLEU by sacrebleu",
+        bleu.evaluate,
+        {
+            "tokenize": Option("sacrebleu's tokenizer", "13a", list(bleu.BLEU.TOKENIZERS)),
+            "lowercase": Option("ignore case"),
+        },
+        validation={"bleu": {}},
+    ),
+    "ter": Metric(
+        "translation edit rate by sacrebleu, case-sensitive; lower is better",
+        ter.evaluate,
+        {
+            "normalized": Option("separate punctuation from words, as Tercom does"),
+            "no_punct": Option("remove punctuation"),
+            "asian_support": Option("with these two: also for Chinese and Japanese"),
+        },
+        fairseq="ter",
+        validation={"ter": {}},
+    ),
+    "rouge": Metric(
+        "ROUGE F1 by rouge-score",
+        rouge.evaluate,
+        {
+            "kind": Option("variant to use as the score; the others are also printed", "rougeL", list(rouge.KINDS)),
+            "no_stemming": Option("match words, not their stems"),
+            "tokenize": Option(
+                "english: lower-cased ASCII letters and digits, as in rouge-score; space: split at white space, for "
+                "other languages",
+                "english",
+                rouge.TOKENIZERS,
+            ),
+        },
+        fairseq="rouge",
+        validation={kind: {"kind": kind} for kind in rouge.KINDS},
+    ),
+    "wrr": Metric(
+        "share of reference words recognised, by word alignment", wrr.evaluate, fairseq="wrr", validation={"wrr": {}}
+    ),
+    "exact": Metric(
+        "share of lines that equal their reference",
+        exact_match.evaluate,
+        fairseq="exact_match",
+        validation={"exact_match": {}},
+    ),
+}
