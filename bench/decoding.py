@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from bench import systems
 from bench.clock import Clock, alternate, peak_memory, spread
 from bench.systems import System, Weights
-from lev_plugins.layers import save_memory
+from lev_plugins.layers import pack_weights
 
 GOALS = {1: 1.6, 100: 2.0}
 BEAMS = (1, 4)
@@ -83,7 +83,7 @@ def their_decoder(system: System, device: torch.device) -> Callable[[dict[str, A
 
 def our_decoder(system: System, device: torch.device, cuda_graphs: bool = False) -> Callable[[dict[str, Any]], Any]:
     model = systems.for_decoding(system.model, device)
-    save_memory(model)  # as the task does
+    pack_weights(model)  # as the task does
     generator = systems.our_generator(model, system.task.target_dictionary, cuda_graphs)
     return lambda sample: generator.generate([model], copied(sample))
 

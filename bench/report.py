@@ -15,9 +15,9 @@ import torch
 
 import lev_plugins
 from lev_plugins.errors import UserError
-from lev_plugins.layers import products
+from lev_plugins.layers.linear import AVAILABLE
 
-LIMITS = (*products.LIMITS, "MKL_ENABLE_INSTRUCTIONS", "FBGEMM_ENABLE_INSTRUCTIONS")
+LIMITS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS", "FBGEMM_ENABLE_INSTRUCTIONS")
 PACKAGES = {"torch": "torch", "fairseq": "fairseq-fixed", "numpy": "numpy"}
 
 
@@ -49,7 +49,7 @@ def processor() -> str:
 
 
 def on_processor() -> dict[str, Any]:
-    return {"vector_units": vector_units(), "products": products.verdict()._asdict()}
+    return {"vector_units": vector_units(), "products": "oneDNN" if AVAILABLE else "torch"}
 
 
 def vector_units() -> dict[str, str]:
@@ -95,9 +95,7 @@ def where(machine: dict[str, Any]) -> str:
     if "products" not in machine:
         return str(machine["device"])
     units = ", ".join(f"{name} {value}" for name, value in machine["vector_units"].items())
-    by_onednn = [name for name, used in machine["products"].items() if used]
-    by = f"products by oneDNN: {', '.join(by_onednn) or 'none'}"
-    return f"{machine['device']}: {machine['processor']} ({units}; {by})"
+    return f"{machine['device']}: {machine['processor']} ({units}; products by {machine['products']})"
 
 
 def memory(found: dict[str, Any]) -> list[str]:

@@ -205,8 +205,7 @@ def without_programs(read: Callable[..., dict[str, Any]]) -> Callable[..., dict[
 
 def require_finite_weights(model: torch.nn.Module) -> None:
     """Checks all weights with one transfer from the device."""
-    # one number for all of a weight stands for it while it is kept elsewhere (layers.linear)
-    weights = {name: weight for name, weight in model.named_parameters() if any(weight.stride()) or not weight.dim()}
+    weights = dict(model.named_parameters())
     finite = torch.stack([weight.detach().isfinite().all() for weight in weights.values()]).tolist()
     bad = [name for name, fine in zip(weights, finite, strict=True) if not fine]
     require(

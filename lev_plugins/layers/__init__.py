@@ -11,7 +11,15 @@ from lev_plugins.layers.attention import CrossAttention, KeysValues, SelfAttenti
 from lev_plugins.layers.embedding import TextEmbedding, token_embedding
 from lev_plugins.layers.initialisation import bert_init
 from lev_plugins.layers.int8 import Int8Linear, in_8_bits
-from lev_plugins.layers.linear import Linear, SharedLinear, head_projection, save_memory
+from lev_plugins.layers.linear import (
+    Linear,
+    PackedLinear,
+    SharedLinear,
+    head_projection,
+    linear,
+    output_of,
+    pack_weights,
+)
 from lev_plugins.layers.output_loss import SummedLoss, computed_at_once, summed_loss
 from lev_plugins.layers.padding import Padding, RealTokens, attention_mask, gathered, padding_of, spread
 from lev_plugins.layers.respelling import Batch, Respelling, WordVectors
@@ -29,6 +37,7 @@ __all__ = [
     "KeysValues",
     "LayerShape",
     "Linear",
+    "PackedLinear",
     "Padding",
     "RealTokens",
     "Respelling",
@@ -47,8 +56,10 @@ __all__ = [
     "gathered",
     "head_projection",
     "in_8_bits",
+    "linear",
+    "output_of",
+    "pack_weights",
     "padding_of",
-    "save_memory",
     "spread",
     "summed_loss",
     "token_embedding",

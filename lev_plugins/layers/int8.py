@@ -11,10 +11,10 @@ from functools import cache
 from typing import Any
 
 import torch
-from fairseq.modules import MultiheadAttention
 from torch import Tensor, nn
 
 from lev_plugins.errors import UserError
+from lev_plugins.layers.linear import replace_linears
 
 warnings.filterwarnings("ignore", message="torch.quantize_per_tensor")  # deprecated; nothing replaces it on CPUs yet
 
@@ -30,11 +30,11 @@ class Int8Linear(nn.Module):
         super().__init__()
         self.weight, self.bias = weight, bias
         self.out_features, self.in_features = weight.shape
-        given = weight.detach().float()
-        scales = given.abs().amax(1).clamp(min=TINY).double() / LEVELS
+        exact = weight.detach().float()
+        scales = exact.abs().amax(1).clamp(min=TINY).double() / LEVELS
         zeros = torch.zeros(len(scales), dtype=torch.long)
         try:
-            rounded = torch.quantize_per_channel(given, scales, zeros, 0, torch.qint8)
+            rounded = torch.quantize_per_channel(exact, scales, zeros, 0, torch.qint8)
             self.packed: Any = torch.ops.quantized.linear_prepack(
                 rounded, None if bias is None else bias.detach().float()
             )
@@ -59,17 +59,5 @@ def overflows() -> bool:
 
 
 def in_8_bits(model: nn.Module) -> None:
-    """Replace, in place, the large ``nn.Linear`` of a model; an ``untie_output`` of its parts is called before."""
-    for module in list(model.modules()):
-        untie: Any = getattr(module, "untie_output", None)
-        if untie is not None:
-            untie()
-    made: dict[nn.Module, Int8Linear] = {}
-    for parent in list(model.modules()):
-        if isinstance(parent, MultiheadAttention):  # fairseq multiplies with the weights of its parts
-            continue
-        for name, child in list(parent.named_children()):
-            if isinstance(child, nn.Linear) and child.weight.numel() >= SMALLEST:
-                if child not in made:
-                    made[child] = Int8Linear(child.weight, child.bias)
-                setattr(parent, name, made[child])
+    """Replace, in place, the large ``nn.Linear`` of a model."""
+    replace_linears(model, lambda layer: Int8Linear(layer.weight, layer.bias), SMALLEST)

@@ -83,7 +83,7 @@ class Spelling(Keeping):
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy makes its own matrices: torch cannot copy sparse ones."""
-        return {**self.__dict__, "matrices": {}}
+        return {**super().__getstate__(), "matrices": {}}
 
     @classmethod
     def of(cls, words: Dictionary, dim: int, buckets: int) -> Any:

@@ -1,10 +1,10 @@
-"""Values computed from weights, kept until these change."""
+"""Values computed from weights, kept in evaluation mode."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -23,63 +23,35 @@ def lasting(make: Callable[..., Value]) -> Callable[..., Value]:
     return outside
 
 
-class Made(NamedTuple, Generic[Value]):
-    state: list[tuple[Any, ...]]
-    value: Value
-    weights: list[Tensor]  # while they are held, no other weight can have their addresses
-
-
-class Kept(Generic[Value]):
-    """Made once, and again for another weight, or one that torch saw changing.
-
-    >>> weight, double = torch.tensor([1.0]), Kept()
-    >>> double.of(lambda: 2 * weight, weight)
-    tensor([2.])
-    >>> _ = weight.add_(4)
-    >>> double.of(lambda: 2 * weight, weight)
-    tensor([10.])
-
-    A change through ``weight.data`` leaves no trace. fairseq's optimisers make such changes, so ``Keeping`` forgets
-    when training begins; other code that makes them has to call ``forget``.
-    """
-
-    def __init__(self) -> None:
-        self.found: Made[Value] | None = None
-
-    def of(self, make: Callable[[], Value], *weights: Tensor) -> Value:
-        if any(weight.is_inference() for weight in weights):  # torch does not count their changes
-            return make()
-        state = [(weight.data_ptr(), weight._version, weight.shape, weight.dtype) for weight in weights]
-        found = self.found  # read once, since several threads may decode
-        if found is None or found.state != state:
-            found = self.found = Made(state, make(), [weight.detach() for weight in weights])
-        return found.value
-
-    def forget(self) -> None:
-        self.found = None
-
-    def __reduce__(self) -> tuple[type, tuple[()]]:
-        """A copy of a model makes its own."""
-        return Kept, ()
-
-
 class Keeping(nn.Module):
-    """Inherit from this before another module: what is ``kept`` is discarded when training begins, or weights move."""
+    """Inherit from this before another module: it has one value that is made of weights and kept until they change.
+
+    They may change when training begins, when they move, and when others are loaded.
+    """
 
     def __init__(self, *args: Any, **named: Any):
         super().__init__(*args, **named)
-        self.kept: Kept[Any] = Kept()
+        self.kept: tuple[tuple[Any, ...], Any] | None = None
 
     @property
     def learns(self) -> bool:
         return self.training or torch.is_grad_enabled()
 
     def constant(self, make: Callable[[], Value], *weights: Tensor) -> Value:
-        """What ``make`` returns, ``kept`` unless the weights are being learned."""
-        return make() if self.learns else self.kept.of(make, *weights)
+        """What ``make`` makes of these ``weights``; kept unless they are being learned."""
+        if self.learns:
+            return make()
+        kept = self.kept  # read once, since several threads may decode
+        if kept is None or any(now is not before for now, before in zip(weights, kept[0], strict=True)):
+            kept = self.kept = weights, make()
+        return kept[1]
 
     def forget(self) -> None:
-        self.kept.forget()
+        self.kept = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy makes its own."""
+        return {**self.__dict__, "kept": None}
 
     def train(self, mode: bool = True) -> Any:
         if mode:

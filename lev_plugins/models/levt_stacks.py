@@ -19,13 +19,14 @@ from lev_plugins.layers import (
     Padding,
     RealTokens,
     Respelling,
-    SharedLinear,
     SummedLoss,
     TextEmbedding,
     WordVectors,
     computed_at_once,
     gathered,
     head_projection,
+    linear,
+    output_of,
     padding_of,
     spread,
     summed_loss,
@@ -105,7 +106,6 @@ class LevTDecoder(nn.Module):
         self.placeholder_head = head_projection(2 * shape.dim, classes["placeholder"])  # B of Eq. (4)
         # C of Eq. (5); None = the embedding table
         self.token_head = None if tie_output else head_projection(shape.dim, classes["token"])
-        self.tied = SharedLinear()
         if isinstance(embedding.tokens, Respelling):
             self.from_given = Linear(shape.dim, shape.dim, bias=False)
             nn.init.normal_(self.from_given.weight, std=shape.dim**-0.5)
@@ -114,9 +114,7 @@ class LevTDecoder(nn.Module):
     def untie_output(self) -> None:
         """Give an output that shares the table its own product, which may have another precision."""
         if self.token_head is None and isinstance(self.embedding.tokens, nn.Embedding):
-            weight = self.embedding.table[: self.vocabulary]
-            self.token_head = Linear(weight.size(1), weight.size(0), bias=False, device="meta")
-            self.token_head.weight = nn.Parameter(weight)
+            self.token_head = output_of(self.embedding.table[: self.vocabulary])
 
     def stack(self, name: str) -> list[DecoderLayer]:
         return list(cast(nn.ModuleList, self.stacks[name]))  # type: ignore[arg-type]
@@ -192,7 +190,7 @@ class LevTDecoder(nn.Module):
             return table.logits(h, given.flatten()[holes], words)
         if self.token_head is not None:
             return self.token_head(h)
-        return self.tied(h, self.embedding.table[: self.vocabulary])
+        return linear(h, self.embedding.table[: self.vocabulary])
 
     def token_loss(self, states: list[Tensor], holes: Tensor, labels: Tensor, smoothing: float) -> SummedLoss | None:
         """None with --spelling, or where the gradient cannot be computed in the forward pass."""

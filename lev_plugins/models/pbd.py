@@ -38,13 +38,14 @@ from lev_plugins.layers import (
     EncoderLayer,
     KeysValues,
     LayerShape,
-    SharedLinear,
     TextEmbedding,
     attend,
     attend_to_both,
     attention_mask,
     bert_init,
     head_projection,
+    linear,
+    output_of,
     token_embedding,
 )
 from lev_plugins.layers.future import Masks, Memory, Progress, Source, future_mask, generated_mask, join_masks
@@ -159,7 +160,11 @@ class PBDDecoder(FairseqIncrementalDecoder):
         self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
         # None = the embedding table
         self.token_head = None if tie_output else head_projection(shape.dim, len(dictionary))
-        self.tied = SharedLinear()
+
+    def untie_output(self) -> None:
+        """Give an output that shares the table its own layer, which may have another precision."""
+        if self.token_head is None:
+            self.token_head = output_of(self.embedding.table)
 
     @property
     def blocks(self) -> list[PBDLayer]:
@@ -224,7 +229,7 @@ class PBDDecoder(FairseqIncrementalDecoder):
         """(R, T, C) -> (R, T, V)"""
         if self.token_head is not None:
             return self.token_head(features)
-        return self.tied(features, self.embedding.table)
+        return linear(features, self.embedding.table)
 
     def reorder_incremental_state(self, incremental_state: dict[str, Any], new_order: Tensor) -> None:
         known: Progress | None = self.get_incremental_state(incremental_state, "progress")

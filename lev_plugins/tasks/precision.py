@@ -16,7 +16,7 @@ from fairseq.dataclass import FairseqDataclass
 
 from lev_plugins.checkpoints import require_no_programs
 from lev_plugins.errors import require
-from lev_plugins.layers import in_8_bits, save_memory
+from lev_plugins.layers import in_8_bits, pack_weights
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class PrecisionTask:
             return
         for model in models:
             if not self.cfg.cpu_int8:
-                save_memory(model)
+                pack_weights(model)
             else:
                 weight = next(model.parameters())
                 require(weight.device.type == "cpu", "--cpu-int8 requires --cpu")

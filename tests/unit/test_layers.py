@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from copy import deepcopy
-from importlib import import_module
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -14,7 +9,6 @@ import torch.nn.functional as F
 from fairseq.modules import SinusoidalPositionalEmbedding
 from torch import Tensor, nn
 
-from lev_plugins.errors import UserError
 from lev_plugins.layers import (
     CrossAttention,
     DecoderLayer,
@@ -27,12 +21,10 @@ from lev_plugins.layers import (
     attend_to_both,
     attention_mask,
     padding_of,
-    products,
     token_embedding,
 )
 from lev_plugins.layers.dropout import dropout
 from lev_plugins.layers.embedding import sinusoid_table
-from lev_plugins.layers.products import OneDNN
 from lev_plugins.layers.shared_gradient_embedding import Table
 from tests.helpers import BOS, EOS, PAD, random_rows, rows_to_tensor, toy_model
 
@@ -205,132 +197,6 @@ def test_every_dropout_rate_acts_in_training_only(where: str) -> None:
     assert not layer(x, None).equal(layer(x, None))
     layer.eval()
     assert layer(x, None).equal(layer(x, None))
-
-
-@pytest.mark.parametrize("by", [OneDNN(*which, False) for which in ((0, 0), (0, 1), (1, 0), (1, 1))], ids=str)
-def test_products_and_gradients_are_the_same_by_every_library(by: OneDNN, monkeypatch: pytest.MonkeyPatch) -> None:
-    linear_room = import_module("lev_plugins.layers.linear")  # its function has the same name
-    used: list[int] = []
-
-    def counted(product: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        return lambda *given: used.append(1) or product(*given)
-
-    for room in (products, linear_room):
-        monkeypatch.setattr(room, "verdict", lambda: by)
-    monkeypatch.setattr(products, "ONEDNN", products.Library(*map(counted, products.ONEDNN)))
-    x, weight, bias = torch.randn(2, 32, 512), torch.randn(512, 512), torch.randn(512)
-    assert x.numel() * weight.size(0) >= linear_room.LARGE
-    found = []
-    for multiply in (linear_room.linear, F.linear):
-        given = [each.clone().requires_grad_() for each in (x, weight, bias)]
-        out = multiply(*given)
-        out.sin().sum().backward()
-        found.append([out, *(each.grad for each in given)])
-    for ours, theirs in zip(*found, strict=True):
-        torch.testing.assert_close(ours, theirs, atol=1e-2, rtol=1e-3)
-    assert len(used) == by.forward + 2 * by.backward
-    (of_bias,) = torch.autograd.grad(linear_room.linear(x, weight, bias.requires_grad_()).sin().sum(), bias)
-    torch.testing.assert_close(of_bias, found[1][3], atol=1e-2, rtol=1e-3)
-    bias.requires_grad_(False)
-    torch.testing.assert_close(linear_room.linear(x, weight, bias), F.linear(x, weight, bias), atol=1e-3, rtol=1e-4)
-
-
-@pytest.mark.parametrize("shape", [(2, 32, 512), (64, 512)], ids=str)
-def test_what_a_library_multiplied_may_be_changed_in_place(
-    shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A feed-forward layer does; torch allows it only if a product is no view."""
-    linear_room = import_module("lev_plugins.layers.linear")
-    layer = EncoderLayer(LayerShape(512, 512, HEADS)).ffn
-    x = torch.randn(*shape)
-    found = []
-    for by in (OneDNN(False, False, False), OneDNN(True, True, False), OneDNN(False, True, False)):
-        for room in (products, linear_room):
-            monkeypatch.setattr(room, "verdict", lambda by=by: by)
-        found.append(torch.autograd.grad(layer(x).sin().sum(), layer.fc1.weight)[0])
-    assert found[1].allclose(found[0], atol=1e-3) and found[2].allclose(found[0], atol=1e-3)
-
-
-def test_small_products_are_torchs_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    linear_room = import_module("lev_plugins.layers.linear")
-    monkeypatch.setattr(linear_room, "verdict", lambda: pytest.fail("nobody needs to know"))
-    x, weight = torch.randn(8, 512), torch.randn(512, 512)
-    assert linear_room.linear(x, weight).equal(F.linear(x, weight))
-
-
-@pytest.mark.skipif(not products.available(), reason="needs a torch with oneDNN")
-def test_in_decoding_a_weight_has_the_order_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    linear_room = import_module("lev_plugins.layers.linear")
-    monkeypatch.setattr(linear_room, "verdict", lambda: OneDNN(False, False, True))
-    made: list[int] = []
-    monkeypatch.setattr(linear_room, "packed", lambda weight: made.append(1) or products.packed(weight))
-    layer = linear_room.Linear(512, 512)
-    shared = linear_room.SharedLinear()
-    x = torch.randn(3, 5, 512)
-
-    def check(times: int) -> None:
-        expected = F.linear(x, layer.weight, layer.bias)
-        torch.testing.assert_close(layer(x), expected, atol=1e-4, rtol=1e-4)
-        part = shared(x, layer.weight[:400]) + layer.bias[:400]
-        torch.testing.assert_close(part, expected[..., :400], atol=1e-4, rtol=1e-4)
-        assert len(made) == times
-
-    check(times=0)  # with gradients
-    layer.eval(), shared.eval()
-    check(times=0)
-    with torch.no_grad():
-        check(times=2)
-        check(times=2)
-        layer.weight.data += 1  # as fairseq's optimisers do, in training mode
-        layer.train(), shared.train()
-        check(times=2)
-        layer.eval(), shared.eval()
-        check(times=4)
-        assert deepcopy(layer)(x).equal(layer(x))
-        layer.weight = nn.Parameter(torch.randn(512, 512))
-        torch.testing.assert_close(layer(x), F.linear(x, layer.weight, layer.bias), atol=1e-4, rtol=1e-4)
-        layer.half().float()
-        assert layer.kept.found is None
-        part = shared(x, layer.weight[:500])
-        torch.testing.assert_close(part, F.linear(x, layer.weight[:500]), atol=1e-4, rtol=1e-4)
-        assert layer(x[:1, :1]).equal(F.linear(x[:1, :1], layer.weight, layer.bias))  # one row
-
-
-def test_the_faster_library_multiplies_and_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert products.remembered(lambda: OneDNN(True, False, True)) == OneDNN(True, False, True)
-    assert products.remembered(lambda: pytest.fail("measured twice")) == OneDNN(True, False, True)
-    (file,) = (tmp_path / "lev-plugins").iterdir()
-    file.write_text("[1")
-    assert products.remembered(lambda: OneDNN(False, True, True)) == OneDNN(
-        False, True, True
-    )  # and the broken file stays
-    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")  # another machine, as it were
-    assert products.remembered(lambda: OneDNN(False, False, True)) == OneDNN(False, False, True)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(file))  # no folder can be made there
-    assert products.remembered(lambda: OneDNN(True, True, True)) == OneDNN(True, True, True)
-
-
-def test_onednn_must_be_clearly_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    for times, expected in (
-        ([[1.0, 0.5], [1.0, 2.0], [1.0, 0.1], [1.0, 0.9]], OneDNN(True, False, True)),
-        ([[1.0, 0.97], [1.0, 0.8], [1.0, 0.9], [1.0, 0.96]], OneDNN(False, True, False)),
-    ):
-        left = iter(times)
-        monkeypatch.setattr(products, "best_times", lambda *_, left=left: next(left))
-        assert products.measure() == expected
-
-
-@pytest.mark.parametrize(("wish", "expected"), [("torch", False), ("onednn", products.available())])
-def test_the_user_may_choose_the_library(wish: str, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(products.VARIABLE, wish)
-    assert products.verdict.__wrapped__() == OneDNN(expected, expected, expected)
-
-
-def test_an_unknown_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(products.VARIABLE, "mkl")
-    with pytest.raises(UserError, match="LEV_PLUGINS_PRODUCTS must be auto, torch or onednn, but is 'mkl'"):
-        products.verdict.__wrapped__()
 
 
 def test_heads_must_divide_the_width() -> None:

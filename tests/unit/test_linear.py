@@ -1,119 +1,128 @@
-"""Weights in oneDNN's order alone: the same products with less memory, and back again when they are asked for."""
+"""Products by oneDNN: the same numbers as torch's, in training, and in decoding with weights in its order alone."""
 
 from __future__ import annotations
 
 import copy
 from argparse import Namespace
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.utils import prune
 
-from lev_plugins.layers import Linear, products, save_memory
-from lev_plugins.layers.products import OneDNN
+from lev_plugins.layers import Linear, PackedLinear, SharedLinear, linear, pack_weights
+from lev_plugins.layers.linear import AVAILABLE, LARGE, gradients_of
+from lev_plugins.layers.transformer import FeedForward, LayerShape
 from lev_plugins.models.levt import LevT
 from tests.helpers import BOS, EOS, toy_config, toy_task
 
-pytestmark = pytest.mark.skipif(not products.available(), reason="this torch has no oneDNN products")
+pytestmark = pytest.mark.skipif(not AVAILABLE, reason="this torch has no oneDNN products")
 
 
-@pytest.fixture(autouse=True)
-def packed_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lev_plugins.layers.linear.verdict", lambda: OneDNN(False, False, True))
+def close(found: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(found, expected, atol=1e-2, rtol=1e-3)
 
 
-def saved(seed: int = 1) -> tuple[Linear, Linear]:
-    """A matrix, and the same one that has given up its order."""
-    torch.manual_seed(seed)
-    plain = Linear(500, 700)
-    other = copy.deepcopy(plain)
-    save_memory(nn.Sequential(other))
-    weight = dict(other.named_parameters())["weight"]
-    assert other.alone is not None and weight.shape == plain.weight.shape
-    assert weight.isnan().all() and weight.untyped_storage().nbytes() == 4
-    return plain.eval(), other.eval()
+@pytest.fixture
+def factors() -> list[Tensor]:
+    torch.manual_seed(1)
+    x, weight, bias = torch.randn(2, 32, 512), torch.randn(512, 512), torch.randn(512)
+    assert x.numel() * weight.size(0) >= LARGE
+    return [x, weight, bias]
+
+
+def test_large_products_and_their_gradients_are_torchs(factors: list[Tensor]) -> None:
+    close(linear(*factors), F.linear(*factors))
+    results: list[list[Any]] = []
+    for multiply in (linear, F.linear):
+        learned = [factor.clone().requires_grad_() for factor in factors]
+        out = multiply(*learned)
+        out.sin().sum().backward()
+        results.append([out, *(factor.grad for factor in learned)])
+    for ours, theirs in zip(*results, strict=True):
+        close(ours, theirs)
+    x, weight, bias = factors
+    (of_bias,) = torch.autograd.grad(linear(x, weight, bias.requires_grad_()).sin().sum(), bias)
+    close(of_bias, results[1][3])
+
+
+def test_gradients_alone_are_those_of_the_formula(factors: list[Tensor]) -> None:
+    x, weight = factors[0].flatten(0, 1), factors[1]
+    gradient = torch.randn(64, 512)
+    for found, expected in zip(gradients_of(gradient, x, weight), (gradient @ weight, gradient.t() @ x), strict=True):
+        close(found, expected)
+
+
+@pytest.mark.parametrize("shape", [(2, 32, 512), (64, 512)], ids=str)
+def test_a_large_product_may_be_changed_in_place(shape: tuple[int, ...]) -> None:
+    """A feed-forward layer does; torch allows it only if a product is no view."""
+    layer = FeedForward(LayerShape(512, 512, 2))
+    layer(torch.randn(*shape)).sin().sum().backward()
+    assert layer.fc1.weight.grad is not None and layer.fc1.weight.grad.isfinite().all()
+
+
+def test_small_products_are_torchs_own() -> None:
+    x, weight = torch.randn(8, 512), torch.randn(512, 512)
+    assert linear(x, weight).equal(F.linear(x, weight))
+
+
+def test_without_onednn_all_products_are_torchs_own(factors: list[Tensor]) -> None:
+    with torch.backends.mkldnn.flags(enabled=False):
+        assert linear(*factors).equal(F.linear(*factors))
 
 
 @pytest.mark.parametrize("rows", [1, 2, 30])
-def test_products_are_the_same(rows: int) -> None:
-    plain, other = saved()
+def test_a_packed_layer_says_the_same(rows: int) -> None:
+    plain = Linear(500, 700)
+    packed = PackedLinear(plain.weight, plain.bias)
     x = torch.randn(rows, 3, 500)
     with torch.no_grad():
-        assert torch.allclose(plain(x), other(x), atol=1e-5)
-    assert other.alone is not None  # it still has only that one
+        assert torch.allclose(plain(x), packed(x), atol=1e-5)
+        assert torch.allclose(plain(x), copy.deepcopy(packed)(x), atol=1e-5)
+    assert torch.equal(packed.weight, plain.weight)
 
 
-ASKED: dict[str, Callable[[Linear], Any]] = {
-    "read": lambda it: it.weight,
-    "saved": lambda it: it.state_dict(),
-    "copied": copy.deepcopy,
-    "moved": lambda it: it.to(torch.float32),
-    "trained": lambda it: it(torch.randn(2, 500)),
-}
+def test_large_layers_in_32_bits_are_packed_once_each() -> None:
+    shared = Linear(500, 700)
+    model = nn.ModuleList([Linear(4, 4), shared, nn.Sequential(shared), nn.Linear(500, 700)])
+    pack_weights(model)
+    first, second, third, other = model
+    assert (type(first), type(second), type(other)) == (Linear, PackedLinear, nn.Linear)
+    assert second is third[0]  # type: ignore[index]
+    half = nn.Sequential(Linear(500, 700).half())
+    pack_weights(half)
+    assert isinstance(half[0], Linear)
 
 
-@pytest.mark.parametrize("way", ASKED)
-def test_a_weight_that_is_asked_for_is_put_back(way: str) -> None:
-    plain, other = saved()
-    ASKED[way](other)
-    assert other.alone is None
-    assert torch.equal(other.weight, plain.weight) and isinstance(other._parameters["weight"], nn.Parameter)
-    assert other.weight.requires_grad
-
-
-def test_other_weights_can_be_loaded() -> None:
-    (_, other), (wanted, _) = saved(), saved(seed=2)
-    other.load_state_dict(wanted.state_dict())
-    assert torch.equal(other.weight, wanted.weight)
-
-
-def test_what_was_made_of_the_parameters_before_still_holds() -> None:
-    """An optimiser that was built while a weight was kept elsewhere trains it."""
-    plain, other = saved()
-    optimiser = torch.optim.SGD(other.parameters(), lr=0.1)
-    other.train()(torch.randn(2, 500)).sum().backward()
-    optimiser.step()
-    assert other.weight.isfinite().all() and not torch.equal(other.weight, plain.weight)
-
-
-def test_it_is_put_back_for_training_also_where_nothing_is_recorded() -> None:
-    _, other = saved()
-    with torch.inference_mode():
-        assert other.weight.isfinite().all()
-    other.train()(torch.randn(2, 500, requires_grad=True)).sum().backward()
-
-
-def test_a_task_decodes_with_it_again_and_again() -> None:
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_task_decodes_with_packed_weights_again_and_again(tied: bool) -> None:
     task = toy_task()
     big = {f"{side}_{name}": 512 for side in ("encoder", "decoder") for name in ("embed_dim", "ffn_embed_dim")}
-    model = LevT.build_model(toy_config(**big), task).eval()
+    model = LevT.build_model(toy_config(**big, share_decoder_input_output_embed=tied), task).eval()
     sample = {"net_input": {"src_tokens": torch.tensor([[BOS, 5, 6, EOS]])}}
     flags = Namespace(iter_decode_max_iter=1)
     with torch.no_grad():
-        expected = task.build_generator([copy.deepcopy(model)], flags).generate([model], sample)[0][0]
-    kept = [module for module in model.modules() if isinstance(module, Linear)]
+        unpacked = copy.deepcopy(model)
+        expected = task.build_generator([unpacked], flags).generate([model], sample)[0][0]
     for _ in range(2):
-        found = task.build_generator([model], flags).generate([model], sample)[0][0]
-        assert found["tokens"].equal(expected["tokens"])
-    assert sum(module.alone is not None for module in kept) > 5
+        hypothesis = task.build_generator([model], flags).generate([model], sample)[0][0]
+        assert hypothesis["tokens"].equal(expected["tokens"])
+    assert sum(isinstance(module, PackedLinear) for module in model.modules()) > 5
     assert next(model.parameters()).device.type == "cpu"
 
 
-def test_small_weights_and_other_precisions_stay() -> None:
-    small, half = Linear(4, 4), Linear(500, 700).half()
-    save_memory(nn.Sequential(small, half))
-    assert small.alone is None and half.alone is None
-
-
-def test_where_another_order_is_no_faster_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lev_plugins.layers.linear.verdict", lambda: OneDNN(True, True, False))
-    linear = Linear(500, 700)
-    save_memory(nn.Sequential(linear))
-    assert linear.alone is None
+def test_a_shared_table_is_packed_in_evaluation_until_it_is_another() -> None:
+    layer, x = SharedLinear().eval(), torch.randn(3, 5, 512)
+    tables = torch.randn(500, 512), torch.randn(500, 512)
+    for table in (*tables, tables[0], tables[0]):
+        with torch.no_grad():
+            torch.testing.assert_close(layer(x, table), F.linear(x, table), atol=1e-4, rtol=1e-4)
+    assert layer.kept is not None
+    assert copy.deepcopy(layer).kept is None
+    layer.train()
+    assert layer.kept is None and layer(x, tables[0].requires_grad_()).requires_grad
 
 
 def test_a_weight_that_is_computed_is_used() -> None:
