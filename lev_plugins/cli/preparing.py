@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing_folder
-from lev_plugins.ranges import at_least, bounded, flag_name
+from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.text.tokenise import MODEL, bpe_options, learn_sentencepiece
 
 
@@ -23,27 +23,16 @@ def add_piece_arguments(parser: argparse.ArgumentParser, texts: str) -> None:
 
 def check_pieces(args: argparse.Namespace, flag: str, training_text: Path | None) -> None:
     """``flag`` is the one for the training text."""
-    if args.learn_sentencepiece is None:
-        for name in ("sentencepiece_type", "sentencepiece_coverage"):
-            require(getattr(args, name) is None, f"{flag_name(name)} requires --learn-sentencepiece")
-    else:
-        check_learning(args)
-        require(training_text is not None, f"--learn-sentencepiece requires {flag}, the text to learn from")
-    piece_options(args, args.dest)  # refuses conflicting BPE flags
-
-
-def check_learning(args: argparse.Namespace) -> None:
     at_least(args, 1, "learn_sentencepiece")
+    learns = args.learn_sentencepiece is not None
+    for name in ("sentencepiece_type", "sentencepiece_coverage"):
+        require(learns or getattr(args, name) is None, f"{flag_name(name)} requires --learn-sentencepiece")
     require(
-        args.sentencepiece_model is None,
-        "--learn-sentencepiece and --sentencepiece-model cannot be used together: leave one out",
+        not learns or (args.sentencepiece_model is None and args.bpe in (None, "sentencepiece")),
+        "--learn-sentencepiece makes pieces of its own: leave out --bpe and --sentencepiece-model",
     )
-    require(
-        args.bpe in (None, "sentencepiece"),
-        f"--learn-sentencepiece cannot be used with --bpe {args.bpe}: leave out --bpe and --sentencepiece-model",
-    )
-    if args.sentencepiece_coverage is not None:
-        bounded("--sentencepiece-coverage", args.sentencepiece_coverage, above=0, most=1)
+    require(not learns or training_text is not None, f"--learn-sentencepiece requires {flag}, the text to learn from")
+    piece_options(args, args.dest)  # refuses conflicting BPE flags
 
 
 def piece_options(args: argparse.Namespace, folder: Path) -> argparse.Namespace | None:
@@ -53,7 +42,8 @@ def piece_options(args: argparse.Namespace, folder: Path) -> argparse.Namespace 
 
 
 def learn_pieces(args: argparse.Namespace, texts: list[Path], folder: Path) -> None:
-    kind, coverage = args.sentencepiece_type or "unigram", args.sentencepiece_coverage or 1.0
+    coverage = 1.0 if args.sentencepiece_coverage is None else args.sentencepiece_coverage
+    kind = args.sentencepiece_type or "unigram"
     learn_sentencepiece(texts, folder / MODEL, args.learn_sentencepiece, kind, coverage)
 
 

@@ -116,7 +116,7 @@ def test_numbers_may_be_listed(tmp_path: Path) -> None:
 def test_listed_numbers_of_one_class_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = write(tmp_path, ["0.1", "0.2", "0.24"], "labels.txt")
     code = prepare(tmp_path, "classification", ["a\t0.1", "b\t0.2"], "--round-labels", 0.1, "--labels", names)
-    assert "several labels round to 0.2: list each class once" in refusal(capsys, code)
+    assert "contains the label '0.2' 2 times: list each label, or class, once" in refusal(capsys, code)
 
 
 def test_a_digit_that_is_no_line_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,7 +134,7 @@ def test_a_digit_that_is_no_line_number(tmp_path: Path, capsys: pytest.CaptureFi
         ("classification", ["a\t1"], 0, "--round-labels must be "),
         ("classification", ["a\t1"], 1e-320, "--round-labels must be "),
         ("classification", ["a\tx"], 1, "line 1: the label must be a number, but is 'x'"),
-        ("classification", ["a\t0", "b\t1e300"], 0.1, "line 2: 1e300 is too far from 0 for classes in steps of 0.1"),
+        ("classification", ["a\t0", "b\t1e99"], 0.1, "classes, from 0.0 to 1000"),
         ("classification", ["a\t0", "b\t1000000"], 0.1, "makes 10,000,001 classes, from 0.0 to 1000000.0"),
     ],
 )
@@ -245,11 +245,8 @@ def test_a_conllu_file_with_a_missing_column_or_tag(tmp_path: Path, capsys: pyte
         (["--sentencepiece-type", "bpe"], "--sentencepiece-type requires --learn-sentencepiece"),
         (["--sentencepiece-coverage", 0.9], "--sentencepiece-coverage requires --learn-sentencepiece"),
         (["--learn-sentencepiece", 0], "--learn-sentencepiece must be at least 1, but is 0"),
-        (["--learn-sentencepiece", 9, "--sentencepiece-coverage", 2], "must be above 0 and at most 1, but is 2.0"),
-        (
-            ["--learn-sentencepiece", 9, "--sentencepiece-model", "m"],
-            "--learn-sentencepiece and --sentencepiece-model cannot be used together",
-        ),
+        (["--learn-sentencepiece", 9, "--sentencepiece-coverage", 2], "character_coverage() <= 1.0"),
+        (["--learn-sentencepiece", 9, "--sentencepiece-model", "m"], "--learn-sentencepiece makes pieces of its own"),
         (["--learn-sentencepiece", 9, "--bpe", "characters"], "leave out --bpe and --sentencepiece-model"),
         (
             ["--pretrained-tokenizer", "t", "--bpe", "characters"],

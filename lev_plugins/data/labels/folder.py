@@ -37,7 +37,6 @@ from lev_plugins.data.labels.text import (
 from lev_plugins.errors import UserError, require
 from lev_plugins.json_schema import from_entries, read_object
 from lev_plugins.ranges import MOST, bounded
-from lev_plugins.text.pretrained import DICTIONARY
 from lev_plugins.text.tokenise import CONFIGS, Tokeniser, ids_of
 
 INFO, WORDS, LABELS = "info.json", "dict.txt", "labels.txt"
@@ -142,25 +141,17 @@ def require_template(template: str | None, columns: int, where: str) -> None:
 def adopt_files(options: Namespace, folder: Path) -> dict[str, Any]:
     """Copies the files that a BPE reads into the folder; returns ``bpe`` and ``files`` for its ``Info``."""
     flags, files = dict(vars(options)), []
-    for name, value in flags.items():
-        if name == "bpe":  # its kind, also if a file here has that name
-            continue
+    for name, value in vars(options).items():
         path = Path(str(value))
+        if name == "bpe" or not path.exists():  # its kind, also if a file here has that name
+            continue
         if path.is_dir():  # from import-pretrained: copy the tokenizer without the weights
             shutil.copytree(path, folder / name, ignore=lambda _, names: [n for n in names if n.startswith("model")])
-        elif path.is_file():
-            shutil.copyfile(path, folder / name)
         else:
-            continue
+            shutil.copyfile(path, folder / name)
         flags[name] = name
         files.append(name)
     return {"bpe": flags, "files": files}
-
-
-def symbols_of_pretrained(options: Namespace | None) -> Path | None:
-    """The dictionary that comes with a pre-trained tokenizer."""
-    folder = getattr(options, "pretrained_tokenizer", None)
-    return None if folder is None else Path(folder) / DICTIONARY
 
 
 @dataclass
@@ -194,20 +185,24 @@ class Encoder:
     def __init__(self, info: Info, tokeniser: Tokeniser, dictionary: Dictionary, labels: Labels | None):
         self.info, self.tokeniser, self.dictionary, self.labels = info, tokeniser, dictionary, labels
 
-    def label_ids(self, labels: list[str], where: str) -> list[int] | list[float]:
-        if self.info.kind == "regression":
-            return [number_of(label, where) for label in labels]
-        assert self.labels is not None
-        return [self.labels.id_of(label, where) for label in labels]
-
     def examples(self, texts: list[str], labels: list[str], where: str) -> list[Example]:
         """One example, or several for a text to be tagged that is too long."""
-        ids, cut = self.label_ids(labels, where), tokenised_row(texts, self.info, self.tokeniser)
+        known = self.labels
+        ids: list[Any] = [number_of(label, where) if known is None else known.id_of(label, where) for label in labels]
+        cut, longest = tokenised_row(texts, self.info, self.tokeniser), self.info.longest
         if self.info.kind == "tagging":
-            return self._tagging(texts, cut, ids, where)
-        tokens = [token for pieces in cut for token in self._ended(pieces)]
-        unknown = self._unknown([piece for pieces in cut for piece in pieces])
-        longest = self.info.longest
+            spans = [len(pieces) for pieces in cut]
+            too_long = next((word for word, span in zip(texts, spans, strict=True) if span >= longest), None)
+            require(
+                too_long is None,
+                f"{where}: the word {str(too_long)[:40]!r} alone has more pieces than --longest {longest} allows",
+            )
+            examples = []
+            for a, b in split_words(spans, longest - 1):
+                tokens, unknown = self._encoded([[piece for word in cut[a:b] for piece in word]])
+                examples.append(Example(where, tokens, ids[a:b], spans[a:b], unknown=unknown))
+            return examples
+        tokens, unknown = self._encoded(cut)
         if len(tokens) <= longest:
             return [Example(where, tokens, ids, unknown=unknown)]
         require(
@@ -218,27 +213,11 @@ class Encoder:
         kept = [*tokens[: longest - 1], self.dictionary.eos()]
         return [Example(where, kept, ids, cut=True, unknown=unknown[: kept.count(self.dictionary.unk())])]
 
-    def _ended(self, pieces: Iterable[str]) -> list[int]:
-        return [*ids_of(pieces, self.dictionary), self.dictionary.eos()]
-
-    def _unknown(self, pieces: list[str]) -> list[str]:
-        ids, unk = ids_of(pieces, self.dictionary), self.dictionary.unk()
-        return [piece for piece, i in zip(pieces, ids, strict=True) if i == unk]
-
-    def _tagging(self, words: list[str], cut: list[list[str]], labels: list[Any], where: str) -> list[Example]:
-        spans = [len(pieces) for pieces in cut]
-        room = self.info.longest - 1
-        too_long = next((word for word, span in zip(words, spans, strict=True) if span > room), None)
-        require(
-            too_long is None,
-            f"{where}: the word {str(too_long)[:40]!r} alone has more pieces than --longest {self.info.longest} allows",
-        )
-        examples = []
-        for a, b in split_words(spans, room):
-            pieces = [piece for word in cut[a:b] for piece in word]
-            unknown = self._unknown(pieces)
-            examples.append(Example(where, self._ended(pieces), labels[a:b], spans[a:b], unknown=unknown))
-        return examples
+    def _encoded(self, texts: list[list[str]]) -> tuple[list[int], list[str]]:
+        """The ids of some texts, each with </s>, and the pieces that are <unk>."""
+        ids = [[*ids_of(pieces, self.dictionary), self.dictionary.eos()] for pieces in texts]
+        pairs = [pair for pieces, row in zip(texts, ids, strict=True) for pair in zip(pieces, row, strict=False)]
+        return [i for row in ids for i in row], [piece for piece, i in pairs if i == self.dictionary.unk()]
 
 
 def split_words(spans: list[int], room: int) -> list[tuple[int, int]]:
@@ -259,42 +238,45 @@ def split_words(spans: list[int], room: int) -> list[tuple[int, int]]:
 # ---- parts -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass
 class ExampleCounts:
     """Statistics of a part of the folder."""
 
-    examples: int
-    tokens: int
-    unknown: int
-    longest: int
-    longest_where: str
-    labels: int
-    cut: int
-    split: int  # examples that continue a text
+    examples: int = 0
+    tokens: int = 0
+    unknown: int = 0
+    labels: int = 0
+    longest: int = 0
+    longest_where: str = ""
+    cut: int = 0
+    split: int = 0  # examples that continue a text
 
 
-def write_part(examples: Iterable[Example], prefix: Path, dictionary: Dictionary, kind: str) -> ExampleCounts:
+def write_part(examples: Iterable[Example], prefix: Path, kind: str) -> ExampleCounts:
     text = MMapIndexedDatasetBuilder(f"{prefix}.text.bin", dtype=np.int32)
+    counts = ExampleCounts()
     values: list[float] = []
     ends: list[int] = []
     spans: list[int] = []
-    count = tokens = unknown = longest = cut = split = 0
-    longest_where, last = "", ""
-    lines: list[str] = []
-    for example in examples:
-        lines.append(" ".join(example.unknown))
-        text.add_item(torch.tensor(example.tokens))
-        values += example.labels
-        spans += example.spans
-        ends.append(len(values))
-        count, tokens, cut = count + 1, tokens + len(example.tokens), cut + example.cut
-        unknown += example.tokens.count(dictionary.unk())
-        split, last = split + (example.where == last), example.where
-        if len(example.tokens) > longest:
-            longest, longest_where = len(example.tokens), example.where
+    before = ""
+    with open(f"{prefix}.{UNKNOWN}", "w", encoding="utf-8") as unknown:
+        for example in examples:
+            unknown.write(f"{' '.join(example.unknown)}\n")
+            text.add_item(torch.tensor(example.tokens))
+            values += example.labels
+            spans += example.spans
+            ends.append(len(values))
+            counts.examples += 1
+            counts.tokens += len(example.tokens)
+            counts.unknown += len(example.unknown)
+            counts.cut += example.cut
+            counts.split += example.where == before
+            before = example.where
+            if len(example.tokens) > counts.longest:
+                counts.longest, counts.longest_where = len(example.tokens), example.where
     text.finalize(f"{prefix}.text.idx")
-    Path(f"{prefix}.{UNKNOWN}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    counts.labels = len(values)
     kept = np.array(values, dtype=np.float64 if kind == "regression" else np.int32)
     arrays = {"values": kept, "ends": np.array(ends, dtype=np.int64), "spans": np.array(spans, dtype=np.int32)}
     np.savez(f"{prefix}.labels.npz", **arrays)  # type: ignore[arg-type]
-    return ExampleCounts(count, tokens, unknown, longest, longest_where, len(values), cut, split)
+    return counts

@@ -25,7 +25,6 @@ CONLLU_COLUMN = "upos"
 CONLLU_WIDTH = 10
 SEPARATOR = ","
 MOST_STEPS = 10_000  # classes that are numbers
-FARTHEST = 10**12  # steps from 0
 LEAST_STEP, LARGEST_STEP = 1e-6, 1e6
 WORD_NUMBER = re.compile(r"[0-9]+$")  # neither a range (3-4: one token of several words) nor an empty node (3.1)
 
@@ -68,7 +67,16 @@ def parse_row(line: str, where: str, layout: Layout) -> Row:
     >>> parse_row("a dog\\tdogs\\t2.57", "f.tsv, line 7", Layout("classification", columns=2, step=0.2)).labels
     ['2.6']
     """
-    *texts, label = columns_of(line, where, layout.columns + 1, "text and labels")
+    *texts, label = columns = line.split("\t")
+    expected = layout.columns + 1
+    if len(columns) != expected:
+        hint = "--text-columns sets the number of text columns"
+        if len(columns) == CONLLU_WIDTH or line.startswith("# "):
+            hint = "for CoNLL-U, use --label-kind tagging and a file called *.conllu"
+        raise UserError(
+            f"{where} has {counted(len(columns), 'column')}, but must have {expected}, separated by TABs, with text "
+            f"and labels: {line[:60]!r} ({hint})"
+        )
     if layout.kind == "tagging":
         return tagged(texts[0].split(), label.split(), where)
     if layout.kind == "multilabel":
@@ -90,9 +98,7 @@ def rounded(label: str, step: float, where: str) -> str:
     ('2.6', '0.4', '0.00', '8')
     """
     number_of(label, where)
-    count = count_of(label, step)
-    require(abs(count) < FARTHEST, f"{where}: {label.strip()} is too far from 0 for classes in steps of {step:g}")
-    return in_steps(count, step)
+    return in_steps(count_of(label, step), step)
 
 
 def count_of(label: str, step: float) -> int:
@@ -101,9 +107,9 @@ def count_of(label: str, step: float) -> int:
 
 
 def in_steps(count: int, step: float) -> str:
+    """With as many digits as the step has."""
     exact = Decimal(str(step)).normalize()
-    digits = max(0, -int(exact.as_tuple().exponent))  # as many as the step has
-    return f"{count * exact:.{digits}f}"
+    return f"{count * exact:.{max(0, -int(exact.as_tuple().exponent))}f}"
 
 
 def steps_between(labels: Iterable[str], step: float) -> list[str]:
@@ -112,27 +118,14 @@ def steps_between(labels: Iterable[str], step: float) -> list[str]:
     >>> steps_between(["0.4", "1.0"], 0.2)
     ['0.4', '0.6', '0.8', '1.0']
     """
-    counts = sorted(count_of(label, step) for label in set(labels))
-    first, last = counts[0], counts[-1]
+    counts = [count_of(label, step) for label in labels]
+    first, last = min(counts, default=0), max(counts, default=-1)
     require(
         last - first < MOST_STEPS,
         f"--round-labels {step:g} makes {last - first + 1:,} classes, from {in_steps(first, step)} to "
         f"{in_steps(last, step)}: use a larger step",
     )
     return [in_steps(count, step) for count in range(first, last + 1)]
-
-
-def columns_of(line: str, where: str, expected: int, what: str) -> list[str]:
-    columns = line.split("\t")
-    if len(columns) != expected:
-        hint = "--text-columns sets the number of text columns"
-        if len(columns) == CONLLU_WIDTH or line.startswith("# "):
-            hint = "for CoNLL-U, use --label-kind tagging and a file called *.conllu"
-        raise UserError(
-            f"{where} has {counted(len(columns), 'column')}, but must have {expected}, separated by TABs, with {what}: "
-            f"{line[:60]!r} ({hint})"
-        )
-    return columns
 
 
 def counted(number: int, what: str) -> str:
