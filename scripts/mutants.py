@@ -6,10 +6,10 @@ round, a function that returns nothing. The tests that run the line should fail;
     python scripts/mutants.py OUT.json                  200 mutants of the rooms with the most arithmetic, seed 1
     python scripts/mutants.py OUT.json --seconds 500    stop after 500 seconds; the same command continues
 
-The test files that import one of the rooms are first run once under coverage, to learn which tests run which line, and
-how long they take; OUT-tests.json remembers it. A mutant is then given to the tests that run its line, the fastest first,
-until one fails. A process that has loaded the libraries forks for every file and every mutant, which Windows cannot. Lines
-that only a command in another process runs do not count as tested.
+The test files that import one of the rooms are first run once under coverage, to learn which tests run which line,
+and how long they take; OUT-tests.json remembers it. A mutant is then given to the tests that run its line, the
+fastest first, until one fails. A process that has loaded the libraries forks for every file and every mutant, which
+Windows cannot. Lines that only a command in another process runs do not count as tested.
 """
 
 from __future__ import annotations
