@@ -16,7 +16,7 @@ from lev_plugins.criterions.labelling import LabellingConfig, LabellingCriterion
 from lev_plugins.data.noise_flags import NoiseConfig
 from lev_plugins.errors import UserError
 from lev_plugins.models import encoder_decoder, enct5_config, levt, pbd
-from lev_plugins.models.backbones import pretrained
+from lev_plugins.models.backbones import gated_pretrained
 from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
 from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
@@ -34,7 +34,7 @@ CHECKS: dict[type, Callable[[Namespace], object]] = {
     levt.LevTConfig: levt.check_config,
     pbd.PBDConfig: lambda cfg: pbd.check_config(cfg, None),
     enct5_config.EncT5Config: lambda cfg: enct5_config.check_config(cfg, LABELLING),
-    pretrained.PretrainedConfig: lambda cfg: pretrained.check_config(cfg, "t5"),
+    gated_pretrained.PretrainedConfig: lambda cfg: gated_pretrained.check_config(cfg, "t5"),
     TextEditingConfig: TextEditingTask.check_config,
     TextCorrectionConfig: TextCorrectionTask.check_config,
     TextLabellingConfig: TextLabellingTask.setup_task,

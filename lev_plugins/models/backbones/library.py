@@ -84,26 +84,14 @@ def read_tokenizer(folder: Path) -> Any:
 
     with quietly(folder, "its tokenizer files are damaged or do not match: "):
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    require_vocabulary(tokenizer, folder)
-    return tokenizer
-
-
-def require_vocabulary(tokenizer: Any, folder: Path) -> None:
-    """Without these files, the library makes a tokenizer with an empty vocabulary."""
-    names = dict(tokenizer.vocab_files_names)  # empty for a byte tokenizer
+    names = dict(tokenizer.vocab_files_names)  # without these files, its vocabulary is empty; a byte tokenizer has none
     single = names.pop("tokenizer_file", TOKENIZER)
     parts = list(names.values())
     require(
         (folder / single).is_file() or all((folder / name).is_file() for name in parts),
         f"{folder} has no tokenizer: add {' and '.join(parts)}, or {single}, beside config.json",
     )
-
-
-def require_weights(folder: Path) -> None:
-    require(
-        any(path for pattern in WEIGHTS for path in folder.glob(pattern)),
-        f"{folder} has no weights: add model.safetensors or pytorch_model.bin beside config.json",
-    )
+    return tokenizer
 
 
 def read_model(name: str, folder: Path, weights: bool = True, **options: Any) -> tuple[Any, set[str]]:
@@ -120,7 +108,10 @@ def read_model(name: str, folder: Path, weights: bool = True, **options: Any) ->
                 folder, local_files_only=True, trust_remote_code=False, return_unused_kwargs=True, **options
             )
             return getattr(transformers, name)(config, **more), set()
-    require_weights(folder)
+    require(
+        any(path for pattern in WEIGHTS for path in folder.glob(pattern)),
+        f"{folder} has no weights: add model.safetensors or pytorch_model.bin beside config.json",
+    )
     checks = {"output_loading_info": True, "ignore_mismatched_sizes": True}  # reported more plainly below
     with quietly(folder):
         model, info = getattr(transformers, name).from_pretrained(

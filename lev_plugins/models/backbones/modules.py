@@ -34,7 +34,8 @@ class PretrainedEncoder(FairseqEncoder):
     def __init__(self, dictionary: Dictionary, stacks: Stacks, longest: int):
         super().__init__(dictionary)
         self.stack, self.before = stacks.encoder, stacks.before_source
-        self.longest, self.positions = longest, stacks.positions
+        self.positions = stacks.positions
+        self.longest = longest if self.positions is None else min(longest, self.positions - len(self.before))
         self.embed_scale = 1.0
 
     @property
@@ -44,7 +45,12 @@ class PretrainedEncoder(FairseqEncoder):
     def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: Any) -> dict[str, list[Tensor]]:
         """(B, S), padded on either side -> states (S, B, C) of the tokens in ``src_tokens``, padded on the right."""
         tokens = self.as_trained(src_tokens)
-        self.require_positions(tokens)
+        room = tokens.size(1) if self.positions is None else self.positions
+        require(  # data is checked when it is read, but noise added later can make it longer
+            tokens.size(1) <= room,
+            f"a source has {tokens.size(1)} tokens, but the pre-trained model has {room} positions: set "
+            f"--max-source-positions to at most {room - len(self.before)}",
+        )
         real = tokens.ne(self.dictionary.pad())  # (B, S), True = may be attended to
         states = self.stack(input_ids=tokens, attention_mask=real.long()).last_hidden_state  # (B, S, C)
         return {
@@ -55,15 +61,6 @@ class PretrainedEncoder(FairseqEncoder):
             "src_tokens": [tokens],
             "src_lengths": [],
         }
-
-    def require_positions(self, tokens: Tensor) -> None:
-        """Data is checked when it is read, but noise added later can make it longer."""
-        room = tokens.size(1) if self.positions is None else self.positions
-        require(
-            tokens.size(1) <= room,
-            f"a source has {tokens.size(1)} tokens, but the pre-trained model has {room} positions: set "
-            f"--max-source-positions to at most {room - len(self.before)}",
-        )
 
     def as_trained(self, tokens: Tensor) -> Tensor:
         """Positions count from the first real token, and BERT and BART read <s> there."""
@@ -86,7 +83,7 @@ class PretrainedDecoder(FairseqIncrementalDecoder):
     def __init__(self, dictionary: Dictionary, stacks: Stacks, longest: int):
         super().__init__(dictionary)
         self.stack, self.head, self.start = stacks.decoder, stacks.head, stacks.start
-        self.longest = longest
+        self.longest = longest if stacks.positions is None else min(longest, stacks.positions + 1 - len(self.start))
         self.embed_scale = 1.0
         self.output_embed_dim = self.embed_tokens.embedding_dim
 

@@ -1,0 +1,233 @@
+"""``gated_bart``, ``gated_bert`` and ``gated_t5``: pre-trained encoder-decoders with gates."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Optional
+
+from fairseq.data import Dictionary
+from fairseq.models import register_model
+from omegaconf import II
+from torch import Tensor, nn
+
+from lev_plugins import ranges
+from lev_plugins.errors import require
+from lev_plugins.layers.t5 import require_range
+from lev_plugins.models.backbones import library
+from lev_plugins.models.backbones.modules import PretrainedDecoder, PretrainedEncoder, Stacks
+from lev_plugins.models.gated import GateConfig, GatedModel
+from lev_plugins.models.requirements import from_checkpoint
+from lev_plugins.optim import scale_learning_rate
+from lev_plugins.text.pretrained import DICTIONARY, require_folder
+
+MOVED = """; if it has moved since training, add --backbone NEW (fairseq: --model-overrides "{'backbone': 'NEW'}")"""
+BELOW_ALL = 30.0  # a symbol that T5 lacks scores this much below the lowest of the others
+
+
+@dataclass
+class PretrainedConfig(GateConfig):
+    backbone: Optional[str] = field(
+        default=None, metadata={"help": "folder made by lev-plugins import-pretrained; also needed to decode"}
+    )
+    backbone_lr_factor: float = field(
+        default=1.0,
+        metadata={
+            "help": "learning rate of pre-trained weights, as a multiple of --lr, which applies to gates and other new "
+            "weights; requires --optimizer scaled_adam"
+        },
+    )
+    freeze_backbone: bool = field(default=False, metadata={"help": "train only new weights"})
+    freeze_encoder: bool = field(
+        default=False,
+        metadata={"help": "do not train the encoder's pre-trained weights, including those shared with the decoder"},
+    )
+    freeze_embeddings: bool = field(default=False, metadata={"help": "do not train word and position embeddings"})
+    dropout: Optional[float] = field(
+        default=None, metadata={"help": "all dropout rates of the backbone (default: as in pre-training)"}
+    )
+    max_source_positions: int = II("task.max_source_positions")
+    max_target_positions: int = II("task.max_target_positions")
+    left_pad_target: bool = II("task.left_pad_target")
+    optimizer: str = II("optimizer._name")
+
+
+class GatedPretrained(GatedModel):
+    """One subclass per family: which library model to load, and how to split it into stacks."""
+
+    FAMILY: ClassVar[str]
+    DROPOUTS: ClassVar[list[str]]  # dropout fields in the library's configuration
+
+    @classmethod
+    def load_stacks(cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: Any) -> Stacks:
+        """``options``: those of ``library.read_model``."""
+        raise NotImplementedError
+
+    @classmethod
+    def build_model(cls, cfg: Any, task: Any) -> "GatedPretrained":
+        folder = check_config(cfg, cls.FAMILY)
+        dictionary = check_dictionaries(task, folder)
+        options: dict[str, Any] = {} if cfg.dropout is None else dict.fromkeys(cls.DROPOUTS, cfg.dropout)
+        options["weights"] = not from_checkpoint(task)
+        stacks = cls.load_stacks(folder, options, dictionary, cfg)
+        model = cls(
+            PretrainedEncoder(dictionary, stacks, cfg.max_source_positions),
+            PretrainedDecoder(dictionary, stacks, cfg.max_target_positions),
+            cfg.gates,
+            str(cfg.gate_mix),
+            str(cfg.copy_from),
+            start=stacks.start[-1],
+        )
+        gates = [module for module in (model.encoder.gate, model.decoder.gates) if module is not None]
+        new = {*stacks.new, *(parameter for gate in gates for parameter in gate.parameters())}
+        if options["weights"]:
+            freeze(model, new, cfg)
+        scale_learning_rate([weight for weight in model.parameters() if weight not in new], cfg.backbone_lr_factor)
+        return model
+
+
+def check_config(cfg: Any, family: str) -> Path:
+    frozen = "; to freeze all pre-trained weights, use --freeze-backbone"
+    ranges.bounded("--backbone-lr-factor", cfg.backbone_lr_factor, above=0, advice=frozen)
+    ranges.dropouts(cfg, "dropout")
+    ranges.sizes(cfg, *ranges.POSITIONS)
+    library.need_transformers(f"--arch gated_{family}")
+    folder = require_folder(cfg.backbone, "--backbone", MOVED)
+    own_family = library.family_of(library.read_config(folder))
+    require(
+        own_family == family,
+        f"--backbone {folder} does not work with --arch gated_{family}: use --arch gated_{own_family}",
+    )
+    require(
+        cfg.backbone_lr_factor == 1 or cfg.optimizer in ("scaled_adam", "composite"),
+        f"--backbone-lr-factor requires --optimizer scaled_adam, but --optimizer is {cfg.optimizer}",
+    )
+    require(not cfg.left_pad_target, "--left-pad-target does not work with a pre-trained decoder: leave it out")
+    return folder
+
+
+def check_dictionaries(task: Any, folder: Path) -> Dictionary:
+    expected = Dictionary.load(str(folder / DICTIONARY))
+    for dictionary in (task.source_dictionary, task.target_dictionary):
+        require(
+            dictionary == expected,
+            f"the dictionary of the data ({len(dictionary)} symbols) must be that of --backbone {folder} "
+            f"({len(expected)} symbols): tokenise the text with lev-plugins encode {folder}, then run "
+            f"fairseq-preprocess with --joined-dictionary --srcdict {folder / DICTIONARY}",
+        )
+    return expected
+
+
+def freeze(model: GatedModel, new: set[nn.Parameter], cfg: Any) -> None:
+    frozen: list[nn.Parameter] = []
+    if cfg.freeze_backbone:
+        frozen += model.parameters()
+    if cfg.freeze_encoder:
+        frozen += model.encoder.parameters()
+    if cfg.freeze_embeddings:
+        tables = [module for module in model.modules() if isinstance(module, nn.Embedding)]
+        frozen += [parameter for table in tables for parameter in table.parameters()]
+    for parameter in frozen:
+        parameter.requires_grad = parameter in new
+    require(
+        any(parameter.requires_grad for parameter in model.parameters()),
+        "--freeze-backbone leaves no weights to train: add --gates, or leave it out",
+    )
+
+
+# ---- BART ------------------------------------------------------------------------------------------------------------
+class BartHead(nn.Module):
+    bias: Tensor
+
+    def __init__(self, table: nn.Linear, bias: Tensor):
+        super().__init__()
+        self.table = table
+        self.register_buffer("bias", bias)
+
+    def forward(self, states: Tensor) -> Tensor:
+        return self.table(states) + self.bias
+
+
+@register_model("gated_bart", dataclass=PretrainedConfig)
+class GatedBart(GatedPretrained):
+    """BART reads source and target as <s> ... </s>, and its decoder starts with </s> <s>."""
+
+    FAMILY = "bart"
+    DROPOUTS = ["dropout", "attention_dropout", "activation_dropout"]
+
+    @classmethod
+    def load_stacks(cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: Any) -> Stacks:
+        model, _ = library.read_model("BartForConditionalGeneration", folder, **options)
+        bos, eos = dictionary.bos(), dictionary.eos()
+        head = BartHead(model.lm_head, model.final_logits_bias)
+        positions = model.config.max_position_embeddings
+        return Stacks(model.model.encoder, model.model.decoder, head, [bos], [eos, bos], positions)
+
+
+# ---- BERT ------------------------------------------------------------------------------------------------------------
+@dataclass
+class GatedBertConfig(PretrainedConfig):
+    tie_encoder_decoder: bool = field(
+        default=False, metadata={"help": "encoder and decoder share all weights except the decoder's cross-attention"}
+    )
+
+
+@register_model("gated_bert", dataclass=GatedBertConfig)
+class GatedBert(GatedPretrained):
+    """BERT twice; the decoder's cross-attention is new, and so is its output layer if the folder has none."""
+
+    FAMILY = "bert"
+    DROPOUTS = ["hidden_dropout_prob", "attention_probs_dropout_prob"]
+
+    @classmethod
+    def load_stacks(cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: Any) -> Stacks:
+        encoder, _ = library.read_model("BertModel", folder, add_pooling_layer=False, **options)
+        decoder, missing = library.read_model(
+            "BertLMHeadModel", folder, is_decoder=True, add_cross_attention=True, **options
+        )
+        if cfg.tie_encoder_decoder:  # replace the decoder's weights by the encoder's of the same names
+            for name, parameter in encoder.named_parameters():
+                owner, _, leaf = name.rpartition(".")
+                decoder.bert.get_submodule(owner).register_parameter(leaf, parameter)
+            decoder.cls.predictions.decoder.weight = encoder.embeddings.word_embeddings.weight
+        return Stacks(
+            encoder,
+            decoder.bert,
+            decoder.cls,
+            before_source=[dictionary.bos()],
+            start=[dictionary.bos()],
+            positions=decoder.config.max_position_embeddings,
+            new=[parameter for name, parameter in decoder.named_parameters() if name in missing],
+        )
+
+
+# ---- T5, T5 1.1, mT5 and ByT5 ----------------------------------------------------------------------------------------
+class T5Head(nn.Module):
+    """The output table; T5, but not T5 1.1 and mT5, scales the states down first. T5 has no <s>."""
+
+    def __init__(self, table: nn.Linear, scale: float, absent: int):
+        super().__init__()
+        self.table, self.scale, self.absent = table, scale, absent
+
+    def forward(self, states: Tensor) -> Tensor:
+        require_range(self.table.weight, "T5")
+        logits = self.table(self.scale * states)
+        logits[..., self.absent] = logits.detach().amin(-1) - BELOW_ALL
+        return logits
+
+
+@register_model("gated_t5", dataclass=PretrainedConfig)
+class GatedT5(GatedPretrained):
+    FAMILY = "t5"
+    DROPOUTS = ["dropout_rate"]
+
+    @classmethod
+    def load_stacks(cls, folder: Path, options: dict[str, Any], dictionary: Dictionary, cfg: Any) -> Stacks:
+        name = library.class_of(library.read_config(folder))
+        model, missing = library.read_model(name, folder, **options)
+        for side in ("encoder", "decoder"):
+            require(
+                not any(weight.startswith(f"{side}.block") for weight in missing),
+                f"--backbone {folder} has no {side}, which --arch gated_t5 requires: import a complete T5",
+            )
+        scaled = getattr(model.config, "scale_decoder_outputs", False)  # mT5 lacks this setting
+        head = T5Head(model.lm_head, model.config.d_model**-0.5 if scaled else 1.0, dictionary.bos())
+        return Stacks(model.encoder, model.decoder, head, before_source=[], start=[dictionary.pad()])
