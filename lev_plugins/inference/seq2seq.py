@@ -1,4 +1,4 @@
-"""Passages through a model of ``text_correction``, which writes the corrected text from left to right.
+"""Segments through a model of ``text_correction``, which writes the corrected text from left to right.
 
 What it kept is found by a minimal alignment (``edits.align``). The confidence of an edit is
 p(h) / (p(h) + p(h with this edit undone)), where p is the probability of a whole sentence under the model, by teacher
@@ -8,107 +8,85 @@ forcing. For a sentence with one edit it is what --min-edit-confidence compares.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
 
 import torch
-from fairseq.data import FairseqDataset
 from fairseq.data.data_utils import collate_tokens
+from torch import Tensor
 
 from lev_plugins.edits import align
 from lev_plugins.generators.keeping import preference, scored
-from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.inference.segment import Passage, Written, written_for
-from lev_plugins.text.edit_extraction import Rewrite
+from lev_plugins.inference.decoder import SegmentDecoder
+from lev_plugins.text.edit_extraction import Decoded, Rewrite, Segment, rewrites
+from lev_plugins.text.edited import Edit
 from lev_plugins.text.tokenise import ids_of
 
 BATCH = 64  # sentences that are aligned, or scored, together
 
 
-class Writing:
-    drafts = False
+class Seq2Seq(SegmentDecoder):
+    task, drafts = "text_correction", False
 
-    def __init__(self, decoder: CheckpointDecoder):
-        self.decoder, self.task = decoder, decoder.task
-        self.words = decoder.task.target_dictionary
-        limits = decoder.max_positions
-        self.longest = limits[-1] if isinstance(limits, tuple) else limits
+    def decode(self, segments: list[Segment]) -> list[Decoded]:
+        self.warn_of_unknown(segments)
+        sources = [self.decoder.task.source_row(segment.pieces) for segment in segments]
+        given = [ids_of(segment.pieces, self.words) for segment in segments]
+        hypotheses = self.hypotheses(sources, [len(row) for row in sources])
+        written = [self.decoder.plain(hypothesis["tokens"].tolist())[:-1] for hypothesis in hypotheses]
+        origins = self.origins(given, written)
+        pieces = [self.pieces(*row) for row in zip(segments, written, origins, strict=True)]
+        changes = [rewrites(*row) for row in zip(segments, pieces, origins, strict=True)]
+        edits = self.judged(sources, given, written, changes)
+        self.decoder.task.source_dictionary.return_borrowed()
+        return [Decoded(*row) for row in zip(pieces, origins, edits, strict=True)]
 
-    def rows(self, passages: list[Passage]) -> list[torch.Tensor]:
-        return [self.task.source_row(each.pieces) for each in passages]
-
-    def dataset(self, passages: list[Passage]) -> FairseqDataset:
-        rows = self.rows(passages)
-        return self.task.build_dataset_for_inference(rows, [len(row) for row in rows])
-
-    def written(self, passages: list[Passage], hypotheses: list[dict]) -> list[Written]:
-        given = [ids_of(passage.pieces, self.words) for passage in passages]
-        new = [self.decoder.plain(hypothesis["tokens"].tolist())[:-1] for hypothesis in hypotheses]
+    def origins(self, given: list[list[int]], written: list[list[int]]) -> list[list[int | None]]:
+        """Which token of ``given`` each one is that was ``written``."""
+        pad = self.words.pad()
         origins: list[list[int | None]] = [list(range(len(row))) for row in given]
-        changed = [i for i, (one, other) in enumerate(zip(given, new, strict=True)) if one != other]
+        changed = [i for i, (old, new) in enumerate(zip(given, written, strict=True)) if old != new]
         for start in range(0, len(changed), BATCH):
             some = changed[start : start + BATCH]
-            for i, found in zip(some, self.aligned([given[i] for i in some], [new[i] for i in some]), strict=True):
-                origins[i] = told_apart(found, given[i], new[i], self.words.unk())
-        return [written_for(*each, self.words) for each in zip(passages, new, origins, strict=True)]
-
-    def aligned(self, given: list[list[int]], written: list[list[int]]) -> list[list[int | None]]:
-        pad = self.words.pad()
-        one, other = (collate_tokens([torch.tensor([*row, pad]) for row in rows], pad) for rows in (given, written))
-        kept, matched = align(one, other, pad)
-        found = []
-        for row, old, new in zip(written, kept, matched, strict=True):
-            places = iter(old.nonzero()[:, 0].tolist())
-            found.append([next(places) if same else None for same in new[: len(row)].tolist()])
-        return found
+            sides = (collate_tokens([torch.tensor([*side[i], pad]) for i in some], pad) for side in (given, written))
+            for i, kept, matched in zip(some, *align(*sides, pad), strict=True):
+                places = iter(kept.nonzero()[:, 0].tolist())
+                origin = [next(places) if same else None for same in matched[: len(written[i])].tolist()]
+                origins[i] = told_apart(origin, given[i], written[i], self.words.unk())
+        return origins
 
     @torch.no_grad()
-    def judge(
-        self,
-        passages: list[Passage],
-        hypotheses: list[dict],
-        written: list[Written],
-        rewrites: list[list[Rewrite]],
-    ) -> list[list[tuple[float, int]]]:
-        """Confidence of each rewrite, and one iteration."""
-        tried = [self.with_each_undone(*each) for each in zip(passages, written, rewrites, strict=True)]
-        fitting = [(i, row) for i, rows in enumerate(tried) for row in rows if self.fits(row)]
-        scores = iter(self.scores(passages, fitting))
-        found = [confidences([next(scores) if self.fits(row) else None for row in rows]) for rows in tried]
-        self.task.source_dictionary.return_borrowed()
-        return found
+    def judged(
+        self, sources: list[Tensor], given: list[list[int]], written: list[list[int]], changes: list[list[Rewrite]]
+    ) -> list[list[Edit]]:
+        """The edits with their confidence, from the scores of each output, and of it without each edit; 0 where that
+        is too long for the model to say.
+        """
+        outputs = []
+        for old, new, some in zip(given, written, changes, strict=True):
+            undone = [
+                [*new[: change.written.start], *old[change.given.start : change.given.stop], *new[change.written.stop :]]
+                for change in some
+            ]
+            outputs.append([[*row, self.words.eos()] for row in [new, *undone] if some])
+        fitting = [(i, row) for i, rows in enumerate(outputs) for row in rows if len(row) <= self.longest_output]
+        scores = iter(self.scores(sources, fitting))
+        edits = []
+        for rows, some in zip(outputs, changes, strict=True):
+            scored_rows = [next(scores) if len(row) <= self.longest_output else None for row in rows]
+            sure = [0.0 if other is None else preference(scored_rows[0], other) for other in scored_rows[1:]]
+            edits.append([replace(each.edit, confidence=share) for each, share in zip(some, sure, strict=True)])
+        return edits
 
-    def with_each_undone(self, passage: Passage, output: Written, rewrites: list[Rewrite]) -> list[torch.Tensor]:
-        """The output, and the output without one rewrite, for each of them; nothing where there is none."""
-        if not rewrites:
-            return []
-        given = ids_of(passage.pieces, self.words)
-        undone = [
-            [*output.ids[: each.written.start], *given[each.given.start : each.given.stop]]
-            + output.ids[each.written.stop :]
-            for each in rewrites
-        ]
-        return [torch.tensor([*row, self.words.eos()]) for row in [output.ids, *undone]]
-
-    def fits(self, row: torch.Tensor) -> bool:
-        return len(row) <= self.longest
-
-    def scores(self, passages: list[Passage], rows: list[tuple[int, torch.Tensor]]) -> Iterator[dict]:
-        """Of each row, as an output for the passage with its number."""
-        sources = self.rows(passages)
+    def scores(self, sources: list[Tensor], rows: list[tuple[int, list[int]]]) -> Iterator[dict]:
+        """Of each row, as an output for the source with its number."""
+        task = self.decoder.task
+        pad = task.source_dictionary.pad()
         for start in range(0, len(rows), BATCH):
-            owners, some = zip(*rows[start : start + BATCH], strict=True)
-            sample = self.sample([sources[i] for i in owners])
-            yield from scored(self.decoder.models, sample, list(some), self.words)
-
-    def sample(self, sources: list[torch.Tensor]) -> dict:
-        pad = self.task.source_dictionary.pad()
-        tokens = collate_tokens(sources, pad, left_pad=self.task.cfg.left_pad_source).to(self.decoder.device)
-        return self.task.spelled({"net_input": {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}})
-
-
-def confidences(scores: list[Any]) -> list[tuple[float, int]]:
-    """From the scores of an output, and of it without each rewrite; 0 where that is too long for the model to say."""
-    return [(0.0 if other is None else preference(scores[0], other), 1) for other in scores[1:]]
+            some = rows[start : start + BATCH]
+            tokens = collate_tokens([sources[i] for i, _ in some], pad, left_pad=task.cfg.left_pad_source)
+            tokens = tokens.to(self.decoder.device)
+            sample = task.spelled({"net_input": {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}})
+            yield from scored(self.decoder.models, sample, [torch.tensor(row) for _, row in some], self.words)
 
 
 def told_apart(origin: list[int | None], given: list[int], written: list[int], unknown: int) -> list[int | None]:

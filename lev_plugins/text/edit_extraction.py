@@ -11,14 +11,49 @@ WordPiece, what replaces a word has a blank before it only where the text has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from typing import NamedTuple, Protocol
 
-from lev_plugins.text.edited import WORD, Edit, changes, in_word, trimmed
+from lev_plugins.text.edited import WORD, Edit, in_word, trimmed
 from lev_plugins.text.offsets import Offsets, Unit
 
-Spell = Callable[[Sequence[str]], str]
+UNKNOWN = "<unk>"
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What a model edits at a time, such as a sentence, and what it reads beside it."""
+
+    text: str  # without white space around it
+    offsets: Offsets
+    source: list[str] | None = None  # pieces of the source of a draft; None: the text is its own
+    requests: list[int] | None = None  # what marks ask for, with an entry for <s> in front
+    units: list[Unit] = field(init=False)
+    pieces: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "units", self.offsets.units(self.text))
+        object.__setattr__(self, "pieces", [piece for unit in self.units for piece in unit.pieces])
+
+
+class Decoded(NamedTuple):
+    """What a model made of a segment; all of it without boundaries."""
+
+    pieces: list[str]
+    origin: list[int | None]  # which piece of the segment each of them is; None: a new one
+    edits: list[Edit]  # of the text of the segment, each with its confidence and iteration
+
+
+class SegmentModel(Protocol):
+    """All that an editor asks of a model."""
+
+    task: str  # --task of its training, which says what settings have an effect
+    drafts: bool  # may a segment have a source of its own, and requests?
+    longest: int  # pieces of a segment, or of its source
+
+    def decode(self, segments: list[Segment]) -> list[Decoded]: ...
 
 
 class Rewrite(NamedTuple):
@@ -35,39 +70,38 @@ class Anchor(NamedTuple):
     end: int
 
 
-def rewrites(
-    text: str, units: Sequence[Unit], written: Sequence[str], origin: Sequence[int | None], offsets: Offsets
-) -> list[Rewrite]:
+def rewrites(segment: Segment, written: Sequence[str], origin: Sequence[int | None]) -> list[Rewrite]:
     """``origin``: of each written piece, which piece of the text it is; None of a new one.
+
+    Where the model wrote <unk>, the text is left as it is.
 
     >>> from lev_plugins.text.tokenise import Tokeniser
     >>> from lev_plugins.text.offsets import offsets_of
-    >>> offsets = offsets_of(Tokeniser(None))
-    >>> text = "I  has a very big hat"
-    >>> found = rewrites(text, offsets.units(text), "I have a big hat".split(), [0, None, 2, 4, 5], offsets)
-    >>> [(text[e.start : e.end], e.replacement) for e, given, written in found]
+    >>> segment = Segment("I  has a very big hat", offsets_of(Tokeniser(None)))
+    >>> changes = rewrites(segment, "I have a big hat".split(), [0, None, 2, 4, 5])
+    >>> [(segment.text[e.start : e.end], e.replacement) for e, given, written in changes]
     [('has', 'have'), ('very ', '')]
-    >>> [(given, written) for e, given, written in found]
+    >>> [(given, written) for e, given, written in changes]
     [(range(1, 2), range(1, 2)), (range(3, 4), range(3, 3))]
     """
-    spell, firsts = offsets.spell, [0]
-    for unit in units:
-        firsts.append(firsts[-1] + len(unit.pieces))
-    pieces, written = offsets.named([piece for unit in units for piece in unit.pieces]), offsets.named(written)
+    text, units, offsets = segment.text, segment.units, segment.offsets
+    firsts = list(accumulate((len(unit.pieces) for unit in units), initial=0))
+    unknown = [piece == UNKNOWN and place is None for piece, place in zip(written, origin, strict=True)]
+    pieces, written = offsets.named(segment.pieces), offsets.named(written)
     anchors = kept_units(firsts, kept(pieces, written, origin))
-    found = []
-    for a, b in pairwise(whole_words(text, units, anchors, written, spell)):
-        if neighbours(a, b):
+    changes = []
+    for a, b in pairwise(whole_words(segment, anchors, written)):
+        given, new = range(firsts[a.unit + 1], firsts[b.unit]), offsets.spell(written[a.end : b.start])
+        if neighbours(a, b) or any(unknown[a.end : b.start]):
             continue
-        given, new = range(firsts[a.unit + 1], firsts[b.unit]), spell(written[a.end : b.start])
-        if new == spell(pieces[given.start : given.stop]):  # cut in another way; to the tokeniser it is the same
+        if new == offsets.spell(pieces[given.start : given.stop]):  # in other pieces, but the same text
             continue
         if not offsets.says_blanks and b.unit - a.unit > 1 and not units[a.unit + 1].blank:
             new = new.lstrip(" ")
         edit = trimmed(text, between(text, units, a, b, new))
-        if changes(text, edit):
-            found.append(Rewrite(edit, given, range(a.end, b.start)))
-    return found
+        if text[edit.start : edit.end] != edit.replacement:
+            changes.append(Rewrite(edit, given, range(a.end, b.start)))
+    return changes
 
 
 def kept(pieces: Sequence[str], written: Sequence[str], origin: Sequence[int | None]) -> list[int | None]:
@@ -100,31 +134,28 @@ def neighbours(a: Anchor, b: Anchor) -> bool:
     return b.unit == a.unit + 1 and b.start == a.end
 
 
-def whole_words(
-    text: str, units: Sequence[Unit], anchors: list[Anchor], written: Sequence[str], spell: Spell
-) -> list[Anchor]:
+def whole_words(segment: Segment, anchors: list[Anchor], written: Sequence[str]) -> list[Anchor]:
     """Without the units that are, before or after a change, in one word with it."""
-    left = list(anchors)
-    i = 0
-    while i < len(left) - 1:
-        a, b = left[i], left[i + 1]
+    text, units = segment.text, segment.units
+    settled, waiting = anchors[:1], anchors[:0:-1]
+    while waiting:
+        a, b = settled[-1], waiting[-1]
         if neighbours(a, b):
-            i += 1
+            settled.append(waiting.pop())
             continue
-        new = spell(written[a.end : b.start])
+        new = segment.offsets.spell(written[a.end : b.start])
         gap = gap_before(text, units, b.unit)
         after = new or (gap + text[units[b.unit].start] if inner(units, b) else "")
         if b.unit - a.unit > 1 and not units[a.unit + 1].blank:
             after = gap_before(text, units, a.unit + 1) + after
         before = (new or (text[units[a.unit].end - 1] if inner(units, a) else "")) + gap
         if inner(units, a) and goes_on(text, units[a.unit].end, -1, after[:1]):
-            del left[i]
-            i -= 1
+            settled.pop()
         elif inner(units, b) and goes_on(text, units[b.unit].start, 0, before[-1:]):
-            del left[i + 1]
+            waiting.pop()
         else:
-            i += 1
-    return left
+            settled.append(waiting.pop())
+    return settled
 
 
 def inner(units: Sequence[Unit], anchor: Anchor) -> bool:

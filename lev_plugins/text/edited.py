@@ -7,7 +7,7 @@ words it covers whole characters, as a reader sees them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import regex
@@ -39,6 +39,7 @@ class Edited:
 
     original: str
     edits: tuple[Edit, ...] = ()
+    sentences: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)  # where they start and end
     text: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -46,7 +47,7 @@ class Edited:
 
     def sure(self, least: float) -> Edited:
         """Only the edits whose confidence is at least this."""
-        return Edited(self.original, tuple(edit for edit in self.edits if edit.confidence >= least))
+        return replace(self, edits=tuple(edit for edit in self.edits if edit.confidence >= least))
 
     def as_dict(self) -> dict[str, object]:
         """For JSON."""
@@ -120,12 +121,3 @@ def common(one: Sequence[object], other: Sequence[object]) -> int:
     2
     """
     return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-
-
-def changes(original: str, edit: Edit) -> bool:
-    return original[edit.start : edit.end] != edit.replacement
-
-
-def moved(edits: Iterable[Edit], by: int) -> list[Edit]:
-    """Edits of a sentence as edits of the text that it is part of."""
-    return [replace(edit, start=edit.start + by, end=edit.end + by) for edit in edits]
