@@ -44,6 +44,7 @@ setup(
         "scipy",
         "scikit-learn",  # scores of labels
         "omegaconf>=2.3",
+        "protobuf",  # the format of sentencepiece's models
         "sacrebleu>=2.3",
         "sentencepiece>=0.2.3",  # offsets of pieces
         "sentencex>=1.0.32",  # where sentences end

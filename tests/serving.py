@@ -39,7 +39,7 @@ class FakeEditor:
 
     def __init__(self, drafts: bool = False, language: str | None = None, changes: Sequence[Any] = CHANGES):
         self.min_confidence = 0.0
-        self.system, self.language, self.changes = SimpleNamespace(drafts=drafts), language, changes
+        self.model, self.language, self.changes = SimpleNamespace(drafts=drafts), language, changes
         self.calls: list[list[str]] = []  # what was decoded together
         self.languages: list[str | None] = []  # of those of the last call
         self.free = threading.Event()  # cleared: the model is busy

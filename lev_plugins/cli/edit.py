@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
     decoding = decoding_of(args)
     require(args.drafts is None or args.drafts.is_file(), f"--drafts: there is no file {args.drafts}")
     editor = load(args, decoding)
-    decoding.check_for(editor.decoder.loaded.cfg.task._name)
+    decoding.check_for(editor.model.task)
     drafts = None if args.drafts is None else Drafts(args.drafts)
     show = form_of(args)
 

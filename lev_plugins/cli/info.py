@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -28,12 +29,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def facts_of(config: ModelConfig, folder: Path) -> dict[str, Any]:
-    weights = model_folder.read_weights_header(folder)
     return {
         "kind": config.kind,
         "task": config.task,
         "architecture": config.architecture,
-        "parameters": sum(weight.size for weight in weights.values()),
+        "parameters": sum(map(math.prod, model_folder.read_shapes(folder).values())),
         "bytes": (folder / model_folder.WEIGHTS).stat().st_size,
         "dictionaries": {name: words(folder / name) for name in config.files if is_dictionary(name)},
         "tokeniser": config.tokeniser or "white space",

@@ -178,7 +178,7 @@ def require_editor_for(args: argparse.Namespace, there_is_one: bool) -> None:
 
 def require_effect(args: argparse.Namespace, editors: list[Any]) -> None:
     decoding = decoding_of(args)
-    tasks = {editor.decoder.loaded.cfg.task._name for editor in editors}
+    tasks = {editor.model.task for editor in editors}
     idle = [decoding.without_effect(task) for task in sorted(tasks)]
     for name in idle[0] if idle else ():
         require(

@@ -103,12 +103,10 @@ class Editor:
 
         ``languages``: of each text without a draft, such as "de"; None: that of the editor.
         """
-        given = {"texts": texts}
+        given: dict[str, Sequence[Any]] = {"texts": texts}
         for name, values in (("drafts", drafts), ("languages", languages)):
             given[name] = [None] * len(texts) if values is None else values
-            require(
-                len(given[name]) == len(texts), f"there are {len(texts):,} texts, but {len(given[name]):,} {name}"
-            )
+            require(len(given[name]) == len(texts), f"there are {len(texts):,} texts, but {len(given[name]):,} {name}")
         whole = [self.segments(*row) for row in zip(*given.values(), strict=True)]
         waiting = [segment for _, segments in whole for _, segment in segments]
         with self.lock, torch.no_grad():
@@ -150,8 +148,9 @@ class Editor:
             )
         # last, because its time grows with the tokens times the marks
         pieces, requests = marks.tokenize(draft.removeprefix(BYTE_ORDER_MARK), self.tokeniser.encode)
-        require(segment.pieces == pieces, f"the draft {draft!r} has other pieces than its text without marks: leave them out")
-        return Edited(plain), [(start, replace(segment, requests=requests))]
+        require(segment.pieces == pieces, f"the draft {draft!r} is not split as its text without marks: leave them out")
+        segment.requests = requests
+        return Edited(plain), [(start, segment)]
 
 
 def moved(edit: Edit, by: int) -> Edit:

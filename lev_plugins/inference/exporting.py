@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from fairseq.utils import split_paths
+from google.protobuf.message import DecodeError
 from omegaconf import OmegaConf
 from safetensors.torch import save_file
+from sentencepiece import sentencepiece_model_pb2
 
 import lev_plugins
 from lev_plugins import checkpoints, model_folder
 from lev_plugins.data.labels.folder import LABELS, WORDS
 from lev_plugins.data.noise_flags import WITHOUT_NOISE
-from lev_plugins.errors import require
+from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
 from lev_plugins.inference import card, loading
-from lev_plugins.inference.editor import require_editor, tokeniser_of
+from lev_plugins.inference.editor import bpe_of, require_editor
 from lev_plugins.inference.labeller import Labeller
 from lev_plugins.inference.load_model import (
     ARCHITECTURES,
@@ -47,7 +49,6 @@ from lev_plugins.ranges import flag_name
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 from lev_plugins.tasks.validation import WITHOUT_SCORES
 from lev_plugins.text.pretrained import DICTIONARY, SENTENCEPIECE, SYMBOLS, TOKENIZER
-from lev_plugins.text.sentencepiece_file import without_paths
 
 HERE = "_name_or_path"  # where the library says that a configuration was read
 
@@ -78,7 +79,7 @@ def export(checkpoint: Path, out: Path, places: dict[str, str], extras: Extras, 
         save_file(stored_weights(loaded.models[0]), scratch / WEIGHTS)
         config = write_parts(loaded, state, extras, scratch)
         model_folder.save(config, scratch)
-        weights = sum(weight.size for weight in model_folder.read_weights_header(scratch).values())
+        weights = sum(map(math.prod, model_folder.read_shapes(scratch).values()))
         text = card.card(out.resolve().name, config, weights, card.training(state), extras.license)
         (scratch / model_folder.CARD).write_text(text, encoding="utf-8")
         loading.load(scratch)
@@ -160,7 +161,7 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
 
 
 def editor_flags(task: Any, extras: Extras) -> dict[str, Any]:
-    options = tokeniser_of(task, extras.bpe)
+    options = bpe_of(task, extras.bpe)
     return {} if options is None else vars(options)
 
 
@@ -210,9 +211,23 @@ def copy_some(source: Path, target: Path, names: list[str]) -> None:
 
 def copy_file(source: Path, target: Path) -> None:
     if target.suffix == ".model":
-        target.write_bytes(without_paths(source.read_bytes()))
+        target.write_bytes(without_paths(source))
     else:
         shutil.copyfile(source, target)
+
+
+def without_paths(path: Path) -> bytes:
+    """A sentencepiece model without the names of the files that it was learned from: paths on somebody's machine."""
+    model: Any = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
+    try:
+        model.ParseFromString(path.read_bytes())
+    except DecodeError as error:
+        raise UserError(f"the sentencepiece model {path} is damaged: copy it again") from error
+    for field_name in ("input", "model_prefix", "seed_sentencepieces_file"):
+        model.trainer_spec.ClearField(field_name)
+    for rules in (model.normalizer_spec, model.denormalizer_spec):
+        rules.ClearField("normalization_rule_tsv")
+    return model.SerializeToString()
 
 
 def digests(folder: Path) -> dict[str, str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, Namespace
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +25,7 @@ from lev_plugins.data.labels.folder import LABELS, WORDS, Info
 from lev_plugins.data.labels.text import Labels
 from lev_plugins.errors import UserError, explained, require
 from lev_plugins.json_schema import from_entries, read_object
-from lev_plugins.model_folder import BACKBONE, LABELLER, WEIGHTS, Flag, ModelConfig
+from lev_plugins.model_folder import BACKBONE, LABELLER, WEIGHTS, ModelConfig
 from lev_plugins.ranges import MOST, MOST_LAYERS, bounded
 from lev_plugins.tasks.precision import PrecisionTask
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
@@ -59,17 +58,18 @@ class Loaded(NamedTuple):
     models: list[Any]
     cfg: Any  # fairseq's configuration of the first
     task: Any
-    folder: ModelConfig | None  # None: from checkpoints
 
 
-def read_models(paths: list[Path], overrides: dict[str, Any], tasks: Collection[str] = ()) -> Loaded:
+def read_models(
+    paths: list[Path], overrides: dict[str, Any], tasks: Collection[str] = (), folder: ModelConfig | None = None
+) -> Loaded:
     """``overrides``: flags of task and model; those of the task that train, such as its noise, do not matter here.
 
-    ``tasks``: of which a checkpoint may be; by default, of any.
+    ``tasks``: of which a checkpoint may be; by default, of any. ``folder``: the model folder, if it has been read.
     """
     if model_folder.is_model_folder(paths[0]):
         require(len(paths) == 1, f"{paths[0]} is a folder, but an ensemble is of checkpoints: name one model")
-        loaded = read_folder(paths[0], overrides)
+        loaded = read_folder(paths[0], overrides, folder)
     else:
         loaded = read_checkpoints(paths, overrides, tasks)
     if isinstance(loaded.task, PrecisionTask):  # fairseq overrides only what a checkpoint has
@@ -86,64 +86,44 @@ def places(data: str | Path | None, backbone: str | Path | None = None) -> dict[
     return {name: str(path) for name, path in (("data", data), ("backbone", backbone)) if path is not None}
 
 
-def require_data(path: Path, state: dict[str, Any]) -> None:
-    data = getattr(state["cfg"]["task"], "data", None)
-    if data:
+def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Collection[str]) -> Loaded:
+    models, first, task = [], None, None
+    for path in paths:
+        check_checkpoint(path, overrides, allowed)
+        try:
+            model, cfg, task = checkpoint_utils.load_model_ensemble_and_task([str(path)], overrides, task=task)
+        except RuntimeError as error:
+            if "size mismatch" not in str(error):
+                raise
+            raise UserError(
+                f"{path} does not fit the dictionaries in {overrides.get('data', 'its data folder')}: use a data "
+                "folder with the dict.*.txt files of its training"
+            ) from error
+        models += model
+        first = first or cfg
+    return Loaded(models, first, task)
+
+
+def check_checkpoint(path: Path, overrides: dict[str, Any], allowed: Collection[str]) -> None:
+    """That it is of an ``allowed`` task, and has what it reads besides itself, as far as this is known beforehand."""
+    state = checkpoints.load(path, mmap=True)
+    task = checkpoints.config_of(state, "task", "_name")
+    require(
+        not allowed or task in allowed,
+        f"{path} was trained with --task {task}: give a checkpoint of --task {' or '.join(allowed)}",
+    )
+    reads_backbone = task != "text_labelling" and checkpoints.config_of(state, "model", "backbone") is not None
+    require(
+        "backbone" not in overrides or reads_backbone,
+        f"--backbone has no effect on {path}, which reads no pre-trained model: leave it out",
+    )
+    data = checkpoints.config_of(state, "task", "data")
+    if data and "data" not in overrides:
         folder = split_paths(data)[0]
         require(
             os.path.isdir(folder),
             f"{path} was trained with the data in {folder}, but there is no such folder: name it with --data",
         )
-
-
-def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Collection[str]) -> Loaded:
-    for path in paths:
-        require_task(path, allowed)
-        if "backbone" in overrides:
-            require_backbone(path)
-    models, first, task = [], None, None
-    for path in paths:
-        state = checkpoint_utils.load_checkpoint_to_cpu(str(path), overrides)
-        if "data" not in overrides:
-            require_data(path, state)
-        with fitting(path, overrides):
-            found, cfg, task = checkpoint_utils.load_model_ensemble_and_task(
-                [str(path)], overrides, task=task, state=state
-            )
-        models += found
-        first = first or cfg
-    return Loaded(models, first, task, None)
-
-
-def require_task(path: Path, allowed: Collection[str]) -> None:
-    checkpoints.require_file(path)
-    if allowed:
-        name = checkpoints.config_of(checkpoints.load(path, mmap=True), "task", "_name")
-        require(
-            name in allowed,
-            f"{path} was trained with --task {name}: give a checkpoint of --task {' or '.join(allowed)}",
-        )
-
-
-def require_backbone(path: Path) -> None:
-    """That a checkpoint reads one; a labeller has all of it inside."""
-    state = checkpoints.load(path, mmap=True)
-    reads = checkpoints.config_of(state, "task", "_name") != "text_labelling"
-    reads = reads and checkpoints.config_of(state, "model", "backbone") is not None
-    require(reads, f"--backbone has no effect on {path}, which reads no pre-trained model: leave it out")
-
-
-@contextmanager
-def fitting(path: Path, overrides: dict[str, Any]) -> Iterator[None]:
-    try:
-        yield
-    except RuntimeError as error:
-        if "size mismatch" not in str(error):
-            raise
-        raise UserError(
-            f"{path} does not fit the dictionaries in {overrides.get('data', 'its data folder')}: use a data folder "
-            "with the dict.*.txt files of its training"
-        ) from error
 
 
 def stored_names(model: nn.Module) -> dict[str, str]:
@@ -189,31 +169,24 @@ def flags_of(architecture: str) -> set[str]:
 # ---- a folder --------------------------------------------------------------------------------------------------------
 
 
-def read_folder(folder: Path, overrides: dict[str, Any]) -> Loaded:
+def read_folder(folder: Path, overrides: dict[str, Any], config: ModelConfig | None = None) -> Loaded:
     require(
         "data" not in overrides,
         f"{folder} is a model folder, which has its own dictionaries, but a data folder is given as well: name a "
         "checkpoint",
     )
-    config = model_folder.read(folder)
+    config = model_folder.read(folder) if config is None else config
     check_flags(config, folder)
-    with refused(folder):
+    try:
         cfg = configuration(config, folder, overrides)
         task = build_task(config, cfg, folder)
         state = {"cfg": cfg, "model": read_weights(task, cfg, folder)}
         models, cfg, task = checkpoint_utils.load_model_ensemble_and_task([str(folder)], task=task, state=state)
         checkpoints.require_finite_weights(models[0])
-    return Loaded(models, cfg, task, config)
-
-
-@contextmanager
-def refused(folder: Path) -> Iterator[None]:
-    """Whatever fails in building a model from a folder is a fault of the folder."""
-    try:
-        yield
+        return Loaded(models, cfg, task)
     except UserError:
         raise
-    except Exception as error:
+    except Exception as error:  # whatever fails in building a model from a folder is a fault of the folder
         _, reason = explained(error)
         reason = reason or " ".join(f"{type(error).__name__}: {error}".split())[:300]
         raise UserError(f"{folder} cannot be loaded ({reason}): {OTHER_VERSION}") from error
@@ -232,19 +205,16 @@ def check_flags(config: ModelConfig, folder: Path) -> None:
         f"{path}: the architecture must be one of {', '.join(families)}, or a size of it, but is "
         f"{config.architecture!r}",
     )
-    require_known(config.model_flags, flags_of(config.architecture), f"{path}: model_flags")
-    require_known(config.task_flags, TASK_FLAGS[config.task], f"{path}: task_flags")
+    known = {"model_flags": flags_of(config.architecture), "task_flags": TASK_FLAGS[config.task]}
+    for entry, names in known.items():
+        unknown = sorted(set(getattr(config, entry)) - set(names))
+        require(not unknown, f"{path}: {entry} has an unknown entry {''.join(unknown[:1])[:60]!r}: {OTHER_VERSION}")
     backbone = config.model_flags.get("backbone")
     require(backbone in (None, BACKBONE), f"{path}: backbone must be {BACKBONE!r}, but is {backbone!r}")
     for side in () if config.kind == LABELLER else ("source_lang", "target_lang"):
         language = config.task_flags.get(side)
         require(isinstance(language, str), f"{path}: task_flags must have {side}, a text, but it is {language!r}")
         model_folder.require_plain(str(language), f"{path}: {side}")
-
-
-def require_known(flags: dict[str, Flag], known: Iterable[str], where: str) -> None:
-    unknown = sorted(set(flags) - set(known))
-    require(not unknown, f"{where} has an unknown entry {''.join(unknown[:1])[:60]!r}: {OTHER_VERSION}")
 
 
 def configuration(config: ModelConfig, folder: Path, overrides: dict[str, Any]) -> Any:
@@ -301,24 +271,15 @@ def read_info(config: ModelConfig, folder: Path) -> Info:
     return info
 
 
-def unsaved_tensors(model: nn.Module) -> Iterator[Tensor]:
-    """Those that are computed anew, such as fairseq's tables of positions."""
-    saved = {id(tensor) for tensor in model.state_dict(keep_vars=True).values()}
-    for part in model.modules():
-        for value in (*vars(part).values(), *part.buffers(recurse=False)):
-            if isinstance(value, Tensor) and id(value) not in saved:
-                yield value
-
-
 def read_weights(task: Any, cfg: Any, folder: Path) -> dict[str, Tensor]:
     """Under all names that the model has for them. Sizes are compared before memory is taken for the model."""
-    header = model_folder.read_weights_header(folder)
+    stored_shapes = model_folder.read_shapes(folder)
     with torch.device("meta"):
         names = stored_names(model := task.build_model(cfg.model, from_checkpoint=True))
     later = {f"{at}.{name}" for at, part in model.named_modules() for name in getattr(part, "later_weights", ())}
-    names = {name: stored for name, stored in names.items() if stored in header or stored not in later}
+    names = {name: stored for name, stored in names.items() if stored in stored_shapes or stored not in later}
     shapes = {name: tuple(weight.shape) for name, weight in model.state_dict().items() if names.get(name) == name}
-    odd = sorted(header.keys() ^ shapes.keys())
+    odd = sorted(stored_shapes.keys() ^ shapes.keys())
     require(
         not odd,
         f"{folder / WEIGHTS} does not fit {model_folder.CONFIG}: only one of them has {''.join(odd[:1])[:80]}, and "
@@ -326,11 +287,15 @@ def read_weights(task: Any, cfg: Any, folder: Path) -> dict[str, Tensor]:
     )
     for name, shape in shapes.items():
         require(
-            header[name].shape == shape,
-            f"{folder / WEIGHTS} does not fit {model_folder.CONFIG}: {name} has the shape {header[name].shape}, but "
+            stored_shapes[name] == shape,
+            f"{folder / WEIGHTS} does not fit {model_folder.CONFIG}: {name} has the shape {stored_shapes[name]}, but "
             f"the model needs {shape}: {model_folder.AGAIN}",
         )
-    unsaved = sum(tensor.numel() for tensor in unsaved_tensors(model) if tensor.is_floating_point())
+    # those that are computed, such as fairseq's tables of positions
+    saved = {id(tensor) for tensor in model.state_dict(keep_vars=True).values()}
+    values = (value for part in model.modules() for value in (*vars(part).values(), *part.buffers(recurse=False)))
+    tensors = [value for value in values if isinstance(value, Tensor) and id(value) not in saved]
+    unsaved = sum(tensor.numel() for tensor in tensors if tensor.is_floating_point())
     require(
         unsaved <= MOST_UNSAVED,
         f"{folder / model_folder.CONFIG}: the model computes {unsaved:,} numbers for its positions, but may have at "

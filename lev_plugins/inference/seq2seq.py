@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import torch
 from fairseq.data.data_utils import collate_tokens
@@ -47,8 +48,8 @@ class Seq2Seq(SegmentDecoder):
         changed = [i for i, (old, new) in enumerate(zip(given, written, strict=True)) if old != new]
         for start in range(0, len(changed), BATCH):
             some = changed[start : start + BATCH]
-            sides = (collate_tokens([torch.tensor([*side[i], pad]) for i in some], pad) for side in (given, written))
-            for i, kept, matched in zip(some, *align(*sides, pad), strict=True):
+            old, new = (collate_tokens([torch.tensor([*side[i], pad]) for i in some], pad) for side in (given, written))
+            for i, kept, matched in zip(some, *align(old, new, pad), strict=True):
                 places = iter(kept.nonzero()[:, 0].tolist())
                 origin = [next(places) if same else None for same in matched[: len(written[i])].tolist()]
                 origins[i] = told_apart(origin, given[i], written[i], self.words.unk())
@@ -61,32 +62,34 @@ class Seq2Seq(SegmentDecoder):
         """The edits with their confidence, from the scores of each output, and of it without each edit; 0 where that
         is too long for the model to say.
         """
-        outputs = []
-        for old, new, some in zip(given, written, changes, strict=True):
-            undone = [
-                [*new[: change.written.start], *old[change.given.start : change.given.stop], *new[change.written.stop :]]
-                for change in some
-            ]
-            outputs.append([[*row, self.words.eos()] for row in [new, *undone] if some])
-        fitting = [(i, row) for i, rows in enumerate(outputs) for row in rows if len(row) <= self.longest_output]
-        scores = iter(self.scores(sources, fitting))
+        rows: list[tuple[int, list[int]]] = []  # the number of a source, and an output for it
+        for i, (old, new, some) in enumerate(zip(given, written, changes, strict=True)):
+            rows += [(i, new)] * bool(some)
+            for _, gone, inserted in some:
+                rows.append((i, new[: inserted.start] + old[gone.start : gone.stop] + new[inserted.stop :]))
+        scores = self.scores(sources, rows)
         edits = []
-        for rows, some in zip(outputs, changes, strict=True):
-            scored_rows = [next(scores) if len(row) <= self.longest_output else None for row in rows]
-            sure = [0.0 if other is None else preference(scored_rows[0], other) for other in scored_rows[1:]]
+        for some in changes:
+            whole = next(scores) if some else None
+            others = [next(scores) for _ in some]
+            sure = [preference(whole, other) if whole and other else 0.0 for other in others]
             edits.append([replace(each.edit, confidence=share) for each, share in zip(some, sure, strict=True)])
         return edits
 
-    def scores(self, sources: list[Tensor], rows: list[tuple[int, list[int]]]) -> Iterator[dict]:
-        """Of each row, as an output for the source with its number."""
+    def scores(self, sources: list[Tensor], rows: list[tuple[int, list[int]]]) -> Iterator[dict[str, Any] | None]:
+        """Of each output for the source with its number; None if it is too long."""
         task = self.decoder.task
-        pad = task.source_dictionary.pad()
-        for start in range(0, len(rows), BATCH):
-            some = rows[start : start + BATCH]
+        pad, fitting = task.source_dictionary.pad(), [row for row in rows if len(row[1]) < self.longest_output]
+        found: list[dict[str, Any]] = []
+        for start in range(0, len(fitting), BATCH):
+            some = fitting[start : start + BATCH]
             tokens = collate_tokens([sources[i] for i, _ in some], pad, left_pad=task.cfg.left_pad_source)
             tokens = tokens.to(self.decoder.device)
             sample = task.spelled({"net_input": {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}})
-            yield from scored(self.decoder.models, sample, [torch.tensor(row) for _, row in some], self.words)
+            outputs = [torch.tensor([*row, self.words.eos()]) for _, row in some]
+            found += scored(self.decoder.models, sample, outputs, self.words)
+        scores = iter(found)
+        return (next(scores) if len(row) < self.longest_output else None for _, row in rows)
 
 
 def told_apart(origin: list[int | None], given: list[int], written: list[int], unknown: int) -> list[int | None]:

@@ -54,7 +54,7 @@ def crosses(number: float, noise: float) -> bool:
 
 def edit_alike(editor: Editor, passages: Sequence[Passage]) -> list[Edited]:
     found = edited(editor, passages)
-    noise = LEVT_NOISE if editor.system.drafts else WRITER_NOISE
+    noise = LEVT_NOISE if editor.model.drafts else WRITER_NOISE
     for i, (passage, one) in enumerate(zip(passages, found, strict=True)):
         if len(passages) > 1 and any(flips(edit.confidence, passage.least, noise) for edit in one.edits):
             found[i] = edited(editor, [passage])[0]

@@ -37,7 +37,7 @@ class Served:
             return cls(name, LABEL, False, None, 0.0, labels)
         least, model.min_confidence = model.min_confidence if least is None else least, 0.0
         edits = Worker(partial(edit_alike, model), Passage.size, most, batch_size)
-        return cls(name, EDIT, model.system.drafts, model.language, least, edits)
+        return cls(name, EDIT, model.model.drafts, model.language, least, edits)
 
     def about(self) -> dict[str, object]:
         about = {"name": self.name, "kind": self.kind, "drafts": self.drafts}

@@ -22,7 +22,7 @@ from lev_plugins.text.offsets import Offsets, Unit
 UNKNOWN = "<unk>"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Segment:
     """What a model edits at a time, such as a sentence, and what it reads beside it."""
 
@@ -34,8 +34,8 @@ class Segment:
     pieces: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "units", self.offsets.units(self.text))
-        object.__setattr__(self, "pieces", [piece for unit in self.units for piece in unit.pieces])
+        self.units = self.offsets.units(self.text)
+        self.pieces = [piece for unit in self.units for piece in unit.pieces]
 
 
 class Decoded(NamedTuple):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.text.edit_extraction import rewrites
+from lev_plugins.text.edit_extraction import Segment, rewrites
 from lev_plugins.text.edited import Edited, in_word
 from lev_plugins.text.offsets import Offsets, Unit, offsets_of, spell_blanks, united, with_blanks
 from lev_plugins.text.offsets import Piece as P
@@ -53,8 +53,7 @@ TOKENISERS = {"words": WORDS, "chars": CHARS, "pieces": PIECES, "torn": TORN}
 
 
 def edited(offsets: Offsets, text: str, written: list[str], origin: list[int | None]) -> Edited:
-    found = rewrites(text, offsets.units(text), written, origin, offsets)
-    return Edited(text, tuple(each.edit for each in found))
+    return Edited(text, tuple(change.edit for change in rewrites(Segment(text, offsets), written, origin)))
 
 
 def by_words(text: str, output: str) -> Edited:
@@ -125,11 +124,15 @@ def test_pieces_that_say_where_no_blank_follows(
 
 def test_another_cut_of_the_same_pieces_is_no_edit() -> None:
     units = [Unit(("▁f", "in"), 0, 2, True), Unit(("▁x",), 3, 4, True)]
+    offsets = Offsets(lambda _: units, spell_blanks)
     for written in (["▁fi", "n", "▁x"], ["▁fin", "▁y"]):
-        found = rewrites(
-            "\ufb01n x", units, written, [None] * 2 + [2] * (len(written) - 2), Offsets(lambda _: [], spell_blanks)
-        )
-        assert [each.edit.replacement for each in found] == ([] if len(written) == 3 else ["fin y"])
+        found = edited(offsets, "\ufb01n x", written, [None] * 2 + [2] * (len(written) - 2))
+        assert [edit.replacement for edit in found.edits] == ([] if len(written) == 3 else ["fin y"])
+
+
+def test_where_the_model_wrote_an_unknown_word_the_text_stays() -> None:
+    assert edited(WORDS, "a b c", ["a", "<unk>", "d"], [0, None, None]).edits == ()
+    assert edited(WORDS, "<unk> b", ["<unk>", "d"], [0, None]).text == "<unk> d"
 
 
 def test_white_space_that_characters_drop_stays() -> None:

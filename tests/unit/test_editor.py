@@ -100,11 +100,11 @@ def log_probability(editor: Editor, source: str, text: str) -> float:
     """Of a whole text, alone."""
     ids = {}
     for side, line in (("source", source), ("target", text)):
-        words = getattr(editor.decoder.task, f"{side}_dictionary")
+        words = getattr(editor.model.decoder.task, f"{side}_dictionary")
         ids[side] = words.encode_line(editor.tokeniser(line), add_if_not_exist=False).long()
-    eos = torch.tensor([editor.decoder.task.target_dictionary.eos()])
-    before = torch.cat([eos, ids["target"][:-1]])
-    logits, _ = editor.decoder.models[0](ids["source"][None], torch.tensor([len(ids["source"])]), before[None])[:2]
+    eos = torch.tensor([editor.model.decoder.task.target_dictionary.eos()])
+    before, model = torch.cat([eos, ids["target"][:-1]]), editor.model.decoder.models[0]
+    logits, _ = model(ids["source"][None], torch.tensor([len(ids["source"])]), before[None])[:2]
     return float(logits[0].log_softmax(-1).gather(1, ids["target"][:, None]).sum())
 
 
@@ -136,9 +136,9 @@ def test_a_confidence_is_a_probability(sure: float) -> None:
 
 @torch.no_grad()
 def test_confidence_of_a_levt_is_that_of_its_policies(lively: Editor) -> None:
-    ensemble = Ensemble(lively.decoder.models)
-    source, target = lively.decoder.task.source_dictionary, lively.decoder.task.target_dictionary
-    hole = lively.decoder.models[0].placeholder
+    ensemble = Ensemble(lively.model.decoder.models)
+    source, target = lively.model.decoder.task.source_dictionary, lively.model.decoder.task.target_dictionary
+    hole = lively.model.decoder.models[0].placeholder
     deletions = insertions = 0
     for text, draft, edited in zip(SOURCES, DRAFTS, lively.edit(SOURCES, DRAFTS), strict=True):
         row = source.encode_line(f"<s> {text}", add_if_not_exist=False).long()
@@ -221,8 +221,8 @@ def test_a_paragraph_is_cut_into_sentences_and_joined_again(pbd: Editor) -> None
 
 
 def test_long_texts_are_cut_at_blanks_and_long_words_left_alone(pbd: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert pbd.longest == 1022  # of 1024 positions
-    monkeypatch.setattr(pbd, "longest", 20)
+    assert pbd.model.longest == 1022  # of 1024 positions
+    monkeypatch.setattr(pbd.model, "longest", 20)
     long = "ab cd " * 20
     word = "x" * 21
     found = pbd.edit([f"{long}{word}"])[0]
@@ -231,10 +231,9 @@ def test_long_texts_are_cut_at_blanks_and_long_words_left_alone(pbd: Editor, mon
 
 
 def test_boundaries_that_a_model_writes_are_not_in_the_text(pbd: Editor) -> None:
-    words = pbd.decoder.task.target_dictionary
-    tokens = torch.tensor([words.index("a"), words.bos(), words.index("b"), words.eos()])
-    (written,) = pbd.system.written([pbd.passage("c")], [{"tokens": tokens}])
-    assert written.pieces == ["a", "b"]
+    words = pbd.model.decoder.task.target_dictionary
+    tokens = [words.index("a"), words.bos(), words.index("b"), words.eos()]
+    assert [words[i] for i in pbd.model.decoder.plain(tokens)] == ["a", "b", "</s>"]
 
 
 def test_texts_without_words(pbd: Editor) -> None:
@@ -250,14 +249,14 @@ def test_unknown_words_and_blanks_of_a_draft_stay(lively: Editor) -> None:
     assert found.text[:2] == " \t" and found.text[-1] == " "
     place = found.original.index("v8")
     assert [edit.confidence for edit in found.edits if edit.start <= place < edit.end] == [1.0]  # it was asked for
-    assert not lively.decoder.task.target_dictionary.lent
+    assert not lively.model.decoder.task.target_dictionary.lent
 
 
 def test_a_draft_of_nothing(lively: Editor) -> None:
-    (found,), task = lively.edit(SOURCES[:1], [""]), lively.decoder.task
+    (found,), task = lively.edit(SOURCES[:1], [""]), lively.model.decoder.task
     assert found.original == "" and all(edit.start == edit.end == 0 for edit in found.edits)
     dataset = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths([f"{SOURCES[0]}\t"], str.strip))
-    ((_, written),) = lively.decoder.best(dataset, range(1), 1000)
+    ((_, written),) = lively.model.decoder.best(dataset, range(1), 1000)
     assert found.text == task.target_dictionary.string(written["tokens"]) != ""
 
 

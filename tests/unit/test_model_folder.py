@@ -22,7 +22,7 @@ from lev_plugins import files, model_folder
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference import card
-from lev_plugins.text.sentencepiece_file import without_paths
+from lev_plugins.inference.exporting import without_paths
 from tests import labelling as toy_labels
 from tests import teachers
 from tests.systems import GOLDEN, SYSTEMS, System
@@ -138,9 +138,9 @@ def test_a_checkpoint_that_knows_nothing_of_its_training(folder: Path) -> None:
 
 def test_defaults_of_the_folder_hold_unless_flags_say_otherwise(folder: Path) -> None:
     editor, other = lev_plugins.load(folder), lev_plugins.load(folder, min_confidence=0.0, overrides={"keep_bias": 20})
-    assert (editor.min_confidence, editor.language, editor.decoder.task.cfg.keep_bias) == (0.3, "pt-BR", 0.25)
-    assert editor.decoder.generator.beam_size == 3
-    assert (other.min_confidence, other.decoder.task.cfg.keep_bias) == (0.0, 20)
+    assert (editor.min_confidence, editor.language, editor.model.decoder.task.cfg.keep_bias) == (0.3, "pt-BR", 0.25)
+    assert editor.model.decoder.generator.beam_size == 3
+    assert (other.min_confidence, other.model.decoder.task.cfg.keep_bias) == (0.0, 20)
     assert other.edit(["aBc"])[0].edits == ()
 
 
@@ -194,25 +194,11 @@ def test_a_sentencepiece_model_cuts_as_before(tmp_path: Path) -> None:
     )
 
 
-def field(number: int, value: bytes) -> bytes:
-    """Of a protocol buffer, with a length: both numbers fit into seven bits, or the number into fourteen."""
-    tag = number << 3 | 2
-    return (bytes([tag]) if tag < 128 else bytes([tag & 127 | 128, tag >> 7])) + bytes([len(value)]) + value
-
-
-@pytest.mark.parametrize(("outer", "inner"), [(2, 1), (2, 2), (2, 54), (3, 6), (5, 6)])
-def test_no_path_stays_in_a_sentencepiece_model(outer: int, inner: int) -> None:
-    piece, kept = field(1, b"piece"), field(3, b"kept")
-    given = piece + field(outer, kept + field(inner, b"home/somebody/file"))
-    assert without_paths(given) == piece + field(outer, kept)
-    other = field(4, field(6, b"not a path"))
-    assert without_paths(other) == other
-
-
-@pytest.mark.parametrize("text", [b"\x12\xff", b"\x0a\x05a", b"\x0b", b"\x12\x03\x0a\x09a"])
-def test_a_damaged_sentencepiece_model(text: bytes) -> None:
-    with pytest.raises(UserError, match="the sentencepiece model is damaged: copy it again"):
-        without_paths(text)
+def test_a_damaged_sentencepiece_model(tmp_path: Path) -> None:
+    path = tmp_path / "x.model"
+    path.write_bytes(b"\x12\xff")
+    with pytest.raises(UserError, match=r"the sentencepiece model .*x\.model is damaged: copy it again"):
+        without_paths(path)
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
@@ -416,18 +402,13 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "a weight less": (weights(without_one), "does not fit config.json: only one of them has"),
     "a weight more": (weights(with_more), "does not fit config.json: only one of them has more"),
     "a shorter weight": (weights(of_another_shape), "has the shape .*, but the model needs"),
-    "cut short": (cut_short, r"model\.safetensors is damaged, because the entry of"),
-    "empty weights": (content("model.safetensors", b""), "is damaged, because its header is incomplete"),
-    "endless header": (content("model.safetensors", b"\xff" * 9), "is damaged, because its header is incomplete"),
-    "odd header": (content("model.safetensors", header([1])), "is damaged, because its header is not a JSON object"),
-    "odd weight": (content("model.safetensors", header({"a": {"dtype": "F32"}})), "the entry of a does not fit"),
-    "many dimensions": (
-        content("model.safetensors", header({"a": {"dtype": "F32", "shape": [2] * 9, "data_offsets": [0, 2048]}})),
-        "the entry of a does not fit",
-    ),
+    "cut short": (cut_short, r"model\.safetensors is damaged \("),
+    "empty weights": (content("model.safetensors", b""), r"is damaged \(.*header too small"),
+    "endless header": (content("model.safetensors", b"\xff" * 9), r"is damaged \(.*header too large"),
+    "odd header": (content("model.safetensors", header([1])), r"is damaged \(.*header"),
     "negative": (
         content("model.safetensors", header({"a": {"dtype": "F32", "shape": [-1], "data_offsets": [4, 0]}})),
-        "the entry of a does not fit",
+        r"is damaged \(.*header",
     ),
 }
 
