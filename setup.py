@@ -31,7 +31,7 @@ setup(
     packages=find_packages(include=["lev_plugins", "lev_plugins.*"]),
     package_data={
         "lev_plugins": ["py.typed"],
-        "lev_plugins.serving": ["page.html"],
+        "lev_plugins.serving": ["languages.tsv", "page.html"],
         "lev_plugins.noise": ["tables/*.tsv", "tables/layouts/*.txt"],
     },
     entry_points={"console_scripts": ["lev-plugins = lev_plugins.cli.main:main"]},

@@ -18,9 +18,9 @@ from lev_plugins.errors import UserError
 from lev_plugins.inference.labeller import Labeller, Scored
 from lev_plugins.serving import running
 from lev_plugins.serving.app import application
-from lev_plugins.serving.context import Context
-from lev_plugins.serving.models import Models, Served
+from lev_plugins.serving.context import Context, Served
 from lev_plugins.text.edited import Edit, Edited
+from lev_plugins.text.sentences import sentences
 
 SECONDS = 1.0  # that a request may take
 CHANGES = [  # pattern, replacement, confidence
@@ -49,22 +49,23 @@ class FakeEditor:
     def edit(
         self,
         texts: Sequence[str],
-        drafts: Sequence[str] | None = None,
+        drafts: Sequence[str | None] | None = None,
         languages: Sequence[str | None] | None = None,
     ) -> list[Edited]:
         if not texts:
             return []
         self.calls.append(list(texts))
-        self.languages = list(languages or [])
+        self.languages = list(languages or [None] * len(texts))
         self.begun.set()
         assert self.free.wait(10)
-        return [self.one(text) for text in texts] if drafts is None else [self.marked(draft) for draft in drafts]
+        rows = zip(texts, drafts or [None] * len(texts), self.languages, strict=True)
+        return [self.one(text, language) if draft is None else self.marked(draft) for text, draft, language in rows]
 
-    def one(self, text: str) -> Edited:
+    def one(self, text: str, language: str | None = None) -> Edited:
         if "crash" in text:
             raise RuntimeError(f"no such thing: {text}")
-        found = [Edit(*m.span(), new, sure) for old, new, sure in self.changes for m in re.finditer(old, text)]
-        return Edited(text, tuple(sorted(found)))
+        edits = [Edit(*m.span(), new, sure) for old, new, sure in self.changes for m in re.finditer(old, text)]
+        return Edited(text, tuple(sorted(edits)), tuple(sentences(text, language)))
 
     def marked(self, draft: str) -> Edited:
         plain, marks = parse_marks(draft)
@@ -152,22 +153,18 @@ class Client:
         return b"".join(parts)
 
 
-def models(*given: Any, most: int = 256, batch_size: int = 8192) -> Models:
-    names = [f"m{number}" for number in range(1, len(given) + 1)]
-    return Models(
-        [Served.of(name, model, most, batch_size=batch_size) for name, model in zip(names, given, strict=True)]
-    )
+def models(*given: Any, most: int = 256) -> list[Served]:
+    return [Served.of(f"m{number}", model, most) for number, model in enumerate(given, 1)]
 
 
 @contextmanager
 def serving(context: Context, seconds: float = SECONDS) -> Iterator[Client]:
-    ready = threading.Event()
     with running.bound("127.0.0.1", 0) as listener:
-        server = running.server(application(context), seconds, ready.set)
+        listener.listen()
+        server = running.server(application(context), seconds)
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         try:
-            assert ready.wait(20)
             yield Client(listener.getsockname()[1])
         finally:
             server.should_exit = True

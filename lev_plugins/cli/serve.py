@@ -26,8 +26,8 @@ from lev_plugins.ranges import at_least, bounded, flag_name
 from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
 
 if TYPE_CHECKING:
+    from lev_plugins.serving.context import Served
     from lev_plugins.serving.limits import Access
-    from lev_plugins.serving.models import Served
 
 EXTRA = "pip install 'lev-plugins[serve]'"
 TOKEN = "LEV_PLUGINS_TOKEN"  # environment variable
@@ -80,18 +80,18 @@ def run(args: argparse.Namespace) -> int:
     from lev_plugins.serving.app import application
     from lev_plugins.serving.context import Context
     from lev_plugins.serving.limits import Limits
-    from lev_plugins.serving.models import Models
     from lev_plugins.serving.words import WordList
 
     check(args)
     access, words = access_of(args), WordList(args.words)
     limits = Limits(args.max_bytes, args.max_text, args.timeout)
     with running.bound(args.host, args.port) as socket:
-        context = Context(Models(load_models(args)), access, limits, words, args.log_text)
+        context = Context(load_models(args), access, limits, words, args.log_text)
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s", force=True)
         running.stop_quietly()
-        port = socket.getsockname()[1]
-        running.server(application(context), args.timeout, lambda: announce(args.host, port)).run([socket])
+        socket.listen()
+        announce(args.host, socket.getsockname()[1])
+        running.server(application(context), args.timeout).run([socket])
     return 0
 
 
@@ -143,7 +143,7 @@ def token_of(path: Path | None) -> str | None:
 
 
 def load_models(args: argparse.Namespace) -> list[Served]:
-    from lev_plugins.serving.models import Served
+    from lev_plugins.serving.context import Served
 
     paths = {name: str(path) for name, path in named_paths(args.models, "models").items()}
     for name, path in paths.items():

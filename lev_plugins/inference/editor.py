@@ -32,9 +32,9 @@ from lev_plugins.ranges import bounded
 from lev_plugins.tasks.text_correction import TextCorrectionTask
 from lev_plugins.text.control import BYTE_ORDER_MARK, require_encodable
 from lev_plugins.text.edit_extraction import Segment, SegmentModel
-from lev_plugins.text.edited import Edit, Edited
+from lev_plugins.text.edited import Edit, Edited, Span
 from lev_plugins.text.offsets import offsets_of
-from lev_plugins.text.sentences import Span, bare, fitting, lines, sentences
+from lev_plugins.text.sentences import bare, fitting, lines, sentences
 from lev_plugins.text.tokenise import MODEL, Tokeniser
 
 MAX_TOKENS = 4096

@@ -89,6 +89,8 @@ def places(data: str | Path | None, backbone: str | Path | None = None) -> dict[
 def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Collection[str]) -> Loaded:
     models, first, task = [], None, None
     for path in paths:
+        checkpoints.require_file(path)
+    for path in paths:
         check_checkpoint(path, overrides, allowed)
         try:
             model, cfg, task = checkpoint_utils.load_model_ensemble_and_task([str(path)], overrides, task=task)

@@ -1,31 +1,54 @@
-"""The server as an ASGI application."""
+"""The server as an ASGI application, and the page at ``/``."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import lru_cache
+from importlib.resources import files
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from lev_plugins.serving import languagetool, page, v1
+from lev_plugins.serving import languagetool, v1
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.limits import Refusal
 from lev_plugins.serving.middleware import Guard
 
+INLINE = re.compile(r"<(style|script)>(.*?)</\1>", re.DOTALL)
+
+
+async def page(_: Request) -> Response:
+    content, policy = page_and_policy()
+    return HTMLResponse(content, headers={"Content-Security-Policy": policy, "X-Frame-Options": "DENY"})
+
+
+@lru_cache(maxsize=1)
+def page_and_policy() -> tuple[str, str]:
+    """One file, which loads nothing else; only the style sheets and scripts in it are used, by their hashes."""
+    content = files("lev_plugins.serving").joinpath("page.html").read_text("utf-8")
+    policy = ["default-src 'none'", "connect-src 'self'"]
+    for kind, inside in INLINE.findall(content):
+        digest = base64.b64encode(hashlib.sha256(inside.encode("utf-8")).digest()).decode()
+        policy.append(f"{kind}-src 'sha256-{digest}'")
+    return content, "; ".join([*policy, "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"])
+
 
 async def health(request: Request) -> Response:
-    well = request.app.state.context.models.well()
+    well = all(model.worker.thread.is_alive() for model in request.app.state.context.models)
     return JSONResponse({"status": "ok" if well else "a model has stopped: restart the server"}, 200 if well else 503)
 
 
 GET_OR_POST = ["GET", "POST"]
 ROUTES = [
-    Route("/", page.page),
+    Route("/", page),
     Route("/healthz", health),
     Route("/v1/models", v1.models),
     Route("/v1/edit", v1.edit, methods=["POST"]),
@@ -46,7 +69,7 @@ def application(context: Context) -> Starlette:
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         yield
-        context.models.close(context.limits.seconds)
+        context.close()
 
     app = Starlette(
         routes=ROUTES,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from importlib.resources import files
 from typing import NamedTuple
 
-from lev_plugins.errors import require
+from lev_plugins.errors import UserError
 
 
 class Language(NamedTuple):
@@ -16,69 +18,10 @@ class Language(NamedTuple):
         return {"name": self.name, "code": self.code, "longCode": self.long_code}
 
 
-NAMES = {
-    "ar": "Arabic",
-    "bg": "Bulgarian",
-    "bn": "Bengali",
-    "ca": "Catalan",
-    "cs": "Czech",
-    "da": "Danish",
-    "de": "German",
-    "el": "Greek",
-    "en": "English",
-    "es": "Spanish",
-    "et": "Estonian",
-    "fa": "Persian",
-    "fi": "Finnish",
-    "fr": "French",
-    "ga": "Irish",
-    "he": "Hebrew",
-    "hi": "Hindi",
-    "hr": "Croatian",
-    "hu": "Hungarian",
-    "hy": "Armenian",
-    "id": "Indonesian",
-    "is": "Icelandic",
-    "it": "Italian",
-    "ja": "Japanese",
-    "ko": "Korean",
-    "lt": "Lithuanian",
-    "lv": "Latvian",
-    "nb": "Norwegian Bokmål",
-    "nl": "Dutch",
-    "nn": "Norwegian Nynorsk",
-    "pl": "Polish",
-    "pt": "Portuguese",
-    "ro": "Romanian",
-    "ru": "Russian",
-    "sk": "Slovak",
-    "sl": "Slovenian",
-    "sr": "Serbian",
-    "sv": "Swedish",
-    "ta": "Tamil",
-    "th": "Thai",
-    "tr": "Turkish",
-    "uk": "Ukrainian",
-    "vi": "Vietnamese",
-    "zh": "Chinese",
-}
-COUNTRIES = {
-    "de": {"DE": "Germany", "AT": "Austria", "CH": "Swiss"},
-    "en": {
-        "US": "US",
-        "GB": "GB",
-        "AU": "Australian",
-        "CA": "Canadian",
-        "IE": "Irish",
-        "NZ": "New Zealand",
-        "ZA": "South African",
-    },
-    "es": {"ES": "Spain", "MX": "Mexico", "AR": "Argentina"},
-    "fr": {"FR": "France", "BE": "Belgium", "CA": "Canada", "CH": "Switzerland"},
-    "nl": {"NL": "Netherlands", "BE": "Belgium"},
-    "pt": {"PT": "Portugal", "BR": "Brazil"},
-    "zh": {"CN": "China", "TW": "Taiwan"},
-}
+@lru_cache(maxsize=1)
+def all_languages() -> list[Language]:
+    rows = files("lev_plugins.serving").joinpath("languages.tsv").read_text("utf-8").splitlines()
+    return [Language(name, primary(code), code) for code, name in (row.split("\t") for row in rows)]
 
 
 def of_setting(code: str | None) -> list[Language]:
@@ -88,14 +31,9 @@ def of_setting(code: str | None) -> list[Language]:
     ['pt', 'pt-PT', 'pt-BR']
     """
     if code is None:
-        return [language for each in NAMES for language in of_setting(each)]
+        return all_languages()
     code = primary(code)
-    name = NAMES.get(code, code)
-    countries = COUNTRIES.get(code, {}).items()
-    return [
-        Language(name, code, code),
-        *(Language(f"{name} ({country})", code, f"{code}-{tag}") for tag, country in countries),
-    ]
+    return [language for language in all_languages() if language.code == code] or [Language(code, code, code)]
 
 
 def find(code: str, known: list[Language]) -> Language:
@@ -104,11 +42,11 @@ def find(code: str, known: list[Language]) -> Language:
     >>> find("de-de", of_setting(None)).name, find("fi-FI", of_setting(None)).name
     ('German (Germany)', 'Finnish')
     """
-    codes = (code.replace("_", "-").lower(), primary(code))
-    found = next((each for wanted in codes for each in known if each.long_code.lower() == wanted), None)
-    require(found is not None, f"language={code!r} is not among those that /v2/languages lists: choose one of them")
-    assert found is not None
-    return found
+    for wanted in (code.replace("_", "-").lower(), primary(code)):
+        for language in known:
+            if language.long_code.lower() == wanted:
+                return language
+    raise UserError(f"language={code!r} is not among those that /v2/languages lists: choose one of them")
 
 
 def primary(code: str) -> str:

@@ -11,16 +11,14 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from lev_plugins import __version__
 from lev_plugins.errors import require
 from lev_plugins.serving import schema
-from lev_plugins.serving.alike import Passage
 from lev_plugins.serving.annotated import Annotated, Part, Utf16
-from lev_plugins.serving.context import Context
+from lev_plugins.serving.context import EDIT, Context, Passage, Served
 from lev_plugins.serving.languages import Language, find, of_setting
 from lev_plugins.serving.limits import bearer, encodable, form_of, json_of, read_body
 from lev_plugins.serving.matches import Match, as_dict, matches
-from lev_plugins.serving.models import EDIT, Served
 from lev_plugins.serving.words import Protected, untouched
 from lev_plugins.text.edited import Edited
-from lev_plugins.text.sentences import guess_language, sentences
+from lev_plugins.text.sentences import guess_language
 
 SOFTWARE = {
     "name": "lev-plugins",
@@ -38,27 +36,25 @@ MOST_LISTED = 100_000  # words in one answer
 
 
 async def check(request: Request) -> Response:
-    context, form = request.app.state.context, await authorised_form(request)
-    model: Served = context.models.find(EDIT)
-    text = annotated(form)
+    context: Context = request.app.state.context
+    form = await authorised_form(request)
+    model, text = context.find(EDIT), annotated(form)
     language, detected = language_of(form, text.plain, model)
     rules = RuleChoice(form)
-    for each in (text.original, text.plain):  # markup may be longer than what it stands for, and shorter
-        context.check_length([Passage(each)])
+    for part in (text.original, text.plain):  # markup may be longer than what it stands for, and shorter
+        context.check_length([Passage(part)])
     passage = Passage(text.plain, least=model.least, language=language.code)
-    (found,) = await context.answers(request, model, [passage])
+    (edited,) = await context.answers(request, model, [passage])
     shown = {"name": language.name, "code": language.long_code, "detectedLanguage": detected}
     about = {"software": SOFTWARE, "warnings": {"incompleteResults": False}, "language": shown}
-    found_in = await asyncio.to_thread(places, text, language.code, found, context.words.protected, rules)
-    return JSONResponse(about | found_in)
+    return JSONResponse(about | await asyncio.to_thread(places, text, edited, context.words.protected, rules))
 
 
-def places(text: Annotated, language: str, found: Edited, words: Protected, rules: RuleChoice) -> dict[str, Any]:
+def places(text: Annotated, edited: Edited, words: Protected, rules: RuleChoice) -> dict[str, Any]:
     """The matches, and where sentences are."""
-    protected = words.spans(text.plain)
-    edits = untouched(found, protected).edits
+    protected, units, spans = words.spans(text.plain), Utf16(text.original), edited.sentences
+    edits = untouched(edited, protected).edits
     chosen = [match for match in matches(text, edits, protected) if rules.chosen(match)]
-    units, spans = Utf16(text.original), sentences(text.plain, language)
     ranges = [[units.before(text.original_place(place)) for place in span] for span in spans]
     return {"matches": [as_dict(match, text, units, spans) for match in chosen], "sentenceRanges": ranges}
 
@@ -145,7 +141,7 @@ def listed(value: str) -> set[str]:
 
 async def languages(request: Request) -> Response:
     await authorised_form(request)
-    known = of_setting(request.app.state.context.models.find(EDIT).language)
+    known = of_setting(request.app.state.context.find(EDIT).language)
     return JSONResponse([language.as_dict() for language in known])
 
 

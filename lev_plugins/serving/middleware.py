@@ -5,6 +5,7 @@ No answer has a traceback, and no line of the log has text of a request, unless 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 import traceback
@@ -22,6 +23,7 @@ from lev_plugins.text.control import visible
 
 logger = logging.getLogger(__name__)
 
+PATIENCE = 3  # times the time for a request: to send it, to answer it, and to read the answer
 OPEN = ("/", "/healthz")  # without a token: they tell nothing of a text
 OWN_TOKEN_CHECK = "/v2/"  # here the token may be a field of a form
 FORBIDDEN = 403
@@ -52,7 +54,8 @@ class Guard:
         start = time.perf_counter()
         try:
             response = self.checked(Request(scope, receive))
-            await (response or self.app)(scope, receive, answer.send)
+            running = (response or self.app)(scope, receive, answer.send)
+            await asyncio.wait_for(running, PATIENCE * self.context.limits.seconds)
         except Gone:
             return
         except Exception as error:
@@ -80,8 +83,8 @@ class Guard:
     def log(self, scope: Scope, status: int | None, seconds: float) -> None:
         asked = scope["path"] if "endpoint" in scope else "another path"  # a path may have been meant as a text
         logger.info("%s %s: %s, %.0f ms", scope["method"], asked, status, 1000 * seconds)
-        if self.context.log_text and "items" in scope.get("state", {}):
-            logger.info("text: %r", [item.text for item in scope["state"]["items"]])
+        if self.context.log_text and "passages" in scope.get("state", {}):
+            logger.info("text: %r", [passage.text for passage in scope["state"]["passages"]])
 
 
 class Answer:

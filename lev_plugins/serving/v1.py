@@ -11,10 +11,8 @@ from starlette.responses import JSONResponse, Response
 
 from lev_plugins.errors import require
 from lev_plugins.serving import schema
-from lev_plugins.serving.alike import Example, Passage
-from lev_plugins.serving.context import Context
+from lev_plugins.serving.context import EDIT, LABEL, Context, Passage
 from lev_plugins.serving.limits import json_of, read_body
-from lev_plugins.serving.models import EDIT, LABEL
 from lev_plugins.serving.words import Protected, untouched
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edited
@@ -30,7 +28,7 @@ async def edit(request: Request) -> Response:
     texts = texts_of(given.get("texts"), "texts")
     drafts = schema.optional(given, "drafts", texts_of, None)
     own = await asyncio.to_thread(Protected, protectable(schema.optional(given, "words", words_of, [])))
-    model = context.models.find(EDIT, schema.optional(given, "model", schema.text, None))
+    model = context.find(EDIT, schema.optional(given, "model", schema.text, None))
     least = schema.optional(given, "min_confidence", schema.share, model.least)
     require(
         drafts is None or model.drafts,
@@ -42,15 +40,15 @@ async def edit(request: Request) -> Response:
     )
     passages = [Passage(text, drafts[i] if drafts else None, least) for i, text in enumerate(texts)]
     context.check_length(passages)
-    found = await context.answers(request, model, passages)
-    results = await asyncio.to_thread(without_those_in, found, (own, context.words.protected))
+    edited = await context.answers(request, model, passages)
+    results = await asyncio.to_thread(without_those_in, edited, (own, context.words.protected))
     return JSONResponse({"model": model.name, "results": results})
 
 
-def without_those_in(found: Sequence[Edited], lists: Sequence[Protected]) -> list[dict[str, object]]:
+def without_those_in(results: Sequence[Edited], lists: Sequence[Protected]) -> list[dict[str, object]]:
     """Without the edits that change one of these words."""
-    kept = [untouched(one, [span for words in lists for span in words.spans(one.original)]) for one in found]
-    return [one.as_dict() for one in kept]
+    spans = ([span for words in lists for span in words.spans(edited.original)] for edited in results)
+    return [untouched(edited, own).as_dict() for edited, own in zip(results, spans, strict=True)]
 
 
 async def label(request: Request) -> Response:
@@ -58,34 +56,31 @@ async def label(request: Request) -> Response:
     given = await fields_of(request, "texts", "scores", "model")
     texts = schema.each_of(schema.text_or_words)(given.get("texts"), "texts")
     scores = schema.optional(given, "scores", schema.flag, False)
-    model = context.models.find(LABEL, schema.optional(given, "model", schema.text, None))
-    examples = [Example(text, scores) for text in texts]
-    context.check_length(examples)
-    found = await context.answers(request, model, examples)
-    return JSONResponse({"model": model.name, "results": found})
+    model = context.find(LABEL, schema.optional(given, "model", schema.text, None))
+    passages = [Passage(text, scores=scores) for text in texts]
+    context.check_length(passages)
+    return JSONResponse({"model": model.name, "results": await context.answers(request, model, passages)})
 
 
 async def models(request: Request) -> Response:
     context: Context = request.app.state.context
-    able = [model.about() for model in context.models.served]
-    return JSONResponse({"models": able, "max_text": context.limits.most_text})
+    return JSONResponse({"models": [model.about() for model in context.models], "max_text": context.limits.most_text})
 
 
 async def fields_of(request: Request, *names: str) -> dict[str, Any]:
     context: Context = request.app.state.context
-    given = json_of(await read_body(request, context.limits), "the request")
-    found = schema.only(given, names)
-    require("texts" in found, 'texts is missing: send {"texts": ["..."]}')
-    return found
+    given = schema.only(json_of(await read_body(request, context.limits), "the request"), names)
+    require("texts" in given, 'texts is missing: send {"texts": ["..."]}')
+    return given
 
 
-def protectable(words: Iterable[str]) -> list[str]:
-    found = [word.strip(BYTE_ORDER_MARK) for word in words]
-    for i, word in enumerate(found):
+def protectable(entries: Iterable[str]) -> list[str]:
+    words = [word.strip(BYTE_ORDER_MARK) for word in entries]
+    for i, word in enumerate(words):
         require(bool(word.strip()), f"words[{i}] is empty: leave it out")
-    length = sum(map(len, found))
+    length = sum(map(len, words))
     require(
         length <= MOST_OF_WORDS,
         f"words have {length:,} characters together, but at most {MOST_OF_WORDS:,} are read: send those in the texts",
     )
-    return found
+    return words

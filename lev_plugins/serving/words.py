@@ -14,9 +14,8 @@ from unicodedata import normalize
 from lev_plugins.errors import UserError, explain, require
 from lev_plugins.files import all_or_nothing
 from lev_plugins.text.control import BYTE_ORDER_MARK
-from lev_plugins.text.edited import Edit, Edited, parts_of
+from lev_plugins.text.edited import Edit, Edited, Span, parts_of
 from lev_plugins.text.lines import read_lines
-from lev_plugins.text.sentences import Span
 
 MOST_WORDS = 100_000
 LONGEST = 200  # characters

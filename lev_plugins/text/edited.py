@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import regex
 
@@ -18,6 +19,11 @@ from lev_plugins.errors import require
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 PART = regex.compile(rf"(?V1)\s+|[[\w\p{{M}}]--[{UNSPACED}]]+|\X")
 WORD = regex.compile(rf"(?V1)[[\w\p{{M}}]--[{UNSPACED}]]")
+
+
+class Span(NamedTuple):
+    start: int
+    end: int
 
 
 @dataclass(frozen=True, order=True)
@@ -39,7 +45,7 @@ class Edited:
 
     original: str
     edits: tuple[Edit, ...] = ()
-    sentences: tuple[tuple[int, int], ...] = field(default=(), compare=False, repr=False)  # where they start and end
+    sentences: tuple[Span, ...] = field(default=(), compare=False, repr=False)
     text: str = field(init=False)
 
     def __post_init__(self) -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import regex
 import sentencex
 
 from lev_plugins.text.control import BYTE_ORDER_MARK
+from lev_plugins.text.edited import Span
 
 LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")  # as str.splitlines has them
 # safest first: behind a comma and the like with a blank, or where a script needs none; behind a blank
@@ -37,11 +37,6 @@ SCRIPTS = {  # the commonest language of a script; what it decides are abbreviat
 }
 SCRIPT = {name: regex.compile(rf"\p{{{name}}}") for name in SCRIPTS}
 LETTER = regex.compile(r"\p{L}")
-
-
-class Span(NamedTuple):
-    start: int
-    end: int
 
 
 def guess_language(text: str) -> str:

@@ -22,6 +22,7 @@ from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.labeller import Labeller
 from lev_plugins.serving.context import Context
 from tests.integration.commands import ENVIRONMENT, ROOT
+from tests.parity.test_golden import assert_alike
 from tests.serving import Client, FakeEditor, models, serving
 from tests.unit.test_editor import CHARS, DRAFTS, GOLDEN, LEVT, NOISES, NOISY, SOURCES, corrector
 
@@ -163,7 +164,8 @@ def test_64_at_a_time_are_answered_as_one_by_one(together: tuple[Client, list[in
     with ThreadPoolExecutor(CLIENTS) as pool:
         for _ in range(3):
             found = list(pool.map(lambda each: client.post(*each), asked))
-            assert [answer.text for answer in found] == [answer.text for answer in alone]
+            for answer, other in zip(found, alone, strict=True):
+                assert_alike(answer.json, other.json)
     assert max(sizes) > 8
 
 

@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from lev_plugins.errors import UserError
-from lev_plugins.serving import alike
 from lev_plugins.serving.words import Protected, WordList, untouched
-from lev_plugins.text.edited import Edit, Edited
-from lev_plugins.text.sentences import Span
+from lev_plugins.text.edited import Edit, Edited, Span
 
 
 def test_of_words_that_begin_alike_the_longest() -> None:
@@ -98,7 +96,3 @@ def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(UserError, match=r"words\.txt cannot be written"):
         words.add("alpha")
     assert not words.words
-
-
-def test_empty_words_count() -> None:
-    assert alike.Example(("",) * 3_000).size() == 3_000

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.text.sentences import Span, fitting, guess_language, lines, sentences
+from lev_plugins.text.edited import Span
+from lev_plugins.text.sentences import fitting, guess_language, lines, sentences
 from tests.helpers import thorough
 
 SIGNS = " .!?\n\t\r\x0b\x1c\x85\u2028\u2029\xa0\u3000ab1A\"'“”«»()。\uff01\uff1f؟।…é\u0301😀\u200b-"

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
 from concurrent.futures import Future
-from typing import Any
 
 import pytest
 
-from lev_plugins.serving.alike import LEAST, Example, Passage, edit_alike, label_alike
+from lev_plugins.serving.context import LEAST, Passage, edited, labelled
 from lev_plugins.serving.queue import Full, Job, Queue, Worker
-from lev_plugins.text.edited import Edit, Edited
 from tests.serving import FakeEditor, FakeLabeller
 
 LONG = 5.0  # seconds that no test waits
@@ -144,41 +141,23 @@ def test_closing_answers_what_waits_and_takes_no_more() -> None:
     asyncio.run(scene())
 
 
-# ---- the same answer in any company ----------------------------------------------------------------------------------
-
-
-class Noisy(FakeEditor):
-    """Confidences depend on the number of texts, as floating-point numbers do."""
-
-    def edit(self, texts: Sequence[str], *_: Any, **__: Any) -> list[Edited]:
-        self.calls.append(list(texts))
-        noise = 1e-6 * min(1, len(texts) - 1)
-        return [Edited(text, (Edit(0, 0, "x", float(text) + noise),)) for text in texts]
-
-
-def test_noise_does_not_show() -> None:
-    texts = ["0.5", "0.732149", "0.6", "0.999999"]
-    passages = [Passage(text, least=0.6) for text in texts]
-    alone = [edit_alike(Noisy(), [passage])[0] for passage in passages]
-    editor = Noisy()
-    together = edit_alike(editor, passages)
-    shown = [[one.as_dict() for one in found] for found in (alone, together)]
-    assert shown[0] == shown[1] and [len(one["edits"]) for one in shown[0]] == [0, 1, 1, 1]
-    assert editor.calls == [texts, ["0.732149"], ["0.6"]]
+# ---- texts -----------------------------------------------------------------------------------------------------------
 
 
 def test_drafts_and_texts_wait_for_the_same_model() -> None:
     editor = FakeEditor(drafts=True)
-    passages = [Passage("teh"), Passage("source", "a ⟦+⟧ tset"), Passage("go")]
-    assert [one.text for one in edit_alike(editor, passages)] == ["the", "a new test", "goes"]
-    assert editor.calls == [["teh", "go"], ["source"]]
-    assert Passage("a" * 20, "de").size() == 22 and Example(("a" * 20, "c")).size() == Example("a" * 21).size() == 21
-    assert Passage("abc", "de").size() == Example(("ab", "c")).size() == Example("").size() == LEAST
+    passages = [Passage("teh"), Passage("source", "a ⟦+⟧ tset"), Passage("go", least=0.8)]
+    assert [one.text for one in edited(editor, passages)] == ["the", "a new test", "go"]
+    assert editor.calls == [["teh", "source", "go"]]
 
 
-def test_labels_that_noise_could_change_are_found_alone() -> None:
-    examples = [Example("good good bad"), Example("good bad", scores=True), Example("good")]
-    together = label_alike(FakeLabeller(), examples)
-    assert together == [label_alike(FakeLabeller(), [example])[0] for example in examples]
-    assert together[0] == {"label": "good", "score": 0.6667}
-    assert together[1]["all_scores"] == {"bad": 0.5, "good": 0.5}
+def test_how_much_a_text_counts() -> None:
+    assert Passage("a" * 20, "de").size() == 22 and Passage(("a" * 20, "c")).size() == Passage("a" * 21).size() == 21
+    assert Passage("abc", "de").size() == Passage(("ab", "c")).size() == Passage("").size() == LEAST
+    assert Passage(("",) * 3_000).size() == 3_000
+
+
+def test_each_label_is_answered_as_its_request_says() -> None:
+    plain, scored = labelled(FakeLabeller(), [Passage("good good bad"), Passage("good bad", scores=True)])
+    assert plain == {"label": "good", "score": 0.6667}
+    assert scored["all_scores"] == {"bad": 0.5, "good": 0.5}
