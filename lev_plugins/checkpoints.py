@@ -10,7 +10,6 @@ import argparse
 import ast
 import builtins
 import functools
-import math
 import os
 import re
 import zipfile
@@ -41,21 +40,7 @@ SIDE = re.compile("^(encoder|decoder)_")
 # what a flag may be: Python evaluates bytes, and all that is stored like bytes, as text with an encoding of its own
 PLAIN = (type(None), bool, int, float, str, list, tuple, ListConfig, Mapping, argparse.Namespace)
 
-# what such a text may consist of, and how often all its lists together may be repeated
-DATA = (
-    ast.Expression,
-    ast.Constant,
-    ast.List,
-    ast.Tuple,
-    ast.Dict,
-    ast.Load,
-    ast.UnaryOp,
-    ast.USub,
-    ast.BinOp,
-    ast.Add,
-    ast.Mult,
-)
-MOST_REPEATS = 100_000
+MOST_REPEATS = 1_000  # of a list
 
 
 @contextmanager
@@ -81,25 +66,33 @@ def load(path: str | Path, mmap: bool = False) -> dict[str, Any]:
     ``mmap``: weights are read when they are looked at, if the file is not of an old format.
     """
     require_file(path)
+    mapped = mmap and zipfile.is_zipfile(path)
+    return checked(path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=mapped))
+
+
+def checked(path: str | Path, read: Callable[[], Any], advice: str = "use an older one") -> dict[str, Any]:
+    """What ``read`` makes of a file, if that is a checkpoint that asks for nothing to be executed."""
     try:
         with only_plain_classes():
-            state = torch.load(path, map_location="cpu", weights_only=True, mmap=mmap and zipfile.is_zipfile(path))
+            state = read()
     except Exception as error:  # for a damaged file, torch raises anything from KeyError to OSError
-        raise UserError(f"{path}: {explain(error) or error}") from error
+        cause = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        reason = explain(error) or f"it is truncated, or is not a checkpoint ({cause})"
+        raise UserError(f"{path} was not loaded, and nothing in it was executed: {reason}; {advice}") from error
     require(
         isinstance(state, dict) and "model" in state,
         f"{path} is a torch file but not a fairseq checkpoint: it has no entry 'model'",
     )
     weights, settings = state["model"], state.get("cfg")
     require(
-        isinstance(weights, dict) and all(isinstance(each, torch.Tensor) for each in weights.values()),
-        f"{path} is damaged: its entry 'model' has no table of weights; use an older checkpoint",
+        isinstance(weights, dict)
+        and all(isinstance(weight, torch.Tensor) for weight in weights.values())
+        and isinstance(settings, (Mapping, type(None))),
+        f"{path} is damaged: it has no table of weights, or none of settings; use an older checkpoint",
     )
-    require(
-        settings is None or isinstance(settings, dict),
-        f"{path} is damaged: its entry 'cfg' has no table of settings; use an older checkpoint",
-    )
-    require_resolved([settings, state.get("args")])
+    for flags in (state.get("args"), settings):
+        require_resolved(flags)
+        require_no_programs(flags or {})
     return state
 
 
@@ -115,8 +108,6 @@ def require_no_programs(flags: Any) -> None:
     """Of a model or a task, as a stranger's file has them: what fairseq evaluates must be plain data.
 
     >>> require_no_programs(argparse.Namespace(encoder_layers="[(512, 3)] * 20"))
-    >>> is_program("[exit()]"), is_program("[9 ** 9 ** 9]")
-    (True, True)
     """
     for name, value in entries(flags):
         if {name, SIDE.sub("", name)} & EVALUATED:
@@ -160,29 +151,33 @@ def entries(flags: Any) -> Iterator[tuple[str, Any]]:
 
 
 def is_program(text: str) -> bool:
-    """Whether it is more than numbers, words and lists of them, repeated and joined with ``*`` and ``+``.
+    """Whether it is more than a literal, lists of literals that are repeated and joined, or a word without a meaning.
 
-    Names are refused as well: ``[0 for f.__class_getitem__ in [exec]]`` makes ``f[...]`` a call without parentheses.
+    >>> is_program("[(512, 3)] * 4 + [(256, 3)]"), is_program("linear"), is_program("[len]")
+    (False, False, True)
     """
+    if text.isidentifier() and not hasattr(builtins, text):
+        return False
     try:
-        # as eval reads it, which takes off blanks and tabs in front, but nothing behind
-        tree = ast.parse(text.lstrip(" \t"), mode="eval")
+        return not is_data(ast.parse(text.lstrip(" \t"), mode="eval").body)  # as eval reads it
     except (SyntaxError, ValueError):  # it cannot be evaluated either
         return False
     except (MemoryError, RecursionError):  # it may fit where less is on the stack
         return True
-    if isinstance(tree.body, ast.Name) and not hasattr(builtins, tree.body.id):  # nor can a word that Python lacks
+
+
+def is_data(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return is_data(node.left) and is_data(node.right)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        times, repeated = sorted((node.left, node.right), key=lambda side: not isinstance(side, ast.Constant))
+        few = isinstance(times, ast.Constant) and type(times.value) is int and times.value <= MOST_REPEATS
+        return few and isinstance(repeated, (ast.List, ast.Tuple)) and is_data(repeated)
+    try:
+        ast.literal_eval(node)
+    except (ValueError, TypeError):
         return False
-    nodes = list(ast.walk(tree))
-    repeats = 1.0
-    for node in nodes:
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            factors = [side.value for side in (node.left, node.right) if isinstance(side, ast.Constant)]
-            numbers = [abs(factor) for factor in factors if isinstance(factor, (int, float))]
-            if not numbers:  # how often is not to be seen
-                return True
-            repeats *= max(1, math.prod(numbers))
-    return repeats > MOST_REPEATS or not all(isinstance(node, DATA) for node in nodes)
+    return True
 
 
 def refuse_programs() -> None:
@@ -192,13 +187,13 @@ def refuse_programs() -> None:
 
 def without_programs(read: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     @functools.wraps(read)
-    def read_without_programs(path: str, *args: Any, **options: Any) -> dict[str, Any]:
-        with only_plain_classes():
-            state = read(path, *args, **options)
-        require_resolved([state.get("args"), state.get("cfg")])
-        for flags in (state.get("args"), state.get("cfg")):
-            require_no_programs(flags or {})
-        return state
+    def read_without_programs(path: str, arg_overrides: Any = None, *args: Any, **options: Any) -> dict[str, Any]:
+        advice = "use an older one"
+        if os.path.basename(path).startswith("checkpoint_last"):
+            advice = "replace it with an older checkpoint from the same folder, and run the same command again"
+        if arg_overrides:
+            advice += f", or leave out the settings {arg_overrides}"
+        return checked(path, lambda: read(path, arg_overrides, *args, **options), advice)
 
     return read_without_programs
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import errno
-import itertools
-import os
-import pickle
 import re
 import sys
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -23,8 +19,7 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         r"a sentence is too long: it has \1 tokens (source, target), but the model accepts \2; shorten it, or skip "
         "such sentences with --skip-invalid-size-inputs-valid-test"
     ),
-    r"Model file not found: (.*)": r"--path: there is no checkpoint \1",
-    "--path required for generation": "--path is missing: the checkpoint to decode with",
+    "Sentences lengths should not exceed max_tokens=(.*)": r"--max-tokens is \1, but a sentence is longer: raise it",
     "gradients are Nan/Inf|Minimum loss scale reached": (
         "the loss or its gradients became NaN or infinite; a warning above may name the first layer affected. Restart "
         "from an earlier checkpoint (--restore-file) with a smaller --lr, more --warmup-updates or --clip-norm 1; if "
@@ -34,22 +29,7 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         "--min-len exceeds the longest output allowed, which is --max-len-a times the source length plus --max-len-b, "
         "and never more than the model's positions; lower --min-len, or raise the other two"
     ),
-    "(--sampling|--sampling-topk|--sampling-topp) requires (.*)": r"\1 requires \2",
-    "Sentences lengths should not exceed max_tokens=(.*)": r"--max-tokens is \1, but a sentence is longer: raise it",
-    "DiverseBeamSearch requires (.*)": r"--diverse-beam-groups requires \1",
-    "Provided Search parameters are mutually exclusive": (
-        "--sampling, --diverse-beam-groups, --match-source-len and --diversity-rate exclude each other: give only one"
-    ),
-    "--batch-size cannot be larger than --buffer-size": "--batch-size must be at most --buffer-size",
-    "--replace-unk requires a raw text dataset": "--replace-unk works only in fairseq-interactive: leave it out",
-    "Unknown post_process option: (.*)": (
-        r"--post-process \1 is not supported: use sentencepiece, subword_nmt, wordpiece, letter or @@"
-    ),
-    r"Seed must be between 0 and 2\*\*32 - 1": "--seed must be between 0 and 4294967295",
-    r"Please install [^:]*: (pip install \S+)": r"a package is missing: \1",
-    "shard_id must be between 0 and num_shards": "--shard-id must be at least 0 and below --num-shards",
-    "num_workers option should be non-negative": "--num-workers must be at least 0",
-    r"--finetune-from-model (.*) does not exist": r"--finetune-from-model: there is no checkpoint \1",
+    r"Model file not found: (.*)": r"--path: there is no checkpoint \1",
     r"Dataset not found: (\S+) \((.*)\)": r"\2 has no part called \1 (--gen-subset, --train-subset, --valid-subset)",
     r"Missing key\(s\) in state_dict|Unexpected key\(s\) in state_dict|size mismatch for ": (
         "the checkpoint does not fit this model: use the --arch, model flags and data folder of its training, and "
@@ -63,29 +43,11 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         r"the checkpoint was trained with \2, but this command asks for \3: use --criterion, --optimizer and --fp16 as "
         "before, or restart the count of updates and the learning rate with --reset-optimizer"
     ),
-    r"--finetune-from-model can not be set together with .*--reset-optimizer": (
-        "--finetune-from-model resets optimizer, schedule, meters and batches itself: leave out --reset-..."
-    ),
-    r"--finetune-from-model and --restore-file \(non-default value\)": (
-        "--finetune-from-model and --restore-file both say where to begin: give only one"
-    ),
     "Torch not compiled with CUDA enabled|no attribute 'xla_device'": (
         "--fp16 and --bf16 need a GPU: leave them out, or train on a CPU with --cpu-bf16"
     ),
-}
-
-# where fairseq reads a checkpoint, by file and function: the variable that holds its name
-CHECKPOINT_READERS = {
-    ("checkpoint_utils.py", "load_checkpoint_to_cpu"): "path",
-    ("checkpoint_utils.py", "load_model_ensemble_and_task"): "filename",
-    ("trainer.py", "load_checkpoint"): "filename",
-}
-
-
-# calls in fairseq that fail for one reason only, by file and function: what to tell the user
-RAISED_IN = {
-    ("fairseq_cli/interactive.py", "split_paths"): "--path is missing: the checkpoint to decode with",
-    ("fairseq_cli/", "literal_eval"): (
+    r"GLOBAL (\S+)": r"it contains \1, which weights and settings do not need",
+    "malformed node or string": (
         """--model-overrides must be a dictionary in Python's notation, as in "{'dropout': 0.1}\""""
     ),
 }
@@ -118,17 +80,6 @@ def explain(error: BaseException) -> str | None:
             f"the input is not UTF-8 (byte 0x{error.object[error.start]:02x}): convert it first, for example with "
             "iconv -f latin1 -t utf-8; what was printed so far is complete"
         )
-    unexpected = re.search(r"GLOBAL (\S+)", text) if isinstance(error, pickle.UnpicklingError) else None
-    if unexpected:
-        return (
-            f"the checkpoint contains {unexpected.group(1)}, which fairseq checkpoints do not need: it was not "
-            "loaded, and nothing in it was executed"
-        )
-    if from_torch_load(error):
-        name, advice = damaged(error)
-        return (
-            f"{name} is truncated, or is not a checkpoint: it was not loaded, and nothing in it was executed; {advice}"
-        )
     if (isinstance(error, OSError) and error.errno in NO_ROOM) or "PytorchStreamWriter" in text:
         return "the disk is full; earlier checkpoints are intact. Free some space and run the same command again"
     for pattern, meaning in FAIRSEQ_ERRORS.items():
@@ -136,40 +87,7 @@ def explain(error: BaseException) -> str | None:
             return match.expand(meaning)
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
-    return raised_in(error)
-
-
-def raised_in(error: BaseException) -> str | None:
-    for caller, called in itertools.pairwise(traceback.extract_tb(error.__traceback__)):
-        for (file, function), meaning in RAISED_IN.items():
-            if file in caller.filename.replace(os.sep, "/") and called.name == function:
-                return meaning
     return None
-
-
-def from_torch_load(error: BaseException) -> bool:
-    """For a damaged file, torch raises anything from KeyError to OSError: only the place tells."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return any(frame.filename.endswith(os.path.join("torch", "serialization.py")) for frame in frames) and not any(
-        frame.name == "save" for frame in frames
-    )
-
-
-def damaged(error: BaseException) -> tuple[str, str]:
-    """The checkpoint that cannot be read, and what to do."""
-    names = (str(given) for name, frame in readers(error) if (given := frame.f_locals.get(name)))
-    name = next(names, "the checkpoint")
-    if os.path.basename(name).startswith("checkpoint_last"):
-        return name, "replace it with an older checkpoint from the same folder, and run the same command again"
-    return name, "use an older one"
-
-
-def readers(error: BaseException) -> Iterator[tuple[str, Any]]:
-    """Of fairseq's functions that were reading a checkpoint, outermost first: the variable with its name, the frame."""
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        reader = os.path.basename(frame.f_code.co_filename), frame.f_code.co_name
-        if reader in CHECKPOINT_READERS:
-            yield CHECKPOINT_READERS[reader], frame
 
 
 def chain(error: BaseException) -> list[BaseException]:
@@ -192,29 +110,12 @@ def chain(error: BaseException) -> list[BaseException]:
     return links
 
 
-def unreadable(error: BaseException) -> str | None:
-    """For a file that torch can load but that is not a checkpoint, fairseq raises any kind of error."""
-    for name, frame in readers(error) if isinstance(error, Exception) else ():
-        given = frame.f_locals
-        shards = given.get("num_shards", 1)
-        if shards < 1:
-            return f"--checkpoint-shard-count must be at least 1, but is {shards}"
-        overrides = given.get("arg_overrides") or {}
-        suspects = "was made with other settings" if not overrides else f"does not take the settings {overrides}"
-        reason = chain(error)[-1]
-        return (
-            f"{given.get(name)} cannot be loaded: it is damaged, is not a fairseq checkpoint, or {suspects} "
-            f"({type(reason).__name__}: {' '.join(str(reason).split())})"
-        )
-    return None
-
-
 def explained(error: BaseException) -> tuple[BaseException | None, str | None]:
     """The first error of the chain that we can explain, and its explanation."""
     for link in chain(error):
         if (hint := explain(link)) is not None:
             return link, hint
-    return error, unreadable(error)
+    return None, None
 
 
 def explain_at_exit() -> None:
@@ -225,9 +126,8 @@ def explain_at_exit() -> None:
     """
     if "fairseq_cli" not in sys.modules:  # all commands live there, whatever starts them
         return
-    if (
-        getattr(sys.stdin, "errors", None) == "surrogateescape"
-    ):  # in the locale C: bytes that are not UTF-8 would become <unk>
+    # in the locale C: bytes that are not UTF-8 would become <unk>
+    if getattr(sys.stdin, "errors", None) == "surrogateescape":
         sys.stdin.reconfigure(errors="strict")  # type: ignore[union-attr]
     previous: Callable[..., Any] = sys.excepthook
 

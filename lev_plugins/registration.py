@@ -6,7 +6,7 @@ check_environment()
 
 from lev_plugins import checkpoints, criterions  # noqa: E402,F401
 from lev_plugins.errors import explain_at_exit  # noqa: E402
-from lev_plugins.fairseq_fixes import archives, resuming, shutdown  # noqa: E402
+from lev_plugins.fairseq_fixes import resuming, shutdown  # noqa: E402
 from lev_plugins.models import enct5, gated, levt, pbd, post_edit  # noqa: E402,F401
 from lev_plugins.models.backbones import gated_pretrained  # noqa: E402,F401
 from lev_plugins.scoring import fairseq_scorers  # noqa: E402,F401
@@ -16,5 +16,4 @@ from lev_plugins.text import chars, pretrained, whole_words  # noqa: E402,F401
 resuming.install()
 shutdown.install()
 checkpoints.refuse_programs()
-archives.refuse_archives()
 explain_at_exit()

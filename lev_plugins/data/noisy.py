@@ -9,7 +9,7 @@ from fairseq.data import Dictionary, FairseqDataset
 from torch import Tensor
 
 from lev_plugins.errors import require
-from lev_plugins.fairseq_fixes.epochs import HearsOfEpochs
+from lev_plugins.fairseq_fixes.batching import HearsOfEpochs
 from lev_plugins.noise import Corruption
 from lev_plugins.noise.draws import stream
 

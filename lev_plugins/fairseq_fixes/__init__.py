@@ -1,1 +1,15 @@
-"""Workarounds for faults of fairseq."""
+"""Workarounds for faults of fairseq.
+
+These are all the patches of fairseq and of the process; each is made once, when the plug-ins are registered.
+
+| what | in | reason |
+|---|---|---|
+| `checkpoint_utils.load_checkpoint_to_cpu` | `checkpoints` | fairseq evaluates some flags of a checkpoint as Python |
+| `checkpoint_utils.load_checkpoint` | `resuming` | fairseq trains on when a complete training is started again |
+| `PathManager.copy` | `resuming` | a stop or a full disk leaves a part of the last and the best checkpoint |
+| `distributed.utils.all_gather_list` | `gathering` | at most 16 KB, through GPU memory; only for `text_labelling` |
+| `sys.excepthook` | `errors` | a failed fairseq command ends with one line that says what to do |
+
+The rest of this package are classes that our tasks, datasets and models inherit from, and a function that is called at
+exit (`shutdown`).
+"""

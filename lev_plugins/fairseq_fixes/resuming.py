@@ -61,10 +61,6 @@ def loading_unless_complete(load: Function) -> Function:
         if cfg.reset_optimizer or cfg.reset_meters:  # with which fairseq forgets its best score
             forget_patience()
         updates = trainer.get_num_updates()
-        require(
-            isinstance(updates, int),
-            "the number of updates in the checkpoint is not a number: it is damaged, use an older one (--restore-file)",
-        )
         if not updates:  # fine-tuning starts here, but fairseq keeps the hours of the earlier training
             trainer._previous_training_time = 0
         reason = why_complete(trainer, batches.next_epoch_idx, cfg.patience)

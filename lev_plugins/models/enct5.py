@@ -26,6 +26,7 @@ from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
 from lev_plugins.errors import require
+from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers import Spelling
 from lev_plugins.layers.t5 import Norm, T5Block, T5Shape, require_range
 from lev_plugins.layers.transformer import LayerShape
@@ -94,7 +95,7 @@ class LabelHead(nn.Module):
 
 
 @register_model("enct5", dataclass=EncT5Config)
-class EncT5(BaseFairseqModel):
+class EncT5(LoadedFromFolder, BaseFairseqModel):
     def __init__(self, encoder: T5LabelEncoder | BertLabelEncoder, decoder: LatentDecoder, head: LabelHead):
         super().__init__()
         self.encoder, self.decoder, self.head = encoder, decoder, head

@@ -54,6 +54,7 @@ from torch import Tensor, nn
 from lev_plugins import ranges
 from lev_plugins.edits import among
 from lev_plugins.errors import require
+from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers import Respelling
 from lev_plugins.models.gate_equations import (
     Copied,
@@ -329,7 +330,7 @@ def embed(backbone: Any, tokens: Tensor | int) -> Tensor:
     return backbone.embed_scale * table(torch.as_tensor(tokens, device=next(table.parameters()).device))
 
 
-class GatedModel(FairseqEncoderDecoderModel):
+class GatedModel(LoadedFromFolder, FairseqEncoderDecoderModel):
     """Any fairseq encoder and decoder with ``extract_features``, gated.
 
     ``model(src_tokens, src_lengths, prev_output_tokens)[1]["gates"]`` are the GateProbabilities of a batch.

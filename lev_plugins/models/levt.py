@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from lev_plugins import ranges
 from lev_plugins.edits import Removed, align, known
 from lev_plugins.errors import require
+from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers import (
     WHOLE,
     Batch,
@@ -106,7 +107,7 @@ class LevTOutput(NamedTuple):
 
 
 @register_model("levt", dataclass=LevTConfig)
-class LevT(BaseFairseqModel):
+class LevT(LoadedFromFolder, BaseFairseqModel):
     def __init__(self, encoder: LevTEncoder, decoder: LevTDecoder, pad: int, unk: int, placeholder: int):
         super().__init__()
         self.encoder, self.decoder = encoder, decoder

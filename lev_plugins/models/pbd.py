@@ -33,6 +33,7 @@ from torch import Tensor, nn
 
 from lev_plugins import ranges
 from lev_plugins.errors import require
+from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers import (
     DecoderLayer,
     EncoderLayer,
@@ -247,7 +248,7 @@ class PBDDecoder(FairseqIncrementalDecoder):
 
 
 @register_model("pbd", dataclass=PBDConfig)
-class PBD(FairseqEncoderDecoderModel):
+class PBD(LoadedFromFolder, FairseqEncoderDecoderModel):
     @classmethod
     def build_model(cls, cfg: PBDConfig, task: Any) -> "PBD":
         check_config(cfg, task)

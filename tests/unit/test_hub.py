@@ -61,6 +61,6 @@ def test_an_archive_is_not_unpacked(tmp_path: Path) -> None:
     """fairseq would write where its members say, and delete it."""
     archive = tmp_path / "model.tar.gz"
     archive.write_bytes(b"")
-    with pytest.raises(UserError, match="is a file, but a model is loaded from a folder: unpack it"):
+    with pytest.raises(UserError, match="is a file, but a folder is needed: unpack it"):
         LevT.from_pretrained(str(archive), "checkpoint_best.pt", str(tmp_path))
     assert archive.exists()

@@ -184,7 +184,7 @@ def test_pickled_weights_are_read_as_weights_only(folders: dict[str, Path], tmp_
             return os.mkdir, (str(tmp_path / "proof"),)
 
     torch.save({**weights, "x": Malice()}, source / "pytorch_model.bin")
-    with pytest.raises(UserError, match=r"pickled.*posix\.mkdir.*nothing in it was executed"):
+    with pytest.raises(UserError, match=r"pickled.*posix\.mkdir.*do not need"):
         import_pretrained.run(Namespace(input=str(source), output=tmp_path / "bad", hub=False))
     assert not (tmp_path / "proof").exists() and not (tmp_path / "bad").exists()
 
