@@ -23,9 +23,26 @@ from examples.denoising.released_scores import mean_sentence_bleu, word_set_over
 from examples.shared import finish, read_lines
 from lev_plugins.errors import require
 from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.inference.teacher_forcing import forced_tokens
 from lev_plugins.scoring import wrr
 from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments, bpe_options
+
+
+@torch.no_grad()
+def forced_tokens(decoder: CheckpointDecoder, split: str, max_tokens: int = 4000) -> list[list[int] | None]:
+    """For each sentence, the likeliest token in each place of its reference; None if it is too long for the model.
+
+    Each is chosen after the right tokens, so the output is as long as the reference. Without </s>.
+    """
+    dataset, (model,) = decoder.dataset(split), decoder.models
+    pad, eos = decoder.task.target_dictionary.pad(), decoder.task.target_dictionary.eos()
+    said: list[list[int] | None] = [None] * len(dataset)
+    for sample in decoder.samples(dataset, range(len(dataset)), max_tokens):
+        output = model(**sample["net_input"])
+        likeliest = model.get_normalized_probs(output, log_probs=True, sample=sample).argmax(-1)  # (B, T)
+        words = sample["target"].ne(pad) & sample["target"].ne(eos)
+        for index, row, inside in zip(sample["id"].tolist(), likeliest, words, strict=True):
+            said[index] = row[inside].tolist()
+    return said
 
 
 def run(args: argparse.Namespace) -> None:

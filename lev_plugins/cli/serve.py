@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import lev_plugins
 from lev_plugins.cli.edit import (
     add_decoding_arguments,
     add_int8_argument,
@@ -20,7 +21,7 @@ from lev_plugins.cli.edit import (
 )
 from lev_plugins.cli.named import named_paths
 from lev_plugins.errors import UserError, require
-from lev_plugins.inference.loading import is_labeller, load
+from lev_plugins.inference.load_model import is_labeller
 from lev_plugins.model_folder import Decoding
 from lev_plugins.ranges import at_least, bounded, flag_name
 from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
@@ -151,7 +152,7 @@ def load_models(args: argparse.Namespace) -> list[Served]:
     everywhere = {"device": device_of(args), "cpu_int8": args.cpu_int8}
     editing = {name: {} if is_labeller(path) else of_editors(args) for name, path in paths.items()}
     require_editor_for(args, any(editing.values()))
-    models = {name: load(path, args.data, **everywhere, **editing[name]) for name, path in paths.items()}
+    models = {name: lev_plugins.load(path, args.data, **everywhere, **editing[name]) for name, path in paths.items()}
     require_effect(args, [models[name] for name in paths if editing[name]])
     return [Served.of(name, model, args.queue, args.min_confidence) for name, model in models.items()]
 

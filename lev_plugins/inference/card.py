@@ -18,48 +18,29 @@ WHAT = {
     "enct5": "A model that labels texts (EncT5)",
 }
 PIPELINES = {"tagging": "token-classification", "editor": "text-generation"}
-# settings of a training: where the checkpoint has them, and what fairseq's flag is called
+# settings of a training: where the checkpoint has them; the name of a section is that of its flag
 SETTINGS = [
-    ("task", "_name"),
-    ("model", "_name"),
-    ("criterion", "_name"),
-    ("optimizer", "_name"),
-    ("optimization", "lr"),
-    ("lr_scheduler", "_name"),
-    ("dataset", "max_tokens"),
-    ("dataset", "batch_size"),
-    ("optimization", "update_freq"),
-    ("optimization", "max_update"),
-    ("optimization", "clip_norm"),
-    ("common", "seed"),
+    *("task._name", "model._name", "criterion._name", "optimizer._name", "optimization.lr", "lr_scheduler._name"),
+    *("dataset.max_tokens", "dataset.batch_size", "optimization.update_freq", "optimization.max_update"),
+    *("optimization.clip_norm", "common.seed"),
 ]
-EDITING = """\
-import lev_plugins
-
-editor = lev_plugins.load({name})
-print(editor.edit(["a text"])[0].text)
-"""
-LABELLING = """\
-import lev_plugins
-
-labeller = lev_plugins.load({name})
-print(labeller.label(["{text}"]))
-"""
+FLAGS = {"model": "arch"}  # of sections that have another
 
 
 def card(name: str, config: ModelConfig, weights: int, settings: list[list[str]], license: str | None) -> str:
     labels = config.kind == LABELLER
-    columns = "\\t".join(["a text"] * int(config.labelling.get("columns") or 1))
-    code = (LABELLING if labels else EDITING).format(name=json.dumps(name, ensure_ascii=False), text=columns)
+    text = "\\t".join(["a text"] * int(config.labelling.get("columns") or 1))
+    variable, call = ("labeller", f'label(["{text}"])') if labels else ("editor", 'edit(["a text"])[0].text')
     command = f"lev-plugins {'label' if labels else 'edit'} {shlex.quote(name)} < in.txt > out.txt"
+    what = next(text for start, text in WHAT.items() if config.architecture.startswith(start))
     parts = [
         front_matter(config, license),
         f"# {name}",
-        f"{what(config.architecture)}, made with [fairseq](https://github.com/facebookresearch/fairseq) and "
-        f"{config.made_with}.",
+        f"{what}, made with [fairseq](https://github.com/facebookresearch/fairseq) and {config.made_with}.",
         "## How to use it",
         f"```bash\n{command}\n```",
-        f"```python\n{code}```",
+        f"```python\nimport lev_plugins\n\n{variable} = lev_plugins.load({json.dumps(name, ensure_ascii=False)})\n"
+        f"print({variable}.{call})\n```",
         "## The model",
         markdown_table(["", ""], facts(config, weights)),
     ]
@@ -91,30 +72,23 @@ def front_matter(config: ModelConfig, license: str | None) -> str:
     return "\n".join(["---", *lines, "---"])
 
 
-def what(architecture: str) -> str:
-    return next(text for start, text in WHAT.items() if architecture.startswith(start))
-
-
 def facts(config: ModelConfig, weights: int) -> list[list[str]]:
+    decoding = config.decoding
+    defaults = {**config.labelling, **decoding.search, **decoding.overrides, **decoding.options}
     rows = [["architecture", f"`{config.architecture}`"], ["task", f"`{config.task}`"]]
     rows.append(["parameters", f"{weights:,}"])
     rows += [] if config.updates is None else [["updates", f"{config.updates:,}"]]
     rows.append(["text is cut by", f"`{config.tokeniser}`" if config.tokeniser else "white space"])
-    rows += [[name, f"`{value}`"] for name, value in {**config.labelling, **defaults(config)}.items()]
-    return rows
-
-
-def defaults(config: ModelConfig) -> dict[str, Any]:
-    decoding = config.decoding
-    return {**decoding.search, **decoding.overrides, **decoding.options}
+    return rows + [[name, f"`{value}`"] for name, value in defaults.items()]
 
 
 def training(state: dict[str, Any]) -> list[list[str]]:
     """Settings that the checkpoint knows; of paths, only the last name."""
     data = config_of(state, "task", "data")
     rows = [] if data is None else [["data", f"`{Path(str(data).split(':')[0]).name}`"]]
-    for section, name in SETTINGS:
+    for setting in SETTINGS:
+        section, name = setting.split(".")
         value = config_of(state, section, name)
-        title = {"_name": {"model": "arch", "lr_scheduler": "lr-scheduler"}.get(section, section)}.get(name, name)
-        rows += [] if value is None else [[f"`--{title.replace('_', '-')}`", f"`{value}`"]]
+        flag = FLAGS.get(section, section) if name == "_name" else name
+        rows += [] if value is None else [[f"`--{flag.replace('_', '-')}`", f"`{value}`"]]
     return rows

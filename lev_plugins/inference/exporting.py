@@ -22,7 +22,7 @@ from lev_plugins.data.labels.folder import LABELS, WORDS
 from lev_plugins.data.noise_flags import WITHOUT_NOISE
 from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
-from lev_plugins.inference import card, loading
+from lev_plugins.inference import card
 from lev_plugins.inference.editor import bpe_of, require_editor
 from lev_plugins.inference.labeller import Labeller
 from lev_plugins.inference.load_model import (
@@ -76,13 +76,15 @@ def export(checkpoint: Path, out: Path, places: dict[str, str], extras: Extras, 
     check_kind(loaded, checkpoint, extras)
     state = checkpoints.load(checkpoint)
     with all_or_nothing_folder(out, replace=overwrite) as scratch:
-        save_file(stored_weights(loaded.models[0]), scratch / WEIGHTS)
+        names, weights = stored_names(loaded.models[0]), loaded.models[0].state_dict()
+        stored = {name: weight.contiguous() for name, weight in weights.items() if names[name] == name}
+        save_file(stored, scratch / WEIGHTS)
         config = write_parts(loaded, state, extras, scratch)
         model_folder.save(config, scratch)
-        weights = sum(map(math.prod, model_folder.read_shapes(scratch).values()))
-        text = card.card(out.resolve().name, config, weights, card.training(state), extras.license)
+        size = sum(weight.numel() for weight in stored.values())
+        text = card.card(out.resolve().name, config, size, card.training(state), extras.license)
         (scratch / model_folder.CARD).write_text(text, encoding="utf-8")
-        loading.load(scratch)
+        lev_plugins.load(scratch)
         open_to_all(scratch)
     return config
 
@@ -122,16 +124,12 @@ def architecture_of(loaded: Loaded) -> str:
     return getattr(model, "_name", None) or model.arch
 
 
-def stored_weights(model: Any) -> dict[str, Any]:
-    names = stored_names(model)
-    return {name: weight.contiguous() for name, weight in model.state_dict().items() if names[name] == name}
-
-
 def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: Path) -> ModelConfig:
     """Writes the smaller files, and says what the model is."""
     task = loaded.task
     labels = isinstance(task, TextLabellingTask)
-    tokeniser = copy_tokeniser(task.info.bpe_flags(task.folder) if labels else editor_flags(task, extras), folder)
+    bpe = task.info.bpe_flags(task.folder) if labels else vars(bpe_of(task, extras.bpe) or Namespace())
+    tokeniser = copy_tokeniser(bpe, folder)
     copy_vocabulary(task, folder)
     flags = model_flags(loaded)
     if flags.get("backbone") is not None:
@@ -155,14 +153,9 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
         tokeniser=tokeniser,
         labelling=task.info.reading() if labels else {},
         decoding=decoding,
-        updates=updates_of(state),
+        updates=(state.get("optimizer_history") or [{}])[-1].get("num_updates"),
         scores={**score_of(state), **extras.scores},
     )
-
-
-def editor_flags(task: Any, extras: Extras) -> dict[str, Any]:
-    options = bpe_of(task, extras.bpe)
-    return {} if options is None else vars(options)
 
 
 def copy_tokeniser(flags: dict[str, Any], folder: Path) -> str | None:
@@ -243,14 +236,9 @@ def model_flags(loaded: Loaded) -> dict[str, Any]:
     return {name: value for name, value in sorted(values.items()) if name in known}
 
 
-def updates_of(state: dict[str, Any]) -> int | None:
-    history = state.get("optimizer_history") or [{}]
-    return history[-1].get("num_updates")
-
-
 def score_of(state: dict[str, Any]) -> dict[str, float]:
     """What training chose its best checkpoint by, on the validation set."""
     name = checkpoints.config_of(state, "checkpoint", "best_checkpoint_metric")
     value = (state.get("extra_state") or {}).get("val_loss")
-    found = math.nan if value is None else float(value)
-    return {f"validation {name}": round(found, 4)} if math.isfinite(found) else {}
+    score = math.nan if value is None else float(value)
+    return {f"validation {name}": round(score, 4)} if math.isfinite(score) else {}

@@ -20,7 +20,7 @@ from fairseq.utils import move_to_cuda
 from lev_plugins import checkpoints, model_folder
 from lev_plugins.criterions.labelling import answers
 from lev_plugins.data.labels.dataset import LabelledDataset, targets
-from lev_plugins.data.labels.folder import Encoder, Example
+from lev_plugins.data.labels.folder import Encoder
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.load_model import places, read_models
 from lev_plugins.json_schema import read_object
@@ -70,20 +70,16 @@ class Labeller:
         data: str | Path | None = None,
         device: str = "cpu",
         cpu_int8: bool = False,
-        cpu: bool | None = None,
         **options: Any,
     ) -> Labeller:
         """``path``: a model folder, or a checkpoint; ``data``: the folder from prepare-labels, if it has moved since
-        the training; ``cpu_int8``: products in 8 bits; ``cpu``: an older way to say ``device``; ``options``: those of
-        the class.
+        the training; ``cpu_int8``: products in 8 bits; ``options``: those of the class.
         """
         folder = model_folder.read_kind(path, model_folder.LABELLER, data=data)
         if folder is not None and model_folder.THRESHOLDS in folder.files:
             options = {"thresholds": read_thresholds(Path(path) / model_folder.THRESHOLDS), **options}
         overrides = {"pack": False, "cpu_int8": cpu_int8, **places(data)}
-        loaded = read_models([Path(path)], overrides, ["text_labelling"])
-        if cpu is not None:
-            device = "cpu" if cpu or not torch.cuda.is_available() else "cuda"
+        loaded = read_models([Path(path)], overrides, ["text_labelling"], folder)
         return cls(loaded.task, loaded.models[0], device, **options)
 
     # ---- probabilities -------------------------------------------------------------------------------------------
@@ -126,24 +122,22 @@ class Labeller:
         """
         interest = self.ids_of(labels_of_interest)
         limits = self.thresholds if thresholds is None else self.limits(thresholds)
-        return [self.answer_to(each, interest, limits, scores) for each in self.scored(texts, interest, first_line)]
+        return [self.answer(scored, interest, limits, scores) for scored in self.scored(texts, interest, first_line)]
 
     def scored(
         self, texts: Iterable[str | Sequence[str]], interest: tuple[int, ...] = (), first_line: int = 1
     ) -> list[Scored]:
         columns = [self.columns(text, f"line {number}") for number, text in enumerate(texts, first_line)]
-        examples: list[Example] = []
-        owners: list[list[int]] = []
-        for number, text in enumerate(columns, first_line):
-            parts = self.encoder.examples(text, [], f"line {number}")
-            owners.append(list(range(len(examples), len(examples) + len(parts))))
-            examples += parts
-        probabilities = self.probabilities(self.task.dataset_of(examples, labels=interest)) if examples else []
+        examples = [
+            self.encoder.examples(text, [], f"line {number}") for number, text in enumerate(columns, first_line)
+        ]
+        dataset = self.task.dataset_of([part for parts in examples for part in parts], labels=interest)
+        probabilities = iter(self.probabilities(dataset) if columns else [])
         results = []
-        for text, own in zip(columns, owners, strict=True):
-            scores = [probabilities[i] for i in own]
+        for text, parts in zip(columns, examples, strict=True):
+            scores = [next(probabilities) for _ in parts]
             whole = np.concatenate(scores) if self.kind == "tagging" else scores[0]
-            results.append(Scored(text, whole, any(examples[i].cut for i in own)))
+            results.append(Scored(text, whole, any(part.cut for part in parts)))
         return results
 
     def columns(self, text: str | Sequence[str], where: str) -> list[str]:
@@ -191,46 +185,33 @@ class Labeller:
         require(not unknown, f"there is a threshold for {unknown and unknown[0]!r}, which is not a label of this model")
         return thresholds or {}
 
-    def answer_to(
+    def answer(
         self,
         scored: Scored,
         interest: tuple[int, ...] = (),
         limits: dict[str, float] | None = None,
-        all_: bool = False,
+        all_scores: bool = False,
     ) -> Answer:
-        limits = self.thresholds if limits is None else limits
-        answer = self.answer(scored.columns, scored.scores, interest, limits, all_)
-        return {**answer, "cut": True} if scored.cut else answer
-
-    def answer(
-        self, text: list[str], scored: Any, interest: tuple[int, ...], limits: dict[str, float], all_: bool
-    ) -> Answer:
+        scores, names = scored.scores, [self.names[i] for i in interest] or self.names
+        answer: Answer
         if self.kind == "regression":
-            return {"score": rounded(scored)}
-        if self.kind == "classification":
-            best = int(scored.argmax())
-            return {"label": self.names[best], "score": rounded(scored[best])} | self.all_scores(
-                scored, self.names, all_
-            )
-        if self.kind == "tagging":
-            tags = [self.names[i] for i in scored.argmax(1)]
-            sure = [rounded(score) for score in scored.max(1)]
-            every = {"all_scores": [by_name(self.names, row) for row in scored]} if all_ else {}
-            return {"words": text, "labels": tags, "scores": sure} | every
-        names = [self.names[i] for i in interest] if interest else self.names
-        # compare scores before rounding: thresholds of rare labels are close together
-        given = [i for i, name in enumerate(names) if float(scored[i]) >= limits.get(name, POSITIVE)]
-        given.sort(key=lambda i: -float(scored[i]))
-        answer = {"labels": [names[i] for i in given], "scores": [rounded(scored[i]) for i in given]}
-        return answer | self.all_scores(scored, names, all_)
-
-    @staticmethod
-    def all_scores(scored: Any, names: list[str], all_: bool) -> Answer:
-        return {"all_scores": by_name(names, scored)} if all_ else {}
-
-
-def by_name(names: list[str], scored: Any) -> dict[str, float]:
-    return {name: rounded(score) for name, score in zip(names, scored, strict=True)}
+            answer, all_scores = {"score": rounded(scores)}, False
+        elif self.kind == "classification":
+            best = int(scores.argmax())
+            answer = {"label": names[best], "score": rounded(scores[best])}
+        elif self.kind == "tagging":
+            tags = [names[i] for i in scores.argmax(1)]
+            answer = {"words": scored.columns, "labels": tags, "scores": [rounded(score) for score in scores.max(1)]}
+        else:
+            limits = self.thresholds if limits is None else limits
+            # compare scores before rounding: thresholds of rare labels are close together
+            given = [i for i, name in enumerate(names) if float(scores[i]) >= limits.get(name, POSITIVE)]
+            given.sort(key=lambda i: -float(scores[i]))
+            answer = {"labels": [names[i] for i in given], "scores": [rounded(scores[i]) for i in given]}
+        if all_scores:
+            rows = [dict(zip(names, map(rounded, row), strict=True)) for row in np.atleast_2d(scores)]
+            answer["all_scores"] = rows if self.kind == "tagging" else rows[0]
+        return {**answer, "cut": True} if scored.cut else answer
 
 
 def rounded(score: Any) -> float:

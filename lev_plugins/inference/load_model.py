@@ -77,6 +77,12 @@ def read_models(
     return loaded
 
 
+def is_labeller(path: str | Path) -> bool:
+    if model_folder.is_model_folder(path):
+        return model_folder.described(path).kind == LABELLER
+    return checkpoints.config_of(checkpoints.load(path, mmap=True), "task", "_name") == "text_labelling"
+
+
 def places(data: str | Path | None, backbone: str | Path | None = None) -> dict[str, str]:
     """Overrides for a checkpoint whose data or pre-trained model are no longer where they were in training.
 

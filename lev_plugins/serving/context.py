@@ -46,7 +46,7 @@ def edited(editor: Editor, passages: Sequence[Passage]) -> list[Edited]:
 
 def labelled(labeller: Labeller, passages: Sequence[Passage]) -> list[Answer]:
     scored = labeller.scored([passage.text for passage in passages])
-    return [labeller.answer_to(one, all_=passage.scores) for one, passage in zip(scored, passages, strict=True)]
+    return [labeller.answer(one, all_scores=passage.scores) for one, passage in zip(scored, passages, strict=True)]
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, matthews_corrcoef
 
-from examples.post_editing.quality import best_cut, judge
+from examples.post_editing.quality import best_cut, judge, of_words
 from lev_plugins.errors import UserError
-from lev_plugins.inference.deletion_scores import of_words
 from tests.examples import load_script
 
 DRAW = np.random.default_rng(1)

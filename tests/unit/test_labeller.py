@@ -16,7 +16,7 @@ import torch
 from lev_plugins.cli import label as command
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
-from lev_plugins.inference.labeller import Labeller
+from lev_plugins.inference.labeller import Labeller, Scored
 from lev_plugins.scoring.labelling import best_thresholds
 from tests.labelling import folder_of, model_of, task_of
 
@@ -93,10 +93,10 @@ def test_thresholds_are_of_scores_not_of_what_is_printed_of_them(folder: Path) -
     found[1] += np.float32(0.00001)
     gold = np.stack([np.zeros(28), np.ones(28)])
     limits = dict(zip(LABELS, best_thresholds(gold, found), strict=True))
-    low, high = (labeller.answer(["x"], row, (), json.loads(json.dumps(limits)), False) for row in found)
+    low, high = (labeller.answer(Scored(["x"], row, False), (), json.loads(json.dumps(limits))) for row in found)
     assert low["labels"] == [] and sorted(high["labels"]) == sorted(LABELS)
     assert set(high["scores"]) == {0.0001}
-    near = labeller.answer(["x"], np.full(28, 0.49999), (), {}, False)
+    near = labeller.answer(Scored(["x"], np.full(28, 0.49999), False))
     assert near["labels"] == []
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from examples.denoising.forced import forced_tokens
+from examples.post_editing.quality import deletion_odds
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.inference.deletion_scores import deletion_odds
-from lev_plugins.inference.teacher_forcing import forced_tokens
 from tests.teachers import LEVT, TRANSFORMER, write_teacher
 
 WORDS = [f"w{number}" for number in range(12)]
