@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 from tqdm import tqdm
 
@@ -24,45 +22,32 @@ BEST = re.compile(r"checkpoint\.best_(.+)_(-?\d+\.\d+)\.pt")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "inputs", metavar="INPUT", nargs="+", type=Path, help="checkpoints, or one folder that contains them"
-    )
-    parser.add_argument("--output", metavar="FILE", type=Path, required=True, help="file to write")
+    add = parser.add_argument
+    add("inputs", metavar="INPUT", nargs="+", type=Path, help="checkpoints, or one folder that contains them")
+    add("--output", metavar="FILE", type=Path, required=True, help="file to write")
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--last", metavar="N", type=int, help="from a folder: the checkpoints of the last N epochs")
-    chosen.add_argument(
-        "--best", metavar="N", type=int, help="from a folder: the N best that fairseq's --keep-best-checkpoints kept"
-    )
-    parser.add_argument(
-        "--by-updates",
-        action="store_true",
-        help="with --last: use the checkpoints of --save-interval-updates, not those at the ends of epochs",
-    )
-    parser.add_argument("--metric", help="with --best: the metric in the file names, if there are several")
+    best = "from a folder: the N best that fairseq's --keep-best-checkpoints kept"
+    chosen.add_argument("--best", metavar="N", type=int, help=best)
+    updates = "with --last: use the checkpoints of --save-interval-updates, not those at the ends of epochs"
+    add("--by-updates", action="store_true", help=updates)
+    add("--metric", help="with --best: the metric in the file names, if there are several")
 
 
 def run(args: argparse.Namespace) -> int:
     require(not args.output.is_dir(), f"--output {args.output} is a folder: name a file")
     require(args.last is not None or not args.by_updates, "--by-updates requires --last")
     require(args.best is not None or args.metric is None, "--metric requires --best")
-    paths = choose(args)
+    at_least(args, 1, "last", "best")
+    paths, folder = args.inputs, args.inputs[0]
+    if args.last is None and args.best is None:
+        require(not any(path.is_dir() for path in paths), f"{folder} is a folder: add --last N or --best N")
+    else:
+        require(len(paths) == 1 and folder.is_dir(), "--last and --best choose from one folder: give it as INPUT")
+        paths = last(folder, args.last, args.by_updates) if args.last else best(folder, args.best, args.metric)
     checkpoints.save(average(paths), args.output)
     sys.stdout.write(f"{args.output} is the average of {' '.join(str(path) for path in paths)}\n")
     return 0
-
-
-def choose(args: argparse.Namespace) -> list[Path]:
-    """The files to average; everything except weights comes from the last of them."""
-    folders = [path for path in args.inputs if path.is_dir()]
-    if args.last is None and args.best is None:
-        require(not folders, f"{folders[0] if folders else ''} is a folder: add --last N or --best N")
-        return list(args.inputs)
-    at_least(args, 1, "last", "best")
-    flag, number = ("--last", args.last) if args.best is None else ("--best", args.best)
-    require(len(args.inputs) == 1 and bool(folders), f"{flag} chooses from one folder: give a single folder as INPUT")
-    if args.best is not None:
-        return best(folders[0], number, args.metric)
-    return last(folders[0], number, args.by_updates)
 
 
 def last(folder: Path, number: int, by_updates: bool) -> list[Path]:
@@ -90,54 +75,34 @@ def best(folder: Path, number: int, metric: str | None) -> list[Path]:
         f"--best {number}, but {folder} has {len(values)} checkpoints called "
         f"checkpoint.best_{metric or 'METRIC'}_VALUE.pt: use a smaller number, or train with --keep-best-checkpoints",
     )
-    sign = 1 if higher_is_better(next(iter(values))) else -1
+    state = checkpoints.load(next(iter(values)))
+    training = state["cfg"]["checkpoint"] if state.get("cfg") else vars(state["args"])
+    sign = 1 if training.get("maximize_best_checkpoint_metric") else -1
     return sorted(values, key=lambda path: sign * values[path])[-number:]
 
 
-def higher_is_better(path: Path) -> bool:
-    """As set in training by --maximize-best-checkpoint-metric."""
-    state = checkpoints.load(path)
-    if state.get("cfg"):
-        return bool(state["cfg"]["checkpoint"]["maximize_best_checkpoint_metric"])
-    return bool(getattr(state.get("args"), "maximize_best_checkpoint_metric", False))
-
-
 def average(paths: list[Path]) -> dict[str, Any]:
-    """The last checkpoint with the mean of all weights, and without its optimizer state."""
+    """The last checkpoint with the mean of all weights, and without its optimizer state.
+
+    Weights have a mean; counters and tables of integers are taken from the last checkpoint.
+    """
     total: dict[str, Tensor] = {}
     state: dict[str, Any] = {}
-    for number, path in enumerate(progress(paths)):
+    for number, path in enumerate(tqdm(paths, unit="checkpoint", disable=None)):  # None: shown on a terminal only
         state = checkpoints.load(path)
+        model = {name: value.double() if value.is_floating_point() else value for name, value in state["model"].items()}
         if number:
-            check_same(total, state["model"], paths[0], path)
-        for name, value in state["model"].items():
-            total[name] = value.double() + total[name] if name in total and adds_up(value) else widen(value)
+            odd = sorted(total.keys() ^ model.keys())
+            odd = odd or [name for name, value in model.items() if value.shape != total[name].shape]
+            require(
+                not odd, f"{path} and {paths[0]} belong to different models: they differ in {odd[0] if odd else ''}"
+            )
+        total = {
+            name: value + total[name] if number and value.is_floating_point() else value
+            for name, value in model.items()
+        }
     weights = {
-        name: (total[name] / len(paths)).to(value.dtype) if adds_up(value) else value
+        name: (total[name] / len(paths)).to(value.dtype) if value.is_floating_point() else value
         for name, value in state["model"].items()
     }
     return {**state, "model": weights, "last_optimizer_state": None}
-
-
-def adds_up(value: Tensor) -> bool:
-    """Weights have a mean; counters and tables of integers are taken from the last checkpoint."""
-    return torch.is_floating_point(value)
-
-
-def widen(value: Tensor) -> Tensor:
-    return value.double() if adds_up(value) else value
-
-
-def check_same(total: dict[str, Tensor], model: dict[str, Tensor], first: Path, path: Path) -> None:
-    odd = sorted(total.keys() ^ model.keys())
-    require(not odd, f"{path} and {first} belong to different models: only one of them has {odd[0] if odd else ''}")
-    for name, value in model.items():
-        ours, theirs = tuple(total[name].shape), tuple(value.shape)
-        require(
-            ours == theirs,
-            f"{path} and {first} belong to different models: {name} is {theirs} in one and {ours} in the other",
-        )
-
-
-def progress(paths: list[Path]) -> Iterable[Path]:
-    return tqdm(paths, unit="checkpoint", disable=None)  # None: shown on a terminal only

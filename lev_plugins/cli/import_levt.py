@@ -26,8 +26,6 @@ from lev_plugins.ranges import MOST_LAYERS, bounded, flag_name
 
 MAX_INSERTIONS = 255  # in fairseq's LevT; also our default
 
-POLICIES = ["deletion", "placeholder", "token"]
-
 # module names of a block, fairseq -> here
 RENAMED = {
     "self_attn_layer_norm": "self_attn_residual.norm",
@@ -46,26 +44,26 @@ STACKED = {
 }
 OWN_BLOCKS = {"deletion": "no_share_discriminator", "placeholder": "no_share_maskpredictor"}  # fairseq's flags
 STACKS = {"layers": "shared", "layers_del": "deletion", "layers_msk": "placeholder"}
+WITHOUT_COUNTERPART = [
+    *("share_discriminator_maskpredictor", "adaptive_softmax_cutoff", "adaptive_input", "layernorm_embedding"),
+    *("no_token_positional_embeddings", "no_cross_attention", "cross_self_attention", "no_decoder_final_norm"),
+    *("encoder_layers_to_keep", "decoder_layers_to_keep"),
+]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "input", metavar="IN.pt", help="checkpoint of fairseq's levenshtein_transformer, or of its transformer"
-    )
-    parser.add_argument("output", metavar="OUT.pt", help="levt checkpoint to write")
-    parser.add_argument(
+    add = parser.add_argument
+    add("input", metavar="IN.pt", help="checkpoint of fairseq's levenshtein_transformer, or of its transformer")
+    add("output", metavar="OUT.pt", help="levt checkpoint to write")
+    add(
         "--early-exit",
         metavar="D,P,T",
         help="the decoder blocks that the deletion, placeholder and token policies read, such as 1,1,2; a transformer "
         "keeps as many blocks as the last number, its first and last among them (default: as in the checkpoint; of a "
         "transformer, the last)",
     )
-    parser.add_argument(
-        "--share-weights",
-        choices=SHARING,
-        help="of a transformer: which policies share decoder blocks (Table 2a); the others begin with a copy (default: "
-        "all share them)",
-    )
+    sharing = "of a transformer: which policies share decoder blocks (Table 2a); the others begin with a copy "
+    add("--share-weights", choices=SHARING, help=f"{sharing}(default: all share them)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -85,34 +83,32 @@ def run(args: argparse.Namespace) -> int:
 def convert(state: dict[str, Any], early_exit: str | None = None, share_weights: str | None = None) -> dict[str, Any]:
     """A checkpoint that ``fairseq-generate --task text_editing`` loads; the optimizer state is dropped."""
     old = old_options(state)
-    bounded("decoder_layers in the checkpoint", int(old["decoder_layers"]), 1, MOST_LAYERS)
+    blocks = int(old["decoder_layers"])
+    bounded("decoder_layers in the checkpoint", blocks, 1, MOST_LAYERS)
     if early_exit is not None:
-        separate = [flag for flag in ("no_share_discriminator", "no_share_maskpredictor") if old.get(flag)]
+        separate = [flag for flag in OWN_BLOCKS.values() if old.get(flag)]
         require(
             not separate,
             f"--early-exit is for policies that share their blocks, but this checkpoint has {''.join(separate[:1])}",
         )
-        check_exits(early_exit, int(old["decoder_layers"]))
+        numbers = [int(part) if part.isdecimal() else 0 for part in early_exit.split(",")]
+        require(
+            len(numbers) == 3 and min(numbers) >= 1 and max(numbers) == numbers[-1] <= blocks,
+            f"--early-exit must be three numbers from 1 to {blocks}, the last the largest, but is {early_exit}",
+        )
         old["early_exit"] = early_exit
     if share_weights is not None:
-        require(
-            not is_levt(old),
-            "--share-weights is for a transformer, but this is a levt of fairseq: leave it out",
-        )
+        require(not is_levt(old), "--share-weights is for a transformer, but this is a levt of fairseq: leave it out")
         require(early_exit is None, "--early-exit and --share-weights cannot be used together: leave one out")
         old |= {flag: SHARING[share_weights][policy] != "shared" for policy, flag in OWN_BLOCKS.items()}
     cfg: Any = state.get("cfg")
     if cfg is None:
         cfg = OmegaConf.to_container(convert_namespace_to_omegaconf(state["args"]), enum_to_str=True)
     task = {key: value for key, value in cfg["task"].items() if key != "noise"}
+    criterion = {"_name": "dual_policy"}
     return {
         **state,
-        "cfg": {
-            **cfg,
-            "model": new_options(old),
-            "task": {**task, "_name": "text_editing"},
-            "criterion": {"_name": "dual_policy"},
-        },
+        "cfg": {**cfg, "model": new_options(old), "task": {**task, "_name": "text_editing"}, "criterion": criterion},
         "args": None,
         "model": convert_weights(state["model"] if is_levt(old) else with_new_parts(state["model"], old), old),
         "last_optimizer_state": None,
@@ -122,34 +118,16 @@ def convert(state: dict[str, Any], early_exit: str | None = None, share_weights:
 def old_options(state: dict[str, Any]) -> dict[str, Any]:
     options = state["args"] if state.get("args") is not None else state["cfg"]["model"]
     options = dict(vars(options) if isinstance(options, argparse.Namespace) else options)
+    transformer = name_of(options).startswith("transformer") and "encoder.embed_tokens.weight" in state["model"]
     require(
-        is_levt(options)
-        or (name_of(options).startswith("transformer") and "encoder.embed_tokens.weight" in state["model"]),
+        is_levt(options) or transformer,
         "import-levt accepts checkpoints of fairseq's levenshtein_transformer and transformer, but this is a "
         f"{name_of(options)}",
     )
-    for flag, harmless in (
-        ("share_discriminator_maskpredictor", False),
-        ("adaptive_softmax_cutoff", None),
-        ("adaptive_input", False),
-        ("no_token_positional_embeddings", False),
-        ("layernorm_embedding", False),
-        ("no_cross_attention", False),
-        ("cross_self_attention", False),
-        ("no_decoder_final_norm", False),
-    ):
-        require(
-            options.get(flag, harmless) == harmless,
-            f"levt has no counterpart of {flag_name(flag)}: this checkpoint cannot be imported",
-        )
-    for side in ("encoder", "decoder"):
-        layerdrop = f"{side}_layers_to_keep"
-        require(not options.get(layerdrop), f"levt has no counterpart of {flag_name(layerdrop)}")
-    for name in ("decoder_input_dim", "decoder_output_dim"):
-        require(
-            options.get(name, options["decoder_embed_dim"]) == options["decoder_embed_dim"],
-            f"levt has no counterpart of a {flag_name(name)} other than --decoder-embed-dim",
-        )
+    width = options["decoder_embed_dim"]
+    odd = [flag for flag in WITHOUT_COUNTERPART if options.get(flag)]
+    odd += [flag for flag in ("decoder_input_dim", "decoder_output_dim") if options.get(flag, width) != width]
+    require(not odd, f"levt has no counterpart of {' and '.join(map(flag_name, odd))}: this cannot be imported")
     return options
 
 
@@ -212,20 +190,6 @@ def exits(old: dict[str, Any]) -> tuple[int, ...]:
     """
     last = int(old["decoder_layers"])
     return tuple(min(int(block), last) for block in str(old.get("early_exit", f"{last},{last},{last}")).split(","))
-
-
-def check_exits(given: str, blocks: int) -> None:
-    """
-    >>> check_exits("1,1,2", 4)
-    >>> check_exits("1,3,2", 4)
-    Traceback (most recent call last):
-    lev_plugins.errors.UserError: --early-exit must be three numbers from 1 to 4, the last the largest, but is 1,3,2
-    """
-    numbers = [int(part) if part.isdecimal() else 0 for part in given.split(",")]
-    require(
-        len(numbers) == len(POLICIES) and min(numbers) >= 1 and max(numbers) == numbers[-1] <= blocks,
-        f"--early-exit must be three numbers from 1 to {blocks}, the last the largest, but is {given}",
-    )
 
 
 def convert_weights(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str, Tensor]:
