@@ -7,7 +7,7 @@ become rate``: the clean text, what it becomes (or nothing), and the share of it
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 from pathlib import Path
@@ -21,7 +21,8 @@ from lev_plugins.ranges import bounded
 
 OCR = Path(__file__).parent / "tables" / "ocr.tsv"
 UNITS = ("character", "word")
-REMEMBERED = 50_000  # words whose confusions are kept
+HEADERS = {unit: f"{unit}s\tbecome\trate" for unit in UNITS}
+REMEMBERED = 50_000  # words or places whose confusions are kept
 
 
 class Confusion(NamedTuple):
@@ -41,19 +42,14 @@ def read_table(path: Path) -> Table:
         lines = path.read_text("utf-8").split("\n")
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 text: create it with `lev-plugins confusions`") from error
-    headers = {header(unit): unit for unit in UNITS}
+    unit = next((unit for unit, header in HEADERS.items() if header == lines[0]), "")
     require(
-        lines[0] in headers,
-        f"{path}:1: the first line must be {' or '.join(map(repr, headers))}, but is {lines[0]!r}",
+        unit != "",
+        f"{path}:1: the first line must be {' or '.join(map(repr, HEADERS.values()))}, but is {lines[0]!r}",
     )
-    unit = headers[lines[0]]
     rows = [(number, line) for number, line in enumerate(lines[1:], 2) if line]
     require(bool(rows), f"{path} has no confusions: add at least one below its first line")
     return Table(unit, [parse_confusion(line, unit, f"{path}:{number}") for number, line in rows])
-
-
-def header(unit: str) -> str:
-    return f"{unit}s\tbecome\trate"
 
 
 def parse_confusion(line: str, unit: str, place: str) -> Confusion:
@@ -84,7 +80,7 @@ def split_units(text: str, unit: str) -> list[str]:
 
 def write_table(table: Table) -> Iterator[str]:
     """The lines of a file, without confusions that contain a tab or a line break."""
-    yield header(table.unit) + "\n"
+    yield HEADERS[table.unit] + "\n"
     between = "" if table.unit == "character" else " "
     for clean, noisy, rate in table.confusions:
         columns = [between.join(clean), between.join(noisy), f"{rate:.6g}"]
@@ -96,11 +92,17 @@ def confuser(table: Table) -> Confuse:
     return Confuse(table) if table.unit == "character" else ConfuseWords(table)
 
 
-class Options(NamedTuple):
-    """The confusions possible at one place, and the cumulative sums of their rates."""
+class Remembered(dict[Any, Any]):
+    """Results of ``compute``; unlike functools.lru_cache, another process can get a copy."""
 
-    confusions: list[Confusion]
-    cumulative: list[float]
+    def __init__(self, compute: Callable[[Any], Any]):
+        self.compute = compute
+
+    def __missing__(self, key: Any) -> Any:
+        if len(self) >= REMEMBERED:
+            self.clear()
+        self[key] = self.compute(key)
+        return self[key]
 
 
 class Confuse(Kind):
@@ -112,43 +114,37 @@ class Confuse(Kind):
         self.starting: dict[str, list[Confusion]] = {}
         for confusion in table.confusions:
             self.starting.setdefault(confusion.clean[0], []).append(confusion)
-        self.words_seen: dict[str, tuple[list[int], list[float]]] = {}
-        self.places_seen: dict[tuple[str, ...], Options] = {}
+        self.rates_of = Remembered(self._rates_of)  # most words recur
+        self.options = Remembered(self._options)
 
     def rates(self, line: Line, words: Sequence[Word]) -> tuple[list[int], list[float]]:
         """Where some words may be confused, and at which rates."""
         places: list[int] = []
         rates: list[float] = []
         for word in words:
-            inside, their_rates = self.rates_of(line.piece(word.start, word.next))
+            inside, their_rates = self.rates_of[line.piece(word.start, word.next)]
             places += [word.start + at for at in inside]
             rates += their_rates
         return places, rates
 
-    def rates_of(self, word: str) -> tuple[list[int], list[float]]:
-        """The same for a word and the white space after it, cached because most words recur."""
-        if word not in self.words_seen:
-            cells = tuple(clusters(word))
-            options = [self.options(cells[at : at + self.longest]) for at in range(len(cells))]
-            places = [at for at, here in enumerate(options) if here.confusions]
-            make_room(self.words_seen)
-            self.words_seen[word] = places, [options[at].cumulative[-1] for at in places]
-        return self.words_seen[word]
+    def _rates_of(self, word: str) -> tuple[list[int], list[float]]:
+        """The same for a word and the white space after it."""
+        cells = tuple(clusters(word))
+        options = [self.options[cells[at : at + self.longest]] for at in range(len(cells))]
+        places = [at for at, (possible, _) in enumerate(options) if possible]
+        return places, [options[at][1][-1] for at in places]
 
-    def options(self, cells: tuple[str, ...]) -> Options:
-        """The confusions possible where these cells begin."""
-        if cells not in self.places_seen:
-            starting = self.starting.get(cells[0], ())
-            possible = [confusion for confusion in starting if cells[: len(confusion.clean)] == confusion.clean]
-            make_room(self.places_seen)
-            self.places_seen[cells] = Options(possible, list(accumulate(confusion.rate for confusion in possible)))
-        return self.places_seen[cells]
+    def _options(self, cells: tuple[str, ...]) -> tuple[list[Confusion], list[float]]:
+        """The confusions possible where these cells begin, and the cumulative sums of their rates."""
+        starting = self.starting.get(cells[0], ())
+        possible = [confusion for confusion in starting if cells[: len(confusion.clean)] == confusion.clean]
+        return possible, list(accumulate(confusion.rate for confusion in possible))
 
     def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
         return by_weight(*self.rates(line, words), draw)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
-        possible, cumulative = self.options(tuple(line.cells[at : at + self.longest]))
+        possible, cumulative = self.options[tuple(line.cells[at : at + self.longest])]
         if not possible:
             return False
         drawn = possible[bisect_right(cumulative, draw() * cumulative[-1])]
@@ -161,23 +157,15 @@ class Confuse(Kind):
                 self.edit(line, at, draw)
 
 
-def make_room(seen: dict[Any, Any]) -> None:
-    if len(seen) >= REMEMBERED:
-        seen.clear()
-
-
 def confuse(line: Line, at: int, confusion: Confusion) -> bool:
     """Apply the confusion if all its cells are untouched and part of the word remains."""
     stop = at + len(confusion.clean)
     if stop > at + 1 and not line.untouched(at + 1, stop):
         return False
-    if is_blank(confusion.noisy) and not is_space(line.cells[at]) and not has_company(line, at, stop):
+    blank = not "".join(confusion.noisy).strip()
+    if blank and not is_space(line.cells[at]) and not has_company(line, at, stop):
         return False
     return line.put(at, stop, confusion.noisy)
-
-
-def is_blank(parts: tuple[str, ...]) -> bool:
-    return not parts or (is_space(parts[0]) and not "".join(parts).strip())
 
 
 class ConfuseWords(Confuse):
@@ -197,7 +185,7 @@ class ConfuseWords(Confuse):
         following = tuple(line.piece(other.start, other.end) for other in line.words_after(word, self.longest - 1))
         return [
             confusion if known else confusion._replace(noisy=capitalised(confusion.noisy, text))
-            for confusion in self.starting.get(text if known else uncapitalised(text), ())
+            for confusion in self.starting.get(text if known else like(text[:1], "a") + text[1:], ())
             if confusion.clean[1:] == following[: len(confusion.clean) - 1]
         ]
 
@@ -220,10 +208,6 @@ def confuse_words(line: Line, first: int, confusion: Confusion) -> bool:
     if not line.untouched(start, stop) or (not confusion.noisy and not not_alone(line, start, stop)):
         return False
     return line.put(start, stop, clusters(" ".join(confusion.noisy)))
-
-
-def uncapitalised(word: str) -> str:
-    return like(word[:1], "a") + word[1:]
 
 
 def capitalised(words: tuple[str, ...], model: str) -> tuple[str, ...]:

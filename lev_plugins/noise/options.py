@@ -1,9 +1,9 @@
 """The noise that a user requests, and the ``Corruption`` built from it."""
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.noise.confusions import OCR, confuser, read_table
@@ -42,11 +42,15 @@ KINDS: dict[str, Callable[["NoiseOptions"], Kind]] = {
     "confusions": lambda options: confuser(read_table(Path(options.confusions or ""))),
 }
 WITH_RATES = ("ocr", "confusions")  # the kinds with their own rates
-READERS = {
+READERS = {  # flag: the kinds that read it
     "layout": ("keyboard", "shift"),
     "shift_rate": ("keyboard",),
     "alphabet": ("random", "insert", "substitute"),
-}  # the kinds that read a flag
+}
+
+
+def flag(metavar: str, meaning: str, default: Any = MISSING) -> Any:
+    return field(default=default, metadata={"metavar": metavar, "help": meaning})
 
 
 @dataclass(frozen=True)
@@ -56,52 +60,31 @@ class NoiseOptions:
     This module evaluates its annotations, because fairseq and argparse read the types of the fields.
     """
 
-    kind: str = field(
-        metadata={
-            "metavar": "KIND[:WEIGHT],...",
-            "help": f"one of {', '.join(KINDS)}; or several with weights, such as keyboard:2,swap:1",
-        }
+    kind: str = flag(
+        "KIND[:WEIGHT],...", f"one of {', '.join(KINDS)}; or several with weights, such as keyboard:2,swap:1"
     )
-    word_rate: Optional[float] = field(default=None, metadata={"metavar": "P", "help": "share of words to change"})
-    char_rate: Optional[float] = field(
-        default=None,
-        metadata={
-            "metavar": "P",
-            "help": "with --word-rate: slips per character of a changed word, at least one per word (default: one per "
-            "word); alone: slips per character of the text",
-        },
+    word_rate: Optional[float] = flag("P", "share of words to change", None)
+    char_rate: Optional[float] = flag(
+        "P",
+        "with --word-rate: slips per character of a changed word, at least one per word (default: one per word); "
+        "alone: slips per character of the text",
+        None,
     )
-    min_letters: int = field(
-        default=0,
-        metadata={"metavar": "N", "help": "with --word-rate: words with fewer letters stay as they are"},
+    min_letters: int = flag("N", "with --word-rate: words with fewer letters stay as they are", 0)
+    seed: int = flag("N", "random seed", 1)
+    layout: str = flag("NAME", f"for `keyboard` and `shift`: {', '.join(known_layouts())} or a layout file", "qwerty")
+    shift_rate: float = flag("P", "for `keyboard`: share of the slips that have the wrong shift as well", 0.0)
+    alphabet: Optional[str] = flag(
+        "LETTERS",
+        "for `random`, `insert` and `substitute`: letters to write; any: small letters and capitals of the same "
+        "script, digits and signs (default: letters of the same script and case)",
+        None,
     )
-    seed: int = field(default=1, metadata={"metavar": "N", "help": "random seed"})
-    layout: str = field(
-        default="qwerty",
-        metadata={
-            "metavar": "NAME",
-            "help": f"for `keyboard` and `shift`: {', '.join(known_layouts())} or a layout file",
-        },
-    )
-    shift_rate: float = field(
-        default=0.0,
-        metadata={"metavar": "P", "help": "for `keyboard`: share of the slips that have the wrong shift as well"},
-    )
-    alphabet: Optional[str] = field(
-        default=None,
-        metadata={
-            "metavar": "LETTERS",
-            "help": "for `random`, `insert` and `substitute`: letters to write; any: small letters and capitals of the "
-            "same script, digits and signs (default: letters of the same script and case)",
-        },
-    )
-    confusions: Optional[str] = field(
-        default=None, metadata={"metavar": "FILE", "help": "for `confusions`: file made by `lev-plugins confusions`"}
-    )
+    confusions: Optional[str] = flag("FILE", "for `confusions`: file made by `lev-plugins confusions`", None)
     prefix: str = "--"  # of the flags in error messages
 
 
-FLAGS = [each for each in fields(NoiseOptions) if "help" in each.metadata]
+FLAGS = [option for option in fields(NoiseOptions) if "help" in option.metadata]
 
 
 def build_corruption(options: NoiseOptions) -> Corruption:
@@ -109,24 +92,35 @@ def build_corruption(options: NoiseOptions) -> Corruption:
     >>> build_corruption(NoiseOptions("delete", word_rate=1.0))("The quick brown fox", index=0)
     'Th qick rown fx'
     """
-    weights = parse_kinds(options.kind, options.prefix)
-    check_rates(options, list(weights))
-    flag = f"{options.prefix}confusions"
+    prefix = options.prefix
+    weights = parse_kinds(options.kind, prefix)
+    for name in ("word_rate", "char_rate", "shift_rate"):
+        rate = getattr(options, name)
+        if rate is not None:
+            bounded(f"{prefix}{name.replace('_', '-')}", rate, 0, 1)
+    bounded(f"{prefix}min-letters", options.min_letters, 0)
+    require(
+        not options.min_letters or options.word_rate is not None,
+        f"{prefix}min-letters is about the words that {prefix}word-rate changes: give both or neither",
+    )
+    require(
+        options.word_rate is not None or options.char_rate is not None or options.kind in WITH_RATES,
+        f"{prefix}kind {options.kind} needs {prefix}word-rate, {prefix}char-rate or both: only "
+        f"{' or '.join(WITH_RATES)} by itself has its own rates",
+    )
     require(
         ("confusions" in weights) == (options.confusions is not None),
-        f"{flag} FILE and the kind confusions go together: give both or neither",
+        f"{prefix}confusions FILE and the kind confusions go together: give both or neither",
     )
-    require(options.alphabet != "", f"{options.prefix}alphabet must have letters, but is empty")
-    for each in FLAGS:
-        readers, name = READERS.get(each.name, weights), each.name.replace("_", "-")
+    require(options.alphabet != "", f"{prefix}alphabet must have letters, but is empty")
+    for option in FLAGS:
+        readers = READERS.get(option.name, weights)
         require(
-            getattr(options, each.name) == each.default or not weights.keys().isdisjoint(readers),
-            f"{options.prefix}{name} is for {names(readers)}, or leave it out",
+            getattr(options, option.name) == option.default or not weights.keys().isdisjoint(readers),
+            f"{prefix}{option.name.replace('_', '-')} is for the kind {' or '.join(readers)}: name it, or leave it out",
         )
-    kinds = [KINDS[name](options) for name in weights]
-    return Corruption(
-        kinds, list(weights.values()), options.word_rate, options.char_rate, options.seed, options.min_letters
-    )
+    kinds, rates = [KINDS[name](options) for name in weights], (options.word_rate, options.char_rate)
+    return Corruption(kinds, list(weights.values()), *rates, options.seed, options.min_letters)
 
 
 def parse_kinds(text: str, prefix: str = "--") -> dict[str, float]:
@@ -139,42 +133,11 @@ def parse_kinds(text: str, prefix: str = "--") -> dict[str, float]:
         name, _, weight = part.strip().partition(":")
         require(name in KINDS, f"{prefix}kind {name!r} is unknown: choose from {', '.join(KINDS)}")
         require(name not in weights, f"{prefix}kind names {name} twice: give it one weight, as in {name}:2")
-        weights[name] = parse_weight(weight or "1", part, prefix)
+        try:
+            weights[name] = float(weight or "1")
+        except ValueError as error:
+            raise UserError(
+                f"{prefix}kind: a weight must be a number, as in keyboard:2, but {part!r} has {weight!r}"
+            ) from error
+        bounded(f"{prefix}kind: the weight in {part!r}", weights[name], above=0)
     return weights
-
-
-def names(kinds: Collection[str]) -> str:
-    """
-    >>> names(["keyboard"]), names(["random", "insert"])
-    ('the kind keyboard: name it', 'the kinds random, insert: name one of them')
-    """
-    listed = ", ".join(kinds)
-    return f"the kinds {listed}: name one of them" if len(kinds) > 1 else f"the kind {listed}: name it"
-
-
-def parse_weight(text: str, part: str, prefix: str) -> float:
-    try:
-        weight = float(text)
-    except ValueError as error:
-        raise UserError(
-            f"{prefix}kind: a weight must be a number, as in keyboard:2, but {part!r} has {text!r}"
-        ) from error
-    bounded(f"{prefix}kind: the weight in {part!r}", weight, above=0)
-    return weight
-
-
-def check_rates(options: NoiseOptions, kinds: list[str]) -> None:
-    rates = {"word-rate": options.word_rate, "char-rate": options.char_rate}
-    for name, rate in {**rates, "shift-rate": options.shift_rate}.items():
-        if rate is not None:
-            bounded(f"{options.prefix}{name}", rate, 0, 1)
-    bounded(f"{options.prefix}min-letters", options.min_letters, 0)
-    require(
-        not options.min_letters or options.word_rate is not None,
-        f"{options.prefix}min-letters is about the words that {options.prefix}word-rate changes: give both or neither",
-    )
-    require(
-        any(rate is not None for rate in rates.values()) or (len(kinds) == 1 and kinds[0] in WITH_RATES),
-        f"{options.prefix}kind {options.kind} needs {options.prefix}word-rate, {options.prefix}char-rate or both: only "
-        f"{' or '.join(WITH_RATES)} by itself has its own rates",
-    )
