@@ -17,7 +17,7 @@ from fairseq.dataclass.configs import GenerationConfig
 from lev_plugins.data.noise_flags import WITHOUT_NOISE
 from lev_plugins.inference.load_model import read_models
 from lev_plugins.model_folder import ModelConfig
-from lev_plugins.tasks.validation import WITHOUT_SCORES
+from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.text.edit_extraction import Segment
 
 logger = logging.getLogger(__name__)

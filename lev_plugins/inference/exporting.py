@@ -46,8 +46,8 @@ from lev_plugins.model_folder import (
     ModelConfig,
 )
 from lev_plugins.ranges import flag_name
+from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.tasks.text_labelling import TextLabellingTask
-from lev_plugins.tasks.validation import WITHOUT_SCORES
 from lev_plugins.text.pretrained import DICTIONARY, SENTENCEPIECE, SYMBOLS, TOKENIZER
 
 HERE = "_name_or_path"  # where the library says that a configuration was read

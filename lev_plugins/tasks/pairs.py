@@ -1,23 +1,49 @@
-"""Shared by the tasks that read binarised sentence pairs."""
+"""Shared by the tasks that read binarised sentence pairs: early errors that say what to do, and validation scores."""
 
 import hashlib
+import json
+import logging
 import os
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import fields
-from typing import Any
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Optional
 
 from fairseq import utils
 from fairseq.data import Dictionary, data_utils
+from fairseq.dataclass.configs import GenerationConfig
 from fairseq.search import DiverseBeamSearch
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import OmegaConf
 
 from lev_plugins.errors import UserError, require
+from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointConfig, BestCheckpointTask
 from lev_plugins.fairseq_fixes.resuming import ResumableTask
 from lev_plugins.ranges import POSITIONS, bounded, flag_name, sizes
+from lev_plugins.scoring.validation import VALIDATION_SCORES, ValidationScores, parse_names
+from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 from lev_plugins.text.pretrained import PretrainedBPE
 from lev_plugins.text.tokenise import failing_as, require_complete
+
+logger = logging.getLogger(__name__)
+
+# unknown words never count as correct; tokenisers do not split these
+UNKNOWN_IN_TEXT, UNKNOWN_IN_REFERENCE = "UNKNOWNTOKENINHYP", "UNKNOWNTOKENINREF"
+# for decoding: each of them makes fairseq prepare what the validation of the training needed
+WITHOUT_SCORES = {"eval_bleu": False, "eval_metrics": None, "eval_exact_match": False, "eval_wrr": False}
+IN_JSON = {"eval_bleu_args": '{"beam": 5}', "eval_bleu_detok_args": '{"target_lang": "de"}'}
+
+
+@dataclass
+class ScoredConfig(BestCheckpointConfig, PrecisionConfig, TranslationConfig):
+    eval_metrics: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "validation scores in addition to BLEU, in per cent, also for --best-checkpoint-metric: any of "
+            "ter, rouge1, rouge2, rougeL, wrr, exact_match, separated by commas; implies --eval-bleu, whose flags "
+            "set how to decode"
+        },
+    )
 
 
 def whole_pair(folder: str) -> tuple[str, str] | None:
@@ -27,14 +53,6 @@ def whole_pair(folder: str) -> tuple[str, str] | None:
         if match:
             return match[1], match[2]
     return None
-
-
-def refuse(options: Any, names: Iterable[str], config: type, reason: str, advice: str = "leave it out") -> None:
-    """The ``names`` must have their defaults in ``options``: a ``config``, or a Namespace of some of its fields."""
-    defaults = {each.name: each.default for each in fields(config)}
-    for name in names:
-        value = getattr(options, name, None)
-        require(value is None or value == defaults[name], f"{flag_name(name)} {reason}: {advice}")
 
 
 def fingerprint(dictionary: Dictionary) -> list[Any]:
@@ -48,11 +66,20 @@ def fingerprint(dictionary: Dictionary) -> list[Any]:
     return [len(dictionary), hashlib.sha256("\n".join(dictionary.symbols).encode("utf-8")).hexdigest()]
 
 
-class PairTask(ResumableTask, TranslationTask):
-    """fairseq's translation task, with early errors that say what to do."""
+class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTask):
+    """fairseq's translation task; validation decodes a batch once for all scores."""
 
+    cfg: ScoredConfig
     name: str
     dictionary_type: type[Dictionary] = Dictionary
+
+    def __init__(self, cfg: ScoredConfig, src_dict: Any, tgt_dict: Any):
+        super().__init__(cfg, src_dict, tgt_dict)
+        names = self.score_names()
+        if names:
+            cfg.eval_bleu = True  # makes fairseq prepare decoding
+        self.scores = ValidationScores(names, "none" if cfg.eval_tokenized_bleu else "13a")
+        self.lower_is_better = self.scores.lower_is_better
 
     @classmethod
     def setup_task(cls, cfg: Any, **kwargs: Any) -> Any:
@@ -68,15 +95,27 @@ class PairTask(ResumableTask, TranslationTask):
         return super().setup_task(cfg, **kwargs)
 
     @classmethod
-    def check_config(cls, cfg: TranslationConfig) -> None:
+    def check_config(cls, cfg: Any) -> None:
         if not cfg.data:
             raise UserError(f"--task {cls.name} requires the folder that fairseq-preprocess made")
         folder = utils.split_paths(cfg.data)[0]
         require(os.path.isdir(folder), f"there is no folder {folder}")
-        require(str(cfg.dataset_impl) != "fasta", "--dataset-impl fasta is for proteins, not for text: leave it out")
         # fairseq computes the buckets by an argument that NumPy no longer has
         require(cfg.num_batch_buckets == 0, f"--num-batch-buckets is not supported by --task {cls.name}: leave it out")
         sizes(cfg, *POSITIONS)
+        for name, example in IN_JSON.items():
+            try:
+                value = json.loads(getattr(cfg, name))
+            except json.JSONDecodeError:
+                value = None
+            require(
+                isinstance(value, dict),
+                f"{flag_name(name)} must be a JSON object, such as {example}, but is {getattr(cfg, name)}",
+            )
+        unknown = json.loads(cfg.eval_bleu_args).keys() - {flag.name for flag in fields(GenerationConfig)}
+        require(
+            not unknown, f"--eval-bleu-args must name flags of fairseq-generate, but names {', '.join(sorted(unknown))}"
+        )
 
     def folder(self, split: str, epoch: int) -> str:
         """Where the binarised split is; of several folders, training reads another in each epoch."""
@@ -110,13 +149,13 @@ class PairTask(ResumableTask, TranslationTask):
 
     def can_reuse_epoch_itr(self, dataset: Any) -> bool:
         """fairseq would also keep each dataset of typed lines, with its iterator and its memory (an open file)."""
-        return any(dataset is each for each in self.datasets.values()) and super().can_reuse_epoch_itr(dataset)
+        return any(dataset is read for read in self.datasets.values()) and super().can_reuse_epoch_itr(dataset)
 
     def get_batch_iterator(self, dataset: Any, *args: Any, **options: Any) -> Any:
+        """Multiples of 0 would end the process by a division in C."""
         bounded("--required-seq-len-multiple", self.cfg.required_seq_len_multiple, 1)
         for name, least in (("required_batch_size_multiple", 1), ("num_shards", 1), ("num_workers", 0)):
-            if name in options:
-                bounded(flag_name(name), options[name], least)
+            bounded(flag_name(name), options.get(name, least), least)
         return super().get_batch_iterator(dataset, *args, **options)
 
     def build_bpe(self, args: Any) -> Any:
@@ -145,3 +184,38 @@ class PairTask(ResumableTask, TranslationTask):
             criterion in allowed,
             f"--criterion must be {' or '.join(allowed)} for --task {self.name} with this --arch, but is {criterion}",
         )
+
+    # ---- validation ----------------------------------------------------------------------------------------------
+    def scores_of(self, criterion: Any) -> tuple[list[str], Collection[str]]:
+        return list(self.scores.scores), VALIDATION_SCORES
+
+    def score_names(self) -> list[str]:
+        """The scores in the order of the log; if empty, validation does not decode."""
+        names = parse_names(self.cfg.eval_metrics)
+        return ["bleu", *names] if names or self.cfg.eval_bleu else []
+
+    def valid_step(self, sample: dict[str, Any], model: Any, criterion: Any) -> tuple[Any, Any, dict[str, Any]]:
+        own = {**sample, "net_input": dict(sample["net_input"])}  # R-drop doubles its input in place
+        loss, size, output = super(TranslationTask, self).valid_step(own, model, criterion)
+        if self.cfg.eval_bleu:
+            output.update(self.scores.statistics(*self._decode(sample, model)))
+        return loss, size, output
+
+    def reduce_metrics(self, logging_outputs: list[dict[str, Any]], criterion: Any) -> None:
+        super(TranslationTask, self).reduce_metrics(logging_outputs, criterion)
+        self.scores.log(logging_outputs)
+
+    def _decode(self, sample: dict[str, Any], model: Any) -> tuple[list[str], list[str]]:
+        """The references and the decoded texts."""
+        results = self.inference_step(self.sequence_generator, [model], sample, prefix_tokens=None)
+        texts = [self._text(hypotheses[0]["tokens"], UNKNOWN_IN_TEXT) for hypotheses in results]
+        rows = (utils.strip_pad(row, self.tgt_dict.pad()) for row in sample["target"])
+        references = [self._text(row, UNKNOWN_IN_REFERENCE) for row in rows]
+        if self.cfg.eval_bleu_print_samples:
+            logger.info("example hypothesis: " + texts[0])
+            logger.info("example reference: " + references[0])
+        return references, texts
+
+    def _text(self, tokens: Any, unknown: str) -> str:
+        words = self.tgt_dict.string(tokens.int().cpu(), self.cfg.eval_bleu_remove_bpe, unk_string=unknown)
+        return self.tokenizer.decode(words) if self.tokenizer else words

@@ -22,9 +22,8 @@ from lev_plugins.data.unknown import lent_in
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.generators.keeping import Copier, KeepingEnsemble, cautious, edit_confidences
-from lev_plugins.tasks.pairs import refuse
-from lev_plugins.tasks.search import check_left_to_right
-from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
+from lev_plugins.tasks.pairs import ScoredConfig, ScoredTask
+from lev_plugins.tasks.search import check_left_to_right, refuse
 from lev_plugins.text.tokenise import row_of
 
 CRITERIONS = ["label_smoothed_cross_entropy", "cross_entropy", "label_smoothed_cross_entropy_with_rdrop"]
@@ -164,7 +163,7 @@ class TextCorrectionTask(ScoredTask):
 
     def build_generator(self, models: list[Any], args: Any, *options: Any, **named: Any) -> Any:
         args = with_room_for_the_source(args)
-        check_left_to_right(models, args, type(models[0]).__name__, len(self.target_dictionary))
+        check_left_to_right(models, args, type(models[0]).__name__)
         if self.cfg.keep_bias or self.cfg.min_edit_confidence is not None:
             reason = "does not work with --keep-bias or --min-edit-confidence"
             refuse(args, NOT_WITH_CAUTION, GenerationConfig, reason, "leave one out")

@@ -25,9 +25,8 @@ from lev_plugins.errors import require
 from lev_plugins.generators import ORACLES, RefinementGenerator, RefinementOptions
 from lev_plugins.models.post_edit import PostEditTransformer
 from lev_plugins.models.requirements import require_one_dictionary
-from lev_plugins.tasks.pairs import refuse
-from lev_plugins.tasks.search import check_left_to_right, check_search, option
-from lev_plugins.tasks.validation import ScoredConfig, ScoredTask
+from lev_plugins.tasks.pairs import ScoredConfig, ScoredTask
+from lev_plugins.tasks.search import check_left_to_right, check_search, option, refuse
 from lev_plugins.text.tokenise import row_of
 
 logger = logging.getLogger(__name__)
@@ -213,7 +212,7 @@ class TextEditingTask(ScoredTask):
         self, models: list[Any], args: Any, seq_gen_cls: Any = None, extra_gen_cls_kwargs: Any = None, **unused: Any
     ) -> Any:
         if any(isinstance(model, PostEditTransformer) for model in models):
-            check_post_editing_search(models, args, len(self.target_dictionary))
+            check_post_editing_search(models, args)
             self.with_its_precision(models)
             return super().build_generator(models, args, seq_gen_cls, extra_gen_cls_kwargs, **unused)
 
@@ -325,7 +324,7 @@ def check_post_editing(cfg: TextEditingConfig, training: bool) -> None:
     refuse(cfg, for_levt, TextEditingConfig, "is for a levt and has no effect on a post_edit_transformer")
 
 
-def check_post_editing_search(models: list[Any], args: Any, symbols: int) -> None:
+def check_post_editing_search(models: list[Any], args: Any) -> None:
     """Check the search flags for a post_edit_transformer."""
     others = sorted({type(model).__name__ for model in models if not isinstance(model, PostEditTransformer)})
     require(
@@ -333,7 +332,7 @@ def check_post_editing_search(models: list[Any], args: Any, symbols: int) -> Non
         f"--path names a post_edit_transformer and a {' and a '.join(others)}, but it works in an ensemble only with "
         "its own kind, and not as a reranker, which reads no draft: leave one of them out",
     )
-    check_left_to_right(models, args, "post_edit_transformer", symbols)
+    check_left_to_right(models, args, "post_edit_transformer")
     one_sided = ("replace_unk", "print_alignment", "match_source_len")
     refuse(args, one_sided, GenerationConfig, "reads only the source, but a post_edit_transformer also reads a draft")
     refuse(args, ["constraints"], GenerationConfig, "reads the text after a TAB, which is the draft here")

@@ -16,9 +16,9 @@ from hydra import compose, initialize_config_dir
 
 from lev_plugins.errors import UserError
 from lev_plugins.models.encoder_decoder import SIDES
+from lev_plugins.tasks.pairs import ScoredTask
 from lev_plugins.tasks.text_correction import TextCorrectionTask
 from lev_plugins.tasks.text_editing import TextEditingTask
-from lev_plugins.tasks.validation import ScoredTask
 from tests.helpers import toy_dictionary
 
 TASKS: dict[str, type[ScoredTask]] = {"text_correction": TextCorrectionTask, "text_editing": TextEditingTask}

@@ -214,20 +214,13 @@ def test_words_cannot_be_replaced_without_an_alignment() -> None:
 
 
 WRONG_SEARCH: dict[str, dict[str, Any]] = {
-    "--unkpen must be between -1000 and 1000, but is nan": {"unkpen": float("nan")},
-    "--lenpen must be between -10 and 10, but is 1e\\+308": {"lenpen": 1e308},
-    "--temperature must be between 0.0001 and 10000, but is inf": {"temperature": float("inf")},
-    "--temperature must be between 0.0001 and 10000, but is 0": {"temperature": 0},
+    "--unkpen must be a finite number, but is nan": {"unkpen": float("nan")},
+    "--temperature must be a finite number, but is inf": {"temperature": float("inf")},
     "--max-len-a must be a finite number, but is nan": {"max_len_a": float("nan")},
     "--max-len-b must be at least 0, but is -7": {"max_len_b": -7},
-    "--min-len must be at most 0, by --max-len-a, --max-len-b .*, but is 1:": {"max_len_b": 0},
-    "--min-len must be at most [0-9]+, by --max-len-a, --max-len-b .*, but is 9999:": {"min_len": 9999},
     "--beam must be at least 1, but is 0": {"beam": 0},
     "--nbest must be at least 1, but is 0": {"nbest": 0},
     "--prefix-size must be at least 0, but is -2": {"prefix_size": -2},
-    "--sampling-topk must be at most [0-9]+, the size of the dictionary, but is 99999": {"sampling_topk": 99999},
-    "--diverse-beam-strength must be between -1000 and 1000, but is inf": {"diverse_beam_strength": float("inf")},
-    "--diversity-rate must be between -1000 and 1000": {"diversity_rate": 1e308},
     "--print-step is for refinement, which a PBD does not do": {"print_step": True},
     "--retain-dropout has no effect on a PBD": {"retain_dropout": True},
     "--beam must be a number, but is .5": {"beam": "5"},
@@ -270,7 +263,6 @@ def test_r_drop_leaves_the_batch_to_the_decoding() -> None:
 REFUSED = {
     "--task text_correction requires the folder that fairseq-preprocess made": {"data": None},
     "there is no folder /nowhere": {"data": "/nowhere"},
-    "--dataset-impl fasta is for proteins": {"dataset_impl": "fasta"},
     "--num-batch-buckets is not supported by --task text_correction: leave it out": {"num_batch_buckets": 2},
     "--keep-bias must be between -1000 and 1000, but is inf": {"keep_bias": float("inf")},
     "--keep-bias must be between -1000 and 1000, but is 1e\\+308": {"keep_bias": 1e308},
