@@ -27,6 +27,26 @@ setup(
     long_description_content_type="text/markdown",
     author="the lev-plugins authors",
     license="MIT",
+    keywords="fairseq text-editing levenshtein-transformer post-editing grammatical-error-correction spelling "
+    "translation sequence-labelling",
+    project_urls={
+        "fairseq": "https://github.com/facebookresearch/fairseq",
+        "Levenshtein Transformer": "https://arxiv.org/abs/1905.11006",
+        "Pseudo-Bidirectional Decoding": "https://arxiv.org/abs/2001.11694",
+        "Gated Transformer": "https://aclanthology.org/2021.findings-emnlp.309/",
+        "EncT5": "https://arxiv.org/abs/2110.08426",
+    },
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Environment :: Console",
+        "Intended Audience :: Science/Research",
+        "Intended Audience :: Developers",
+        "Operating System :: POSIX :: Linux",
+        *(f"Programming Language :: Python :: 3.{minor}" for minor in range(10, 14)),
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Topic :: Text Processing :: Linguistic",
+        "Typing :: Typed",
+    ],
     python_requires=">=3.10",
     packages=find_packages(include=["lev_plugins", "lev_plugins.*"]),
     package_data={
@@ -63,6 +83,7 @@ setup(
         "dev": [
             "pytest<9.2",  # pytest-xdist 3.8 does not keep groups of tests together under 9.2
             *("pytest-xdist", "hypothesis", "ruff", "mypy", "import-linter", "pre-commit"),
+            *("build", "twine", "coverage"),  # the packages as they would be published; scripts/mutants.py
             *("language_tool_python", "selenium"),  # clients of the server
             "nltk",  # its sentence BLEU
             "subword-nmt",  # a BPE of fairseq

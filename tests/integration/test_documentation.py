@@ -105,7 +105,8 @@ def test_every_page_with_commands_is_followed() -> None:
     assert set(commands("README.md")) < set(commands(FIRST))  # so those of the README are run, too
 
 
-ALL = ["README.md", "user_dir.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+ALL = ["README.md", "user_dir.md", "CONTRIBUTING.md", "SECURITY.md"]
+ALL += sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))
 
 
 def anchors(page: Path) -> set[str]:
@@ -163,6 +164,19 @@ def test_nothing_is_told_twice(page: str) -> None:
     )
     assert [heading for heading in headings if headings.count(heading) > 1] == []
     assert not re.search(r"^(<{7}|>{7}|={7})", text, re.MULTILINE)
+
+
+def test_paths_for_contributors_exist() -> None:
+    paths = re.findall(r"`((?:lev_plugins|tests|scripts|docs)/[\w/.]+)`", read("CONTRIBUTING.md"))
+    kept = [path for path in paths if "NAME" not in path]
+    assert len(kept) > 10 and [path for path in kept if not (ROOT / path).exists()] == []
+
+
+def test_versions_that_are_written_twice_agree() -> None:
+    pinned = dict(re.findall(r"^([\w-]+)==([\w.]+)", read("constraints.txt"), re.MULTILINE))
+    hooks = re.findall(r"\[ruff==([\w.]+)\]", read(".pre-commit-config.yaml"))
+    assert hooks and set(hooks) == {pinned["ruff"]}
+    assert f"\nversion: {lev_plugins.__version__}\n" in read("CITATION.cff")
 
 
 def test_the_reference_is_up_to_date() -> None:

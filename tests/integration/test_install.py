@@ -15,20 +15,33 @@ from tests.integration.test_user_dir import registered, user_dir
 
 pytestmark = pytest.mark.slow
 
-SOURCES = ["setup.py", "pyproject.toml", "MANIFEST.in", "LICENSE"]
+SOURCES = ["setup.py", "pyproject.toml", "MANIFEST.in", "LICENSE", "README.md", "constraints.txt"]
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def packages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The source package, and the wheel that is made from it."""
+    folder = tmp_path_factory.mktemp("build")
+    shutil.copytree(ROOT / "lev_plugins", folder / "lev_plugins", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in SOURCES:
+        shutil.copy(ROOT / name, folder)
+    succeed(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "dist", folder)
+    return sorted((folder / "dist").iterdir())
+
+
+@pytest.fixture(scope="module")
+def site(packages: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with lev-plugins installed, and nothing that it needs."""
     folder = tmp_path_factory.mktemp("install")
-    sources = folder / "sources"
-    shutil.copytree(ROOT / "lev_plugins", sources / "lev_plugins", ignore=shutil.ignore_patterns("__pycache__"))
-    for name in SOURCES:
-        shutil.copy(ROOT / name, sources)
-    flags = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
-    succeed(sys.executable, "-m", "pip", "install", *flags, "--target", folder / "site", sources)
+    flags = ["--quiet", "--no-deps", "--no-index", "--disable-pip-version-check"]
+    wheel = next(path for path in packages if path.suffix == ".whl")
+    succeed(sys.executable, "-m", "pip", "install", *flags, "--target", folder / "site", wheel)
     return folder / "site"
+
+
+def test_the_packages_can_be_published(packages: list[Path]) -> None:
+    assert {path.suffix for path in packages} == {".whl", ".gz"}
+    succeed(sys.executable, "-m", "twine", "check", "--strict", *packages)
 
 
 def console(site: Path, *arguments: str, path: Path | None = None, cwd: Path | None = None) -> Result:
