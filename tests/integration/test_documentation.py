@@ -19,6 +19,7 @@ from fairseq.optim import OPTIMIZER_REGISTRY
 from fairseq.scoring import SCORER_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
 
+import lev_plugins
 from lev_plugins.cli.main import COMMANDS
 from lev_plugins.noise import KINDS
 from lev_plugins.noise.layouts import known_layouts
