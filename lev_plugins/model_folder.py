@@ -100,7 +100,8 @@ class Decoding:
         return self.given("min_confidence", "language")
 
     def given(self, *names: str) -> dict[str, Any]:
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        """Those of these settings, or of all, that are not None."""
+        return {name: value for name in names or vars(self) if (value := getattr(self, name)) is not None}
 
 
 @dataclass(frozen=True)

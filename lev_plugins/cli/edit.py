@@ -102,7 +102,9 @@ def run(args: argparse.Namespace) -> int:
     at_least(args, 1, "batch_lines", "max_tokens")
     decoding = decoding_of(args)
     require(args.drafts is None or args.drafts.is_file(), f"--drafts: there is no file {args.drafts}")
-    editor = load(args, decoding)
+    options = {"device": device_of(args), "cpu_int8": args.cpu_int8, **decoding.options}
+    options |= {"max_tokens": args.max_tokens, "split": not args.whole_lines, **editor_options(args, decoding)}
+    editor = Editor.load(args.model, args.data, **options)
     decoding.check_for(editor.model.task)
     drafts = None if args.drafts is None else Drafts(args.drafts)
     show = form_of(args)
@@ -114,20 +116,10 @@ def run(args: argparse.Namespace) -> int:
     return answer_lines(answer, args.batch_lines, args.resume, finish)
 
 
-def load(args: argparse.Namespace, decoding: Decoding) -> Editor:
-    return Editor.load(
-        args.model,
-        args.data,
-        bpe_options(args),
-        backbone=args.backbone,
-        device=device_of(args),
-        search=decoding.search,
-        overrides=decoding.overrides,
-        cpu_int8=args.cpu_int8,
-        **decoding.options,
-        max_tokens=args.max_tokens,
-        split=not args.whole_lines,
-    )
+def editor_options(args: argparse.Namespace, decoding: Decoding) -> dict[str, Any]:
+    """Of ``Editor.load``, for what the flags say."""
+    options = {"backbone": args.backbone, "bpe": bpe_options(args), **decoding.given("language")}
+    return {**options, "search": decoding.search, "overrides": decoding.overrides}
 
 
 def form_of(args: argparse.Namespace) -> Callable[[Edited], str]:

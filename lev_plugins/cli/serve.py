@@ -9,7 +9,7 @@ import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import lev_plugins
 from lev_plugins.cli.edit import (
@@ -18,6 +18,7 @@ from lev_plugins.cli.edit import (
     add_place_arguments,
     decoding_of,
     device_of,
+    editor_options,
 )
 from lev_plugins.cli.named import named_paths
 from lev_plugins.errors import UserError, require
@@ -41,31 +42,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("models", metavar="MODEL", nargs="+", help="a model folder or a checkpoint; NAME=MODEL gives it a name")
     add_place_arguments(add)
-    add_model_arguments(parser)
-    add_address_arguments(parser)
-    add_limit_arguments(parser)
-    add_bpe_arguments(parser)
-
-
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
     add_decoding_arguments(add)
     add("--words", metavar="FILE", type=Path, help="words that no edit may touch, one per line; /v2/words changes it")
     add("--cpu", action="store_true", help="use no GPU")
     add_int8_argument(add)
-
-
-def add_address_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
     add("--host", metavar="NAME", default="127.0.0.1", help="address to listen at (default: this machine alone)")
     add("--port", metavar="N", type=int, default=8081, help="0: any free one, which is printed (default: 8081)")
     add("--allow-host", metavar="NAME", action="append", default=[], help="a further name of this server; repeatable")
     add("--allow-origin", metavar="URL", action="append", default=[], help="whose pages may use it; repeatable")
     add("--token-file", metavar="FILE", type=Path, help=f"token that clients must send (or environment {TOKEN})")
-
-
-def add_limit_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
     add("--max-bytes", metavar="N", type=int, default=1_000_000, help="bytes of a request (default: 1000000)")
     add(
         "--max-text", metavar="N", type=int, default=20_000, help="characters of its texts, each counted as at least 20"
@@ -73,10 +58,12 @@ def add_limit_arguments(parser: argparse.ArgumentParser) -> None:
     add("--timeout", metavar="S", type=float, default=30.0, help="seconds for a request, and for its answer")
     add("--queue", metavar="N", type=int, default=256, help="requests that may wait for a model (default: 256)")
     add("--log-text", action="store_true", help="write the texts of requests into the log, too")
+    add_bpe_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    require_extra()
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    require(not missing, f"serve needs {' and '.join(missing)}, which is not installed: {EXTRA}")
     from lev_plugins.serving import running
     from lev_plugins.serving.app import application
     from lev_plugins.serving.context import Context
@@ -94,11 +81,6 @@ def run(args: argparse.Namespace) -> int:
         announce(args.host, socket.getsockname()[1])
         running.server(application(context), args.timeout).run([socket])
     return 0
-
-
-def require_extra() -> None:
-    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
-    require(not missing, f"serve needs {' and '.join(missing)}, which is not installed: {EXTRA}")
 
 
 def check(args: argparse.Namespace) -> None:
@@ -149,41 +131,25 @@ def load_models(args: argparse.Namespace) -> list[Served]:
     paths = {name: str(path) for name, path in named_paths(args.models, "models").items()}
     for name, path in paths.items():
         require(bool(NAME.fullmatch(name)), f"{name!r}: name the model with letters and digits, as in typos={path}")
-    everywhere = {"device": device_of(args), "cpu_int8": args.cpu_int8}
-    editing = {name: {} if is_labeller(path) else of_editors(args) for name, path in paths.items()}
-    require_editor_for(args, any(editing.values()))
-    models = {name: lev_plugins.load(path, args.data, **everywhere, **editing[name]) for name, path in paths.items()}
-    require_effect(args, [models[name] for name in paths if editing[name]])
+    decoding, labellers = decoding_of(args), [name for name, path in paths.items() if is_labeller(path)]
+    if len(labellers) == len(paths):
+        given = [*decoding.given(), *(name for name in ("backbone", "words") if getattr(args, name) is not None)]
+        given += [] if bpe_options(args) is None else ["bpe"]
+        flag = flag_name("".join(given[:1]))
+        require(not given, f"{flag} is for an editor, but all the models label texts: leave it out")
+    models = {}
+    for name, path in paths.items():
+        options = {} if name in labellers else editor_options(args, decoding)
+        models[name] = lev_plugins.load(path, args.data, device=device_of(args), cpu_int8=args.cpu_int8, **options)
+    require_effect(decoding, {models[name].model.task for name in paths.keys() - labellers})
     return [Served.of(name, model, args.queue, args.min_confidence) for name, model in models.items()]
 
 
-def of_editors(args: argparse.Namespace) -> dict[str, Any]:
-    decoding = decoding_of(args)
-    return {
-        "backbone": args.backbone,
-        "bpe": bpe_options(args),
-        "search": decoding.search,
-        "overrides": decoding.overrides,
-        **decoding.given("language"),
-    }
-
-
-def require_editor_for(args: argparse.Namespace, there_is_one: bool) -> None:
-    if there_is_one:
-        return
-    given = [name for name in (*Decoding.__dataclass_fields__, "backbone", "words") if getattr(args, name) is not None]
-    given += [] if bpe_options(args) is None else ["bpe"]
-    flag = flag_name("".join(given[:1]))
-    require(not given, f"{flag} is for an editor, but all the models label texts: leave it out")
-
-
-def require_effect(args: argparse.Namespace, editors: list[Any]) -> None:
-    decoding = decoding_of(args)
-    tasks = {editor.model.task for editor in editors}
-    idle = [decoding.without_effect(task) for task in sorted(tasks)]
-    for name in idle[0] if idle else ():
+def require_effect(decoding: Decoding, tasks: set[str]) -> None:
+    """Of each flag, on a model of one of these tasks."""
+    for name in decoding.given() if tasks else ():
         require(
-            not all(name in each for each in idle),
+            any(name not in decoding.without_effect(task) for task in tasks),
             f"{flag_name(name)} has no effect on models of --task {' and '.join(sorted(tasks))}: leave it out",
         )
 

@@ -108,7 +108,7 @@ def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
         + "; ".join(f"--task {each} with {', '.join(names)}" for each, names in ARCHITECTURES.items()),
     )
     labels = isinstance(loaded.task, TextLabellingTask)
-    for flag in extras.decoding.given(*Decoding.__dataclass_fields__):
+    for flag in extras.decoding.given():
         require(not labels, f"{flag_name(flag)} is for an editor, but {checkpoint} labels texts: leave it out")
     extras.decoding.check_for(task)
     if not labels:

@@ -88,14 +88,9 @@ def test_a_log_that_was_cut_off_is_not_scored(tmp_path: Path) -> None:
         read_generated(log)
 
 
-def editor_of(task: str) -> Namespace:
-    return Namespace(decoder=Namespace(loaded=Namespace(cfg=Namespace(task=Namespace(_name=task)))))
-
-
 def test_a_server_refuses_flags_that_no_model_of_it_reads() -> None:
-    levt, corrector = editor_of("text_editing"), editor_of("text_correction")
-    flags = Namespace(**(dict.fromkeys(Decoding.__dataclass_fields__) | {"beam": 3}))
-    require_effect(flags, [levt, corrector])
-    require_effect(flags, [])
+    beam = Decoding(beam=3)
+    require_effect(beam, {"text_editing", "text_correction"})
+    require_effect(beam, set())
     with pytest.raises(UserError, match="--beam has no effect on models of --task text_editing: leave it out"):
-        require_effect(flags, [levt, levt])
+        require_effect(beam, {"text_editing"})

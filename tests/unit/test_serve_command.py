@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lev_plugins import checkpoints
-from lev_plugins.cli import serve
+from lev_plugins.cli import edit, serve
 from lev_plugins.cli.main import build_parser, main
 from lev_plugins.errors import UserError
 
@@ -95,10 +95,10 @@ EDITOR = ["--beam", "2", "--keep-bias", "1", "--language", "de", "--bpe", "chars
 
 
 def test_flags_of_an_editor_reach_it() -> None:
-    given = serve.of_editors(parsed("--cpu", *EDITOR))
+    args = parsed("--cpu", *EDITOR)
+    given = edit.editor_options(args, edit.decoding_of(args))
     assert given.pop("bpe").bpe == "chars"
     assert given == {"search": {"beam": 2}, "overrides": {"keep_bias": 1.0}, "language": "de", "backbone": None}
-    assert not any(serve.of_editors(parsed("--cpu")).values())
     serve.check(parsed("--host", "0.0.0.0", "--allow-host", "here"))
 
 
