@@ -26,7 +26,8 @@ from safetensors import SafetensorError, safe_open
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.json_schema import from_entries, read_object
-from lev_plugins.ranges import bounded, finite, flag_name, rates
+from lev_plugins.ranges import check as check_ranges
+from lev_plugins.ranges import flag_name
 
 FORMAT = 1
 CONFIG, WEIGHTS, CARD, THRESHOLDS = "config.json", "model.safetensors", "README.md", "thresholds.json"
@@ -47,7 +48,6 @@ REFINEMENT = ("iter_decode_max_iter", "iter_decode_eos_penalty")  # flags of tex
 AGAIN = "export it again, or copy it again from where it came"
 PLAIN_NAME = re.compile(r"[\w+@][\w.+@-]*")
 LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
-MOST_BEAM = MOST_ITERATIONS = 1_000  # beyond these, only time is spent
 
 Flag = bool | int | float | str | None
 
@@ -65,12 +65,7 @@ class Decoding:
 
     def check(self) -> None:
         """Names the flags, as those of ``edit`` and ``export`` are checked here, too."""
-        if self.beam is not None:
-            bounded("--beam", self.beam, 1, MOST_BEAM)
-        if self.iter_decode_max_iter is not None:
-            bounded("--iter-decode-max-iter", self.iter_decode_max_iter, 0, MOST_ITERATIONS)
-        finite(self, "iter_decode_eos_penalty", "keep_bias")
-        rates(self, "min_confidence")
+        check_ranges(self)
         require(
             self.language is None or LANGUAGE.fullmatch(self.language) is not None,
             f"--language must be a code such as de or pt-BR, but is {self.language!r}",

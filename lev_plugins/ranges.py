@@ -1,12 +1,13 @@
 """Range checks for the numbers that a user gives, with one wording for all messages.
 
-``given`` is a configuration or the arguments of a command; a field that is ``None`` was not set and passes. Infinite
-numbers and NaN are always refused.
+A number that is ``None`` was not set and passes. Infinite numbers and NaN are always refused.
 """
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any
 
@@ -14,13 +15,53 @@ from lev_plugins.errors import require
 
 # Far beyond any model: a larger number is a typing mistake, which would otherwise cost hours or all memory
 MOST_LAYERS = 1_000
+MOST_BEAM = MOST_ITERATIONS = 1_000  # beyond these, only time is spent
 MOST_LOG_ODDS = 1_000  # for a bias: beyond it, the other decision is never made
 SPECIAL = 4  # words of fairseq's dictionaries that stand for no word
 MOST = 1_000_000  # for a width or a number of heads, positions or classes
 
-WIDTHS = ("embed_dim", "ffn_embed_dim", "attention_heads")
-DROPOUTS = ("dropout", "attention_dropout", "activation_dropout")
-POSITIONS = ("max_source_positions", "max_target_positions")
+SIZE: list[dict[str, float]] = [{"least": 1}, {"most": MOST}]  # one at a time: the other says nothing to the user
+SHARE: list[dict[str, float]] = [{"least": 0, "most": 1}]
+BOUNDS: dict[str, list[dict[str, float]]] = {  # names of numbers in configurations of models, tasks and decoding
+    r"(encoder_|decoder_)?layers": [{"least": 1}, {"most": MOST_LAYERS}],
+    r"\w*embed_dim|\w*attention_heads|head_dim|\w*positions|farthest_distance": SIZE,
+    "max_insertions|spelling_buckets|pack_length": SIZE,
+    "distance_buckets": [{"least": 4}, {"most": MOST}],
+    "(attention_|activation_|future_)?dropout": [{"least": 0, "below": 1}],  # of what 1 would remove all
+    "rollin_alpha|rollin_beta|noise_share|word_dropout|min_edit_confidence|min_confidence": SHARE,
+    "max_ratio|max_ratio_floor|min_words": [{"least": 0}],
+    "soft_protection": [{"least": 0, "most": MOST_LOG_ODDS}],
+    "keep_bias|iter_decode_eos_penalty": [{"least": -MOST_LOG_ODDS, "most": MOST_LOG_ODDS}],
+    "iter_decode_max_iter": [{"least": 0, "most": MOST_ITERATIONS}],
+    "beam": [{"least": 1, "most": MOST_BEAM}],
+}
+
+
+def check(cfg: Any) -> None:
+    """All numbers of a configuration that have bounds; a width must suit its number of heads.
+
+    >>> from argparse import Namespace
+    >>> check(Namespace(keep_bias=math.inf))
+    Traceback (most recent call last):
+    lev_plugins.errors.UserError: --keep-bias must be between -1000 and 1000, but is inf
+    >>> check(Namespace(layers=2, embed_dim=16, attention_heads=3))
+    Traceback (most recent call last):
+    lev_plugins.errors.UserError: --embed-dim must be a multiple of --attention-heads, but 16 is not divisible by 3
+    """
+    for name in cfg.keys() if isinstance(cfg, Mapping) else vars(cfg):
+        for pattern, bounds in BOUNDS.items():
+            if re.fullmatch(pattern, name) and (value := getattr(cfg, name)) is not None:
+                a_text_of_layers = name.endswith("layers") and isinstance(value, str)  # of a convolution
+                for limits in [] if a_text_of_layers else bounds:
+                    bounded(flag_name(name), value, **limits)  # type: ignore[arg-type]
+    for side in ("", "encoder_", "decoder_"):
+        width, heads = f"{side}embed_dim", f"{side}attention_heads"
+        dim, number = (getattr(cfg, name, None) for name in (width, heads))
+        if dim is not None and number is not None and getattr(cfg, "head_dim", None) is None:
+            require(
+                dim % number == 0,
+                f"{flag_name(width)} must be a multiple of {flag_name(heads)}, but {dim} is not divisible by {number}",
+            )
 
 
 def flag_name(field: str) -> str:
@@ -72,70 +113,10 @@ def wording(least: float, most: float, above: float | None, below: float | None,
     return (lower or upper) if abs(value) < math.inf and (lower or upper) else "a finite number"
 
 
-def _each(given: Any, fields: tuple[str, ...]) -> list[tuple[str, Any]]:
-    return [(flag_name(field), value) for field in fields if (value := getattr(given, field)) is not None]
-
-
-def finite(given: Any, *fields: str) -> None:
-    for name, value in _each(given, fields):
-        bounded(name, value)
-
-
-def at_least(given: Any, least: float, *fields: str) -> None:
-    for name, value in _each(given, fields):
-        bounded(name, value, least)
-
-
-def at_most(given: Any, most: float, *fields: str) -> None:
-    for name, value in _each(given, fields):
-        bounded(name, value, most=most)
-
-
-def sizes(given: Any, *fields: str, most: int = MOST) -> None:
-    at_least(given, 1, *fields)
-    at_most(given, most, *fields)
-
-
-def layers(given: Any, *fields: str) -> None:
-    sizes(given, *fields, most=MOST_LAYERS)
-
-
-def rates(given: Any, *fields: str) -> None:
-    """Shares and probabilities, from 0 to 1."""
-    for name, value in _each(given, fields):
-        bounded(name, value, 0, 1)
-
-
-def dropouts(given: Any, *fields: str) -> None:
-    """Shares that are removed, so 1 is too much."""
-    for name, value in _each(given, fields):
-        bounded(name, value, 0, below=1)
-
-
-def transformer(given: Any, *sides: str) -> None:
-    """The sizes and dropout rates that a Transformer has; its flags begin with each of ``sides``.
-
-    >>> from argparse import Namespace
-    >>> transformer(Namespace(layers=2, embed_dim=16, attention_heads=3), "")
-    Traceback (most recent call last):
-    lev_plugins.errors.UserError: --embed-dim must be a multiple of --attention-heads, but 16 is not divisible by 3
-    """
-
-    def has(*fields: str) -> list[str]:
-        return [field for field in fields if getattr(given, field, None) is not None]
-
-    for side in sides:
-        layers(given, *has(f"{side}layers"))
-        sizes(given, *has(*(side + width for width in WIDTHS)))
-        width, heads = f"{side}embed_dim", f"{side}attention_heads"
-        if len(has(width, heads)) == 2:
-            dim, number = getattr(given, width), getattr(given, heads)
-            require(
-                dim % number == 0,
-                f"{flag_name(width)} must be a multiple of {flag_name(heads)}, but {dim} is not divisible by {number}",
-            )
-    dropouts(given, *has(*DROPOUTS))
-    sizes(given, *has(*POSITIONS))
+def at_least(args: Any, least: float, *fields: str) -> None:
+    for field in fields:
+        if (value := getattr(args, field)) is not None:
+            bounded(flag_name(field), value, least)
 
 
 def dictionary_size(given: Any, threshold: str, nwords: str, but: str = "") -> None:

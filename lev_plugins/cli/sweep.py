@@ -20,7 +20,7 @@ from lev_plugins.cli.edit import device_of
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.plots.figures import canvas, check_figures, save
-from lev_plugins.ranges import at_least, bounded, finite
+from lev_plugins.ranges import at_least, bounded
 from lev_plugins.scoring.threshold_curve import Judged, Point, curve, judge
 from lev_plugins.tasks.text_correction import TextCorrectionTask
 from lev_plugins.text.tokenise import JOINED
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     biases = numbers(args.keep_bias, "--keep-bias", -math.inf, math.inf)
     require(args.data.is_dir(), f"there is no folder {args.data}")
     at_least(args, 1, "beam", "max_tokens")
-    finite(args, "lenpen")
+    bounded("--lenpen", args.lenpen)
     if args.plot is not None:
         check_figures("--plot", [args.plot])
     curves = [(bias, curve(list(judged(args, bias)), thresholds)) for bias in biases]

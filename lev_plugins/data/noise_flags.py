@@ -9,7 +9,7 @@ from fairseq.dataclass import FairseqDataclass
 from lev_plugins.data.noisy import NoisySourceDataset, NoisyWords, TextCodec
 from lev_plugins.errors import require
 from lev_plugins.noise import FLAGS, NoiseOptions, build_corruption
-from lev_plugins.ranges import flag_name, rates
+from lev_plugins.ranges import flag_name
 
 PREFIX = "--noise-"
 TRAINING = (
@@ -79,7 +79,6 @@ def noise_and_codec(
     require(not cfg.load_alignments, "--load-alignments cannot be used with --noise-kind: leave one out")
     options = {flag.name: getattr(cfg, f"noise_{flag.name}") for flag in FLAGS}
     corrupt = build_corruption(NoiseOptions(**options, prefix=PREFIX))
-    rates(cfg, "noise_share")
     layers = (encoders.build_bpe(cfg.noise_bpe), encoders.build_tokenizer(cfg.noise_tokenizer))
     reading, writing = (TextCodec(dictionary, *layers) for dictionary in (target, source))
     if not reading.layers:

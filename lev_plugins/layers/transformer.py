@@ -8,11 +8,11 @@ import torch
 from fairseq.utils import get_activation_fn
 from torch import Tensor, nn
 
+from lev_plugins import ranges
 from lev_plugins.layers.attention import CrossAttention, KeysValues, SelfAttention
 from lev_plugins.layers.dropout import dropout
 from lev_plugins.layers.linear import Linear
 from lev_plugins.layers.padding import RealTokens
-from lev_plugins.ranges import DROPOUTS, dropouts
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class LayerShape:
     activation_dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        dropouts(self, *DROPOUTS)
+        ranges.check(self)
         if self.dim % self.heads:
             raise ValueError(
                 f"the width must be a multiple of the number of attention heads, but width {self.dim} is not a "

@@ -66,7 +66,7 @@ def layer_shape(cfg: TransformerSizes, side: str = "") -> LayerShape:
 
 
 def check_sizes(cfg: EncoderDecoderConfig) -> None:
-    ranges.transformer(cfg, *(f"{side}_" for side in SIDES))
+    ranges.check(cfg)
     if cfg.share_all_embeddings:
         require_equal_widths(cfg, "--share-all-embeddings")
 

@@ -118,18 +118,13 @@ class LabelSpec:
 
 def check_config(cfg: Any, task: Any) -> LabelSpec:
     require_task(task, "text_labelling", cfg._name or "enct5")
-    ranges.layers(cfg, "layers", "decoder_layers")
-    ranges.sizes(cfg, *ranges.WIDTHS, "head_dim", "distance_buckets", "farthest_distance", "positions")
-    ranges.dropouts(cfg, "dropout")
+    ranges.check(cfg)
     require(
         cfg.feed_forward in FEED_FORWARDS,
         f"--feed-forward must be {' or '.join(FEED_FORWARDS)}, but is {cfg.feed_forward}",
     )
     require(cfg.encoder in ENCODERS, f"--encoder must be {' or '.join(ENCODERS)}, but is {cfg.encoder}")
-    ranges.at_least(cfg, 4, "distance_buckets")
-    ranges.sizes(cfg, "spelling_buckets")
     require_use_of_buckets(cfg, task)
-    ranges.rates(cfg, "word_dropout")
     require(cfg.spelling or not cfg.word_dropout, "--word-dropout is for spelling-aware words: add --spelling")
     require(
         not cfg.spelling or cfg.backbone is None,
@@ -160,7 +155,6 @@ def check_backbone(cfg: Any, task: Any) -> None:
     ranges.bounded("--backbone-lr-factor", cfg.backbone_lr_factor, above=0)
     if cfg.encoder == "bert":
         require(cfg.backbone is not None or task.from_checkpoint, "--encoder bert requires --backbone: add it")
-        ranges.transformer(cfg, "")
         require(not cfg.spelling, "--spelling is for words and cannot be used with a BERT, which reads pieces")
         require(
             task.info.longest < cfg.positions,

@@ -51,7 +51,6 @@ from fairseq.models import (
 from fairseq.models.transformer import TransformerModel, base_architecture
 from torch import Tensor, nn
 
-from lev_plugins import ranges
 from lev_plugins.edits import among
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
@@ -403,7 +402,6 @@ class GatedTrans(GatedModel):
 
 
 def check_spelling(args: Namespace) -> None:
-    ranges.sizes(args, "spelling_buckets")
     require(args.share_all_embeddings, "--spelling is for both sides and the output: add --share-all-embeddings")
     require(
         "copy" in parse_gates(args.gates) and str(args.copy_from) == "source",

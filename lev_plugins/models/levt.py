@@ -19,7 +19,6 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
-from lev_plugins import ranges
 from lev_plugins.edits import Removed, align, known
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
@@ -298,7 +297,6 @@ def mix_rows(first_where: Tensor, first: Tensor, second: Tensor, pad: float) -> 
 
 def check_config(cfg: LevTConfig) -> None:
     check_sizes(cfg)
-    ranges.sizes(cfg, "max_insertions", "spelling_buckets")
     for head in ("deletion", "placeholder"):
         depth = getattr(cfg, f"{head}_layers")
         require(

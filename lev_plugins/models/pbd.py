@@ -299,8 +299,7 @@ def text_embedding(cfg: PBDConfig, table: nn.Embedding, positions: int) -> TextE
 
 
 def check_config(cfg: PBDConfig, task: Any) -> None:
-    ranges.transformer(cfg, "")
-    ranges.dropouts(cfg, "future_dropout")
+    ranges.check(cfg)
     if cfg.no_future:
         for flag, changed in (
             ("--no-segments", cfg.no_segments),

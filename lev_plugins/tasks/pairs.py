@@ -16,10 +16,11 @@ from fairseq.search import DiverseBeamSearch
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import OmegaConf
 
+from lev_plugins import ranges
 from lev_plugins.errors import UserError, require
 from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointConfig, BestCheckpointTask
 from lev_plugins.fairseq_fixes.resuming import ResumableTask
-from lev_plugins.ranges import POSITIONS, bounded, flag_name, sizes
+from lev_plugins.ranges import bounded, flag_name
 from lev_plugins.scoring.validation import VALIDATION_SCORES, ValidationScores, parse_names
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 from lev_plugins.text.pretrained import PretrainedBPE
@@ -102,7 +103,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         require(os.path.isdir(folder), f"there is no folder {folder}")
         # fairseq computes the buckets by an argument that NumPy no longer has
         require(cfg.num_batch_buckets == 0, f"--num-batch-buckets is not supported by --task {cls.name}: leave it out")
-        sizes(cfg, *POSITIONS)
+        ranges.check(cfg)
         for name, example in IN_JSON.items():
             try:
                 value = json.loads(getattr(cfg, name))

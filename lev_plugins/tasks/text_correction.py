@@ -90,8 +90,6 @@ class TextCorrectionTask(ScoredTask):
     @classmethod
     def check_config(cls, cfg: TextCorrectionConfig) -> None:
         super().check_config(cfg)
-        ranges.bounded("--keep-bias", cfg.keep_bias, -ranges.MOST_LOG_ODDS, ranges.MOST_LOG_ODDS)
-        ranges.rates(cfg, "min_edit_confidence")
         check_noise(cfg)
 
     def score_names(self) -> list[str]:
@@ -103,9 +101,7 @@ class TextCorrectionTask(ScoredTask):
         return Copier(self.source_dictionary, self.target_dictionary)
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        # for fairseq's own architectures; a convolution has a text of layers
-        sides = [side for side in ("encoder_", "decoder_") if isinstance(getattr(cfg, f"{side}layers", None), int)]
-        ranges.transformer(cfg, *sides)
+        ranges.check(cfg)  # for fairseq's own architectures
         model = super().build_model(cfg, from_checkpoint)
         require(
             isinstance(model, FairseqEncoderDecoderModel) and not isinstance(model, FairseqNATModel),

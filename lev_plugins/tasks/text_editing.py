@@ -103,9 +103,6 @@ class TextEditingTask(ScoredTask):
     @classmethod
     def check_config(cls, cfg: TextEditingConfig) -> None:
         super().check_config(cfg)
-        ranges.rates(cfg, "rollin_alpha", "rollin_beta")
-        ranges.at_least(cfg, 0, "max_ratio", "max_ratio_floor", "min_words", "soft_protection")
-        ranges.finite(cfg, "keep_bias")
         check_noise(cfg)
         if cfg.upsample_primary != NOT_GIVEN:
             ranges.at_least(cfg, 1, "upsample_primary")

@@ -56,7 +56,7 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
 
     @classmethod
     def setup_task(cls, cfg: TextLabellingConfig, **kwargs: Any) -> "TextLabellingTask":
-        ranges.sizes(cfg, "pack_length")
+        ranges.check(cfg)
         gather_anything()  # the answers of a validation
         require(bool(cfg.data), "--task text_labelling requires the folder that lev-plugins prepare-labels made")
         folder = Path(utils.split_paths(cfg.data)[0])

@@ -396,7 +396,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "many layers": (entry("model_flags", "layers", value=10**9), "--layers must be at most 1000, but is 1000000000"),
     "wide": (entry("model_flags", "embed_dim", value=1_000_000), "has the shape .*, but the model needs"),
     "odd heads": (entry("model_flags", "attention_heads", value=3), "--embed-dim must be a multiple of"),
-    "text as a size": (entry("model_flags", "embed_dim", value="wide"), r"cannot be loaded \(.*export it again"),
+    "text as a size": (entry("model_flags", "embed_dim", value="wide"), "--embed-dim must be a number"),
     "beam": (entry("decoding", "beam", value=10**6), r"config\.json, decoding: --beam must be between 1 and 1000"),
     "NaN": (weights(with_nan), "the model has NaN or infinite weights, first in"),
     "a weight less": (weights(without_one), "does not fit config.json: only one of them has"),

@@ -126,7 +126,6 @@ REFUSED = {
         "noise_kind": "keyboard",
         "noise_word_rate": None,
     },
-    "--noise-share must be between 0 and 1, but is 2": {"noise_share": 2.0},
     "--noise-layout": {"noise_kind": "keyboard", "noise_layout": "no-such-layout"},
     "--noise-confusions FILE and the kind confusions go together": {"noise_kind": "confusions"},
     "--load-alignments cannot be used with --noise-kind": {"load_alignments": True},

@@ -41,6 +41,7 @@ CHECKS: dict[type, Callable[[Namespace], object]] = {
     DualPolicyConfig: lambda cfg: DualPolicyCriterion(SimpleNamespace(), **options_of(cfg)),
     LabellingConfig: lambda cfg: LabellingCriterion(SimpleNamespace(info=None), **options_of(cfg)),
 }
+POSITIONS = ("max_source_positions", "max_target_positions")
 # a seed is any number; fairseq's own are its own; those of noise are in test_noise_flags.py
 NOT_HERE = {"seed", *(each.name for each in fields(TranslationConfig)), *(each.name for each in fields(NoiseConfig))}
 NUMBERS = [
@@ -48,14 +49,14 @@ NUMBERS = [
     for config in CHECKS
     for name, kind in get_type_hints(config).items()
     if (kind in (int, float) or (get_origin(kind) is Union and get_args(kind)[0] in (int, float)))
-    and (name in ranges.POSITIONS or name not in NOT_HERE)
+    and (name in POSITIONS or name not in NOT_HERE)
 ]
 
 
 def defaults(config: type, data: object) -> Namespace:
     """With numbers where hydra would look them up, and where they are open."""
     values = {each.name: each.default for each in fields(config) if each.default is not MISSING}
-    values |= {name: 1024 for name in ranges.POSITIONS if name in values} | {"data": str(data)}
+    values |= {name: 1024 for name in POSITIONS if name in values} | {"data": str(data)}
     if config is enct5_config.EncT5Config:
         values |= enct5_config.SIZES
     return Namespace(**{name: value for name, value in values.items() if name in get_type_hints(config)})
@@ -109,4 +110,4 @@ def test_sizes_of_fairseqs_own_models_too(options: dict[str, Any], message: str)
 
 
 def test_an_architecture_without_attention_heads_is_left_alone() -> None:
-    ranges.transformer(Namespace(encoder_layers="[(512, 3)] * 20"))  # fconv's
+    ranges.check(Namespace(encoder_layers="[(512, 3)] * 20"))  # fconv's

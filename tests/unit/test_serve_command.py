@@ -31,7 +31,7 @@ Captured = pytest.CaptureFixture[str]
         (["--timeout", "0"], "--timeout must be above 0, but is 0.0"),
         (["--queue", "0"], "--queue must be at least 1, but is 0"),
         (["--min-confidence", "2"], "--min-confidence must be between 0 and 1, but is 2.0"),
-        (["--keep-bias", "inf"], "--keep-bias must be a finite number, but is inf"),
+        (["--keep-bias", "inf"], "--keep-bias must be between -1000 and 1000, but is inf"),
         (["--token-file", "none"], "--token-file none cannot be read: No such file or directory"),
         (["--host", "192.0.2.1"], "--host 192.0.2.1 --port 8081: Cannot assign requested address; choose others"),
         (["--port", "0"], "there is no checkpoint model"),

@@ -87,8 +87,7 @@ class GatedPretrained(GatedModel):
 def check_config(cfg: Any, family: str) -> Path:
     frozen = "; to freeze all pre-trained weights, use --freeze-backbone"
     ranges.bounded("--backbone-lr-factor", cfg.backbone_lr_factor, above=0, advice=frozen)
-    ranges.dropouts(cfg, "dropout")
-    ranges.sizes(cfg, *ranges.POSITIONS)
+    ranges.check(cfg)
     library.need_transformers(f"--arch gated_{family}")
     folder = require_folder(cfg.backbone, "--backbone", MOVED)
     own_family = library.family_of(library.read_config(folder))
