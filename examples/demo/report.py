@@ -1,6 +1,6 @@
 """Results of the editor on held-out sentences: a table beside simpler ways, and some of its edits.
 
-    python examples/demo/report.py CLEAN NOISY EDITED TRAIN [--symspell FILE]
+    python examples/demo/report.py CLEAN NOISY EDITED TRAIN --editor FOLDER [--symspell FILE]
 
 CLEAN and NOISY are parallel text; EDITED is what ``lev-plugins edit --json`` made of NOISY, and FILE what SymSpell did.
 TRAIN is the clean training text, whose words are the editor's dictionary.
@@ -24,6 +24,15 @@ from lev_plugins.traces.terminal import diff_line
 SHOWN = 3
 SHORT = range(6, 15)  # words of sentences that fit on one line
 MISSING = "SymSpell is not installed: pip install 'lev-plugins[baselines]'"
+HOW_TO_GO_ON = """
+In the environment of make setup (source .venv/bin/activate), edit a sentence of your own, and see all about the editor:
+
+  echo 'Retrun the vlaues of the functoin.' | lev-plugins edit {editor}
+  lev-plugins info {editor}
+
+In the browser, and in editors that speak LanguageTool's protocol:
+
+  lev-plugins serve {editor}"""
 
 
 class Word(NamedTuple):
@@ -108,11 +117,13 @@ def main() -> None:
     for name in ("clean", "noisy", "edited", "train"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--symspell", type=Path)
+    parser.add_argument("--editor", required=True, help="model folder, for the commands that are shown")
     args = parser.parse_args()
     clean, noisy, edited, train = (list(read_lines(path)) for path in (args.clean, args.noisy, args.edited, args.train))
     baseline = list(read_lines(args.symspell)) if args.symspell else None
     known = {word for line in train for word in line.split()}
     print(report(clean, noisy, [json.loads(line) for line in edited], baseline, known))
+    print(HOW_TO_GO_ON.format(editor=args.editor))
 
 
 if __name__ == "__main__":

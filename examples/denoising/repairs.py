@@ -59,8 +59,7 @@ def run(args: argparse.Namespace) -> None:
     kept = [(source, target) for source, target, common in found if common >= COMMON]
     require(
         bool(kept),
-        f"{args.source} and {args.target} have no pair with half of its words in common: leave spelled and levt out "
-        "of SYSTEMS",
+        f"{args.source} and {args.target} have no pair with half of its words in common: leave levt out of SYSTEMS",
     )
     for side, lines in zip(("src", "tgt"), zip(*kept, strict=True), strict=True):
         write_lines(args.out.with_name(f"{args.out.name}.{side}"), list(lines))

@@ -51,7 +51,6 @@ TITLES = {
     "MG": "mask + generate",
     "CG": "copy + generate",
     "MCG": "mask + copy + generate",
-    "spelled": "mask, copy and generate, spelling-aware words",
     "levt": "levt, spelling-aware words",
 }
 
@@ -137,7 +136,7 @@ def system(out: Path, noise: str, name: str, seeds: list[int], references: list[
         log = out / f"train_{noise}_{name}_{seed}" / "log"
         if not generated.is_file():
             continue
-        texts = read_lines(generated) if name in ("spelled", "levt") else read_generated(generated)
+        texts = read_lines(generated) if name == "levt" else read_generated(generated)
         row.runs[seed] = scored(checked(texts, references, generated), references, metrics)
         row.minutes.append(minutes(log) or 0.0)
         forced = out / f"forced_{noise}_{name}_{seed}" / "forced.json"

@@ -76,11 +76,13 @@ for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # those of `make test` are no
 
 
 def readme(example: str) -> str:
-    return (ROOT / "examples" / example / "README.md").read_text(encoding="utf-8")
+    """The pages of an example."""
+    pages = (ROOT / "examples" / example / name for name in ("README.md", "RESULTS.md"))
+    return "\n".join(page.read_text(encoding="utf-8") for page in pages)
 
 
 def readme_commands(example: str) -> list[list[str]]:
-    """The words of each make command that the README of an example prints."""
+    """The words of each make command that the pages of an example print."""
     blocks = re.findall(r"^```bash\n(.*?)^```", readme(example), re.M | re.S)
     lines = "".join(blocks).replace("\\\n", " ").splitlines()
     return [shlex.split(line, comments=True) for line in lines if line.startswith("make ")]

@@ -1,0 +1,90 @@
+"""Train an editor that repairs typos, and show its edits: see README.md."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples import editor
+from examples.stages import ROOT, Run, main
+
+SLIPS = "insert,delete,substitute,swap,keyboard"
+TOKENS = "2500"
+
+
+def plan(run: Run) -> None:
+    run.values |= {"GPUS": "0"} | ({"THREADS": "1"} if os.cpu_count() == 1 else {})
+    run.begin("OUT", "SYMSPELL THREADS")
+    here, text, model_folder = run.here, run.out / "text", run.out / "editor"
+    titles = iter(f"[{number}/{7 if run.speller else 6}]" for number in range(1, 8))
+
+    def stage(name: str, after: str, title: str, *commands: str, continues: bool = False) -> None:
+        run.stage(name, after, *commands, continues=continues, title=f"{next(titles)} {title}")
+
+    code = (path for folder in (ROOT / "lev_plugins", Path(__file__).parent) for path in folder.rglob("*.py"))
+    stamp = run.out / "corpus" / "done"
+    if stamp.is_file() and stamp.stat().st_mtime < max(path.stat().st_mtime for path in code):
+        stamp.unlink()  # all is made again by the new code
+    stage(
+        "corpus",
+        "",
+        "collect English sentences from the docstrings of installed packages",
+        f"python {here}/corpus.py {text} --packages '{run.PACKAGES}' --sentences {run.SENTENCES}",
+    )
+    # in validation and test text, one word in five; training makes its own typos, and none of these is among them
+    stage(
+        "text",
+        "corpus",
+        "misspell words of the held-out sentences",
+        f"for split in train valid test; do cp {text}/$split.txt {text}/$split.clean; done",
+        f"""for split in valid test; do
+            python {here}/typos.py {text}/$split.clean {text}/$split.noisy --train {text}/train.clean
+            --updates {run.UPDATES} --tokens {TOKENS} --kind {SLIPS} --rate 0.2 --train-rate 0.25;
+            cp {text}/$split.noisy {text}/$split.draft; done""",
+    )
+    stage(
+        "data",
+        "text",
+        "cut the text into words and binarise it",
+        f"""{editor.PREPARE} -s noisy -t clean --train-prefix {text}/train --clean-train --valid-prefix {text}/valid
+            --test-prefix {text}/test --dest {run.out}/data/bin""",
+    )
+    stage(
+        "model",
+        "data",
+        f"train a Levenshtein Transformer, {run.UPDATES} updates, {run.THREADS} thread(s)",
+        f"""{editor.training(run, run.UPDATES, TOKENS, "0.002", "0")} {run.out}/data/bin -s noisy -t clean --seed 1
+            --noise-kind {SLIPS} --noise-word-rate 0.25 --noise-min-letters 3 --save-dir {run.out}/model --log-format
+            json 2>&1 | python {here}/progress.py""",
+        continues=True,
+    )
+    stage(
+        "export",
+        "model",
+        f"make a model folder, {model_folder}",
+        *editor.folder(
+            run, run.out / "model", run.out / "data" / "bin", model_folder, text / "valid.noisy", text / "valid.clean"
+        ),
+    )
+    stage(
+        "edited",
+        "export",
+        "edit the held-out sentences",
+        f"lev-plugins edit {model_folder} --json <{text}/test.noisy >{run.out}/edited/test.json",
+    )
+    if run.speller:
+        symspell = f"python {run.examples}/denoising/symspell.py --words {text}/train.clean <{text}/test.noisy"
+        title = "edit them with SymSpell, for comparison"
+        stage("symspell", "edited", title, f"{symspell} >{run.out}/symspell/test.out")
+    run.show(
+        "report.txt",
+        f"""python {here}/report.py {text}/test.clean {text}/test.noisy {run.out}/edited/test.json {text}/train.clean
+            {f"--symspell {run.out}/symspell/test.out" * run.speller} --editor {model_folder} >{run.out}/report.txt""",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(__file__, "report", plan))

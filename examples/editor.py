@@ -1,0 +1,31 @@
+"""A levt with spelling-aware words, small enough for two cores: the same editor in every example that has one.
+
+The noisy text is the draft as well, so a text has three files: SPLIT.SOURCE, SPLIT.draft and SPLIT.TARGET.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from examples.stages import Run, both, falling
+
+PREPARE = "lev-plugins prepare -d draft --bpe words --joined-dictionary"
+
+
+def training(run: Run, updates: str, tokens: str, rate: str, dropout: str) -> str:
+    """The command, without its data."""
+    fifth, twentieth = (max(1, int(updates) // part) for part in (5, 20))
+    return f"""{run.train} --task text_editing --draft-lang draft --rollin-alpha 1 --rollin-beta 1 --bpe words
+        --spelling --arch levt_tiny --max-insertions 7 --share-all-embeddings --encoder-layers 2 --decoder-layers 1
+        {both("embed-dim", 160)} {both("ffn-embed-dim", 320)} {both("attention-heads", 4)} {both("normalize-before")}
+        --criterion dual_policy --label-smoothing 0 --placeholder-label-smoothing 0 --clip-norm 1 --max-tokens {tokens}
+        --dropout {dropout} {falling(rate, twentieth, updates)} --validate-interval-updates {fifth}
+        --no-epoch-checkpoints --log-interval 50"""
+
+
+def folder(run: Run, trained: Path, data: Path, made: Path, noisy: Path, clean: Path, metric: str = "wrr") -> list[str]:
+    """The commands that make a model folder; the validation text decides how sure the editor must be of an edit."""
+    export = f"""lev-plugins export {trained}/checkpoint_last.pt {made} --overwrite --bpe words --iter-decode-max-iter 0
+        --data {data} --language en"""
+    dial = f"dial=$(python {run.examples}/demo/dial.py {made} {noisy} {clean} --metric {metric})"
+    return [export, dial, f'{export} --min-confidence "$dial"']

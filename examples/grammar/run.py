@@ -1,0 +1,188 @@
+"""Train a small corrector of English grammar on clean text with synthetic mistakes: see README.md."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples import editor
+from examples.stages import Run, falling, main
+from lev_plugins.errors import require
+
+
+def text(run: Run) -> str:
+    """Clean on both sides of train, where mistakes are made while training; those of valid stay the same.
+
+    Returns the table of confusions.
+    """
+    here, out = run.here, run.out / "texts"
+    corpus = f"python {run.examples}/demo/corpus.py {out}/docstrings --packages numpy,scipy,sklearn,torch"
+    table = run.CONFUSIONS or f"{out}/confusions.tsv"
+    learned = f"python {here}/inflections.py {here}/confusions.tsv {out}/train.clean >{out}/confusions.tsv"
+    confused = f"--confusions={table}" if "confusions" in run.NOISE else ""  # only this kind takes a table
+    run.stage(
+        "texts",
+        "",
+        "" if run.TEXT else corpus,
+        f"python {here}/texts.py split {run.TEXT or f'{out}/docstrings'} {out} --sentences {run.SENTENCES}",
+        "" if run.CONFUSIONS else learned,
+        f"""lev-plugins noise --kind {run.NOISE} --word-rate {run.WORD_RATE} --seed {int(run.SEED) + 1} {confused}
+            <{out}/valid.clean >{out}/valid.noisy""",
+        f"cp {run.TEST}/dev.src {out}/test.noisy",
+        f"cp {run.TEST}/dev.ref0 {out}/test.clean",
+    )
+    return table
+
+
+def noise(run: Run, table: str) -> str:
+    confused = f"--noise-confusions={table}" if "confusions" in run.NOISE else ""
+    return f"--noise-kind {run.NOISE} --noise-word-rate {run.WORD_RATE} {confused}"
+
+
+def train_editor(run: Run, table: str) -> None:
+    """On the words of the text and of a frequency list; the noisy text is the draft as well."""
+    words, out = run.out / "words" / "text", run.out
+    listed = f"--list {run.LIST}" if run.LIST else ""
+    run.stage(
+        "words",
+        "texts",
+        f"python {run.here}/widen.py {out}/texts/train.clean {out}/words --most {run.WORDS} --least 2 {listed}",
+        f"mkdir -p {words}",
+        f"cp {out}/texts/{{train,valid,test}}.* {words}",
+        f"for side in noisy draft clean; do cp {out}/words/words {words}/list.$side; done",
+        f"for split in train valid test; do cp {words}/$split.noisy {words}/$split.draft; done",
+        f"""{editor.PREPARE} -s noisy -t clean --tgtdict {out}/words/dict.txt --clean-train --train-prefix {words}/train
+            --extra-train-prefix {words}/list --valid-prefix {words}/valid --test-prefix {words}/test --dest
+            {out}/words/bin""",
+    )
+    run.training(
+        "levt",
+        "words",
+        f"""{editor.training(run, run.LEVT_UPDATES, run.LEVT_TOKENS, run.LEVT_LR, run.DROPOUT)} {out}/words/bin
+            -s noisy -t clean {noise(run, table)} --seed {run.SEED} --save-dir {out}/levt {run.TRAIN_FLAGS}""",
+    )
+    files = (words / "valid.noisy", words / "valid.clean")
+    run.stage(
+        "editor",
+        "levt",
+        *editor.folder(run, out / "levt", out / "words" / "bin", out / "editor/folder", *files, "gleu"),
+    )
+
+
+def train_corrector(run: Run, table: str) -> tuple[Path, str]:
+    """On synthetic mistakes (train), then on real ones (tune). Returns the last checkpoint, and flags of its pieces."""
+    out, texts, data = run.out, run.out / "texts", run.out / "data" / "data"
+    run.stage(
+        "data",
+        "texts",
+        f"""lev-plugins prepare -s noisy -t clean --train-prefix {texts}/train --valid-prefix {texts}/valid
+            --test-prefix {texts}/test --learn-sentencepiece {run.VOCAB} --joined-dictionary --dest {data}""",
+    )
+    sizes = f"--layers {run.LAYERS} --embed-dim {run.WIDTH} --ffn-embed-dim {run.FFN} --attention-heads {run.HEADS}"
+
+    def training(name: str, after: str, text: Path, rate: str, updates: str, more: str) -> None:
+        require(
+            int(updates) % int(run.VALID_EVERY) == 0,
+            f"the updates of each training must be a multiple of VALID_EVERY, {run.VALID_EVERY}, but are {updates}",
+        )
+        folder = out / name
+        run.training(
+            name,
+            after,
+            f"""{run.train} {text} --save-dir {folder} --task text_correction -s noisy -t clean --arch {run.ARCH}
+                {sizes if run.ARCH == "pbd" else run.sizes} --share-all-embeddings --dropout {run.DROPOUT}
+                --criterion label_smoothed_cross_entropy --label-smoothing 0.1 {falling(rate, run.WARMUP, updates)}
+                --clip-norm 1 --max-tokens {run.TOKENS} {run.every} --keep-interval-updates {run.AVERAGE}
+                --log-interval 100 --seed {run.SEED} {more} {run.TRAIN_FLAGS}""",
+            f"""lev-plugins average {folder} --last $(ls {folder}/checkpoint_*_*.pt | wc -l) --by-updates
+                --output {folder}/average.pt""",
+        )
+
+    spelling = f"--bpe sentencepiece --sentencepiece-model {data}/sentencepiece.model"
+    more = f"{noise(run, table)} --noise-seed {run.SEED} {spelling}"
+    training("train", "data", data, run.LR, run.UPDATES, more)
+    last, text = out / "train", data
+    pieces = f"--joined-dictionary --srcdict {data}/dict.noisy.txt --sentencepiece-model {data}/sentencepiece.model"
+    if run.TUNE:  # M2 files; the last hundredth validates
+        text = out / "tune_data" / "data"
+        pairs = out / "tune_data" / "text"
+        run.stage(
+            "tune_data",
+            "data",
+            f"python {run.here}/texts.py pairs {pairs} {run.TUNE}",
+            f"""lev-plugins prepare -s noisy -t clean --train-prefix {pairs}/train --valid-prefix {pairs}/valid {pieces}
+                --dest {text}""",
+        )
+        start = f"--finetune-from-model {out}/train/average.pt"
+        training("tune", "tune_data train", text, run.TUNE_LR, run.TUNE_UPDATES, start)
+        last = out / "tune"
+    run.stage(
+        "sweep",
+        last.name,
+        f"""{run.threads} lev-plugins sweep {text} --path {last}/average.pt --json --keep-bias={run.KEEP_BIASES}
+            --post-process sentencepiece --beam {run.BEAM} {run.device} >{out}/sweep/sweep.json""",
+    )
+    return last / "average.pt", pieces
+
+
+def plan(run: Run) -> None:
+    run.begin("TEST OUT", "SYMSPELL THREADS")
+    edits = run.ARCH == "levt"
+    require(not (edits and (run.TUNE or run.TEST_M2)), "TUNE and TEST_M2 do not work with ARCH=levt: leave them out")
+    require(not run.ERRANT or bool(run.TEST_M2), "ERRANT=yes scores TEST_M2: give it too")
+    table, out, source = text(run), run.out, f"{run.TEST}/dev.src"
+    if run.speller:
+        symspell = f"python {run.examples}/denoising/symspell.py --list {run.LIST} <{source} >{out}/symspell/test.out"
+        run.stage("symspell", "", symspell)
+
+    # the test: as the model decodes (plain), and with the values that the validation set has chosen (careful)
+    references = " ".join(map(str, sorted(Path(run.TEST).glob("dev.ref?")))) or f"{run.TEST}/dev.ref0"
+    dial = f"dial=$(python {run.here}/dial.py {out}/sweep/sweep.json)"  # in a command, its failure would not count
+    against, generated = "", "--generated"
+    if edits:
+        train_editor(run, table)
+        edit = f"lev-plugins edit {out}/editor/folder <{source}"
+        decoding = [f"{edit} --min-confidence 0 >{out}/test/plain.out", f"{edit} >{out}/test/careful.out"]
+        against, generated = (f"--against {out}/symspell/test.out" if run.speller else ""), ""
+    else:
+        model, pieces = train_corrector(run, table)
+
+        def decode(data: Path) -> str:
+            return f"""{run.generate} {data} --task text_correction -s noisy -t clean --path {model} --gen-subset test
+                --beam {run.BEAM} --remove-bpe sentencepiece --max-tokens 4000"""
+
+        plain = decode(out / "data" / "data")
+        decoding = [dial, f"{plain} >{out}/test/plain.out", f"{plain} $dial >{out}/test/careful.out"]
+
+    def gleu(output: str, flags: str, name: str) -> str:
+        return f"""lev-plugins score gleu {output} {references} --source {source} --draft {source} --bootstrap 1000
+            --json {flags} >{out}/test/{name}.json"""
+
+    scoring = [
+        gleu(f"{out}/test/plain.out", generated, "plain"),
+        gleu(f"{out}/test/careful.out", f"{generated} {against}", "careful"),
+        gleu(f"{out}/symspell/test.out", "", "symspell") if run.speller else "",
+    ]
+    trained = "editor" if edits else "sweep"
+    run.stage("test", f"{trained} symspell" if run.speller else trained, *decoding, *scoring)
+    if run.TEST_M2:
+        folder = out / "test_m2"
+        score = f"lev-plugins score m2 {folder}/careful.out {run.TEST_M2} --generated"
+        run.stage(
+            "test_m2",
+            "sweep",
+            f"python {run.here}/texts.py source {run.TEST_M2} {folder}",
+            f"""lev-plugins prepare -s noisy -t clean --train-prefix {folder}/test --test-prefix {folder}/test {pieces}
+                --dest {folder}/data""",
+            dial,
+            f"{decode(folder / 'data')} $dial >{folder}/careful.out",
+            f"{score} >{folder}/m2.txt",
+            f"{score} --errant >{folder}/errant.txt" if run.ERRANT else "",
+        )
+    run.show("report.md", f"python {run.here}/report.py {out} >{out}/report.md")
+
+
+if __name__ == "__main__":
+    sys.exit(main(__file__, "report", plan))

@@ -1,0 +1,190 @@
+"""The paper's sets and settings: EncT5 on a pre-trained T5, beside T5 writing the labels as text: see ../README.md."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+from examples.stages import Run, main
+from lev_plugins.errors import require
+
+SOURCE = "--truncate-source --max-source-positions 512"
+
+
+class Task(NamedTuple):
+    name: str
+    kind: str = "classification"
+    metric: str = "accuracy"
+    layout: str = ""  # flags of prepare-labels and of text_to_text.py
+    labels: str = "--longer cut"  # more flags of prepare-labels, for EncT5 alone
+    enct5_kind: str = ""  # if it is another kind to EncT5 than to T5
+    tests: tuple[str, ...] = ()  # files, beside valid
+    suffix: str = "tsv"
+    batch: str = "--pack --pack-length 512 --max-tokens 65536"  # 128 rows of 512 tokens
+    longest_target: int = 84  # maximum tokens of the output of T5
+
+
+def pair(name: str, first: str, second: str) -> str:
+    """
+    >>> pair("rte", "sentence1", "sentence2")
+    "--text-columns 2 --template 'rte sentence1: {0} sentence2: {1}'"
+    """
+    return f"--text-columns 2 --template '{name} {first}: {{0}} {second}: {{1}}'"
+
+
+def glue(run: Run) -> list[Task]:
+    """Table 1: GLUE with T5 1.1 (Algorithm 1), beside T5 writing the labels.
+
+    TEXT=DIR has one folder per task with train.tsv and valid.tsv: the texts, then the label, separated by TABs, no
+    header; mnli has mismatched.tsv, too. STS-B has 21 classes, 0.0, 0.2, ... 5.0, as in the paper; STSB=number is a
+    regression instead. Texts are cut off at 512 tokens, as in the paper. Table 4, a decoder of 12 blocks, from
+    scratch or T5's own: ENCT5_FLAGS="--decoder-layers 12", or ENCT5_FLAGS="--decoder-layers 12 --decoder-init
+    backbone"."""
+    classes = run.STSB == "classes"
+    rounded = "--longer cut --round-labels 0.2" if classes else "--longer cut"
+    sentences = ("sentence1", "sentence2")
+    stsb = Task(
+        "stsb", "regression", "spearman", pair("stsb", *sentences), rounded, "classification" if classes else ""
+    )
+    return [
+        Task("mnli", layout=pair("mnli", "premise", "hypothesis"), tests=("mismatched",)),
+        Task("qqp", metric="f1", layout=pair("qqp", "question1", "question2")),
+        Task("qnli", layout=pair("qnli", "question", "sentence")),
+        Task("mrpc", metric="f1", layout=pair("mrpc", *sentences)),
+        Task("rte", layout=pair("rte", *sentences)),
+        Task("sst2", layout="--template 'sst2 sentence: {0}'"),
+        Task("cola", metric="matthews", layout="--template 'cola sentence: {0}'"),
+        stsb,
+    ]
+
+
+def eurlex57k(run: Run) -> list[Task]:
+    """Table 2: EURLEX57K with T5 1.1 (Algorithm 2, one latent per label).
+
+    TEXT=DIR has eurlex/{train,valid,test}.tsv: header, recitals and main body as one text, TAB, labels separated by
+    commas; and eurlex/labels.txt with all 4,271 labels. Documents are cut off at 512 tokens, as in the paper. Not
+    enough memory for one latent per label? Add ENCT5_FLAGS="--latents one".
+    """
+    labels = f"--labels {run.TEXT}/eurlex/labels.txt --longest 512 --longer cut"
+    # 128 texts per update; not packed: the 4,271 latents of each text would look at each other's places for nothing
+    batch = "--max-tokens 8192 --update-freq 8"
+    return [Task("eurlex", "multilabel", "micro_f1", labels=labels, tests=("test",), batch=batch, longest_target=64)]
+
+
+def udpos(run: Run) -> list[Task]:
+    """Table 3: UDPOS with mT5 (Algorithm 3): trained on English, tested on 33 languages.
+
+    TEXT=DIR has udpos/{train,valid}.conllu of English, and the tests LANGUAGE.conllu in udpos/tests. The paper's
+    score is the mean of tag_accuracy over the tests.
+    """
+    folder = Path(run.TEXT) / "udpos"
+    tests = tuple(f"tests/{path.stem}" for path in sorted((folder / "tests").glob("*.conllu")))
+    require(bool(tests), f"there are no files {folder}/tests/LANGUAGE.conllu")
+    return [Task("udpos", "tagging", "tag_accuracy", labels="", tests=tests, suffix="conllu", longest_target=1000)]
+
+
+def train_enct5(run: Run, task: Task, parts: dict[str, str], training: str, backbone: str) -> None:
+    out, name = run.out / task.name, task.name
+    question = f"--label-kind {task.enct5_kind or task.kind}"
+    tests = " ".join(file for part, file in parts.items() if part.startswith("test"))
+    run.stage(
+        f"{name}/labels",
+        "backbone",
+        f"""lev-plugins prepare-labels {question} --train {parts["train"]} --valid {parts["valid"]}
+            {f"--test {tests}" if tests else ""} --pretrained-tokenizer {backbone} --dest {out}/labels/bin
+            {task.layout} {task.labels}""",
+    )
+    run.training(
+        f"{name}/enct5",
+        f"{name}/labels",
+        f"""{run.trainer} {out}/labels/bin {training} --save-dir {out}/enct5 --task text_labelling {question} --arch
+            enct5 --backbone {backbone} --criterion labelling {task.batch} --best-checkpoint-metric {task.metric}
+            --validate-interval 1000000 --validate-interval-updates 1000 --save-interval-updates 1000
+            --keep-interval-updates 1 {run.FLAGS} {run.ENCT5_FLAGS}""",
+    )
+    checkpoint, test = f"{out}/enct5/checkpoint_best.pt", f"{out}/enct5-test"
+    commands = []
+    for part in parts:
+        if part != "train":
+            commands += [
+                f"""fairseq-validate {out}/labels/bin {run.fairseq} --task text_labelling --max-tokens 16384
+                    --path {checkpoint} --valid-subset {part} >{test}/{part}.scores 2>&1""",
+                f"""{run.threads} python {run.examples}/score.py {checkpoint} --part {part} {run.device}
+                    --output {test}/{part}.json""",
+            ]
+    run.stage(f"{name}/enct5-test", f"{name}/enct5", *commands)
+
+
+def train_t5(run: Run, task: Task, parts: dict[str, str], training: str, backbone: str) -> None:
+    """The baseline, which writes the labels as text."""
+    out, name = run.out / task.name, task.name
+    folder, pieces = out / "t5-data", out / "t5-data" / "pieces"
+
+    def as_text(part: str, prefix: Path) -> str:
+        return f"""python {run.examples}/text_to_text.py {parts[part]} --label-kind {task.kind} {task.layout}
+            --output {prefix}/{part}"""
+
+    commands = []
+    for part in parts:
+        encode = f"lev-plugins encode {backbone} {folder}/{part}.src {folder}/{part}.tgt --into {pieces}"
+        commands += [as_text(part, folder), encode]
+    tests = ",".join(f"{pieces}/{part}" for part in parts if part.startswith("test"))
+    run.stage(
+        f"{name}/t5-data",
+        "backbone",
+        *commands,
+        f"""fairseq-preprocess -s src -t tgt --trainpref {pieces}/train --validpref {pieces}/valid
+            {f"--testpref {tests}" if tests else ""} --joined-dictionary --srcdict {backbone}/dict.txt --destdir
+            {folder}/bin""",
+    )
+    run.training(
+        f"{name}/t5",
+        f"{name}/t5-data",
+        f"""{run.trainer} {folder}/bin {training} --save-dir {out}/t5 --task text_correction --arch gated_t5 --gates ''
+            --backbone {backbone} --criterion cross_entropy --batch-size 128 --eval-exact-match {SOURCE}
+            --max-target-positions 1024 --best-checkpoint-metric exact_match {run.FLAGS}""",
+    )
+    commands, test = [], out / "t5-test"
+    for part in parts:
+        if part != "train":
+            commands += [
+                f"""{run.generate} {folder}/bin --task text_correction --gen-subset {part} --beam 1
+                    --max-len-b {task.longest_target} --path {out}/t5/checkpoint_best.pt {SOURCE} --bpe pretrained
+                    --pretrained-tokenizer {backbone} >{test}/{part}.generated""",
+                f"{as_text(part, test)} --generated {test}/{part}.generated",
+            ]
+    run.stage(f"{name}/t5-test", f"{name}/t5", *commands)
+
+
+def plan(run: Run) -> None:
+    run.begin("SET TEXT MODEL OUT", "ONLY THREADS")
+    sets = {"glue": glue, "eurlex57k": eurlex57k, "udpos": udpos}
+    require(run.SET in sets, f"there is no set {run.SET}: choose from {', '.join(sets)}")
+    tasks = {task.name: task for task in sets[run.SET](run)}
+    chosen = run.parts("ONLY") or list(tasks)
+    require({*chosen} <= tasks.keys(), f"ONLY must be some of {', '.join(tasks)}, but is {run.ONLY}")
+    backbone = f"{run.out}/backbone/data"
+    run.stage("backbone", "", f"lev-plugins import-pretrained {run.MODEL} {backbone}")
+    training = f"""--optimizer adafactor --scale-parameter --lr 0.001 --dropout 0.1 --max-update 100000
+        {"" if run.device else "--bf16"} --maximize-best-checkpoint-metric --no-epoch-checkpoints"""
+    for name in chosen:
+        task = tasks[name]
+        # fairseq's names of the tests: test, test1, test2, ...
+        files = {"train": "train", "valid": "valid"}
+        files |= {f"test{number or ''}": file for number, file in enumerate(task.tests)}
+        parts = {part: f"{run.TEXT}/{name}/{file}.{task.suffix}" for part, file in files.items()}
+        train_enct5(run, task, parts, training, backbone)
+        train_t5(run, task, parts, training, backbone)
+    scores = " ".join(
+        f"{run.out}/{name}/{files}"
+        for name in chosen
+        for files in ("enct5-test/*.{scores,json}", "t5-test/*.scores.json")
+    )
+    run.show("", f"tail -n 1 {scores}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(__file__, "report", plan))

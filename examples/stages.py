@@ -1,0 +1,293 @@
+"""The stages of an example: what its run.py makes, in the order in which it is written there.
+
+A stage makes the folder OUT/NAME by commands of bash. What they print goes to OUT/NAME/log, and OUT/NAME/done says that
+they have succeeded: such a stage is not made again, unless a stage that it depends on is newer. A training continues
+after a stop, and starts again if what it depends on was made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from types import FrameType
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from examples.shared import finish
+from lev_plugins.errors import UserError, require
+
+ROOT = Path(__file__).resolve().parents[1]
+SETTING = re.compile(r"(\w+)=(.*?)(?:\s+# (.*))?")
+GPUS, SET = ("auto", "GPUs to use; 0 = CPU"), ("", "name of a file in sets/, with other defaults")
+PATHS = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+ENVIRONMENT = {"PYTHONPATH": PATHS, "PYTHONWARNINGS": "ignore", "PYTHONUTF8": "1"}
+# idle threads of torch give up their cores sooner: on a busy machine twice as fast, on an idle one the same
+ENVIRONMENT |= {} if "OMP_WAIT_POLICY" in os.environ else {"GOMP_SPINCOUNT": os.environ.get("GOMP_SPINCOUNT", "10000")}
+SHOWN = 20  # lines of the log of a stage that failed
+
+
+def read_settings(path: Path) -> dict[str, tuple[str, str]]:
+    """The default and the meaning of each setting, from lines ``NAME=default # meaning``."""
+    lines = (SETTING.fullmatch(line) for line in path.read_text(encoding="utf-8").splitlines())
+    return {line[1]: (line[2], line[3] or "") for line in lines if line}
+
+
+def both(flag: str, value: object = "") -> str:
+    """
+    >>> both("layers", 2)
+    '--encoder-layers 2 --decoder-layers 2'
+    """
+    return " ".join(f"--{side}-{flag} {value}".strip() for side in ("encoder", "decoder"))
+
+
+def falling(rate: object, warmup: object, updates: object) -> str:
+    """The learning rate rises, then falls in a straight line to zero."""
+    return (
+        f"--lr {rate} --lr-scheduler polynomial_decay --warmup-updates {warmup} --max-update {updates} "
+        f"--total-num-update {updates}"
+    )
+
+
+class Run:
+    """The settings of one command, as attributes, and the stages that it makes."""
+
+    def __init__(self, example: Path, words: list[str], goal: str = "report", dry: bool = False) -> None:
+        self.here = os.path.relpath(example) if example.is_relative_to(Path.cwd()) else str(example)
+        self.examples = str(Path(self.here).parent)
+        self.goal, self.dry = goal, dry
+        sets = [path.name for path in (example / "sets").glob("*")]
+        self.meanings = {"GPUS": GPUS} | ({"SET": SET} if sets else {}) | read_settings(example / "settings")
+        typed = dict(word.partition("=")[::2] for word in words)
+        unknown = [name for name in typed if name not in self.meanings]
+        require(not unknown, f"there is no setting {', '.join(unknown)}: choose from {', '.join(self.meanings)}")
+        chosen = typed.get("SET") if sets else None
+        require(not chosen or chosen in sets, f"there is no set {chosen}: choose from {', '.join(sets)}")
+        others = (
+            {name: value for name, (value, _) in read_settings(example / "sets" / chosen).items()} if chosen else {}
+        )
+        self.values = {name: value for name, (value, _) in self.meanings.items()} | others | typed
+        self.made: dict[str, list[str]] = {}  # the commands of each stage that is made
+
+    def __getattr__(self, name: str) -> str:
+        try:
+            return self.__dict__["values"][name].strip()
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def parts(self, name: str) -> list[str]:
+        """
+        >>> Run(ROOT / "examples" / "translation", ["ABLATIONS=sample,dae"]).parts("ABLATIONS")
+        ['sample', 'dae']
+        """
+        return str(getattr(self, name)).replace(",", " ").split()
+
+    def begin(self, needed: str, selecting: str) -> None:
+        """Checks the settings: those that are needed are given; those that do not only select what is run this time are
+        the same as before in this OUT, where they are recorded."""
+        for name in needed.split():
+            require(bool(getattr(self, name)), f"{name} is missing: give a folder, {name}=DIR")
+        self.out = Path(self.OUT)
+        self.same = {
+            name: value for name, value in self.values.items() if name not in ("OUT", "SET", "GPUS", *selecting.split())
+        }
+        record = self.out / "settings"
+        before = read_settings(record) if record.is_file() and not self.dry else {}
+        for name, (value, _) in before.items():
+            require(
+                self.same.get(name, value).strip() == value,
+                f"{self.out} was made with {name}={value}: use another OUT, or remove this one",
+            )
+        self.record = {name: value for name, (value, _) in before.items()} | self.same
+
+    # ---- parts of commands -------------------------------------------------------------------------------------------
+
+    @property
+    def gpus(self) -> int:
+        if self.GPUS != "auto":
+            return int(self.GPUS)
+        if shutil.which("nvidia-smi") is None:
+            return 0
+        import torch
+
+        return torch.cuda.device_count()
+
+    @property
+    def device(self) -> str:
+        return "" if self.gpus else "--cpu"
+
+    @property
+    def threads(self) -> str:
+        return "" if self.gpus else f"OMP_NUM_THREADS={self.THREADS}"
+
+    @property
+    def fairseq(self) -> str:
+        """Flags of all its commands; its own models need the --user-dir too: it lets torch read their checkpoints."""
+        package = os.path.relpath(ROOT / "lev_plugins") if Path.cwd() == ROOT else str(ROOT / "lev_plugins")
+        return f"--user-dir {package} {self.device} --no-progress-bar"
+
+    @property
+    def trainer(self) -> str:
+        return (
+            f"{self.threads} fairseq-train --distributed-world-size {self.gpus or 1} {self.fairseq} --log-format simple"
+        )
+
+    @property
+    def train(self) -> str:
+        return f"{self.trainer} --optimizer adam --adam-betas '(0.9,0.98)'"
+
+    @property
+    def generate(self) -> str:
+        """With its default of 8, fairseq drops a last batch of any other size, of a test as well (its issue 5036)."""
+        return f"{self.threads} fairseq-generate {self.fairseq} --required-batch-size-multiple 1"
+
+    @property
+    def sizes(self) -> str:
+        flags = {
+            "layers": self.LAYERS,
+            "embed-dim": self.WIDTH,
+            "ffn-embed-dim": self.FFN,
+            "attention-heads": self.HEADS,
+        }
+        return " ".join(both(flag, value) for flag, value in flags.items())
+
+    @property
+    def every(self) -> str:
+        """The validation set is scored, and a checkpoint written, every VALID_EVERY updates."""
+        return (
+            f"--no-epoch-checkpoints --validate-interval 1000000 --validate-interval-updates {self.VALID_EVERY} "
+            f"--save-interval-updates {self.VALID_EVERY} --keep-interval-updates 1"
+        )
+
+    @property
+    def speller(self) -> bool:
+        """Whether SymSpell is to be scored, too."""
+        return self.SYMSPELL == "yes" or (self.SYMSPELL == "auto" and find_spec("symspellpy") is not None)
+
+    # ---- stages ------------------------------------------------------------------------------------------------------
+
+    def training(self, name: str, after: str, *commands: str) -> None:
+        self.stage(name, after, *commands, continues=True)
+
+    def stage(self, name: str, after: str, *commands: str, continues: bool = False, title: str = "") -> None:
+        """Makes OUT/NAME by the commands, unless that has been done since all of ``after`` were made."""
+        recipe = [" ".join(command.split()) for command in commands if command.strip()]
+        folder, stages = self.out / name, after.split()
+        if name in self.made or (not self.made.keys() & {*stages} and fresh(folder / "done", self.out, stages)):
+            return
+        self.made[name] = recipe
+        if self.dry:
+            print(*recipe, sep="\n")
+            return
+        self.out.mkdir(parents=True, exist_ok=True)
+        with (self.out / f".{name.replace('/', '_')}.lock").open("w") as lock:
+            take(lock.fileno(), name, folder)
+            if continues and not fresh(folder / "begun", self.out, stages):
+                shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True, exist_ok=True)
+            if continues:
+                (folder / "begun").touch()
+            else:  # of an attempt that failed
+                for part in ("data", "bin"):
+                    shutil.rmtree(folder / part, ignore_errors=True)
+                (folder / "log").write_text("")
+            (self.out / "settings").write_text("".join(f"{name}={value}\n" for name, value in self.record.items()))
+            print(f"{title or name} ...", flush=True)
+            began = time.monotonic()
+            execute(recipe, name, folder / "log", lock.fileno())
+            (folder / "done").touch()
+            print(f"{name}: done in {time.monotonic() - began:.0f} s", flush=True)
+
+    def show(self, page: str, *commands: str) -> None:
+        """Runs the commands, which write a report, and prints it."""
+        if self.dry:
+            print(*(" ".join(command.split()) for command in commands), sep="\n")
+            return
+        for command in commands:
+            bash = ["bash", "-euo", "pipefail", "-c", command]
+            require(
+                subprocess.run(bash, env={**os.environ, **ENVIRONMENT}).returncode == 0, "the report failed: see above"
+            )
+        if page:
+            sys.stdout.write((self.out / page).read_text(encoding="utf-8"))
+
+
+def fresh(stamp: Path, out: Path, stages: list[str]) -> bool:
+    """Whether it is there, and no older than the stages."""
+    if not stamp.is_file():
+        return False
+    made = (out / stage / "done" for stage in stages)
+    return all(done.is_file() and done.stat().st_mtime <= stamp.stat().st_mtime for done in made)
+
+
+def take(lock: int, name: str, folder: Path) -> None:
+    """A stage runs once at a time: another run, or what a killed one left running, keeps its lock."""
+    try:
+        import fcntl
+
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except ImportError:  # Windows
+        return
+    except BlockingIOError:
+        raise UserError(
+            f"{name} is already running, in another make or since one was killed: end it first (pgrep -af {folder})"
+        ) from None
+
+
+class Stopped(BaseException):
+    """A stop by the user or by the system."""
+
+
+def stop(number: int, frame: FrameType | None) -> None:
+    raise Stopped
+
+
+def execute(recipe: list[str], name: str, log: Path, lock: int) -> None:
+    """Descriptor 3 is the terminal. A stop also ends what the commands have started."""
+    script = 'exec 3>&1 >>"$0" 2>&1 </dev/null\n' + "\n".join(recipe)
+    process = subprocess.Popen(
+        ["bash", "-euo", "pipefail", "-c", script, str(log)],
+        env={**os.environ, **ENVIRONMENT},
+        start_new_session=True,
+        pass_fds=[lock],
+    )
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        status = process.wait()
+    except Stopped:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait()
+        print(f"{name}: stopped", file=sys.stderr, flush=True)
+        sys.exit(143)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if status:
+        end = "\n".join(line[:600] for line in log.read_text("utf-8", errors="replace").splitlines()[-SHOWN:])
+        raise UserError(f"{name} failed; the end of {log}:\n{end}")
+
+
+def main(script: str, goals: str, plan: Callable[[Run], None]) -> int:
+    """The command of an example: its goal, and its settings as NAME=value."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("goal", choices=[*goals.split(), "help"])
+    parser.add_argument("--dry-run", action="store_true", help="print the commands only")
+    parser.add_argument("settings", nargs="*", metavar="NAME=value")
+
+    def run(args: argparse.Namespace) -> None:
+        example = Run(Path(script).resolve().parent, args.settings, args.goal, args.dry_run)
+        if args.goal == "help":
+            for name, (default, meaning) in example.meanings.items():
+                print(f"{f'{name}={default}':<34} {meaning}")
+        else:
+            plan(example)
+
+    return finish(parser, run)

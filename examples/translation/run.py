@@ -1,0 +1,157 @@
+"""From parallel text to a Levenshtein Transformer, by way of an autoregressive teacher: see README.md."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.stages import Run, falling, main
+
+SHARINGS = ("plh-tok", "tok-del", "none")
+ROLLINS = ("sample", "dae")
+ORACLES = ("alone", "delete", "delete+placeholder")
+
+
+def text(run: Run) -> str:
+    """Pieces and binarised data; returns the languages as flags."""
+    languages = f"--source-lang {run.SOURCE} --target-lang {run.TARGET}"
+    run.stage(
+        "pieces",
+        "",
+        f"""python {run.here}/pieces.py --text {run.TEXT} --test {run.TEST} --source {run.SOURCE} --target {run.TARGET}
+            --vocab {run.VOCAB} --kind {run.KIND} --coverage {run.COVERAGE} {"--separate" if run.SEPARATE else ""}
+            --longest {run.LONGEST} --output {run.out}/pieces""",
+    )
+    run.stage(
+        "binarise",
+        "pieces",
+        f"""fairseq-preprocess {languages} --trainpref {run.out}/pieces/train --validpref {run.out}/pieces/valid
+            --testpref {run.out}/pieces/test --destdir {run.out}/binarise/data
+            {"" if run.SEPARATE else "--joined-dictionary"} --workers {run.THREADS}""",
+    )
+    return languages
+
+
+def positions(tokens: int) -> str:
+    return f"--max-source-positions {tokens} --max-target-positions {tokens}"
+
+
+def teacher(run: Run, training: str) -> None:
+    """The autoregressive model, and the training set in its translation."""
+    average = int(run.AVERAGE)
+    run.training(
+        "teacher",
+        "binarise",
+        f"""{run.train} {run.out}/binarise/data {training} --save-dir {run.out}/teacher --task translation --arch
+            transformer --criterion label_smoothed_cross_entropy --max-tokens {run.TOKENS} {positions(int(run.LONGEST))}
+            --max-update {run.TEACHER_UPDATES} {run.TEACHER_TRAINING} --keep-last-epochs {average or 1}
+            {run.TEACHER_FLAGS}""",
+    )
+    averaging = f"lev-plugins average {run.out}/teacher --last {average} --output"
+    take = averaging if average else f"cp {run.out}/teacher/checkpoint_best.pt"
+    run.stage("average", "teacher", f"{take} {run.out}/average/teacher.pt")
+    run.training(
+        "distil",
+        "average",
+        f"""OMP_NUM_THREADS=1 lev-plugins distill {run.out}/binarise/data --path {run.out}/average/teacher.pt
+            --dest {run.out}/distil/data --beam {run.BEAM} --max-len-a 1.2 --max-len-b 10 --max-tokens {run.TOKENS}
+            --shard-size {run.SHARD_SIZE} --processes {run.gpus or run.THREADS} {run.device}""",
+    )
+
+
+def variants(run: Run) -> dict[str, str]:
+    """The LevTs: what sets each apart from the first, as flags of fairseq-train."""
+    flags = {"levt": ""}
+    if run.ALSO_FAST:
+        deletion, placeholder, decoder = run.parts("FAST_EXITS")
+        exits = f"--deletion-layers {deletion} --placeholder-layers {placeholder} --decoder-layers {decoder}"
+        flags["levt_fast"] = f"--arch levt_fast {exits}"
+    if run.ALSO_ORACLE:
+        flags["levt_oracle"] = ""
+    for name in run.parts("ABLATIONS"):
+        flags[f"levt_{name}"] = f"--deletion-rollin {name}" if name in ROLLINS else f"--share-weights {name}"
+    for blocks in run.parts("EARLY_EXITS"):
+        deletion, placeholder = blocks.split("-")
+        flags[f"levt_{blocks}"] = f"--deletion-layers {deletion} --placeholder-layers {placeholder}"
+    return flags
+
+
+def levt(run: Run, name: str, flags: str, training: str) -> None:
+    """On the teacher's translations; levt_oracle, on the original targets. It starts from the teacher's weights."""
+    data = "binarise" if name == "levt_oracle" else "distil"
+    start, variant = "", name.removeprefix("levt_")
+    if run.LEVT_START == "teacher":
+        imported = {"fast": f"--early-exit {run.FAST_EXITS}", **{each: f"--share-weights {each}" for each in SHARINGS}}
+        start = f"levt_start_{variant}" if variant in imported else "levt_start"
+        convert = f"lev-plugins import-levt {run.out}/average/teacher.pt {run.out}/{start}/levt.pt"
+        run.stage(start, "average", f"{convert} {imported.get(variant, '')}")
+    schedule = f"{falling(0.002, 300, run.LEVT_UPDATES)} --clip-norm 1 --dropout 0.1 --max-tokens 2048"
+    run.training(
+        name,
+        f"{data} {start}",
+        f"""{run.train} {run.out}/{data}/data {training} --save-dir {run.out}/{name} --task text_editing --arch levt
+            --criterion dual_policy {positions(int(run.LONGEST) + 1)} --max-update {run.LEVT_UPDATES}
+            {run.LEVT_TRAINING or schedule} {f"--finetune-from-model {run.out}/{start}/levt.pt" if start else ""}
+            {run.every} --eval-bleu --eval-bleu-args
+            '{{"iter_decode_max_iter": {run.MAX_ITER}, "iter_decode_eos_penalty": {run.GAMMA}}}' --eval-bleu-detok
+            space --eval-bleu-remove-bpe sentencepiece --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
+            {"--eval-tokenized-bleu" if run.BLEU_TOKENIZE == "none" else ""} {flags} {run.LEVT_FLAGS}""",
+    )
+
+
+def plan(run: Run) -> None:
+    run.begin("TEXT OUT", "ALSO_ORACLE ALSO_FAST ABLATIONS EARLY_EXITS METRIC SEGMENT THREADS")
+    languages = text(run)
+    share = "--share-decoder-input-output-embed" if run.SEPARATE else "--share-all-embeddings"
+    training = f"""{languages} {run.sizes} {share} --label-smoothing 0.1 --required-batch-size-multiple 1
+        --log-interval 50 --seed {run.SEED}"""
+    teacher(run, training)
+    levts = variants(run)
+    for name, flags in levts.items():
+        levt(run, name, flags, training)
+
+    # tests: one sentence at a time in one thread, so that one run gives quality and latency
+    decode = f"""OMP_NUM_THREADS=1 fairseq-generate {run.out}/binarise/data {run.fairseq} {languages}
+        --required-batch-size-multiple 1 --gen-subset test --batch-size 1"""
+    teaching = f"""{decode} --task translation --path {run.out}/average/teacher.pt --max-len-a 1.2 --max-len-b 10
+        {positions(int(run.LONGEST))}"""
+    editing = f"""{decode} --task text_editing {positions(int(run.LONGEST) + 1)} --beam 1 --print-step
+        --iter-decode-max-iter {run.MAX_ITER} --iter-decode-eos-penalty {run.GAMMA}"""
+    systems = {"greedy": ("average", f"{teaching} --beam 1"), "beam": ("average", f"{teaching} --beam {run.BEAM}")}
+    systems |= {name: (name, f"{editing} --path {run.out}/{name}/checkpoint_best.pt") for name in levts}
+    for name, (trained, command) in systems.items():
+        if run.goal == "report" or name == "levt":
+            run.stage(f"test_{name}", trained, f"{command} >{run.out}/test_{name}/test.out")
+    if run.goal == "figures":
+        figures(run, systems)
+        return
+    run.show(
+        "report.md",
+        f"""python {run.here}/report.py {run.out} --reference {run.out}/pieces/test.reference --metric {run.METRIC}
+            --bleu-tokenize {run.BLEU_TOKENIZE} --beam {run.BEAM} --max-iter {run.MAX_ITER}
+            {f"--segment '{run.SEGMENT}'" if run.SEGMENT else ""}""",
+    )
+
+
+def figures(run: Run, systems: dict[str, tuple[str, str]]) -> None:
+    """Figures 4a, 4b and 5a of the paper, from decodings whose logs have the BLEU of words and all iterations."""
+    of_words = f"--remove-bpe sentencepiece --scoring sacrebleu --sacrebleu-tokenizer {run.BLEU_TOKENIZE}"
+    for name, (trained, command) in systems.items():
+        run.stage(f"time_{name}", trained, f"{command} {of_words}")
+    for oracle in ORACLES:
+        flags = "" if oracle == "alone" else f"--oracle {oracle}"
+        run.stage(f"history_{oracle}", "levt", f"{systems['levt'][1]} {of_words} --retain-iter-history {flags}")
+    times = " ".join(f"{name}={run.out}/time_{name}/log" for name in systems)
+    histories = " ".join(f"{oracle}={run.out}/history_{oracle}/log" for oracle in ORACLES)
+    run.show(
+        "",
+        f"lev-plugins plot iterations {run.out}/test_levt/test.out --output {run.out}/iterations.svg",
+        f"lev-plugins plot exits {times} --output {run.out}/exits.svg",
+        f"lev-plugins plot oracle {histories} --output {run.out}/oracle.svg --post-process sentencepiece",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(__file__, "report figures", plan))
