@@ -8,6 +8,7 @@ after a stop, and starts again if what it depends on was made again.
 from __future__ import annotations
 
 import argparse
+import fcntl
 import os
 import re
 import shutil
@@ -15,7 +16,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
@@ -188,8 +190,7 @@ class Run:
             print(*recipe, sep="\n")
             return
         self.out.mkdir(parents=True, exist_ok=True)
-        with (self.out / f".{name.replace('/', '_')}.lock").open("w") as lock:
-            take(lock.fileno(), name, folder)
+        with held(self.out / f".{name.replace('/', '_')}.lock", name, folder) as lock:
             if continues and not fresh(folder / "begun", self.out, stages):
                 shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True, exist_ok=True)
@@ -202,7 +203,7 @@ class Run:
             (self.out / "settings").write_text("".join(f"{name}={value}\n" for name, value in self.record.items()))
             print(f"{title or name} ...", flush=True)
             began = time.monotonic()
-            execute(recipe, name, folder / "log", lock.fileno())
+            execute(recipe, name, folder / "log", lock)
             (folder / "done").touch()
             print(f"{name}: done in {time.monotonic() - began:.0f} s", flush=True)
 
@@ -228,18 +229,20 @@ def fresh(stamp: Path, out: Path, stages: list[str]) -> bool:
     return all(done.is_file() and done.stat().st_mtime <= stamp.stat().st_mtime for done in made)
 
 
-def take(lock: int, name: str, folder: Path) -> None:
+@contextmanager
+def held(lock: Path, name: str, folder: Path) -> Iterator[int]:
     """A stage runs once at a time: another run, or what a killed one left running, keeps its lock."""
-    try:
-        import fcntl
-
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:  # Windows
-        return
-    except BlockingIOError:
-        raise UserError(
-            f"{name} is already running, in another make or since one was killed: end it first (pgrep -af {folder})"
-        ) from None
+    with lock.open("w") as file:
+        descriptor = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD, 10)  # not one that the commands use
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            where = f"in another make or since one was killed: end it first (pgrep -af {folder})"
+            raise UserError(f"{name} is already running, {where}") from None
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
 
 
 class Stopped(BaseException):

@@ -31,31 +31,23 @@ def pairs(tmp_path: Path) -> Path:
 
 
 def test_pairs_of_ones_own_are_trained_and_scored(pairs: Path, tmp_path: Path) -> None:
-    """Four systems and one seed, beside doing nothing and SymSpell."""
+    """Three systems and one seed, beside doing nothing and SymSpell."""
     pytest.importorskip("symspellpy")
     out = tmp_path / "run"
     command = readme_command("denoising", 1, TEXT=pairs, OUT=out, TRAIN="part.train", TEST="part.valid")
     more = tmp_path / "more.txt"
     more.write_text("The red cat sleeps now\nThe xylophone sleeps\nred cat\nred cat\n", encoding="utf-8")
-    command += ["SEEDS=1", "SYSTEMS=none,all,spelled,levt", "LEVT_UPDATES=10", "LEVT_WORDS=300", f"CLEAN={more}"]
+    command += ["SEEDS=1", "SYSTEMS=none,all,levt", "LEVT_UPDATES=10", "LEVT_WORDS=300", f"CLEAN={more}"]
     done = succeed(*command, *SMALL, timeout=900).out
-    stages = [
-        "texts",
-        "symspell_as-is",
-        "data_as-is",
-        "train_as-is_none_1",
-        "test_as-is_none_1",
-        "train_as-is_all_1",
-        "test_as-is_all_1",
-    ]
-    stages += ["words_as-is", *(f"{step}_as-is_{name}_1" for name in ("spelled", "levt") for step in ("train", "test"))]
-    stages += ["forced_as-is_none_1", "forced_as-is_all_1"]
+    stages = ["texts", "data_as-is", "symspell_as-is"]
+    stages += [f"{step}_as-is_{name}_1" for name in ("none", "all") for step in ("train", "test", "forced")]
+    stages += ["words_as-is", "train_as-is_levt_1", "test_as-is_levt_1"]
     assert re.findall(r"^(\S+): done in", done, re.M) == stages
     listed = (out / "words_as-is" / "text" / "list.tgt").read_text(encoding="utf-8").splitlines()
     assert listed[-2:] == ["The red cat sleeps now", "red cat"]  # xylophone is not among the words
     found = json.loads((out / "report.json").read_text(encoding="utf-8"))["as-is"]
     assert found["systems"]["do nothing"]["scores"]["wrr"] == [pytest.approx(15 / 20)]
-    for name in ("none", "all", "spelled", "levt"):
+    for name in ("none", "all", "levt"):
         assert found["systems"][name]["seeds"] == [1] and len(found["systems"][name]["scores"]["bleu"]) == 1
     for name, count in (("none", 1), ("all", 1), ("levt", 0)):
         forced = found["systems"][name]["teacher_forced"]

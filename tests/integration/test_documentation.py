@@ -108,6 +108,12 @@ def test_every_page_with_commands_is_followed() -> None:
 
 ALL = ["README.md", "user_dir.md", "CONTRIBUTING.md", "SECURITY.md"]
 ALL += sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))
+SHORT = [
+    "README.md",
+    "bench/README.md",
+    *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("examples/*/README.md")),
+]
+RESULTS = [page.replace("README", "RESULTS") for page in SHORT[1:]]
 
 
 def anchors(page: Path) -> set[str]:
@@ -117,10 +123,15 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", ALL)
+@pytest.mark.parametrize("page", SHORT)
+def test_a_page_is_short(page: str) -> None:
+    assert len(read(page).splitlines()) <= 100
+
+
+@pytest.mark.parametrize("page", [*ALL, *SHORT[1:], *RESULTS])
 def test_links_lead_somewhere(page: str) -> None:
     links = [link for link in re.findall(r"\]\(([^)\s]+)\)", read(page)) if not link.startswith("http")]
-    assert links
+    assert links or page in RESULTS
     for link in links:
         path, _, anchor = link.partition("#")
         target = (ROOT / page).parent / path if path else ROOT / page
@@ -156,7 +167,7 @@ def exists(name: str, modules: list[str]) -> bool:
     return False
 
 
-@pytest.mark.parametrize("page", [*ALL, "CHANGELOG.md", "bench/README.md"])
+@pytest.mark.parametrize("page", [*ALL, "CHANGELOG.md", *SHORT[1:], *RESULTS])
 def test_nothing_is_told_twice(page: str) -> None:
     text = read(page)
     level = "##" if page == "CHANGELOG.md" else "#+"  # every version has its "### Added"

@@ -8,6 +8,8 @@ import re
 import sys
 from pathlib import Path
 
+from examples.stages import Run
+from tests.examples import load_script
 from tests.integration.commands import ROOT, readme_command, readme_commands, run, succeed
 
 EXAMPLE = ROOT / "examples" / "post_editing"
@@ -73,17 +75,21 @@ def test_hter_wants_a_number_for_each_draft(tmp_path: Path) -> None:
     assert "1.0000" in succeed(sys.executable, EXAMPLE / "hter.py", *flags).out
 
 
+def texts(*words: object) -> None:
+    """The stages before the trainings of the systems."""
+    module = load_script("post_editing/run")
+    made = Run(EXAMPLE, [str(word) for word in [*words, *SMALL]])
+    made.begin("TEXT OUT", "")
+    module.texts(made, module.Setup(made))
+
+
 def test_synthetic_triples_a_larger_text_and_word_for_word(tmp_path: Path) -> None:
     """Editors of one's own drafts, which also learn from other ones; a translator that learns from more text."""
     text, more = write_text(tmp_path / "text", "en", "de", "mt"), write_text(tmp_path / "more", "en", "de", "mt")
-    out = tmp_path / "run"
-    command = ["make", "-f", EXAMPLE / "Makefile", f"TEXT={text}", "TEST=test16", "DRAFT=mt", f"OUT={out}", *SMALL]
-    command += [f"SYNTHETIC={more}/train", f"PARALLEL={more}/train", "REAL_TIMES=3"]
-    succeed(*command, out / "quality_finetuned" / "done", timeout=600)
-    assert (out / "triples" / "data" / "train1.en-de.en.bin").is_file()
-    assert json.loads((out / "quality_finetuned" / "quality.json").read_text("utf-8"))["words"] > 0
-    words = tmp_path / "words"
-    command = ["make", "-f", EXAMPLE / "Makefile", f"TEXT={text}", "TEST=test16", "WEAK=words", f"OUT={words}", *SMALL]
-    succeed(*command, words / "triples" / "done", timeout=600)
+    out, words = tmp_path / "run", tmp_path / "words"
+    texts(f"TEXT={text}", "TEST=test16", "DRAFT=mt", f"OUT={out}", f"SYNTHETIC={more}/train", f"PARALLEL={more}/train")
+    assert (out / "triples" / "data" / "train1.en-de.en.bin").is_file() and (out / "pairs" / "done").is_file()
+    texts(f"TEXT={text}", "TEST=test16", "WEAK=words", f"OUT={words}")
+    assert (words / "triples" / "done").is_file()
     drafts = (words / "drafts" / "test.draft").read_text(encoding="utf-8").splitlines()
     assert drafts == (words / "drafts" / "test.de").read_text(encoding="utf-8").splitlines()  # capitals of each word

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
 import re
@@ -60,15 +59,21 @@ def value(line: str, flag: str) -> str:
 # ---- commands of the pages -------------------------------------------------------------------------------------------
 
 
-def taken_by_fairseq(command: list[str], parser: argparse.ArgumentParser, seen: set[str]) -> None:
-    """Its flags and their values; and, once for each choice of flags, as the typed configuration."""
+def take(tool: str, command: list[str]) -> None:
+    """Reads the flags and their values as the tool does."""
     from fairseq import options
-    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
-    flags = " ".join(word for word in command if word.startswith("--"))
-    if flags not in seen:
-        seen.add(flags)
-        convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, command))
+    from lev_plugins.cli.main import build_parser
+
+    if tool == "lev-plugins":
+        assert build_parser(command[0]).parse_args(command[1:]).run
+    elif tool == "fairseq-preprocess":
+        assert options.get_preprocessing_parser().parse_args(command).destdir
+    else:
+        parser = options.get_training_parser() if tool == "fairseq-train" else options.get_generation_parser()
+        if tool == "fairseq-generate":
+            parser.add_argument("--arch", default="wav2vec2")  # as fairseq_cli.generate does
+        assert options.parse_args_and_arch(parser, command)
 
 
 @pytest.fixture
@@ -86,28 +91,19 @@ def backbones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("backbones")
 @pytest.mark.parametrize("example", EXAMPLE_NAMES)
 def test_commands_of_a_page_are_ones_that_fairseq_takes(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each command that the make commands of the pages would run, without the data, where nothing has been made yet."""
-    from fairseq import options
-
-    from lev_plugins.cli.main import build_parser
-
+    """Each choice of flags that the make commands of the pages lead to, without the data."""
     monkeypatch.setattr("sys.argv", ["fairseq"])  # where fairseq looks for --user-dir
-    page, seen = readme_commands(example), set[str]()
-    assert page
-    for words in page:
+    seen: dict[tuple[str, ...], tuple[str, list[str]]] = {}
+    for words in readme_commands(example):
         printed = "\n".join(of_page(example, words).values())
-        trainings = [*commands(printed, "fairseq-train")]
-        assert trainings and all("--cpu" in command for command in trainings)
-        for command in trainings:
-            taken_by_fairseq(command, options.get_training_parser(), seen)
-        for command in commands(printed, "fairseq-generate"):
-            parser = options.get_generation_parser()
-            parser.add_argument("--arch", default="wav2vec2")  # as fairseq_cli.generate does
-            taken_by_fairseq(command, parser, seen)
-        for command in commands(printed, "fairseq-preprocess"):
-            assert options.get_preprocessing_parser().parse_args(command).destdir
-        for command in commands(printed, "lev-plugins"):
-            assert build_parser(command[0]).parse_args(command[1:]).run
+        assert all("--cpu" in command for command in commands(printed, "fairseq-train")) and "fairseq-train" in printed
+        for tool in ("fairseq-train", "fairseq-generate", "fairseq-preprocess", "lev-plugins"):
+            for command in commands(printed, tool):
+                flags = [word for word in command if word.startswith("-")]
+                seen[(tool, command[0] if tool == "lev-plugins" else "", *flags)] = (tool, command)
+    assert seen
+    for tool, command in seen.values():
+        take(tool, command)
 
 
 def test_make_passes_goals_and_settings() -> None:
