@@ -11,7 +11,7 @@ from lev_plugins.models import enct5, gated, levt, pbd, post_edit  # noqa: E402,
 from lev_plugins.models.backbones import gated_pretrained  # noqa: E402,F401
 from lev_plugins.scoring import fairseq_scorers  # noqa: E402,F401
 from lev_plugins.tasks import text_correction, text_editing, text_labelling  # noqa: E402,F401
-from lev_plugins.text import chars, pretrained, whole_words  # noqa: E402,F401
+from lev_plugins.text import tokenise  # noqa: E402,F401
 
 resuming.install()
 shutdown.install()

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from fairseq.data.data_utils import collate_tokens
+from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from lev_plugins.edits import align
@@ -100,35 +102,17 @@ def told_apart(origin: list[int | None], given: list[int], written: list[int], u
     >>> told_apart([0, None, None, 1, 4], [5, 3, 3, 3, 6], [5, 8, 9, 3, 6], unknown=3)
     [0, None, None, 3, 4]
     """
-    found = list(origin)
+    places = list(origin)
     known = [(here, there) for here, there in enumerate(origin) if there is not None and written[here] != unknown]
     left = -1, -1
     for right in [*known, (len(written), len(given))]:
         kept = [here for here in range(left[0] + 1, right[0]) if origin[here] is not None]
-        places = [there for there in range(left[1] + 1, right[1]) if given[there] == unknown]
-        offsets = [
-            [abs(there - left[1] - here + left[0]) + abs(right[1] - there - right[0] + here) for there in places]
-            for here in kept
-        ]
-        for here, place in zip(kept, cheapest(offsets), strict=True):
-            found[here] = places[place]
+        free = np.array([there for there in range(left[1] + 1, right[1]) if given[there] == unknown])
+        if kept:
+            here = np.array(kept)[:, None]
+            moves = abs(free - left[1] - here + left[0]) + abs(right[1] - free - right[0] + here)
+            costs = moves * len(given) ** 2 + np.arange(len(free))  # among the cheapest, the leftmost
+            for row, column in zip(kept, sorted(linear_sum_assignment(costs)[1]), strict=True):
+                places[row] = int(free[column])
         left = right
-    return found
-
-
-def cheapest(costs: list[list[int]]) -> list[int]:
-    """A column for each row, from left to right, with the smallest sum.
-
-    >>> cheapest([[2, 0, 9], [0, 9, 3]]), cheapest([])
-    ([1, 2], [])
-    """
-    ways: list[tuple[int, list[int]] | None] = [(0, [])] * (len(costs[0]) + 1 if costs else 1)
-    for row in costs:  # ways[n]: the best one within the first n columns
-        new: list[tuple[int, list[int]] | None] = [None]
-        for column, cost in enumerate(row):
-            before = ways[column]
-            best = None if before is None else (before[0] + cost, [*before[1], column])
-            new.append(min((way for way in (best, new[-1]) if way is not None), default=None))
-        ways = new
-    assert ways[-1] is not None
-    return ways[-1][1]
+    return places

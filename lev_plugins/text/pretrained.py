@@ -8,7 +8,7 @@ config.json, model.safetensors    the model, as ``transformers`` writes it; row 
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional, Protocol
+from typing import Optional
 
 from fairseq.data import Dictionary
 from fairseq.data.encoders import register_bpe
@@ -22,19 +22,6 @@ EXTRA = 'pip install "lev-plugins[pretrained]"'
 BYTES = 256
 MOST_IDS = 10_000_000
 BYTE_SPECIALS = ["<pad>", "</s>", "<unk>"]  # before the bytes in ByT5's vocabulary
-
-
-class Tokenizer(Protocol):
-    """Converts text to ids and back, by the rules of a pre-trained model."""
-
-    @property
-    def vocabulary(self) -> list[str]:
-        """The name of each id."""
-        ...
-
-    def encode(self, text: str) -> list[int]: ...
-
-    def decode(self, ids: list[int]) -> str: ...
 
 
 class SentencePieces:
@@ -111,6 +98,9 @@ class Bytes:
     def decode(self, ids: list[int]) -> str:
         known = (i - len(BYTE_SPECIALS) for i in ids)
         return bytes(byte for byte in known if 0 <= byte < BYTES).decode(errors="replace")
+
+
+Tokenizer = SentencePieces | LibraryTokenizer | Bytes  # text to ids and back, by the rules of a pre-trained model
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:

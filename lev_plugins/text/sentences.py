@@ -60,15 +60,13 @@ def sentences(text: str, language: str | None = None) -> list[Span]:
     >>> [text[start:end] for start, end in sentences(text)]
     ['Mr. Smith came.', 'He left!', 'End']
     """
-    code = language or guess_language(text)
-    return list(_sentences(text, re.split("[-_]", code)[0].lower()))  # sentencex reads others as "en"
-
-
-def _sentences(text: str, language: str) -> Iterator[Span]:
+    code = re.split("[-_]", language or guess_language(text))[0].lower()  # sentencex reads others as "en"
+    spans: list[Span] = []
     for line in lines(text):
         blank = re.sub(r"[\s\ud800-\udfff]", " ", text[line.start : line.end])  # lone surrogates have no bytes
-        for said in sentencex.get_sentence_boundaries(language, blank):
-            yield from bare(text, line.start + said["start_index"], line.start + said["end_index"])
+        for said in sentencex.get_sentence_boundaries(code, blank):
+            spans += bare(text, line.start + said["start_index"], line.start + said["end_index"])
+    return spans
 
 
 def lines(text: str) -> list[Span]:

@@ -6,20 +6,22 @@ import multiprocessing
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import sentencepiece
 from fairseq.data import Dictionary
-from fairseq.data.encoders import BPE_REGISTRY, build_bpe
+from fairseq.data.encoders import BPE_REGISTRY, build_bpe, register_bpe
+from fairseq.data.encoders.characters import Characters
+from fairseq.dataclass import FairseqDataclass
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.registry import REGISTRIES
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import flag_name
-from lev_plugins.text import chars, pretrained, whole_words  # noqa: F401  BPEs that fairseq does not have
+from lev_plugins.text import pretrained, whole_words  # noqa: F401  BPEs that fairseq does not have
 from lev_plugins.text.lines import read_lines
 
 JOINED = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # pieces that fairseq joins
@@ -41,6 +43,10 @@ def learn_sentencepiece(
     **ids: Any,
 ) -> None:
     """``ids`` of special pieces: bos_id, pad_id, eos_id, unk_id; -1 for none."""
+    longest = LONGEST_BY_DEFAULT  # longer lines are left out
+    for text in texts:
+        with text.open("rb") as lines:
+            longest = max(longest, *map(len, lines), 0)
     try:
         sentencepiece.SentencePieceTrainer.Train(
             input=[str(path) for path in texts],
@@ -49,7 +55,7 @@ def learn_sentencepiece(
             vocab_size=size,
             character_coverage=coverage,
             num_threads=1,  # the same model every time
-            max_sentence_length=max(LONGEST_BY_DEFAULT, *map(longest_line, texts)),  # longer lines are left out
+            max_sentence_length=longest,
             minloglevel=2,
             **ids,
         )
@@ -57,12 +63,6 @@ def learn_sentencepiece(
         reason = str(error).rpartition("] ")[2].strip() or str(error).strip()
         raise UserError(f"{flag} {size}: {reason}") from error
     model.with_suffix(".vocab").unlink()
-
-
-def longest_line(text: Path) -> int:
-    """In bytes."""
-    with text.open("rb") as lines:
-        return max(map(len, lines), default=0)
 
 
 def add_bpe_arguments(parser: ArgumentParser) -> None:
@@ -104,6 +104,20 @@ def failing_as(bpe: str | None) -> Iterator[None]:
         yield
     except (ImportError, OSError, RuntimeError) as error:
         raise UserError(f"--bpe {bpe}: {error}") from error
+
+
+@dataclass
+class CharsConfig(FairseqDataclass):
+    pass
+
+
+@register_bpe("chars", dataclass=CharsConfig)
+class Chars(Characters):
+    """``--bpe chars``: fairseq's ``characters``, with the dataclass that its own commands need to find it.
+
+    >>> Chars().encode("a cat"), Chars().decode("a ▁ c a t")
+    ('a ▁ c a t', 'a cat')
+    """
 
 
 class Tokeniser:

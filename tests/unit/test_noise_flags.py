@@ -19,7 +19,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.noise import FLAGS, NoiseOptions, build_corruption
 from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
-from lev_plugins.text.chars import Chars
+from lev_plugins.text.tokenise import Chars
 from tests.helpers import list_dataset
 
 TEXTS = [f"the quick brown fox number {chr(97 + number)}" for number in range(12)]
