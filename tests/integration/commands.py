@@ -1,32 +1,50 @@
-"""Run the real command lines, as a user would."""
+"""Run the real command lines, as a user would, and read what they print."""
 
 from __future__ import annotations
 
+import gc
+import logging
+import multiprocessing
 import os
 import re
 import shlex
 import socket
 import subprocess
+import sys
+import tempfile
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import IO
 
-from tests.integration import starter
-from tests.integration.starter import BIN
+import torch
+
+from lev_plugins import errors
+from lev_plugins.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
 USER_DIR = str(ROOT / "lev_plugins")
 ENVIRONMENT = {
     **os.environ,
     "OMP_NUM_THREADS": "1",
+    "PATH": os.pathsep.join([str(BIN), os.environ["PATH"]]),
     "PYTHONWARNINGS": "ignore",
     "CUDA_VISIBLE_DEVICES": "",
 }
-ENVIRONMENT["PATH"] = os.pathsep.join([str(starter.start(ENVIRONMENT)), str(BIN), os.environ["PATH"]])
+for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # those of `make test` are not for the examples
+    ENVIRONMENT.pop(name, None)
 TASK = ["--user-dir", USER_DIR, "--task", "text_editing", "--cpu"]
 TINY = ["--arch", "levt_tiny", "--criterion", "dual_policy", "--share-all-embeddings"]
 ADAM = ["--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.003"]
 QUIET = ["--no-progress-bar", "--log-format", "simple"]
+
+# Of the five seconds before a command does anything, four go into imports. A fork of this process has them behind it,
+# and nothing that the command does stays behind; threads of a GPU's driver would not survive it.
+FAIRSEQ = {f"fairseq-{name}": name for name in ("train", "generate", "interactive", "preprocess", "validate")}
+IN_FORKS = {"lev-plugins", *FAIRSEQ} if sys.platform == "linux" and not torch.cuda.is_available() else set()
 
 
 @dataclass
@@ -48,15 +66,58 @@ class Result:
 
 
 def run(*command: object, stdin: str | bytes = "", cwd: Path = ROOT, timeout: int = 300, **environment: str) -> Result:
-    done = subprocess.run(
-        [str(part) for part in command],
-        input=stdin.encode() if isinstance(stdin, str) else stdin,
-        capture_output=True,
-        cwd=cwd,
-        timeout=timeout,
-        env={**ENVIRONMENT, **environment},
-    )
-    return Result(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+    """In a fork, or with other variables (which Python reads when it starts) as a program of its own."""
+    words = [str(part) for part in command]
+    streams = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115  closed with the last reference
+    streams[0].write(stdin.encode() if isinstance(stdin, str) else stdin)
+    streams[0].seek(0)
+    if words[0] in IN_FORKS and not environment:
+        code = run_in_fork(words, streams, cwd, timeout)
+    else:
+        read, out, err = streams
+        variables = {**ENVIRONMENT, **environment}
+        done = subprocess.run(words, stdin=read, stdout=out, stderr=err, cwd=cwd, timeout=timeout, env=variables)
+        code = done.returncode
+    for stream in streams:
+        stream.seek(0)
+    _, printed, errors = (stream.read().decode(errors="replace") for stream in streams)
+    return Result(code, printed, errors)
+
+
+def run_in_fork(words: list[str], streams: list[IO[bytes]], cwd: Path, timeout: int) -> int:
+    process = multiprocessing.get_context("fork").Process(target=become, args=(words, streams, cwd))
+    process.start()
+    process.join(timeout)
+    if process.exitcode is None:
+        process.kill()
+        raise subprocess.TimeoutExpired(words, timeout)
+    return process.exitcode
+
+
+def become(words: list[str], streams: list[IO[bytes]], cwd: Path) -> None:
+    """Run a command in this process, with what it would find if it were started."""
+    gc.freeze()  # or the collector would write to, and so copy, every page that forks share
+    for number, stream in enumerate(streams):
+        os.dup2(stream.fileno(), number)
+    sys.stdin, sys.stdout = open(0, closefd=False), open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(ENVIRONMENT)
+    warnings.simplefilter("ignore")
+    logging.root.handlers.clear()  # pytest's
+    sys.argv = words
+    try:
+        if words[0] == "lev-plugins":
+            sys.exit(main())
+        for module in [module for module in sys.modules if module.startswith("fairseq_cli")]:
+            del sys.modules[module]  # importing them sets up the log
+        command = import_module(f"fairseq_cli.{FAIRSEQ[words[0]]}")
+        errors.explain_at_exit()
+        command.cli_main()
+    except Exception:
+        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        sys.exit(1)
 
 
 def succeed(*command: object, **options: object) -> Result:
@@ -69,10 +130,6 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
         return probe.getsockname()[1]
-
-
-for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # those of `make test` are not for the examples
-    ENVIRONMENT.pop(name, None)
 
 
 def readme(example: str) -> str:
