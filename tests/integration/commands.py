@@ -36,6 +36,8 @@ ENVIRONMENT = {
 }
 for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):  # those of `make test` are not for the examples
     ENVIRONMENT.pop(name, None)
+TRAINED = ROOT / "tests" / "golden" / "trained"  # on the toy corpora, by the tests that are slow
+LEVT = TRAINED / "levt.pt"
 TASK = ["--user-dir", USER_DIR, "--task", "text_editing", "--cpu"]
 TINY = ["--arch", "levt_tiny", "--criterion", "dual_policy", "--share-all-embeddings"]
 ADAM = ["--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.003"]

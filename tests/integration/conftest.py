@@ -1,4 +1,4 @@
-"""A toy corpus and a model that has learnt it, made once (tests that look at ``trained`` share a worker)."""
+"""The toy corpora, binarised."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.integration import commands
 from tests.integration.commands import ROOT, succeed
 from tests.integration.stand_in import StandIn
 
@@ -31,19 +30,6 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def noisy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return binarised(tmp_path_factory.mktemp("noisy"), "noisy", "clean")
-
-
-@pytest.fixture(scope="session")
-def trained(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a `levt_tiny` after 500 updates, chosen by BLEU."""
-    folder = tmp_path_factory.mktemp("trained")
-    schedule = ["--lr-scheduler", "polynomial_decay", "--total-num-update", 500, "--warmup-updates", 50]
-    schedule += ["--max-tokens", 2000, "--max-update", 500, "--clip-norm", 1, "--save-interval", 10]
-    schedule += ["--validate-interval", 10]
-    scoring = ["--eval-bleu", "--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"]
-    log = succeed(*commands.train(toy, folder, *schedule, *scoring, "--dropout", 0))
-    (folder / "log").write_text(log.both, encoding="utf-8")
-    return folder
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import torch
 
 from tests.integration.commands import (
     BIN,
+    LEVT,
     QUIET,
     TASK,
     generate,
@@ -53,11 +54,11 @@ def test_dictionaries_differ_but_embeddings_are_shared(data: Path, tmp_path: Pat
     assert "--share-all-embeddings requires one dictionary" in result.verdict
 
 
-def test_a_dictionary_does_not_fit_the_checkpoint(data: Path, trained: Path) -> None:
+def test_a_dictionary_does_not_fit_the_checkpoint(data: Path) -> None:
     for side in ("src", "tgt"):
         with (data / f"dict.{side}.txt").open("a", encoding="utf-8") as file:
             file.write("extra 1\n")
-    result = run(*generate(data, trained / "checkpoint_best.pt"))
+    result = run(*generate(data, LEVT))
     assert result.code != 0
     assert "use the dict.*.txt files that the model was trained with" in result.verdict
 
@@ -78,35 +79,33 @@ def test_task_and_architecture_do_not_belong_together(toy: Path, tmp_path: Path)
     )
 
 
-def test_a_source_longer_than_the_position_table(toy: Path, trained: Path) -> None:
+def test_a_source_longer_than_the_position_table(toy: Path) -> None:
     typed = "w1 w2\n" + "w1 " * 2000 + "\n"
-    refused = run(*interactive(toy, trained / "checkpoint_best.pt"), stdin=typed)
+    refused = run(*interactive(toy, LEVT), stdin=typed)
     assert refused.code != 0
     assert "invalid" in refused.err and "max_positions" in refused.err
-    skipped = succeed(
-        *interactive(toy, trained / "checkpoint_best.pt", "--skip-invalid-size-inputs-valid-test"), stdin=typed
-    )
+    skipped = succeed(*interactive(toy, LEVT, "--skip-invalid-size-inputs-valid-test"), stdin=typed)
     assert list(hypotheses(skipped.out)) == [0]
 
 
-def test_empty_and_unknown_lines_are_answered_in_order(toy: Path, trained: Path) -> None:
+def test_empty_and_unknown_lines_are_answered_in_order(toy: Path) -> None:
     typed = "w1 w2 w3\n\n漢字 ☃ \u202eabc\nw4 w5 w6\n"
-    result = succeed(*interactive(toy, trained / "checkpoint_best.pt", "--buffer-size", 4), stdin=typed)
+    result = succeed(*interactive(toy, LEVT, "--buffer-size", 4), stdin=typed)
     found = hypotheses(result.out)
     assert list(found) == [0, 1, 2, 3]
     assert found[0][1] == "v1 v2 v3" and found[3][1] == "v4 v6"
 
 
 @pytest.mark.slow
-def test_input_that_is_not_utf8(toy: Path, trained: Path) -> None:
+def test_input_that_is_not_utf8(toy: Path) -> None:
     locale = {"LC_ALL": "C.UTF-8"}  # where Python lets such bytes through
-    result = run(*interactive(toy, trained / "checkpoint_best.pt"), stdin=b"w1 w2\nw3 \xff w4\n", **locale)
+    result = run(*interactive(toy, LEVT), stdin=b"w1 w2\nw3 \xff w4\n", **locale)
     assert result.code != 0
     assert "the input is not UTF-8 (byte 0xff)" in result.verdict
 
 
-def test_a_truncated_checkpoint(toy: Path, trained: Path, tmp_path: Path) -> None:
-    whole = (trained / "checkpoint_best.pt").read_bytes()
+def test_a_truncated_checkpoint(toy: Path, tmp_path: Path) -> None:
+    whole = (LEVT).read_bytes()
     cut = tmp_path / "cut.pt"
     cut.write_bytes(whole[: len(whole) // 2])
     result = run(*generate(toy, cut))
@@ -155,8 +154,7 @@ def test_a_full_disk_leaves_the_previous_checkpoint(toy: Path, tmp_path: Path) -
     assert "Loaded checkpoint" in resumed.both
 
 
-def test_generation_options_that_cannot_work_are_refused(toy: Path, trained: Path) -> None:
-    best = trained / "checkpoint_best.pt"
+def test_generation_options_that_cannot_work_are_refused(toy: Path) -> None:
     for flags, text in (
         (["--iter-decode-with-external-reranker"], "uses the last checkpoint of --path as the reranker"),
         (["--print-alignment"], "--print-alignment is for left-to-right search"),
@@ -166,12 +164,12 @@ def test_generation_options_that_cannot_work_are_refused(toy: Path, trained: Pat
         (["--num-batch-buckets", 2], "--num-batch-buckets is not supported"),
         (["--draft-lang", "mt"], "--draft-lang mt: there is no file"),
     ):
-        result = run(*generate(toy, best, *flags))
+        result = run(*generate(toy, LEVT, *flags))
         assert result.code != 0
         assert text in result.verdict
 
 
-def test_an_unwritable_output_is_named(trained: Path, tmp_path: Path) -> None:
+def test_an_unwritable_output_is_named(tmp_path: Path) -> None:
     locked = tmp_path / "locked"
     locked.mkdir()
     locked.chmod(stat.S_IRUSR | stat.S_IXUSR)
@@ -179,6 +177,6 @@ def test_an_unwritable_output_is_named(trained: Path, tmp_path: Path) -> None:
     if os.geteuid() == 0:  # root writes anywhere; a file cannot be a folder for anybody
         locked.chmod(stat.S_IRWXU)
         target.write_text("")
-    result = run("lev-plugins", "average", trained, "--last", 1, "--output", target / "average.pt")
+    result = run("lev-plugins", "average", LEVT, "--output", target / "average.pt")
     assert result.code == 2
     assert str(target) in result.verdict

@@ -13,6 +13,7 @@ from bench import peer as bench_peer
 from bench import translation, weights
 from bench.systems import Size, ours
 from lev_plugins.errors import UserError
+from tests.integration.commands import LEVT
 from tests.integration.stand_in import StandIn
 
 SIZE = Size(dim=16, ffn_dim=32, heads=2, layers=2, words=60)
@@ -59,13 +60,13 @@ def test_scores_are_of_sentences_in_their_order() -> None:
     assert translation.bleu(outputs, [0, 1], ["a longer line of words", "b"]) < 50
 
 
-def test_models_of_the_example_are_scored(peer: StandIn, toy: Path, trained: Path, tmp_path: Path) -> None:
+def test_models_of_the_example_are_scored(peer: StandIn, toy: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     for name in ("average", "binarise", "pieces", "levt"):
         (run / name).mkdir(parents=True)
     (run / "binarise" / "data").symlink_to(toy)
     (run / "average" / "teacher.pt").write_bytes(b"")
-    (run / "levt" / "checkpoint_best.pt").symlink_to(trained / "checkpoint_best.pt")
+    (run / "levt" / "checkpoint_best.pt").symlink_to(LEVT)
     (run / "pieces" / "test.reference").write_text("v1 v2\n" * 8, encoding="utf-8")
     peer.checks = False  # there is no real teacher, and outputs end where they end
     translation.main(["--run", str(run), "--sentences", "5", "--out", str(tmp_path / "found.json")])

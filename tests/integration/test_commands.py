@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.integration.commands import (
-    ADAM,
-    QUIET,
+    LEVT,
     generate,
     hypotheses,
     interactive,
@@ -18,70 +17,83 @@ from tests.integration.commands import (
     run,
     same_hypotheses,
     succeed,
+    train,
 )
+from tests.teachers import TRANSFORMER, write_teacher
 
 
 @pytest.fixture(scope="module")
-def decoded(toy: Path, trained: Path) -> str:
+def decoded(toy: Path) -> str:
     """What fairseq-generate says of the test set."""
-    return succeed(*generate(toy, trained / "checkpoint_best.pt", "--print-step", "--batch-size", 32)).out
+    return succeed(*generate(toy, LEVT, "--print-step", "--batch-size", 32)).out
 
 
-def test_all_tests_of_the_trained_model_share_a_worker(request: pytest.FixtureRequest, trained: Path) -> None:
-    if not os.environ.get("PYTEST_XDIST_WORKER"):
-        pytest.skip("for several workers, as in make test")
-    assert request.node.nodeid.endswith("@trained")
-
-
-def test_learns_the_toy_task(decoded: str) -> None:
-    """A quality threshold: nearly all of 100 unseen lines come out without a mistake, in few iterations."""
-    targets, found = lines(decoded, "T"), hypotheses(decoded)
+def assert_learned(log: str) -> None:
+    """Nearly all of 100 unseen lines come out without a mistake, in few iterations."""
+    targets, found = lines(log, "T"), hypotheses(log)
     exact = sum(found[n][1] == targets[n] for n in targets) / len(targets)
-    steps = [int(step) for step in lines(decoded, "I").values()]
+    steps = [int(step) for step in lines(log, "I").values()]
     assert len(targets) == len(steps) == 100
     assert exact >= 0.9
     assert sum(steps) / len(steps) < 3
 
 
-def test_training_logs_every_policy_and_bleu(trained: Path) -> None:
-    log = (trained / "log").read_text(encoding="utf-8")
+def test_the_toy_task_has_been_learned(decoded: str) -> None:
+    assert_learned(decoded)
+
+
+BLEU = ["--eval-bleu", "--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric", "--dropout", 0]
+
+
+@pytest.mark.slow
+def test_the_toy_task_is_learned(toy: Path, tmp_path: Path) -> None:
+    schedule = ["--lr-scheduler", "polynomial_decay", "--total-num-update", 500, "--warmup-updates", 50]
+    schedule += ["--max-tokens", 2000, "--max-update", 500, "--clip-norm", 1, "--save-interval", 10]
+    succeed(*train(toy, tmp_path, *schedule, "--validate-interval", 10, *BLEU))
+    best = tmp_path / "checkpoint_best.pt"
+    assert_learned(succeed(*generate(toy, best, "--print-step", "--batch-size", 32)).out)
+
+
+def test_a_training_from_a_checkpoint_logs_every_policy_and_bleu(toy: Path, tmp_path: Path) -> None:
+    few = ["--max-tokens", 2000, "--max-update", 3, "--log-interval", 1, "--lr", 1e-5]
+    log = succeed(*train(toy, tmp_path, "--finetune-from-model", LEVT, *few, *BLEU)).both
     for name in ("deletion", "placeholder", "token"):
         for kind in ("loss", "nll", "accuracy"):
             assert re.search(rf" {name}_{kind}=[\d.]+", log), (name, kind)
-    assert re.search(r"valid on 'valid' subset .* bleu [\d.]+", log)
     assert re.search(r" wps=[\d.]+", log)
+    bleu = re.search(r"valid on 'valid' subset .* bleu ([\d.]+)", log)
+    assert bleu and float(bleu[1]) > 90
 
 
-def test_batch_1_is_batch_n_and_the_padding_side_is_moot(toy: Path, trained: Path, decoded: str) -> None:
-    checkpoint = trained / "checkpoint_best.pt"
-    one = succeed(*generate(toy, checkpoint, "--batch-size", 1, "--print-step")).out
-    right = succeed(*generate(toy, checkpoint, "--batch-size", 32, "--print-step", "--left-pad-source")).out
+def test_batch_1_is_batch_n_and_the_padding_side_is_moot(toy: Path, decoded: str) -> None:
+    one = succeed(*generate(toy, LEVT, "--batch-size", 1, "--print-step")).out
+    right = succeed(*generate(toy, LEVT, "--batch-size", 32, "--print-step", "--left-pad-source")).out
     for other in (decoded, right):
         same_hypotheses(one, other)
         assert lines(one, "I") == lines(other, "I")
 
 
-def test_interactive_is_generate(toy: Path, trained: Path, decoded: str) -> None:
+def test_interactive_is_generate(toy: Path, decoded: str) -> None:
     text = (toy.parent / "test.src").read_text(encoding="utf-8")
     flags = ["--buffer-size", 30, "--batch-size", 7]
-    typed = succeed(*interactive(toy, trained / "checkpoint_best.pt", *flags), stdin=text).out
+    typed = succeed(*interactive(toy, LEVT, *flags), stdin=text).out
     same_hypotheses(decoded, typed)
 
 
-def test_drafts_are_edited(toy: Path, trained: Path) -> None:
+def test_drafts_are_edited(toy: Path) -> None:
     """Each draft has one mistake; the model has learned to write, not from drafts."""
     sources, drafts, targets = (
         (toy.parent / f"test.{side}").read_text("utf-8").splitlines() for side in ("src", "mt", "tgt")
     )
     lines = "".join(f"{source}\t{draft}\n" for source, draft in zip(sources, drafts, strict=True))
-    found = hypotheses(succeed(*interactive(toy, trained / "checkpoint_best.pt"), stdin=lines).out)
+    found = hypotheses(succeed(*interactive(toy, LEVT), stdin=lines).out)
     right = sum(found[number][1] == target for number, target in enumerate(targets))
     assert right >= 20 > 5 * sum(map(str.__eq__, drafts, targets))
 
 
-def test_history_shows_placeholders(toy: Path, trained: Path) -> None:
+def test_history_shows_placeholders(toy: Path) -> None:
     flags = ["--retain-iter-history", "--remove-bpe"]  # --remove-bpe makes fairseq enlarge the dictionary
-    log = succeed(*generate(toy, trained / "checkpoint_best.pt", *flags)).out
+    log = succeed(*generate(toy, LEVT, *flags)).out
     states = re.findall(r"^E-7_(\d+)\t(.*)$", log, re.MULTILINE)
     assert [int(step) for step, _ in states] == list(range(len(states)))
     assert (len(states) - 1) % 3 == 0
@@ -89,9 +101,9 @@ def test_history_shows_placeholders(toy: Path, trained: Path) -> None:
     assert states[-1][1] == hypotheses(log)[7][1]
 
 
-def test_trace_of_a_log(toy: Path, trained: Path, tmp_path: Path) -> None:
+def test_trace_of_a_log(toy: Path, tmp_path: Path) -> None:
     """Every sentence, its iterations and its result; carrying out the edits that are marked leads to it."""
-    log = succeed(*generate(toy, trained / "checkpoint_best.pt", "--retain-iter-history", "--print-step")).out
+    log = succeed(*generate(toy, LEVT, "--retain-iter-history", "--print-step")).out
     (tmp_path / "log").write_text(log, encoding="utf-8")
     found, steps = hypotheses(log), lines(log, "I")
     blocks = succeed("lev-plugins", "trace", tmp_path / "log").out.split("\n\n")
@@ -118,36 +130,21 @@ def without_insertions(text: str, holes: bool) -> list[str]:
     return re.sub(r"\{\+(.*?)\+\}", lambda found: "{} " * len(found[1].split()) if holes else "", text).split()
 
 
-def test_average_and_ensemble(toy: Path, trained: Path, decoded: str) -> None:
-    average = trained / "average.pt"
-    succeed("lev-plugins", "average", trained, "--last", 2, "--output", average)
-    assert len(hypotheses(succeed(*generate(toy, average)).out)) == 100
-    best = trained / "checkpoint_best.pt"
-    same_hypotheses(decoded, succeed(*generate(toy, f"{best}:{best}")).out)
-    assert len(hypotheses(succeed(*generate(toy, f"{best}:{average}")).out)) == 100
+def test_average_and_ensemble(toy: Path, tmp_path: Path, decoded: str) -> None:
+    average = tmp_path / "average.pt"
+    for number in (1, 2):
+        shutil.copy(LEVT, tmp_path / f"checkpoint{number}.pt")
+    succeed("lev-plugins", "average", tmp_path, "--last", 2, "--output", average)
+    same_hypotheses(decoded, succeed(*generate(toy, average)).out)
+    same_hypotheses(decoded, succeed(*generate(toy, f"{LEVT}:{average}")).out)
 
 
-@pytest.fixture(scope="module")
-def teacher(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("teacher")
-    sizes = [f"--{side}-{name}" for side in ("encoder", "decoder") for name in ("layers", "embed-dim", "ffn-embed-dim")]
-    numbers = [2, 64, 128] * 2
-    succeed(
-        "fairseq-train",
-        toy,
-        *("--cpu", "--task", "translation", "--arch", "transformer", "--share-all-embeddings", "--dropout", 0),
-        *(part for pair in zip(sizes, numbers, strict=True) for part in pair),
-        *("--encoder-attention-heads", 2, "--decoder-attention-heads", 2, "--criterion", "cross_entropy"),
-        *(*ADAM, *QUIET, "--max-tokens", 2000, "--max-update", 60, "--save-dir", folder),
-    )
-    return folder / "checkpoint_last.pt"
-
-
-def test_reranking_chooses_among_candidates(toy: Path, trained: Path, teacher: Path) -> None:
-    best = trained / "checkpoint_best.pt"
+def test_reranking_chooses_among_candidates(toy: Path, tmp_path: Path) -> None:
+    flags = [*TRANSFORMER, "--share-all-embeddings", "-s", "src", "-t", "tgt"]
+    teacher = write_teacher(tmp_path / "teacher.pt", toy, *flags)
     flags = ["--iter-decode-with-beam", 4, "--seed", 1]
     reranked = succeed(
-        *generate(toy, f"{best}:{teacher}", *flags, "--iter-decode-with-external-reranker", "--nbest", 4)
+        *generate(toy, f"{LEVT}:{teacher}", *flags, "--iter-decode-with-external-reranker", "--nbest", 4)
     ).out
     scores: dict[int, list[float]] = {}
     for n, score in re.findall(r"^H-(\d+)\t(\S+)", reranked, re.MULTILINE):
@@ -158,9 +155,8 @@ def test_reranking_chooses_among_candidates(toy: Path, trained: Path, teacher: P
     assert len(set(map(tuple, scores.values()))) > 50
 
 
-def test_min_words_and_max_ratio(toy: Path, trained: Path) -> None:
-    best = trained / "checkpoint_best.pt"
-    long = hypotheses(succeed(*generate(toy, best, "--min-words", 9)).out)
+def test_min_words_and_max_ratio(toy: Path) -> None:
+    long = hypotheses(succeed(*generate(toy, LEVT, "--min-words", 9)).out)
     assert all(len(words.split()) >= 9 for _, words in long.values())
-    short = hypotheses(succeed(*generate(toy, best, "--max-ratio", 0, "--max-ratio-floor", 2)).out)
+    short = hypotheses(succeed(*generate(toy, LEVT, "--max-ratio", 0, "--max-ratio-floor", 2)).out)
     assert all(words == "" for _, words in short.values())

@@ -11,6 +11,7 @@ import pytest
 from tests.integration.commands import (
     ADAM,
     QUIET,
+    TRAINED,
     USER_DIR,
     hypotheses,
     lines,
@@ -22,6 +23,9 @@ from tests.integration.commands import (
 TASK = ["--user-dir", USER_DIR, "--task", "text_correction", "--cpu"]
 PBD = ["--arch", "pbd_tiny", "--share-all-embeddings", "--criterion", "label_smoothed_cross_entropy"]
 FEW = ["--max-tokens", 500, "--max-update", 2]
+SCORES = ["--eval-exact-match", "--eval-wrr", "--eval-bleu", "--eval-bleu-args", '{"beam": 2}']
+SCORES += ["--best-checkpoint-metric", "exact_match", "--maximize-best-checkpoint-metric"]
+CORRECTOR = TRAINED / "pbd.pt"
 WIDE = ["--beam", 5, "--batch-size", 64]
 
 
@@ -38,63 +42,67 @@ def generated(data: Path, path: object, *flags: object) -> str:
 
 
 @pytest.fixture(scope="module")
-def corrector(noisy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a `pbd_tiny`, chosen by lines without a mistake."""
-    folder = tmp_path_factory.mktemp("corrector")
-    schedule = ["--lr-scheduler", "inverse_sqrt", "--warmup-updates", 40, "--clip-norm", 1, "--max-tokens", 2000]
-    schedule += ["--max-update", 350, "--validate-interval", 8, "--save-interval", 8]
-    scores = ["--eval-exact-match", "--eval-wrr", "--eval-bleu", "--eval-bleu-args", '{"beam": 2}']
-    best = ["--best-checkpoint-metric", "exact_match", "--maximize-best-checkpoint-metric"]
-    log = succeed(*train(noisy, folder, *PBD, "--future-dropout", 0.1, *schedule, *scores, *best))
-    (folder / "log").write_text(log.both, encoding="utf-8")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def corrected(noisy: Path, corrector: Path) -> str:
+def corrected(noisy: Path) -> str:
     """What fairseq-generate says of the test set."""
-    return generated(noisy, corrector / "checkpoint_best.pt", *WIDE)
+    return generated(noisy, CORRECTOR, *WIDE)
 
 
-def test_learns_to_correct(corrected: str) -> None:
-    """A quality threshold, on all 100 lines: 64 and 36 make no batches of multiples of 8."""
-    found, targets = hypotheses(corrected), lines(corrected, "T")
+def assert_learned(log: str) -> None:
+    """Of all 100 lines: 64 and 36 make no batches of multiples of 8."""
+    found, targets = hypotheses(log), lines(log, "T")
     assert len(found) == len(targets) == 100
     assert sum(found[n][1] == targets[n] for n in targets) >= 85
 
 
-def test_the_best_checkpoint_is_that_of_the_best_score(noisy: Path, corrector: Path) -> None:
-    log = (corrector / "log").read_text(encoding="utf-8")
+def test_correcting_has_been_learned(corrected: str) -> None:
+    assert_learned(corrected)
+
+
+@pytest.mark.slow
+def test_correcting_is_learned(noisy: Path, tmp_path: Path) -> None:
+    schedule = ["--lr-scheduler", "inverse_sqrt", "--warmup-updates", 40, "--clip-norm", 1, "--max-tokens", 2000]
+    schedule += ["--max-update", 350, "--validate-interval", 8, "--save-interval", 8]
+    log = succeed(*train(noisy, tmp_path, *PBD, "--future-dropout", 0.1, *schedule, *SCORES))
+    assert_logged_is_decoded(log.both, noisy, tmp_path)
+    assert_learned(generated(noisy, tmp_path / "checkpoint_best.pt", *WIDE))
+
+
+def test_a_training_from_a_checkpoint_is_chosen_by_the_best_score(noisy: Path, tmp_path: Path) -> None:
+    few = ["--max-tokens", 2000, "--max-update", 2, "--save-interval-updates", 1, "--lr", 1e-4]
+    log = succeed(*train(noisy, tmp_path, *PBD, "--finetune-from-model", CORRECTOR, *few, *SCORES))
+    assert_logged_is_decoded(log.both, noisy, tmp_path)
+
+
+def assert_logged_is_decoded(log: str, data: Path, folder: Path) -> None:
+    """What was logged while training is what the saved model says when it decodes."""
     seen = re.findall(r"valid on .* exact_match ([\d.]+) \| wrr ([\d.]+) .* bleu ([\d.]+)", log)
     exact, wrr, _ = (float(number) for number in max(seen, key=lambda scores: float(scores[0])))
     assert wrr > exact > 80
-    # what was logged while training is what the saved model says when it decodes
-    path = ["--path", corrector / "checkpoint_best.pt", "--gen-subset", "valid", "--beam", 2]
-    text = succeed("fairseq-generate", noisy, *TASK, *path).out
+    path = ["--path", folder / "checkpoint_best.pt", "--gen-subset", "valid", "--beam", 2]
+    text = succeed("fairseq-generate", data, *TASK, *path).out
     found, targets = hypotheses(text), lines(text, "T")
     assert 100 * sum(found[n][1] == targets[n] for n in targets) / len(targets) == pytest.approx(exact)
 
 
-def test_interactive_is_generate_whatever_the_batch(noisy: Path, corrector: Path, corrected: str) -> None:
+def test_interactive_is_generate_whatever_the_batch(noisy: Path, corrected: str) -> None:
     text = (noisy.parent / "test.noisy").read_text(encoding="utf-8")
-    path = ["--path", corrector / "checkpoint_best.pt", "--beam", 5]
+    path = ["--path", CORRECTOR, "--beam", 5]
     for batch in (1, 25):
         sizes = ["--buffer-size", 100, "--batch-size", batch]
         same_hypotheses(corrected, succeed("fairseq-interactive", noisy, *TASK, *path, *sizes, stdin=text).out)
 
 
-def test_the_dial(noisy: Path, corrector: Path, corrected: str) -> None:
+def test_the_dial(noisy: Path, corrected: str) -> None:
     plain = {n: text for n, (_, text) in hypotheses(corrected).items()}
     sources = lines(corrected, "S")
-    best = corrector / "checkpoint_best.pt"
-    kept = {n: text for n, (_, text) in generate(noisy, best, *WIDE, "--keep-bias", 40).items()}
+    kept = {n: text for n, (_, text) in generate(noisy, CORRECTOR, *WIDE, "--keep-bias", 40).items()}
     assert kept == sources
-    sure = generate(noisy, best, *WIDE, "--keep-bias", 1, "--min-edit-confidence", 0.999)
+    sure = generate(noisy, CORRECTOR, *WIDE, "--keep-bias", 1, "--min-edit-confidence", 0.999)
     edits = {n for n in plain if sure[n][1] != sources[n]}
     assert 0 < len(edits) < sum(plain[n] != sources[n] for n in plain)
     # the sweep over all settings of the dial says so too
     flags = ["--split", "test", "--keep-bias", 1, "--min-edit-confidence", "0,0.999", "--json", "--cpu"]
-    found = json.loads(succeed("lev-plugins", "sweep", noisy, "--path", best, *flags).out)["points"]
+    found = json.loads(succeed("lev-plugins", "sweep", noisy, "--path", CORRECTOR, *flags).out)["points"]
     targets = lines(corrected, "T")
     assert found[1]["lines_changed"] == pytest.approx(len(edits) / 100)
     assert found[1]["lines_right"] == pytest.approx(sum(sure[n][1] == targets[n] for n in sure) / 100)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.commands import (
+    LEVT,
     Result,
     generate,
     hypotheses,
@@ -65,13 +66,12 @@ def same_positional_scores(one: str, other: str) -> None:
         assert list(map(float, row.split())) == pytest.approx(list(map(float, second[n].split())), abs=2e-4), n
 
 
-def test_a_file_of_drafts_is_edited_as_at_the_prompt(toy: Path, trained: Path, tmp_path: Path) -> None:
-    checkpoint = trained / "checkpoint_best.pt"
+def test_a_file_of_drafts_is_edited_as_at_the_prompt(toy: Path, tmp_path: Path) -> None:
     drafts = [marked(number, draft) for number, draft in enumerate(texts(toy, "mt"))]
     data = prepared(toy, tmp_path / "marked", drafts)
-    from_file = succeed(*generate(data, checkpoint, *DRAFTED, "--batch-size", 30)).out
+    from_file = succeed(*generate(data, LEVT, *DRAFTED, "--batch-size", 30)).out
     typed = "".join(f"{source}\t{draft}\n" for source, draft in zip(texts(toy, "src"), drafts, strict=True))
-    at_prompt = succeed(*interactive(data, checkpoint, *LANGUAGES, "--buffer-size", 50), stdin=typed).out
+    at_prompt = succeed(*interactive(data, LEVT, *LANGUAGES, "--buffer-size", 50), stdin=typed).out
     same_hypotheses(from_file, at_prompt)
     assert len(hypotheses(from_file)) == 100
     same_positional_scores(from_file, at_prompt)
@@ -81,16 +81,15 @@ def test_a_file_of_drafts_is_edited_as_at_the_prompt(toy: Path, trained: Path, t
     assert all("Bern" in found[n].split() for n in range(7, 100, 8))
     # a folder in which there is no such file is decoded as it always was
     (data / "test.mt-tgt.mt.notes.jsonl").unlink()
-    plain = hypotheses(succeed(*generate(data, checkpoint, *DRAFTED)).out)
+    plain = hypotheses(succeed(*generate(data, LEVT, *DRAFTED)).out)
     assert not any(re.search("Zürich|Bern", words) for _, words in plain.values())
     assert all(plain[n][1] == found[n] for n in range(0, 100, 8))
 
 
-def test_what_the_model_would_write_ends_after_one_iteration(toy: Path, trained: Path, tmp_path: Path) -> None:
-    checkpoint = trained / "checkpoint_best.pt"
-    written = hypotheses(succeed(*generate(toy, checkpoint, "--iter-decode-max-iter", 20)).out)
+def test_what_the_model_would_write_ends_after_one_iteration(toy: Path, tmp_path: Path) -> None:
+    written = hypotheses(succeed(*generate(toy, LEVT, "--iter-decode-max-iter", 20)).out)
     data = prepared(toy, tmp_path / "own", [written[n][1] for n in range(100)])
-    again = succeed(*generate(data, checkpoint, *DRAFTED, "--print-step")).out
+    again = succeed(*generate(data, LEVT, *DRAFTED, "--print-step")).out
     assert {n: words for n, (_, words) in hypotheses(again).items()} == {n: words for n, (_, words) in written.items()}
     assert list(lines(again, "I").values()) == ["0"] * 100  # the number of the iteration that changed nothing
 
@@ -126,21 +125,21 @@ def refused(result: Result) -> str:
     return result.verdict
 
 
-def test_a_file_of_drafts_with_another_number_of_lines(data: Path, toy: Path, trained: Path, tmp_path: Path) -> None:
+def test_a_file_of_drafts_with_another_number_of_lines(data: Path, toy: Path, tmp_path: Path) -> None:
     for split in ("train", "test"):
         spoil(data, split, toy.parent / split, {3: None})
     says = "every source line needs one draft line, but {} has {} source lines and {} drafts"
-    generating = run(*generate(data, trained / "checkpoint_best.pt", *DRAFTED))
+    generating = run(*generate(data, LEVT, *DRAFTED))
     assert says.format("test", "100", "99") in refused(generating)
     training = run(*train(data, tmp_path / "out", *DRAFTED, *FEW))
     assert says.format("train", "5,000", "4,999") in refused(training)
 
 
-def test_drafts_in_another_dictionary(data: Path, toy: Path, trained: Path, tmp_path: Path) -> None:
+def test_drafts_in_another_dictionary(data: Path, toy: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.txt"
     other.write_text("v1 1\nv2 1\n", encoding="utf-8")
     preprocess(data, "test", toy.parent / "test", other)
-    for command in (generate(data, trained / "checkpoint_best.pt", *DRAFTED), train(data, tmp_path, *DRAFTED, *FEW)):
+    for command in (generate(data, LEVT, *DRAFTED), train(data, tmp_path, *DRAFTED, *FEW)):
         verdict = refused(run(*command))
         assert f"--draft-lang mt: the drafts were binarised with {data}/dict.mt.txt" in verdict
         assert "use lev-plugins prepare, or fairseq-preprocess with that as --srcdict" in verdict
@@ -156,25 +155,22 @@ def test_drafts_in_another_dictionary(data: Path, toy: Path, trained: Path, tmp_
     ],
     ids=["a TAB too many", "not closed", "not opened", "too long"],
 )  # fmt: skip
-def test_lines_that_cannot_be_edited_at_the_prompt(
-    toy: Path, trained: Path, tmp_path: Path, line: str, says: str
-) -> None:
+def test_lines_that_cannot_be_edited_at_the_prompt(toy: Path, tmp_path: Path, line: str, says: str) -> None:
     (tmp_path / "typed").write_text(f"{line}\n", encoding="utf-8")
-    result = run(*interactive(toy, trained / "checkpoint_best.pt", "--input", tmp_path / "typed"))
+    result = run(*interactive(toy, LEVT, "--input", tmp_path / "typed"))
     assert says in refused(result)
     assert not hypotheses(result.out)
 
 
-def test_a_draft_too_long_is_never_cut(data: Path, toy: Path, trained: Path, tmp_path: Path) -> None:
-    checkpoint = trained / "checkpoint_best.pt"
+def test_a_draft_too_long_is_never_cut(data: Path, toy: Path, tmp_path: Path) -> None:
     spoil(data, "test", toy.parent / "test", {5: "v1 " * 1100})
     spoil(data, "train", toy.parent / "train", {7: "v1 " * 1100, 9: "v1 " * 1200})
     says = (
         "the draft of sentence {}, counted from 0, has 1,102 tokens, including boundaries, but must have at most 1,024"
     )
-    verdict = refused(run(*generate(data, checkpoint, *DRAFTED)))
+    verdict = refused(run(*generate(data, LEVT, *DRAFTED)))
     assert says.format(5) in verdict and "skip such sentences with --skip-invalid-size-inputs" in verdict
-    skipped = succeed(*generate(data, checkpoint, *DRAFTED, "--skip-invalid-size-inputs-valid-test"))
+    skipped = succeed(*generate(data, LEVT, *DRAFTED, "--skip-invalid-size-inputs-valid-test"))
     assert set(range(100)) - hypotheses(skipped.out).keys() == {5}
     assert says.format(5) in skipped.both and "skipped, with 0 more sentences whose drafts are too long" in skipped.both
     training = succeed(*train(data, tmp_path / "out", *DRAFTED, *FEW))

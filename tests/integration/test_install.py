@@ -72,8 +72,8 @@ def test_what_pip_is_told(site: Path) -> None:
 def test_path_is_for_user_dir(site: Path, tmp_path: Path) -> None:
     result = console(site, "path", cwd=tmp_path)
     assert (result.code, result.out, result.err) == (0, f"{site}/lev_plugins\n", "")
-    registered(user_dir(result.out.strip(), cwd=tmp_path), site)
-    registered(user_dir(result.out.strip(), cwd=tmp_path, PYTHONPATH=str(site)), site)
+    registered(user_dir(result.out.strip(), cwd=tmp_path).out, site)
+    registered(user_dir(result.out.strip(), cwd=tmp_path, PYTHONPATH=str(site)).out, site)
 
 
 def test_python_m_is_the_command(site: Path, tmp_path: Path) -> None:
@@ -88,9 +88,9 @@ def test_the_commands_are_listed(site: Path) -> None:
 
 
 def test_a_checkout_wins_over_what_is_installed(site: Path, tmp_path: Path) -> None:
-    registered(user_dir(ROOT / "lev_plugins", cwd=tmp_path, PYTHONPATH=str(site)))
+    registered(user_dir(ROOT / "lev_plugins", cwd=tmp_path, PYTHONPATH=str(site)).out)
     (tmp_path / "plugins").symlink_to(ROOT / "lev_plugins")
-    registered(user_dir(tmp_path / "plugins", cwd=tmp_path, PYTHONPATH=str(site)))
+    registered(user_dir(tmp_path / "plugins", cwd=tmp_path, PYTHONPATH=str(site)).out)
 
 
 def test_two_copies_in_one_process_are_refused(site: Path, tmp_path: Path) -> None:

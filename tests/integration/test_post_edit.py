@@ -13,6 +13,7 @@ from tests.integration.commands import (
     ADAM,
     QUIET,
     TASK,
+    TRAINED,
     Result,
     generate,
     hypotheses,
@@ -23,6 +24,7 @@ from tests.integration.commands import (
     succeed,
 )
 
+POST_EDITOR = TRAINED / "post_edit.pt"
 SIZES = {"train": 4000, "valid": 60, "test": 100}
 WORDS = 5
 LANGUAGES = ["-s", "src", "-t", "pe"]
@@ -31,6 +33,10 @@ MODEL = ["--arch", "post_edit_transformer", "--share-decoder-input-output-embed"
 for name, number in {"embed-dim": 64, "ffn-embed-dim": 128, "attention-heads": 2}.items():
     MODEL += [f"--encoder-{name}", number, f"--decoder-{name}", number]
 MODEL += ["--encoder-layers", 2, "--decoder-layers", 1]
+LOSS = ["--criterion", "label_smoothed_cross_entropy", "--label-smoothing", 0.1]
+BLEU = [*LOSS, "--eval-bleu", "--eval-bleu-args", '{"beam": 2, "max_len_b": 10}']
+BLEU += ["--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"]
+WIDE = ["--beam", 4, "--batch-size", 40, "--remove-bpe"]
 
 
 def triples(split: str) -> Iterator[tuple[str, str, str]]:
@@ -66,26 +72,12 @@ def train(data: Path, save_dir: Path, *flags: object) -> list[object]:
 
 
 @pytest.fixture(scope="module")
-def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("post-editor")
-    schedule = ["--lr-scheduler", "polynomial_decay", "--total-num-update", 300, "--warmup-updates", 50]
-    schedule += ["--max-tokens", 800, "--max-update", 300, "--clip-norm", 1]
-    schedule += ["--validate-interval", 6, "--save-interval", 6]
-    scoring = ["--eval-bleu", "--eval-bleu-args", '{"beam": 2, "max_len_b": 10}']
-    scoring += ["--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"]
-    criterion = ["--criterion", "label_smoothed_cross_entropy", "--label-smoothing", 0.1]
-    log = succeed(*train(data, folder, *schedule, *scoring, *criterion))
-    (folder / "log").write_text(log.both, encoding="utf-8")
-    return folder / "checkpoint_best.pt"
+def decoded(data: Path) -> Result:
+    return succeed(*generate(data, POST_EDITOR, *DRAFTED, *WIDE))
 
 
-@pytest.fixture(scope="module")
-def decoded(data: Path, trained: Path) -> Result:
-    return succeed(*generate(data, trained, *DRAFTED, "--beam", 4, "--batch-size", 40, "--remove-bpe"))
-
-
-def test_learns_what_only_source_and_draft_together_tell(data: Path, decoded: Result) -> None:
-    targets, found = lines(decoded.out, "T"), hypotheses(decoded.out)
+def assert_learned(data: Path, log: str) -> None:
+    targets, found = lines(log, "T"), hypotheses(log)
     drafts = (data.parent / "test.mt").read_text(encoding="utf-8").splitlines()
     exact = sum(found[n][1] == targets[n] for n in targets)
     untouched = sum(drafts[n] == targets[n] for n in targets)
@@ -93,18 +85,34 @@ def test_learns_what_only_source_and_draft_together_tell(data: Path, decoded: Re
     assert untouched < 50 and exact >= 90
 
 
-def test_bleu_is_logged_and_chooses_the_checkpoint(trained: Path) -> None:
-    log = (trained.parent / "log").read_text(encoding="utf-8")
+def test_what_only_source_and_draft_together_tell_has_been_learned(data: Path, decoded: Result) -> None:
+    assert_learned(data, decoded.out)
+
+
+@pytest.mark.slow
+def test_what_only_source_and_draft_together_tell_is_learned(data: Path, tmp_path: Path) -> None:
+    schedule = ["--lr-scheduler", "polynomial_decay", "--total-num-update", 300, "--warmup-updates", 50]
+    schedule += ["--max-tokens", 800, "--max-update", 300, "--clip-norm", 1]
+    assert_bleu_chooses(succeed(*train(data, tmp_path, *schedule, "--validate-interval", 6, *BLEU)).both)
+    assert_learned(data, succeed(*generate(data, tmp_path / "checkpoint_best.pt", *DRAFTED, *WIDE)).out)
+
+
+def test_a_training_from_a_checkpoint_is_chosen_by_bleu(data: Path, tmp_path: Path) -> None:
+    few = ["--max-tokens", 800, "--max-update", 2, "--validate-interval-updates", 1, "--lr", 1e-4]
+    assert_bleu_chooses(succeed(*train(data, tmp_path, "--finetune-from-model", POST_EDITOR, *few, *BLEU)).both)
+
+
+def assert_bleu_chooses(log: str) -> None:
     scores = [float(score) for score in re.findall(r"valid on 'valid' subset .* bleu ([\d.]+)", log)]
     assert len(scores) >= 2 and max(scores) > 80
     assert f"best_bleu {max(scores):g}" in log
 
 
-def test_interactive_is_generate(data: Path, trained: Path, decoded: Result) -> None:
+def test_interactive_is_generate(data: Path, decoded: Result) -> None:
     columns = [(data.parent / f"test.{side}").read_text(encoding="utf-8").splitlines() for side in ("src", "mt")]
     typed = "".join(f"{source}\t{draft}\n" for source, draft in zip(*columns, strict=True))
     flags = [*LANGUAGES, "--beam", 4, "--buffer-size", 30, "--batch-size", 7]
-    same_hypotheses(decoded.out, succeed(*interactive(data, trained, *flags), stdin=typed).out)
+    same_hypotheses(decoded.out, succeed(*interactive(data, POST_EDITOR, *flags), stdin=typed).out)
 
 
 def test_wrong_combinations_are_refused(data: Path, tmp_path: Path) -> None:

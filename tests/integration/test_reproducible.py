@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tests.integration.commands import (
     ADAM,
     BIN,
     ENVIRONMENT,
+    LEVT,
     QUIET,
     ROOT,
     USER_DIR,
@@ -54,22 +56,9 @@ def test_two_processes_are_one_with_update_freq_2(toy: Path, tmp_path: Path) -> 
     one = succeed(*train(toy, tmp_path / "one", *flags, "--update-freq", 2, optimizer=sgd))
     two = ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp", "--distributed-world-size", "2"]
     two += ["--distributed-no-spawn", "--distributed-init-method", f"tcp://localhost:{free_port()}"]
-    processes = [
-        subprocess.Popen(
-            [
-                str(part)
-                for part in train(toy, tmp_path / "two", *flags, *two, "--distributed-rank", rank, optimizer=sgd)
-            ],
-            env=ENVIRONMENT,
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    logs = [process.communicate(timeout=200)[0] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], logs
+    ranks = [train(toy, tmp_path / "two", *flags, *two, "--distributed-rank", rank, optimizer=sgd) for rank in (0, 1)]
+    with ThreadPoolExecutor(2) as pool:
+        logs = [done.both for done in pool.map(lambda command: succeed(*command), ranks)]
     assert len(losses(one.both)) == 10
     assert losses(logs[0]) == pytest.approx(losses(one.both), abs=2e-3)  # three decimals are printed
     assert_same(weights(tmp_path / "one/checkpoint_last.pt"), weights(tmp_path / "two/checkpoint_last.pt"), 1e-5)
@@ -80,7 +69,8 @@ def copied(one: Path, other: Path) -> bool:
 
 
 def test_killed_and_resumed_is_never_killed(toy: Path, tmp_path: Path) -> None:
-    flags = ["--max-tokens", 2000, "--max-update", 40, "--save-interval-updates", 10, "--disable-validation"]
+    flags = ["--train-subset", "valid", "--max-tokens", 100, "--disable-validation"]  # 100 lines, 9 batches
+    flags += ["--max-update", 40, "--save-interval-updates", 10]
     succeed(*train(toy, tmp_path / "whole", *flags))
     save_dir = tmp_path / "killed"
     process = subprocess.Popen(
@@ -92,7 +82,7 @@ def test_killed_and_resumed_is_never_killed(toy: Path, tmp_path: Path) -> None:
         start_new_session=True,
     )
     deadline = time.monotonic() + 120
-    while not copied(save_dir / "checkpoint_2_20.pt", save_dir / "checkpoint_last.pt"):  # between updates
+    while not copied(save_dir / "checkpoint_3_20.pt", save_dir / "checkpoint_last.pt"):  # between updates
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
@@ -136,8 +126,7 @@ def test_stopped_within_an_epoch_and_continued_is_never_stopped(
     assert_same(whole, stopped, 0.0)
 
 
-def test_generation_in_half_precision_agrees(toy: Path, trained: Path) -> None:
-    checkpoint = trained / "checkpoint_best.pt"
-    full = hypotheses(succeed(*generate(toy, checkpoint)).out)
-    half = hypotheses(succeed(*generate(toy, checkpoint, "--fp16")).out)
+def test_generation_in_half_precision_agrees(toy: Path) -> None:
+    full = hypotheses(succeed(*generate(toy, LEVT)).out)
+    half = hypotheses(succeed(*generate(toy, LEVT, "--fp16")).out)
     assert sum(full[n][1] == half[n][1] for n in full) >= 0.9 * len(full)

@@ -6,65 +6,68 @@ import os
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.integration.commands import ADAM, QUIET, ROOT, TINY, Result, lines, run, succeed
 
 PACKAGE = ROOT / "lev_plugins"
 
-# does what a fairseq command does with --user-dir, for each argument; then says where the parts came from
+# does what a fairseq command does with --user-dir, for each folder; then says where the parts came from
 IMPORT = """
-import argparse, sys
+import argparse, os, sys
 from fairseq import utils
-for user_dir in sys.argv[1:]:
-    utils.import_user_module(argparse.Namespace(user_dir=user_dir))
 from fairseq.models import ARCH_MODEL_REGISTRY
 from fairseq.tasks import TASK_REGISTRY
-task, model = TASK_REGISTRY["text_editing"], ARCH_MODEL_REGISTRY["levt"]
-files = {sys.modules[part.__module__].__file__ for part in (task, model)}
-print(task.__module__, model.__module__, *sorted(files))
-copies = [module for name, module in sys.modules.items() if name.endswith("models.levt")]
-assert len({id(module) for module in copies}) == 1, copies
+
+def reach(cwd, *folders):
+    os.chdir(cwd)
+    for folder in folders:
+        utils.import_user_module(argparse.Namespace(user_dir=folder))
+    task, model = TASK_REGISTRY["text_editing"], ARCH_MODEL_REGISTRY["levt"]
+    print(task.__module__, model.__module__, *(sys.modules[part.__module__].__file__ for part in (task, model)))
+    copies = [module for name, module in sys.modules.items() if name.endswith("models.levt")]
+    assert len({id(module) for module in copies}) == 1, copies
+
+"""
+EACH = """
+for words in sys.argv[1:]:
+    sys.stdout.flush()
+    if os.fork() == 0:
+        reach(*words.split(","))
+        sys.exit()
+    assert os.wait()[1] == 0, words
 """
 
 
 def user_dir(*folders: object, cwd: Path = ROOT, **environment: str) -> Result:
-    return run("python", "-c", IMPORT, *folders, cwd=cwd, **environment)
+    return run("python", "-c", f"{IMPORT}reach(*sys.argv[1:])", cwd, *folders, cwd=cwd, **environment)
 
 
-def registered(result: Result, parent: Path = ROOT) -> None:
-    assert result.code == 0, result.err
-    files = [os.path.realpath(parent / "lev_plugins" / file) for file in ("models/levt.py", "tasks/text_editing.py")]
-    names, found = result.out.split()[:2], [os.path.realpath(file) for file in result.out.split()[2:]]
-    assert names == ["lev_plugins.tasks.text_editing", "lev_plugins.models.levt"]
-    assert found == files
+def registered(line: str, parent: Path = ROOT) -> None:
+    task, model, *files = line.split()
+    assert [task, model] == ["lev_plugins.tasks.text_editing", "lev_plugins.models.levt"]
+    expected = [parent / "lev_plugins" / file for file in ("tasks/text_editing.py", "models/levt.py")]
+    assert [os.path.realpath(file) for file in files] == [os.path.realpath(file) for file in expected]
 
 
-@pytest.mark.parametrize("folder", [PACKAGE, "lev_plugins", "./lev_plugins/../lev_plugins", "lev_plugins/"])
-def test_absolute_and_relative(folder: object) -> None:
-    if folder == "lev_plugins/":  # fairseq takes the absolute path, which drops the slash
-        assert os.path.abspath(folder) == os.path.abspath("lev_plugins")
-    registered(user_dir(folder))
-
-
-def test_relative_to_another_folder(tmp_path: Path) -> None:
-    registered(user_dir(os.path.relpath(PACKAGE, tmp_path), cwd=tmp_path))
-
-
-@pytest.mark.parametrize("name", ["lev_plugins", "my_plugins"])
-def test_through_a_link(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).symlink_to(PACKAGE)
-    registered(user_dir(tmp_path / name, cwd=tmp_path))
-
-
-def test_through_a_link_and_a_link_to_it(tmp_path: Path) -> None:
-    (tmp_path / "one").symlink_to(PACKAGE)
-    (tmp_path / "two").symlink_to(tmp_path / "one")
-    registered(user_dir(tmp_path / "two", tmp_path / "one", PACKAGE, cwd=tmp_path))
-
-
-def test_twice() -> None:
-    registered(user_dir("lev_plugins", PACKAGE))
+def test_every_way_to_the_package(tmp_path: Path) -> None:
+    """Each in a fork of a process that has imported fairseq and nothing of ours."""
+    for name in ("lev_plugins", "my_plugins"):
+        (tmp_path / name).symlink_to(PACKAGE)
+    (tmp_path / "two").symlink_to(tmp_path / "my_plugins")
+    ways: list[list[object]] = [
+        [ROOT, PACKAGE],
+        [ROOT, "lev_plugins"],
+        [ROOT, "./lev_plugins/../lev_plugins"],
+        [ROOT, "lev_plugins/"],  # fairseq takes the absolute path, which drops the slash
+        [tmp_path, os.path.relpath(PACKAGE, tmp_path)],
+        [tmp_path, tmp_path / "lev_plugins"],
+        [tmp_path, tmp_path / "my_plugins"],
+        [tmp_path, tmp_path / "two", tmp_path / "my_plugins", PACKAGE],
+        [ROOT, "lev_plugins", PACKAGE],
+    ]
+    result = succeed("python", "-c", IMPORT + EACH, *(",".join(map(str, way)) for way in ways))
+    assert len(result.out.splitlines()) == len(ways)
+    for line in result.out.splitlines():
+        registered(line)
 
 
 def test_a_copy_under_another_name_is_refused(tmp_path: Path) -> None:
