@@ -16,8 +16,9 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import torch
 
@@ -67,33 +68,41 @@ class Result:
         return lines[-1]
 
 
-def run(*command: object, stdin: str | bytes = "", cwd: Path = ROOT, timeout: int = 300, **environment: str) -> Result:
-    """In a fork, or with other variables (which Python reads when it starts) as a program of its own."""
-    words = [str(part) for part in command]
-    streams = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115  closed with the last reference
-    streams[0].write(stdin.encode() if isinstance(stdin, str) else stdin)
-    streams[0].seek(0)
-    if words[0] in IN_FORKS and not environment:
-        code = run_in_fork(words, streams, cwd, timeout)
-    else:
-        read, out, err = streams
-        variables = {**ENVIRONMENT, **environment}
-        done = subprocess.run(words, stdin=read, stdout=out, stderr=err, cwd=cwd, timeout=timeout, env=variables)
-        code = done.returncode
-    for stream in streams:
-        stream.seek(0)
-    _, printed, errors = (stream.read().decode(errors="replace") for stream in streams)
-    return Result(code, printed, errors)
+class Running:
+    """A command that has been started: in a fork, or with other variables, which Python reads, as a program."""
+
+    def __init__(self, *command: object, stdin: str | bytes = "", cwd: Path = ROOT, **environment: str):
+        self.words = [str(word) for word in command]
+        self.streams = [tempfile.TemporaryFile() for _ in range(3)]  # noqa: SIM115  closed with the last reference
+        self.streams[0].write(stdin.encode() if isinstance(stdin, str) else stdin)
+        self.streams[0].seek(0)
+        self.process: BaseProcess | subprocess.Popen[bytes]
+        if self.words[0] in IN_FORKS and not environment:
+            context = multiprocessing.get_context("fork")
+            self.process = context.Process(target=become, args=(self.words, self.streams, cwd))
+            self.process.start()
+        else:
+            variables = {**ENVIRONMENT, **environment}
+            names = dict(zip(("stdin", "stdout", "stderr"), self.streams, strict=True))
+            self.process = subprocess.Popen(self.words, cwd=cwd, env=variables, **names)  # type: ignore[call-overload]
+
+    def result(self, timeout: int = 300) -> Result:
+        if isinstance(self.process, subprocess.Popen):
+            code = self.process.wait(timeout)
+        else:
+            self.process.join(timeout)
+            code = self.process.exitcode
+        if code is None:
+            self.process.kill()
+            raise subprocess.TimeoutExpired(self.words, timeout)
+        for stream in self.streams:
+            stream.seek(0)
+        _, out, err = (stream.read().decode(errors="replace") for stream in self.streams)
+        return Result(code, out, err)
 
 
-def run_in_fork(words: list[str], streams: list[IO[bytes]], cwd: Path, timeout: int) -> int:
-    process = multiprocessing.get_context("fork").Process(target=become, args=(words, streams, cwd))
-    process.start()
-    process.join(timeout)
-    if process.exitcode is None:
-        process.kill()
-        raise subprocess.TimeoutExpired(words, timeout)
-    return process.exitcode
+def run(*command: object, timeout: int = 300, **options: Any) -> Result:
+    return Running(*command, **options).result(timeout)
 
 
 def become(words: list[str], streams: list[IO[bytes]], cwd: Path) -> None:

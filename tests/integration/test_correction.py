@@ -144,6 +144,7 @@ def test_translation_takes_a_pbd_and_r_drop_trains_it(noisy: Path, tmp_path: Pat
     assert lines(succeed("fairseq-generate", noisy, *flags, *path).out, "H")
 
 
+@pytest.mark.slow
 def test_hydra(noisy: Path, tmp_path: Path) -> None:
     result = succeed(
         "fairseq-hydra-train",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from lev_plugins import checkpoints
 from lev_plugins.cli.main import main
 from lev_plugins.inference.labeller import Labeller, read_thresholds
-from tests.integration.commands import QUIET, TRAINED, USER_DIR, Result, free_port, run, succeed
+from tests.integration.commands import QUIET, TRAINED, USER_DIR, Result, Running, free_port, run, succeed
 from tests.labelling import write_text
 
 KINDS = {"classification": "accuracy", "regression": "spearman", "multilabel": "micro_f1", "tagging": "tag_accuracy"}
@@ -28,12 +27,16 @@ def lev_plugins(*words: object, stdin: str = "") -> Result:
 
 
 def train(folder: Path, kind: str, *flags: object) -> Result:
+    return run(*training(folder, kind, *flags))
+
+
+def training(folder: Path, kind: str, *flags: object) -> list[object]:
     best = ["--best-checkpoint-metric", KINDS[kind], "--maximize-best-checkpoint-metric"]
-    return run(
+    return [
         *("fairseq-train", folder / "data", *TASK, "--label-kind", kind, "--arch", "enct5_tiny"),
         *("--criterion", "labelling", "--cpu", "--save-dir", folder / "checkpoints", "--dropout", 0),
         *(*ADAFACTOR, *SCHEDULE, *best, *QUIET, "--no-epoch-checkpoints", "--validate-interval", 5, *flags),
-    )
+    ]
 
 
 def prepare(folder: Path, kind: str) -> None:
@@ -74,10 +77,8 @@ def test_two_processes_validate_on_all_answers(tmp_path: Path) -> None:
     one = train(tmp_path, "tagging", *flags, "--update-freq", 2, "--no-save")
     port = ["--distributed-init-method", f"tcp://localhost:{free_port()}", "--distributed-no-spawn"]
     two = ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp", "--distributed-world-size", 2, "--no-save"]
-    with ThreadPoolExecutor(2) as pool:
-        rank = "--distributed-rank"
-        each = pool.map(lambda number: train(tmp_path, "tagging", *flags, *port, *two, rank, number), range(2))
-        first, second = each
+    ranks = [training(tmp_path, "tagging", *flags, *port, *two, "--distributed-rank", rank) for rank in (0, 1)]
+    first, second = [running.result() for running in [Running(*command) for command in ranks]]
     assert [done.code for done in (one, first, second)] == [0, 0, 0], one.both[-2000:] + first.both[-2000:]
     assert best_of(first, "tag_accuracy") == pytest.approx(best_of(one, "tag_accuracy"), abs=0.1)  # in per cent
 

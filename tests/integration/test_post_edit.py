@@ -98,7 +98,7 @@ def test_what_only_source_and_draft_together_tell_is_learned(data: Path, tmp_pat
 
 
 def test_a_training_from_a_checkpoint_is_chosen_by_bleu(data: Path, tmp_path: Path) -> None:
-    few = ["--max-tokens", 800, "--max-update", 2, "--validate-interval-updates", 1, "--lr", 1e-4]
+    few = ["--max-tokens", 800, "--max-update", 2, "--save-interval-updates", 1, "--lr", 1e-4]
     assert_bleu_chooses(succeed(*train(data, tmp_path, "--finetune-from-model", POST_EDITOR, *few, *BLEU)).both)
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,12 +16,10 @@ from lev_plugins import checkpoints
 from tests.integration import test_correction
 from tests.integration.commands import (
     ADAM,
-    BIN,
-    ENVIRONMENT,
     LEVT,
     QUIET,
-    ROOT,
     USER_DIR,
+    Running,
     free_port,
     generate,
     hypotheses,
@@ -57,43 +53,36 @@ def test_two_processes_are_one_with_update_freq_2(toy: Path, tmp_path: Path) -> 
     two = ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp", "--distributed-world-size", "2"]
     two += ["--distributed-no-spawn", "--distributed-init-method", f"tcp://localhost:{free_port()}"]
     ranks = [train(toy, tmp_path / "two", *flags, *two, "--distributed-rank", rank, optimizer=sgd) for rank in (0, 1)]
-    with ThreadPoolExecutor(2) as pool:
-        logs = [done.both for done in pool.map(lambda command: succeed(*command), ranks)]
+    both = [running.result() for running in [Running(*command) for command in ranks]]
+    logs = [done.both for done in both]
+    assert [done.code for done in both] == [0, 0], logs
     assert len(losses(one.both)) == 10
     assert losses(logs[0]) == pytest.approx(losses(one.both), abs=2e-3)  # three decimals are printed
     assert_same(weights(tmp_path / "one/checkpoint_last.pt"), weights(tmp_path / "two/checkpoint_last.pt"), 1e-5)
 
 
 def copied(one: Path, other: Path) -> bool:
-    return one.exists() and other.exists() and one.read_bytes() == other.read_bytes()
+    return other.exists() and one.read_bytes() == other.read_bytes()
 
 
 def test_killed_and_resumed_is_never_killed(toy: Path, tmp_path: Path) -> None:
     flags = ["--train-subset", "valid", "--max-tokens", 100, "--disable-validation"]  # 100 lines, 9 batches
-    flags += ["--max-update", 40, "--save-interval-updates", 10]
+    flags += ["--max-update", 60, "--save-interval-updates", 20]
     succeed(*train(toy, tmp_path / "whole", *flags))
     save_dir = tmp_path / "killed"
-    process = subprocess.Popen(
-        [BIN / "fairseq-train", *map(str, train(toy, save_dir, *flags)[1:])],
-        env=ENVIRONMENT,
-        cwd=ROOT,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    deadline = time.monotonic() + 120
-    while not copied(save_dir / "checkpoint_3_20.pt", save_dir / "checkpoint_last.pt"):  # between updates
-        assert process.poll() is None and time.monotonic() < deadline
+    last, deadline = save_dir / "checkpoint_last.pt", time.monotonic() + 120
+    running = Running(*train(toy, save_dir, *flags))
+    while not any(copied(file, last) for file in save_dir.glob("checkpoint_*_20.pt")):  # between updates
+        assert time.monotonic() < deadline
         time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    running.process.kill()
+    assert running.result().code == -signal.SIGKILL
     log = succeed(*train(toy, save_dir, *flags))
     assert "Loaded checkpoint" in log.both
-    last = save_dir / "checkpoint_last.pt"
     assert_same(weights(tmp_path / "whole/checkpoint_last.pt"), weights(last), 0.0)
     before = last.read_bytes()
     again = succeed(*train(toy, save_dir, *flags))
-    assert "this training is complete: it has had 40 of 40 updates; raise --max-update to continue" in again.both
+    assert "this training is complete: it has had 60 of 60 updates; raise --max-update to continue" in again.both
     assert last.read_bytes() == before
 
 

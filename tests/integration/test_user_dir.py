@@ -54,15 +54,10 @@ def test_every_way_to_the_package(tmp_path: Path) -> None:
         (tmp_path / name).symlink_to(PACKAGE)
     (tmp_path / "two").symlink_to(tmp_path / "my_plugins")
     ways: list[list[object]] = [
-        [ROOT, PACKAGE],
-        [ROOT, "lev_plugins"],
-        [ROOT, "./lev_plugins/../lev_plugins"],
-        [ROOT, "lev_plugins/"],  # fairseq takes the absolute path, which drops the slash
+        [ROOT, "lev_plugins/", "./lev_plugins/../lev_plugins", PACKAGE],  # fairseq drops the first one's slash
         [tmp_path, os.path.relpath(PACKAGE, tmp_path)],
         [tmp_path, tmp_path / "lev_plugins"],
-        [tmp_path, tmp_path / "my_plugins"],
         [tmp_path, tmp_path / "two", tmp_path / "my_plugins", PACKAGE],
-        [ROOT, "lev_plugins", PACKAGE],
     ]
     result = succeed("python", "-c", IMPORT + EACH, *(",".join(map(str, way)) for way in ways))
     assert len(result.out.splitlines()) == len(ways)

@@ -88,7 +88,7 @@ def test_a_trained_checkpoint_decodes_to_the_same(folder: Path, batch_size: int)
     assert found.score < 1e-4
     assert found.positional < 2e-4  # printed with four digits
     assert len({sentence.steps for sentence in ours.values()}) >= 3
-    assert len({sentence.hypothesis for sentence in ours.values()}) > 100
+    assert len({sentence.hypothesis for sentence in ours.values()}) > 50
 
 
 def test_a_difference_is_reported_by_its_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

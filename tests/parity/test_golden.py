@@ -25,7 +25,7 @@ RUNS = {  # what was decoded, the checkpoint, the flags
 }
 SCORED_OTHERWISE = {"levt/expected"}  # since 0.2.0 the score of an edited draft counts what was kept of it
 FOLDERS = sorted(path.parent for path in (GOLDEN / "folders").glob("*/*/model"))
-VERSIONS = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir() and path.name != "folders")
+VERSIONS = sorted(path.parent.name for path in GOLDEN.glob("*/levt"))
 
 
 def parts(line: str) -> tuple[str, str, list[float]]:
