@@ -117,6 +117,8 @@ def become(words: list[str], streams: list[IO[bytes]], cwd: Path) -> None:
     os.environ.update(ENVIRONMENT)
     warnings.simplefilter("ignore")
     logging.root.handlers.clear()  # pytest's
+    for name in filter(re.compile("fairseq|lev_plugins").match, logging.root.manager.loggerDict):
+        logging.getLogger(name).setLevel(logging.NOTSET)  # benches silence fairseq
     sys.argv = words
     try:
         if words[0] == "lev-plugins":
