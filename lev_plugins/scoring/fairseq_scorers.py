@@ -46,5 +46,5 @@ def config_of(metric: Metric) -> type[FairseqDataclass]:
 
 for metric in METRICS.values():
     if metric.fairseq is not None:
-        scorer = type(f"{metric.fairseq}_scorer", (TextScorer,), {"metric": metric})
+        scorer = type(f"{metric.fairseq}_scorer", (TextScorer,), {"metric": metric, "__module__": __name__})
         register_scorer(metric.fairseq, dataclass=config_of(metric))(scorer)

@@ -19,6 +19,7 @@ def weights_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("bench_editing") / "weights.pt"
 
 
+@pytest.mark.slow
 def test_every_text_and_precision_is_measured(
     peer: StandIn, weights_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -37,6 +38,7 @@ def test_every_text_and_precision_is_measured(
     assert len({line.count("|") for line in shown}) == 1
 
 
+@pytest.mark.slow
 def test_early_exits_make_the_same_edits(peer: StandIn, weights_file: Path, tmp_path: Path) -> None:
     found = []
     for flags in ([], ["--early-exits"]):

@@ -16,6 +16,7 @@ TESTS = ["tests/unit/test_linear.py", "tests/unit/test_int8.py", "tests/parity/t
 UNITS = "import torch; print(torch.backends.cpu.get_cpu_capability())"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="AVX2 is of x86")
 def test_products_and_parity_with_avx2_alone() -> None:
     if torch.backends.cpu.get_cpu_capability() == "AVX2":
