@@ -25,7 +25,7 @@ from bench import decoding, main, report, training, weights
 from bench.clock import CLOCKS
 from bench.systems import Weights, ours, theirs
 from lev_plugins.errors import require
-from lev_plugins.plots.figures import canvas, check_figures, save
+from lev_plugins.plots.figures import canvas, check_figures, save_figure
 
 KINDS = {  # of growth: the key in the JSON, and what it counts
     "length": ("words", "words in a sentence"),
@@ -126,7 +126,7 @@ def draw(found: dict[str, Any], paths: Sequence[Path]) -> None:
                 axes.set_xscale("log", base=2)
                 axes.set_xticks(places, [f"{place:,}" for place in places])
         panels[0].legend(fontsize=8)
-        save(figure, paths)
+        save_figure(figure, paths)
 
 
 def milliseconds(row: dict[str, Any], side: str) -> float:

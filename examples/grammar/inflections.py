@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish, read_lines
-from lev_plugins.noise.confusions import Confusion, Table, read_table, write_table
+from lev_plugins.noise.confusions import Confusion, ConfusionTable, read_table, write_table
 
 ENDINGS = ("s", "es", "d", "ed", "ing", "ly")
 INSTEAD = {"e": ("ing",), "y": ("ies", "ied", "ily")}  # replace the last letter
@@ -67,9 +67,11 @@ def confusions(text: Iterable[str]) -> list[Confusion]:
     ]
 
 
-def added(table: Table, more: list[Confusion]) -> Table:
+def added(table: ConfusionTable, more: list[Confusion]) -> ConfusionTable:
     known = {confusion.clean for confusion in table.confusions}
-    return Table(table.unit, table.confusions + [confusion for confusion in more if confusion.clean not in known])
+    return ConfusionTable(
+        table.unit, table.confusions + [confusion for confusion in more if confusion.clean not in known]
+    )
 
 
 def run(args: argparse.Namespace) -> None:

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish
 from lev_plugins.cli.score import read_generated
-from lev_plugins.data.labels.text import KINDS, Layout, Row, read_rows, rounded
+from lev_plugins.data.labels.text import KINDS, Layout, Row, read_rows, round_to_step
 from lev_plugins.errors import require
 from lev_plugins.scoring.labelling import classification, multilabel, regression
 
@@ -52,7 +52,7 @@ def pair(row: Row, kind: str, template: str | None) -> tuple[str, str]:
         return numbered(row.texts), " ".join(f"<{number}> {tag}" for number, tag in enumerate(row.labels))
     text = template.format(*row.texts) if template else " ".join(row.texts)
     if kind == "regression":  # as for STS-B in T5
-        return text, rounded(row.labels[0], STEP, row.where)
+        return text, round_to_step(row.labels[0], STEP, row.where)
     return text, ", ".join(row.labels)
 
 

@@ -82,7 +82,7 @@ class Shard(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Job:
+class DistillJob:
     """What a process needs to know."""
 
     teacher: list[Path]
@@ -130,7 +130,9 @@ def run(args: argparse.Namespace) -> int:
     shards = [Shard(p.name, at, min(at + size, p.lines)) for p in parts for at in range(0, p.lines, size)]
     gpus = 0 if args.cpu else torch.cuda.device_count()
     search = {name: getattr(args, name) for name in SEARCH}
-    decode(Job(teacher, overrides, search, args.max_tokens, gpus, args.fp16, store), shards, args.processes)
+    decode_shards(
+        DistillJob(teacher, overrides, search, args.max_tokens, gpus, args.fp16, store), shards, args.processes
+    )
     account = put_together(args, settings, parts, shards, store, dictionary)
     shutil.rmtree(store)
     kept = sum(map(len, account.kept_reference.values()))
@@ -200,8 +202,8 @@ def settings_of(
     data = [path for part in parts for path in sorted(args.data.glob(f"{part.name}.*"))]
     own = {name: value for name, value in overrides.items() if name != "data"}
     return {
-        "DATA": fingerprint([*data, *sorted(args.data.glob("dict.*.txt"))]),
-        "teacher": fingerprint(teacher),
+        "DATA": hash_of_files([*data, *sorted(args.data.glob("dict.*.txt"))]),
+        "teacher": hash_of_files(teacher),
         "--split": args.split,
         "--shard-size": args.shard_size,
         "--model-overrides": repr(own),
@@ -211,7 +213,7 @@ def settings_of(
     }
 
 
-def fingerprint(paths: list[Path]) -> str:
+def hash_of_files(paths: list[Path]) -> str:
     """A hash of names and contents: copies of the files have the same."""
     digest = hashlib.sha256()
     for path in paths:
@@ -251,7 +253,7 @@ def write_json(path: Path, content: Any) -> None:
 # ---- decoding ----------------------------------------------------------------------------------------------------
 
 
-def decode(job: Job, shards: list[Shard], processes: int | None) -> None:
+def decode_shards(job: DistillJob, shards: list[Shard], processes: int | None) -> None:
     def missing() -> list[Shard]:
         return [shard for shard in shards if not (job.store / shard.file).exists()]
 
@@ -276,7 +278,7 @@ def decode(job: Job, shards: list[Shard], processes: int | None) -> None:
             ) from error
 
 
-def worker(rank: int, job: Job, shares: list[list[Shard]]) -> None:
+def worker(rank: int, job: DistillJob, shares: list[list[Shard]]) -> None:
     try:
         for _ in decode_share(rank, job, shares):
             pass
@@ -287,7 +289,7 @@ def worker(rank: int, job: Job, shares: list[list[Shard]]) -> None:
         sys.exit(f"lev-plugins: error: {hint}")
 
 
-def decode_share(rank: int, job: Job, shares: list[list[Shard]]) -> Iterator[Shard]:
+def decode_share(rank: int, job: DistillJob, shares: list[list[Shard]]) -> Iterator[Shard]:
     """Decodes the shards of this process one by one, on its GPU."""
     shards = shares[rank]
     if not shards:

@@ -118,11 +118,11 @@ def convert(state: dict[str, Any], early_exit: str | None = None, share_weights:
 def old_options(state: dict[str, Any]) -> dict[str, Any]:
     options = state["args"] if state.get("args") is not None else state["cfg"]["model"]
     options = dict(vars(options) if isinstance(options, argparse.Namespace) else options)
-    transformer = name_of(options).startswith("transformer") and "encoder.embed_tokens.weight" in state["model"]
+    transformer = arch_of(options).startswith("transformer") and "encoder.embed_tokens.weight" in state["model"]
     require(
         is_levt(options) or transformer,
         "import-levt accepts checkpoints of fairseq's levenshtein_transformer and transformer, but this is a "
-        f"{name_of(options)}",
+        f"{arch_of(options)}",
     )
     width = options["decoder_embed_dim"]
     odd = [flag for flag in WITHOUT_COUNTERPART if options.get(flag)]
@@ -131,12 +131,12 @@ def old_options(state: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def name_of(options: dict[str, Any]) -> str:
+def arch_of(options: dict[str, Any]) -> str:
     return str(options.get("arch") or options.get("_name"))
 
 
 def is_levt(options: dict[str, Any]) -> bool:
-    return name_of(options).startswith("levenshtein_transformer")
+    return arch_of(options).startswith("levenshtein_transformer")
 
 
 def with_new_parts(old: dict[str, Tensor], options: dict[str, Any]) -> dict[str, Tensor]:

@@ -46,9 +46,13 @@ def run(args: argparse.Namespace) -> int:
     need_transformers("import-pretrained")
     out: Path = args.output
     require_free(out, "OUT")
-    source = fetch(args.input) if args.hub else local(args.input)
+    source = fetch(args.input) if args.hub else Path(args.input)
+    require(
+        source.is_dir(),
+        f"DIR {source} is not a folder; to download a model of that name from huggingface.co, add --hub",
+    )
     with all_or_nothing_folder(out) as scratch:
-        family = convert(source, scratch)
+        family = convert_pretrained(source, scratch)
         open_to_all(scratch)
     labelling = f", or --task text_labelling --arch enct5 --backbone {out}" if family in ENCODERS else ""
     sys.stdout.write(
@@ -58,15 +62,6 @@ def run(args: argparse.Namespace) -> int:
         f"pieces to data: fairseq-preprocess --joined-dictionary --srcdict {out}/dict.txt ...\n"
     )
     return 0
-
-
-def local(name: str) -> Path:
-    folder = Path(name)
-    require(
-        folder.is_dir(),
-        f"DIR {name} is not a folder; to download a model of that name from huggingface.co, add --hub",
-    )
-    return folder
 
 
 def fetch(name: str) -> Path:
@@ -79,7 +74,7 @@ def fetch(name: str) -> Path:
         raise UserError(f"--hub: {name} cannot be downloaded from huggingface.co: {reason}") from error
 
 
-def convert(source: Path, out: Path) -> str:
+def convert_pretrained(source: Path, out: Path) -> str:
     """Writes everything to ``out``; returns the model family."""
     config = library.read_config(source)
     tokenizer, special_ids = copy_tokenizer(source, out, config)
@@ -138,14 +133,11 @@ def name_symbols(vocabulary: list[str], special_ids: dict[str, int], more: list[
     taken = {"<s>", "<pad>", "</s>", "<unk>"}
     symbols = []
     for i, name in enumerate([*vocabulary, *more]):
-        symbol = special.get(i) or (name if is_word(name) and name not in taken else f"<token-{i}>")
+        word = name != "" and name.isprintable() and " " not in name and name not in taken
+        symbol = special.get(i) or (name if word else f"<token-{i}>")
         taken.add(symbol)
         symbols.append(symbol)
     return symbols
-
-
-def is_word(name: str) -> bool:
-    return name != "" and name.isprintable() and " " not in name
 
 
 def order(symbols: list[str], special_ids: dict[str, int]) -> tuple[Dictionary, list[int]]:

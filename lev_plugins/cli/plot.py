@@ -20,7 +20,14 @@ from lev_plugins.files import all_or_nothing
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.gates import GatedSentence, as_line, gates_of_lines, read_sentences
 from lev_plugins.plots import gates
-from lev_plugins.plots.curves import Decoded, Timed, draw_curves, draw_iterations, draw_points, scores_by_iteration
+from lev_plugins.plots.curves import (
+    IterationCount,
+    Timed,
+    draw_curves,
+    draw_iterations,
+    draw_points,
+    scores_by_iteration,
+)
 from lev_plugins.plots.figures import check_figures
 from lev_plugins.ranges import at_least
 from lev_plugins.scoring.wrr import recognition
@@ -212,16 +219,16 @@ def run_iterations(args: argparse.Namespace) -> int:
     return 0
 
 
-def decoded_in(log: Iterable[bytes]) -> dict[int, Decoded]:
+def decoded_in(log: Iterable[bytes]) -> dict[int, IterationCount]:
     """The best hypothesis of each sentence; the last iteration, which changes nothing, does not count.
 
     ``P-`` has a score for each piece and for </s>, also where ``H-`` has words, because of --remove-bpe.
 
     >>> decoded_in([b"H-3\\t-0.5\\tab\\n", b"P-3\\t-1 -2 -3\\n", b"I-3\\t2\\n", b"H-3\\t-0.9\\ta\\n", b"I-3\\t1\\n"])
-    {3: Decoded(length=2, iterations=2)}
+    {3: IterationCount(length=2, iterations=2)}
     """
     lengths: dict[int, int] = {}
-    decoded: dict[int, Decoded] = {}
+    decoded: dict[int, IterationCount] = {}
     for line in filter(None, map(parse_line, log)):
         text = line.text.decode("utf-8", errors="replace")
         if line.kind == "H" and line.number not in lengths:
@@ -230,7 +237,7 @@ def decoded_in(log: Iterable[bytes]) -> dict[int, Decoded]:
             if line.kind == "P":
                 lengths[line.number] = len(text.split()) - 1
             elif line.kind == "I" and text.isdecimal():
-                decoded[line.number] = Decoded(lengths[line.number], int(text))
+                decoded[line.number] = IterationCount(lengths[line.number], int(text))
     return decoded
 
 

@@ -72,10 +72,11 @@ def run(args: argparse.Namespace) -> int:
     require_free(args.dest, "--dest")
     parts = read_parts(args)
     with folder_in_the_making(args.dest) as (folder, scratch):
-        report = build(args, parts, folder, scratch)
+        report = build_texts(args, parts, folder, scratch)
     for part in parts:
         # fairseq also trains on empty sources and targets; an empty draft is normal, it means to start from nothing
-        for path, survey in {part.texts[s]: found for s, found in part.surveys.items() if s != args.draft_lang}.items():
+        surveys = {part.texts[side]: survey for side, survey in part.surveys.items() if side != args.draft_lang}
+        for path, survey in surveys.items():  # with --clean-train, the text of several sides
             if survey.empty:
                 sys.stderr.write(
                     f"lev-plugins: warning: {path} has {survey.empty:,} empty of {survey.lines:,} lines, "
@@ -85,12 +86,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def sides_of(args: argparse.Namespace) -> list[str]:
+def suffixes_of(args: argparse.Namespace) -> list[str]:
     return [side for side in (args.source_lang, args.draft_lang, args.target_lang) if side is not None]
 
 
 def check_arguments(args: argparse.Namespace) -> None:
-    sides, joined, trains = sides_of(args), args.joined_dictionary, bool(args.train_prefix)
+    sides, joined, trains = suffixes_of(args), args.joined_dictionary, bool(args.train_prefix)
     require(
         len(set(sides)) == len(sides),
         f"source, draft and target need different suffixes, but they are {', '.join(sides)}; if the source itself is "
@@ -129,7 +130,7 @@ def read_parts(args: argparse.Namespace) -> list[ParallelTexts]:
         # with --clean-train the target in place of all sides: each is made from it, again in every epoch
         clean = args.clean_train and split == "train"
         for number, prefix in enumerate(prefixes):
-            texts = {side: Path(f"{prefix}.{args.target_lang if clean else side}") for side in sides_of(args)}
+            texts = {side: Path(f"{prefix}.{args.target_lang if clean else side}") for side in suffixes_of(args)}
             draft = texts.get(args.draft_lang)
             if draft is not None and not draft.is_file() and not clean:
                 require(
@@ -149,10 +150,10 @@ def read_parts(args: argparse.Namespace) -> list[ParallelTexts]:
 # ---- the folder --------------------------------------------------------------------------------------------------
 
 
-def build(args: argparse.Namespace, parts: list[ParallelTexts], folder: Path, scratch: Path) -> list[str]:
+def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Path, scratch: Path) -> list[str]:
     """Texts -> tokens in ``scratch`` -> dictionaries -> binarised files and notes; returns the lines of the report."""
     train = [part for part in parts if part.name.startswith("train")]
-    sides, drafts = sides_of(args), args.draft_lang
+    sides, drafts = suffixes_of(args), args.draft_lang
     bpe = piece_options(args, folder)
     if args.learn_sentencepiece:
         learn_pieces(args, [path for part in train for path in part.texts.values()], folder)
@@ -226,7 +227,7 @@ def dictionaries(args: argparse.Namespace, tokens: dict[str, list[Path]]) -> tup
         paths = [path for side in sides for path in tokens[side]]
         return learn_dictionary(paths, getattr(args, f"threshold{flag}"), getattr(args, f"nwords{flag}"), args.workers)
 
-    source, *others = sides_of(args)
+    source, *others = suffixes_of(args)
     if args.joined_dictionary:
         joined = dictionary("src", args.srcdict or args.tgtdict, [source, *others])
         return joined, joined
@@ -252,7 +253,7 @@ def next_steps(args: argparse.Namespace, valid: list[str], bpe: argparse.Namespa
         common += ["--source-lang", args.source_lang, "--target-lang", args.target_lang]
         common += ["--draft-lang", args.draft_lang] if args.draft_lang else []
         if args.train_prefix:
-            command = ["fairseq-train", *common, *model_flags(task, bpe, joined)]
+            command = ["fairseq-train", *common, *arch_flags(task, bpe, joined)]
             lines += next_step(title, command + training_flags(args, valid, bpe, bpe_flags))
         if args.test_prefix:
             checkpoint = f"checkpoints/checkpoint_{'best' if valid else 'last'}.pt"
@@ -260,7 +261,7 @@ def next_steps(args: argparse.Namespace, valid: list[str], bpe: argparse.Namespa
     return lines
 
 
-def model_flags(task: str, bpe: argparse.Namespace | None, joined: bool) -> list[str]:
+def arch_flags(task: str, bpe: argparse.Namespace | None, joined: bool) -> list[str]:
     sharing = "--share-all-embeddings" if joined else "--share-decoder-input-output-embed"
     if task == "text_correction":
         flags = ["--arch", "pbd", sharing, *([] if joined else ["--no-sharing"])]

@@ -43,7 +43,7 @@ from lev_plugins.data.labels.text import (
     is_conllu,
     is_number,
     read_rows,
-    rounded,
+    round_to_step,
     steps_between,
 )
 from lev_plugins.errors import require
@@ -93,15 +93,15 @@ def run(args: argparse.Namespace) -> int:
     parts = {"train": args.train, "valid": args.valid}
     parts |= {f"test{number or ''}": path for number, path in enumerate(args.test)}
     parts = {name: path for name, path in parts.items() if path is not None}
-    check_arguments(args, parts)
+    check_label_arguments(args, parts)
     require_free(args.dest, "--dest")
     with folder_in_the_making(args.dest) as (folder, scratch):
-        report = build(args, parts, folder, scratch)
+        report = build_labels(args, parts, folder, scratch)
     sys.stdout.write("\n".join(report))
     return 0
 
 
-def check_arguments(args: argparse.Namespace, parts: dict[str, Path]) -> None:
+def check_label_arguments(args: argparse.Namespace, parts: dict[str, Path]) -> None:
     require(bool(parts), "no text is given: add --train, --valid or --test")
     at_least(args, 1, "text_columns")
     at_least(args, LEAST_LONGEST, "longest")
@@ -142,7 +142,7 @@ def check_arguments(args: argparse.Namespace, parts: dict[str, Path]) -> None:
 # ---- the folder --------------------------------------------------------------------------------------------------
 
 
-def build(args: argparse.Namespace, parts: dict[str, Path], folder: Path, scratch: Path) -> list[str]:
+def build_labels(args: argparse.Namespace, parts: dict[str, Path], folder: Path, scratch: Path) -> list[str]:
     """Rows -> pieces, labels and dictionary -> binarised parts; returns the lines of the report."""
     bert = positions_of_bert(args.pretrained_tokenizer)
     longest = args.longest or (LONGEST if bert is None else min(LONGEST, bert - 1))  # [CLS] takes one
@@ -219,7 +219,7 @@ def label_names(args: argparse.Namespace) -> list[str]:
     names = [line.strip() for line in read_lines(path)]
     require(bool(names) and all(names), f"--labels {path} has an empty line")
     if args.round_labels is not None:
-        names = [rounded(name, args.round_labels, f"--labels {path}") for name in names]
+        names = [round_to_step(name, args.round_labels, f"--labels {path}") for name in names]
     name, count = Counter(names).most_common(1)[0]
     require(count == 1, f"--labels {path} contains the label {name!r} {count} times: list each label, or class, once")
     return names

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from lev_plugins.cli.edit import device_of
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.plots.figures import canvas, check_figures, save
+from lev_plugins.plots.figures import canvas, check_figures, save_figure
 from lev_plugins.ranges import at_least, bounded
 from lev_plugins.scoring.threshold_curve import Judged, Point, curve, judge
 from lev_plugins.tasks.text_correction import TextCorrectionTask
@@ -186,4 +186,4 @@ def draw(curves: Sequence[Curve], path: Path) -> None:
         axes.set(xlabel="recall of edits", ylabel="precision of edits")
         axes.legend(title="--keep-bias")
         axes.grid(alpha=0.3)
-        save(figure, [path])
+        save_figure(figure, [path])

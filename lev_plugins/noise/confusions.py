@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.noise.draws import Draw, by_weight
-from lev_plugins.noise.kinds import Kind, has_company
+from lev_plugins.noise.kinds import NoiseKind, has_company
 from lev_plugins.noise.text import Line, Word, all_alone, clusters, is_space, like
 from lev_plugins.ranges import bounded
 
@@ -32,12 +32,12 @@ class Confusion(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Table:
+class ConfusionTable:
     unit: str
     confusions: list[Confusion]
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> ConfusionTable:
     try:
         lines = path.read_text("utf-8").split("\n")
     except UnicodeDecodeError as error:
@@ -49,7 +49,7 @@ def read_table(path: Path) -> Table:
     )
     rows = [(number, line) for number, line in enumerate(lines[1:], 2) if line]
     require(bool(rows), f"{path} has no confusions: add at least one below its first line")
-    return Table(unit, [parse_confusion(line, unit, f"{path}:{number}") for number, line in rows])
+    return ConfusionTable(unit, [parse_confusion(line, unit, f"{path}:{number}") for number, line in rows])
 
 
 def parse_confusion(line: str, unit: str, place: str) -> Confusion:
@@ -78,7 +78,7 @@ def split_units(text: str, unit: str) -> list[str]:
     return clusters(text) if unit == "character" else text.split()
 
 
-def write_table(table: Table) -> Iterator[str]:
+def write_table(table: ConfusionTable) -> Iterator[str]:
     """The lines of a file, without confusions that contain a tab or a line break."""
     yield HEADERS[table.unit] + "\n"
     between = "" if table.unit == "character" else " "
@@ -88,7 +88,7 @@ def write_table(table: Table) -> Iterator[str]:
             yield "\t".join(columns) + "\n"
 
 
-def confuser(table: Table) -> Confuse:
+def confuser(table: ConfusionTable) -> Confuse:
     return Confuse(table) if table.unit == "character" else ConfuseWords(table)
 
 
@@ -105,10 +105,10 @@ class Remembered(dict[Any, Any]):
         return self[key]
 
 
-class Confuse(Kind):
+class Confuse(NoiseKind):
     """Mistakes characters for others, in proportion to their rates."""
 
-    def __init__(self, table: Table):
+    def __init__(self, table: ConfusionTable):
         self.alone = all(all_alone("".join(confusion.noisy)) for confusion in table.confusions)
         self.longest = max(len(confusion.clean) for confusion in table.confusions)
         self.starting: dict[str, list[Confusion]] = {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lev_plugins.noise.confusions import Confuse
 from lev_plugins.noise.draws import Draw, binomial, level, pick, shuffled, stream
-from lev_plugins.noise.kinds import Kind
+from lev_plugins.noise.kinds import NoiseKind
 from lev_plugins.noise.text import Line, Word, is_letter
 
 
@@ -23,7 +23,7 @@ class Corruption:
     ['the q7ick  b4own fox', 'the quick  brown foc', 'the quick  brown gox']
     """
 
-    kinds: Sequence[Kind]
+    kinds: Sequence[NoiseKind]
     weights: Sequence[float]
     word_rate: float | None
     char_rate: float | None

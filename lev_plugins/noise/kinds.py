@@ -16,7 +16,7 @@ ANY = "any"  # the alphabet of everything
 ALPHABETS = Path(__file__).parent / "tables" / "alphabets.tsv"
 
 
-class Kind:
+class NoiseKind:
     """One kind of slip."""
 
     alone = True  # all that it writes passes ``all_alone``
@@ -84,7 +84,7 @@ def others(letters: tuple[str, ...], letter: str) -> tuple[str, ...]:
     return tuple(other for other in letters if other != letter)
 
 
-class Insert(Kind):
+class Insert(NoiseKind):
     """An extra letter of the alphabet, beside another one."""
 
     def __init__(self, alphabets: Alphabets):
@@ -99,7 +99,7 @@ class Insert(Kind):
         return line.put(at, at + 1, [new, cell] if draw() < 0.5 else [cell, new])
 
 
-class Substitute(Kind):
+class Substitute(NoiseKind):
     """Another letter of the alphabet."""
 
     def __init__(self, alphabets: Alphabets):
@@ -111,7 +111,7 @@ class Substitute(Kind):
         return bool(letters) and line.put(at, at + 1, [letters[int(draw() * len(letters))]])
 
 
-class Delete(Kind):
+class Delete(NoiseKind):
     """A missing letter or digit. The last character of a word stays, so that no word disappears."""
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
@@ -128,10 +128,10 @@ def has_company(line: Line, start: int, stop: int) -> bool:
     return False
 
 
-class OneOf(Kind):
+class OneOf(NoiseKind):
     """Draws a kind for each slip; if that kind is impossible, the next one is tried."""
 
-    def __init__(self, kinds: Sequence[Kind]):
+    def __init__(self, kinds: Sequence[NoiseKind]):
         self.kinds, self.alone = kinds, all(kind.alone for kind in kinds)
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
@@ -141,7 +141,7 @@ class OneOf(Kind):
         return any(kind.edit(line, at, draw) for kind in (*self.kinds[first + 1 :], *self.kinds[:first]))
 
 
-class Keyboard(Kind):
+class Keyboard(NoiseKind):
     """A neighbouring key, with the same shift or, at a rate, with the wrong one: fox becomes gox or Gox."""
 
     def __init__(self, near: Mapping[str, Sequence[str]], other: Mapping[str, str], shift_rate: float = 0.0):
@@ -158,7 +158,7 @@ class Keyboard(Kind):
         return line.put(at, at + 1, [new])
 
 
-class Shift(Kind):
+class Shift(NoiseKind):
     """The right key, with shift held or not held by mistake."""
 
     def __init__(self, other: Mapping[str, str]):
@@ -170,7 +170,7 @@ class Shift(Kind):
         return other is not None and line.put(at, at + 1, [other])
 
 
-class Swap(Kind):
+class Swap(NoiseKind):
     """Two neighbouring letters of a word in the wrong order; capitals stay in place: The becomes Hte."""
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:
@@ -183,7 +183,7 @@ class Swap(Kind):
         return swapped != [one, other] and line.put(at, at + 2, swapped)
 
 
-class SwapWords(Kind):
+class SwapWords(NoiseKind):
     """Exchanges a word and the nearest untouched one."""
 
     words = 2
@@ -196,13 +196,13 @@ class SwapWords(Kind):
         mine = bisect_left(line.starts, at)
         nearest = (number for distance in range(1, words) for number in (mine + distance, mine - distance))
         return any(
-            exchange(line, line.word(min(mine, other)), line.word(max(mine, other)))
+            exchange_words(line, line.word(min(mine, other)), line.word(max(mine, other)))
             for other in nearest
             if 0 <= other < words and line.starts[other] not in line.touched
         )
 
 
-def exchange(line: Line, first: Word, second: Word) -> bool:
+def exchange_words(line: Line, first: Word, second: Word) -> bool:
     """Exchange two words, unless they are equal or one of them has been touched."""
     if not (line.untouched(first.start, first.end) and line.untouched(second.start, second.end)):
         return False
@@ -211,7 +211,7 @@ def exchange(line: Line, first: Word, second: Word) -> bool:
     return one != other and line.put(first.start, second.end, [*other, *between, *one])
 
 
-class RunOn(Kind):
+class RunOn(NoiseKind):
     """Drops the white space between two words: is said becomes issaid."""
 
     def sites(self, line: Line, words: Sequence[Word], draw: Draw) -> Iterator[int]:
@@ -225,7 +225,7 @@ class RunOn(Kind):
         return line.untouched(at, stop) and line.put(at, stop, [])
 
 
-class Split(Kind):
+class Split(NoiseKind):
     """A space inside a word, between two letters or digits."""
 
     def edit(self, line: Line, at: int, draw: Draw) -> bool:

@@ -17,14 +17,14 @@ def known_layouts() -> list[str]:
 
 
 @lru_cache(maxsize=8)
-def neighbours(layout: str, flag: str = "--layout") -> dict[str, tuple[str, ...]]:
+def neighbouring_keys(layout: str, flag: str = "--layout") -> dict[str, tuple[str, ...]]:
     """For every character of a layout, those of the neighbouring keys, with or without shift like the character.
 
     A layout is a name, or a file like those in tables/layouts. It has one line per row of keys, from the top: the start
     of its first key, in key widths from the left; its characters without shift; its characters with shift.
 
-    >>> "".join(neighbours("qwerty")["g"]), "".join(neighbours("qwertz")["Z"]), "".join(neighbours("dvorak")["u"])
-    ('tyfhvb', '&/TUGH', 'pyeijk')
+    >>> "".join(neighbouring_keys("qwerty")["g"]), "".join(neighbouring_keys("qwertz")["Z"])
+    ('tyfhvb', '&/TUGH')
     """
     near: dict[str, tuple[str, ...]] = {}
     for keys in read_layout(layout, flag):
@@ -59,17 +59,14 @@ def read_layout(layout: str, flag: str) -> tuple[Keys, Keys]:
         raise UserError(f"{path} is not UTF-8 text: follow the layouts in {LAYOUTS}") from error
     for row, text in enumerate(lines):
         start, *both = text.split() or [""]
+        number = start.replace(".", "", 1)
         require(
-            is_number(start) and len(both) == 2 and len(both[0]) == len(both[1]),
+            number.isdecimal() and len(both) == 2 and len(both[0]) == len(both[1]),
             f"{path}:{row + 1}: a row must be START KEYS SHIFTED, the last two equally long, but is {text!r}",
         )
         for keys, characters in zip((plain, shifted), both, strict=True):
             keys |= {key: (float(start) + at, row) for at, key in enumerate(characters) if key != NO_KEY}
     return plain, shifted
-
-
-def is_number(text: str) -> bool:
-    return text.replace(".", "", 1).isdecimal()
 
 
 def adjacent(one: tuple[float, int], other: tuple[float, int]) -> bool:

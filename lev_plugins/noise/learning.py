@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from lev_plugins.errors import require
-from lev_plugins.noise.confusions import Confusion, Table, split_units
+from lev_plugins.noise.confusions import Confusion, ConfusionTable, split_units
 from lev_plugins.noise.text import is_space
 
 Block = tuple[tuple[str, ...], tuple[str, ...]]  # clean, noisy
@@ -52,14 +52,14 @@ class Learner:
             runs = zip(*(units[start:] for start in range(length)), strict=False)
             self.occurring.update(run for run in runs if run in self.clean)
 
-    def table(self, least: int) -> Table:
+    def table(self, least: int) -> ConfusionTable:
         """The confusions seen at least ``least`` times, the most frequent first."""
         frequent = [
             Confusion(clean, noisy, times / max(times, self.occurring[clean]))
             for (clean, noisy), times in self.confused.items()
             if times >= least
         ]
-        return Table(self.unit, sorted(frequent, key=lambda one: (-one.rate, one.clean, one.noisy)))
+        return ConfusionTable(self.unit, sorted(frequent, key=lambda one: (-one.rate, one.clean, one.noisy)))
 
 
 def blocks(clean: Sequence[str], noisy: Sequence[str]) -> Iterator[Block]:
@@ -72,7 +72,7 @@ def blocks(clean: Sequence[str], noisy: Sequence[str]) -> Iterator[Block]:
     [('h', 'k'), ('rn', 'm'), ('sh', 'hs'), ('i', 'is')]
     """
     done_clean = done_noisy = 0
-    for i, j in [*matches(clean, noisy), (len(clean), len(noisy))]:
+    for i, j in [*equal_units(clean, noisy), (len(clean), len(noisy))]:
         was, became = tuple(clean[done_clean:i]), tuple(noisy[done_noisy:j])
         if not was and became:
             yield from insertion(clean, i, became)
@@ -94,10 +94,10 @@ def insertion(clean: Sequence[str], at: int, inserted: tuple[str, ...]) -> Itera
         yield (clean[at],), (*inserted, clean[at])
 
 
-def matches(clean: Sequence[str], noisy: Sequence[str]) -> list[tuple[int, int]]:
+def equal_units(clean: Sequence[str], noisy: Sequence[str]) -> list[tuple[int, int]]:
     """Which units are equal in an alignment with the fewest substitutions, deletions and insertions.
 
-    >>> matches("corner", "comer")
+    >>> equal_units("corner", "comer")
     [(0, 0), (1, 1), (4, 3), (5, 4)]
     """
     shorter = min(len(clean), len(noisy))

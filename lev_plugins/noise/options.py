@@ -13,7 +13,7 @@ from lev_plugins.noise.kinds import (
     Delete,
     Insert,
     Keyboard,
-    Kind,
+    NoiseKind,
     OneOf,
     RunOn,
     Shift,
@@ -22,16 +22,16 @@ from lev_plugins.noise.kinds import (
     Swap,
     SwapWords,
 )
-from lev_plugins.noise.layouts import known_layouts, neighbours, shifts
+from lev_plugins.noise.layouts import known_layouts, neighbouring_keys, shifts
 from lev_plugins.ranges import bounded
 
-KINDS: dict[str, Callable[["NoiseOptions"], Kind]] = {
+KINDS: dict[str, Callable[["NoiseOptions"], NoiseKind]] = {
     "random": lambda options: OneOf([KINDS[name](options) for name in ("insert", "delete", "substitute")]),
     "insert": lambda options: Insert(Alphabets(options.alphabet)),
     "delete": lambda options: Delete(),
     "substitute": lambda options: Substitute(Alphabets(options.alphabet)),
     "keyboard": lambda options: Keyboard(
-        neighbours(options.layout, f"{options.prefix}layout"), shifts(options.layout), options.shift_rate
+        neighbouring_keys(options.layout, f"{options.prefix}layout"), shifts(options.layout), options.shift_rate
     ),
     "shift": lambda options: Shift(shifts(options.layout, f"{options.prefix}layout")),
     "swap": lambda options: Swap(),
@@ -49,7 +49,7 @@ READERS = {  # flag: the kinds that read it
 }
 
 
-def flag(metavar: str, meaning: str, default: Any = MISSING) -> Any:
+def noise_flag(metavar: str, meaning: str, default: Any = MISSING) -> Any:
     return field(default=default, metadata={"metavar": metavar, "help": meaning})
 
 
@@ -60,27 +60,29 @@ class NoiseOptions:
     This module evaluates its annotations, because fairseq and argparse read the types of the fields.
     """
 
-    kind: str = flag(
+    kind: str = noise_flag(
         "KIND[:WEIGHT],...", f"one of {', '.join(KINDS)}; or several with weights, such as keyboard:2,swap:1"
     )
-    word_rate: Optional[float] = flag("P", "share of words to change", None)
-    char_rate: Optional[float] = flag(
+    word_rate: Optional[float] = noise_flag("P", "share of words to change", None)
+    char_rate: Optional[float] = noise_flag(
         "P",
         "with --word-rate: slips per character of a changed word, at least one per word (default: one per word); "
         "alone: slips per character of the text",
         None,
     )
-    min_letters: int = flag("N", "with --word-rate: words with fewer letters stay as they are", 0)
-    seed: int = flag("N", "random seed", 1)
-    layout: str = flag("NAME", f"for `keyboard` and `shift`: {', '.join(known_layouts())} or a layout file", "qwerty")
-    shift_rate: float = flag("P", "for `keyboard`: share of the slips that have the wrong shift as well", 0.0)
-    alphabet: Optional[str] = flag(
+    min_letters: int = noise_flag("N", "with --word-rate: words with fewer letters stay as they are", 0)
+    seed: int = noise_flag("N", "random seed", 1)
+    layout: str = noise_flag(
+        "NAME", f"for `keyboard` and `shift`: {', '.join(known_layouts())} or a layout file", "qwerty"
+    )
+    shift_rate: float = noise_flag("P", "for `keyboard`: share of the slips that have the wrong shift as well", 0.0)
+    alphabet: Optional[str] = noise_flag(
         "LETTERS",
         "for `random`, `insert` and `substitute`: letters to write; any: small letters and capitals of the same "
         "script, digits and signs (default: letters of the same script and case)",
         None,
     )
-    confusions: Optional[str] = flag("FILE", "for `confusions`: file made by `lev-plugins confusions`", None)
+    confusions: Optional[str] = noise_flag("FILE", "for `confusions`: file made by `lev-plugins confusions`", None)
     prefix: str = "--"  # of the flags in error messages
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lev_plugins.plots.figures import canvas, save
+from lev_plugins.plots.figures import canvas, save_figure
 
 LOOKS = list(product(["-", "--", "-.", ":"], "osD^vP*X"))  # of one curve after another
 
@@ -22,7 +22,7 @@ class Timed(NamedTuple):
     score: float
 
 
-class Decoded(NamedTuple):
+class IterationCount(NamedTuple):
     """A sentence."""
 
     length: int  # tokens of the output
@@ -52,7 +52,7 @@ def draw_curves(curves: Mapping[str, Sequence[float]], metric: str, paths: Seque
         axes.set(xlabel="iterations", ylabel=metric)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.legend(axes.get_lines(), list(curves), fontsize=8)  # not by label: it hides those that begin with _
-        save(figure, paths)
+        save_figure(figure, paths)
 
 
 def draw_points(points: Sequence[Timed], metric: str, paths: Sequence[Path]) -> None:
@@ -65,15 +65,15 @@ def draw_points(points: Sequence[Timed], metric: str, paths: Sequence[Path]) -> 
         axes.set(xlabel="milliseconds per sentence", ylabel=metric, xlim=(0, None))
         axes.margins(x=0.15, y=0.15)
         axes.legend(axes.get_lines(), [point.name for point in points], fontsize=8)  # names beside points would overlap
-        save(figure, paths)
+        save_figure(figure, paths)
 
 
-def bins_of_iterations(decoded: Sequence[Decoded], bins: int) -> list[np.ndarray]:
+def bins_of_iterations(decoded: Sequence[IterationCount], bins: int) -> list[np.ndarray]:
     """At most ``bins`` groups of nearly equal size, each an array of (length, iterations).
 
     Outputs of one length are never parted.
 
-    >>> for group in bins_of_iterations([Decoded(8, 3), Decoded(2, 1), Decoded(4, 1), Decoded(8, 5)], bins=2):
+    >>> for group in bins_of_iterations([IterationCount(8, 3), IterationCount(2, 1), IterationCount(4, 1), IterationCount(8, 5)], bins=2):
     ...     print(group.tolist())
     [[2.0, 1.0], [4.0, 1.0]]
     [[8.0, 3.0], [8.0, 5.0]]
@@ -83,7 +83,7 @@ def bins_of_iterations(decoded: Sequence[Decoded], bins: int) -> list[np.ndarray
     return [ordered[group == number] for number in np.unique(group)]
 
 
-def draw_iterations(decoded: Sequence[Decoded], bins: int, paths: Sequence[Path]) -> None:
+def draw_iterations(decoded: Sequence[IterationCount], bins: int, paths: Sequence[Path]) -> None:
     """Beside what one token per iteration takes, and what doubling the length in each iteration would."""
     groups = bins_of_iterations(decoded, bins)
     lengths, means = np.array([group.mean(axis=0) for group in groups]).T
@@ -98,4 +98,4 @@ def draw_iterations(decoded: Sequence[Decoded], bins: int, paths: Sequence[Path]
         highest = 1.25 * max(*high, *means, np.log2(along[-1]))
         axes.set(xlabel="tokens of the output", ylabel="iterations", xlim=(0, None), ylim=(0, highest))
         axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=3)
-        save(figure, paths)
+        save_figure(figure, paths)

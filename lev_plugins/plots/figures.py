@@ -43,7 +43,7 @@ def canvas(width: float, height: float) -> Iterator[Any]:
         yield Figure(figsize=(width, height), dpi=150)
 
 
-def save(figure: Any, paths: Sequence[Path]) -> None:
+def save_figure(figure: Any, paths: Sequence[Path]) -> None:
     figure.set_layout_engine("constrained")
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # lay out only once: each drawing would shift things further

@@ -11,7 +11,7 @@ import numpy as np
 from lev_plugins.errors import UserError
 from lev_plugins.inference.gates import GatedSentence
 from lev_plugins.models.gated import GATES
-from lev_plugins.plots.figures import canvas, save
+from lev_plugins.plots.figures import canvas, save_figure
 from lev_plugins.text.control import visible
 
 COLUMNS = 16  # cells in a row; longer sentences continue below
@@ -52,7 +52,7 @@ def heat_maps(sentences: Sequence[GatedSentence], paths: Sequence[Path]) -> None
                     ink = "white" if value > DARK else "black"
                     axes.text(column, row, f"{value:.2f}", color=ink, ha="center", va="center", fontsize=8)
         figure.colorbar(image, ax=list(rows), fraction=0.03)
-        save(figure, paths)
+        save_figure(figure, paths)
 
 
 def short(token: str) -> str:
@@ -150,4 +150,4 @@ def draw_means(
         axes.set(xlabel=f"{axis} (number of sentences)", ylabel="mean gate probability", ylim=(0, 1))
         axes.set_xlim(-0.6, len(groups) - 0.4)
         axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1))
-        save(figure, paths)
+        save_figure(figure, paths)

@@ -81,7 +81,7 @@ class Log:
         self.missing = set(wanted or ())
         # without its end, a line may be cut short
         known = filter(None, (parse_line(line) for line in lines if line.endswith(b"\n")))
-        for group in grouped(known):
+        for group in lines_by_sentence(known):
             number = group[0].number
             self.sentences += 1
             self.history |= any(line.kind == "E" for line in group)
@@ -138,7 +138,7 @@ def parse_line(line: bytes) -> LogLine | None:
     return LogLine(kind.decode(), int(number), int(step or 0), text.rstrip(b"\r\n"))
 
 
-def grouped(lines: Iterable[LogLine]) -> Iterator[list[LogLine]]:
+def lines_by_sentence(lines: Iterable[LogLine]) -> Iterator[list[LogLine]]:
     """The lines of each sentence; a source always begins a new one, whatever its number."""
     group: list[LogLine] = []
     for line in lines:

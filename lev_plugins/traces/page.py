@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from html import escape
 
 from lev_plugins.text.control import visible
-from lev_plugins.traces.rows import Block, Row, Run
+from lev_plugins.traces.rows import Run, TraceBlock, TraceRow
 from lev_plugins.traces.script import EditKind
 
 # edits differ without colour, too: struck through, underlined, boxed
@@ -44,7 +44,7 @@ MARKUP = {
 }
 
 
-def page(title: str, summary: str, blocks: Iterable[Block]) -> Iterator[str]:
+def page(title: str, summary: str, blocks: Iterable[TraceBlock]) -> Iterator[str]:
     """The page in parts; neither ``title`` nor the blocks are trusted."""
     title = escape(visible(title))
     legend = [Run(EditKind.DELETED, "deleted"), Run(EditKind.INSERTED, "inserted"), Run(EditKind.PLACEHOLDER, "")]
@@ -65,11 +65,11 @@ def page(title: str, summary: str, blocks: Iterable[Block]) -> Iterator[str]:
     yield "</body>\n</html>\n"
 
 
-def table_row(row: Row) -> str:
+def table_row(row: TraceRow) -> str:
     """
-    >>> print(table_row(Row("delete 1", [Run(EditKind.DELETED, "<b>"), Run(EditKind.KEPT, " & so")])), end="")
+    >>> print(table_row(TraceRow("delete 1", [Run(EditKind.DELETED, "<b>"), Run(EditKind.KEPT, " & so")])), end="")
     <tr><th scope="row">delete 1</th><td><bdi dir="auto" lang=""><del>&lt;b&gt;</del> &amp; so</bdi></td></tr>
-    >>> print(table_row(Row("start", [], "nothing")), end="")
+    >>> print(table_row(TraceRow("start", [], "nothing")), end="")
     <tr><th scope="row">start</th><td><i>(nothing)</i></td></tr>
     """
     text = "".join(map(marked_up, row.runs))

@@ -56,18 +56,18 @@ class Run(NamedTuple):
     text: str  # empty for a placeholder
 
 
-class Row(NamedTuple):
+class TraceRow(NamedTuple):
     label: str
     runs: list[Run]
     note: str = ""  # replaces the text
 
 
-class Block(NamedTuple):
+class TraceBlock(NamedTuple):
     heading: str
-    rows: list[Row]
+    rows: list[TraceRow]
 
 
-def layout(sentence: LoggedSentence, joining: Joining) -> list[Block]:
+def layout(sentence: LoggedSentence, joining: Joining) -> list[TraceBlock]:
     """One block per printed hypothesis; the first also has the shared texts.
 
     >>> right = ["sort", "it"]
@@ -86,13 +86,13 @@ def layout(sentence: LoggedSentence, joining: Joining) -> list[Block]:
         rows = [text_row(*entry) for entry in texts.items()] if i == 1 else []
         draft = joining.join(hypothesis.states[0])
         if draft == texts.get("source") != "":
-            rows.append(Row("draft", [], "the source"))
+            rows.append(TraceRow("draft", [], "the source"))
         else:
             rows.append(text_row("draft" if draft else "start", draft))
         rows += step_rows(hypothesis, joining)
         rows.append(text_row("result", written(hypothesis.text, hypothesis, joining)))
         rows.append(text_row("score", f"{hypothesis.score:.4f}"))
-        blocks.append(Block(heading, rows))
+        blocks.append(TraceBlock(heading, rows))
     return blocks
 
 
@@ -102,18 +102,20 @@ def written(text: str, hypothesis: Hypothesis, joining: Joining) -> str:
     return joining.join(to_pieces(text)) if in_pieces and joining.mark and joining.mark in text else text
 
 
-def text_row(label: str, text: str) -> Row:
-    return Row(label, [Run(EditKind.KEPT, visible(text))]) if text else Row(label, [], "nothing")
+def text_row(label: str, text: str) -> TraceRow:
+    return TraceRow(label, [Run(EditKind.KEPT, visible(text))]) if text else TraceRow(label, [], "nothing")
 
 
-def step_rows(hypothesis: Hypothesis, joining: Joining) -> list[Row]:
+def step_rows(hypothesis: Hypothesis, joining: Joining) -> list[TraceRow]:
     rows = []
     for number, iteration in enumerate(iterations(hypothesis.states), 1):
         if iteration == (None, None, None):
-            rows.append(Row(f"keep {number}", [], "nothing to delete, nothing to insert"))
+            rows.append(TraceRow(f"keep {number}", [], "nothing to delete, nothing to insert"))
         labels = ("delete", "open", "fill" if iteration.opening else "undo")
         steps = zip(labels, iteration, strict=True)
-        rows += [Row(f"{label} {number}", marked(script, joining)) for label, script in steps if script is not None]
+        rows += [
+            TraceRow(f"{label} {number}", marked(script, joining)) for label, script in steps if script is not None
+        ]
     return rows
 
 

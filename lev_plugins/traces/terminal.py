@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from lev_plugins.text.control import visible
 from lev_plugins.text.edited import Edit
-from lev_plugins.traces.rows import Block, Row, Run
+from lev_plugins.traces.rows import Run, TraceBlock, TraceRow
 from lev_plugins.traces.script import EditKind
 
 LABEL_WIDTH = 9  # the longest usual label is "reference"
@@ -42,7 +42,7 @@ COLOUR = Style(
 )
 
 
-def trace_lines(blocks: Iterable[Block], style: Style) -> Iterator[str]:
+def trace_lines(blocks: Iterable[TraceBlock], style: Style) -> Iterator[str]:
     for i, block in enumerate(blocks):
         if i:
             yield ""
@@ -51,11 +51,11 @@ def trace_lines(blocks: Iterable[Block], style: Style) -> Iterator[str]:
             yield f"{row.label.rjust(LABEL_WIDTH).join(style.aside)}  {content(row, style)}"
 
 
-def content(row: Row, style: Style) -> str:
+def content(row: TraceRow, style: Style) -> str:
     """
-    >>> content(Row("delete", [Run(EditKind.KEPT, "so "), Run(EditKind.DELETED, "it")]), PLAIN)
+    >>> content(TraceRow("delete", [Run(EditKind.KEPT, "so "), Run(EditKind.DELETED, "it")]), PLAIN)
     'so [-it-]'
-    >>> content(Row("start", [], "nothing"), PLAIN)
+    >>> content(TraceRow("start", [], "nothing"), PLAIN)
     '(nothing)'
     """
     if row.note:
@@ -76,4 +76,4 @@ def diff_line(original: str, edits: Iterable[Edit], style: Style = PLAIN) -> str
         runs.append(Run(EditKind.INSERTED, edit.replacement))
         place = edit.end
     runs.append(Run(EditKind.KEPT, original[place:]))
-    return content(Row("", [Run(run.kind, visible(run.text)) for run in runs if run.text]), style)
+    return content(TraceRow("", [Run(run.kind, visible(run.text)) for run in runs if run.text]), style)

@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.noise import NoiseOptions, build_corruption, learning
-from lev_plugins.noise.confusions import Confusion, Table, read_table, write_table
-from lev_plugins.noise.learning import Learner, blocks, distances, matches
+from lev_plugins.noise.confusions import Confusion, ConfusionTable, read_table, write_table
+from lev_plugins.noise.learning import Learner, blocks, distances, equal_units
 from tests.helpers import thorough
 
 strings = st.text(alphabet="abc ", max_size=8)
 
 
-def learned(pairs: list[tuple[str, str]], unit: str = "character", longest: int = 3, least: int = 1) -> Table:
+def learned(pairs: list[tuple[str, str]], unit: str = "character", longest: int = 3, least: int = 1) -> ConfusionTable:
     learner = Learner(unit, longest)
     for clean, noisy in pairs:
         learner.learn(clean, noisy)
@@ -62,7 +62,7 @@ def test_the_last_distance_is_the_edit_distance(clean: str, noisy: str) -> None:
 @thorough
 @given(strings, strings)
 def test_matches_are_of_a_cheapest_alignment(clean: str, noisy: str) -> None:
-    found = matches(clean, noisy)
+    found = equal_units(clean, noisy)
     assert all(clean[i] == noisy[j] for i, j in found)
     corners = [(-1, -1), *found, (len(clean), len(noisy))]
     gaps = [(b[0] - a[0] - 1, b[1] - a[1] - 1) for a, b in pairwise(corners)]
@@ -126,7 +126,7 @@ def test_words_are_learned_as_words() -> None:
 
 
 def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
-    table = Table("character", [Confusion(("#",), ("\u00e4", '"'), 0.125), Confusion(("r", " "), (), 1 / 3)])
+    table = ConfusionTable("character", [Confusion(("#",), ("\u00e4", '"'), 0.125), Confusion(("r", " "), (), 1 / 3)])
     (tmp_path / "t.tsv").write_text("".join(write_table(table)), "utf-8")
     again = read_table(tmp_path / "t.tsv")
     assert again.unit == "character" and again.confusions[0] == table.confusions[0]
@@ -134,7 +134,9 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_what_a_file_cannot_hold_is_left_out() -> None:
-    lines = list(write_table(Table("character", [Confusion(("\t",), (" ",), 0.5), Confusion(("a",), ("b",), 0.5)])))
+    lines = list(
+        write_table(ConfusionTable("character", [Confusion(("\t",), (" ",), 0.5), Confusion(("a",), ("b",), 0.5)]))
+    )
     assert lines == ["characters\tbecome\trate\n", "a\tb\t0.5\n"]
 
 
@@ -144,7 +146,7 @@ def test_noise_learned_is_noise_made(tmp_path: Path) -> None:
     clean = [" ".join("".join(draw.choices("abcdefghir", k=5)) for _ in range(8)) for _ in range(1500)]
     known = [Confusion(("a",), ("x",), 0.1), Confusion(("c",), ("yz",), 0.05), Confusion(("d", "e"), ("w",), 0.2)]
     known = [found._replace(noisy=tuple("".join(found.noisy))) for found in known] + [Confusion((" ",), (), 0.04)]
-    (tmp_path / "known.tsv").write_text("".join(write_table(Table("character", known))), "utf-8")
+    (tmp_path / "known.tsv").write_text("".join(write_table(ConfusionTable("character", known))), "utf-8")
     corrupt = build_corruption(NoiseOptions("confusions", confusions=str(tmp_path / "known.tsv")))
     again = learned([(line, corrupt(line, index)) for index, line in enumerate(clean)], least=20)
     rates = {found[:2]: found.rate for found in again.confusions}

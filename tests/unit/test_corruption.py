@@ -15,7 +15,7 @@ import pytest
 
 from lev_plugins.noise import KINDS, Corruption
 from lev_plugins.noise.draws import binomial, by_weight, level, stream
-from lev_plugins.noise.layouts import known_layouts, neighbours, shifts
+from lev_plugins.noise.layouts import known_layouts, neighbouring_keys, shifts
 from lev_plugins.noise.options import NoiseOptions, build_corruption
 from lev_plugins.noise.text import Line
 from tests.helpers import BUILT_IN, SAME_NUMBER, noise
@@ -371,7 +371,7 @@ def test_a_slip_of_the_shift_key_leaves_the_key() -> None:
 
 @pytest.mark.parametrize("layout", known_layouts())
 def test_a_neighbouring_key_may_be_pressed_with_the_wrong_shift(layout: str) -> None:
-    near, other = neighbours(layout), shifts(layout)
+    near, other = neighbouring_keys(layout), shifts(layout)
     corrupt = build_corruption(NoiseOptions("keyboard", word_rate=1.0, layout=layout, shift_rate=1.0))
     for key in near:
         written = {corrupt(key, index) for index in range(30)}
@@ -384,6 +384,6 @@ def test_the_share_of_keys_with_the_wrong_shift() -> None:
     assert sum(map(str.isupper, written)) / 3000 == pytest.approx(0.3, abs=0.03)
     half = build_corruption(NoiseOptions("keyboard", word_rate=1.0, shift_rate=0.5))
     fox, jumps, over = ({half(word, index) for index in range(300)} for word in ("fox", "jumps", "over"))
-    assert "Gox" in fox and "juJps" in jumps and "ocer" in over  # Table 2 of the gated-Trans paper
+    assert "Gox" in fox and "juJps" in jumps and "ocer" in over  # ConfusionTable 2 of the gated-Trans paper
     printed = build_corruption(NoiseOptions("keyboard", word_rate=0.3, shift_rate=0.5, seed=14))
     assert printed("The quick brown fox jumps over the lazy dog.", 0) == "The quick brown fox juJps over tYe lSzy dog."

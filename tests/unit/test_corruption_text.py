@@ -14,7 +14,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.noise import NoiseOptions, build_corruption
 from lev_plugins.noise.confusions import OCR, read_table
 from lev_plugins.noise.kinds import known_alphabets
-from lev_plugins.noise.layouts import known_layouts, neighbours
+from lev_plugins.noise.layouts import known_layouts, neighbouring_keys
 from lev_plugins.noise.text import ALONE
 from tests.helpers import BUILT_IN, SAME_NUMBER, noise, thorough
 
@@ -50,7 +50,7 @@ def clusters(line: str) -> Counter[str]:
 
 
 LETTERS = {letter for letters in known_alphabets().values() for letter in letters}
-KEYS = {key for near in neighbours("qwerty").values() for key in near}
+KEYS = {key for near in neighbouring_keys("qwerty").values() for key in near}
 CONFUSED = {part for confusion in read_table(OCR).confusions for part in confusion.noisy}
 WRITTEN = {
     "random": LETTERS | {letter.upper() for letter in LETTERS},
@@ -147,7 +147,7 @@ def test_case_stays_in_place() -> None:
 def test_neighbouring_keys_are_neighbours_of_each_other() -> None:
     assert {"qwerty", "qwertz", "azerty", "dvorak"} <= set(known_layouts())
     for layout in known_layouts():
-        near = neighbours(layout)
+        near = neighbouring_keys(layout)
         assert len(near) > 80
         assert all(near.values())
         assert all(key in near[other] and key != other for key in near for other in near[key])
@@ -158,14 +158,14 @@ def test_neighbouring_keys_are_neighbours_of_each_other() -> None:
     [("qwerty", "a", "qwsz"), ("qwertz", "y", "<asx"), ("azerty", "q", "azsw<"), ("dvorak", "a", "',o;")],
 )
 def test_some_keys(layout: str, key: str, near: str) -> None:
-    assert set(neighbours(layout)[key]) == set(near)
+    assert set(neighbouring_keys(layout)[key]) == set(near)
 
 
 def test_a_layout_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "pad.txt"
     path.write_text("0 123 !?.\n0 456 ¤,;\n", "utf-8")
-    assert neighbours(str(path))["5"] == ("2", "4", "6")
-    assert neighbours(str(path))["!"] == ("?",)
+    assert neighbouring_keys(str(path))["5"] == ("2", "4", "6")
+    assert neighbouring_keys(str(path))["!"] == ("?",)
 
 
 @pytest.mark.parametrize(

@@ -239,7 +239,7 @@ def test_iterations_are_drawn_from_a_log(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_a_mean_outside_its_quartiles_is_drawn(tmp_path: Path) -> None:
-    decoded = [curves.Decoded(4, 1)] * 9 + [curves.Decoded(4, 100)]
+    decoded = [curves.IterationCount(4, 1)] * 9 + [curves.IterationCount(4, 100)]
     curves.draw_iterations(decoded, 1, [tmp_path / "figure.png"])
 
 
@@ -295,7 +295,7 @@ def test_control_characters_leave_a_figure_well_formed(tmp_path: Path) -> None:
 
 
 def test_outputs_of_one_length_are_one_point() -> None:
-    some = [curves.Decoded(length, turns) for length in (8, 9, 12) for turns in (1, 2, 3, 4)]
+    some = [curves.IterationCount(length, turns) for length in (8, 9, 12) for turns in (1, 2, 3, 4)]
     groups = curves.bins_of_iterations(some, bins=4)
     assert [(group[:, 0].tolist(), group[:, 1].mean()) for group in groups] == [
         ([length] * 4, 2.5) for length in (8, 9, 12)

@@ -20,7 +20,7 @@ from lev_plugins.cli.main import main
 from lev_plugins.cli.trace import in_colour
 from lev_plugins.traces import page, terminal
 from lev_plugins.traces.log import Hypothesis, Log, LoggedSentence, parse_line
-from lev_plugins.traces.rows import JOININGS, Row, layout, marked
+from lev_plugins.traces.rows import JOININGS, TraceRow, layout, marked
 from lev_plugins.traces.script import EditKind, PieceEdit, Script, edits, iterations
 from tests.helpers import slow_alignment, thorough
 
@@ -390,7 +390,7 @@ def script_of(text: str) -> Script:
     ],
 )
 def test_marks_stay_on_the_pieces_and_spaces_out_of_them(script: str, spelling: str, shown: str) -> None:
-    row = Row("fill 1", marked(script_of(script), JOININGS[spelling]))
+    row = TraceRow("fill 1", marked(script_of(script), JOININGS[spelling]))
     assert terminal.content(row, terminal.PLAIN) == shown
 
 

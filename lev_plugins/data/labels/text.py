@@ -24,6 +24,7 @@ CONLLU_COLUMNS = {"upos": 3, "xpos": 4, "deprel": 7}  # columns that contain tag
 CONLLU_COLUMN = "upos"
 CONLLU_WIDTH = 10
 SEPARATOR = ","
+SHOWN = 10  # labels in an error
 MOST_STEPS = 10_000  # classes that are numbers
 LEAST_STEP, LARGEST_STEP = 1e-6, 1e6
 WORD_NUMBER = re.compile(r"[0-9]+$")  # neither a range (3-4: one token of several words) nor an empty node (3.1)
@@ -87,15 +88,15 @@ def parse_row(line: str, where: str, layout: Layout) -> Row:
     if layout.kind == "regression":
         number_of(label, where)
     if layout.step is not None:
-        label = rounded(label, layout.step, where)
+        label = round_to_step(label, layout.step, where)
     return Row(where, texts, [label.strip()])
 
 
-def rounded(label: str, step: float, where: str) -> str:
+def round_to_step(label: str, step: float, where: str) -> str:
     """The nearest multiple of ``step``; halves go to the even one, as in Python.
 
-    >>> rounded("2.57", 0.2, "x"), rounded("0.3", 0.2, "x"), rounded("-0.01", 0.05, "x"), rounded("7", 2.0, "x")
-    ('2.6', '0.4', '0.00', '8')
+    >>> [round_to_step(label, step, "x") for label, step in (("2.57", 0.2), ("0.3", 0.2), ("-0.01", 0.05), ("7", 2.0))]
+    ['2.6', '0.4', '0.00', '8']
     """
     number_of(label, where)
     return in_steps(count_of(label, step), step)
@@ -198,7 +199,9 @@ class Labels:
     def id_of(self, name: str, where: str) -> int:
         index = self.ids.get(name)
         if index is None:
-            raise UserError(f"{where}: {name!r} is not a known label; these are {listed(self.names)}")
+            more = f" and {len(self) - SHOWN:,} more" if len(self) > SHOWN else ""
+            names = ", ".join(self.names[:SHOWN]) + more
+            raise UserError(f"{where}: {name!r} is not a known label; these are {names}")
         return index
 
     def save(self, path: Path) -> None:
@@ -225,12 +228,3 @@ def is_number(text: str) -> bool:
     (True, False, False)
     """
     return text.isascii() and text.isdigit() and len(text) < 16
-
-
-def listed(names: list[str], most: int = 10) -> str:
-    """
-    >>> listed(["a", "b", "c"], most=2)
-    'a, b and 1 more'
-    """
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
