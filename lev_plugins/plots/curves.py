@@ -73,7 +73,8 @@ def bins_of_iterations(decoded: Sequence[IterationCount], bins: int) -> list[np.
 
     Outputs of one length are never parted.
 
-    >>> for group in bins_of_iterations([IterationCount(8, 3), IterationCount(2, 1), IterationCount(4, 1), IterationCount(8, 5)], bins=2):
+    >>> some = [IterationCount(*pair) for pair in ((8, 3), (2, 1), (4, 1), (8, 5))]
+    >>> for group in bins_of_iterations(some, bins=2):
     ...     print(group.tolist())
     [[2.0, 1.0], [4.0, 1.0]]
     [[8.0, 3.0], [8.0, 5.0]]

@@ -115,11 +115,6 @@ def test_halves_are_summed_in_higher_precision(tmp_path):
     assert average.average(files)["model"]["half"].item() == 60000.0
 
 
-def test_the_mean_of_one_is_itself(folder):
-    state = average.average([folder / "checkpoint7.pt"])
-    assert torch.equal(state["model"]["weight"], torch.full((2, 3), 7.0))
-
-
 @pytest.mark.parametrize("changes", [{"weight": torch.zeros(5)}, {"bias": torch.zeros(5)}])
 def test_another_model_is_refused_by_file_and_name(capsys, tmp_path, changes):
     files = [write(tmp_path / "a.pt", 1), write(tmp_path / "b.pt", 2, **changes)]
@@ -150,7 +145,3 @@ def test_another_model_is_refused_by_file_and_name(capsys, tmp_path, changes):
 def test_what_cannot_work(capsys, folder, flags, message):
     flags = [flag.format(folder=folder) for flag in flags]
     assert message.format(folder=folder) in refusal(capsys, "--output", folder / "mean.pt", folder, *flags)
-
-
-def test_a_missing_file(capsys, tmp_path):
-    assert "there is no checkpoint" in refusal(capsys, tmp_path / "no.pt", "--output", tmp_path / "mean.pt")

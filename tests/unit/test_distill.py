@@ -328,11 +328,6 @@ def test_flags_that_cannot_work(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_none(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    assert run(tmp_path / "data", teacher, "--dest", tmp_path / "new") == 2
-    assert f"there is no folder {tmp_path}/data" in capsys.readouterr().err
-
-
 def test_another_dictionary(data: Path, teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     copy = tmp_path / "data"
     copy.mkdir()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import io
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -188,13 +187,6 @@ def test_bad_input(kept: Path, tmp_path: Path, capsys: Any, arguments: list[str]
     assert message in capsys.readouterr().err
 
 
-def test_text_may_be_piped(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lev_plugins.cli.plot import read_text
-
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("a é\n\nb".encode())))
-    assert read_text(None) == ["a é", "", "b"]
-
-
 def test_without_matplotlib_the_extra_is_named(kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     there = builtins.__import__
 
@@ -236,11 +228,6 @@ def test_iterations_are_drawn_from_a_log(tmp_path: Path, capsys: pytest.CaptureF
     assert figure.read_bytes() != once
     main(["plot", "iterations", str(log), "--output", str(figure)])
     assert figure.read_bytes() == once
-
-
-def test_a_mean_outside_its_quartiles_is_drawn(tmp_path: Path) -> None:
-    decoded = [curves.IterationCount(4, 1)] * 9 + [curves.IterationCount(4, 100)]
-    curves.draw_iterations(decoded, 1, [tmp_path / "figure.png"])
 
 
 def test_a_log_without_iterations_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -100,12 +100,6 @@ def test_the_task_loads_what_was_made(text: Path) -> None:
         assert draft == source[1:] and target == source[::-1]
 
 
-def test_pairs_without_drafts(text: Path) -> None:
-    assert run(text, drafts=False) == 0
-    assert [name for name in made(text) if "mt" in name] == []
-    assert lines_of(text, "train", "de") == list(read_lines(text / "train.de"))
-
-
 def test_words_of_drafts_alone_are_known(text: Path) -> None:
     path = text / "train.mt"
     path.write_text(path.read_text("utf-8").replace("hund", "hnud"), "utf-8")
@@ -153,13 +147,6 @@ def test_an_empty_draft_is_no_mistake_and_other_empty_lines_are_told(text: Path,
     assert f"{text}/train.de has 2 empty of 40 lines, the first is line 5: they are kept" in said.err
     assert [table(said.out)["train", side][3] for side in SIDES] == ["0", "1", "2"]
     assert lines_of(text, "train", "mt")[2] == lines_of(text, "train", "de")[4] == ""
-
-
-def test_an_empty_line_of_clean_text_is_told_once(text: Path, capsys: pytest.CaptureFixture) -> None:
-    with (text / "train.de").open("a", encoding="utf-8") as file:
-        file.write("\n")
-    assert run(text, "--clean-train", "--bpe", "words", "--joined-dictionary") == 0
-    assert capsys.readouterr().err.count("empty of 41 lines") == 1
 
 
 def test_a_split_without_drafts_is_asked_for(text: Path, capsys: pytest.CaptureFixture) -> None:
@@ -301,14 +288,6 @@ def test_what_is_not_there_is_not_in_the_commands(text: Path, capsys: pytest.Cap
     assert "Dictionaries: en 16 words, mt and de 16" in said
 
 
-def test_the_longest_line_is_named(text: Path, capsys: pytest.CaptureFixture) -> None:
-    lines = list(read_lines(text / "train.mt"))
-    lines[6] = "hund " * 30
-    (text / "train.mt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    assert run(text) == 0
-    assert table(capsys.readouterr().out)["train", "mt"][4] == "31 (line 7)"
-
-
 # ---- what is refused -------------------------------------------------------------------------------------------------
 
 
@@ -417,11 +396,6 @@ def test_flags_that_cannot_work(text: Path, flags: list, message: str, capsys: p
 def test_without_training_text(text: Path, flags: list, message: str, capsys: pytest.CaptureFixture) -> None:
     assert run(text, *flags, train=False, drafts=False) == 2
     assert message in capsys.readouterr().err
-
-
-def test_a_dictionary_that_is_none(text: Path, capsys: pytest.CaptureFixture) -> None:
-    assert run(text, "--srcdict", text / "train.en") == 2
-    assert f"{text}/train.en is not a fairseq dictionary: Incorrect dictionary format" in capsys.readouterr().err
 
 
 def test_a_folder_that_is_not_empty_stays_as_it_is(text: Path, capsys: pytest.CaptureFixture) -> None:

@@ -113,19 +113,6 @@ def test_numbers_may_be_listed(tmp_path: Path) -> None:
     assert Labels.load(tmp_path / "data" / "labels.txt") == Labels(["0", "1", "2"], [1, 1, 0])
 
 
-def test_listed_numbers_of_one_class_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = write(tmp_path, ["0.1", "0.2", "0.24"], "labels.txt")
-    code = prepare(tmp_path, "classification", ["a\t0.1", "b\t0.2"], "--round-labels", 0.1, "--labels", names)
-    assert "contains the label '0.2' 2 times: list each label, or class, once" in refusal(capsys, code)
-
-
-def test_a_digit_that_is_no_line_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = write(tmp_path, ["bad", "good", "so-so"], "labels.txt")
-    for label in ("²", "1" * 5000):
-        code = prepare(tmp_path, "classification", [f"a\t{label}"], "--labels", names, "--numbered-labels")
-        assert "is not a line number of" in refusal(capsys, code)
-
-
 @pytest.mark.parametrize(
     ("kind", "rows", "step", "reason"),
     [
@@ -308,17 +295,6 @@ def test_the_name_of_a_bpe_is_no_path(tmp_path: Path, monkeypatch: pytest.Monkey
     assert prepare(tmp_path, "classification", ROWS["classification"], "--bpe", "characters") == 0
     info = Info.load(tmp_path / "data")
     assert info.bpe["bpe"] == "characters" and not info.files
-
-
-@pytest.mark.parametrize("learned", [False, True])
-def test_the_arguments_stay_as_they_were_given(tmp_path: Path, learned: bool) -> None:
-    train = write(tmp_path, [f"the cat number {n} sleeps\t{n % 2}" for n in range(50)])
-    words = ["--label-kind", "classification", "--train", train, "--dest", tmp_path / "data"]
-    words += ["--learn-sentencepiece", 30, "--sentencepiece-coverage", 1.0] if learned else ["--bpe", "characters"]
-    args = build_parser("prepare-labels").parse_args([str(word) for word in words])
-    before = dict(vars(args))
-    assert prepare_labels.run(args) == 0
-    assert vars(args) == before
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -264,10 +264,6 @@ def test_a_source_begins_a_sentence_even_if_its_number_was_there() -> None:
     assert [len(sentence.hypotheses) for sentence in found] == [1, 1]
 
 
-def test_windows_ends_of_lines() -> None:
-    assert read(LOG.replace("\n", "\r\n"))[0] == read(LOG)[0]
-
-
 def test_white_space_other_than_a_space_is_part_of_a_piece() -> None:
     odd = LOG.replace("house house", "house\u00a0\u3000\u2028 house\x0b\x1c\x85")
     assert read(odd)[0][0].hypotheses[0].states[3] == ["house\u00a0\u3000\u2028", "house\x0b\x1c\x85"]
@@ -314,15 +310,6 @@ def test_from_nothing_in_two_iterations() -> None:
     ]
 
 
-def test_a_draft_that_is_kept() -> None:
-    assert [line[11:] for line in plain(read(LOG)[0][1])[3:]] == [
-        "the cat",
-        "(nothing to delete, nothing to insert)",
-        "the cat",
-        "0.0000",
-    ]
-
-
 def test_candidates_have_a_history_each_and_one_source() -> None:
     shown = plain(read(LOG)[0][2])
     assert [line for line in shown if line.startswith("sentence")] == [
@@ -333,22 +320,6 @@ def test_candidates_have_a_history_each_and_one_source() -> None:
     assert shown[-4:-2] == [" delete 2  y [-y-]", "   undo 2  y {+y+}"]
 
 
-def test_a_log_without_sources_and_references() -> None:
-    short = re.sub(r"^[ST]-.*\n", "", LOG, flags=re.MULTILINE)
-    assert [line.split()[0] for line in plain(read(short)[0][1])] == ["sentence", "draft", "keep", "result", "score"]
-
-
-def test_an_empty_result() -> None:
-    empty = "S-1\tw5\nH-1\t0.0\t\nD-1\t0.0\t\nI-1\t0\nE-1_0\t\nE-1_1\t\nE-1_2\t\nE-1_3\t\n"
-    assert plain(read(empty)[0][0], "sentencepiece")[1:] == [
-        "   source  w5",
-        "    start  (nothing)",
-        "   keep 1  (nothing to delete, nothing to insert)",
-        "   result  (nothing)",
-        "    score  0.0000",
-    ]
-
-
 @pytest.mark.parametrize("symbol", [symbol for symbol in JOININGS if symbol != "@@"])
 def test_pieces_are_joined_as_fairseq_does(symbol: str) -> None:
     @thorough
@@ -357,11 +328,6 @@ def test_pieces_are_joined_as_fairseq_does(symbol: str) -> None:
         assert JOININGS[symbol].join(pieces) == post_process(" ".join(pieces), symbol).strip(" ")
 
     same()
-
-
-def test_the_space_of_a_mark_may_be_left_out() -> None:
-    """fairseq's own --remove-bpe '@@' takes the marks away and leaves the pieces apart."""
-    assert JOININGS["@@"] == JOININGS["@@ "]
 
 
 def script_of(text: str) -> Script:
@@ -514,14 +480,6 @@ def test_hostile_text_is_text() -> None:
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", "".join(spoilt.texts))
 
 
-def test_right_to_left_scripts_and_joiners_survive() -> None:
-    arabic, persian, hebrew = "البيت\u200f!", "می\u200cخواهم", "בַּיִת"  # noqa: RUF001
-    text = LOG.replace("ein Haus", persian).replace("a house", f"{arabic} {hebrew}")
-    cells = Page(page_of(text)).cells
-    assert cells[0] == persian and cells[1] == f"{arabic} {hebrew}"
-    assert page_of(text).count("<td><bdi ") == page_of(text).count('<td><bdi dir="auto" ')
-
-
 # the command
 
 
@@ -554,11 +512,6 @@ def numbers(printed: str) -> list[int]:
 )
 def test_what_is_shown(log: Path, capsys: pytest.CaptureFixture[str], flags: list[object], shown: list[int]) -> None:
     assert numbers(traced(capsys, log, *flags)) == shown
-
-
-def test_changed_are_drafts_that_were_edited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "log").write_text(DEMO + LOG, encoding="utf-8")
-    assert numbers(traced(capsys, tmp_path / "log", "--changed")) == [2, 11]
 
 
 def test_nothing_was_changed(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
