@@ -208,16 +208,15 @@ class Run:
             print(f"{name}: done in {time.monotonic() - began:.0f} s", flush=True)
 
     def show(self, page: str, *commands: str) -> None:
-        """Runs the commands, which write a report, and prints it."""
-        if self.dry:
-            print(*(" ".join(command.split()) for command in commands), sep="\n")
-            return
-        for command in commands:
+        """Runs the commands, which write a report or figures, and prints the page."""
+        for command in (" ".join(command.split()) for command in commands):
+            if self.dry:
+                print(command)
+                continue
             bash = ["bash", "-euo", "pipefail", "-c", command]
-            require(
-                subprocess.run(bash, env={**os.environ, **ENVIRONMENT}).returncode == 0, "the report failed: see above"
-            )
-        if page:
+            done = subprocess.run(bash, env={**os.environ, **ENVIRONMENT})
+            require(done.returncode == 0, "the report failed: see above")
+        if page and not self.dry:
             sys.stdout.write((self.out / page).read_text(encoding="utf-8"))
 
 
