@@ -12,9 +12,9 @@ from examples.stages import Run, both, falling
 PREPARE = "lev-plugins prepare -d draft --bpe words --joined-dictionary"
 
 
-def training(run: Run, updates: str, tokens: str, rate: str, dropout: str) -> str:
+def training(run: Run, updates: int, tokens: str, rate: str, dropout: str) -> str:
     """The command, without its data."""
-    fifth, twentieth = (max(1, int(updates) // part) for part in (5, 20))
+    fifth, twentieth = (max(1, updates // part) for part in (5, 20))
     return f"""{run.train} --task text_editing --draft-lang draft --rollin-alpha 1 --rollin-beta 1 --bpe words
         --spelling --arch levt_tiny --max-insertions 7 --share-all-embeddings --encoder-layers 2 --decoder-layers 1
         {both("embed-dim", 160)} {both("ffn-embed-dim", 320)} {both("attention-heads", 4)} {both("normalize-before")}

@@ -92,6 +92,11 @@ class Run:
         """
         return str(getattr(self, name)).replace(",", " ").split()
 
+    def number(self, name: str) -> int:
+        value = str(getattr(self, name))
+        require(value.isdigit(), f"{name} must be a whole number, but is '{value}'")
+        return int(value)
+
     def begin(self, needed: str, selecting: str) -> None:
         """Checks the settings: those that are needed are given; those that do not only select what is run this time are
         the same as before in this OUT, where they are recorded."""
@@ -115,7 +120,7 @@ class Run:
     @property
     def gpus(self) -> int:
         if self.GPUS != "auto":
-            return int(self.GPUS)
+            return self.number("GPUS")
         if shutil.which("nvidia-smi") is None:
             return 0
         import torch

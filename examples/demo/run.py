@@ -56,9 +56,9 @@ def plan(run: Run) -> None:
         "model",
         "data",
         f"train a Levenshtein Transformer, {run.UPDATES} updates, {run.THREADS} thread(s)",
-        f"""{editor.training(run, run.UPDATES, TOKENS, "0.002", "0")} {run.out}/data/bin -s noisy -t clean --seed 1
-            --noise-kind {SLIPS} --noise-word-rate 0.25 --noise-min-letters 3 --save-dir {run.out}/model --log-format
-            json 2>&1 | python {here}/progress.py""",
+        f"""{editor.training(run, run.number("UPDATES"), TOKENS, "0.002", "0")} {run.out}/data/bin -s noisy -t clean
+            --seed 1 --noise-kind {SLIPS} --noise-word-rate 0.25 --noise-min-letters 3 --save-dir {run.out}/model
+            --log-format json 2>&1 | python {here}/progress.py""",
         continues=True,
     )
     stage(

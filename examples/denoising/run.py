@@ -194,8 +194,8 @@ def levt(run: Run, noise: str, noisy: Path, seed: str) -> None:
     run.training(
         trained,
         words.name,
-        f"""{editor.training(run, run.LEVT_UPDATES, run.LEVT_TOKENS, run.LEVT_LR, run.LEVT_DROPOUT)} {words}/bin -s
-            src -t tgt {mistakes} --seed {seed} --save-dir {run.out}/{trained}""",
+        f"""{editor.training(run, run.number("LEVT_UPDATES"), run.LEVT_TOKENS, run.LEVT_LR, run.LEVT_DROPOUT)}
+            {words}/bin -s src -t tgt {mistakes} --seed {seed} --save-dir {run.out}/{trained}""",
     )
     if run.goal == "report":
         made = run.out / test / "editor"

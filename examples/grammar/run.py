@@ -28,7 +28,7 @@ def text(run: Run) -> str:
         "" if run.TEXT else corpus,
         f"python {here}/texts.py split {run.TEXT or f'{out}/docstrings'} {out} --sentences {run.SENTENCES}",
         "" if run.CONFUSIONS else learned,
-        f"""lev-plugins noise --kind {run.NOISE} --word-rate {run.WORD_RATE} --seed {int(run.SEED) + 1} {confused}
+        f"""lev-plugins noise --kind {run.NOISE} --word-rate {run.WORD_RATE} --seed {run.number("SEED") + 1} {confused}
             <{out}/valid.clean >{out}/valid.noisy""",
         f"cp {run.TEST}/dev.src {out}/test.noisy",
         f"cp {run.TEST}/dev.ref0 {out}/test.clean",
@@ -60,8 +60,9 @@ def train_editor(run: Run, table: str) -> None:
     run.training(
         "levt",
         "words",
-        f"""{editor.training(run, run.LEVT_UPDATES, run.LEVT_TOKENS, run.LEVT_LR, run.DROPOUT)} {out}/words/bin
-            -s noisy -t clean {noise(run, table)} --seed {run.SEED} --save-dir {out}/levt {run.TRAIN_FLAGS}""",
+        f"""{editor.training(run, run.number("LEVT_UPDATES"), run.LEVT_TOKENS, run.LEVT_LR, run.DROPOUT)}
+            {out}/words/bin -s noisy -t clean {noise(run, table)} --seed {run.SEED} --save-dir {out}/levt
+            {run.TRAIN_FLAGS}""",
     )
     files = (words / "valid.noisy", words / "valid.clean")
     run.stage(
@@ -82,10 +83,11 @@ def train_corrector(run: Run, table: str) -> tuple[Path, str]:
     )
     sizes = f"--layers {run.LAYERS} --embed-dim {run.WIDTH} --ffn-embed-dim {run.FFN} --attention-heads {run.HEADS}"
 
-    def training(name: str, after: str, text: Path, rate: str, updates: str, more: str) -> None:
+    def training(name: str, after: str, text: Path, rate: str, length: str, more: str) -> None:
+        updates = getattr(run, length)
         require(
-            int(updates) % int(run.VALID_EVERY) == 0,
-            f"the updates of each training must be a multiple of VALID_EVERY, {run.VALID_EVERY}, but are {updates}",
+            run.number(length) % run.number("VALID_EVERY") == 0,
+            f"{length} must be a multiple of VALID_EVERY, {run.VALID_EVERY}, but is {updates}",
         )
         folder = out / name
         run.training(
@@ -102,7 +104,7 @@ def train_corrector(run: Run, table: str) -> tuple[Path, str]:
 
     spelling = f"--bpe sentencepiece --sentencepiece-model {data}/sentencepiece.model"
     more = f"{noise(run, table)} --noise-seed {run.SEED} {spelling}"
-    training("train", "data", data, run.LR, run.UPDATES, more)
+    training("train", "data", data, run.LR, "UPDATES", more)
     last, text = out / "train", data
     pieces = f"--joined-dictionary --srcdict {data}/dict.noisy.txt --sentencepiece-model {data}/sentencepiece.model"
     if run.TUNE:  # M2 files; the last hundredth validates
@@ -116,7 +118,7 @@ def train_corrector(run: Run, table: str) -> tuple[Path, str]:
                 --dest {text}""",
         )
         start = f"--finetune-from-model {out}/train/average.pt"
-        training("tune", "tune_data train", text, run.TUNE_LR, run.TUNE_UPDATES, start)
+        training("tune", "tune_data train", text, run.TUNE_LR, "TUNE_UPDATES", start)
         last = out / "tune"
     run.stage(
         "sweep",

@@ -33,10 +33,10 @@ TASKS = {
 def variants(run: Run, name: str) -> dict[str, tuple[str, str, str]]:
     """The models of a task: how its text is split, updates, and flags of fairseq-train."""
     sizes = f"""--embed-dim {run.WIDTH} --ffn-embed-dim {run.FFN} --layers {run.LAYERS} --attention-heads 4
-        --head-dim {int(run.WIDTH) // 4}"""
+        --head-dim {run.number("WIDTH") // 4}"""
     small, more = "", run.UPDATES
     if name == "pos":  # tags of words that spell are learned from small batches, and more of them
-        small, more = "--lr 0.0015 --max-tokens 1500", str(int(run.UPDATES) * 5 // 3)
+        small, more = "--lr 0.0015 --max-tokens 1500", str(run.number("UPDATES") * 5 // 3)
     models = {"": ("data", run.UPDATES, sizes)}
     if name == "emotions":
         models["_one"] = ("data", run.UPDATES, f"{sizes} --latents one")

@@ -40,14 +40,14 @@ def positions(tokens: int) -> str:
 
 def teacher(run: Run, training: str) -> None:
     """The autoregressive model, and the training set in its translation."""
-    average = int(run.AVERAGE)
+    average = run.number("AVERAGE")
     run.training(
         "teacher",
         "binarise",
         f"""{run.train} {run.out}/binarise/data {training} --save-dir {run.out}/teacher --task translation --arch
-            transformer --criterion label_smoothed_cross_entropy --max-tokens {run.TOKENS} {positions(int(run.LONGEST))}
-            --max-update {run.TEACHER_UPDATES} {run.TEACHER_TRAINING} --keep-last-epochs {average or 1}
-            {run.TEACHER_FLAGS}""",
+            transformer --criterion label_smoothed_cross_entropy --max-tokens {run.TOKENS}
+            {positions(run.number("LONGEST"))} --max-update {run.TEACHER_UPDATES} {run.TEACHER_TRAINING}
+            --keep-last-epochs {average or 1} {run.TEACHER_FLAGS}""",
     )
     averaging = f"lev-plugins average {run.out}/teacher --last {average} --output"
     take = averaging if average else f"cp {run.out}/teacher/checkpoint_best.pt"
@@ -92,7 +92,7 @@ def levt(run: Run, name: str, flags: str, training: str) -> None:
         name,
         f"{data} {start}",
         f"""{run.train} {run.out}/{data}/data {training} --save-dir {run.out}/{name} --task text_editing --arch levt
-            --criterion dual_policy {positions(int(run.LONGEST) + 1)} --max-update {run.LEVT_UPDATES}
+            --criterion dual_policy {positions(run.number("LONGEST") + 1)} --max-update {run.LEVT_UPDATES}
             {run.LEVT_TRAINING or schedule} {f"--finetune-from-model {run.out}/{start}/levt.pt" if start else ""}
             {run.every} --eval-bleu --eval-bleu-args
             '{{"iter_decode_max_iter": {run.MAX_ITER}, "iter_decode_eos_penalty": {run.GAMMA}}}' --eval-bleu-detok
@@ -116,8 +116,8 @@ def plan(run: Run) -> None:
     decode = f"""OMP_NUM_THREADS=1 fairseq-generate {run.out}/binarise/data {run.fairseq} {languages}
         --required-batch-size-multiple 1 --gen-subset test --batch-size 1"""
     teaching = f"""{decode} --task translation --path {run.out}/average/teacher.pt --max-len-a 1.2 --max-len-b 10
-        {positions(int(run.LONGEST))}"""
-    editing = f"""{decode} --task text_editing {positions(int(run.LONGEST) + 1)} --beam 1 --print-step
+        {positions(run.number("LONGEST"))}"""
+    editing = f"""{decode} --task text_editing {positions(run.number("LONGEST") + 1)} --beam 1 --print-step
         --iter-decode-max-iter {run.MAX_ITER} --iter-decode-eos-penalty {run.GAMMA}"""
     systems = {"greedy": ("average", f"{teaching} --beam 1"), "beam": ("average", f"{teaching} --beam {run.BEAM}")}
     systems |= {name: (name, f"{editing} --path {run.out}/{name}/checkpoint_best.pt") for name in levts}
