@@ -15,9 +15,9 @@ from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 from lev_plugins.criterions.dual_policy import DualPolicyCriterion
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
-from lev_plugins.data.drafts.dictionary import EditingDictionary
+from lev_plugins.data.words import EditingDictionary
 from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
-from lev_plugins.models.levt import LevT, LevTConfig, LevTOutput
+from lev_plugins.models.levt import Learning, LevT, LevTConfig, LevTOutput
 from lev_plugins.models.pbd import PBD, PBDConfig
 from lev_plugins.models.post_edit import PostEditTransformer
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
@@ -200,7 +200,7 @@ def toy_batch(count: int = 6, seed: int = 1, drafts: bool = False, alpha: float 
 
 
 def run_model(model: LevT, batch: dict[str, Any], **options: Any) -> LevTOutput:
-    return model(**batch["net_input"], **options)
+    return model(**batch["net_input"], learning=Learning(**options))
 
 
 def toy_criterion(task: TextEditingTask | None = None, **options: Any) -> DualPolicyCriterion:

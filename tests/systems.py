@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -102,13 +102,6 @@ def torn_words(folder: Path) -> System:
     return System(checkpoint, data, ["the value", "function  of Z", "o"], bpe=bpe, decoding={"iter_decode_max_iter": 2})
 
 
-def spelled_gates(folder: Path) -> System:
-    of_levt = speller(folder)
-    flags = [*CORRECTION, "--arch", "gated_trans", *teachers.SMALL, "--spelling", "--spelling-buckets", 300]
-    checkpoint = teachers.write_teacher(folder / "checkpoint.pt", of_levt.data, *flags, "--share-all-embeddings")
-    return replace(of_levt, checkpoint=checkpoint, decoding={"beam": 2})
-
-
 def corrector(name: str) -> Callable[[Path], System]:
     def make(folder: Path) -> System:
         checkpoint = golden(name, "noisy/data", folder)
@@ -170,7 +163,6 @@ SYSTEMS: dict[str, Callable[[Path], System]] = {
     "levt on torn words": torn_words,
     "pbd": corrector("pbd"),
     "gated_trans": corrector("gated"),
-    "gates that spell": spelled_gates,
     "transformer": transformer,
     **{kind: labeller(kind) for kind in ("classification", "regression", "multilabel", "tagging")},
     "labels of words that spell": labeller("tagging", "--spelling", "--spelling-buckets", 64, bpe="words"),

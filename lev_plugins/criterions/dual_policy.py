@@ -13,10 +13,11 @@ from torch import Tensor
 
 from lev_plugins.edits.actions import deletable
 from lev_plugins.layers import SummedLoss
-from lev_plugins.models.levt import IGNORE, ROLLINS, HeadOutput
+from lev_plugins.models.levt import IGNORE, ROLLINS, HeadOutput, Learning
 from lev_plugins.ranges import bounded
 
 HEADS = ("deletion", "placeholder", "token")
+SUMMED_LABELS = {"deletion": "deletion_rate", "placeholder": "insertions_per_slot"}
 VALIDATION_SEED = 1  # keeps the roll-ins of validation independent of training
 
 
@@ -50,17 +51,12 @@ class HeadLoss:
     nll: Tensor  # sum over decisions
     count: Tensor  # decisions
     correct: Tensor  # decisions whose argmax is the label
-    label_sum: Tensor  # deletions: their number; placeholders: insertions; tokens: meaningless
 
 
-def summed(found: SummedLoss) -> HeadLoss:
-    return HeadLoss(
-        found.loss, found.nll, torch.full_like(found.correct, len(found.best)), found.correct, found.best.sum()
-    )
-
-
-def head_loss(head: HeadOutput, label_smoothing: float) -> HeadLoss:
+def head_loss(head: HeadOutput | SummedLoss, label_smoothing: float) -> HeadLoss:
     """Summed cross-entropy of one policy; keeps the graph intact if there are no decisions."""
+    if isinstance(head, SummedLoss):
+        return HeadLoss(head.loss, head.nll, torch.full_like(head.correct, len(head.best)), head.correct)
     log_probs = F.log_softmax(head.logits.float(), -1)  # (n, classes)
     decided = head.labels.ne(IGNORE)
     labels = head.labels.masked_fill(~decided, 0)
@@ -70,7 +66,7 @@ def head_loss(head: HeadOutput, label_smoothing: float) -> HeadLoss:
         uniform = -log_probs.mean(-1).masked_fill(~decided, 0.0)
         loss = (1 - label_smoothing) * nll + label_smoothing * uniform
     correct = (log_probs.argmax(-1).eq(labels) & decided).sum()
-    return HeadLoss(loss.sum(), nll.sum(), decided.sum(), correct, labels.sum())
+    return HeadLoss(loss.sum(), nll.sum(), decided.sum(), correct)
 
 
 def without_boundaries(deletion: HeadOutput, dictionary: Any) -> HeadOutput:
@@ -112,19 +108,9 @@ class DualPolicyCriterion(FairseqCriterion):
         generator = None
         if not model.training and self.rollin != "argmax":
             generator = torch.Generator(sample["net_input"]["src_tokens"].device).manual_seed(VALIDATION_SEED)
-        # label smoothing takes mass from the whole dictionary, so a sample of it would not do
-        exact = self.smoothing["token"] > 0
-        output = model(
-            **sample["net_input"],
-            rollin=self.rollin,
-            generator=generator,
-            sampled=not exact,
-            smoothing=self.smoothing["token"],
-        )
-        heads = {
-            name: summed(found) if isinstance(found, SummedLoss) else head_loss(found, self.smoothing[name])
-            for name, found in output._asdict().items()
-        }
+        learning = Learning(self.rollin, generator, self.smoothing["token"])
+        output = model(**sample["net_input"], learning=learning)
+        heads = {name: head_loss(head, self.smoothing[name]) for name, head in output._asdict().items()}
         if self.average == "heads":
             means = {name: head.loss / head.count.clamp(min=1) for name, head in heads.items()}
             loss, sample_size = sum(means.values(), torch.zeros(())), 1
@@ -138,6 +124,9 @@ class DualPolicyCriterion(FairseqCriterion):
         }
         for name, head in heads.items():
             log |= {f"{name}_{key}": value.detach() for key, value in vars(head).items()}
+        for name in SUMMED_LABELS:  # the number of deletions, and of insertions
+            labels = getattr(output, name).labels
+            log[f"{name}_label_sum"] = labels.masked_fill(labels.eq(IGNORE), 0).sum()
         if not model.training:
             words = head_loss(without_boundaries(output.deletion, self.task.target_dictionary), 0.0)
             log |= {"deletion_word_nll": words.nll.detach(), "deletion_words": words.count}
@@ -156,7 +145,7 @@ class DualPolicyCriterion(FairseqCriterion):
                 metrics.log_scalar(f"{name}_loss", total(f"{name}_loss") / count / math.log(2), count, round=3)
                 metrics.log_scalar(f"{name}_nll", total(f"{name}_nll") / count / math.log(2), count, round=3)
                 metrics.log_scalar(f"{name}_accuracy", 100 * total(f"{name}_correct") / count, count, round=2)
-        for name, label in (("deletion", "deletion_rate"), ("placeholder", "insertions_per_slot")):
+        for name, label in SUMMED_LABELS.items():
             count = total(f"{name}_count")
             if count:
                 metrics.log_scalar(label, total(f"{name}_label_sum") / count, count, round=3)

@@ -15,11 +15,9 @@ from lev_plugins.edits.copy_alignment import distances_after, distances_before, 
 from lev_plugins.edits.expert import Alignment, InsertionLabels, align, insertion_labels
 from lev_plugins.edits.noise import random_deletions
 from lev_plugins.edits.origin import origin_of, unopened
-from lev_plugins.edits.slips import slips
-from lev_plugins.edits.words import BORROWED, among, known
+from lev_plugins.edits.words import among, known
 
 __all__ = [
-    "BORROWED",
     "Alignment",
     "InsertionLabels",
     "Removed",
@@ -39,6 +37,5 @@ __all__ = [
     "removed_after",
     "replaced",
     "requests",
-    "slips",
     "unopened",
 ]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import repeat
+
 import torch
 from torch import Tensor
 
@@ -15,10 +18,13 @@ def deletable(tokens: Tensor, bos: int, eos: int, pad: int) -> Tensor:
     return tokens.ne(bos) & tokens.ne(eos) & tokens.ne(pad)
 
 
-def apply_deletions(tokens: Tensor, deleted: Tensor, pad: int, *along: Tensor) -> tuple[Tensor, ...]:
+def apply_deletions(
+    tokens: Tensor, deleted: Tensor, pad: int, *along: Tensor, fills: Iterable[float] = repeat(0)
+) -> tuple[Tensor, ...]:
     """Remove the tokens marked in ``deleted`` and move the rest to the left; the width stays N.
 
-    Values that belong to the tokens, such as scores, move ``along`` (each (B, N)) and are 0 on padding.
+    Values that belong to the tokens, such as scores, move ``along`` (each (B, N)); on padding, each has its own of the
+    ``fills``, by default 0.
 
     >>> y = torch.tensor([[0, 11, 12, 13, 2], [0, 21, 2, 1, 1]])
     >>> d = torch.tensor([[0, 0, 1, 0, 0], [0, 1, 0, 0, 0]]).bool()
@@ -29,7 +35,7 @@ def apply_deletions(tokens: Tensor, deleted: Tensor, pad: int, *along: Tensor) -
     gone = deleted | tokens.eq(pad)
     order = gone.to(torch.uint8).argsort(dim=1, stable=True)  # (B, N): kept tokens first, in their order
     kept = tokens.masked_fill(gone, pad).gather(1, order)
-    return kept, *(each.masked_fill(gone, 0).gather(1, order) for each in along)
+    return kept, *(value.masked_fill(gone, fill).gather(1, order) for value, fill in zip(along, fills, strict=False))
 
 
 def apply_placeholders(
@@ -64,7 +70,7 @@ def apply_placeholders(
     out = tokens.new_full((tokens.size(0), width + 1), pad).masked_fill(inside, placeholder)
     out = out.scatter(1, place, tokens)[:, :width]
     blank = (tokens.size(0), width + 1)
-    return out, *(each.new_zeros(blank).scatter(1, place, each)[:, :width] for each in along)
+    return out, *(value.new_zeros(blank).scatter(1, place, value)[:, :width] for value in along)
 
 
 def apply_tokens(tokens: Tensor, holes: Tensor, words: Tensor) -> Tensor:

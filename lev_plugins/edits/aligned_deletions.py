@@ -27,10 +27,10 @@ def removed_after(tokens: Tensor, deleted: Tensor, pad: int) -> Removed:
     """
     after = tokens.roll(-1, 1).masked_fill(~deleted.roll(-1, 1), pad)
     places = torch.arange(tokens.size(1), device=tokens.device).expand_as(tokens)
-    kept, first, place = apply_deletions(tokens, deleted, pad, after - pad, places)
+    kept, first, place = apply_deletions(tokens, deleted, pad, after, places, fills=(pad, 0))
     following = torch.where(kept.roll(-1, 1).ne(pad), place.roll(-1, 1), place + 1)
     following[:, -1] = place[:, -1] + 1
-    return Removed(first + pad, following - place - 1)
+    return Removed(first, following - place - 1)
 
 
 def replaced(tokens: Tensor, deleted: Tensor, holes: Tensor, pad: int) -> Tensor:

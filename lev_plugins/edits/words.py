@@ -1,20 +1,18 @@
-"""Ids that a model may look up, and ids that exist only for printing."""
+"""Words that the dictionary lacks, and words that occur in a target."""
 
 from __future__ import annotations
 
 from torch import Tensor
 
-BORROWED = 2**30  # the first id of unknown words of drafts; fairseq prints hypotheses from 32-bit integers
 
-
-def known(tokens: Tensor, unk: int) -> Tensor:
-    """Replace borrowed ids by <unk>.
+def known(tokens: Tensor, size: int, unk: int) -> Tensor:
+    """<unk> in place of the unknown words of a batch, which come after the ``size`` words and the placeholder.
 
     >>> import torch
-    >>> known(torch.tensor([0, 11, BORROWED + 5, 2]), unk=3)
-    tensor([ 0, 11,  3,  2])
+    >>> known(torch.tensor([0, 11, 20, 21, 2]), size=20, unk=3)
+    tensor([ 0, 11, 20,  3,  2])
     """
-    return tokens.masked_fill(tokens >= BORROWED, unk)
+    return tokens.masked_fill(tokens > size, unk)
 
 
 def among(tokens: Tensor, target: Tensor) -> Tensor:

@@ -1,20 +1,21 @@
-"""Several models as one: the mean of their probabilities, for each head."""
+"""Several models as one: the mean of their probabilities, for each head; and the symbols that they read and write."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lev_plugins.edits import Removed
+from lev_plugins.data.words import BatchWords
+from lev_plugins.edits import Removed, deletable, known
 from lev_plugins.errors import require
 from lev_plugins.models.levt import LevT, one_each
 from lev_plugins.models.levt_stacks import EncodedSource
 from lev_plugins.ranges import flag_name
-from lev_plugins.text.spelling import Unknown
 
 
 @dataclass
@@ -78,8 +79,8 @@ class Ensemble:
     def zeros(self, tokens: Tensor) -> Tensor:
         return torch.zeros(tokens.shape, dtype=torch.float, device=tokens.device)
 
-    def encode(self, src_tokens: Tensor, unknown: Unknown | None = None) -> EncodedSources:
-        return EncodedSources([model.encode(src_tokens, unknown) for model in self.models])
+    def encode(self, src_tokens: Tensor, words: BatchWords | None = None) -> EncodedSources:
+        return EncodedSources([model.encode(src_tokens, words) for model in self.models])
 
     def states(self, head: str, tokens: Tensor, memories: EncodedSources) -> Passes:
         every = torch.ones(tokens.size(0), dtype=torch.bool, device=tokens.device)
@@ -154,3 +155,43 @@ class Ensemble:
             states = model.decoder.states("token", tokens, memory, given=one_each(given, model.pad))
             logits.append(model.decoder.token_logits(states, index, memory.words, given))
         return mean_log_probs(logits)
+
+
+class Symbols(NamedTuple):
+    """The special symbols of the language that is written, and what the policies may read and write of them."""
+
+    bos: int
+    pad: int
+    eos: int
+    unk: int
+    placeholder: int
+    size: int  # of the dictionary
+    never: tuple[int, ...]  # no hole is filled with these
+    spells: bool  # the models read how unknown words are spelt; others read <unk>
+
+    @classmethod
+    def of(cls, dictionary: Any, ensemble: Ensemble) -> Symbols:
+        bos, pad, eos, unk = dictionary.bos(), dictionary.pad(), dictionary.eos(), dictionary.unk()
+        never: tuple[int, ...] = (pad,)  # padding within a sentence would cut it
+        if ensemble.placeholder != unk:  # fairseq's LevT, with <unk> as its placeholder, may write these
+            never += (bos, eos)
+        if ensemble.spells:  # unknown words are kept or replaced
+            never += (unk,)
+        return cls(bos, pad, eos, unk, ensemble.placeholder, dictionary.size, never, ensemble.spells)
+
+    def words(self, tokens: Tensor) -> Tensor:
+        """Those that may be deleted: all but boundaries and padding."""
+        return deletable(tokens, self.bos, self.eos, self.pad)
+
+    def readable(self, tokens: Tensor) -> Tensor:
+        return tokens if self.spells else self.known(tokens)
+
+    def known(self, tokens: Tensor) -> Tensor:
+        """<unk> for words that the dictionary lacks."""
+        return known(tokens, self.size, self.unk)
+
+    def forbid(self, log_probs: Tensor) -> Tensor:
+        """(n, V), in place. One symbol after the other: a list as an index would make the CPU wait for a GPU."""
+        for symbol in self.never:
+            log_probs[:, symbol] = -math.inf
+        return log_probs

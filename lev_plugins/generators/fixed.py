@@ -26,9 +26,8 @@ from torch import Tensor
 from lev_plugins.edits import apply_deletions, apply_placeholders
 from lev_plugins.generators.canvas import Canvas
 from lev_plugins.generators.counts import at_least, within_room
-from lev_plugins.generators.ensemble import EncodedSources, Ensemble
+from lev_plugins.generators.ensemble import EncodedSources, Ensemble, Symbols
 from lev_plugins.generators.options import RefinementOptions
-from lev_plugins.generators.symbols import Symbols
 
 WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256)
 WARM_UPS = 2  # runs before a recording: libraries set themselves up in the first
@@ -71,10 +70,9 @@ class FixedRefinement:
     at_width: dict[int, tuple[Function, Function]] = field(default_factory=dict)  # encoder and iteration
 
     def suits(self, canvas: Canvas) -> bool:
-        given = self.options
-        plain = not (given.candidates > 1 or given.keep_bias or self.ensemble.spells)
+        plain = not (self.options.candidates > 1 or self.options.keep_bias or self.ensemble.spells)
         asked = canvas.requests, canvas.target, canvas.record  # record: histories may be asked for later on
-        return plain and len(canvas.tokens) == 1 and all(each is None for each in asked)
+        return plain and len(canvas.tokens) == 1 and all(value is None for value in asked)
 
     def refine(self, src_tokens: Tensor, canvas: Canvas) -> int | None:
         """Refine the sentence on the ``canvas``; the number of its last iteration, from 0.

@@ -18,7 +18,7 @@ from fairseq.sequence_generator import EnsembleModel
 from fairseq.sequence_scorer import SequenceScorer
 from torch import Tensor, nn
 
-from lev_plugins.edits import distances_after, distances_before, expected, known
+from lev_plugins.edits import distances_after, distances_before, expected
 
 
 class Copier:
@@ -32,7 +32,6 @@ class Copier:
     def __call__(self, src_tokens: Tensor) -> Tensor:
         """(B, S), padded on either side -> (B, S), padded on the right"""
         tokens = utils.convert_padding_direction(src_tokens, self.target.pad(), left_to_right=True)
-        tokens = known(tokens, self.target.unk())
         return tokens if self.words is None else self.words.to(tokens.device)[tokens]
 
 

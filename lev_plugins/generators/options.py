@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lev_plugins.errors import require
-from lev_plugins.generators.oracle import ORACLES
+from lev_plugins.generators.counts import ORACLES
 from lev_plugins.ranges import MOST_LOG_ODDS, bounded
 
 TEMPERATURES = 0.0001, 10_000  # beyond these, scores become indistinguishable

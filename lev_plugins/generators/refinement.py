@@ -42,15 +42,12 @@ from lev_plugins.edits import (
     unopened,
 )
 from lev_plugins.errors import UserError, require
-from lev_plugins.generators.canvas import Canvas
-from lev_plugins.generators.counts import at_least, within_room
-from lev_plugins.generators.ensemble import Ensemble
+from lev_plugins.generators.canvas import Canvas, Record, opening_odds
+from lev_plugins.generators.counts import at_least, behind_spans, missing_counts, within_room
+from lev_plugins.generators.ensemble import Ensemble, Symbols
 from lev_plugins.generators.fixed import FixedRefinement, recorded
 from lev_plugins.generators.options import RefinementOptions
-from lev_plugins.generators.oracle import behind_spans, missing_counts
-from lev_plugins.generators.record import Record, opening_odds
 from lev_plugins.generators.rerank import rerank
-from lev_plugins.generators.symbols import Symbols
 from lev_plugins.models.levt import LevT, mix_rows
 
 
@@ -114,12 +111,14 @@ class RefinementGenerator:
             net_input.get("draft"),
             net_input.get("requests"),
             target,
-            net_input.get("unknown"),
+            net_input.get("words"),
         )
         n = self.options.candidates
         groups = [results[i : i + n] for i in range(0, len(results), n)]
         if self.reranker is not None:
-            rerank(self.reranker, self.tgt_dict, net_input["src_tokens"], groups)
+            sources = net_input["src_tokens"]
+            sources = self.symbols.known(sources) if self.symbols.spells else sources
+            rerank(self.reranker, self.tgt_dict, sources, groups)
         return [sorted(group, key=lambda hypo: -float(hypo["score"])) for group in groups]
 
     def _reference(self, sample: dict[str, Any]) -> Tensor:
@@ -134,7 +133,7 @@ class RefinementGenerator:
     @torch.no_grad()
     def deletion_odds(self, net_input: dict[str, Any]) -> Tensor:
         """(B, T): the deletion policy's log-odds that each token of the draft goes, in the first iteration."""
-        memory = self.ensemble.encode(net_input["src_tokens"], net_input.get("unknown"))
+        memory = self.ensemble.encode(net_input["src_tokens"], net_input.get("words"))
         passes = self.ensemble.states("deletion", self.symbols.readable(net_input["draft"]), memory)
         scores = self.ensemble.deletion(passes)
         return scores[:, :, 1] - scores[:, :, 0]
@@ -145,32 +144,32 @@ class RefinementGenerator:
         draft: Tensor | None,
         marked: Tensor | None = None,
         target: Tensor | None = None,
-        unknown: Any = None,
+        words: Any = None,
     ) -> list[dict[str, Any]]:
         canvas = self._start(src_tokens, draft, marked, target)
         if self.fixed is not None and self.fixed.suits(canvas):
             last = self.fixed.refine(src_tokens, canvas)
             if last is not None:
                 return [self._result(canvas, 0, last)]
-        memory = self.ensemble.encode(src_tokens, unknown)
+        memory = self.ensemble.encode(src_tokens, words)
         if self.options.candidates > 1:
             memory = memory.select(canvas.rows // self.options.candidates)
         results: list[dict[str, Any]] = [{} for _ in range(canvas.rows.numel())]
         before: list[Tensor] | None = None  # the state after the last iteration's deletions
         for step in range(self.options.max_iter + 1):
-            given = [canvas.tokens, *canvas.along()]
+            start = list(canvas.moving().values())
             passes = self._delete(canvas, memory, step)
             loops = self._loops(canvas, before)
             before = self._steering(canvas)
             self._open(canvas, memory, passes, ~loops, step)
             self._fill(canvas, memory)
-            self._put_back(canvas, loops, given)
+            self._put_back(canvas, loops, start)
             if canvas.requests is not None:
                 canvas.requests = requests.after_first_iteration(canvas.requests)
             self._record_history(canvas)
             done = torch.full_like(loops, step == self.options.max_iter)
             if self.options.adaptive:
-                done = done | same_rows(canvas.tokens, given[0], self.pad)
+                done = done | same_rows(canvas.tokens, start[0], self.pad)
             finished = done.tolist()
             for i in [i for i, end in enumerate(finished) if end]:
                 results[int(canvas.rows[i])] = self._result(canvas, i, step)
@@ -241,7 +240,7 @@ class RefinementGenerator:
                 canvas.requests = requests.hand_on(canvas.requests, deleted)
             canvas.deletion = canvas.tokens, deleted
             if perhaps_some(deleted):
-                canvas.move(*apply_deletions(canvas.tokens, deleted, self.pad, *canvas.along()))
+                canvas.map(lambda tokens, *along: apply_deletions(tokens, deleted, self.pad, *along))
         self._record_history(canvas)
         return passes
 
@@ -286,12 +285,11 @@ class RefinementGenerator:
             loops = loops & same_rows(now, then, self.pad if n == 0 else 0)
         return loops
 
-    def _put_back(self, canvas: Canvas, loops: Tensor, given: list[Tensor]) -> None:
+    def _put_back(self, canvas: Canvas, loops: Tensor, start: list[Tensor]) -> None:
         """Restore each sentence in a loop to its state at the start of the iteration."""
         if bool(loops.any()):
-            tokens = mix_rows(loops, given[0], canvas.tokens, self.pad)
-            along = zip(given[1:], canvas.along(), strict=True)
-            canvas.move(tokens, *(mix_rows(loops, then, now, 0) for then, now in along))
+            fills = [self.pad, *(0 for _ in start[1:])]
+            canvas.map(lambda *now: [mix_rows(loops, *values) for values in zip(start, now, fills, strict=True)])
 
     def _open(self, canvas: Canvas, memory: Any, passes: Any, active: Tensor, step: int) -> None:
         """y'' = E(y', p) for the ``active`` (B,) sentences"""
@@ -314,7 +312,7 @@ class RefinementGenerator:
             counts = within_room(self.ensemble.max_target_positions, counts, lengths, canvas.tokens, self.pad)
             if perhaps_some(counts):
                 placeholder = self.symbols.placeholder
-                canvas.move(*apply_placeholders(canvas.tokens, counts, placeholder, self.pad, *canvas.along()))
+                canvas.map(lambda tokens, *along: apply_placeholders(tokens, counts, placeholder, self.pad, *along))
             if canvas.born is not None and canvas.odds is not None and odds is not None:
                 new, of_new = opening_odds(counts, odds, canvas.tokens.size(1))
                 canvas.born = canvas.born.masked_fill(new, step + 1)
@@ -381,7 +379,7 @@ class RefinementGenerator:
 
     def _trim(self, canvas: Canvas) -> None:
         width = int(canvas.tokens.ne(self.pad).sum(1).max())
-        canvas.move(canvas.tokens[:, :width], *(each[:, :width] for each in canvas.along()))
+        canvas.map(lambda *values: [value[:, :width] for value in values])
 
     def _result(self, canvas: Canvas, i: int, step: int) -> dict[str, Any]:
         """A hypothesis as fairseq expects it. The score is the mean over all tokens, including boundaries."""

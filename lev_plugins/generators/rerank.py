@@ -9,8 +9,6 @@ from fairseq.data import data_utils
 from fairseq.sequence_scorer import SequenceScorer
 from torch import Tensor
 
-from lev_plugins.edits import known
-
 
 def rerank(model: Any, tgt_dict: Any, src_tokens: Tensor, groups: list[list[dict[str, Any]]]) -> None:
     """Replace the score of every hypothesis by the mean log-probability that ``model`` gives each of its tokens.
@@ -19,10 +17,9 @@ def rerank(model: Any, tgt_dict: Any, src_tokens: Tensor, groups: list[list[dict
     models are trained without it.
     """
     pad, bos, eos = tgt_dict.pad(), tgt_dict.bos(), tgt_dict.eos()
-    # to this model, spelling-aware words are <unk>
-    sources = [row[row.ne(pad) & row.ne(bos)] for row in known(src_tokens, tgt_dict.unk())]
+    sources = [row[row.ne(pad) & row.ne(bos)] for row in src_tokens]
     hypotheses = [hypo for group in groups for hypo in group]
-    targets = [known(hypo["tokens"], tgt_dict.unk()) for hypo in hypotheses]
+    targets = [tgt_dict.known(hypo["tokens"]) for hypo in hypotheses]
     sample = {
         "id": torch.arange(len(targets)),
         "net_input": {

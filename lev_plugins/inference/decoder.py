@@ -14,7 +14,7 @@ from fairseq import utils
 from fairseq.data import FairseqDataset
 from fairseq.dataclass.configs import GenerationConfig
 
-from lev_plugins.data.noise_flags import WITHOUT_NOISE
+from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.inference.load_model import read_models
 from lev_plugins.model_folder import ModelConfig
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
@@ -120,7 +120,7 @@ class SegmentDecoder:
 
         A model with spelling-aware words is made for unknown words.
         """
-        if self.warned or getattr(self.decoder.task, "spelling_buckets", None):
+        if self.warned or getattr(self.decoder.task, "word_index", None):
             return
         pieces = [piece for segment in segments for piece in segment.pieces]
         unknown = sum(self.words.index(piece) < self.words.nspecial for piece in pieces)

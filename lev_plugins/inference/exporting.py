@@ -19,7 +19,7 @@ from sentencepiece import sentencepiece_model_pb2
 import lev_plugins
 from lev_plugins import checkpoints, model_folder
 from lev_plugins.data.labels.folder import LABELS, WORDS
-from lev_plugins.data.noise_flags import WITHOUT_NOISE
+from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
 from lev_plugins.inference import card

@@ -20,7 +20,6 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.json_schema import from_entries, parse_object
 from lev_plugins.models.gated import GATES, GatedModel
-from lev_plugins.tasks.text_correction import TextCorrectionTask
 from lev_plugins.text.tokenise import row_of
 
 
@@ -50,13 +49,11 @@ def gates_of_lines(
         isinstance(model.models[0], GatedModel),
         "--path is not a gated model: train one with --arch gated_trans, gated_t5, gated_bart or gated_bert",
     )
-    words, corrects = model.task.source_dictionary, isinstance(model.task, TextCorrectionTask)
-    spells = corrects and model.task.spelling_buckets
-    tokens = [torch.tensor(row_of(encode(line).split(), words, spells)) for line in lines]
+    words = model.task.source_dictionary
+    tokens = [torch.tensor(row_of(encode(line).split(), words)) for line in lines]
     dataset = model.task.build_dataset_for_inference(tokens, [len(line) for line in tokens])
     sentences: dict[int, GatedSentence] = {}
-    for moved in model.samples(dataset, range(len(lines)), max_tokens):
-        sample = model.task.spelled(moved) if corrects else moved
+    for sample in model.samples(dataset, range(len(lines)), max_tokens):
         hypotheses = model.task.inference_step(model.generator, model.models, sample)
         written = [best[0]["tokens"] for best in hypotheses]
         sentences.update(zip(sample["id"].tolist(), gates_of(model, sample, written), strict=True))

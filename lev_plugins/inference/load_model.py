@@ -200,6 +200,9 @@ def read_folder(folder: Path, overrides: dict[str, Any], config: ModelConfig | N
         raise UserError(f"{folder} cannot be loaded ({reason}): {OTHER_VERSION}") from error
 
 
+RETIRED = {"spelling", "spelling_buckets"}  # flags that gated models had in version 0.2: building one checks them
+
+
 def check_flags(config: ModelConfig, folder: Path) -> None:
     path = folder / model_folder.CONFIG
     families = ARCHITECTURES.get(config.task, [])
@@ -215,7 +218,7 @@ def check_flags(config: ModelConfig, folder: Path) -> None:
     )
     known = {"model_flags": flags_of(config.architecture), "task_flags": TASK_FLAGS[config.task]}
     for entry, names in known.items():
-        unknown = sorted(set(getattr(config, entry)) - set(names))
+        unknown = sorted(set(getattr(config, entry)) - set(names) - RETIRED)
         require(not unknown, f"{path}: {entry} has an unknown entry {''.join(unknown[:1])[:60]!r}: {OTHER_VERSION}")
     backbone = config.model_flags.get("backbone")
     require(backbone in (None, BACKBONE), f"{path}: backbone must be {BACKBONE!r}, but is {backbone!r}")
@@ -281,9 +284,12 @@ def read_info(config: ModelConfig, folder: Path) -> Info:
 
 def read_weights(task: Any, cfg: Any, folder: Path) -> dict[str, Tensor]:
     """Under all names that the model has for them. Sizes are compared before memory is taken for the model."""
-    stored_shapes = model_folder.read_shapes(folder)
     with torch.device("meta"):
         names = stored_names(model := task.build_model(cfg.model, from_checkpoint=True))
+        stored = {name: torch.empty(shape) for name, shape in model_folder.read_shapes(folder).items()}
+    upgrade = getattr(model, "upgrade_names", lambda weights: None)
+    upgrade(stored)
+    stored_shapes = {name: tuple(weight.shape) for name, weight in stored.items()}
     later = {f"{at}.{name}" for at, part in model.named_modules() for name in getattr(part, "later_weights", ())}
     names = {name: stored for name, stored in names.items() if stored in stored_shapes or stored not in later}
     shapes = {name: tuple(weight.shape) for name, weight in model.state_dict().items() if names.get(name) == name}
@@ -310,4 +316,5 @@ def read_weights(task: Any, cfg: Any, folder: Path) -> dict[str, Tensor]:
         f"most {MOST_UNSAVED:,}: train and export it with smaller --max-source-positions and --max-target-positions",
     )
     weights = load_file(folder / WEIGHTS)
+    upgrade(weights)
     return {name: weights[stored] for name, stored in names.items()}

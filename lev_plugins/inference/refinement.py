@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import torch
 
-from lev_plugins.generators.record import WordEdits
+from lev_plugins.generators.canvas import WordEdits
 from lev_plugins.inference.decoder import CheckpointDecoder, SegmentDecoder
 from lev_plugins.text.edit_extraction import Decoded, Rewrite, Segment, rewrites
 from lev_plugins.text.edited import Edit
@@ -31,8 +31,7 @@ class Refinement(SegmentDecoder):
             source = self.decoder.task.source_row(segment.pieces if segment.source is None else segment.source)
             draft = self.words.draft(segment.pieces, segment.requests or [0] * (len(segment.pieces) + 1))
             rows.append((source, draft))
-        hypotheses = self.hypotheses(rows, [len(source) + 1 for source, _ in rows])
-        self.words.return_borrowed()
+        hypotheses = self.hypotheses(rows, [len(source.ids) + 1 for source, _ in rows])
         return [self.decoded(*pair) for pair in zip(segments, hypotheses, strict=True)]
 
     def decoded(self, segment: Segment, hypothesis: dict) -> Decoded:

@@ -40,7 +40,6 @@ class Seq2Seq(SegmentDecoder):
         pieces = [self.pieces(*row) for row in zip(segments, written, origins, strict=True)]
         changes = [rewrites(*row) for row in zip(segments, pieces, origins, strict=True)]
         edits = self.judged(sources, given, written, changes)
-        self.decoder.task.source_dictionary.return_borrowed()
         return [Decoded(*row) for row in zip(pieces, origins, edits, strict=True)]
 
     def origins(self, given: list[list[int]], written: list[list[int]]) -> list[list[int | None]]:
@@ -87,7 +86,7 @@ class Seq2Seq(SegmentDecoder):
             some = fitting[start : start + BATCH]
             tokens = collate_tokens([sources[i] for i, _ in some], pad, left_pad=task.cfg.left_pad_source)
             tokens = tokens.to(self.decoder.device)
-            sample = task.spelled({"net_input": {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}})
+            sample = {"net_input": {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}}
             outputs = [torch.tensor([*row, self.words.eos()]) for _, row in some]
             found += scored(self.decoder.models, sample, outputs, self.words)
         scores = iter(found)

@@ -22,14 +22,14 @@ from lev_plugins.layers.linear import (
 )
 from lev_plugins.layers.output_loss import SummedLoss, computed_at_once, summed_loss
 from lev_plugins.layers.padding import Padding, RealTokens, attention_mask, gathered, padding_of, spread
-from lev_plugins.layers.respelling import Batch, Respelling, WordVectors
-from lev_plugins.layers.sample import WHOLE, draw_sample
-from lev_plugins.layers.spelling import Spelling
+from lev_plugins.layers.respelling import Nearest, Respelling
+from lev_plugins.layers.sample import WHOLE
+from lev_plugins.layers.spelling import RIVALS, MeantWords, SpelledWords, WordVectors
 from lev_plugins.layers.transformer import DecoderLayer, EncoderLayer, LayerShape
 
 __all__ = [
+    "RIVALS",
     "WHOLE",
-    "Batch",
     "CrossAttention",
     "DecoderLayer",
     "EncoderLayer",
@@ -37,13 +37,15 @@ __all__ = [
     "KeysValues",
     "LayerShape",
     "Linear",
+    "MeantWords",
+    "Nearest",
     "PackedLinear",
     "Padding",
     "RealTokens",
     "Respelling",
     "SelfAttention",
     "SharedLinear",
-    "Spelling",
+    "SpelledWords",
     "SummedLoss",
     "TextEmbedding",
     "WordVectors",
@@ -52,7 +54,6 @@ __all__ = [
     "attention_mask",
     "bert_init",
     "computed_at_once",
-    "draw_sample",
     "gathered",
     "head_projection",
     "in_8_bits",

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.layers.dropout import dropout
-from lev_plugins.layers.spelling import Spelling
+from lev_plugins.layers.spelling import SpelledWords
 
 
 def token_embedding(size: int, dim: int, pad: int) -> nn.Embedding:
@@ -25,7 +25,9 @@ class TextEmbedding(nn.Module):
 
     sinusoids: Tensor
 
-    def __init__(self, tokens: nn.Embedding | Spelling, max_positions: int, learned: bool, scale: bool, dropout: float):
+    def __init__(
+        self, tokens: nn.Embedding | SpelledWords, max_positions: int, learned: bool, scale: bool, dropout: float
+    ):
         super().__init__()
         dim = tokens.embedding_dim
         assert tokens.padding_idx is not None

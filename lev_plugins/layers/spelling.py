@@ -1,209 +1,201 @@
-"""Spelling-aware words.
+"""Spelling-aware words, in place of a table of embeddings.
 
-The vector of a word is the mean of its parts' vectors (``text.spelling``), plus a row of its own if training has seen
-it, plus one for how often, and one for its capitals. A word that training has never seen so lies beside those that look
-like it.
+The vector of a word is the mean of the vectors of its groups of letters (``text.spelling``), plus a row of its own if
+training has seen it, plus one for how often, and one for its capitals. So a misspelt word lies beside the word that was
+meant, though training has never seen it.
 
-Ids: 0 ... V - 1 the dictionary, V the placeholder, from ``BORROWED`` on the U unknown words of a batch.
-Shapes: n words, P parts of all words; see also ``lev_plugins.layers``.
+Rows: 0 ... V - 1 the dictionary, V the placeholder, from V + 1 on the U unknown words of the batch (``data.words``).
+Shapes: n words, P groups of all words; see also ``lev_plugins.layers``.
 """
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
-from fairseq.data import Dictionary
 from torch import Tensor, nn
 
-from lev_plugins.edits import BORROWED
-from lev_plugins.layers.sample import WHOLE, Sample
+from lev_plugins.data.words import BatchWords
+from lev_plugins.layers.joined_words import JoinedWords
+from lev_plugins.layers.sample import WHOLE, Sample, draw_sample
 from lev_plugins.layers.shared_gradient_embedding import Table
-from lev_plugins.layers.weight_cache import Keeping, lasting
-from lev_plugins.text.spelling import SHAPES, Unknown, parts_of, shapes_of
+from lev_plugins.layers.weight_cache import Keeping
+from lev_plugins.text.candidates import FAMILIAR, FAR, WordIndex
+from lev_plugins.text.spelling import CASES, PROPER, SHAPES, prints_of, shape
 
-LEVELS = torch.tensor([1, 2, 4, 8, 16, 32, 64])  # occurrences from which a word counts as more familiar
+LEVELS = (1, 2, 4, 8, 16, 32, FAMILIAR)  # occurrences from which a word counts as more familiar
 LOUD = 3.0  # a mean of some thirty vectors is short: with this, it is about as long as a row of the table
+SHORT = 1e-2  # vectors below this length, such as that of a word without spelling, stay shorter than 1
+
+SAMPLED = 4096  # words that a step of training draws from a dictionary that is much larger
+COMMON = 2048  # ... beside the most frequent ones
+RIVALS = 16  # ... and those most like each that is replaced
 
 
-warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")  # what is used of it is tested
-
-
-class Spelled(Protocol):
+class WordVectors(NamedTuple):
     """All words that a batch may have; the placeholder and special symbols have no spelling, but zeros."""
 
-    @property
-    def spelled(self) -> Table: ...  # (V + 1 + U, C)
+    spelled: Table  # (V + 1 + U, C)
+    own: Table  # (V + 1, C)
+    shapes: Tensor  # (V + 1 + U,)
+    counts: Tensor  # (V + 1 + U,) occurrences in the training text
+    words: BatchWords
+    guess: Tensor  # (2, V + 1 + U) the word that each may be meant to be, if training has not seen it, and its slips
+    sample: Sample = WHOLE  # of the dictionary, for which there are vectors
 
-    @property
-    def own(self) -> Table: ...  # (V + 1, C)
-
-    @property
-    def unknown(self) -> Unknown: ...
-
-
-class SpelledWords(NamedTuple):
-    spelled: Table
-    own: Table
-    unknown: Unknown
+    def spelling_of(self, tokens: Tensor) -> Tensor:
+        """Their spelling alone, of length 1, or 0 where there is none: (...) -> (..., C)"""
+        return F.normalize(self.spelled.rows(tokens), dim=-1, eps=SHORT)
 
 
-class Spelling(Keeping):
-    """In place of a table of embeddings."""
-
-    parts: Tensor  # (P,) of the words of the dictionary and the placeholder
+class SpelledWords(nn.Module):
+    parts: Tensor  # (P,) groups of letters of the words of the dictionary and the placeholder
     starts: Tensor  # (V + 2,)
-    counts: Tensor  # (V + 1,) occurrences in the training text
+    counts: Tensor  # (V + 1,)
     shapes: Tensor  # (V + 1,)
+    levels: Tensor
 
-    def __init__(self, words: list[str], counts: list[int], specials: int, pad: int, unk: int, dim: int, buckets: int):
-        """``words``: the dictionary, of which the first are ``specials``."""
+    def __init__(self, index: WordIndex, symbols: list[str], pad: int, unk: int, dim: int):
+        """``symbols``: the words as the dictionary writes them, special ones included."""
         super().__init__()
-        self.vocabulary, self.buckets, self.embedding_dim = len(words), buckets, dim
-        self.specials, self.padding_idx, self.unk = specials, pad, unk
-        self.spelt = [*[""] * specials, *words[specials:], ""]
-        parts, starts = parts_of(self.spelt, buckets)
-        familiar = int(LEVELS[-1])
+        self.index, self.vocabulary, self.embedding_dim = index, len(index.words), dim
+        self.padding_idx, self.unk = pad, unk
         for name, value in (
-            ("parts", parts),
-            ("starts", starts),
-            ("counts", torch.tensor([*[familiar] * specials, *counts[specials:], familiar])),
-            ("shapes", shapes_of([*words, ""])),
+            ("parts", torch.from_numpy(index.parts)),
+            ("starts", F.pad(torch.from_numpy(index.starts), (0, 1), value=len(index.parts))),
+            ("counts", F.pad(torch.from_numpy(index.counts), (0, 1), value=FAMILIAR)),
+            ("shapes", torch.tensor([shape(word) for word in [*symbols, ""]])),
+            ("levels", torch.tensor(LEVELS)),
         ):
             self.register_buffer(name, value, persistent=False)
-        self.own = nn.Embedding(len(words) + 1, dim)
-        self.grams = nn.Parameter(torch.empty(buckets, dim).normal_(std=dim**-0.5))
+        self.own = nn.Embedding(self.vocabulary + 1, dim)
+        self.grams = nn.Parameter(torch.empty(index.buckets, dim).normal_(std=dim**-0.5))
         self.familiarity, self.capitals = nn.Embedding(len(LEVELS) + 1, dim), nn.Embedding(SHAPES, dim)
         nn.init.normal_(self.own.weight, std=0.1 * dim**-0.5)
-        for levels in (self.familiarity, self.capitals):
-            nn.init.normal_(levels.weight, std=0.5 * dim**-0.5)
-        self.matrices: dict[torch.device, Matrix] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """A copy makes its own matrices: torch cannot copy sparse ones."""
-        return {**super().__getstate__(), "matrices": {}}
+        for table in (self.familiarity, self.capitals):
+            nn.init.normal_(table.weight, std=0.5 * dim**-0.5)
+        self.spelled = Keeping()  # without weights
 
     @classmethod
-    def of(cls, words: Dictionary, dim: int, buckets: int) -> Any:
-        return cls(list(words.symbols), list(words.count), words.nspecial, words.pad(), words.unk(), dim, buckets)
+    def of(cls, dictionary: Any, dim: int, index: WordIndex) -> Any:
+        return cls(index, list(dictionary.symbols), dictionary.pad(), dictionary.unk(), dim)
 
-    @lasting
-    def matrix(self) -> Matrix:
-        device = self.parts.device
-        if device not in self.matrices:
-            self.matrices = {device: Matrix.of(self.parts, self.starts, self.buckets)}
-        return self.matrices[device]
-
-    def vectors(self, unknown: Unknown | None) -> Spelled:
-        """Once per batch."""
-        return self.tables(self.or_none(unknown), WHOLE)
-
-    def or_none(self, unknown: Unknown | None) -> Unknown:
-        if unknown is not None and unknown.ids.numel():
-            return unknown
-        nothing = self.parts.new_empty(0)
-        letters = torch.empty(0, 1, dtype=torch.int32, device=nothing.device)
-        return Unknown(nothing, nothing, self.parts.new_zeros(1), nothing, letters)
-
-    def tables(self, unknown: Unknown, sample: Sample) -> SpelledWords:
-        """Of the words of the ``sample``, the placeholder and the ``unknown`` ones."""
+    def vectors(self, words: BatchWords | None, sample: Sample = WHOLE) -> WordVectors:
+        """Once for a batch; with a ``sample``, of its words, the placeholder and the unknown ``words`` alone."""
+        if words is None:
+            words = BatchWords.of([], self.index, search=False)
+            words = BatchWords(*(value.to(self.parts.device) for value in words))
         own, rare = self.own.weight, None
-        if sample.ids is not None:
-            own = own[F.pad(sample.ids, (0, 1), value=self.vocabulary)]
-        if unknown.ids.numel():
-            rare = self.mean(Matrix.of(unknown.parts, unknown.starts, self.buckets))
-        spelled = Table(self.of_dictionary_spelled(sample), sample.places, rare)
-        return SpelledWords(spelled, Table(own, sample.places), unknown)
-
-    def mean(self, words: Matrix) -> Tensor:
-        return LOUD * Product.apply(self.grams, words.mean, words.mean_back)
-
-    def of_dictionary_spelled(self, sample: Sample) -> Tensor:
-        """(V + 1, C), or (R + 1, C); in evaluation mode, computed once for as long as the table stays the same."""
-        if sample.ids is not None:
+        if sample.ids is None:
+            spelled = self.spelled.constant(lambda: self.mean(self.parts, self.starts), self.grams)
+        else:
             rows = F.pad(sample.ids, (0, 1), value=self.vocabulary)
-            return self.mean(Matrix.of(*self.parts_at(rows), self.buckets))
-        return self.constant(lambda: self.mean(self.matrix()), self.grams)
+            own, spelled = own[rows], self.mean(*self.parts_at(rows))
+        if len(words.shapes):
+            rare = self.mean(words.parts, words.starts)
+        return WordVectors(
+            Table(spelled, sample.places, rare),
+            Table(own, sample.places),
+            torch.cat([self.shapes, words.shapes]),
+            F.pad(self.counts, (0, len(words.shapes))),
+            words,
+            F.pad(words.guess, (self.vocabulary + 1, 0)),
+            sample,
+        )
+
+    def mean(self, parts: Tensor, starts: Tensor) -> Tensor:
+        """Of words with the groups ``parts`` (P,) that begin at ``starts`` (n + 1,): (n, C)"""
+        return LOUD * F.embedding_bag(parts, self.grams, starts, mode="mean", include_last_offset=True)
 
     def parts_at(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """The parts of these words of the dictionary, and where each begins."""
+        """The groups of these words of the dictionary, and where those of each begin."""
         lengths = self.starts.diff()[rows]
         starts = F.pad(lengths.cumsum(0), (1, 0))
         inside = torch.arange(int(starts[-1]), device=rows.device) - starts[:-1].repeat_interleave(lengths)
         return self.parts[self.starts[rows].repeat_interleave(lengths) + inside], starts
 
-    def rows(self, tokens: Tensor, unknown: Unknown) -> Tensor:
-        """Their rows in ``Spelled.spelled``."""
-        if not unknown.ids.numel():
-            return tokens
-        return torch.where(tokens >= BORROWED, self.vocabulary + 1 + self.place(tokens, unknown), tokens)
-
-    def place(self, tokens: Tensor, unknown: Unknown) -> Tensor:
-        """Which of the unknown words each is; of the others, any."""
-        return torch.searchsorted(unknown.ids, tokens.contiguous()).clamp(max=len(unknown.ids) - 1)
-
-    def look_up(self, tokens: Tensor, words: Spelled, held_out: Tensor | None = None) -> Tensor:
+    def look_up(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None = None) -> Tensor:
         """(B, T) -> (B, T, C); ``held_out`` (B, T) occurrences of each do not count, such as its own."""
-        level = self.level(tokens, held_out)
+        level = self.level(tokens, words, held_out)
         return self.placed(tokens, words, level, tokens.masked_fill(level.eq(0), self.unk))
 
-    def placed(self, tokens: Tensor, words: Spelled, level: Tensor, own: Tensor) -> Tensor:
-        """With how familiar each is, and the word whose ``own`` row it has, both (B, T)."""
-        spelled = words.spelled.rows(self.rows(tokens, words.unknown)) + words.own.rows(own)
-        return spelled + self.familiarity(level) + self.capitals(self.shape_of(tokens, words.unknown))
-
-    def shape_of(self, tokens: Tensor, unknown: Unknown) -> Tensor:
-        return torch.cat([self.shapes, unknown.shapes])[self.rows(tokens, unknown)]
-
-    def level(self, tokens: Tensor, held_out: Tensor | None = None) -> Tensor:
+    def level(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None = None) -> Tensor:
         """(B, T) how familiar each is; 0: training has not seen it."""
-        unknown = tokens >= BORROWED
-        count = self.counts[tokens.masked_fill(unknown, self.unk)].masked_fill(unknown, 0)
+        count = words.counts[tokens]
         if held_out is not None:
             count = count - held_out.long()
-        return torch.bucketize(count, LEVELS.to(count.device), right=True)
+        return torch.bucketize(count, self.levels, right=True)
+
+    def placed(self, tokens: Tensor, words: WordVectors, level: Tensor, own: Tensor) -> Tensor:
+        """With how familiar each is, and the word whose ``own`` row it has, both (B, T)."""
+        spelled = words.spelled.rows(tokens) + words.own.rows(own)
+        return spelled + self.familiarity(level) + self.capitals(words.shapes[tokens])
 
 
-class Matrix(NamedTuple):
-    """Words by parts, as sparse matrices."""
+class MeantWords(SpelledWords):
+    """Words that are also what they may be meant to be; one that is known in another case is that word.
 
-    ones: Tensor  # (words, buckets) 1 where a word has a part
-    mean: Tensor  # ... divided by the number of its parts
-    mean_back: Tensor  # (buckets, words) transposed
+    Whether two neighbours are one word together is seen as well.
+    """
 
-    @classmethod
-    def of(cls, parts: Tensor, starts: Tensor, buckets: int) -> Matrix:
-        lengths = starts.diff()
-        words = torch.arange(len(lengths), device=parts.device).repeat_interleave(lengths)
-        ones = torch.ones(len(parts), device=parts.device)
-        share = ones / lengths[words]
-        size = len(lengths), buckets
-        by_part = parts.argsort(stable=True)
-        part_starts = torch.bincount(parts, minlength=buckets).cumsum(0)
-        part_starts = torch.cat([part_starts.new_zeros(1), part_starts])
-        return cls(
-            csr(starts, parts, ones, size),
-            csr(starts, parts, share, size),
-            csr(part_starts, words[by_part], share[by_part], size[::-1]),
-        )
+    guessed: Tensor  # (2, V + 1) for words that training has seen once, when these are held out, as if never seen
+    prints: Tensor  # (2, V + 1)
 
+    def __init__(self, index: WordIndex, symbols: list[str], pad: int, unk: int, dim: int):
+        super().__init__(index, symbols, pad, unk, dim)
+        self.from_guess = nn.Linear(dim, dim, bias=False)
+        self.slips = nn.Embedding(FAR + 1, dim)
+        nn.init.normal_(self.from_guess.weight, std=dim**-0.5)
+        nn.init.normal_(self.slips.weight, std=0.5 * dim**-0.5)
+        prints = torch.stack([torch.from_numpy(numbers) for numbers in prints_of([*index.words, ""])])
+        self.register_buffer("prints", prints, persistent=False)
+        self.register_buffer("guessed", torch.zeros(2, self.vocabulary + 1, dtype=torch.long), persistent=False)
+        self.has_guessed = False
+        self.torn = JoinedWords(prints[0], self.counts, self.levels, dim)
+        self.directed = Keeping()  # without weights
 
-def csr(starts: Tensor, columns: Tensor, values: Tensor, size: tuple[int, ...]) -> Tensor:
-    return torch.sparse_csr_tensor(starts, columns, values, size, check_invariants=False)
+    def hold_out(self) -> None:
+        """Make the guesses for words of the dictionary, once."""
+        if not self.has_guessed:
+            guessed = torch.stack([torch.from_numpy(numbers).long() for numbers in self.index.held_out()])
+            self.guessed[:, :-1] = guessed.to(self.guessed.device)
+            self.has_guessed = True
 
+    def vectors(self, words: BatchWords | None, sample: Sample = WHOLE) -> WordVectors:
+        found = super().vectors(words, sample)
+        return found._replace(guess=torch.cat([self.guessed, found.words.guess], 1))
 
-class Product(torch.autograd.Function):
-    """A sparse matrix times a table, with the transposed matrix for the gradient; in 32 bits."""
+    def sample(self, tokens: Tensor, words: BatchWords, rivals: Tensor) -> Sample:
+        """The words that a step needs which reads ``tokens`` and has ``rivals`` for what it replaces."""
+        if self.vocabulary <= 3 * (SAMPLED + COMMON):
+            return WHOLE
+        needed = torch.zeros_like(self.counts, dtype=torch.bool)
+        needed[tokens[tokens <= self.vocabulary]] = True
+        for others in (self.guessed[0, needed], words.guess[0], rivals.flatten()):
+            needed[others] = True
+        needed[self.counts[:-1].topk(COMMON).indices] = True
+        needed[: self.index.specials] = True
+        return draw_sample(needed[:-1], SAMPLED)
 
-    @staticmethod
-    def forward(ctx: Any, table: Tensor, matrix: Tensor, back: Tensor) -> Tensor:
-        ctx.back = back
-        with torch.autocast(table.device.type, enabled=False):  # which has no sparse products
-            return (matrix @ table.float()).to(table.dtype)
+    def look_up(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None = None) -> Tensor:
+        level, (word, slips), shapes = self.level(tokens, words, held_out), words.guess[:, tokens], words.shapes[tokens]
+        case = shapes % CASES
+        proper = case.eq(PROPER[0]) | case.eq(PROPER[1])
+        known = level.eq(0) & slips.eq(0) & proper
+        level = torch.where(known, self.level(word, words), level)
+        unknown = level.eq(0)
+        own = torch.where(known, word, tokens).masked_fill(unknown, self.unk)
+        guess = words.spelled.rows(word) + words.own.rows(word)
+        meant = (self.from_guess(guess) + self.slips(slips)) * unknown[:, :, None]
+        prints = torch.cat([self.prints, words.words.prints], 1)[:, tokens]
+        return self.placed(tokens, words, level, own) + meant + self.torn(prints, shapes >= CASES, self.levels)
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        gradient = gradients[0]
-        return (ctx.back @ gradient.float()).to(gradient.dtype), None, None
+    def directions(self, words: WordVectors) -> Tensor:
+        """The vectors of the dictionary's words, of length 1: (V, C), or (R, C) of a sample"""
+        size = self.vocabulary if words.sample.ids is None else len(words.sample.ids)
+
+        def make() -> Tensor:
+            return F.normalize(words.spelled.weight[:size] + words.own.weight[:size], dim=-1, eps=SHORT)
+
+        return self.directed.constant(make, self.grams, self.own.weight)

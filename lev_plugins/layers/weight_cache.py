@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 Value = TypeVar("Value")
-
-
-def lasting(make: Callable[..., Value]) -> Callable[..., Value]:
-    """For a function whose result is used later as well, when torch may have left the inference mode it runs in."""
-
-    @wraps(make)
-    def outside(*given: Any, **named: Any) -> Value:
-        with torch.inference_mode(False), torch.no_grad():
-            return make(*given, **named)
-
-    return outside
 
 
 class Keeping(nn.Module):

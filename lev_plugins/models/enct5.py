@@ -25,9 +25,10 @@ import torch.nn.functional as F
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
+from lev_plugins.data.words import BatchWords
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
-from lev_plugins.layers import Spelling
+from lev_plugins.layers import SpelledWords
 from lev_plugins.layers.t5 import Norm, T5Block, T5Shape, require_range
 from lev_plugins.layers.transformer import LayerShape
 from lev_plugins.models.backbones.enct5_weights import load_backbone
@@ -35,7 +36,7 @@ from lev_plugins.models.enct5_config import EncT5Config, LabelSpec, check_config
 from lev_plugins.models.enct5_encoders import BertLabelEncoder, T5LabelEncoder, same
 from lev_plugins.models.presets import register_presets
 from lev_plugins.optim import scale_learning_rate
-from lev_plugins.text.spelling import Unknown
+from lev_plugins.text.candidates import WordIndex
 
 BINARY = 2  # classes of a label: absent, present
 
@@ -117,8 +118,8 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
         return self.head.spec
 
     @property
-    def spelling_buckets(self) -> int | None:
-        return self.encoder.tokens.buckets if isinstance(self.encoder.tokens, Spelling) else None
+    def word_index(self) -> WordIndex | None:
+        return self.encoder.tokens.index if isinstance(self.encoder.tokens, SpelledWords) else None
 
     def forward(
         self,
@@ -130,11 +131,11 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
         decoder_segments: Tensor | None = None,  # (B, T) the examples that the latents belong to
         encdec_segments: Tensor | None = None,  # (B, S) words of a row: 1, 2, ...; 0 = none
         latent_encdec_segments: Tensor | None = None,  # (B, T) the words that the latents belong to
-        unknown: Unknown | None = None,  # with --spelling: the words of the batch that the dictionary lacks
+        words: BatchWords | None = None,  # with --spelling: the words of the batch that the dictionary lacks
         **unused: Any,
     ) -> EncT5Output:
         require_range(self.head.weight, "EncT5")
-        states = self.encoder(src_tokens, encoder_segments, unknown)
+        states = self.encoder(src_tokens, encoder_segments, words)
         keys, queries = (encoder_segments, decoder_segments)
         if encdec_segments is not None:
             keys, queries = encdec_segments, latent_encdec_segments
@@ -150,7 +151,7 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
         return None  # distances have no maximum
 
     def load_state_dict(self, state_dict: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        table = "encoder.tokens.weight" if self.spelling_buckets is None else "encoder.tokens.own.weight"
+        table = "encoder.tokens.weight" if self.word_index is None else "encoder.tokens.own.weight"
         for name, what, file in (
             (table, "pieces", "dict.txt"),
             ("head.bias", "labels", "labels.txt"),
@@ -164,10 +165,10 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
         return super().load_state_dict(state_dict, *args, **kwargs)
 
 
-def tokens_of(cfg: Any, task: Any) -> nn.Embedding | Spelling:
+def tokens_of(cfg: Any, task: Any) -> nn.Embedding | SpelledWords:
     words = task.source_dictionary
     if cfg.spelling:
-        return Spelling.of(words, cfg.embed_dim, cfg.spelling_buckets)
+        return SpelledWords.of(words, cfg.embed_dim, WordIndex.of(words, cfg.spelling_buckets))
     tokens = nn.Embedding(len(words), cfg.embed_dim)
     nn.init.normal_(tokens.weight)
     return tokens

@@ -51,10 +51,8 @@ from fairseq.models import (
 from fairseq.models.transformer import TransformerModel, base_architecture
 from torch import Tensor, nn
 
-from lev_plugins.edits import among
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
-from lev_plugins.layers import Respelling
 from lev_plugins.models.gate_equations import (
     Copied,
     gate_weights,
@@ -64,10 +62,7 @@ from lev_plugins.models.gate_equations import (
     not_generated,
     soft_mask,
 )
-from lev_plugins.models.gated_spelling import Repair, SpelledTokens
 from lev_plugins.models.presets import fill_in
-from lev_plugins.models.requirements import BUCKETS, require_use_of_buckets
-from lev_plugins.text.spelling import Unknown
 
 OUTPUT_GATES = ["copy", "generate", "skip"]
 GATES = ["mask", *OUTPUT_GATES]
@@ -94,20 +89,6 @@ class GateConfig(FairseqDataclass):
         metadata={
             "help": "what the copy gate copies: the token the decoder reads, or source tokens chosen by attention"
         },
-    )
-
-
-@dataclass
-class SpelledGateConfig(GateConfig):
-    spelling: bool = field(
-        default=False,
-        metadata={
-            "help": "make word vectors of letter groups, also for words that the dictionary lacks; the copy gate then "
-            "repairs what it copies; for data split into whole words, such as by --bpe words"
-        },
-    )
-    spelling_buckets: int = field(
-        default=BUCKETS, metadata={"help": "size of the table for the parts of words, with --spelling"}
     )
 
 
@@ -163,32 +144,15 @@ class GatedEncoder(FairseqEncoder):
         super().__init__(backbone.dictionary)
         self.backbone, self.dim = backbone, backbone.embed_tokens.embedding_dim
         self.gate = nn.Linear(self.dim, 1) if gated else None
-        if self.spelling is not None:
-            self.repair = Repair(self.dim)
         self.mask_symbol = mask_symbol(backbone.dictionary)
-
-    @property
-    def spelling(self) -> Respelling | None:
-        table = self.backbone.embed_tokens
-        return table.spelling if isinstance(table, SpelledTokens) else None
 
     def forward(
         self,
         src_tokens: Tensor,
         src_lengths: Tensor | None = None,
-        unknown: Unknown | None = None,
-        target: Tensor | None = None,
         **options: Any,
     ) -> dict[str, Any]:
-        """With --spelling, ``unknown`` are the unknown words of the batch; words of the ``target`` are held out."""
-        if self.spelling is None:
-            out = self.backbone(src_tokens, src_lengths=src_lengths, **options)
-        else:
-            words = self.spelling.vectors(None if unknown is None else Unknown(*unknown))
-            held_out = None if target is None else among(src_tokens, target)
-            embedded = self.spelling.look_up(src_tokens, words, held_out)
-            out = self.backbone(src_tokens, src_lengths=src_lengths, token_embeddings=embedded, **options)
-            out["offered"] = [self.repair(out["encoder_out"][0], src_tokens, self.spelling, words)]
+        out = self.backbone(src_tokens, src_lengths=src_lengths, **options)
         out["src_tokens"] = out.get("src_tokens") or [src_tokens]
         states = out["encoder_out"][0]  # (S, B, C)
         if self.gate is None:
@@ -199,8 +163,6 @@ class GatedEncoder(FairseqEncoder):
 
     def reorder_encoder_out(self, encoder_out: dict[str, Any], new_order: Tensor) -> dict[str, Any]:
         ours = {name: [rows[new_order] for rows in encoder_out[name]] for name in ("src_tokens", "mask_gate")}
-        if "offered" in encoder_out:
-            ours["offered"] = [each.select(new_order) for each in encoder_out["offered"]]
         return {**self.backbone.reorder_encoder_out(encoder_out, new_order), **ours}
 
     def max_positions(self) -> int:
@@ -279,21 +241,15 @@ class GatedDecoder(FairseqIncrementalDecoder):
 
     def mix_in(self, states: Tensor, weights: dict[str, Tensor], read: Tensor, encoder_out: dict[str, Any]) -> Tensor:
         if not weights:
-            return self.own(states, encoder_out)
+            return self.backbone.output_layer(states)
         copied = self.copied(states, read, encoder_out)
         if self.mix == "hidden":
-            return self.own(self.mixed_states(states, weights, copied), encoder_out)
-        logits = self.own(states, encoder_out)
+            return self.backbone.output_layer(self.mixed_states(states, weights, copied))
+        logits = self.backbone.output_layer(states)
         if self.mix == "probability" and not self.training:  # no text has [MASK]
             weights = {name: each for name, each in weights.items() if name != "skip"}
         rest = not_generated(weights, copied, self.mask_symbol)
         return (mix_vocabulary if self.mix == "vocabulary" else mix_probability)(logits, weights, rest)
-
-    def own(self, states: Tensor, encoder_out: dict[str, Any]) -> Tensor:
-        """The decoder's own words z: (B, T, C) -> (B, T, V)"""
-        if "offered" in encoder_out:
-            return self.backbone.embed_tokens.logits(states, encoder_out["offered"][0].words)
-        return self.backbone.output_layer(states)
 
     def copied(self, states: Tensor, read: Tensor, encoder_out: dict[str, Any]) -> Copied:
         if not self.pointing:
@@ -301,8 +257,6 @@ class GatedDecoder(FairseqIncrementalDecoder):
         assert self.gates is not None
         source = encoder_out["src_tokens"][0]
         attention = self.gates.point(states, encoder_out["encoder_out"][0], encoder_out["encoder_padding_mask"][0])
-        if "offered" in encoder_out:
-            return Copied(*encoder_out["offered"][0].weighted(attention))
         return Copied(self.to_target[source][:, None], attention)
 
     def mixed_states(self, states: Tensor, weights: dict[str, Tensor], copied: Copied) -> Tensor:
@@ -368,45 +322,17 @@ class GatedTrans(GatedModel):
     @classmethod
     def add_args(cls, parser: ArgumentParser) -> None:
         TransformerModel.add_args(parser)
-        gen_parser_from_dataclass(parser, SpelledGateConfig())
+        gen_parser_from_dataclass(parser, GateConfig())
 
     @classmethod
     def build_model(cls, args: Namespace, task: Any) -> "GatedTrans":
+        require(
+            not getattr(args, "spelling", False),
+            "this gated model was trained with --spelling, which only --arch levt and enct5 have now: train a levt "
+            "with --spelling instead",
+        )
         backbone = TransformerModel.build_model(args, task)
-        require_use_of_buckets(args, task)
-        if getattr(args, "spelling", False):
-            check_spelling(args)
-            tokens = SpelledTokens(Respelling.of(task.target_dictionary, args.encoder_embed_dim, args.spelling_buckets))
-            backbone.encoder.embed_tokens = backbone.decoder.embed_tokens = tokens
-            del backbone.decoder.output_projection
         return cls(backbone.encoder, backbone.decoder, args.gates, str(args.gate_mix), str(args.copy_from))
-
-    def forward(
-        self,
-        src_tokens: Tensor,
-        src_lengths: Tensor,
-        prev_output_tokens: Tensor,
-        unknown: Unknown | None = None,
-        **options: Any,
-    ) -> Any:
-        """With --spelling, ``unknown`` are the unknown words of the batch; training holds out those of the target."""
-        if self.encoder.spelling is not None:
-            held_out = prev_output_tokens if self.training else None
-            source = self.encoder(src_tokens, src_lengths, unknown, held_out, **options)
-            return self.decoder(prev_output_tokens, encoder_out=source, **options)
-        return super().forward(src_tokens, src_lengths, prev_output_tokens, **options)
-
-    @property
-    def spelling_buckets(self) -> int | None:
-        return None if self.encoder.spelling is None else self.encoder.spelling.buckets
-
-
-def check_spelling(args: Namespace) -> None:
-    require(args.share_all_embeddings, "--spelling is for both sides and the output: add --share-all-embeddings")
-    require(
-        "copy" in parse_gates(args.gates) and str(args.copy_from) == "source",
-        "--spelling lets the copy gate repair what it copies: use --gates with copy, and --copy-from source",
-    )
 
 
 register_model_architecture("gated_trans", "gated_trans")(base_architecture)

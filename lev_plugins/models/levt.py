@@ -19,19 +19,22 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
+from lev_plugins.data.words import BatchWords, EditingStates
 from lev_plugins.edits import Removed, align, known
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers import (
+    RIVALS,
     WHOLE,
-    Batch,
-    Respelling,
+    MeantWords,
     SummedLoss,
     TextEmbedding,
     bert_init,
     padding_of,
     token_embedding,
 )
+from lev_plugins.layers.respelling import by_name
+from lev_plugins.layers.sample import Sample
 from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, layer_shape
 from lev_plugins.models.levt_stacks import EncodedSource, LevTDecoder, LevTEncoder
 from lev_plugins.models.presets import register_presets
@@ -42,7 +45,7 @@ from lev_plugins.models.requirements import (
     require_task,
     require_use_of_buckets,
 )
-from lev_plugins.text.spelling import Unknown
+from lev_plugins.text.candidates import WordIndex
 
 IGNORE = -100  # a label that every loss ignores
 
@@ -88,6 +91,16 @@ class LevTConfig(EncoderDecoderConfig):
     apply_bert_init: bool = field(default=False, metadata={"help": "normal(0, 0.02) initialisation, as BERT's"})
 
 
+class Learning(NamedTuple):
+    """How the policies learn from a batch."""
+
+    rollin: str = "argmax"  # one of ROLLINS
+    generator: torch.Generator | None = None  # of its draws
+    # label smoothing of the token policy, for its loss instead of its logits. In training with 0 and --spelling, only a
+    # sample of a large dictionary is scored: smoothing takes mass from all of it, so a sample would not do
+    smoothing: float | None = None
+
+
 class HeadOutput(NamedTuple):
     """One policy's n decisions, for the criterion; their positions in the batch do not matter.
 
@@ -121,7 +134,7 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         # the placeholder is not a word: it has a row in the input table, after the V words, but no output class
         own_symbol = cfg.placeholder == "plh"
         rows = len(target) + (1 if own_symbol else 0)
-        tokens: nn.Embedding | Respelling = (
+        tokens: nn.Embedding | MeantWords = (
             spelling_of(task, cfg) if cfg.spelling else token_embedding(rows, cfg.decoder_embed_dim, target.pad())
         )
         if cfg.share_all_embeddings:
@@ -163,34 +176,52 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
     def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, *args: Any, **kwargs: Any) -> Any:
         table = "embedding.tokens.weight" if self.spelling is None else "embedding.tokens.own.weight"
         require_same_vocabulary(self, state_dict, table)
+        self.upgrade_names(state_dict)
         return super().load_state_dict(state_dict, strict, *args, **kwargs)
 
     @property
-    def spelling(self) -> Respelling | None:
+    def spelling(self) -> MeantWords | None:
         table = self.decoder.embedding.tokens
-        return table if isinstance(table, Respelling) else None
+        return table if isinstance(table, MeantWords) else None
+
+    @property
+    def word_index(self) -> WordIndex | None:
+        return None if self.spelling is None else self.spelling.index
 
     @property
     def spelling_buckets(self) -> int | None:
-        return None if self.spelling is None else self.spelling.buckets
+        return None if self.word_index is None else self.word_index.buckets
+
+    def upgrade_names(self, state_dict: dict[str, Any]) -> None:
+        """Until version 0.2, the weights of the scores of words were beside those of their vectors."""
+        if self.decoder.respelling is None:
+            return
+        for side in SIDES:
+            for weight in ("query.weight", "query.bias", "bias", "weights"):
+                old = f"{side}.embedding.tokens.{weight}"
+                if old in state_dict:
+                    state_dict[f"decoder.respelling.{weight}"] = state_dict.pop(old)
+        together = state_dict.pop("decoder.respelling.weights", None)
+        if together is not None:
+            state_dict |= {f"decoder.respelling.{key}": value for key, value in by_name(together).items()}
 
     def encode(
         self,
         src_tokens: Tensor,
-        unknown: Unknown | None = None,
+        words: BatchWords | None = None,
         target: Tensor | None = None,
-        batch: Batch | None = None,
+        sample: Sample = WHOLE,
     ) -> EncodedSource:
-        """With --spelling, ``unknown`` are the unknown words of the batch; words of the ``target`` are held out.
+        """With --spelling, ``words`` are the unknown words of the batch; words of the ``target`` are held out.
 
-        With ``batch``, only what it needs of a large dictionary has vectors.
+        With a ``sample`` of a large dictionary, only its words have vectors.
         """
         padding = padding_of(src_tokens, self.encoder.embedding.pad)
         lengths = src_tokens.ne(self.encoder.embedding.pad).sum(1)
         memory = EncodedSource({}, padding.mask, lengths)
         if self.spelling is not None:
-            words = self.spelling.vectors(None if unknown is None else Unknown(*unknown), batch)
-            memory = memory._replace(words=words, target=target)
+            vectors = self.spelling.vectors(None if words is None else BatchWords(*words), sample)
+            memory = memory._replace(words=vectors, target=target)
         source = self.encoder(src_tokens, padding, self.decoder.look_up(memory))
         return memory._replace(keys_values=self.decoder.remember(source, padding.real))
 
@@ -198,56 +229,53 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         self,
         src_tokens: Tensor,  # (B, S)
         src_lengths: Tensor,  # (B,); unused: part of fairseq's interface
-        target: Tensor,  # (B, T) y*
-        kept_tokens: Tensor,  # (B, T) y_ins: the target without its missing tokens
-        missing_counts: Tensor,  # (B, T - 1) p*
-        hole_index: Tensor,  # (n,) positions of the missing tokens in the flattened target
+        states: EditingStates,
         draft: Tensor | None = None,  # (B, N) y0
-        from_draft: Tensor | None = None,  # (B,) True = this row learns to delete from y0
-        replaced: Tensor | None = None,  # (B, T) with --spelling: the word of y0 that a missing token replaces
-        removed: Tensor | None = None,  # (B, T) with --spelling: the first word of y0 that y_ins lacks after each
-        removed_counts: Tensor | None = None,  # (B, T) with --spelling: the number of such words
-        unknown: Unknown | None = None,  # with --spelling: the words of the batch that the dictionary lacks
-        rollin: str = "argmax",
-        generator: torch.Generator | None = None,
-        sampled: bool = False,  # with --spelling, in training: score a sample of a large dictionary
-        smoothing: float | None = None,  # with this label smoothing, the token policy's loss instead of its logits
+        words: BatchWords | None = None,  # with --spelling
+        learning: Learning | None = None,
     ) -> LevTOutput:
         """Dual-policy learning (Algorithm 1): one state per policy, each labelled by the expert."""
-        decoder, batch = self.decoder, None
-        if sampled and self.training and replaced is not None:
-            sides = (src_tokens, target, src_tokens if draft is None else draft)
-            batch = Batch(torch.cat([side.flatten() for side in sides]), replaced.flatten()[hole_index])
-        memory = self.encode(src_tokens, unknown, target, batch)
-        sample = WHOLE if memory.words is None else memory.words.sample
+        states, learning = EditingStates(*states), learning or Learning()
+        decoder, target, holes = self.decoder, states.target, states.hole_index
+        sample, nearest, removed, replaced = WHOLE, None, None, None
+        if self.spelling is not None and decoder.respelling is not None:
+            words = BatchWords.of([], self.spelling.index) if words is None else BatchWords(*words)
+            self.spelling.hold_out()
+            replaced, removed = states.replaced, Removed(states.removed, states.removed_counts)
+            nearest = decoder.respelling.candidates(replaced.flatten()[holes], words)
+            if self.training and learning.smoothing == 0:
+                sides = (src_tokens, target, src_tokens if draft is None else draft)
+                read = torch.cat([side.flatten() for side in sides])
+                sample = self.spelling.sample(read, words, nearest.near[:, :RIVALS])
+        elif draft is not None:
+            draft = known(draft, decoder.vocabulary, self.unk)
+        memory = self.encode(src_tokens, words, target, sample)
 
-        removed_words = None if removed is None or removed_counts is None else Removed(removed, removed_counts)
-        counts = decoder.placeholder_logits(decoder.states("placeholder", kept_tokens, memory, given=removed_words))
-        no_slot = kept_tokens[:, 1:].eq(self.pad)
-        count_labels = missing_counts.clamp(max=self.max_insertions).masked_fill(no_slot, IGNORE)
+        counts = decoder.placeholder_logits(decoder.states("placeholder", states.kept_tokens, memory, given=removed))
+        no_slot = states.kept_tokens[:, 1:].eq(self.pad)
+        count_labels = states.missing_counts.clamp(max=self.max_insertions).masked_fill(no_slot, IGNORE)
 
-        words = target.flatten()
-        opened = words.index_fill(0, hole_index, self.placeholder).view_as(target)  # y'_ins
-        states = decoder.states("token", opened, memory, given=one_each(replaced, self.pad))
-        labels = sample.place(words[hole_index])
+        flat = target.flatten()
+        opened = flat.index_fill(0, holes, self.placeholder).view_as(target)  # y'_ins
+        after_blocks = decoder.states("token", opened, memory, given=one_each(replaced, self.pad))
+        labels = sample.place(flat[holes])
         token: HeadOutput | SummedLoss | None = None
-        if smoothing is not None and rollin == "argmax":
-            token = decoder.token_loss(states, hole_index, labels, smoothing)
+        if learning.smoothing is not None and learning.rollin == "argmax":
+            token = decoder.token_loss(after_blocks, holes, labels, learning.smoothing)
         if token is None:
-            token = HeadOutput(decoder.token_logits(states, hole_index, memory.words, replaced), labels)
+            token = HeadOutput(decoder.token_logits(after_blocks, holes, memory.words, replaced, nearest), labels)
 
         with torch.no_grad():  # y_del, Eq. (6)
             if isinstance(token, SummedLoss):
                 inserted = token.best
             else:
-                scores = sample.as_decoded(token.logits) if rollin == "argmax" else token.logits
-                inserted = sample.word(roll_in(scores, labels, rollin, generator))
-            edited = words.scatter(0, hole_index, inserted).view_as(target)
-            if draft is not None and from_draft is not None:
-                edited = mix_rows(from_draft, draft, edited, self.pad)
-            deleted = (
-                (~align(known(edited, self.unk), target, self.pad).kept).long().masked_fill(edited.eq(self.pad), IGNORE)
-            )
+                scores = sample.as_decoded(token.logits) if learning.rollin == "argmax" else token.logits
+                inserted = sample.word(roll_in(scores, labels, learning))
+            edited = flat.scatter(0, holes, inserted).view_as(target)
+            if draft is not None and states.from_draft is not None:
+                edited = mix_rows(states.from_draft, draft, edited, self.pad)
+            kept = align(known(edited, decoder.vocabulary, self.unk), target, self.pad).kept
+            deleted = (~kept).long().masked_fill(edited.eq(self.pad), IGNORE)
         deletions = decoder.deletion_logits(decoder.states("deletion", edited, memory))
 
         return LevTOutput(
@@ -257,13 +285,14 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         )
 
 
-def spelling_of(task: Any, cfg: LevTConfig) -> Respelling:
+def spelling_of(task: Any, cfg: LevTConfig) -> MeantWords:
     require(cfg.share_all_embeddings, "--spelling is for both sides and the output: add --share-all-embeddings")
     require(
         str(cfg.placeholder) == "plh",
         "--spelling tells unknown words apart, so --placeholder must not be unk: leave it out",
     )
-    return Respelling.of(task.target_dictionary, cfg.decoder_embed_dim, cfg.spelling_buckets)
+    index = WordIndex.of(task.target_dictionary, cfg.spelling_buckets)
+    return MeantWords.of(task.target_dictionary, cfg.decoder_embed_dim, index)
 
 
 def one_each(replaced: Tensor | None, pad: int) -> Removed | None:
@@ -271,7 +300,7 @@ def one_each(replaced: Tensor | None, pad: int) -> Removed | None:
     return None if replaced is None else Removed(replaced, replaced.ne(pad).long())
 
 
-def roll_in(logits: Tensor, words: Tensor, policy: str, generator: torch.Generator | None = None) -> Tensor:
+def roll_in(logits: Tensor, words: Tensor, learning: Learning) -> Tensor:
     """The tokens that fill the holes before the deletion policy runs: (n, V) -> (n,).
 
     ``argmax`` and ``sample`` let the model insert (Algorithm 1 and Eq. 6). ``dae`` draws from the batch's missing
@@ -279,13 +308,11 @@ def roll_in(logits: Tensor, words: Tensor, policy: str, generator: torch.Generat
     """
     if not logits.size(0):
         return words
-    if policy == "argmax":
+    if learning.rollin == "argmax":
         return logits.argmax(-1)
-    if policy == "sample":
-        return torch.multinomial(logits.float().softmax(-1), 1, generator=generator)[:, 0]
-    if policy == "dae":
-        return words[torch.randint(words.size(0), words.shape, generator=generator, device=words.device)]
-    raise ValueError(f"the deletion roll-in must be one of {', '.join(ROLLINS)}, but is {policy!r}")
+    if learning.rollin == "sample":
+        return torch.multinomial(logits.float().softmax(-1), 1, generator=learning.generator)[:, 0]
+    return words[torch.randint(words.size(0), words.shape, generator=learning.generator, device=words.device)]
 
 
 def mix_rows(first_where: Tensor, first: Tensor, second: Tensor, pad: float) -> Tensor:

@@ -16,6 +16,8 @@ from lev_plugins.layers import (
     KeysValues,
     LayerShape,
     Linear,
+    MeantWords,
+    Nearest,
     Padding,
     RealTokens,
     Respelling,
@@ -106,7 +108,10 @@ class LevTDecoder(nn.Module):
         self.placeholder_head = head_projection(2 * shape.dim, classes["placeholder"])  # B of Eq. (4)
         # C of Eq. (5); None = the embedding table
         self.token_head = None if tie_output else head_projection(shape.dim, classes["token"])
-        if isinstance(embedding.tokens, Respelling):
+        self.respelling: Respelling | None = None
+        if isinstance(embedding.tokens, MeantWords):
+            words = embedding.tokens
+            self.respelling = Respelling(words.index, words.shapes, words.padding_idx, shape.dim)
             self.from_given = Linear(shape.dim, shape.dim, bias=False)
             nn.init.normal_(self.from_given.weight, std=shape.dim**-0.5)
             self.given_counts = token_embedding(min(classes["placeholder"], MANY), shape.dim, 0)
@@ -126,7 +131,7 @@ class LevTDecoder(nn.Module):
     def look_up(self, memory: EncodedSource, given: Removed | None = None) -> LookUp | None:
         """With --spelling, the vectors of tokens, each with the spelling and number of words ``given`` beside it."""
         spelling, words = self.embedding.tokens, memory.words
-        if words is None or not isinstance(spelling, Respelling):
+        if words is None or not isinstance(spelling, MeantWords):
             return None
 
         def vectors(tokens: Tensor) -> Tensor:
@@ -134,7 +139,7 @@ class LevTDecoder(nn.Module):
             if given is None:
                 return x
             number = self.given_counts(given.counts.clamp(max=self.given_counts.num_embeddings - 1))
-            return x + self.from_given(spelling.spelling_of(given.first, words)) + number
+            return x + self.from_given(words.spelling_of(given.first)) + number
 
         return vectors
 
@@ -177,24 +182,30 @@ class LevTDecoder(nn.Module):
         return self.placeholder_head(torch.cat([h[:, :-1], h[:, 1:]], -1))  # (B, T-1, 2C)
 
     def token_logits(
-        self, states: list[Tensor], holes: Tensor, words: WordVectors | None = None, given: Tensor | None = None
+        self,
+        states: list[Tensor],
+        holes: Tensor,
+        words: WordVectors | None = None,
+        given: Tensor | None = None,
+        nearest: Nearest | None = None,
     ) -> Tensor:
         """Eq. (5) at the holes only: (n, V); ``holes`` (n,) are positions in the flattened (B * T).
 
-        With --spelling, ``words`` and the words ``given`` (B, T) that holes replace have a say.
+        With --spelling, ``words`` and the words ``given`` (B, T) that holes replace have a say; ``nearest``: the
+        candidates for those, if they are known.
         """
         h = self.features_of(states, holes)
         table = self.embedding.tokens
-        if isinstance(table, Respelling):
+        if self.respelling is not None and isinstance(table, MeantWords):
             assert words is not None and given is not None
-            return table.logits(h, given.flatten()[holes], words)
+            return self.respelling(h, given.flatten()[holes], words, table.directions(words), nearest)
         if self.token_head is not None:
             return self.token_head(h)
         return linear(h, self.embedding.table[: self.vocabulary])
 
     def token_loss(self, states: list[Tensor], holes: Tensor, labels: Tensor, smoothing: float) -> SummedLoss | None:
         """None with --spelling, or where the gradient cannot be computed in the forward pass."""
-        if isinstance(self.embedding.tokens, Respelling) or not computed_at_once(states[-1]):
+        if self.respelling is not None or not computed_at_once(states[-1]):
             return None
         h = self.features_of(states, holes)
         weight = self.embedding.table[: self.vocabulary] if self.token_head is None else self.token_head.weight

@@ -21,7 +21,7 @@ from fairseq.models.transformer import TransformerConfig, TransformerDecoderBase
 from fairseq.models.transformer.transformer_config import DecoderConfig, EncDecBaseConfig, QuantNoiseConfig
 from torch import Tensor, nn
 
-from lev_plugins.data.drafts.dictionary import EditingDictionary
+from lev_plugins.data.words import EditingDictionary
 from lev_plugins.edits import deletable
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
@@ -37,7 +37,7 @@ SOURCE, DRAFT = 0, 1  # the languages
 
 
 def readable(draft: Tensor, dictionary: EditingDictionary) -> Tensor:
-    """Drafts without <s> and borrowed ids; a draft without words becomes padding: (B, N) -> (B, N)
+    """Drafts without <s>, with <unk> for unknown words; a draft without words becomes padding: (B, N) -> (B, N)
 
     >>> readable(torch.tensor([[0, 21, 2], [0, 2, 1]]), EditingDictionary())
     tensor([[ 1, 21,  2],

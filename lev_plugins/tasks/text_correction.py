@@ -15,10 +15,7 @@ from fairseq.tasks import register_task
 from torch import Tensor
 
 from lev_plugins import ranges
-from lev_plugins.data.drafts.dictionary import EditingDictionary
-from lev_plugins.data.noise_flags import NoiseConfig, check_noise, noisy_words, with_noise
-from lev_plugins.data.spelled import SpelledPairs, read_spellings
-from lev_plugins.data.unknown import lent_in
+from lev_plugins.data.noisy import NoiseConfig, check_noise, with_noise
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.generators.keeping import Copier, KeepingEnsemble, cautious, edit_confidences
@@ -84,8 +81,6 @@ class TextCorrectionTask(ScoredTask):
 
     cfg: TextCorrectionConfig
     name = "text_correction"
-    dictionary_type = EditingDictionary
-    spelling_buckets: int | None = None  # of the current model; None: it does not spell
 
     @classmethod
     def check_config(cls, cfg: TextCorrectionConfig) -> None:
@@ -108,7 +103,6 @@ class TextCorrectionTask(ScoredTask):
             "--task text_correction requires a left-to-right encoder-decoder, such as --arch pbd or transformer, but "
             f"--arch is {getattr(cfg, '_name', None) or getattr(cfg, 'arch', type(model).__name__)}",
         )
-        self.spelling_buckets = getattr(model, "spelling_buckets", None)
         return model
 
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
@@ -121,41 +115,16 @@ class TextCorrectionTask(ScoredTask):
         super().load_dataset(split, epoch, combine, **kwargs)
         pair, words = self.datasets[split], self.source_dictionary
         noisy = self.cfg.noise_kind is not None and split == self.cfg.train_subset
-        if self.spelling_buckets:
-            noise = noisy_words(pair, self.cfg, words, self.cfg.max_source_positions) if noisy else None
-            spelt = self.spellings(pair, split, epoch)
-            self.datasets[split] = SpelledPairs(pair, words, self.spelling_buckets, noise, spelt)
-        else:
-            self.datasets[split] = EverySentence(
-                with_noise(pair, self.cfg, words, self.target_dictionary) if noisy else pair
-            )
-
-    def spellings(self, pair: Any, split: str, epoch: int) -> dict[int, Tensor]:
-        require(
-            not self.cfg.truncate_source,
-            "--truncate-source cuts words off sources whose spelling is noted whole: leave it out with --spelling",
-        )
-        source, target = self.cfg.source_lang, self.cfg.target_lang
-        prefix = f"{self.folder(split, epoch)}/{split}"
-        return read_spellings(prefix, f"{source}-{target}.{source}", pair.src, self.source_dictionary)
+        if noisy:
+            pair = with_noise(pair, self.cfg, words, self.target_dictionary)
+        self.datasets[split] = EverySentence(pair)
 
     def source_row(self, words: list[str]) -> Tensor:
-        """With --spelling, unknown words borrow ids."""
-        return torch.tensor(row_of(words, self.source_dictionary, self.spelling_buckets))
+        return torch.tensor(row_of(words, self.source_dictionary))
 
     def get_interactive_tokens_and_lengths(self, lines: list[str], encode_fn: Any) -> tuple[list, list]:
-        if self.spelling_buckets:
-            self.source_dictionary.return_borrowed()  # those of the lines before have been printed
         rows = [self.source_row(encode_fn(line).split()) for line in lines]
         return rows, [len(row) for row in rows]
-
-    def spelled(self, sample: dict[str, Any]) -> dict[str, Any]:
-        """With --spelling, a sample says how the words are spelt that the dictionary has lent."""
-        given = sample["net_input"]
-        if not self.spelling_buckets or "unknown" in given:
-            return sample
-        unknown = tuple(lent_in(self.source_dictionary, self.spelling_buckets, given["src_tokens"]))
-        return {**sample, "net_input": {**given, "unknown": unknown}}
 
     def build_generator(self, models: list[Any], args: Any, *options: Any, **named: Any) -> Any:
         args = with_room_for_the_source(args)
@@ -178,12 +147,6 @@ class TextCorrectionTask(ScoredTask):
             "--replace-unk takes source words from the alignment: add --print-alignment, and pass '' or a file of "
             "replacements to --replace-unk; with a pbd, which has no alignment, leave it out",
         )
-        buckets = {getattr(model, "spelling_buckets", None) for model in models}
-        require(
-            len(buckets) == 1,
-            "--path names models with --spelling and without, or with other --spelling-buckets: they read sources in "
-            "different ways, so decode with each alone",
-        )
         self.with_its_precision(models)
         ensemble = KeepingEnsemble(models, self.cfg.keep_bias, self.copier) if self.cfg.keep_bias else models
         return super().build_generator(ensemble, args, *options, **named)
@@ -202,7 +165,6 @@ class TextCorrectionTask(ScoredTask):
             sample.get("target") is not None or not isinstance(generator, SequenceScorer),
             "--score-reference requires references, which only fairseq-generate reads: leave it out here",
         )
-        sample = self.spelled(sample)
         results = super().inference_step(generator, models, sample, **options)
         least = self.cfg.min_edit_confidence
         if least is None:

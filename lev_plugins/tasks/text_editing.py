@@ -15,18 +15,17 @@ from torch import Tensor
 
 from lev_plugins import ranges
 from lev_plugins.data.drafts import marks
-from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
-from lev_plugins.data.drafts.dictionary import Draft, EditingDictionary
-from lev_plugins.data.drafts.loading import load_drafts
-from lev_plugins.data.drafts.prompt import TypedLines, split_line
-from lev_plugins.data.noise_flags import NoiseConfig, check_noise, noisy_words
-from lev_plugins.data.unknown import lent_in
+from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset, TypedLines, split_line
+from lev_plugins.data.drafts.notes import load_drafts
+from lev_plugins.data.noisy import NoiseConfig, check_noise, noisy_words
+from lev_plugins.data.words import EditingDictionary, SpeltRow
 from lev_plugins.errors import require
 from lev_plugins.generators import ORACLES, RefinementGenerator, RefinementOptions
 from lev_plugins.models.post_edit import PostEditTransformer
 from lev_plugins.models.requirements import require_one_dictionary
 from lev_plugins.tasks.pairs import ScoredConfig, ScoredTask
 from lev_plugins.tasks.search import check_left_to_right, check_search, option, refuse
+from lev_plugins.text.candidates import WordIndex
 from lev_plugins.text.tokenise import row_of
 
 logger = logging.getLogger(__name__)
@@ -98,7 +97,8 @@ class TextEditingTask(ScoredTask):
     name = "text_editing"
     dictionary_type = EditingDictionary
     system = "LevT"  # the class of the current model, one of CRITERIONS
-    spelling_buckets: int | None = None  # of the current model; None: it does not spell
+    word_index: WordIndex | None = None  # of the current model; None: it does not spell
+    typed: TypedLines | None = None  # the lines that fairseq-interactive decodes
 
     @classmethod
     def check_config(cls, cfg: TextEditingConfig) -> None:
@@ -125,7 +125,7 @@ class TextEditingTask(ScoredTask):
                 f"post_edit_transformer, but --arch is {arch}: use --task text_correction",
             )
         if kind in CRITERIONS:
-            self.system, self.spelling_buckets = kind, getattr(model, "spelling_buckets", None)
+            self.system, self.word_index = kind, getattr(model, "word_index", None)
         if isinstance(model, PostEditTransformer):
             check_post_editing(self.cfg, training=not from_checkpoint)
         if self.cfg.noise_kind is not None and not from_checkpoint:  # a noisy text is source and draft
@@ -175,7 +175,7 @@ class TextEditingTask(ScoredTask):
             cfg.required_seq_len_multiple,
             teacher_forcing=self.autoregressive,
             noise=noisy_words(pair, cfg, self.tgt_dict, longest) if noisy else None,
-            spelling_buckets=self.spelling_buckets,
+            index=self.word_index,
         )
 
     def _load_drafts(self, pair: LanguagePairDataset, path: str, split: str) -> FairseqDataset | None:
@@ -235,40 +235,45 @@ class TextEditingTask(ScoredTask):
         prefix_tokens: Tensor | None = None,
         constraints: Tensor | None = None,
     ) -> Any:
-        """``constraints`` holds the drafts of typed lines (``data.drafts.prompt``)."""
-        net_input = {**sample["net_input"], **sample.get("notes", {})}
+        """``constraints`` holds the drafts of typed lines (``TypedLines``)."""
+        net_input = {**sample["net_input"]}
+        if "requests" in sample:
+            net_input["requests"] = sample["requests"]
+        unknown = sample.get("unknown_words", ())
         if constraints is not None:
             net_input["draft"], net_input["requests"] = constraints
-        if self.spelling_buckets:
-            sides = net_input["src_tokens"], net_input.get("draft")
-            net_input["unknown"] = lent_in(self.tgt_dict, self.spelling_buckets, *sides)
+        if "unknown_words" not in sample and self.typed is not None:  # fairseq-interactive passes on no more
+            unknown = self.typed.numbered.spelt
+            if self.typed.words is not None:
+                net_input["words"] = tuple(words.to(net_input["src_tokens"].device) for words in self.typed.words)
+        self.tgt_dict.printed = unknown
         return super().inference_step(generator, models, {**sample, "net_input": net_input}, prefix_tokens)
 
-    def source_row(self, words: list[str]) -> Tensor:
-        """Without <s>; with --spelling, unknown words borrow ids."""
-        words_of = self.tgt_dict if self.spelling_buckets else self.src_dict
-        return torch.tensor(row_of(words, words_of, self.spelling_buckets))
+    def source_row(self, words: list[str]) -> SpeltRow:
+        """Without <s>; with --spelling, unknown words keep their spelling."""
+        if self.word_index is None:
+            return SpeltRow(torch.tensor(row_of(words, self.src_dict)))
+        row = self.tgt_dict.draft(words)
+        return SpeltRow(row.ids[1:], row.unknown)
 
     def get_interactive_tokens_and_lengths(self, lines: list[str], encode_fn: Any) -> tuple[list, list]:
         """A line is ``source`` or ``source<TAB>draft``; the draft may contain marks (``data.drafts.marks``)."""
-        self.tgt_dict.return_borrowed()  # those of the lines before have been printed
-        rows: list[Tensor | tuple[Tensor, Draft]] = []
-        lengths = []
+        rows = []
         for line in lines:
             source, draft = split_line(line)
             row = self.source_row(encode_fn(source.strip()).split())
-            rows.append(row if draft is None else (row, self.tgt_dict.draft(*marks.tokenize(draft, encode_fn))))
-            lengths.append(len(row) + 1)  # <s>
-        return rows, lengths
+            words, requests = ([], []) if draft is None else marks.tokenize(draft, encode_fn)
+            rows.append((row, self.tgt_dict.draft(words, requests)))
+        return rows, [len(row.ids) + 1 for row, _ in rows]  # 1: <s>
 
     def build_dataset_for_inference(
-        self, src_tokens: list[Tensor | tuple[Tensor, Draft]], src_lengths: list[int], constraints: Any = None
+        self, src_tokens: list[Tensor | tuple[SpeltRow, SpeltRow]], src_lengths: list[int], constraints: Any = None
     ) -> TypedLines:
         """Sources without <s>, each with or without a draft."""
         require(constraints is None, "--constraints is for left-to-right search: give a levt a draft instead")
-        no_draft = self.tgt_dict.draft([], [0])
-        rows = [(row, no_draft) if isinstance(row, Tensor) else row for row in src_tokens]
-        return TypedLines(rows, self.src_dict, self.tgt_dict, self.cfg.left_pad_source)
+        rows = [(SpeltRow(row), self.tgt_dict.draft([])) if isinstance(row, Tensor) else row for row in src_tokens]
+        self.typed = TypedLines(rows, self.src_dict, self.tgt_dict, self.cfg.left_pad_source, self.word_index)
+        return self.typed
 
 
 def check_refinement(models: list[Any], args: Any) -> None:

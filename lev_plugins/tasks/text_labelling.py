@@ -23,6 +23,7 @@ from lev_plugins.models.enct5_config import fill_sizes
 from lev_plugins.tasks.pairs import fingerprint
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 from lev_plugins.text.binarise import load_dictionary
+from lev_plugins.text.candidates import WordIndex
 
 
 @dataclass
@@ -52,7 +53,7 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
         super().__init__(cfg)
         self.info, self.dictionary, self.labels = info, dictionary, labels
         self.question = Question(info.kind, self.all_labels if info.kind == "multilabel" else ())
-        self.spelling_buckets: int | None = None  # the model says
+        self.word_index: WordIndex | None = None  # of the model, if it spells
 
     @classmethod
     def setup_task(cls, cfg: TextLabellingConfig, **kwargs: Any) -> "TextLabellingTask":
@@ -109,7 +110,7 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
         """``labels``: in multilabel, the ids of the labels of interest; empty: all."""
         pack = self.cfg.pack_length if self.cfg.pack else 0
         question = replace(self.question, asked=labels) if labels else self.question
-        return LabelledDataset(examples, question, self.dictionary, pack, shuffle, self.spelling_buckets)
+        return LabelledDataset(examples, question, self.dictionary, pack, shuffle, self.word_index)
 
     def get_batch_iterator(self, dataset: Any, max_tokens: Any = None, *args: Any, **options: Any) -> Any:
         """fairseq would leave examples longer than a batch out of training."""
@@ -138,7 +139,7 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
         model = super().build_model(cfg, from_checkpoint)
         assert isinstance(model, EncT5)
         self.question = replace(self.question, a_latent_each=model.spec.latent_per_label)
-        self.spelling_buckets = model.spelling_buckets
+        self.word_index = model.word_index
         return model
 
     def build_generator(self, *args: Any, **options: Any) -> Any:

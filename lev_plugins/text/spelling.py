@@ -1,14 +1,14 @@
-"""What a word looks like: the parts of its spelling that it shares with its misspellings."""
+"""What a word looks like: the groups of its letters that it shares with its misspellings."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 BLANK = "▁"
 LENGTHS = (1, 2, 3, 4)
@@ -17,6 +17,7 @@ PROPER = (1, 2)  # cases in which a known word may be written: with a capital, i
 SHAPES = 2 * CASES
 LONGEST = 24  # letters of a word that are compared one by one
 REMEMBERED, REMEMBERED_LETTERS = 1 << 12, 64  # words, and letters of one: 40 megabytes at most
+BASE = 1_000_003  # of the numbers that stand for the letters of words
 
 
 def grams(word: str) -> list[str]:
@@ -30,17 +31,26 @@ def grams(word: str) -> list[str]:
     >>> sorted(set(grams("thier")) & set(grams("their")))
     ['<_h', '<t', '<th', '=tehir', 'e', 'h', 'i', 'r', 'r>', 't', 'th']
     """
-    letters = bare(word)
-    between = f"<{letters}>"
-    parts = list(letters)
+    inner = bare(word)
+    between = f"<{inner}>"
+    parts = list(inner)
     parts += [between[i : i + n] for n in LENGTHS[1:] for i in range(len(between) - n + 1)]
     parts += [f"{between[i]}_{between[i + 2]}" for i in range(len(between) - 2)]
-    parts.append(f"={letters[:1]}{''.join(sorted(letters[1:-1]))}{letters[1:][-1:]}")
+    parts.append(f"={inner[:1]}{''.join(sorted(inner[1:-1]))}{inner[1:][-1:]}")
     return list(dict.fromkeys(parts))
 
 
 def bare(word: str) -> str:
     return word.lstrip(BLANK).lower()
+
+
+def letters(word: str) -> str:
+    """What is compared one by one: a word beyond ``LONGEST`` counts as its beginning, and a number has no letters.
+
+    >>> letters("▁Go"), letters("h3"), letters("▁12")
+    ('go', 'h3', '')
+    """
+    return bare(word)[:LONGEST] if any(map(str.isalpha, word)) else ""
 
 
 def shape(word: str) -> int:
@@ -53,13 +63,13 @@ def shape(word: str) -> int:
     >>> shape("▁Go")
     5
     """
-    letters = [letter.isupper() for letter in word if letter.isalpha()]
-    if not any(letters):
+    capitals = [letter.isupper() for letter in word if letter.isalpha()]
+    if not any(capitals):
         case = 0
-    elif sum(letters) == 1:
-        case = 1 if letters[0] else 3
+    elif sum(capitals) == 1:
+        case = 1 if capitals[0] else 3
     else:
-        case = 2 if all(letters) else 3
+        case = 2 if all(capitals) else 3
     return case + CASES * word.startswith(BLANK)
 
 
@@ -70,7 +80,7 @@ def hash_of(word: str) -> Callable[[str, int], tuple[int, ...]]:
 
 @lru_cache(maxsize=REMEMBERED)
 def hashed(word: str, buckets: int) -> tuple[int, ...]:
-    """The buckets of a word's parts, the same on every machine.
+    """The buckets of a word's groups of letters, the same on every machine.
 
     >>> hashed("go", 100)
     (78, 80, 27, 74, 4, 23, 52, 83, 48, 91, 84)
@@ -78,47 +88,30 @@ def hashed(word: str, buckets: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys(zlib.crc32(part.encode()) % buckets for part in grams(word)))
 
 
-class Unknown(NamedTuple):
-    """How the unknown words of a batch are spelt."""
+def parts_of(words: Sequence[str], buckets: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The buckets (P,) of all words, and where those of each begin (n + 1,); an empty word has none.
 
-    ids: Tensor  # (U,) borrowed ids, ascending
-    parts: Tensor  # (P,) their parts, word after word
-    starts: Tensor  # (U + 1,) where each word begins
-    shapes: Tensor  # (U,)
-    letters: Tensor  # (U, L) 0 after the last letter
-
-
-def unknown_words(words: dict[int, str], buckets: int) -> Unknown:
-    """``words`` by their borrowed ids.
-
-    >>> unknown = unknown_words({101: "ab", 100: "a"}, buckets=1000)
-    >>> unknown.ids.tolist(), unknown.starts.tolist()
-    ([100, 101], [0, 6, 17])
+    >>> parts_of(["a", "", "ab"], buckets=1000)[1].tolist()
+    [0, 6, 6, 17]
     """
-    ids = sorted(words)
-    spelt = [words[i] for i in ids]
-    return Unknown(torch.tensor(ids, dtype=torch.long), *parts_of(spelt, buckets), shapes_of(spelt), letters_of(spelt))
+    rows = [hash_of(word)(word, buckets) if word else () for word in words]
+    starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    return np.fromiter((part for row in rows for part in row), np.int64, count=int(starts[-1])), starts
 
 
-def parts_of(words: list[str], buckets: int) -> tuple[Tensor, Tensor]:
-    """Parts (P,) and starts (n + 1,); an empty word has none."""
-    each = [hash_of(word)(word, buckets) if word else () for word in words]
-    parts = torch.tensor([part for parts in each for part in parts], dtype=torch.long)
-    return parts, torch.tensor([0, *map(len, each)]).cumsum(0)
+def prints_of(words: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """A number for the letters of each word, from which that of two words side by side follows; 0: no letters.
 
+    And ``BASE`` to the power of the number of letters: both (n,).
 
-def shapes_of(words: list[str]) -> Tensor:
-    return torch.tensor([shape(word) for word in words], dtype=torch.long)
-
-
-def letters_of(words: list[str]) -> Tensor:
-    """Code points (n, the longest); a word beyond ``LONGEST`` counts as its beginning, and a number has no letters.
-
-    >>> letters_of(["▁Go", "h3"]).tolist() == [[ord("g"), ord("o")], [ord("h"), ord("3")]]
-    True
-    >>> letters_of(["▁12"]).tolist()
-    [[0]]
+    >>> prints, powers = prints_of(["to", "day", "Today"])
+    >>> (prints[:1] * powers[1:2] + prints[1:2] == prints[2:]).tolist()
+    [True]
     """
-    rows = [list(map(ord, bare(word)[:LONGEST])) if any(map(str.isalpha, word)) else [] for word in words]
-    width = max([1, *map(len, rows)])
-    return torch.tensor([row + [0] * (width - len(row)) for row in rows], dtype=torch.int32).view(len(rows), width)
+    rows = [letters(word) for word in words]
+    value, power = np.zeros(len(rows), dtype=np.int64), np.ones(len(rows), dtype=np.int64)
+    for place in range(max(map(len, rows), default=0)):  # whole numbers of 64 bits, which begin again where they end
+        letter = np.array([ord(row[place]) if place < len(row) else 0 for row in rows], dtype=np.int64)
+        value = np.where(letter, value * BASE + letter, value)
+        power = np.where(letter, power * BASE, power)
+    return value, power

@@ -191,9 +191,9 @@ def ids_of(pieces: Iterable[str], words: Dictionary) -> list[int]:
     return [i if (i := words.index(piece)) >= words.nspecial else words.unk() for piece in pieces]
 
 
-def row_of(pieces: Iterable[str], words: Dictionary, spells: Any = False) -> list[int]:
-    """With </s>; where a model ``spells``, unknown pieces borrow ids."""
-    return [*(words.ids(pieces) if spells else ids_of(pieces, words)), words.eos()]
+def row_of(pieces: Iterable[str], words: Dictionary) -> list[int]:
+    """With </s>."""
+    return [*ids_of(pieces, words), words.eos()]
 
 
 def write_tokens(

@@ -173,11 +173,11 @@ def training_batches() -> tuple[dict[str, Any], dict[str, Any]]:
     dataset = toy_dataset(sources, targets, rollin=RollIn(seed=1))
     ours = dataset.collater([dataset[i] for i in range(8)])
     net_input = ours["net_input"]
-    target, kept = net_input["target"], net_input["kept_tokens"]
+    states = net_input["states"]
+    target, kept = states.target, states.kept_tokens
     # where a word occurs twice in a row, the alignment cannot know which one was taken: label as fairseq does
     missing = ~align(kept, target, PAD).matched & target.ne(PAD)
-    net_input["hole_index"] = missing.flatten().nonzero()[:, 0]
-    counts = torch.zeros_like(net_input["missing_counts"])
+    counts = torch.zeros_like(states.missing_counts)
     for i, row in enumerate(missing.tolist()):
         slot = -1
         for token, gone in zip(target[i].tolist(), row, strict=True):
@@ -185,7 +185,8 @@ def training_batches() -> tuple[dict[str, Any], dict[str, Any]]:
                 counts[i, slot] += 1
             elif token != PAD:
                 slot += 1
-    net_input["missing_counts"] = counts
+    holes = missing.flatten().nonzero()[:, 0]
+    net_input["states"] = states._replace(hole_index=holes, missing_counts=counts)
     theirs = {
         "net_input": {key: net_input[key] for key in ("src_tokens", "src_lengths")},
         "target": target,

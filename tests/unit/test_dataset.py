@@ -45,10 +45,10 @@ def test_a_rollin_does_not_depend_on_what_was_read_before() -> None:
 def test_a_rollin_does_not_depend_on_the_batch() -> None:
     dataset = training_set()
     together = dataset.collater([dataset[i] for i in range(COUNT)])
-    kept = dict(zip(together["id"].tolist(), tensor_to_rows(together["net_input"]["kept_tokens"]), strict=True))
+    kept = dict(zip(together["id"].tolist(), tensor_to_rows(together["net_input"]["states"].kept_tokens), strict=True))
     for i in range(COUNT):
         alone = dataset.collater([dataset[i]])
-        assert tensor_to_rows(alone["net_input"]["kept_tokens"]) == [kept[i]]
+        assert tensor_to_rows(alone["net_input"]["states"].kept_tokens) == [kept[i]]
 
 
 def test_a_rollin_does_not_depend_on_the_worker() -> None:
@@ -95,7 +95,8 @@ def epochs_of_a_training(workers: int) -> list[dict[int, list[int]]]:
     for _ in range(3):
         states = {}
         for batch in batches.next_epoch_itr(shuffle=True):
-            states |= dict(zip(batch["id"].tolist(), tensor_to_rows(batch["net_input"]["kept_tokens"]), strict=True))
+            kept = tensor_to_rows(batch["net_input"]["states"].kept_tokens)
+            states |= dict(zip(batch["id"].tolist(), kept, strict=True))
         epochs.append(states)
     end_workers()
     return epochs
@@ -115,8 +116,8 @@ def test_a_truncated_source_is_not_left_out() -> None:
     task = TextEditingTask.setup_task(cfg)
     task.load_dataset("test")
     dataset = task.datasets["test"]
-    sizes = [len(dataset[index]["source"]) for index in range(len(dataset))]
-    assert max(sizes) == 6 and all(int(dataset[index]["source"][0]) == BOS for index in range(len(dataset)))
+    sizes = [len(dataset[index]["source"].ids) for index in range(len(dataset))]
+    assert max(sizes) == 6 and all(int(dataset[index]["source"].ids[0]) == BOS for index in range(len(dataset)))
     kept = task.filter_indices_by_size(np.arange(len(dataset)), dataset, tuple(positions.values()))
     assert len(kept[0] if isinstance(kept, tuple) else kept) == len(dataset)
 
@@ -163,8 +164,9 @@ def test_with_beta_1_the_draft_loses_what_the_target_lacks() -> None:
     dataset = training_set(RollIn(seed=1, alpha=0.0, beta=1.0), drafts=True)
     batch = dataset.collater([dataset[i] for i in range(COUNT)])
     net_input = batch["net_input"]
-    kept = tensor_to_rows(net_input["kept_tokens"])
-    for draft, target, row in zip(*(tensor_to_rows(net_input[k]) for k in ("draft", "target")), kept, strict=True):
+    kept = tensor_to_rows(net_input["states"].kept_tokens)
+    sides = (tensor_to_rows(rows) for rows in (net_input["draft"], net_input["states"].target))
+    for draft, target, row in zip(*sides, kept, strict=True):
         stays, _ = slow_alignment(draft, target)
         assert row == [token for token, stay in zip(draft, stays, strict=True) if stay]
 
@@ -185,8 +187,8 @@ def test_batches_are_made_by_the_longer_of_draft_and_target() -> None:
 def test_the_labels_of_a_batch_fit_together(drafts: bool) -> None:
     dataset = training_set(RollIn(seed=3, alpha=0.5, beta=0.5), drafts)
     net_input = dataset.collater([dataset[i] for i in range(COUNT)])["net_input"]
-    target, kept, counts = net_input["target"], net_input["kept_tokens"], net_input["missing_counts"]
-    holes = torch.zeros_like(target).flatten().index_fill(0, net_input["hole_index"], 1).view_as(target).bool()
+    target, kept, counts, *_ = net_input["states"]
+    holes = torch.zeros_like(target).flatten().index_fill(0, net_input["states"].hole_index, 1).view_as(target).bool()
     assert target.shape == kept.shape and counts.shape == (COUNT, target.size(1) - 1)
     assert counts.sum(1).tolist() == holes.sum(1).tolist()
     (opened,) = apply_placeholders(kept, counts, 99, PAD, width=target.size(1))
@@ -201,11 +203,11 @@ def test_a_batch_holds_the_sentences_that_went_in() -> None:
     assert sorted(order) == [0, 3, 7]
     for place, index in enumerate(order):
         example = dataset[index]
-        assert tensor_to_rows(net_input["src_tokens"])[place] == example["source"].tolist()
-        assert tensor_to_rows(net_input["target"])[place] == example["target"].tolist()
-        assert tensor_to_rows(net_input["draft"])[place] == example["draft"].tolist()
+        assert tensor_to_rows(net_input["src_tokens"])[place] == example["source"].ids.tolist()
+        assert tensor_to_rows(net_input["states"].target)[place] == example["target"].tolist()
+        assert tensor_to_rows(net_input["draft"])[place] == example["draft"].ids.tolist()
         assert tensor_to_rows(batch["target"])[place] == example["target"].tolist()[1:]
-        assert bool(net_input["from_draft"][place]) == example["delete_from_draft"]
+        assert bool(net_input["states"].from_draft[place]) == example["delete_from_draft"]
     assert batch["ntokens"] == sum(dataset[i]["target"].numel() for i in (3, 0, 7))
     assert batch["nsentences"] == 3
 
@@ -222,14 +224,16 @@ def test_the_source_is_padded_on_the_side_of_the_pair_and_the_rest_on_the_right(
     dataset = toy_dataset(rows, rows, rows, RollIn(seed=1), left_pad_source=left)
     net_input = dataset.collater([dataset[0], dataset[1]])["net_input"]
     assert net_input["src_tokens"][1].tolist() == ([PAD, *rows[0]] if left else [*rows[0], PAD])
-    assert net_input["target"][1].tolist() == net_input["draft"][1].tolist() == [*rows[0], PAD]
+    assert net_input["states"].target[1].tolist() == net_input["draft"][1].tolist() == [*rows[0], PAD]
 
 
 def test_widths_can_be_padded_to_a_multiple() -> None:
     dataset = training_set(drafts=True)
     padded = TextEditingDataset(dataset.dataset, dataset.drafts, dataset.rollin, pad_to_multiple=8)
     net_input = padded.collater([padded[i] for i in range(COUNT)])["net_input"]
-    widths = [net_input[name].size(1) for name in ("src_tokens", "target", "draft", "kept_tokens")]
+    states = net_input["states"]
+    sides = (net_input["src_tokens"], net_input["draft"], states.target, states.kept_tokens)
+    widths = [side.size(1) for side in sides]
     assert all(width % 8 == 0 for width in widths)
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from lev_plugins.data.drafts.dictionary import PLACEHOLDER, EditingDictionary
-from lev_plugins.data.drafts.prompt import split_line
-from lev_plugins.edits import BORROWED
+from lev_plugins.data.drafts.dataset import split_line
+from lev_plugins.data.words import PLACEHOLDER, EditingDictionary, UnknownWords
 from lev_plugins.edits.requests import KEEP, SPAN
 from lev_plugins.errors import UserError
 from tests.helpers import (
@@ -57,7 +56,7 @@ def test_typed_lines_reach_the_generator_as_source_and_draft(left: bool) -> None
     assert batch["id"].tolist() == [1, 0, 2]
     short = [[PAD, BOS, 5, EOS], [PAD, BOS, 6, EOS]] if left else [[BOS, 5, EOS, PAD], [BOS, 6, EOS, PAD]]
     assert seen["src_tokens"].tolist() == [[BOS, 8, 10, EOS], *short]
-    assert tensor_to_rows(seen["draft"]) == [[BOS, EOS], [BOS, 7, 9, EOS], [BOS, BORROWED, EOS]]
+    assert tensor_to_rows(seen["draft"]) == [[BOS, EOS], [BOS, 7, 9, EOS], [BOS, task.tgt_dict.size + 1, EOS]]
     assert seen["requests"].tolist() == [[0] * 4, [0, 0, KEEP + SPAN, 0], [0] * 4]
 
 
@@ -73,7 +72,7 @@ def test_nothing_of_lines_that_are_printed_is_kept() -> None:
     for word in ("Zürich", "Genf"):
         dataset = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths([f"w1\t{word}"], str.strip))
         assert len(task.get_batch_iterator(dataset, max_sentences=1).next_epoch_itr()) == 1
-        assert task.tgt_dict.lent == [word]
+        assert dataset.numbered.spelt == [word]
     assert not task.dataset_to_epoch_iter
 
 
@@ -87,10 +86,12 @@ def test_sources_alone_have_empty_drafts() -> None:
 
 def test_an_unknown_word_of_a_draft_is_printed_as_it_was_written() -> None:
     dictionary = toy_dictionary()
-    ids = dictionary.ids(["w1", "Zürich", "</s>", "<unk>", "Zürich"])
-    assert dictionary.string(torch.tensor([BOS, *ids, EOS]).int()) == "w1 Zürich </s> <unk> Zürich"
-    assert dictionary.known(torch.tensor(ids)).tolist() == [5, UNK, UNK, UNK, UNK]
-    assert ids[1] == ids[4]
+    words = UnknownWords(dictionary.size, UNK)
+    rows = words.rows(dictionary.draft(["w1", "Zürich", "</s>", "<unk>", "Zürich"]))
+    dictionary.printed = words.spelt
+    assert dictionary.string(rows.int()) == "w1 Zürich </s> <unk> Zürich"
+    assert dictionary.known(rows).tolist() == [BOS, 5, UNK, UNK, UNK, UNK, EOS]
+    assert rows[2] == rows[5]
     assert len(dictionary) == len(toy_dictionary())
 
 

@@ -12,6 +12,7 @@ from fairseq.nan_detector import NanDetector
 from torch import Tensor
 
 from lev_plugins.criterions.dual_policy import HEADS, DualPolicyCriterion
+from lev_plugins.data.words import EditingStates
 from lev_plugins.errors import UserError
 from lev_plugins.models.levt import LevT
 from tests.helpers import EOS, PAD, slow_alignment, tensor_to_rows, toy_batch, toy_criterion, toy_model
@@ -50,10 +51,10 @@ def counts_and_holes(kept: list[int], target: list[int], missing: list[bool]) ->
 def slow_losses(model: LevT, batch: dict[str, Any], smoothing: dict[str, float]) -> dict[str, dict[str, float]]:
     """Algorithm 1, sentence by sentence and decision by decision."""
     net_input = batch["net_input"]
-    width = net_input["target"].size(1)
-    holes = set(net_input["hole_index"].tolist())
+    width = net_input["states"].target.size(1)
+    holes = set(net_input["states"].hole_index.tolist())
     decisions: dict[str, list[tuple[float, float]]] = {head: [] for head in (*HEADS, "deletion_word")}
-    sources, targets = tensor_to_rows(net_input["src_tokens"]), tensor_to_rows(net_input["target"])
+    sources, targets = tensor_to_rows(net_input["src_tokens"]), tensor_to_rows(net_input["states"].target)
     for b, (source, target) in enumerate(zip(sources, targets, strict=True)):
         missing = [b * width + i in holes for i in range(len(target))]
         y_ins = [token for token, gone in zip(target, missing, strict=True) if not gone]
@@ -69,7 +70,7 @@ def slow_losses(model: LevT, batch: dict[str, Any], smoothing: dict[str, float])
         for row, place in zip(words, places.tolist(), strict=True):
             decisions["token"].append(slow_decision(row, target[place], smoothing["token"]))
 
-        if "draft" in net_input and bool(net_input["from_draft"][b]):
+        if "draft" in net_input and bool(net_input["states"].from_draft[b]):
             y_del = tensor_to_rows(net_input["draft"])[b]
         else:
             y_del = list(target)
@@ -101,7 +102,7 @@ def test_each_loss_is_that_of_algorithm_1(drafts: bool, smoothed: bool) -> None:
         for key, value in expected[head].items():
             assert float(log[f"{head}_{key}"]) == pytest.approx(value, rel=1e-5), (head, key)
     assert float(loss) == pytest.approx(sum(expected[head]["loss"] for head in HEADS), rel=1e-5)
-    assert size == sum(len(row) for row in tensor_to_rows(batch["net_input"]["target"]))
+    assert size == sum(len(row) for row in tensor_to_rows(batch["net_input"]["states"].target))
 
 
 def test_heads_averaging_adds_up_the_means() -> None:
@@ -126,15 +127,17 @@ def gradients(model: LevT, criterion: DualPolicyCriterion, batches: list[dict[st
 
 def halves(batch: dict[str, Any]) -> list[dict[str, Any]]:
     """The rows of a batch in two batches of unequal size."""
-    net_input = batch["net_input"]
-    width = net_input["target"].size(1)
-    holes = torch.zeros_like(net_input["target"]).flatten().index_fill(0, net_input["hole_index"], 1).bool()
+    inputs = {**batch["net_input"]}
+    states = inputs.pop("states")
+    holes = torch.zeros_like(states.target).flatten().index_fill(0, states.hole_index, 1).bool().view_as(states.target)
     parts = []
     for rows in (slice(0, 2), slice(2, None)):
-        part = {k: v[rows] for k, v in net_input.items() if k != "hole_index"}
-        part["hole_index"] = holes.view(-1, width)[rows].flatten().nonzero()[:, 0]
-        tokens = int(part["target"].ne(PAD).sum())
-        parts.append({"net_input": part, "ntokens": tokens, "nsentences": len(part["target"])})
+        whole = states._replace(hole_index=holes)
+        own = EditingStates(*(None if value is None else value[rows] for value in whole))
+        own = own._replace(hole_index=own.hole_index.flatten().nonzero()[:, 0])
+        net_input = {**{name: value[rows] for name, value in inputs.items()}, "states": own}
+        tokens = int(own.target.ne(PAD).sum())
+        parts.append({"net_input": net_input, "ntokens": tokens, "nsentences": len(own.target)})
     return parts
 
 
@@ -163,8 +166,11 @@ def test_with_heads_averaging_the_gradient_depends_on_the_split() -> None:
 def test_an_empty_mask_costs_nothing_and_keeps_the_graph(average: str, rollin: str) -> None:
     model, batch = toy_model(), toy_batch()
     net_input = batch["net_input"]
-    net_input["kept_tokens"], net_input["hole_index"] = net_input["target"], net_input["hole_index"][:0]
-    net_input["missing_counts"] = torch.zeros_like(net_input["missing_counts"])
+    states = net_input["states"]
+    empty = torch.zeros_like(states.missing_counts)
+    net_input["states"] = states._replace(
+        kept_tokens=states.target, hole_index=states.hole_index[:0], missing_counts=empty
+    )
     loss, _, log = toy_criterion(deletion_rollin=rollin, loss_average=average, **SMOOTHING)(model, batch)
     loss.backward()
     assert math.isfinite(float(loss))
@@ -179,7 +185,7 @@ def test_accuracy_and_label_statistics_are_counted() -> None:
     output = model(**net_input)
     assert int(log["token_correct"]) == int((output.token.logits.argmax(-1) == output.token.labels).sum())
     assert int(log["deletion_label_sum"]) == int(output.deletion.labels.clamp(min=0).sum())
-    assert int(log["placeholder_label_sum"]) == int(net_input["missing_counts"].clamp(max=8).sum())
+    assert int(log["placeholder_label_sum"]) == int(net_input["states"].missing_counts.clamp(max=8).sum())
 
 
 @pytest.mark.parametrize("rollin", ["argmax", "sample", "dae"])
@@ -235,7 +241,7 @@ def test_the_log_reports_every_head_in_bits() -> None:
     assert values["ppl"] == pytest.approx(2 ** values["nll_loss"], abs=0.1)
     assert {"deletion_rate", "insertions_per_slot"} <= set(values)
     words = expected["deletion_word"]
-    assert words["count"] == expected["deletion"]["count"] - 2 * len(batch["net_input"]["target"])
+    assert words["count"] == expected["deletion"]["count"] - 2 * len(batch["net_input"]["states"].target)
     assert values["deletion_word_nll"] == pytest.approx(words["nll"] / words["count"] / math.log(2), abs=2e-3)
 
 
@@ -244,7 +250,7 @@ def test_the_log_of_an_empty_head_is_left_out() -> None:
 
     model, batch = toy_model(), toy_batch()
     net_input = batch["net_input"]
-    net_input["hole_index"] = net_input["hole_index"][:0]
+    net_input["states"] = net_input["states"]._replace(hole_index=net_input["states"].hole_index[:0])
     _, _, log = toy_criterion()(model, batch)
     with metrics.aggregate(new_root=True) as agg:
         DualPolicyCriterion.reduce_metrics([log])
@@ -268,7 +274,7 @@ def test_logs_of_several_workers_may_be_summed() -> None:
 
 def test_boundaries_are_decisions_of_the_deletion_policy_that_say_keep() -> None:
     batch = toy_batch()
-    target = batch["net_input"]["target"]
+    target = batch["net_input"]["states"].target
     labels = toy_model()(**batch["net_input"]).deletion.labels.view_as(target)
     assert not labels[:, 0].any()
     assert not labels[target.eq(EOS)].any()

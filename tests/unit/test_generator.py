@@ -13,7 +13,7 @@ from fairseq import options as fairseq_options
 from fairseq.models.transformer import TransformerModel
 from fairseq_cli.generate import get_symbols_to_strip_from_output
 
-from lev_plugins.edits import BORROWED, align
+from lev_plugins.edits import align
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions
 from lev_plugins.generators.rerank import rerank
@@ -381,11 +381,11 @@ def test_no_candidate_is_too_long_for_the_reranker() -> None:
         RefinementGenerator([model], toy_dictionary(), RefinementOptions(min_length=6), teacher)
 
 
-def test_to_the_reranker_a_word_that_knows_its_spelling_is_unknown() -> None:
+def test_to_the_reranker_an_unknown_word_of_the_batch_is_unknown() -> None:
     scores = []
-    for word in (UNK, BORROWED + 3):
-        groups = [[{"tokens": torch.tensor([7, 9, EOS])}]]
-        rerank(autoregressive_model(), toy_dictionary(), torch.tensor([[BOS, 8, word, EOS]]), groups)
+    for word in (UNK, toy_dictionary().size + 3):
+        groups = [[{"tokens": torch.tensor([7, word, EOS])}]]
+        rerank(autoregressive_model(), toy_dictionary(), torch.tensor([[BOS, 8, 9, EOS]]), groups)
         scores.append(float(groups[0][0]["score"]))
     assert scores[0] == scores[1] < 0
 

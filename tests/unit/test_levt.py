@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from lev_plugins.errors import UserError
 from lev_plugins.layers import padding_of
 from lev_plugins.models import levt, levt_stacks
-from lev_plugins.models.levt import IGNORE, PRESETS, LevT, LevTConfig, LevTOutput, mix_rows, roll_in
+from lev_plugins.models.levt import IGNORE, PRESETS, Learning, LevT, LevTConfig, LevTOutput, mix_rows, roll_in
 from tests.helpers import (
     BOS,
     EOS,
@@ -84,13 +84,10 @@ def test_every_parameter_learns(options: dict[str, Any]) -> None:
 
 def without_holes(batch: dict[str, Any]) -> dict[str, Any]:
     """The same batch, in which nothing was taken out of the targets."""
-    net_input = batch["net_input"]
-    empty = {
-        "kept_tokens": net_input["target"],
-        "missing_counts": torch.zeros_like(net_input["missing_counts"]),
-        "hole_index": net_input["hole_index"][:0],
-    }
-    return {**batch, "net_input": {**net_input, **empty}}
+    states = batch["net_input"]["states"]
+    counts, holes = torch.zeros_like(states.missing_counts), states.hole_index[:0]
+    states = states._replace(kept_tokens=states.target, missing_counts=counts, hole_index=holes)
+    return {**batch, "net_input": {**batch["net_input"], "states": states}}
 
 
 @pytest.mark.parametrize("rollin", ["argmax", "sample", "dae"])
@@ -151,17 +148,17 @@ def test_the_placeholder_head_has_a_class_for_every_count(most: int) -> None:
 
 def test_counts_above_the_maximum_are_clamped() -> None:
     model, batch = toy_model(max_insertions=2), toy_batch()
-    counts = batch["net_input"]["missing_counts"]
+    counts = batch["net_input"]["states"].missing_counts
     assert int(counts.max()) > 2
     labels = run_model(model, batch).placeholder.labels.view_as(counts)
-    slots = batch["net_input"]["kept_tokens"][:, 1:].ne(PAD)
+    slots = batch["net_input"]["states"].kept_tokens[:, 1:].ne(PAD)
     assert labels[slots].equal(counts[slots].clamp(max=2))
     assert labels[~slots].eq(IGNORE).all()
 
 
 def test_deletion_labels_skip_the_padding_alone() -> None:
     batch = toy_batch()
-    target = batch["net_input"]["target"]
+    target = batch["net_input"]["states"].target
     labels = run_model(toy_model(), batch).deletion.labels.view_as(target)
     assert labels.eq(IGNORE).equal(target.eq(PAD))
 
@@ -301,20 +298,20 @@ def test_a_task_that_prepares_no_edits_is_refused() -> None:
 
 def test_argmax_rolls_in_the_best_words() -> None:
     logits = torch.randn(7, 24)
-    assert roll_in(logits, torch.zeros(7), "argmax").tolist() == [int(row.argmax()) for row in logits]
+    assert roll_in(logits, torch.zeros(7), Learning()).tolist() == [int(row.argmax()) for row in logits]
 
 
 def test_sampling_rolls_in_words_as_often_as_the_model_says() -> None:
     probabilities = torch.tensor([0.1, 0.2, 0.3, 0.4])
     logits = probabilities.log().expand(8000, 4)
-    drawn = roll_in(logits, torch.zeros(8000), "sample", torch.Generator().manual_seed(1))
+    drawn = roll_in(logits, torch.zeros(8000), Learning("sample", torch.Generator().manual_seed(1)))
     shares = torch.bincount(drawn, minlength=4) / 8000
     assert (shares - probabilities).abs().max() < 4 * (0.25 / 8000) ** 0.5
 
 
 def test_dae_rolls_in_the_missing_words_at_random() -> None:
     words = torch.tensor([5, 6, 7]).repeat(100)
-    drawn = roll_in(torch.zeros(300, 24), words, "dae", torch.Generator().manual_seed(1))
+    drawn = roll_in(torch.zeros(300, 24), words, Learning("dae", torch.Generator().manual_seed(1)))
     assert not drawn.equal(words)
     assert set(drawn.tolist()) == {5, 6, 7}
 
@@ -323,15 +320,10 @@ def test_dae_rolls_in_the_missing_words_at_random() -> None:
 def test_a_random_rollin_draws_from_the_given_generator(policy: str) -> None:
     logits, words = torch.randn(40, 24), torch.arange(4, 24).repeat(2)
     before = torch.random.get_rng_state()
-    first, second = (roll_in(logits, words, policy, torch.Generator().manual_seed(5)) for _ in range(2))
-    other = roll_in(logits, words, policy, torch.Generator().manual_seed(6))
+    draws = (Learning(policy, torch.Generator().manual_seed(seed)) for seed in (5, 5, 6))
+    first, second, other = (roll_in(logits, words, learning) for learning in draws)
     assert torch.random.get_rng_state().equal(before)
     assert first.equal(second) and not first.equal(other)
-
-
-def test_an_unknown_rollin_is_refused() -> None:
-    with pytest.raises(ValueError, match="must be one of argmax, sample, dae, but is 'greedy'"):
-        roll_in(torch.zeros(1, 4), torch.zeros(1), "greedy")
 
 
 def test_mixed_rows_are_padded_to_the_wider() -> None:

@@ -13,8 +13,7 @@ from fairseq.data import Dictionary, LanguagePairDataset
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 
 from lev_plugins.cli import noise
-from lev_plugins.data.noise_flags import NoiseConfig, with_noise
-from lev_plugins.data.noisy import UNKNOWN, TextCodec
+from lev_plugins.data.noisy import UNKNOWN, NoiseConfig, TextCodec, with_noise
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.noise import FLAGS, NoiseOptions, build_corruption

@@ -13,7 +13,7 @@ from fairseq.tasks.translation import TranslationConfig
 from lev_plugins import ranges
 from lev_plugins.criterions.dual_policy import DualPolicyConfig, DualPolicyCriterion
 from lev_plugins.criterions.labelling import LabellingConfig, LabellingCriterion
-from lev_plugins.data.noise_flags import NoiseConfig
+from lev_plugins.data.noisy import NoiseConfig
 from lev_plugins.errors import UserError
 from lev_plugins.models import encoder_decoder, enct5_config, levt, pbd
 from lev_plugins.models.backbones import gated_pretrained

@@ -10,13 +10,12 @@ import torch
 
 from lev_plugins.cli.main import main
 from lev_plugins.data.labels.dataset import BinarisedExamples
-from lev_plugins.edits import BORROWED
+from lev_plugins.data.words import BatchWords
 from lev_plugins.errors import UserError
 from lev_plugins.inference.labeller import Labeller
-from lev_plugins.layers.spelling import Spelling
+from lev_plugins.layers.spelling import SpelledWords
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.tasks.text_labelling import TextLabellingTask
-from lev_plugins.text.spelling import hashed, unknown_words
 from tests.labelling import model_of, task_of
 
 BUCKETS = 512
@@ -52,17 +51,18 @@ def test_unknown_words_of_a_folder_keep_their_spelling(data: Path) -> None:
     dataset = task.datasets["valid"]
     words = (data.parent / "valid.tsv").read_text(encoding="utf-8").split("\n")[0].partition("\t")[0].split()
     batch = dataset.collater([dataset[0], dataset[len(dataset) - 1]])
-    ids, parts, starts, *_ = batch["net_input"]["unknown"]
-    spelt = {i: tuple(parts[a:b].tolist()) for i, a, b in zip(ids.tolist(), starts[:-1], starts[1:], strict=True)}
-    row = batch["net_input"]["src_tokens"][0, : len(words)].tolist()
-    assert [spelt[i] for i in row] == [hashed(word, BUCKETS) for word in words]
+    given, index = batch["net_input"]["words"], dataset.index
+    assert index is not None
+    row = batch["net_input"]["src_tokens"][0, : len(words)] - len(task.dictionary) - 1
+    parts = [given.parts[given.starts[i] : given.starts[i + 1]].tolist() for i in row]
+    assert parts == [BatchWords.of([word], index, search=False).parts.tolist() for word in words]
 
 
 def test_without_the_flag_unknown_words_are_unknown(data: Path) -> None:
     task = task_of(data)
     model_of(task)
     net_input = task.datasets["valid"].collater([task.datasets["valid"][0]])["net_input"]
-    assert "unknown" not in net_input and net_input["src_tokens"].max() < BORROWED
+    assert "words" not in net_input and net_input["src_tokens"].max() < len(task.dictionary)
 
 
 def test_a_folder_of_the_version_before_is_refused(data: Path, tmp_path: Path) -> None:
@@ -76,12 +76,11 @@ def test_a_folder_of_the_version_before_is_refused(data: Path, tmp_path: Path) -
 def test_in_training_a_word_seen_once_is_as_unknown_as_one_never_seen(data: Path) -> None:
     _, model = spelled(data)
     table = model.encoder.tokens
-    assert isinstance(table, Spelling)
+    assert isinstance(table, SpelledWords)
     word = table.unk + 1
     assert table.counts[word] == 1
-    spelling = table.spelt[word]
-    lent = unknown_words({BORROWED: spelling}, BUCKETS)
-    at_work = model.eval().encoder.embedded(torch.tensor([[BORROWED]]), lent)
+    spelt = BatchWords.of([table.index.words[word]], table.index)
+    at_work = model.eval().encoder.embedded(torch.tensor([[table.vocabulary + 1]]), spelt)
     in_training = model.train().encoder.embedded(torch.tensor([[word]]), None)
     assert torch.allclose(at_work, in_training, atol=1e-6)
     assert not torch.allclose(at_work, model.eval().encoder.embedded(torch.tensor([[word]]), None), atol=1e-2)
@@ -123,8 +122,9 @@ def test_a_dropped_word_is_read_as_an_unknown_one(data: Path) -> None:
     with torch.no_grad():
         net.encoder.tokens.own.weight.normal_()  # what words have of their own
         seen, dropped = net.encoder.embedded(known, None), net.train().encoder.embedded(known, None)
-        new = unknown_words({BORROWED: word}, BUCKETS)
-        spelt = net.eval().encoder.embedded(torch.tensor([[BORROWED]]), new)
+        table = net.encoder.tokens
+        new = BatchWords.of([word], table.index)
+        spelt = net.eval().encoder.embedded(torch.tensor([[table.vocabulary + 1]]), new)
     assert torch.allclose(dropped, spelt, atol=1e-6) and not torch.allclose(dropped, seen, atol=1e-3)
 
 

@@ -1,34 +1,28 @@
-"""(source, optional draft, target) as a fairseq dataset, with the roll-in noise of Algorithm 1."""
+"""(source, optional draft, target) as a fairseq dataset, with the roll-in noise of Algorithm 1; and typed lines."""
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from fairseq.data import FairseqDataset, LanguagePairDataset, data_utils
+from fairseq.data import FairseqDataset, LanguagePairDataset, ListDataset, data_utils
 from torch import Tensor
 
-from lev_plugins.data.drafts.dictionary import Draft, lend
 from lev_plugins.data.noisy import NoisyWords
-from lev_plugins.data.unknown import joined_ids
+from lev_plugins.data.words import BatchWords, EditingStates, SpeltRow, UnknownWords
 from lev_plugins.edits import (
-    BORROWED,
     Removed,
     align,
     insertion_labels,
-    known,
     random_deletions,
     removed_after,
     replaced,
 )
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
-from lev_plugins.text.spelling import unknown_words
-
-logger = logging.getLogger(__name__)
+from lev_plugins.text.candidates import WordIndex
 
 
 @dataclass(frozen=True)
@@ -48,6 +42,10 @@ class RollIn:
         return torch.Generator().manual_seed(int(mixed.generate_state(1, np.uint64)[0] >> 1))
 
 
+def as_spelt(row: Tensor | SpeltRow) -> SpeltRow:
+    return row if isinstance(row, SpeltRow) else SpeltRow(row)
+
+
 class TextEditingDataset(EverySentence):
     """Adds drafts and roll-ins to a ``LanguagePairDataset`` whose two sides both begin with <s>.
 
@@ -63,9 +61,9 @@ class TextEditingDataset(EverySentence):
         pad_to_multiple: int = 1,
         teacher_forcing: bool = False,
         noise: NoisyWords | None = None,
-        spelling_buckets: int | None = None,
+        index: WordIndex | None = None,
     ):
-        """``noise``: source and draft are the target with noise; ``spelling_buckets``: batches have spellings."""
+        """``noise``: source and draft are the target with noise; ``index``: of the words, for models that spell."""
         super().__init__(pair)
         if drafts is not None:
             require(
@@ -82,7 +80,7 @@ class TextEditingDataset(EverySentence):
             pair.tgt_sizes = np.maximum(pair.src_sizes, pair.tgt_sizes)
         pair.sizes = pair.src_sizes if pair.tgt_sizes is None else np.vstack((pair.src_sizes, pair.tgt_sizes)).T
         self.drafts, self.rollin, self.pad_to_multiple = drafts, rollin, pad_to_multiple
-        self.teacher_forcing, self.noise, self.spelling_buckets = teacher_forcing, noise, spelling_buckets
+        self.teacher_forcing, self.noise, self.index = teacher_forcing, noise, index
 
     def draft_sizes(self, indices: np.ndarray) -> np.ndarray:
         return np.zeros(len(indices), dtype=int) if self.drafts is None else self.drafts.sizes[indices]
@@ -90,115 +88,91 @@ class TextEditingDataset(EverySentence):
     def __getitem__(self, index: int) -> dict[str, Any]:
         pair: LanguagePairDataset = self.dataset
         target = pair.tgt[index] if pair.tgt is not None else None
-        example: dict[str, Any] = {"id": index, "source": pair.src[index], "target": target}
-        if self.drafts is not None:
-            draft = self.drafts[index]
-            if isinstance(draft, Draft):
-                example["note"] = draft
-                draft = draft.ids if self.spelling_buckets else known(draft.ids, pair.tgt_dict.unk())
-            example["draft"] = draft
-        if self.noise is not None and target is not None:
-            self._add_noise(example, index)
-        if self.spelling_buckets:
-            self._spell_source(example)
+        source = as_spelt(pair.src[index])
+        draft = None if self.drafts is None else as_spelt(self.drafts[index])
+        noisy = None if self.noise is None or target is None else self.noise(target, index, self.epoch)
+        if noisy is not None:
+            source = draft = pair.tgt_dict.draft(noisy)
+        elif self.noise is not None and draft is None:
+            draft = source
+        elif self.index is not None and draft is not None and torch.equal(draft.ids, source.ids.long()):
+            source = draft  # binarised sources do not say how unknown words are spelt; a draft that is the same does
+        example: dict[str, Any] = {"id": index, "source": source, "draft": draft, "target": target}
         if self.rollin is not None and target is not None:
             generator = self.rollin.generator(self.epoch, index)
-            has_draft = "draft" in example and example["draft"].numel() > 2
+            has_draft = draft is not None and len(draft.ids) > 2
             u, v = torch.rand(2, generator=generator).tolist()
             example["insert_into_draft"] = has_draft and u < self.rollin.beta
             example["delete_from_draft"] = has_draft and v < self.rollin.alpha
             example["missing"] = random_deletions(target.numel(), generator)
         return example
 
-    def _add_noise(self, example: dict[str, Any], index: int) -> None:
-        """Source and draft become the target with noise, or stay (without drafts, the source is the draft); unknown
-        words get ids of this example."""
-        assert self.noise is not None
-        words = self.noise(example["target"], index, self.epoch)
-        pair: LanguagePairDataset = self.dataset
-        if words is None and self.drafts is not None:
-            own = example["draft"][example["draft"] >= BORROWED].tolist()
-            example["unknown"] = {i: pair.tgt_dict[i] for i in own}
-            return
-        if words is None:
-            example["draft"] = example["source"]
-            return
-        example.pop("note", None)
-        borrowed: dict[str, int] = {}
-        ids = lend(words, pair.tgt_dict, borrowed)
-        example["unknown"] = {i: word for word, i in borrowed.items()}
-        noisy = torch.tensor([pair.tgt_dict.bos(), *ids, pair.tgt_dict.eos()])
-        example["draft"] = example["source"] = noisy if self.spelling_buckets else known(noisy, pair.tgt_dict.unk())
-
-    def _spell_source(self, example: dict[str, Any]) -> None:
-        """Binarised sources do not say how unknown words are spelt; a draft that is the same does."""
-        draft = example.get("draft")
-        if draft is not None and torch.equal(known(draft, self.dataset.tgt_dict.unk()), example["source"].long()):
-            example["source"] = draft
-
     def collater(self, examples: list[dict[str, Any]], pad_to_length: Any = None) -> dict[str, Any]:
         if not examples:
             return {}
         pair: LanguagePairDataset = self.dataset
-        order = sorted(range(len(examples)), key=lambda i: -examples[i]["source"].numel())
-        examples = [examples[i] for i in order]
-        unknown = None
-        if self.spelling_buckets:
-            unknown = unknown_words(joined_ids(examples, {"source", "draft"}, pair.tgt_dict), self.spelling_buckets)
-        sources = [e["source"] for e in examples]
+        examples = sorted(examples, key=lambda example: -len(example["source"].ids))
+        words = self.unknown_words()
+        sources = [words.rows(e["source"]) if self.index else e["source"].ids for e in examples]
+        net_input: dict[str, Any] = {
+            "src_tokens": self._pad(sources, left_pad=pair.left_pad_source),
+            "src_lengths": torch.tensor([len(source) for source in sources]),
+        }
         batch: dict[str, Any] = {
             "id": torch.tensor([e["id"] for e in examples]),
             "nsentences": len(examples),
-            "ntokens": sum(s.numel() for s in sources),
+            "ntokens": int(net_input["src_lengths"].sum()),
             "target": None,
-            "net_input": {
-                "src_tokens": self._pad(sources, left_pad=pair.left_pad_source),
-                "src_lengths": torch.tensor([s.numel() for s in sources]),
-            },
+            "net_input": net_input,
         }
-        if unknown is not None:
-            batch["net_input"]["unknown"] = tuple(unknown)
-        if "draft" in examples[0]:
-            batch["net_input"]["draft"] = self._pad([e["draft"] for e in examples])
-            if any("note" in e for e in examples):
-                batch["notes"] = self._notes(examples)
+        drafts = [e["draft"] for e in examples]
+        if drafts[0] is not None:
+            net_input["draft"] = self._pad([words.rows(draft) for draft in drafts])
+            if any(draft.requests is not None and draft.requests.any() for draft in drafts):
+                requests = [torch.zeros_like(d.ids) if d.requests is None else d.requests for d in drafts]
+                batch["requests"] = data_utils.collate_tokens(requests, 0, pad_to_multiple=self.pad_to_multiple)
+        if self.index is not None:
+            net_input["words"] = self.batch_words(words, self.index)
+        batch["unknown_words"] = words.spelt
         if examples[0]["target"] is not None:
             batch["ntokens"] = sum(e["target"].numel() for e in examples)
             batch["target"] = self._pad([e["target"][1:] for e in examples])  # for scoring: without <s>
             if self.rollin is not None:
-                batch["net_input"].update(self._states(examples, batch["net_input"].get("draft")))
+                net_input["states"] = self._states(examples, net_input.get("draft"))
             if self.teacher_forcing:
                 batch["ntokens"] -= len(examples)  # nobody predicts <s>
-                batch["net_input"]["prev_output_tokens"] = self._shifted(examples)
+                net_input["prev_output_tokens"] = self._shifted(examples)
         return batch
 
-    def _states(self, examples: list[dict[str, Any]], drafts: Tensor | None) -> dict[str, Tensor]:
+    def unknown_words(self) -> UnknownWords:
+        words = self.dataset.tgt_dict or self.dataset.src_dict
+        return UnknownWords(words.size, words.unk())
+
+    def batch_words(self, words: UnknownWords, index: WordIndex) -> BatchWords:
+        return BatchWords.of(words.spelt, index)
+
+    def _states(self, examples: list[dict[str, Any]], drafts: Tensor | None) -> EditingStates:
         """Roll-in states and the insertion labels that the expert gives them; on the CPU, off the critical path."""
         pad = self.dataset.tgt_dict.pad()
         target = self._pad([e["target"] for e in examples])  # (B, T)
         missing = torch.zeros_like(target, dtype=torch.bool)
         for row, example in zip(missing, examples, strict=True):
             row[: example["missing"].numel()] = example["missing"]
-        states = {"target": target}
         given, removed = torch.full_like(target, pad), Removed(torch.full_like(target, pad), torch.zeros_like(target))
+        from_draft = None
         if drafts is not None:
-            states["from_draft"] = torch.tensor([e["delete_from_draft"] for e in examples])
+            from_draft = torch.tensor([e["delete_from_draft"] for e in examples])
             rows = [i for i, e in enumerate(examples) if e["insert_into_draft"]]
             if rows:
-                kept, present = align(known(drafts[rows], self.dataset.tgt_dict.unk()), target[rows], pad)
+                kept, present = align(self.dataset.tgt_dict.known(drafts[rows]), target[rows], pad)
                 missing[rows] = ~present & target[rows].ne(pad)
-                if self.spelling_buckets:
-                    gone = ~kept & drafts[rows].ne(pad)
-                    given[rows] = replaced(drafts[rows], gone, missing[rows], pad)
-                    width = min(target.size(1), drafts.size(1))  # what is kept fits into both
-                    for each, found in zip(removed, removed_after(drafts[rows], gone, pad), strict=True):
-                        each[rows, :width] = found[:, :width]
-        if self.spelling_buckets:
-            states["replaced"], states["removed"], states["removed_counts"] = given, *removed
+                gone = ~kept & drafts[rows].ne(pad)
+                given[rows] = replaced(drafts[rows], gone, missing[rows], pad)
+                width = min(target.size(1), drafts.size(1))  # what is kept fits into both
+                for all_rows, some in zip(removed, removed_after(drafts[rows], gone, pad), strict=True):
+                    all_rows[rows, :width] = some[:, :width]
         labels = insertion_labels(target, missing, pad)
-        states["kept_tokens"], states["missing_counts"] = labels
-        states["hole_index"] = missing.flatten().nonzero()[:, 0]
-        return states
+        return EditingStates(target, *labels, missing.flatten().nonzero()[:, 0], given, *removed, from_draft)
 
     def _shifted(self, examples: list[dict[str, Any]]) -> Tensor:
         """The targets with </s> first, where fairseq's decoders start, instead of last: (B, T - 1)."""
@@ -206,12 +180,66 @@ class TextEditingDataset(EverySentence):
         shifted[:, 0] = self.dataset.tgt_dict.eos()
         return shifted
 
-    def _notes(self, examples: list[dict[str, Any]]) -> dict[str, Tensor]:
-        """What decoding reads beside the source if some drafts have notes: two tensors (B, N)."""
-        drafts = [e.get("note") or Draft(e["draft"], torch.zeros_like(e["draft"])) for e in examples]
-        requests = data_utils.collate_tokens([d.requests for d in drafts], 0, pad_to_multiple=self.pad_to_multiple)
-        return {"draft": self._pad([d.ids for d in drafts]), "requests": requests}
-
     def _pad(self, rows: list[Tensor], left_pad: bool = False) -> Tensor:
         pad = self.dataset.src_dict.pad()
         return data_utils.collate_tokens(rows, pad, left_pad=left_pad, pad_to_multiple=self.pad_to_multiple)
+
+
+# ---- typed lines -----------------------------------------------------------------------------------------------------
+
+
+def split_line(line: str) -> tuple[str, str | None]:
+    """``source`` or ``source<TAB>draft``.
+
+    >>> split_line("ein Haus\\ta hose"), split_line("ein Haus")
+    (('ein Haus', 'a hose'), ('ein Haus', None))
+    """
+    parts = line.split("\t")
+    require(
+        len(parts) <= 2,
+        f"an input line must be `source` or `source<TAB>draft`, but this one has {len(parts) - 1} TABs: {line!r}",
+    )
+    return parts[0], parts[1] if len(parts) == 2 else None
+
+
+class TypedLines(TextEditingDataset):
+    """The batches of ``fairseq-interactive``, which passes on only the source and a tensor called ``constraints``.
+
+    In fairseq, constraints are what follows a TAB. Here that is the draft: (2, B, N), its rows and requests.
+
+    It prints what it decoded when all lines are, so the unknown words of all lines are numbered together.
+    """
+
+    def __init__(
+        self,
+        rows: list[tuple[SpeltRow, SpeltRow]],  # sources without <s>, and their drafts
+        source: Any,
+        target: Any,
+        left_pad_source: bool,
+        index: WordIndex | None = None,
+    ):
+        bos = torch.tensor([source.bos()])
+        sources = [row._replace(ids=torch.cat([bos, row.ids])) for row, _ in rows]
+        lengths = [len(row.ids) for row in sources]
+        pair = LanguagePairDataset(sources, lengths, source, tgt_dict=target, left_pad_source=left_pad_source)
+        # no sizes: generators refuse drafts that are too long, with the right number, which fairseq does not know
+        drafts = ListDataset([draft for _, draft in rows], np.zeros(len(rows), dtype=int))
+        super().__init__(pair, drafts, index=index)
+        self.numbered = UnknownWords(target.size, target.unk())
+        for row, draft in rows:
+            if index is not None:
+                self.numbered.rows(row)
+            self.numbered.rows(draft)
+        self.words = None if index is None else BatchWords.of(self.numbered.spelt, index)
+
+    def unknown_words(self) -> UnknownWords:
+        return self.numbered
+
+    def batch_words(self, words: UnknownWords, index: WordIndex) -> BatchWords:
+        assert self.words is not None
+        return self.words
+
+    def collater(self, examples: list[dict[str, Any]], pad_to_length: Any = None) -> dict[str, Any]:
+        batch = super().collater(examples, pad_to_length)
+        draft = batch["net_input"]["draft"]
+        return {**batch, "constraints": torch.stack([draft, batch.get("requests", torch.zeros_like(draft))])}

@@ -1,4 +1,4 @@
-"""Notes on drafts: what ids cannot express, in a file beside the binarised drafts.
+"""The files of drafts: binarised text, and notes beside it with what ids cannot express.
 
 Ids express neither the marks on a draft nor the spelling of unknown words. ``lev-plugins prepare`` writes both to
 ``test.DRAFT-TARGET.DRAFT.notes.jsonl``, one line per draft that has any, so that ``fairseq-generate`` treats the draft
@@ -12,21 +12,35 @@ There is one request (``lev_plugins.edits.requests``) for <s> and one per token.
 from __future__ import annotations
 
 import json
+import logging
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from fairseq.data import BaseWrapperDataset, Dictionary, FairseqDataset
+from fairseq.data import (
+    BaseWrapperDataset,
+    ConcatDataset,
+    Dictionary,
+    FairseqDataset,
+    LanguagePairDataset,
+    ListDataset,
+    PrependTokenDataset,
+    data_utils,
+)
 from torch import Tensor
 
 from lev_plugins.data.drafts import marks
-from lev_plugins.data.drafts.dictionary import Draft, EditingDictionary
+from lev_plugins.data.words import EditingDictionary, SpeltRow
 from lev_plugins.edits import requests
-from lev_plugins.errors import UserError
+from lev_plugins.errors import UserError, require
 from lev_plugins.text.lines import at_line, read_lines
+
+logger = logging.getLogger(__name__)
 
 SUFFIX = ".notes.jsonl"
 TOKEN = re.compile(r"[^\s\ud800-\udfff]+")  # no white space, and no surrogates, which UTF-8 cannot encode
@@ -91,13 +105,13 @@ def write_notes(tokens: Path, requested: dict[int, list[int]], dictionary: Dicti
 
 
 class NotedDrafts(BaseWrapperDataset):
-    """Drafts as ids, except for those with a note, which are a ``Draft``."""
+    """Drafts as ids, except for those with a note, which are a ``SpeltRow``."""
 
-    def __init__(self, dataset: FairseqDataset, notes: dict[int, Draft]):
+    def __init__(self, dataset: FairseqDataset, notes: dict[int, SpeltRow]):
         super().__init__(dataset)
         self.notes = notes
 
-    def __getitem__(self, index: int) -> Tensor | Draft:
+    def __getitem__(self, index: int) -> Tensor | SpeltRow:
         return self.notes[index] if index in self.notes else self.dataset[index]
 
 
@@ -107,24 +121,22 @@ def with_notes(prefix: str, dataset: FairseqDataset, dictionary: EditingDictiona
     return NotedDrafts(dataset, found) if found else dataset
 
 
-def read_notes(
-    prefix: str, rows: FairseqDataset, dictionary: EditingDictionary, begun: bool = True
-) -> dict[int, Draft]:
-    """Notes by index of the row, none without a file; ``begun``: the rows have <s>, as drafts do and sources may not.
+def read_notes(prefix: str, rows: FairseqDataset, dictionary: EditingDictionary) -> dict[int, SpeltRow]:
+    """Notes by index of the row, none without a file.
 
     The file is not written by hand, so any error means that it is damaged.
     """
     path = Path(prefix + SUFFIX)
-    by_index: dict[int, Draft] = {}
+    by_index: dict[int, SpeltRow] = {}
     for number, text in enumerate(read_lines(path) if path.exists() else [], 1):
-        index, note = read_note(text, rows, dictionary, begun) or (-1, None)
+        index, note = read_note(text, rows, dictionary) or (-1, None)
         if note is None or index in by_index:
             raise UserError(f"{path}, line {number} is damaged: run lev-plugins prepare again")
         by_index[index] = note
     return by_index
 
 
-def read_note(text: str, rows: FairseqDataset, dictionary: EditingDictionary, begun: bool) -> tuple[int, Draft] | None:
+def read_note(text: str, rows: FairseqDataset, dictionary: EditingDictionary) -> tuple[int, SpeltRow] | None:
     """The index of a row, and the row as a draft; None if this is not a note, or does not agree with the row."""
     try:
         note = json.loads(text)
@@ -133,8 +145,7 @@ def read_note(text: str, rows: FairseqDataset, dictionary: EditingDictionary, be
     if not is_note(note) or note["line"] > len(rows):
         return None
     index, draft = note["line"] - 1, dictionary.draft(note["tokens"], note["requests"])
-    same = torch.equal(dictionary.known(draft.ids if begun else draft.ids[1:]), rows[index].long())
-    return (index, draft) if same else None
+    return (index, draft) if torch.equal(draft.ids, rows[index].long()) else None
 
 
 def is_note(value: Any) -> bool:
@@ -167,3 +178,60 @@ def is_request(value: Any, place: int, tokens: int) -> bool:
         return False
     kind = value % requests.SPAN & ~requests.INSERT
     return kind in KINDS if place else value in (0, requests.INSERT)
+
+
+# ---- of a split ------------------------------------------------------------------------------------------------------
+
+
+def load_drafts(
+    pair: LanguagePairDataset,
+    folder: str,
+    split: str,
+    draft: str,
+    target: str,
+    words: EditingDictionary,
+    impl: str | None,
+) -> FairseqDataset:
+    """One draft for each example of ``pair``, whose sides already begin with <s>.
+
+    fairseq joins the parts train, train1, train2, ... and repeats the first --upsample-primary times; so are the
+    drafts. A part without drafts starts from nothing, but at least one part must have drafts. ``draft`` and ``target``
+    are suffixes: the files come from fairseq-preprocess -s DRAFT -t TARGET --only-source, or from lev-plugins prepare,
+    which may add notes.
+    """
+    below = pair.src.dataset  # without <s>
+    parts, ratios = (below.datasets, below.sample_ratios) if isinstance(below, ConcatDataset) else ([below], [1])
+    check_dictionary(folder, draft, target, words)
+    names = [f"{split}{number or ''}" for number in range(len(parts))]
+    prefixes = [os.path.join(folder, f"{name}.{draft}-{target}.{draft}") for name in names]
+    drafts_of_parts = [data_utils.load_indexed_dataset(prefix, words, impl) for prefix in prefixes]
+    require(
+        any(part is not None for part in drafts_of_parts), f"--draft-lang {draft}: there is no file {prefixes[0]}.bin"
+    )
+    fitted = [
+        with_notes(prefix, PrependTokenDataset(fitting(name, drafts, len(part), words.eos()), words.bos()), words)
+        for name, prefix, drafts, part in zip(names, prefixes, drafts_of_parts, parts, strict=True)
+    ]
+    return ConcatDataset(fitted, ratios) if len(fitted) > 1 else fitted[0]
+
+
+def fitting(name: str, drafts: FairseqDataset | None, lines: int, eos: int) -> FairseqDataset:
+    if drafts is None:
+        logger.info(f"{name} has no drafts: its {lines:,} examples start from nothing")
+        return ListDataset([torch.tensor([eos])] * lines, np.ones(lines, dtype=np.int32))
+    require(
+        len(drafts) == lines,
+        f"every source line needs one draft line, but {name} has {lines:,} source lines and {len(drafts):,} drafts",
+    )
+    return drafts
+
+
+def check_dictionary(folder: str, draft: str, target: str, words: Dictionary) -> None:
+    """``fairseq-preprocess`` writes a dictionary for the drafts, ``lev-plugins prepare`` only that of the target."""
+    path = os.path.join(folder, f"dict.{draft}.txt")
+    if os.path.exists(path):
+        require(
+            Dictionary.load(path) == words,
+            f"--draft-lang {draft}: the drafts were binarised with {path}, but must use the dictionary of the target, "
+            f"dict.{target}.txt: use lev-plugins prepare, or fairseq-preprocess with that as --srcdict",
+        )

@@ -17,10 +17,10 @@ from fairseq.data import Dictionary, FairseqDataset, data_utils
 from torch import Tensor
 
 from lev_plugins.data.labels.folder import UNKNOWN, Example
-from lev_plugins.edits import BORROWED
+from lev_plugins.data.words import BatchWords, SpeltRow, UnknownWords
 from lev_plugins.errors import UserError, require
+from lev_plugins.text.candidates import WordIndex
 from lev_plugins.text.lines import read_lines
-from lev_plugins.text.spelling import unknown_words
 
 
 @dataclass(frozen=True)
@@ -111,23 +111,10 @@ def targets(examples: list[Example], question: Question) -> Tensor:
     return present
 
 
-def spelt(example: Example, unk: int, borrowed: dict[str, int]) -> Example:
-    """With an id for each unknown word; in place, new ones are added to those ``borrowed``.
-
-    >>> borrowed = {}
-    >>> example = spelt(Example("", [5, 3, 3, 2], [], unknown=["Zug", "Zoo"]), 3, borrowed)
-    >>> [i - BORROWED if i >= BORROWED else i for i in example.tokens], list(borrowed)
-    ([5, 0, 1, 2], ['Zug', 'Zoo'])
-    """
-    words = iter(example.unknown)
-    ids = [borrowed.setdefault(next(words), BORROWED + len(borrowed)) if i == unk else i for i in example.tokens]
-    return replace(example, tokens=ids)
-
-
 class LabelledDataset(FairseqDataset):
     """``pack`` is the width in tokens of rows that several examples share; 0: one example per row.
 
-    With ``spelling_buckets``, unknown words come with their spelling.
+    With an ``index`` of the words, unknown ones come with their spelling.
     """
 
     def __init__(
@@ -137,12 +124,12 @@ class LabelledDataset(FairseqDataset):
         dictionary: Dictionary,
         pack: int = 0,
         shuffle: bool = False,
-        spelling_buckets: int | None = None,
+        index: WordIndex | None = None,
     ):
-        if spelling_buckets and isinstance(examples, BinarisedExamples):
+        if index is not None and isinstance(examples, BinarisedExamples):
             examples.require_unknown()
         self.examples, self.question, self.dictionary = examples, question, dictionary
-        self.pack, self.shuffle, self.spelling_buckets = pack, shuffle, spelling_buckets
+        self.pack, self.shuffle, self.index = pack, shuffle, index
         sizes = examples.sizes if isinstance(examples, BinarisedExamples) else [len(e.tokens) for e in examples]
         self.sizes = np.array(sizes, dtype=np.int64)
 
@@ -196,18 +183,18 @@ class LabelledDataset(FairseqDataset):
         if not samples:
             return {}
         examples = [sample["example"] for sample in samples]
-        borrowed: dict[str, int] = {}
-        if self.spelling_buckets:
-            examples = [spelt(example, self.dictionary.unk(), borrowed) for example in examples]
+        unknown = UnknownWords(len(self.dictionary), self.dictionary.unk())
+        if self.index is not None:
+            rows_of = ((e, unknown.rows(SpeltRow(torch.tensor(e.tokens), e.unknown))) for e in examples)
+            examples = [replace(example, tokens=row.tolist()) for example, row in rows_of]
         lengths = [len(example.tokens) for example in examples]
         rows = first_fit(lengths, self.pack) if self.pack else [[i] for i in range(len(examples))]
         order = [i for row in rows for i in row]
         net_input: dict[str, Any] = collate(
             examples, rows, self.question, self.dictionary.pad(), packed=bool(self.pack)
         )
-        if self.spelling_buckets:
-            words = {i: word for word, i in borrowed.items()}
-            net_input["unknown"] = tuple(unknown_words(words, self.spelling_buckets))
+        if self.index is not None:
+            net_input["words"] = BatchWords.of(unknown.spelt, self.index, search=False)
         ordered = [examples[i] for i in order]
         labelled = all(example.labels for example in ordered) or self.question.kind == "multilabel"
         return {

@@ -1,0 +1,161 @@
+"""Words of a batch, known and unknown: what a text task reads and prints.
+
+In the tensors of a batch, a word is a row of a table: 0 ... V - 1 the dictionary, V the placeholder, and from V + 1 on
+the U unknown words of the batch, as they come. Where a model does not read spellings, or texts are compared with
+targets, ``known`` makes them <unk>. How they are spelt, and what they may be meant to be, travels with the batch
+(``BatchWords``), and the words themselves, for printing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import torch
+from fairseq.data import Dictionary
+from torch import Tensor
+
+from lev_plugins.edits import known
+from lev_plugins.text.candidates import WordIndex
+from lev_plugins.text.spelling import parts_of, prints_of, shape
+
+PLACEHOLDER = "<plh>"
+
+
+class SpeltRow(NamedTuple):
+    """A text as ids, and how its unknown words are spelt."""
+
+    ids: Tensor  # (N,)
+    unknown: Sequence[str] = ()  # the spelling of each <unk> among the ids, in their order; (): not known
+    requests: Tensor | None = None  # (N,) of a draft, what its marks ask for: see lev_plugins.edits.requests
+
+
+class EditingDictionary(Dictionary):
+    """fairseq's dictionary, which also prints rows past its end.
+
+    The index after the last word of the file is the placeholder, for models that have their own symbol for it. It is
+    not an entry: files and sizes stay as ``fairseq-preprocess`` wrote them, so an autoregressive model trained on the
+    same data can use the same dictionary. Only a generation history prints it. The index is stored when the file is
+    read, because ``fairseq-generate --remove-bpe`` adds words of its output to the dictionary.
+
+    After it come the unknown words of the batch that was decoded last (``printed``): a word of a draft that the editor
+    keeps is printed as it was written.
+    """
+
+    placeholder_index: int | None = None
+    printed: Sequence[str] = ()
+
+    @classmethod
+    def load(cls, *args: object, **kwargs: object) -> EditingDictionary:
+        dictionary = super().load(*args, **kwargs)
+        dictionary.placeholder_index = len(dictionary)
+        return dictionary
+
+    def __getitem__(self, index: int) -> str:
+        place = index - self.size
+        if place > 0:
+            return self.printed[place - 1] if place <= len(self.printed) else self.unk_word
+        return PLACEHOLDER if index == self.placeholder_index else super().__getitem__(index)
+
+    @property
+    def size(self) -> int:
+        """V, the number of words in the file."""
+        return len(self) if self.placeholder_index is None else self.placeholder_index
+
+    def spelt(self, words: Iterable[str]) -> SpeltRow:
+        """Words spelt like special symbols (``</s>``) are unknown words.
+
+        >>> dictionary = EditingDictionary()
+        >>> _ = dictionary.add_symbol("a")
+        >>> dictionary.spelt(["a", "Zürich", "</s>"])
+        SpeltRow(ids=tensor([4, 3, 3]), unknown=['Zürich', '</s>'], requests=None)
+        """
+        words = list(words)
+        indices = [self.index(word) for word in words]
+        ids = [i if self.nspecial <= i < self.size else self.unk() for i in indices]
+        unknown = [word for word, i in zip(words, ids, strict=True) if i == self.unk()]
+        return SpeltRow(torch.tensor(ids, dtype=torch.long), unknown)
+
+    def draft(self, words: Iterable[str], requests: Sequence[int] = ()) -> SpeltRow:
+        """With both boundaries; the first request is for ``<s>``, and ``</s>`` has none."""
+        row = self.spelt(words)
+        ids = torch.cat([torch.tensor([self.bos()]), row.ids, torch.tensor([self.eos()])])
+        return SpeltRow(ids, row.unknown, torch.tensor([*requests, 0]) if requests else torch.zeros_like(ids))
+
+    def known(self, tokens: Tensor) -> Tensor:
+        """The ids that a model without spellings can look up."""
+        return known(tokens, self.size, self.unk())
+
+
+class UnknownWords:
+    """The unknown words of a batch, each with a row.
+
+    >>> words = UnknownWords(size=10, unk=3)
+    >>> words.rows(SpeltRow(torch.tensor([0, 3, 5, 3, 2]), ["teh", "fo"])), words.rows(SpeltRow(torch.tensor([3])))
+    (tensor([ 0, 11,  5, 12,  2]), tensor([3]))
+    >>> words.spelt
+    ['teh', 'fo']
+    """
+
+    def __init__(self, size: int, unk: int):
+        self.first, self.unk = size + 1, unk
+        self.numbers: dict[str, int] = {}
+
+    def rows(self, text: SpeltRow) -> Tensor:
+        ids = text.ids
+        if text.unknown:
+            rows = [self.first + self.numbers.setdefault(word, len(self.numbers)) for word in text.unknown]
+            ids = ids.masked_scatter(ids.eq(self.unk), torch.tensor(rows, dtype=ids.dtype))
+        return ids
+
+    @property
+    def spelt(self) -> list[str]:
+        return list(self.numbers)
+
+
+class BatchWords(NamedTuple):
+    """The U unknown words of a batch. A plain tuple of tensors to fairseq, which moves them to a device."""
+
+    parts: Tensor  # (P,) their groups of letters, word after word
+    starts: Tensor  # (U + 1,) where each word begins
+    shapes: Tensor  # (U,)
+    prints: Tensor  # (2, U) numbers for their letters, and the powers to join them with
+    near: Tensor  # (U, K) their candidates: words of the dictionary
+    alike: Tensor  # (U, K) ... how much they have in common
+    slips: Tensor  # (U, K) ... and how many slips they are away
+    guess: Tensor  # (2, U) the likeliest candidate, and its slips
+
+    @classmethod
+    def of(cls, words: Sequence[str], index: WordIndex, search: bool = True) -> BatchWords:
+        """Without ``search``, for models that do not replace words, no candidates.
+
+        >>> index = WordIndex(["", "the", "form"], [0, 50, 9], buckets=1000)
+        >>> words = BatchWords.of(["teh", "frm"], index)
+        >>> words.starts.tolist(), words.near[:, 0].tolist(), words.guess.tolist()
+        ([0, 15, 31], [1, 2], [[1, 2], [1, 1]])
+        """
+        found = index.nearest(words if search else [])
+        parts, starts = parts_of(words, index.buckets)
+        return cls(
+            torch.from_numpy(parts),
+            torch.from_numpy(starts),
+            torch.tensor([shape(word) for word in words], dtype=torch.long),
+            torch.stack([torch.from_numpy(numbers) for numbers in prints_of(words)]),
+            torch.from_numpy(found.near).long(),
+            torch.from_numpy(found.alike),
+            torch.from_numpy(found.slips).long(),
+            torch.stack([torch.from_numpy(numbers).long() for numbers in index.guesses(found)]),
+        )
+
+
+class EditingStates(NamedTuple):
+    """What a levt learns from in a batch; T is the length of the target. A plain tuple to fairseq."""
+
+    target: Tensor  # (B, T) y*
+    kept_tokens: Tensor  # (B, T) y_ins: the target without its missing tokens
+    missing_counts: Tensor  # (B, T - 1) p*
+    hole_index: Tensor  # (n,) positions of the missing tokens in the flattened target
+    replaced: Tensor  # (B, T) the word of y0 that a missing token replaces
+    removed: Tensor  # (B, T) the first word of y0 that y_ins lacks after each
+    removed_counts: Tensor  # (B, T) the number of such words
+    from_draft: Tensor | None = None  # (B,) True = this row learns to delete from y0, its draft

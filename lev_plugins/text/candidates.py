@@ -1,0 +1,209 @@
+"""Which words of a dictionary another word may be meant to be: its candidates, and the likeliest of them.
+
+The candidates of a word are the ``NEAR`` words of the dictionary with which it has most in common: groups of letters
+(``text.spelling``), by the rule of ``WordIndex``. Neither torch nor fairseq is needed, so that candidates are found
+where batches are made, in the process that reads ahead, and in a runtime without them.
+
+Shapes: V words of the dictionary, n words that are looked up, K candidates of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz.distance import OSA
+from rapidfuzz.process import cpdist
+
+from lev_plugins.text.spelling import bare, letters, parts_of
+
+NEAR = 48  # candidates of a word
+FREQUENT = 0.02  # weight of the logarithm of a word's frequency, beside the share of groups that two have in common
+FAR = 4  # slips: more do not matter
+REMEMBERED = 1 << 16  # words whose candidates are kept: 30 megabytes
+AT_ONCE = 64  # words compared with the dictionary at a time
+FAMILIAR = 64  # occurrences from which a word counts as most familiar
+DENSE = 96  # the most frequent groups, counted by one product of matrices; others by lists of the words that have them
+BLOCK = 64  # words of which only the best is looked at, to find a bound for the best ones of all
+
+ROW = np.dtype([("near", np.int32), ("alike", np.float32), ("slips", np.uint8)])
+
+
+@dataclass(frozen=True)
+class Plausible:
+    """How much speaks for one word in place of another, before training, in units of log-probability."""
+
+    alike: float = 5.0  # times the share of groups in common
+    slips: tuple[float, ...] = (14.0, 14.0, 7.0, 2.0)  # by the number of slips; FAR: nothing
+    frequency: float = 0.7  # times the logarithm of the number of occurrences
+    same_letters: float = 10.0  # a word in another case is that word, if another one is not far more frequent
+
+
+PLAUSIBLE = Plausible()
+
+
+class Candidates(NamedTuple):
+    near: NDArray[Any]  # (n, K) words of the dictionary
+    alike: NDArray[Any]  # (n, K) the number of groups that two share, divided by the geometric mean of what each has
+    slips: NDArray[Any]  # (n, K) from one to the other, at most FAR
+
+
+class Guesses(NamedTuple):
+    """The likeliest candidates."""
+
+    word: NDArray[Any]  # (n,)
+    slips: NDArray[Any]  # (n,)
+
+
+class WordIndex:
+    """The words of a dictionary, by their groups of letters.
+
+    >>> index = WordIndex(["", "the", "tea", "form", "from"], [0, 50, 3, 9, 9], buckets=1000)
+    >>> found = index.nearest(["teh", "frm"])
+    >>> [[index.words[i] for i in row[:2]] for row in found.near], found.slips[:, :2].tolist()
+    ([['tea', 'the'], ['form', 'from']], [[1, 1], [1, 1]])
+    >>> [index.words[i] for i in index.guesses(found).word]
+    ['the', 'form']
+    """
+
+    def __init__(self, words: Iterable[str], counts: Sequence[int], buckets: int):
+        """``words``: "" is a symbol that is no word; ``counts``: how often each occurs in the training text."""
+        self.words, self.counts, self.buckets = list(words), np.asarray(counts, dtype=np.int64), buckets
+        self.parts, self.starts = parts_of(self.words, buckets)
+        self.specials = next((i for i, word in enumerate(self.words) if word), len(self.words))  # they come first
+        self.lengths = np.diff(self.starts)
+        self.log_counts = np.log(self.counts + 1.0).astype(np.float32)
+        self.remembered: dict[str, NDArray[Any]] = {}
+
+    @classmethod
+    def of(cls, dictionary: Any, buckets: int) -> WordIndex:
+        """Of a dictionary of fairseq, whose special symbols count as familiar."""
+        specials = dictionary.nspecial
+        words = [*[""] * specials, *dictionary.symbols[specials:]]
+        return cls(words, [*[FAMILIAR] * specials, *dictionary.count[specials:]], buckets)
+
+    def __deepcopy__(self, memo: Any) -> WordIndex:
+        """Nothing that matters changes, so copies of a model share it."""
+        return self
+
+    @cached_property
+    def having(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The words that have each group, one group after the other, and where each begins: (P,), (buckets + 1,)"""
+        order = np.argsort(self.parts, kind="stable")
+        words = np.repeat(np.arange(len(self.words)), self.lengths)[order]
+        return words, np.concatenate([[0], np.bincount(self.parts, minlength=self.buckets).cumsum()])
+
+    @cached_property
+    def dense(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The place of each group among the D most frequent ones, or -1, and the words that have those"""
+        words, starts = self.having
+        frequent = np.argsort(-np.diff(starts), kind="stable")[:DENSE]
+        columns = np.full(self.buckets, -1)
+        columns[frequent] = np.arange(len(frequent))
+        matrix = np.zeros((len(frequent), len(self.words)), dtype=np.float32)
+        for row, part in zip(matrix, frequent, strict=True):
+            row[words[starts[part] : starts[part + 1]]] = 1
+        return columns, matrix
+
+    @cached_property
+    def letters(self) -> list[str]:
+        return [letters(word) for word in self.words]
+
+    def nearest(self, words: Sequence[str]) -> Candidates:
+        """Each word is compared with the dictionary once, whatever its case."""
+        keys = [bare(word) for word in words]
+        remembered = self.remembered  # another thread may put a new one in its place
+        rows = {key: remembered[key] for key in keys if key in remembered}
+        new = [key for key in dict.fromkeys(keys) if key not in rows]
+        if new:
+            rows |= zip(new, self.compared(new), strict=True)
+            if len(remembered) + len(new) > REMEMBERED:
+                self.remembered = {}
+            self.remembered.update((key, rows[key].copy()) for key in new[:REMEMBERED])
+        return self.columns([rows[key] for key in keys])
+
+    def columns(self, rows: Any) -> Candidates:
+        table = np.stack(rows) if len(rows) else np.empty((0, min(NEAR, len(self.words))), ROW)
+        return Candidates(*(np.ascontiguousarray(table[name]) for name in ROW.names or ()))
+
+    def guesses(self, found: Candidates) -> Guesses:
+        slips = np.array([PLAUSIBLE.slips[0] + PLAUSIBLE.same_letters, *PLAUSIBLE.slips[1:], 0.0], dtype=np.float32)
+        likely = slips[found.slips] + np.float32(PLAUSIBLE.alike) * found.alike
+        likely += np.float32(PLAUSIBLE.frequency) * self.log_counts[found.near]
+        best = likely.argmax(1)[:, None]
+        return Guesses(*(np.take_along_axis(column, best, 1)[:, 0] for column in (found.near, found.slips)))
+
+    def held_out(self) -> Guesses:
+        """For each word that occurs once, the guess as if it never did; for others, the first word: (V,)"""
+        once = np.flatnonzero(self.counts == 1)
+        words, slips = np.zeros((2, len(self.words)), dtype=np.int64)
+        if len(once):
+            words[once], slips[once] = self.guesses(self.columns(self.compared([self.words[i] for i in once], once)))
+        return Guesses(words, slips)
+
+    def compared(self, words: Sequence[str], without: NDArray[Any] | None = None) -> NDArray[Any]:
+        """(n, K) candidates; ``without`` (n,): for each, a word of the dictionary that does not count."""
+        found = np.empty((len(words), min(NEAR, len(self.words))), ROW)
+        for first in range(0, len(words), AT_ONCE):
+            some = slice(first, first + AT_ONCE)
+            self.choose(words[some], None if without is None else without[some], found[some])
+        ours = [letters(word) for word in words]
+        theirs = self.letters
+        pairs = found.size
+        one = [word for word in ours for _ in range(found.shape[1])]
+        other = [theirs[i] for i in found["near"].flat]
+        if pairs:
+            slips = cpdist(one, other, scorer=OSA.distance, score_cutoff=FAR - 1, dtype=np.uint8).reshape(found.shape)
+            named = np.array([bool(word) for word in ours])[:, None] & self.named[found["near"]]
+            found["slips"] = np.where(named & (found["alike"] > 0), slips.clip(max=FAR), FAR)
+        return found
+
+    @cached_property
+    def named(self) -> NDArray[Any]:
+        """(V,) words with letters: numbers and signs are not slips of others."""
+        return np.array([bool(word) for word in self.letters])
+
+    def choose(self, words: Sequence[str], without: NDArray[Any] | None, found: NDArray[Any]) -> None:
+        """Write the words with most in common, and how much, to ``found`` (n, K)."""
+        having, begins = self.having
+        columns, dense = self.dense
+        parts, starts = parts_of(words, self.buckets)
+        frequent = np.zeros((len(words), len(dense)), dtype=np.float32)
+        owners = np.repeat(np.arange(len(words)), np.diff(starts))
+        often = columns[parts] >= 0
+        frequent[owners[often], columns[parts[often]]] = 1
+        shared = frequent @ dense  # (n, V)
+        size = 1 / np.sqrt(self.lengths.clip(min=1).astype(np.float32))
+        frequency = np.float32(FREQUENT) * self.log_counts
+        for i, row in enumerate(shared):
+            own = parts[starts[i] : starts[i + 1]]
+            lists = [having[begins[part] : begins[part + 1]] for part in own[columns[own] < 0]]
+            if lists:
+                row += np.bincount(np.concatenate(lists), minlength=len(row))
+            row *= size
+            row *= np.float32(1 / np.sqrt(np.float32(max(len(own), 1))))
+            score = frequency * (row > 0)
+            score += row
+            if without is not None:
+                row[without[i]] = score[without[i]] = -1
+            near = best(score, found.shape[1])
+            found["near"][i], found["alike"][i] = near, row[near]
+
+
+def best(scores: NDArray[Any], number: int) -> NDArray[Any]:
+    """The places of the best scores, from the best one on; of equal ones, the first.
+
+    >>> best(np.array([1.0, 3.0, 2.0, 3.0]), 3).tolist()
+    [1, 3, 2]
+    """
+    blocks = len(scores) // BLOCK
+    if blocks > number:  # the best of as many blocks are at least as good as the last that is wanted
+        bests = scores[: blocks * BLOCK].reshape(blocks, BLOCK).max(1)
+        places = np.flatnonzero(scores >= np.partition(bests, blocks - number)[blocks - number])
+    else:
+        places = np.arange(len(scores))
+    return places[np.argsort(-scores[places], kind="stable")[:number]]
