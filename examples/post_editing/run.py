@@ -107,6 +107,8 @@ def systems(run: Run, setup: Setup) -> None:
         "finetuned": f"{same_shape} {drafts} {levt} --finetune-from-model {setup.translator}",
     }
     for name, own in flags.items():
+        if run.goal == "figures" and name in ("autoregressive", "scratch"):
+            continue
         data = "pairs" if name == "translator" and run.PARALLEL else "triples"
         upsampled = f"--upsample-primary {run.REAL_TIMES}" if run.SYNTHETIC and data == "triples" else ""
         updates, rate = (run.FINETUNE_UPDATES, run.FINETUNE_LR) if name == "finetuned" else (run.UPDATES, run.LR)
