@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     at_least(args, 1, "longest", "min_count")
     require(
         args.clean.is_file() or not args.clean.exists(),
-        f"CLEAN {args.clean} is read twice, so it must be a file and no pipe: write the text to one first",
+        f"CLEAN {args.clean} is read twice, so it must be a file, not a pipe: write the text to a file first",
     )
     learner = Learner(args.unit, args.longest)
     for number, (noisy, clean) in enumerate(pairs(args.noisy, args.clean), 1):

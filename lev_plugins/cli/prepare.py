@@ -103,7 +103,7 @@ def check_arguments(args: argparse.Namespace) -> None:
     require(bool(args.draft_lang) or not args.allow_missing_drafts, "--allow-missing-drafts requires --draft-lang")
     require(
         joined or not args.clean_dictionary,
-        "--clean-dictionary is one of targets for sources as well: add --joined-dictionary",
+        "--clean-dictionary uses the words of the targets for the sources, too: add --joined-dictionary",
     )
     at_least(args, 1, "workers")
     check_pieces(args, "--train-prefix", args.train_prefix)

@@ -109,8 +109,12 @@ def check_label_arguments(args: argparse.Namespace, parts: dict[str, Path]) -> N
     if kind == "tagging":
         require(args.text_columns == 1, "--text-columns must be 1 for --label-kind tagging")
         require(args.template is None, "--template cannot be used with --label-kind tagging, which labels words")
-        require(args.longer == "refuse", "--longer cut: --label-kind tagging splits long texts, leave it out")
-    require(kind != "regression" or args.labels is None, "--labels: those of --label-kind regression are numbers")
+        require(
+            args.longer == "refuse", "--longer cut has no effect with --label-kind tagging, which splits long texts"
+        )
+    require(
+        kind != "regression" or args.labels is None, "--labels has no effect with --label-kind regression: leave it out"
+    )
     require(
         args.labels is not None or not args.numbered_labels,
         "--numbered-labels requires --labels, the file with their names",

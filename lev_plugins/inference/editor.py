@@ -161,8 +161,8 @@ def require_editor(loaded: Loaded, path: str | Path) -> None:
     model, task = loaded.models[0], loaded.task
     require(
         isinstance(model, LevT) or isinstance(task, TextCorrectionTask),
-        f"{path} is of --task {task.name} with --arch {model.__class__.__name__}: text is edited by a levt or a model "
-        "of text_correction",
+        f"{path} was trained with --task {task.name} --arch {model.__class__.__name__}: only a levt or a "
+        "model of text_correction can edit",
     )
 
 

@@ -104,7 +104,7 @@ def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
     task, name = loaded.cfg.task._name, architecture_of(loaded)
     require(
         family_of(name) in ARCHITECTURES.get(task, []),
-        f"{checkpoint} is of --task {task} with --arch {name}, which cannot be exported; these can: "
+        f"{checkpoint} was trained with --task {task} --arch {name}, which cannot be exported; these can: "
         + "; ".join(f"--task {each} with {', '.join(names)}" for each, names in ARCHITECTURES.items()),
     )
     labels = isinstance(loaded.task, TextLabellingTask)

@@ -68,7 +68,7 @@ def read_models(
     ``tasks``: of which a checkpoint may be; by default, of any. ``folder``: the model folder, if it has been read.
     """
     if model_folder.is_model_folder(paths[0]):
-        require(len(paths) == 1, f"{paths[0]} is a folder, but an ensemble is of checkpoints: name one model")
+        require(len(paths) == 1, f"{paths[0]} is a folder, but an ensemble consists of checkpoints: name one model")
         loaded = read_folder(paths[0], overrides, folder)
     else:
         loaded = read_checkpoints(paths, overrides, tasks)

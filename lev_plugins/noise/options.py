@@ -103,12 +103,12 @@ def build_corruption(options: NoiseOptions) -> Corruption:
     bounded(f"{prefix}min-letters", options.min_letters, 0)
     require(
         not options.min_letters or options.word_rate is not None,
-        f"{prefix}min-letters is about the words that {prefix}word-rate changes: give both or neither",
+        f"{prefix}min-letters applies to the words that {prefix}word-rate changes: give both or neither",
     )
     require(
         options.word_rate is not None or options.char_rate is not None or options.kind in WITH_RATES,
         f"{prefix}kind {options.kind} needs {prefix}word-rate, {prefix}char-rate or both: only "
-        f"{' or '.join(WITH_RATES)} by itself has its own rates",
+        f"{' or '.join(WITH_RATES)} has rates of its own",
     )
     require(
         ("confusions" in weights) == (options.confusions is not None),

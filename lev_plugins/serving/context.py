@@ -90,7 +90,7 @@ class Context:
             if name in (None, model.name):
                 return model
         names = ", ".join(model.name for model in able)
-        raise UserError(f"model: there is no {name!r} that can {kind}; there is {names}")
+        raise UserError(f"no model called {name} can {kind}; these can: {names}")
 
     def close(self) -> None:
         """What waits is still answered, within the seconds for a request."""

@@ -181,7 +181,7 @@ def blanks_of_text(text: str, pieces: Iterable[Piece]) -> Iterable[Piece]:
 def after_a_word(bpe: PretrainedBPE) -> Callable[[Sequence[str]], str]:
     """As the tokenizer prints pieces that follow a word: without a blank where it puts none, as before a full stop."""
     word = next((symbol for symbol in bpe.symbols if symbol.isalpha() and bpe.decode(symbol) == symbol), None)
-    require(word is not None, f"the tokenizer in {bpe.folder} has no word, {REFUSED}")
+    require(word is not None, f"the tokenizer in {bpe.folder} has no token that is a whole word, {REFUSED}")
     return lambda pieces: bpe.decode(" ".join([str(word), *pieces])).removeprefix(str(word)) if pieces else ""
 
 

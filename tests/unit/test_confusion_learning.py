@@ -50,7 +50,7 @@ def test_clean_text_is_read_twice_so_it_is_no_pipe(tmp_path: Path, capsys: pytes
     (tmp_path / "noisy").write_text("comer\n", encoding="utf-8")
     os.mkfifo(tmp_path / "clean")
     assert main(["confusions", str(tmp_path / "noisy"), str(tmp_path / "clean")]) == 2
-    assert "is read twice, so it must be a file and no pipe" in capsys.readouterr().err
+    assert "is read twice, so it must be a file, not a pipe" in capsys.readouterr().err
 
 
 @thorough

@@ -263,7 +263,7 @@ def test_a_table_that_is_not_text(tmp_path: Path) -> None:
         (NoiseOptions("swap", float("nan")), "--word-rate must be between 0 and 1, but is nan"),
         (
             NoiseOptions("swap"),
-            "--kind swap needs --word-rate, --char-rate or both: only ocr or confusions by itself has its own rates",
+            "--kind swap needs --word-rate, --char-rate or both: only ocr or confusions has rates of its own",
         ),
         (NoiseOptions("swap,ocr"), "--kind swap,ocr needs --word-rate, --char-rate or both"),
         (NoiseOptions("keyboard", 0.1, layout="qwertzy"), "--layout qwertzy is unknown: choose from azerty, .*qwertz"),

@@ -306,7 +306,9 @@ def test_refusals(pbd: Editor, lively: Editor) -> None:
         lively.edit(["a", "b"], ["c"])
     with pytest.raises(UserError, match="a source has 2,000 tokens, but the model takes at most 1,022: shorten it"):
         lively.edit(["v1 " * 2000], ["v1"])
-    with pytest.raises(UserError, match=r"post_edit/checkpoint\.pt is of --task text_editing with --arch PostEditTran"):
+    with pytest.raises(
+        UserError, match=r"post_edit/checkpoint\.pt was trained with --task text_editing --arch PostEditTran"
+    ):
         Editor.load(GOLDEN / "post_edit" / "checkpoint.pt", LEVT)
     with pytest.raises(UserError, match=r"there is no checkpoint .*none\.pt"):
         Editor.load("none.pt", LEVT)

@@ -300,7 +300,7 @@ def test_another_kind_or_folder_is_refused(folders: dict[str, Path], tmp_path: P
         task_of(tmp_path)
     with pytest.raises(ValueError, match="--pack-length must be at least 1"):
         task_of(folders["regression"], pack_length=0)
-    with pytest.raises(ValueError, match="there is no part test in"):
+    with pytest.raises(ValueError, match="has no part test: there is no"):
         task_of(folders["regression"]).load_dataset("test")
     several = task_of(folders["regression"])
     several.cfg.data = f"{folders['regression']}:{folders['tagging']}"

@@ -222,7 +222,7 @@ def test_a_model_of_another_task(tmp_path: Path, capsys: pytest.CaptureFixture[s
     data = GOLDEN / "noisy" / "data"
     path = teachers.write_teacher(tmp_path / "other.pt", data, *teachers.TRANSFORMER, "-s", "noisy", "-t", "clean")
     said = refusal(capsys, "export", path, tmp_path / "out", "--data", data)
-    assert f"{path} is of --task translation with --arch transformer, which cannot be exported" in said
+    assert f"{path} was trained with --task translation --arch transformer, which cannot be exported" in said
     assert "there is no checkpoint" in refusal(capsys, "export", tmp_path, tmp_path / "out")
 
 

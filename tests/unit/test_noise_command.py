@@ -76,7 +76,7 @@ def test_input_that_is_not_utf8_is_named_and_what_came_before_is_there(
         (["--kind", "typo", "--word-rate", "0.1"], "--kind 'typo' is unknown: choose from random, insert"),
         (
             ["--kind", "swap", "--char-rate", "0.1", "--min-letters", "3"],
-            "--min-letters is about the words that --word-rate changes: give both or neither",
+            "--min-letters applies to the words that --word-rate changes: give both or neither",
         ),
         (["--kind", "swap", "--word-rate", "1", "--min-letters", "-1"], "--min-letters must be at least 0, but is -1"),
         (["--kind", "swap", "--word-rate", "2"], "--word-rate must be between 0 and 1, but is 2.0"),

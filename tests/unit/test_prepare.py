@@ -358,7 +358,7 @@ def test_a_tab_in_a_target_is_a_blank(text: Path) -> None:
         (["--bpe", "subword_nmt"], "--bpe subword_nmt needs --bpe-codes"),
         (["--sentencepiece-model", "no such"], "--bpe sentencepiece: file no such not found"),
         (["--srcdict", "a", "--tgtdict", "b", "--joined-dictionary"], "--joined-dictionary uses one dictionary: give"),
-        (["--clean-dictionary"], "--clean-dictionary is one of targets for sources as well: add --joined-dictionary"),
+        (["--clean-dictionary"], "--clean-dictionary uses the words of the targets for the sources, too: add"),
         (["--srcdict", "no such"], "the dictionary no such does not exist"),
         (["--srcdict", "a", "--nwordssrc", 9], "--nwordssrc applies to a learned dictionary, but a is given"),
         (

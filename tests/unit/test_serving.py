@@ -100,7 +100,7 @@ def test_models_and_health(server: Client) -> None:
         ({"texts": ["a"], "min_confidence": 1.5}, "min_confidence must be a number from 0 to 1, but is 1.5"),
         ({"texts": ["a"], "words": [" "]}, "words[0] is empty: leave it out"),
         ({"texts": ["a"], "words": None}, "words must be a list, but is null"),
-        ({"texts": ["a"], "model": "gpt"}, "model: there is no 'gpt' that can edit; there is m1, m2"),
+        ({"texts": ["a"], "model": "gpt"}, "no model called gpt can edit; these can: m1, m2"),
         ({"texts": ["a"], "drafts": ["b"]}, "drafts are for a levt, but m1 edits the text itself: leave drafts out"),
         ({"texts": ["a"], "drafts": [], "model": "m2"}, "a draft for each text, but there are 0 drafts for 1 texts"),
         ({"texts": ["a"], "drafts": ["⟦!b"], "model": "m2"}, "is not closed: add ⟧ where it ends"),

@@ -213,7 +213,7 @@ class BinarisedExamples(Sequence[Example]):
     def __init__(self, folder: Path, part: str, dictionary: Dictionary):
         prefix = folder / f"{part}.text"
         self.text = data_utils.load_indexed_dataset(str(prefix), dictionary, "mmap")
-        require(self.text is not None, f"there is no part {part} in {folder}: no {prefix}.idx")
+        require(self.text is not None, f"{folder} has no part {part}: there is no {prefix}.idx")
         path = folder / f"{part}.labels.npz"
         try:
             with np.load(path, allow_pickle=False) as arrays:
