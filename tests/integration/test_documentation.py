@@ -178,6 +178,14 @@ def test_nothing_is_told_twice(page: str) -> None:
     assert not re.search(r"^(<{7}|>{7}|={7})", text, re.MULTILINE)
 
 
+def test_the_code_page_names_what_exists() -> None:
+    files = set(re.findall(r"`([a-z_]+/[a-z_0-9/]+\.py)`", read("docs/code.md"))) - {"tests/slow_refinement.py"}
+    assert len(files) > 20 and [file for file in files if not (ROOT / "lev_plugins" / file).is_file()] == []
+    code = "".join(path.read_text("utf-8") for path in (ROOT / "lev_plugins").rglob("*.py"))
+    names = set(re.findall(r"`(?:[A-Z]\w+\.)?(\w*[A-Z_]\w*)`", read("docs/code.md")))
+    assert len(names) > 20 and [name for name in names if not re.search(rf"\b{name}\b", code)] == []
+
+
 def test_paths_for_contributors_exist() -> None:
     paths = re.findall(r"`((?:lev_plugins|tests|scripts|docs)/[\w/.]+)`", read("CONTRIBUTING.md"))
     kept = [path for path in paths if "NAME" not in path]
