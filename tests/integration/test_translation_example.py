@@ -25,8 +25,8 @@ STAGES += ["levt_start_plh-tok"]
 STAGES += [f"{stage}levt_{name}" for name in ("plh-tok", "dae", "1-1") for stage in ("", "test_")]
 STAGES += ["test_greedy", "test_beam", "test_levt", "test_levt_oracle"]
 SMALL = ["VOCAB=70", "LONGEST=30", "TOKENS=400", "LAYERS=1", "WIDTH=16", "FFN=32", "HEADS=2", "TEACHER_UPDATES=30"]
-SMALL += ["TEACHER_WARMUP=5", "TEACHER_FLAGS=--num-workers 0", "AVERAGE=2", "BEAM=2", "SHARD_SIZE=50", "LEVT_UPDATES=8"]
-SMALL += ["LEVT_WARMUP=4", "LEVT_TOKENS=400", "LEVT_FLAGS=--num-workers 0 --log-interval 4", "VALID_EVERY=4"]
+SMALL += ["TEACHER_FLAGS=--num-workers 0 --warmup-updates 5", "AVERAGE=2", "BEAM=2", "SHARD_SIZE=50", "LEVT_UPDATES=8"]
+SMALL += ["LEVT_FLAGS=--num-workers 0 --log-interval 4 --warmup-updates 4 --max-tokens 400", "VALID_EVERY=4"]
 SMALL += ["MAX_ITER=3", "GAMMA=1", "GPUS=0", "THREADS=1", "ALSO_FAST=yes", "FAST_EXITS=1,1,1", "ABLATIONS=plh-tok,dae"]
 SMALL += ["EARLY_EXITS=1-1"]
 
@@ -54,7 +54,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     first = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
     )
-    shard = out / "distil" / "data.shards" / "train.0-50.pt"
+    shard = out / "distil" / "data.shards" / "train.0-50.json"
     while not shard.exists() and first.poll() is None:
         time.sleep(0.02)
     first.send_signal(signal.SIGTERM)
