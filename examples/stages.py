@@ -43,6 +43,10 @@ def read_settings(path: Path) -> dict[str, tuple[str, str]]:
     return {line[1]: (line[2], line[3] or "") for line in lines if line}
 
 
+def defaults(path: Path) -> dict[str, str]:
+    return {name: default for name, (default, _) in read_settings(path).items()}
+
+
 def both(flag: str, value: object = "") -> str:
     """
     >>> both("layers", 2)
@@ -73,10 +77,8 @@ class Run:
         require(not unknown, f"there is no setting {', '.join(unknown)}: choose from {', '.join(self.meanings)}")
         chosen = typed.get("SET") if sets else None
         require(not chosen or chosen in sets, f"there is no set {chosen}: choose from {', '.join(sets)}")
-        others = (
-            {name: value for name, (value, _) in read_settings(example / "sets" / chosen).items()} if chosen else {}
-        )
-        self.values = {name: value for name, (value, _) in self.meanings.items()} | others | typed
+        others = defaults(example / "sets" / chosen) if chosen else {}
+        self.values = {name: default for name, (default, _) in self.meanings.items()} | others | typed
         self.made: dict[str, list[str]] = {}  # the commands of each stage that is made
 
     def __getattr__(self, name: str) -> str:
@@ -103,17 +105,17 @@ class Run:
         for name in needed.split():
             require(bool(getattr(self, name)), f"{name} is missing: give a folder, {name}=DIR")
         self.out = Path(self.OUT)
-        self.same = {
-            name: value for name, value in self.values.items() if name not in ("OUT", "SET", "GPUS", *selecting.split())
-        }
         record = self.out / "settings"
-        before = read_settings(record) if record.is_file() and not self.dry else {}
-        for name, (value, _) in before.items():
-            require(
-                self.same.get(name, value).strip() == value,
-                f"{self.out} was made with {name}={value}: use another OUT, or remove this one",
-            )
-        self.record = {name: value for name, (value, _) in before.items()} | self.same
+        before = defaults(record) if record.is_file() else {}
+        now = {
+            name: value for name, value in self.values.items() if name not in {"OUT", "SET", "GPUS", *selecting.split()}
+        }
+        changed = [f"{name}={value}" for name, value in before.items() if now.get(name, value).strip() != value]
+        require(
+            self.dry or not changed,
+            f"{self.out} was made with {', '.join(changed)}: use another OUT, or remove this one",
+        )
+        self.record = before | now
 
     # ---- parts of commands -------------------------------------------------------------------------------------------
 

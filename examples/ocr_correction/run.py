@@ -13,10 +13,11 @@ from examples.stages import Run, both, main
 from lev_plugins.errors import require
 
 NAME = re.compile(r"(transformer|pbd|levt)([24])(?:-(no-\w+|seed\d))?")
+TESTED = ("valid", "test")
 
 
 def architecture(run: Run, kind: str, depth: str, variant: str) -> str:
-    """Flags of the model, its task and its loss."""
+    """Flags of the model."""
     if kind == "pbd":
         ablation = f"--{variant}" if variant.startswith("no-") else ""
         hidden = "" if variant == "no-future" else f"--future-dropout {run.FUTURE_DROPOUT}"
@@ -59,9 +60,6 @@ def texts(run: Run, fold: str) -> None:
             f"tr -d ' ' <{folder}/texts/{split}.src | {symspell} >{folder}/symspell/{split}.out" for split in TESTED
         )
         run.stage(f"{fold}/symspell", f"{fold}/texts", *joined)
-
-
-TESTED = ("valid", "test")
 
 
 def decode(run: Run, folder: Path, name: str, models: dict[str, str]) -> list[str]:
