@@ -17,22 +17,22 @@ PLAIN = (None, None, None, -1, -1, 0)  # no parts, no shape, no names; no alignm
 MOST_DIMENSIONS = 8
 
 
-def check(good: bool, what: str) -> None:
+def refuse_unless(good: bool, what: str) -> None:
     if not good:
         raise pickle.UnpicklingError(f"a NumPy {what} in it is not one of plain numbers")
 
 
-class Kind:
+class NumberType:
     """In place of ``numpy.dtype``."""
 
     def __init__(self, text: Any, *_: Any):
-        check(type(text) is str and text in KINDS, "dtype")
+        refuse_unless(type(text) is str and text in KINDS, "dtype")
         self.text = f"<{text}"
 
     def __setstate__(self, state: Any) -> None:
         """(version, byte order, ...)"""
-        check(type(state) is tuple and len(state) == 8 and state[1] in ("<", ">"), "dtype")
-        check(state[2:] == PLAIN and type(state[0]) is int, "dtype")
+        refuse_unless(type(state) is tuple and len(state) == 8 and state[1] in ("<", ">"), "dtype")
+        refuse_unless(state[2:] == PLAIN and type(state[0]) is int, "dtype")
         self.text = state[1] + self.text[1:]
 
     @property
@@ -44,20 +44,20 @@ class Numbers(np.ndarray):
     """In place of ``numpy.ndarray``: empty until its state says what it has."""
 
     def __new__(cls, *arguments: Any) -> Numbers:
-        check(not arguments, "array")
+        refuse_unless(not arguments, "array")
         return np.empty(0).view(cls)
 
     def __setstate__(self, state: Any) -> None:
         """(version, shape, dtype, whether columns come first, bytes)"""
-        check(type(state) is tuple and len(state) == 5, "array")
+        refuse_unless(type(state) is tuple and len(state) == 5, "array")
         _, shape, kind, columns_first, raw = state
-        check(type(kind) is Kind and type(raw) is bytes and type(columns_first) is bool, "array")
-        check(type(shape) is tuple and len(shape) <= MOST_DIMENSIONS, "array")
-        check(all(type(size) is int and 0 <= size <= len(raw) for size in shape), "array")
+        refuse_unless(type(kind) is NumberType and type(raw) is bytes and type(columns_first) is bool, "array")
+        refuse_unless(type(shape) is tuple and len(shape) <= MOST_DIMENSIONS, "array")
+        refuse_unless(all(type(size) is int and 0 <= size <= len(raw) for size in shape), "array")
         size = kind.dtype.itemsize
         for length in shape:
             size *= length
-        check(size == len(raw), "array")
+        refuse_unless(size == len(raw), "array")
         super().__setstate__((1, shape, kind.dtype, columns_first, raw))
 
     def __reduce__(self) -> Any:
@@ -67,18 +67,18 @@ class Numbers(np.ndarray):
 
 def reconstructed(kind: Any, *_: Any) -> Numbers:
     """In place of ``_reconstruct``, which gets the class, an empty shape and a type that the state replaces."""
-    check(kind is Numbers, "array")
+    refuse_unless(kind is Numbers, "array")
     return Numbers()
 
 
 def scalar(kind: Any, raw: Any) -> Any:
-    check(type(kind) is Kind and type(raw) is bytes and len(raw) == kind.dtype.itemsize, "number")
+    refuse_unless(type(kind) is NumberType and type(raw) is bytes and len(raw) == kind.dtype.itemsize, "number")
     return np.frombuffer(raw, kind.dtype)[0]
 
 
 # each with the names that it has in files of NumPy 1 and 2
 STAND_INS: list[tuple[Any, str]] = [
-    (Kind, "numpy.dtype"),
+    (NumberType, "numpy.dtype"),
     (Numbers, "numpy.ndarray"),
     *((reconstructed, f"numpy.{core}.multiarray._reconstruct") for core in ("core", "_core")),
     *((scalar, f"numpy.{core}.multiarray.scalar") for core in ("core", "_core")),

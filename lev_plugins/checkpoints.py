@@ -67,10 +67,10 @@ def load(path: str | Path, mmap: bool = False) -> dict[str, Any]:
     """
     require_file(path)
     mapped = mmap and zipfile.is_zipfile(path)
-    return checked(path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=mapped))
+    return read_safely(path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=mapped))
 
 
-def checked(path: str | Path, read: Callable[[], Any], advice: str = "use an older one") -> dict[str, Any]:
+def read_safely(path: str | Path, read: Callable[[], Any], advice: str = "use an older one") -> dict[str, Any]:
     """What ``read`` makes of a file, if that is a checkpoint that asks for nothing to be executed."""
     try:
         with only_plain_classes():
@@ -193,7 +193,7 @@ def without_programs(read: Callable[..., dict[str, Any]]) -> Callable[..., dict[
             advice = "replace it with an older checkpoint from the same folder, and run the same command again"
         if arg_overrides:
             advice += f", or leave out the settings {arg_overrides}"
-        return checked(path, lambda: read(path, arg_overrides, *args, **options), advice)
+        return read_safely(path, lambda: read(path, arg_overrides, *args, **options), advice)
 
     return read_without_programs
 

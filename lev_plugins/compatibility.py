@@ -23,28 +23,16 @@ def check_environment() -> None:
 
 def problem() -> str | None:
     """What is wrong with this environment and what to install; None if all is well."""
-    return python_problem() or torch_problem() or fairseq_problem()
-
-
-def python_problem() -> str | None:
+    python = ".".join(str(number) for number in sys.version_info[:3])
     if sys.version_info[:2] < OLDEST_PYTHON:
-        return f"lev-plugins needs Python 3.10 or newer, but this is {python_version()}: install a newer Python"
-    return None
-
-
-def torch_problem() -> str | None:
-    if importlib.util.find_spec("torch") is None:
-        return "lev-plugins needs torch 2.6 or newer, but it is not installed: pip install 'torch>=2.6'"
-    version = metadata.version("torch")
-    numbers = re.match(r"(\d+)\.(\d+)", version)
+        return f"lev-plugins needs Python 3.10 or newer, but this is {python}: install a newer Python"
+    for name, command in (("torch 2.6 or newer", "pip install 'torch>=2.6'"), ("fairseq", INSTALL_FAIRSEQ)):
+        if importlib.util.find_spec(name.split()[0]) is None:
+            return f"lev-plugins needs {name}, but it is not installed: {command}"
+    torch = metadata.version("torch")
+    numbers = re.match(r"(\d+)\.(\d+)", torch)
     if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST_TORCH:
-        return f"lev-plugins needs torch 2.6 or newer, but {version} is installed: pip install --upgrade 'torch>=2.6'"
-    return None
-
-
-def fairseq_problem() -> str | None:
-    if importlib.util.find_spec("fairseq") is None:
-        return f"lev-plugins needs fairseq, but it is not installed: {INSTALL_FAIRSEQ}"
+        return f"lev-plugins needs torch 2.6 or newer, but {torch} is installed: pip install --upgrade 'torch>=2.6'"
     # on import, fairseq tells every user to install tensorboardX, which only its speech tasks need
     logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.WARNING)
     try:
@@ -52,14 +40,10 @@ def fairseq_problem() -> str | None:
     except Exception as error:
         reason = " ".join(str(error).split())[:120]
         return (
-            f"the installed fairseq cannot be imported on Python {python_version()} "
-            f"({type(error).__name__}: {reason}): pip uninstall --yes fairseq && {INSTALL_FAIRSEQ}"
+            f"the installed fairseq cannot be imported on Python {python} ({type(error).__name__}: {reason}): "
+            f"pip uninstall --yes fairseq && {INSTALL_FAIRSEQ}"
         )
     return None
-
-
-def python_version() -> str:
-    return ".".join(str(number) for number in sys.version_info[:3])
 
 
 @contextmanager

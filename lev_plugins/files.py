@@ -69,7 +69,7 @@ def all_or_nothing_folder(path: Path, replace: bool = False) -> Iterator[Path]:
                 to_disk(file)
         scratch.chmod(0o755)
         if replace and path.exists():
-            exchange(path, scratch)
+            swap_in(path, scratch)
         else:
             scratch.replace(path)
     except BaseException:
@@ -77,7 +77,7 @@ def all_or_nothing_folder(path: Path, replace: bool = False) -> Iterator[Path]:
         raise
 
 
-def exchange(path: Path, new: Path) -> None:
+def swap_in(path: Path, new: Path) -> None:
     """The ``new`` folder in place of the old one, which comes back if that fails."""
     old = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.old.")) / path.name
     path.replace(old)

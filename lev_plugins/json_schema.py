@@ -64,14 +64,15 @@ def from_entries(cls: type[T], entries: Any, where: str) -> T:
     for each in fields(cls):  # type: ignore[arg-type]
         optional = each.default is not MISSING or each.default_factory is not MISSING
         require(optional or each.name in entries, f"{where} has no entry {each.name!r}")
-    return cls(**{name: checked(value, hints[name], f"{where}: {name}") for name, value in entries.items()})
-
-
-def checked(value: Any, hint: Any, where: str) -> Any:
-    if is_dataclass(hint):
-        return from_entries(hint, value, where)  # type: ignore[arg-type]
-    require(fits(value, hint), f"{where} must be {described(hint)}, but is {shown(value)}")
-    return value
+    values = {}
+    for name, value in entries.items():
+        place, hint = f"{where}: {name}", hints[name]
+        if is_dataclass(hint):
+            values[name] = from_entries(hint, value, place)  # type: ignore[arg-type]
+        else:
+            require(fits(value, hint), f"{place} must be {wanted(hint)}, but is {shown(value)}")
+            values[name] = value
+    return cls(**values)
 
 
 def fits(value: Any, hint: Any) -> bool:
@@ -93,12 +94,12 @@ def fits(value: Any, hint: Any) -> bool:
     return type(value) is hint
 
 
-def described(hint: Any) -> str:
+def wanted(hint: Any) -> str:
     """
-    >>> described(dict[str, float | None])
+    >>> wanted(dict[str, float | None])
     'an object of a finite number or null'
     """
-    parts = [described(each) for each in get_args(hint)]
+    parts = [wanted(each) for each in get_args(hint)]
     if get_origin(hint) is dict:
         return f"an object of {parts[1]}"
     if get_origin(hint) is list:

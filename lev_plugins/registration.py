@@ -1,5 +1,7 @@
 """Importing this module registers every component with fairseq."""
 
+import atexit
+
 from lev_plugins.compatibility import check_environment
 
 check_environment()
@@ -14,6 +16,6 @@ from lev_plugins.tasks import text_correction, text_editing, text_labelling  # n
 from lev_plugins.text import tokenise  # noqa: E402,F401
 
 resuming.install()
-shutdown.install()
+atexit.register(shutdown.stop_reading_ahead)
 checkpoints.refuse_programs()
 explain_at_exit()

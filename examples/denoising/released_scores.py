@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from nltk.translate.bleu_score import sentence_bleu
 
-from lev_plugins.scoring.evaluation import Additive, additive, share
+from lev_plugins.scoring.evaluation import Additive, additive, ratio
 
 
 def word_set_overlap(references: Sequence[str], texts: Sequence[str]) -> Additive:
@@ -21,7 +21,7 @@ def word_set_overlap(references: Sequence[str], texts: Sequence[str]) -> Additiv
     >>> word_set_overlap(["the cat saw the dog"], ["The dog saw a cat"]).score  # {cat, dog, saw, the} of 5
     0.8
     """
-    return additive("WRR of word sets", [(overlap(*pair), 1) for pair in zip(references, texts, strict=True)], share)
+    return additive("WRR of word sets", [(overlap(*pair), 1) for pair in zip(references, texts, strict=True)], ratio)
 
 
 def overlap(reference: str, text: str) -> float:
@@ -45,4 +45,4 @@ def mean_sentence_bleu(references: Sequence[str], texts: Sequence[str]) -> Addit
             100 * sentence_bleu([reference.split()], text.split())
             for reference, text in zip(references, texts, strict=True)
         ]
-    return additive("sentence BLEU", [(score, 1) for score in scores], share, digits=2)
+    return additive("sentence BLEU", [(score, 1) for score in scores], ratio, digits=2)

@@ -35,12 +35,12 @@ COMMANDS = {
     "confusions": "learn typical confusions and their frequencies from noisy and clean text",
 }
 INTERRUPTED = 130  # exit status that a shell reports for a program ended by Ctrl-C
-# oneDNN, and torch's use of it, remember what they made for each shape; 1024 by default, which takes hundreds of
-# megabytes where every batch has a shape of its own
-SHAPES_REMEMBERED = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32", "LRU_CACHE_CAPACITY": "32"}
-# an idle OpenMP thread keeps its core busy for a while; by default so long that two threads on two cores are slower
-# than one as soon as another program needs a core
-WAITING = {"GOMP_SPINCOUNT": "10000"}
+LIBRARIES = {  # read when torch is loaded
+    # oneDNN, and torch's use of it, remember what they made for each shape; 1024 by default, which takes hundreds of
+    # megabytes where every batch has a shape of its own
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32",
+    "LRU_CACHE_CAPACITY": "32",
+}
 LIGHT = {"path", "trace", "score", "noise", "confusions", "info"}  # these need neither torch nor fairseq
 
 
@@ -52,9 +52,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(words: list[str]) -> int:
-    prepare_streams()
+    if hasattr(sys.stdout, "reconfigure"):  # a name that the encoding lacks is escaped, not an error
+        sys.stdout.reconfigure(errors="backslashreplace")
     command = command_parser().parse_args(words[:1]).command  # exits on --help and on unknown commands
-    prepare_libraries()
+    for name, value in LIBRARIES.items():
+        os.environ.setdefault(name, value)
+    # an idle OpenMP thread keeps its core busy for a while; by default so long that two threads on two cores are slower
+    # than one as soon as another program needs a core
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     missing = None if command in LIGHT else compatibility.problem()
     if missing is not None:
         return fail(missing)
@@ -67,22 +73,6 @@ def run(words: list[str]) -> int:
         if hint is None:  # our fault, not the user's: show the traceback
             raise
         return fail(hint)
-
-
-def prepare_streams() -> None:
-    """What is closed is empty, and takes everything; a name that the encoding lacks is escaped, not an error."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")
-
-
-def prepare_libraries() -> None:
-    """They read these variables when torch is loaded."""
-    waiting = {} if "OMP_WAIT_POLICY" in os.environ else WAITING
-    for name, value in (SHAPES_REMEMBERED | waiting).items():
-        os.environ.setdefault(name, value)
 
 
 def fail(message: str) -> int:

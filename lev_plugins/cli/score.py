@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -70,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 # ---- reading -------------------------------------------------------------------------------------------------------
 
 
-def read_lines(path: Path) -> list[str]:
+def nonempty_lines(path: Path) -> list[str]:
     lines = list(text_lines.read_lines(path))
     require(bool(lines), f"{path} is empty: nothing to score")
     return lines
@@ -79,17 +78,13 @@ def read_lines(path: Path) -> list[str]:
 def read_generated(path: Path) -> list[str]:
     """The first ``D-`` line of each sentence; fairseq-generate prints sentences by length, with their numbers."""
     hypotheses: dict[int, str] = {}
-    for line in read_lines(path):
+    for line in nonempty_lines(path):
         found = parse_line(line.encode())
         if found is not None and found.kind == "D":
             _, _, text = found.text.decode().partition("\t")  # after its score
             hypotheses.setdefault(found.number, text)
     require(
         bool(hypotheses), f"--generated: {path} has no D- lines: give the output of fairseq-generate without --quiet"
-    )
-    require(
-        ends_a_line(path),
-        f"--generated: the last line of {path} is cut off, as by a stop of fairseq-generate: run that again",
     )
     missing = next((number for number in range(len(hypotheses)) if number not in hypotheses), None)
     require(
@@ -98,24 +93,16 @@ def read_generated(path: Path) -> list[str]:
     return [hypotheses[number] for number in range(len(hypotheses))]
 
 
-def ends_a_line(path: Path) -> bool:
-    if not path.is_file():  # a pipe
-        return True
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read() == b"\n"
-
-
 def read_files(args: argparse.Namespace, lines: int) -> list[Any]:
     """What the metric compares SYSTEM with: annotated sentences, or sources and references."""
     files = METRICS[args.metric].files
     if files == GOLD:
-        gold = m2.parse("\n".join(read_lines(args.gold)), str(args.gold))
+        gold = m2.parse("\n".join(nonempty_lines(args.gold)), str(args.gold))
         check_counts(args.system, lines, args.gold, len(gold), "sentences")
         return [gold]
     columns = []
     for path in [*args.references, *([args.source] if files == SOURCES else [])]:
-        columns.append(read_lines(path))
+        columns.append(nonempty_lines(path))
         check_counts(args.system, lines, path, len(columns[-1]))
     sources = [columns.pop()] if files == SOURCES else []
     if args.metric == "rouge" and args.tokenize == "english":
@@ -140,26 +127,26 @@ def check_counts(path: Path, count: int, other: Path, other_count: int, what: st
 
 def run(args: argparse.Namespace) -> int:
     at_least(args, 2, "bootstrap")
-    read = read_generated if args.generated else read_lines
+    read = read_generated if args.generated else nonempty_lines
     lines = read(args.system)
     metric, files = METRICS[args.metric], read_files(args, len(lines))
     options = {name: vars(args)[name] for name in metric.options}
     rows = []
     for title, path, reader in (
         ("system", args.system, lambda _: lines),
-        ("do nothing", args.draft, read_lines),
+        ("do nothing", args.draft, nonempty_lines),
         ("against", args.against, read),
     ):
         if path is not None:
             texts = reader(path)
             check_counts(args.system, len(lines), path, len(texts))
             rows.append(ScoredText(title, path, metric.evaluate(*files, texts, **options)))
-    comparison = resample(args, rows)
-    report = as_json if args.json else as_text
+    comparison = draw_resamples(args, rows)
+    report = json_report if args.json else text_report
     return streams.write([report(args, rows, comparison).encode("utf-8", "backslashreplace")])
 
 
-def resample(args: argparse.Namespace, rows: Sequence[ScoredText]) -> resampling.Comparison | None:
+def draw_resamples(args: argparse.Namespace, rows: Sequence[ScoredText]) -> resampling.Comparison | None:
     if args.bootstrap is None and args.against is None:
         return None
     scores = resampling.resample([row.evaluation for row in rows], resamples_of(args), args.seed)
@@ -175,7 +162,7 @@ def resamples_of(args: argparse.Namespace) -> int:
     return RESAMPLES if args.bootstrap is None else args.bootstrap
 
 
-def as_text(args: argparse.Namespace, rows: Sequence[ScoredText], comparison: resampling.Comparison | None) -> str:
+def text_report(args: argparse.Namespace, rows: Sequence[ScoredText], comparison: resampling.Comparison | None) -> str:
     lines = sentence_lines(rows) if args.per_sentence else []
     digits = rows[0].evaluation.digits
     for row in rows:
@@ -212,7 +199,7 @@ def comparison_lines(comparison: resampling.Comparison, digits: int) -> list[str
     ]
 
 
-def as_json(args: argparse.Namespace, rows: Sequence[ScoredText], comparison: resampling.Comparison | None) -> str:
+def json_report(args: argparse.Namespace, rows: Sequence[ScoredText], comparison: resampling.Comparison | None) -> str:
     first = rows[0].evaluation
     result: dict[str, Any] = {
         "metric": args.metric,

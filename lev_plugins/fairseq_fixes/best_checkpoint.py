@@ -32,14 +32,28 @@ class BestCheckpointTask:
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         criterion = super().build_criterion(cfg, from_checkpoint)  # type: ignore[misc]
         if not self.from_checkpoint:
-            check_best_checkpoint(
-                self.cfg.best_checkpoint_metric,
-                self.cfg.maximize_best_checkpoint_metric,
-                *self.scores_of(criterion),
-                self.lower_is_better,
-                logged_by(criterion),
-            )
+            self.check_best_checkpoint(criterion)
         return criterion
+
+    def check_best_checkpoint(self, criterion: Any) -> None:
+        flag = f"--best-checkpoint-metric {self.cfg.best_checkpoint_metric}"
+        metric, maximized = self.cfg.best_checkpoint_metric, self.cfg.maximize_best_checkpoint_metric
+        computed, scores = self.scores_of(criterion)
+        if metric not in scores:  # only fairseq knows which direction of another value is better
+            logged = logged_by(criterion)
+            require(
+                metric in logged,
+                f"{flag} is not in the log: choose one of {', '.join(logged)}, or a score ({', '.join(scores)})"
+                + ("" if set(scores) <= set(computed) else " that --eval-metrics names"),
+            )
+            return
+        require(metric in computed, f"{flag} is not computed: add --eval-metrics {metric} or its --eval-... flag")
+        lower = metric in self.lower_is_better
+        require(
+            maximized != lower,
+            f"{flag}: {'lower is better, so remove' if lower else 'higher is better, so add'} "
+            "--maximize-best-checkpoint-metric; otherwise the worst checkpoint is kept",
+        )
 
     def scores_of(self, criterion: Any) -> tuple[Collection[str], Collection[str]]:
         """Our scores that validation computes, and all that it could compute."""
@@ -62,36 +76,3 @@ def logged_by(criterion: Any) -> list[str]:
         own += ["nll_loss"] if smoothed or criterion.sentence_avg else []  # otherwise it is the loss
         own += ["accuracy"] if getattr(criterion, "report_accuracy", False) else []
     return [*own, *LOGGED_BY_FAIRSEQ]
-
-
-def check_best_checkpoint(
-    metric: str,
-    maximized: bool,
-    computed: Collection[str],  # our scores that validation computes
-    scores: Collection[str],  # all that validation could compute
-    lower_is_better: Collection[str],
-    logged: Collection[str],  # other values in the log; only fairseq knows which direction is better
-) -> None:
-    """
-    >>> check_best_checkpoint("wrr", False, ["wrr"], ["wrr", "ter"], ["ter"], ["loss"])
-    Traceback (most recent call last):
-    lev_plugins.errors.UserError: --best-checkpoint-metric wrr: higher is better, so add \
---maximize-best-checkpoint-metric; otherwise the worst checkpoint is kept
-    """
-    if metric not in scores:
-        require(
-            metric in logged,
-            f"--best-checkpoint-metric {metric} is not in the log: choose one of {', '.join(logged)}, or "
-            f"a score ({', '.join(scores)})" + ("" if set(scores) <= set(computed) else " that --eval-metrics names"),
-        )
-        return
-    require(
-        metric in computed,
-        f"--best-checkpoint-metric {metric} is not computed: add --eval-metrics {metric} or its --eval-... flag",
-    )
-    advice = "lower is better, so remove" if metric in lower_is_better else "higher is better, so add"
-    require(
-        maximized != (metric in lower_is_better),
-        f"--best-checkpoint-metric {metric}: {advice} --maximize-best-checkpoint-metric; otherwise the worst "
-        "checkpoint is kept",
-    )

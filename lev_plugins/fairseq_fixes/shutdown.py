@@ -8,7 +8,6 @@ So the threads are ended in order, before the interpreter shuts down.
 
 from __future__ import annotations
 
-import atexit
 import queue
 import threading
 import time
@@ -17,11 +16,6 @@ from fairseq.data.iterators import BackgroundConsumer
 
 PATIENCE = 10.0  # seconds; longer than any batch takes
 GLANCE = 0.05  # seconds between two looks at a thread
-
-
-def install() -> None:
-    """For all trainings: called once, when the plug-ins are registered."""
-    atexit.register(stop_reading_ahead)
 
 
 def stop_reading_ahead() -> None:

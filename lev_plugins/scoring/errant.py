@@ -32,11 +32,11 @@ def load_annotator() -> Any:
 
 def evaluate(gold: Sequence[Gold], texts: Sequence[str], beta: float = BETA) -> Evaluation:
     annotator = load_annotator()
-    counts = [sentence_counts(sentence, text, annotator) for sentence, text in zip(gold, texts, strict=True)]
+    counts = [counts_by_errant(sentence, text, annotator) for sentence, text in zip(gold, texts, strict=True)]
     return from_counts(counts, beta, signature="edits by ERRANT")
 
 
-def sentence_counts(gold: Gold, text: str, annotator: Any) -> list[Counts]:
+def counts_by_errant(gold: Gold, text: str, annotator: Any) -> list[Counts]:
     """The counts against each human annotator of the sentence; ``annotator`` is ERRANT's."""
     proposed = extracted_edits(gold.source, text.split(), annotator)
     counts = []

@@ -46,7 +46,9 @@ class Evaluation(ABC):
 
     def describe(self) -> str:
         """One line: ``TER = 33.33 (edits 2, reference words 6)``."""
-        beside = ", ".join(f"{name} {rounded(value)}" for name, value in self.details.items())
+        beside = ", ".join(
+            f"{name} {value if isinstance(value, int) else f'{value:.4f}'}" for name, value in self.details.items()
+        )
         return f"{self.name} = {self.score:.{self.digits}f}" + (f" ({beside})" if beside else "")
 
 
@@ -83,14 +85,6 @@ def additive(name: str, statistics: Sequence[Sequence[float]] | Array, formula: 
     return Additive(name, scores, rows, formula, **options)
 
 
-def rounded(value: float) -> str:
-    """
-    >>> rounded(12345), rounded(2 / 3)
-    ('12345', '0.6667')
-    """
-    return str(value) if isinstance(value, int) else f"{value:.4f}"
-
-
 def whole(value: float) -> float:
     """Counts as integers again, after summing has made them floats.
 
@@ -100,10 +94,10 @@ def whole(value: float) -> float:
     return int(value) if value == int(value) else value
 
 
-def share(sums: Array) -> Array:
+def ratio(sums: Array) -> Array:
     """The first of two sums as a share of the second; 1 if the second is 0.
 
-    >>> share(np.array([[1.0, 4.0], [0.0, 0.0]])).tolist()
+    >>> ratio(np.array([[1.0, 4.0], [0.0, 0.0]])).tolist()
     [0.25, 1.0]
     """
     part, whole = sums[..., 0], sums[..., 1]

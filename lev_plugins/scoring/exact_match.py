@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, share
+from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, ratio
 
 
 def evaluate(references: References, texts: Sequence[str]) -> Additive:
@@ -17,4 +17,4 @@ def evaluate(references: References, texts: Sequence[str]) -> Additive:
     """
     rows = [(text in entry, 1) for entry, text in zip(alternatives(references), texts, strict=True)]
     matches = sum(match for match, _ in rows)
-    return additive("exact match", rows, share, details={"matches": matches, "sentences": len(rows)})
+    return additive("exact match", rows, ratio, details={"matches": matches, "sentences": len(rows)})

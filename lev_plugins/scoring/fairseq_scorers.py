@@ -31,20 +31,20 @@ class TextScorer(BaseScorer):
         return self.evaluate().describe()
 
 
-def config_of(metric: Metric) -> type[FairseqDataclass]:
-    """Its flags."""
-    fields = [
+def register(name: str, metric: Metric) -> None:
+    flags = [
         (
-            f"{metric.fairseq}_{name}",
+            f"{name}_{option_name}",
             ChoiceEnum(list(option.choices)) if option.choices else bool,
             field(default=option.default, metadata={"help": option.help}),
         )
-        for name, option in metric.options.items()
+        for option_name, option in metric.options.items()
     ]
-    return make_dataclass(f"{metric.fairseq}_config", fields, bases=(FairseqDataclass,))
+    config = make_dataclass(f"{name}_config", flags, bases=(FairseqDataclass,))
+    scorer = type(f"{name}_scorer", (TextScorer,), {"metric": metric, "__module__": __name__})
+    register_scorer(name, dataclass=config)(scorer)
 
 
 for metric in METRICS.values():
     if metric.fairseq is not None:
-        scorer = type(f"{metric.fairseq}_scorer", (TextScorer,), {"metric": metric, "__module__": __name__})
-        register_scorer(metric.fairseq, dataclass=config_of(metric))(scorer)
+        register(metric.fairseq, metric)

@@ -36,7 +36,7 @@ NOTHING = "-NONE-"
 Node = tuple[int, int]  # the number of words read from the source, and from the text
 
 
-class Edit(NamedTuple):
+class GoldEdit(NamedTuple):
     """Words ``start`` up to ``end`` of the source become one of the ``corrections``."""
 
     start: int
@@ -49,7 +49,7 @@ class Gold(NamedTuple):
     """A sentence and the edits of each annotator, of whom there is at least one."""
 
     source: list[str]
-    annotators: list[list[Edit]]
+    annotators: list[list[GoldEdit]]
 
 
 class Counts(NamedTuple):
@@ -68,10 +68,10 @@ def parse(text: str, name: str = "the M2 file") -> list[Gold]:
 
     >>> sentence = parse("S a cat sit\\nA 2 3|||SVA|||sits||sat|||REQUIRED|||-NONE-|||0\\n")[0]
     >>> sentence.source, sentence.annotators
-    (['a', 'cat', 'sit'], [[Edit(start=2, end=3, corrections=('sits', 'sat'), kind='SVA')]])
+    (['a', 'cat', 'sit'], [[GoldEdit(start=2, end=3, corrections=('sits', 'sat'), kind='SVA')]])
     """
     sources: list[list[str]] = []
-    edits: list[dict[int, list[Edit]]] = []
+    edits: list[dict[int, list[GoldEdit]]] = []
     for number, line in enumerate(text.split("\n"), 1):
         line = line.strip()
         where = f"{name}, line {number}"
@@ -92,7 +92,7 @@ def parse(text: str, name: str = "the M2 file") -> list[Gold]:
     ]
 
 
-def parse_edit(line: str, words: int, where: str) -> tuple[int, Edit | None]:
+def parse_edit(line: str, words: int, where: str) -> tuple[int, GoldEdit | None]:
     """The annotator and the edit; None for ``noop``, which marks a sentence without errors."""
     fields = line.split("|||")
     require(len(fields) == 6, f"{where}: an edit must have 6 fields separated by |||, but has {len(fields)}: {line!r}")
@@ -110,7 +110,7 @@ def parse_edit(line: str, words: int, where: str) -> tuple[int, Edit | None]:
         f"{where}: an edit must lie within its sentence of {words} words, but goes from {start} to {end}",
     )
     corrections = ["" if text.strip() == NOTHING else " ".join(text.split()) for text in fields[2].split("||")]
-    return annotator, Edit(start, end, tuple(corrections), fields[1])
+    return annotator, GoldEdit(start, end, tuple(corrections), fields[1])
 
 
 # ---- the lattice ---------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ Paths = dict[State, Path]
 
 
 def count(
-    steps: dict[Node, list[Node]], source: list[str], text: list[str], gold: Sequence[Edit], max_unchanged: int
+    steps: dict[Node, list[Node]], source: list[str], text: list[str], gold: Sequence[GoldEdit], max_unchanged: int
 ) -> Counts:
     """The edits shared with an annotator, and all edits, on the best path through the lattice.
 
@@ -214,7 +214,7 @@ def count(
     nothing is never chosen: keeping each of its words is as short and takes one edit less.
 
     >>> source, text = "he go home".split(), "she goes home".split()
-    >>> count(lattice(source, text), source, text, [Edit(1, 2, ("goes",))], max_unchanged=2)
+    >>> count(lattice(source, text), source, text, [GoldEdit(1, 2, ("goes",))], max_unchanged=2)
     Counts(correct=1, proposed=2, gold=1)
     """
     wanted = Wanted(gold)
@@ -255,7 +255,7 @@ class Wanted:
     Several insertions at one place may be matched, each once and in order.
     """
 
-    def __init__(self, gold: Sequence[Edit]):
+    def __init__(self, gold: Sequence[GoldEdit]):
         self.insertions: dict[int, list[list[list[str]]]] = defaultdict(list)
         self.changes: dict[int, set[tuple[int, str]]] = defaultdict(set)
         for edit in gold:

@@ -19,7 +19,7 @@ KINDS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 TOKENIZERS = ["english", "space"]
 
 
-class Words:
+class SpaceTokenizer:
     """rouge-score's interface to a tokeniser."""
 
     def tokenize(self, text: str) -> list[str]:
@@ -60,7 +60,7 @@ def build_scorer(stem: bool, tokenize: str) -> Any:
     from rouge_score.rouge_scorer import RougeScorer  # imports nltk, which takes a second
     from rouge_score.tokenizers import DefaultTokenizer
 
-    return RougeScorer(list(KINDS), tokenizer=Words() if tokenize == "space" else DefaultTokenizer(stem))
+    return RougeScorer(list(KINDS), tokenizer=SpaceTokenizer() if tokenize == "space" else DefaultTokenizer(stem))
 
 
 def f1_of(scorer: Any, references: list[str], text: str) -> list[float]:

@@ -14,7 +14,7 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from lev_plugins.scoring import m2
-from lev_plugins.scoring.evaluation import share
+from lev_plugins.scoring.evaluation import ratio
 
 
 @dataclass(frozen=True)
@@ -57,17 +57,17 @@ def judge(source: Sequence[str], text: Sequence[str], target: Sequence[str], con
     return Judged(confidence, counts, text != source, text == target, source == target)
 
 
-def edits_between(source: Sequence[str], text: Sequence[str]) -> list[m2.Edit]:
+def edits_between(source: Sequence[str], text: Sequence[str]) -> list[m2.GoldEdit]:
     """The runs of changes on a cheapest alignment.
 
     >>> edits_between("he go home".split(), "he goes home .".split())
-    [Edit(start=1, end=2, corrections=('goes',), kind=''), Edit(start=3, end=3, corrections=('.',), kind='')]
+    [GoldEdit(start=1, end=2, corrections=('goes',), kind=''), GoldEdit(start=3, end=3, corrections=('.',), kind='')]
     """
     edits = []
     i = j = 0
     for block in Levenshtein.editops(source, text).as_matching_blocks():  # the last one is empty, at both ends
         if (i, j) != (block.a, block.b):
-            edits.append(m2.Edit(i, block.a, (" ".join(text[j : block.b]),)))
+            edits.append(m2.GoldEdit(i, block.a, (" ".join(text[j : block.b]),)))
         i, j = block.a + block.size, block.b + block.size
     return edits
 
@@ -94,8 +94,8 @@ def curve(sentences: Sequence[Judged], thresholds: Sequence[float]) -> list[Poin
         points.append(
             Point(
                 min_edit_confidence=least,
-                precision=float(share(sums[[0, 1]])),
-                recall=float(share(sums[[0, 2]])),
+                precision=float(ratio(sums[[0, 1]])),
+                recall=float(ratio(sums[[0, 2]])),
                 f_score=float(m2.f_score(sums, m2.BETA)),
                 lines_changed=float((changed & used).mean()),
                 lines_right=float(np.where(used, right, was_right).mean()),

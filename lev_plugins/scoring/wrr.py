@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, share
+from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, ratio
 from lev_plugins.text.edited import common
 
 Cell = tuple[int, int]  # edits, and minus the words recognised: the smaller, the better
@@ -50,7 +50,7 @@ def evaluate(references: References, texts: Sequence[str]) -> Additive:
     """
     rows = [nearest(entry, text) for entry, text in zip(alternatives(references), texts, strict=True)]
     recognised, words = (sum(column) for column in zip(*rows, strict=True))
-    return additive("WRR", rows, share, details={"recognised": recognised, "reference words": words})
+    return additive("WRR", rows, ratio, details={"recognised": recognised, "reference words": words})
 
 
 def nearest(references: Sequence[str], text: str) -> tuple[int, int]:

@@ -58,7 +58,7 @@ PLAIN = (3, "<", None, None, None, -1, -1, 0)
     ],
 )
 def test_a_kind_of_numbers_stays_one(state: Any) -> None:
-    kind = arrays.Kind("f8", False, True)
+    kind = arrays.NumberType("f8", False, True)
     kind.__setstate__(PLAIN)
     with pytest.raises(pickle.UnpicklingError):
         kind.__setstate__(state)
@@ -66,7 +66,7 @@ def test_a_kind_of_numbers_stays_one(state: Any) -> None:
 
 
 def test_bytes_have_the_size_of_the_numbers() -> None:
-    kind, array = arrays.Kind("f8"), arrays.Numbers()
+    kind, array = arrays.NumberType("f8"), arrays.Numbers()
     for shape, raw in (((2,), b"1" * 8), ((1,), b"1" * 7), ((-1,), b""), ((2**62, 4), b""), ((1.0,), b"1" * 8)):
         with pytest.raises(pickle.UnpicklingError):
             array.__setstate__((1, shape, kind, False, raw))

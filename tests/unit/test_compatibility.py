@@ -38,7 +38,7 @@ def test_old_torch(monkeypatch, version):
 @pytest.mark.parametrize("version", ["2.6.0", "2.13.0+cpu", "2.14.0.dev20261101", "3.0.0"])
 def test_torch_that_will_do(monkeypatch, version):
     monkeypatch.setattr(metadata, "version", lambda name: version)
-    assert compatibility.torch_problem() is None
+    assert compatibility.problem() is None
 
 
 @pytest.mark.parametrize("name", ["torch", "fairseq"])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
 from lev_plugins.scoring import errant, m2
-from lev_plugins.scoring.m2 import Counts, Edit, Gold
+from lev_plugins.scoring.m2 import Counts, Gold, GoldEdit
 from tests.helpers import licensed_data, thorough
 
 # what the official scorer comes with, which has another licence than this package
@@ -68,7 +68,7 @@ def test_an_edit_reaches_across_kept_words() -> None:
 def test_a_text_that_goes_round_in_circles_is_scored() -> None:
     """There are far too many edits between such texts to look at each of them."""
     source = [f"w{number}" for number in range(60)]
-    gold = Gold(source, [[Edit(3, 4, ("w3", "the"))], [Edit(0, 60, ("the " * 199 + "the",))]])
+    gold = Gold(source, [[GoldEdit(3, 4, ("w3", "the"))], [GoldEdit(0, 60, ("the " * 199 + "the",))]])
     assert m2.sentence_counts(gold, "the " * 200) == [Counts(1, 3, 1), Counts(1, 1, 1)]
 
 
@@ -80,7 +80,7 @@ def test_any_of_several_corrections_is_right() -> None:
 
 
 def test_insertions_at_one_place_match_one_each() -> None:
-    gold = Gold(["a"], [[Edit(1, 1, ("b",)), Edit(1, 1, ("c",))]])
+    gold = Gold(["a"], [[GoldEdit(1, 1, ("b",)), GoldEdit(1, 1, ("c",))]])
     assert m2.sentence_counts(gold, "a b c") == [Counts(2, 2, 2)]
     assert m2.sentence_counts(gold, "a c b")[0].correct == 1
     assert m2.sentence_counts(gold, "a b b")[0] == Counts(1, 2, 2)
@@ -151,7 +151,7 @@ def cuts(way: list[tuple[int, int]]) -> Iterator[list[list[tuple[int, int]]]]:
             yield [way[: end + 1], *rest]
 
 
-def cost_of(pieces: list[tuple[int, int, str, int]], gold: list[Edit]) -> tuple[int, int]:
+def cost_of(pieces: list[tuple[int, int, str, int]], gold: list[GoldEdit]) -> tuple[int, int]:
     """Minus the matches, and words outside them; pieces are (start, end, correction, steps)."""
     if not pieces:
         return 0, 0
@@ -165,7 +165,7 @@ def cost_of(pieces: list[tuple[int, int, str, int]], gold: list[Edit]) -> tuple[
     return best
 
 
-def slow_counts(source: list[str], text: list[str], gold: list[Edit], max_unchanged: int) -> tuple[int, int]:
+def slow_counts(source: list[str], text: list[str], gold: list[GoldEdit], max_unchanged: int) -> tuple[int, int]:
     """Correct and proposed."""
     best = (1, 0, 0)
     for way in slow_paths(source, text):
@@ -189,7 +189,7 @@ few_words = st.lists(st.sampled_from("abc"), max_size=3)
 
 
 @st.composite
-def annotated(draw: st.DrawFn) -> tuple[list[str], list[str], list[Edit]]:
+def annotated(draw: st.DrawFn) -> tuple[list[str], list[str], list[GoldEdit]]:
     source, text = draw(few_words), draw(few_words)
     places = draw(st.lists(st.integers(0, len(source)), max_size=6))
     gold, at = [], 0
@@ -197,14 +197,14 @@ def annotated(draw: st.DrawFn) -> tuple[list[str], list[str], list[Edit]]:
         if start >= at:
             corrections = draw(st.lists(st.lists(st.sampled_from("abc"), max_size=2), min_size=1, max_size=2))
             wanted = tuple(" ".join(words) for words in corrections if words != source[start:end])
-            gold.append(Edit(start, end, wanted))
+            gold.append(GoldEdit(start, end, wanted))
             at = end
     return source, text, gold
 
 
 @thorough
 @given(annotated(), st.integers(0, 2))
-def test_the_best_of_all_paths(found: tuple[list[str], list[str], list[Edit]], max_unchanged: int) -> None:
+def test_the_best_of_all_paths(found: tuple[list[str], list[str], list[GoldEdit]], max_unchanged: int) -> None:
     source, text, gold = found
     ours = m2.sentence_counts(Gold(source, [gold]), " ".join(text), max_unchanged)
     assert ours == [Counts(*slow_counts(source, text, gold, max_unchanged), len(gold))]

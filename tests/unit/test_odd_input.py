@@ -11,7 +11,6 @@ import pytest
 import sentencepiece
 
 from lev_plugins import ranges
-from lev_plugins.cli.score import read_generated
 from lev_plugins.cli.serve import require_effect
 from lev_plugins.data.drafts.marks import escape, parse_marks
 from lev_plugins.errors import UserError
@@ -77,15 +76,6 @@ def test_noise_flags_of_other_kinds_are_refused() -> None:
         build_corruption(NoiseOptions("swap", 0.1, layout="dvorak"))
     with pytest.raises(UserError, match="--alphabet is for the kinds random, insert, substitute"):
         build_corruption(NoiseOptions("keyboard", 0.1, alphabet="abc"))
-
-
-def test_a_log_that_was_cut_off_is_not_scored(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    log.write_text("D-0\t-1\ta b\nD-1\t-0.2\tc d\n")
-    assert read_generated(log) == ["a b", "c d"]
-    log.write_text("D-0\t-1\ta b\nD-1\t-0.2\tc")
-    with pytest.raises(UserError, match=r"the last line of .*log is cut off, as by a stop of fairseq-generate"):
-        read_generated(log)
 
 
 def test_a_server_refuses_flags_that_no_model_of_it_reads() -> None:

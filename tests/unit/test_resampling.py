@@ -7,14 +7,14 @@ import pytest
 
 from lev_plugins.errors import UserError
 from lev_plugins.scoring import exact_match, resampling, ter
-from lev_plugins.scoring.evaluation import Additive, additive, share
+from lev_plugins.scoring.evaluation import Additive, additive, ratio
 
 
 def system(seed: int, right: float, sentences: int = 200) -> Additive:
     """Right in about that share of the sentences."""
     generator = np.random.default_rng(seed)
     rows = np.stack([generator.random(sentences) < right, np.ones(sentences)], axis=1)
-    return additive("share", rows, share)
+    return additive("share", rows, ratio)
 
 
 def test_resamples_are_drawn_with_replacement_and_by_the_seed() -> None:
