@@ -170,7 +170,6 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
     source, target = dictionaries(args, learned_from)
     source.save(str(folder / f"dict.{args.source_lang}.txt"))
     target.save(str(folder / f"dict.{args.target_lang}.txt"))
-    spelled = args.joined_dictionary and (args.clean_dictionary or args.bpe == "words")
     encode = Tokeniser(bpe).encode
     rows, remarks = [["part", "side", "lines", "tokens", "unknown", "empty", "longest"]], []
     for part in parts:
@@ -186,19 +185,14 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
             empty = part.surveys[side].empty if side in part.surveys else part.lines
             row = [f"{part.lines:,}", f"{counts.tokens:,}", f"{counts.unknown / counts.tokens:.2%}", f"{empty:,}"]
             rows.append([part.name, side, *row, f"{counts.longest:,} (line {counts.longest_line:,})"])
-            # of drafts that are edited as they are, and of sources for --spelling, which has one dictionary
-            if spelled if side == args.source_lang else side == drafts and (args.clean_dictionary or part not in train):
+            if side == drafts and (args.clean_dictionary or part not in train):  # drafts that are edited as they are
                 text = part.texts.get(side)
-                requests = notes.read_requests(text, encode) if text and side == drafts else {}
+                requests = notes.read_requests(text, encode) if text else {}
                 noted = notes.write_notes(path, requests, target, Path(f"{prefix}{notes.SUFFIX}"))
-                if side == drafts and (noted.marked or noted.unknown):
+                if noted.marked or noted.unknown:
                     remarks.append(
                         f"Drafts of {part.name}: {noted.marked:,} with marks, {noted.unknown:,} with unknown words, "
                         "for fairseq-generate"
-                    )
-                elif noted.unknown:
-                    remarks.append(
-                        f"Sources of {part.name}: {noted.unknown:,} with unknown words, which keep their spelling"
                     )
     if bpe is not None and bpe.bpe == "sentencepiece":
         if not args.learn_sentencepiece:

@@ -132,7 +132,7 @@ class BatchWords(NamedTuple):
         >>> index = WordIndex(["", "the", "form"], [0, 50, 9], buckets=1000)
         >>> words = BatchWords.of(["teh", "frm"], index)
         >>> words.starts.tolist(), words.near[:, 0].tolist(), words.guess.tolist()
-        ([0, 15, 31], [1, 2], [[1, 2], [1, 1]])
+        ([0, 16, 32], [1, 2], [[1, 2], [1, 1]])
         """
         found = index.nearest(words if search else [])
         parts, starts = parts_of(words, index.buckets)

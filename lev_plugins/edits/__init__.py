@@ -9,13 +9,18 @@ A *slot* is the gap between two neighbouring tokens: a row of N tokens has N - 1
 """
 
 from lev_plugins.edits import requests
-from lev_plugins.edits.actions import apply_deletions, apply_placeholders, apply_tokens, deletable
-from lev_plugins.edits.aligned_deletions import Removed, removed_after, replaced
+from lev_plugins.edits.actions import (
+    Removed,
+    apply_deletions,
+    apply_placeholders,
+    apply_tokens,
+    deletable,
+    removed_after,
+    replaced,
+)
 from lev_plugins.edits.copy_alignment import distances_after, distances_before, expected
-from lev_plugins.edits.expert import Alignment, InsertionLabels, align, insertion_labels
-from lev_plugins.edits.noise import random_deletions
-from lev_plugins.edits.origin import origin_of, unopened
-from lev_plugins.edits.words import among, known
+from lev_plugins.edits.expert import Alignment, InsertionLabels, align, insertion_labels, random_deletions
+from lev_plugins.edits.words import among, known, origin_of, unopened
 
 __all__ = [
     "Alignment",

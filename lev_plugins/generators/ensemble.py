@@ -98,21 +98,21 @@ class Ensemble:
         memories: EncodedSources,
         passes: Passes | None,
         rows: Tensor,
-        given: Removed | None = None,
+        removed: Removed | None = None,
     ) -> Tensor:
         """Log-probabilities (b, T - 1, K + 1) for ``rows`` (b,), reusing ``passes`` where they are valid.
 
-        ``given``: the words that were deleted after each token, for models that spell.
+        ``removed``: the words that were deleted after each token, for models that spell.
         """
         if passes is None or not self.shared:
-            return self._placeholder(tokens, memories, rows, None, given)
+            return self._placeholder(tokens, memories, rows, None, removed)
         known = passes.valid[rows]  # (b,)
         if bool(known.all()):
-            return self._placeholder(tokens, memories, rows, passes, given)
+            return self._placeholder(tokens, memories, rows, passes, removed)
         if not bool(known.any()):
-            return self._placeholder(tokens, memories, rows, None, given)
-        old = self._placeholder(tokens, memories, rows[known], passes, given)
-        new = self._placeholder(tokens, memories, rows[~known], None, given)
+            return self._placeholder(tokens, memories, rows, None, removed)
+        old = self._placeholder(tokens, memories, rows[known], passes, removed)
+        new = self._placeholder(tokens, memories, rows[~known], None, removed)
         scores = old.new_empty(rows.numel(), *old.shape[1:])
         scores[known], scores[~known] = old, new
         return scores
@@ -123,11 +123,11 @@ class Ensemble:
         memories: EncodedSources,
         rows: Tensor,
         passes: Passes | None,
-        given: Removed | None,
+        removed: Removed | None,
     ) -> Tensor:
         every = rows.numel() == tokens.size(0)
         if not every:
-            tokens, given = tokens[rows], None if given is None else Removed(*(each[rows] for each in given))
+            tokens, removed = tokens[rows], None if removed is None else Removed(*(each[rows] for each in removed))
         logits = []
         for i, (model, memory) in enumerate(zip(self.models, memories.each, strict=True)):
             known = None
@@ -136,24 +136,24 @@ class Ensemble:
                 known = needed if every else [state[rows] for state in needed]
             complete = known is not None and len(known) > model.decoder.depths["placeholder"]
             source = memory if every or complete else memory.select(rows)
-            states = model.decoder.states("placeholder", tokens, source, known, given)
+            states = model.decoder.states("placeholder", tokens, source, known, removed)
             logits.append(model.decoder.placeholder_logits(states))
         return mean_log_probs(logits)
 
     def tokens(
-        self, tokens: Tensor, memories: EncodedSources, rows: Tensor, index: Tensor, given: Tensor | None = None
+        self, tokens: Tensor, memories: EncodedSources, rows: Tensor, index: Tensor, replaced: Tensor | None = None
     ) -> Tensor:
         """Log-probabilities (n, V) at the holes of ``rows`` (b,), whose ``index`` (n,) counts through (b * T).
 
-        ``given`` (B, T): the words they replace.
+        ``replaced`` (B, T): the words they replace.
         """
         if rows.numel() < tokens.size(0):
             tokens, memories = tokens[rows], memories.select(rows)
-            given = None if given is None else given[rows]
+            replaced = None if replaced is None else replaced[rows]
         logits = []
         for model, memory in zip(self.models, memories.each, strict=True):
-            states = model.decoder.states("token", tokens, memory, given=one_each(given, model.pad))
-            logits.append(model.decoder.token_logits(states, index, memory.words, given))
+            states = model.decoder.states("token", tokens, memory, removed=one_each(replaced, model.pad))
+            logits.append(model.decoder.token_logits(states, index, memory.words, replaced))
         return mean_log_probs(logits)
 
 

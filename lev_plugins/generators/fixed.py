@@ -175,9 +175,9 @@ def recorded(function: Function, *example: Tensor) -> Function:
     with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # fairseq's thread that loads data may go on
         written = function(*places)
 
-    def replay(*given: Tensor) -> Any:
-        for place, each in zip(places, given, strict=True):
-            place.copy_(each)
+    def replay(*values: Tensor) -> Any:
+        for place, value in zip(places, values, strict=True):
+            place.copy_(value)
         graph.replay()
         return written
 

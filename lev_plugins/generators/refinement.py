@@ -326,8 +326,8 @@ class RefinementGenerator:
 
         In place: ``odds`` (B, T - 1) get the log-odds of at least one placeholder.
         """
-        given = canvas.removed(self.pad) if self.symbols.spells else None
-        scores = self.ensemble.placeholder_scores(self.symbols.readable(canvas.tokens), memory, passes, rows, given)
+        removed = canvas.removed(self.pad) if self.symbols.spells else None
+        scores = self.ensemble.placeholder_scores(self.symbols.readable(canvas.tokens), memory, passes, rows, removed)
         scores[:, :, 0] -= self.options.gamma
         if self.options.keep_bias and canvas.origin is not None:
             scores[:, :, 1:] -= self.options.keep_bias * unopened(canvas.origin[rows])[:, :, None]
@@ -353,9 +353,11 @@ class RefinementGenerator:
         rows = holes.any(1).nonzero()[:, 0]
         if rows.numel():
             open_holes = holes[rows]
-            given = canvas.replaced(holes, self.pad) if self.symbols.spells else None
+            replaced = canvas.replaced(holes, self.pad) if self.symbols.spells else None
             index = open_holes.flatten().nonzero()[:, 0]
-            log_probs = self.ensemble.tokens(self.symbols.readable(canvas.tokens), memory, rows, index, given)  # (n, V)
+            log_probs = self.ensemble.tokens(
+                self.symbols.readable(canvas.tokens), memory, rows, index, replaced
+            )  # (n, V)
             log_probs = self.symbols.forbid(log_probs)
             sampled = canvas.sampled[rows][:, None].expand_as(open_holes)[open_holes]
             picked = self._pick(log_probs, sampled)

@@ -23,8 +23,7 @@ from lev_plugins.layers.linear import (
 from lev_plugins.layers.output_loss import SummedLoss, computed_at_once, summed_loss
 from lev_plugins.layers.padding import Padding, RealTokens, attention_mask, gathered, padding_of, spread
 from lev_plugins.layers.respelling import Nearest, Respelling
-from lev_plugins.layers.sample import WHOLE
-from lev_plugins.layers.spelling import RIVALS, MeantWords, SpelledWords, WordVectors
+from lev_plugins.layers.spelling import RIVALS, WHOLE, MeantWords, SpelledWords, WordVectors
 from lev_plugins.layers.transformer import DecoderLayer, EncoderLayer, LayerShape
 
 __all__ = [

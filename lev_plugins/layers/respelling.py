@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 from lev_plugins.data.words import BatchWords
 from lev_plugins.layers.linear import SharedLinear
-from lev_plugins.layers.sample import Sample
-from lev_plugins.layers.spelling import SHORT, WordVectors
+from lev_plugins.layers.spelling import SHORT, Sample, WordVectors
 from lev_plugins.layers.weight_cache import Keeping
 from lev_plugins.text.candidates import FAR, NEAR, PLAUSIBLE, WordIndex
 from lev_plugins.text.spelling import CASES, SHAPES
@@ -27,7 +26,7 @@ OTHER_CASE = [
     [1, 0, 1, 1],
     [1, 1, 0, 1],
     [0.5, 0, 0.5, 0],
-]  # from given to wanted
+]  # from the word that is replaced (row) to the one that is wanted
 FAST = 10.0  # an optimiser changes all parameters by like amounts: weights of a score must move faster than vectors
 
 
@@ -156,9 +155,9 @@ class Respelling(nn.Module):
 
         Nothing is lost in the last row, for holes that replace no word.
         """
-        wanted, given = sample.of(self.shapes)[None], torch.arange(SHAPES, device=self.shapes.device)[:, None]
-        blank = (wanted // CASES).ne(given // CASES)
-        case = self.bias.new_tensor(OTHER_CASE)[given % CASES, wanted % CASES]
+        wanted, old = sample.of(self.shapes)[None], torch.arange(SHAPES, device=self.shapes.device)[:, None]
+        blank = (wanted // CASES).ne(old // CASES)
+        case = self.bias.new_tensor(OTHER_CASE)[old % CASES, wanted % CASES]
         losses = F.pad(self.weight("blank") * blank + self.weight("case") * case, (0, 0, 0, 1))
         frequent = sample.of(self.bias) + self.weight("frequency") * sample.of(self.log_counts)
         if sample.stands_for is not None:

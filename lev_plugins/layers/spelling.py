@@ -5,11 +5,12 @@ training has seen it, plus one for how often, and one for its capitals. So a mis
 meant, though training has never seen it.
 
 Rows: 0 ... V - 1 the dictionary, V the placeholder, from V + 1 on the U unknown words of the batch (``data.words``).
-Shapes: n words, P groups of all words; see also ``lev_plugins.layers``.
+Shapes: n words, P groups of all words, R words of a sample; see also ``lev_plugins.layers``.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import torch
@@ -17,8 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.data.words import BatchWords
-from lev_plugins.layers.joined_words import JoinedWords
-from lev_plugins.layers.sample import WHOLE, Sample, draw_sample
+from lev_plugins.layers.later import HasLaterWeights
 from lev_plugins.layers.shared_gradient_embedding import Table
 from lev_plugins.layers.weight_cache import Keeping
 from lev_plugins.text.candidates import FAMILIAR, FAR, WordIndex
@@ -33,6 +33,58 @@ COMMON = 2048  # ... beside the most frequent ones
 RIVALS = 16  # ... and those most like each that is replaced
 
 
+# ---- words of a step -------------------------------------------------------------------------------------------------
+
+
+class Sample(NamedTuple):
+    """The words of a step; without ``ids``, the whole dictionary."""
+
+    ids: Tensor | None = None  # (R,)
+    places: Tensor | None = None  # (V + 1,) of each word and the placeholder, which comes last; -1: not in the sample
+    stands_for: Tensor | None = None  # (R,) logarithm of the number of words for which each stands
+
+    def of(self, values: Tensor) -> Tensor:
+        """Of the words of the sample, by what all have: (V, ...) -> (R, ...)"""
+        return values if self.ids is None else values[self.ids]
+
+    def place(self, words: Tensor) -> Tensor:
+        return words if self.places is None else self.places[words]
+
+    def word(self, places: Tensor) -> Tensor:
+        return places if self.ids is None else self.ids[places]
+
+    def as_decoded(self, scores: Tensor) -> Tensor:
+        """(n, R) of each word for itself alone, as the whole dictionary gives them."""
+        return scores if self.stands_for is None else scores - self.stands_for
+
+
+WHOLE = Sample()
+
+
+def draw_sample(needed: Tensor, others: int) -> Sample:
+    """The words that are ``needed`` (V,), and at random some ``others``, each of which stands for more than itself.
+
+    So the sum of exp(score) over the sample is on average that over the dictionary.
+
+    >>> sample = draw_sample(torch.tensor([False, True, False, False, False, True]), others=2)
+    >>> sample.ids[:2].tolist(), len(set(sample.ids.tolist())), sample.stands_for.exp().tolist()
+    ([1, 5], 4, [1.0, 1.0, 2.0, 2.0])
+    >>> sample.place(torch.tensor([5, 1, 6])).tolist(), sample.word(torch.tensor([1, 0])).tolist()
+    ([1, 0, 4], [5, 1])
+    """
+    rest = (~needed).nonzero()[:, 0]
+    drawn = rest[torch.randperm(len(rest), device=rest.device)[:others]]
+    own = needed.nonzero()[:, 0]
+    ids = torch.cat([own, drawn])
+    places = torch.full((len(needed) + 1,), -1, device=ids.device)
+    places[ids] = torch.arange(len(ids), device=ids.device)
+    places[-1] = len(ids)
+    number = torch.zeros(len(ids), device=ids.device)
+    if len(drawn):
+        number[len(own) :] = math.log(len(rest) / len(drawn))
+    return Sample(ids, places, number)
+
+
 class WordVectors(NamedTuple):
     """All words that a batch may have; the placeholder and special symbols have no spelling, but zeros."""
 
@@ -40,8 +92,10 @@ class WordVectors(NamedTuple):
     own: Table  # (V + 1, C)
     shapes: Tensor  # (V + 1 + U,)
     counts: Tensor  # (V + 1 + U,) occurrences in the training text
-    words: BatchWords
+    # of MeantWords alone; otherwise, of the unknown words
     guess: Tensor  # (2, V + 1 + U) the word that each may be meant to be, if training has not seen it, and its slips
+    prints: Tensor  # (2, V + 1 + U) as in BatchWords
+    words: BatchWords
     sample: Sample = WHOLE  # of the dictionary, for which there are vectors
 
     def spelling_of(self, tokens: Tensor) -> Tensor:
@@ -99,8 +153,9 @@ class SpelledWords(nn.Module):
             Table(own, sample.places),
             torch.cat([self.shapes, words.shapes]),
             F.pad(self.counts, (0, len(words.shapes))),
+            words.guess,
+            words.prints,
             words,
-            F.pad(words.guess, (self.vocabulary + 1, 0)),
             sample,
         )
 
@@ -164,7 +219,8 @@ class MeantWords(SpelledWords):
 
     def vectors(self, words: BatchWords | None, sample: Sample = WHOLE) -> WordVectors:
         found = super().vectors(words, sample)
-        return found._replace(guess=torch.cat([self.guessed, found.words.guess], 1))
+        guess, prints = torch.cat([self.guessed, found.guess], 1), torch.cat([self.prints, found.prints], 1)
+        return found._replace(guess=guess, prints=prints)
 
     def sample(self, tokens: Tensor, words: BatchWords, rivals: Tensor) -> Sample:
         """The words that a step needs which reads ``tokens`` and has ``rivals`` for what it replaces."""
@@ -179,7 +235,8 @@ class MeantWords(SpelledWords):
         return draw_sample(needed[:-1], SAMPLED)
 
     def look_up(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None = None) -> Tensor:
-        level, (word, slips), shapes = self.level(tokens, words, held_out), words.guess[:, tokens], words.shapes[tokens]
+        level, shapes = self.level(tokens, words, held_out), words.shapes[tokens]
+        word, slips = words.guess[:, tokens] * level.eq(0)  # of those that count as seen, no sample need have the guess
         case = shapes % CASES
         proper = case.eq(PROPER[0]) | case.eq(PROPER[1])
         known = level.eq(0) & slips.eq(0) & proper
@@ -188,8 +245,8 @@ class MeantWords(SpelledWords):
         own = torch.where(known, word, tokens).masked_fill(unknown, self.unk)
         guess = words.spelled.rows(word) + words.own.rows(word)
         meant = (self.from_guess(guess) + self.slips(slips)) * unknown[:, :, None]
-        prints = torch.cat([self.prints, words.words.prints], 1)[:, tokens]
-        return self.placed(tokens, words, level, own) + meant + self.torn(prints, shapes >= CASES, self.levels)
+        joined = self.torn(words.prints[:, tokens], shapes >= CASES, self.levels)
+        return self.placed(tokens, words, level, own) + meant + joined
 
     def directions(self, words: WordVectors) -> Tensor:
         """The vectors of the dictionary's words, of length 1: (V, C), or (R, C) of a sample"""
@@ -199,3 +256,59 @@ class MeantWords(SpelledWords):
             return F.normalize(words.spelled.weight[:size] + words.own.weight[:size], dim=-1, eps=SHORT)
 
         return self.directed.constant(make, self.grams, self.own.weight)
+
+
+# ---- words that were torn apart --------------------------------------------------------------------------------------
+
+
+class JoinedWords(HasLaterWeights):
+    """Words that were torn apart: a vector for how often the word occurs that one makes with the next, and the last."""
+
+    later_weights = ("weight",)
+    values: Tensor  # (n,) numbers for the letters of the dictionary's words, ascending
+    counts: Tensor  # (n,)
+
+    def __init__(self, prints: Tensor, counts: Tensor, levels: Tensor, dim: int):
+        """``prints`` and ``counts`` (V,); ``levels``: occurrences from which a word counts as more familiar."""
+        super().__init__()
+        self.levels = len(levels)
+        self.weight = nn.Parameter(torch.zeros(2 * (len(levels) + 1), dim))
+        for name, value in zip(("values", "counts"), occurrences(prints, counts), strict=True):
+            self.register_buffer(name, value, persistent=False)
+
+    def forward(self, prints: Tensor, apart: Tensor, levels: Tensor) -> Tensor:
+        """(2, B, T) numbers of the words, (B, T) True = with a blank before it -> (B, T, C)"""
+        level = torch.bucketize(with_next(prints, apart, self.values, self.counts), levels, right=True)
+        last = self.levels + 1 + F.pad(level[:, :-1], (1, 0))
+        return F.embedding(level, self.weight) + F.embedding(last, self.weight)
+
+
+def occurrences(values: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
+    """The numbers of words in ascending order, and how often they occur; those that differ in case count together.
+
+    >>> occurrences(torch.tensor([5, 0, 3, 5]), torch.tensor([1, 9, 2, 4]))
+    (tensor([3, 5]), tensor([2, 5]))
+    """
+    spelt = values.ne(0)
+    values, which = values[spelt].unique(return_inverse=True)
+    return values, counts.new_zeros(len(values)).index_add_(0, which, counts[spelt])
+
+
+def with_next(prints: Tensor, apart: Tensor, values: Tensor, counts: Tensor) -> Tensor:
+    """(B, T) how often the word occurs that each word makes with the next one (``text.spelling.prints_of``).
+
+    0 where one of the two has no letters, or the next one is not ``apart``, with a blank before it.
+
+    >>> from lev_plugins.text.spelling import prints_of
+    >>> to_day, (today,) = torch.tensor(prints_of(["to", "day"])), prints_of(["today"])[0]
+    >>> apart = torch.tensor([[True, True]])
+    >>> with_next(to_day[:, None], apart, torch.tensor([today]), torch.tensor([4])).tolist()
+    [[4, 0]]
+    """
+    if not len(values):
+        return torch.zeros_like(prints[0])
+    (first, _), (second, power) = prints[..., :-1], prints[..., 1:]
+    both = first * power + second
+    place = torch.searchsorted(values, both).clamp(max=len(values) - 1)
+    named = values[place].eq(both) & first.ne(0) & second.ne(0) & apart[:, 1:]
+    return F.pad(counts[place] * named, (0, 1))

@@ -34,7 +34,7 @@ from lev_plugins.layers import (
     token_embedding,
 )
 from lev_plugins.layers.respelling import by_name
-from lev_plugins.layers.sample import Sample
+from lev_plugins.layers.spelling import Sample
 from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, layer_shape
 from lev_plugins.models.levt_stacks import EncodedSource, LevTDecoder, LevTEncoder
 from lev_plugins.models.presets import register_presets
@@ -251,13 +251,13 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
             draft = known(draft, decoder.vocabulary, self.unk)
         memory = self.encode(src_tokens, words, target, sample)
 
-        counts = decoder.placeholder_logits(decoder.states("placeholder", states.kept_tokens, memory, given=removed))
+        counts = decoder.placeholder_logits(decoder.states("placeholder", states.kept_tokens, memory, removed=removed))
         no_slot = states.kept_tokens[:, 1:].eq(self.pad)
         count_labels = states.missing_counts.clamp(max=self.max_insertions).masked_fill(no_slot, IGNORE)
 
         flat = target.flatten()
         opened = flat.index_fill(0, holes, self.placeholder).view_as(target)  # y'_ins
-        after_blocks = decoder.states("token", opened, memory, given=one_each(replaced, self.pad))
+        after_blocks = decoder.states("token", opened, memory, removed=one_each(replaced, self.pad))
         labels = sample.place(flat[holes])
         token: HeadOutput | SummedLoss | None = None
         if learning.smoothing is not None and learning.rollin == "argmax":

@@ -128,18 +128,18 @@ class LevTDecoder(nn.Module):
         """Project the encoded source for every block of every stack, once."""
         return {name: [layer.cross_attn.project(source, real) for layer in self.stack(name)] for name in self.stacks}
 
-    def look_up(self, memory: EncodedSource, given: Removed | None = None) -> LookUp | None:
-        """With --spelling, the vectors of tokens, each with the spelling and number of words ``given`` beside it."""
+    def look_up(self, memory: EncodedSource, removed: Removed | None = None) -> LookUp | None:
+        """With --spelling, the vectors of tokens, each with the spelling and number of words ``removed`` beside it."""
         spelling, words = self.embedding.tokens, memory.words
         if words is None or not isinstance(spelling, MeantWords):
             return None
 
         def vectors(tokens: Tensor) -> Tensor:
             x = spelling.look_up(tokens, words, None if memory.target is None else among(tokens, memory.target))
-            if given is None:
+            if removed is None:
                 return x
-            number = self.given_counts(given.counts.clamp(max=self.given_counts.num_embeddings - 1))
-            return x + self.from_given(words.spelling_of(given.first)) + number
+            number = self.given_counts(removed.counts.clamp(max=self.given_counts.num_embeddings - 1))
+            return x + self.from_given(words.spelling_of(removed.first)) + number
 
         return vectors
 
@@ -149,18 +149,18 @@ class LevTDecoder(nn.Module):
         tokens: Tensor,
         memory: EncodedSource,
         known: list[Tensor] | None = None,
-        given: Removed | None = None,
+        removed: Removed | None = None,
     ) -> list[Tensor]:
         """The states of ``tokens`` (B, T) after each block up to the one that ``head`` reads: a list of (B, T, C).
 
         ``known`` holds states of the same tokens from the same stack, computed for another head, to reuse;
-        ``given`` are the words that were deleted after each token, or the one that a hole replaces.
+        ``removed`` are the words that were deleted after each token, or the one that a hole replaces.
         """
         stack = self.sharing[head]
         mask, real = padding_of(tokens, self.embedding.pad)
         states = list(known or [])
         if not states:
-            look_up = self.look_up(memory, given)
+            look_up = self.look_up(memory, removed)
             states.append(self.embedding(tokens, look_up=look_up, padded=mask is not None))
         x = gathered(states[-1], real)
         layers = list(zip(self.stack(stack), memory.keys_values[stack], strict=True))
@@ -186,19 +186,19 @@ class LevTDecoder(nn.Module):
         states: list[Tensor],
         holes: Tensor,
         words: WordVectors | None = None,
-        given: Tensor | None = None,
+        replaced: Tensor | None = None,
         nearest: Nearest | None = None,
     ) -> Tensor:
         """Eq. (5) at the holes only: (n, V); ``holes`` (n,) are positions in the flattened (B * T).
 
-        With --spelling, ``words`` and the words ``given`` (B, T) that holes replace have a say; ``nearest``: the
+        With --spelling, ``words`` and the words ``replaced`` (B, T) that holes replace have a say; ``nearest``: the
         candidates for those, if they are known.
         """
         h = self.features_of(states, holes)
         table = self.embedding.tokens
         if self.respelling is not None and isinstance(table, MeantWords):
-            assert words is not None and given is not None
-            return self.respelling(h, given.flatten()[holes], words, table.directions(words), nearest)
+            assert words is not None and replaced is not None
+            return self.respelling(h, replaced.flatten()[holes], words, table.directions(words), nearest)
         if self.token_head is not None:
             return self.token_head(h)
         return linear(h, self.embedding.table[: self.vocabulary])

@@ -39,9 +39,9 @@ SOURCE, DRAFT = 0, 1  # the languages
 def readable(draft: Tensor, dictionary: EditingDictionary) -> Tensor:
     """Drafts without <s>, with <unk> for unknown words; a draft without words becomes padding: (B, N) -> (B, N)
 
-    >>> readable(torch.tensor([[0, 21, 2], [0, 2, 1]]), EditingDictionary())
-    tensor([[ 1, 21,  2],
-            [ 1,  1,  1]])
+    >>> readable(torch.tensor([[0, 5, 2], [0, 2, 1]]), EditingDictionary())
+    tensor([[1, 3, 2],
+            [1, 1, 1]])
     """
     bos, eos, pad = dictionary.bos(), dictionary.eos(), dictionary.pad()
     words = deletable(draft, bos, eos, pad)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
 import torch
-from fairseq.data import FairseqDataset, LanguagePairDataset
 from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.tasks import register_task
@@ -166,23 +165,20 @@ class TextEditingTask(ScoredTask):
             prepend_bos=True,
         )
         noisy = training and cfg.noise_kind is not None
+        drafts = None
+        if cfg.draft_lang is not None and not (noisy and cfg.noise_share == 1):
+            drafts = load_drafts(pair, path, split, cfg.draft_lang, cfg.target_lang, self.tgt_dict, cfg.dataset_impl)
         longest = min(cfg.max_source_positions, cfg.max_target_positions)
         rollin = RollIn(cfg.seed, cfg.rollin_alpha, cfg.rollin_beta, every_epoch=training)
         self.datasets[split] = TextEditingDataset(
             pair,
-            None if noisy and cfg.noise_share == 1 else self._load_drafts(pair, path, split),
+            drafts,
             None if self.autoregressive else rollin,
             cfg.required_seq_len_multiple,
             teacher_forcing=self.autoregressive,
             noise=noisy_words(pair, cfg, self.tgt_dict, longest) if noisy else None,
             index=self.word_index,
         )
-
-    def _load_drafts(self, pair: LanguagePairDataset, path: str, split: str) -> FairseqDataset | None:
-        cfg = self.cfg
-        if cfg.draft_lang is None:
-            return None
-        return load_drafts(pair, path, split, cfg.draft_lang, cfg.target_lang, self.tgt_dict, cfg.dataset_impl)
 
     def filter_indices_by_size(
         self, indices: Any, dataset: Any, max_positions: Any = None, ignore_invalid_inputs: bool = False

@@ -96,7 +96,8 @@ def test_the_task_loads_what_was_made(text: Path) -> None:
     dataset = task.datasets["train"]
     assert len(dataset) == 10 * 40 + 25
     for example in (dataset[i] for i in range(len(dataset))):
-        source, draft, target = (dictionary.string(example[side]).split() for side in ("source", "draft", "target"))
+        rows = example["source"].ids, example["draft"].ids, example["target"]
+        source, draft, target = (dictionary.string(row).split() for row in rows)
         assert draft == source[1:] and target == source[::-1]
 
 

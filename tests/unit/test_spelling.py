@@ -269,7 +269,7 @@ def test_a_word_that_is_held_out_is_as_if_training_had_seen_it_once_less() -> No
     meant = meant_by(table, words, 4 + WORDS.index("▁from"), 1)
     beside = table.familiarity.weight + table.capitals.weight[CASES]  # a blank before it, no capitals
     assert torch.allclose(held[0], spelled[form] + table.own.weight[UNK] + beside[0] + meant)
-    level = int((LEVELS <= 8).sum())
+    level = sum(number <= 8 for number in LEVELS)
     assert torch.allclose(held[1], spelled[value] + table.own.weight[value] + beside[level])
 
 
@@ -512,7 +512,8 @@ def test_it_learns_from_clean_text_alone() -> None:
         losses.append(float(log["deletion_nll"] / log["deletion_count"]))  # of a word it knows much beforehand
     assert sum(losses[20:]) < 0.3 * sum(losses[:10])
     unused = [name for name, weight in levt.named_parameters() if weight.grad is None or not weight.grad.any()]
-    assert not unused
+    # here, every hole takes the place of a word, and words have no capitals
+    assert unused == ["decoder.respelling.vectors", "decoder.respelling.case"]
 
 
 def test_the_unknown_words_of_other_sentences_change_nothing() -> None:

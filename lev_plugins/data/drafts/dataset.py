@@ -141,7 +141,9 @@ class TextEditingDataset(EverySentence):
                 net_input["states"] = self._states(examples, net_input.get("draft"))
             if self.teacher_forcing:
                 batch["ntokens"] -= len(examples)  # nobody predicts <s>
-                net_input["prev_output_tokens"] = self._shifted(examples)
+                # </s> comes first, where fairseq's decoders start, instead of last: (B, T - 1)
+                net_input["prev_output_tokens"] = self._pad([e["target"][:-1] for e in examples])
+                net_input["prev_output_tokens"][:, 0] = pair.tgt_dict.eos()
         return batch
 
     def unknown_words(self) -> UnknownWords:
@@ -158,7 +160,10 @@ class TextEditingDataset(EverySentence):
         missing = torch.zeros_like(target, dtype=torch.bool)
         for row, example in zip(missing, examples, strict=True):
             row[: example["missing"].numel()] = example["missing"]
-        given, removed = torch.full_like(target, pad), Removed(torch.full_like(target, pad), torch.zeros_like(target))
+        in_place_of, removed = (
+            torch.full_like(target, pad),
+            Removed(torch.full_like(target, pad), torch.zeros_like(target)),
+        )
         from_draft = None
         if drafts is not None:
             from_draft = torch.tensor([e["delete_from_draft"] for e in examples])
@@ -167,18 +172,12 @@ class TextEditingDataset(EverySentence):
                 kept, present = align(self.dataset.tgt_dict.known(drafts[rows]), target[rows], pad)
                 missing[rows] = ~present & target[rows].ne(pad)
                 gone = ~kept & drafts[rows].ne(pad)
-                given[rows] = replaced(drafts[rows], gone, missing[rows], pad)
+                in_place_of[rows] = replaced(drafts[rows], gone, missing[rows], pad)
                 width = min(target.size(1), drafts.size(1))  # what is kept fits into both
                 for all_rows, some in zip(removed, removed_after(drafts[rows], gone, pad), strict=True):
                     all_rows[rows, :width] = some[:, :width]
         labels = insertion_labels(target, missing, pad)
-        return EditingStates(target, *labels, missing.flatten().nonzero()[:, 0], given, *removed, from_draft)
-
-    def _shifted(self, examples: list[dict[str, Any]]) -> Tensor:
-        """The targets with </s> first, where fairseq's decoders start, instead of last: (B, T - 1)."""
-        shifted = self._pad([e["target"][:-1] for e in examples])
-        shifted[:, 0] = self.dataset.tgt_dict.eos()
-        return shifted
+        return EditingStates(target, *labels, missing.flatten().nonzero()[:, 0], in_place_of, *removed, from_draft)
 
     def _pad(self, rows: list[Tensor], left_pad: bool = False) -> Tensor:
         pad = self.dataset.src_dict.pad()
