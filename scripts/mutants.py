@@ -193,13 +193,13 @@ def chosen(rooms: list[str], seed: int, count: int) -> list[Mutant]:
     files = sorted(path for room in rooms for path in (ROOT / PACKAGE / room).rglob("*.py"))
     mutants = [m for file in files for m in Changes(str(file.relative_to(ROOT))).found]
     random.Random(seed).shuffle(mutants)
-    kept = []
+    kept: list[Mutant] = []
     for mutant in mutants:
+        if len(kept) == count:
+            break
         with contextlib.suppress(SyntaxError):
             compile(mutant.source(), mutant.file, "exec")
             kept.append(mutant)
-        if len(kept) == count:
-            break
     return kept
 
 
