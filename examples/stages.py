@@ -299,4 +299,7 @@ def main(script: str, goals: str, plan: Callable[[Run], None]) -> int:
         else:
             plan(example)
 
-    return finish(parser, run)
+    try:
+        return finish(parser, run)
+    except KeyboardInterrupt:  # between two stages
+        return 130
