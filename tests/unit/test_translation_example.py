@@ -1,10 +1,11 @@
 """The helpers of examples/translation."""
 
 import argparse
+import contextlib
+import io
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,16 +17,15 @@ from examples.shared import read_lines
 from lev_plugins.errors import UserError
 from tests.examples import load_script
 
-ROOT = Path(__file__).resolve().parents[2]
-EXAMPLE = ROOT / "examples" / "translation"
-
-
 PIECES, REPORT = load_script("translation/pieces"), load_script("translation/report")
 
 
-def script(name: str, *args: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(EXAMPLE / name), *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+def script(name: str, *args: Any) -> tuple[int, str]:
+    """The status and the errors of a script."""
+    errors = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(errors):
+        patch.setattr(sys, "argv", [name, *map(str, args)])
+        return {"pieces": PIECES, "report": REPORT}[name].main(), errors.getvalue()
 
 
 def log(hypotheses: dict[int, str], steps: dict[int, int] | None = None, seconds: float = 1.0) -> str:
@@ -109,11 +109,11 @@ def write_text(folder: Path, lines: int = 60) -> Path:
 def test_pieces_are_the_text_again(tmp_path: Path, separate: bool, kind: str) -> None:
     text = write_text(tmp_path / "text")
     more = ["--separate"] if separate else []
-    done = script(
-        "pieces.py", "--text", text, "--source", "en", "--target", "de", "--vocab", "40", "--kind", kind, *more,
+    code, errors = script(
+        "pieces", "--text", text, "--source", "en", "--target", "de", "--vocab", "40", "--kind", kind, *more,
         "--output", tmp_path / "out",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert code == 0, errors
     for name in ("train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de"):
         pieces = read_lines(tmp_path / "out" / name)
         assert [REPORT.join_pieces(line) for line in pieces] == read_lines(text / name)
@@ -161,8 +161,8 @@ def make_run(folder: Path, outputs: dict[str, str]) -> Path:
     return folder
 
 
-def report(folder: Path, *args: Any) -> subprocess.CompletedProcess[str]:
-    return script("report.py", folder, "--reference", folder / "pieces" / "test.reference", *args)
+def report(folder: Path, *args: Any) -> tuple[int, str]:
+    return script("report", folder, "--reference", folder / "pieces" / "test.reference", *args)
 
 
 GREEDY = log({1: "▁zwei ▁hunde ▁laufen", 0: "▁ein ▁hund ▁lä uf t ▁schnell"}, seconds=0.5)
@@ -176,8 +176,7 @@ def test_report_has_every_number(tmp_path: Path) -> None:
     (run / "distil" / "data").mkdir(parents=True)
     account = {"lines": 3, "kept_reference": {"train": [1, 3]}, "seconds": 90}
     (run / "distil" / "data" / "distill.json").write_text(json.dumps(account))
-    done = report(run, "--max-iter", 4, "--beam", 3)
-    assert done.returncode == 0, done.stderr
+    assert report(run, "--max-iter", 4, "--beam", 3) == (0, "")
     found = json.loads((run / "report.json").read_text())
     greedy, levt = found["systems"]["test_greedy"], found["systems"]["test_levt"]
     assert levt["scores"] == {"BLEU": 100.0}
@@ -207,14 +206,14 @@ def test_rows_that_are_older_than_the_teacher(tmp_path: Path) -> None:
     for time, stage in enumerate(["test_levt", "average", "test_greedy"]):
         (run / stage / "done").touch()
         os.utime(run / stage / "done", (time, time))
-    assert report(run).returncode == 0
+    assert report(run) == (0, "")
     text = (run / "report.md").read_text("utf-8")
     assert "| LevT, distilled data (made before this teacher) | 100.00 |" in text and "| teacher, greedy | " in text
 
 
 def test_report_of_nothing_says_so(tmp_path: Path) -> None:
     run = make_run(tmp_path, {})
-    assert report(run).returncode == 0
+    assert report(run) == (0, "")
     text = (run / "report.md").read_text("utf-8")
     assert text.count("| not yet run | not yet run |") >= 4
     assert "Scored by" not in text
@@ -231,19 +230,17 @@ def test_report_of_nothing_says_so(tmp_path: Path) -> None:
 )
 def test_report_refuses_what_does_not_add_up(tmp_path: Path, output: str, message: str) -> None:
     run = make_run(tmp_path, {"test_levt": output})
-    done = report(run)
-    assert done.returncode == 2
-    assert message in done.stderr
+    code, errors = report(run)
+    assert code == 2 and message in errors
 
 
 def test_report_segments_both_sides(tmp_path: Path) -> None:
     run = make_run(tmp_path, {"test_levt": LEVT})
-    assert report(run, "--segment", "sed 's/./& /g'").returncode == 0
+    assert report(run, "--segment", "sed 's/./& /g'") == (0, "")
     found = json.loads((run / "report.json").read_text())
     assert found["systems"]["test_levt"]["scores"] == {"BLEU": 100.0}
-    done = report(run, "--segment", "head -n 1")
-    assert done.returncode == 2
-    assert "--segment 'head -n 1' must print one line per line of input (2), but printed 1" in done.stderr
+    code, errors = report(run, "--segment", "head -n 1")
+    assert code == 2 and "--segment 'head -n 1' must print one line per line of input (2), but printed 1" in errors
 
 
 def test_report_by_rouge(tmp_path: Path) -> None:
