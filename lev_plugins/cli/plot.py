@@ -12,7 +12,6 @@ from pathlib import Path
 from fairseq.data.data_utils import post_process
 from sacrebleu import metrics
 
-from lev_plugins.cli import streams
 from lev_plugins.cli.edit import device_of
 from lev_plugins.cli.named import named_paths
 from lev_plugins.errors import UserError, require
@@ -41,11 +40,7 @@ FIGURES = {
     "oracle": "draw scores after each iteration, one curve for each log, such as with and without --oracle",
     "exits": "draw BLEU against the time of a sentence, one point for each log, such as of several early exits",
 }
-AXES = {
-    "noise": "words that are noise",
-    "length": "length of the source in tokens",
-    "task": "task",
-}
+AXES = {"noise": "words that are noise", "length": "length of the source in tokens", "task": "task"}
 METRICS = ["bleu", "ter"]
 BLEU = re.compile(r"^Generate .*: BLEU4? = ([\d.]+)", re.MULTILINE)
 
@@ -172,8 +167,8 @@ def measured(args: argparse.Namespace) -> list[GatedSentence]:
 def read_text(path: Path | None) -> list[str]:
     if path is None:
         require(not sys.stdin.isatty(), "TEXT is missing: name a file, or pipe noisy text into plot gates")
-        raw = (line for lines in streams.arriving(sys.stdin.buffer) for line in lines)
-        texts = [streams.decode(line, number, "standard input").rstrip("\r\n") for number, line in enumerate(raw, 1)]
+        piped = sys.stdin.buffer.read().decode("utf-8").removesuffix("\n")
+        texts = [line.removesuffix("\r") for line in piped.split("\n")] if piped else []
     else:
         texts = list(read_lines(path))
     require(bool(texts), f"{path or 'standard input'} is empty: nothing to plot")

@@ -163,7 +163,7 @@ def build_labels(args: argparse.Namespace, parts: dict[str, Path], folder: Path,
     known = label_names(args) if args.labels else None
 
     def rows(part: str) -> Iterator[Row]:
-        for row in read_rows(parts[part], info.layout):
+        for row in read_rows(parts[part], info):
             yield named(row, known or [], args.labels) if args.numbered_labels else row
 
     if args.learn_sentencepiece:
@@ -179,15 +179,7 @@ def build_labels(args: argparse.Namespace, parts: dict[str, Path], folder: Path,
         info.check_files(folder)
     info.check("prepare-labels")
     labels = None if info.kind == "regression" else label_dictionary(args, known, parts, rows)
-    pretrained = args.pretrained_tokenizer and Path(args.pretrained_tokenizer) / DICTIONARY
-    if pretrained or args.srcdict:
-        dictionary = load_dictionary(pretrained or args.srcdict)
-    else:
-        dictionary = Dictionary()
-        for row in rows("train"):
-            for piece in (piece for pieces in tokenised_row(row.texts, info, tokeniser) for piece in pieces):
-                dictionary.add_symbol(piece)
-        dictionary.finalize(threshold=args.threshold, nwords=args.nwords, padding_factor=8)
+    dictionary = dictionary_of_pieces(args, rows, info, tokeniser)
     encoder = Encoder(info, tokeniser, dictionary, labels)
     lines, remarks = [["part", "examples", "tokens", "unknown", "labels", "longest"]], []
     for part, path in parts.items():
@@ -214,6 +206,17 @@ def build_labels(args: argparse.Namespace, parts: dict[str, Path], folder: Path,
     report = [f"{args.dest}, in tokens (with one for the end of each text):", *table(lines), *remarks, ""]
     report += [f"{len(dictionary):,} pieces" + described, ""]
     return report + (next_step("Train with", train_command(args, bert is not None)) if args.train else [])
+
+
+def dictionary_of_pieces(args: argparse.Namespace, rows: Rows, info: Info, tokeniser: Tokeniser) -> Dictionary:
+    if args.pretrained_tokenizer or args.srcdict:
+        return load_dictionary(args.srcdict or Path(args.pretrained_tokenizer) / DICTIONARY)
+    dictionary = Dictionary()
+    for row in rows("train"):
+        for piece in (piece for pieces in tokenised_row(row.texts, info, tokeniser) for piece in pieces):
+            dictionary.add_symbol(piece)
+    dictionary.finalize(threshold=args.threshold, nwords=args.nwords, padding_factor=8)
+    return dictionary
 
 
 def label_names(args: argparse.Namespace) -> list[str]:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-from collections import Counter
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import editdistance
 import pytest
@@ -32,18 +29,6 @@ def learned(pairs: list[tuple[str, str]], unit: str = "character", longest: int 
     for clean, _ in pairs:
         learner.count(clean)
     return learner.table(least)
-
-
-def test_counting_does_not_go_through_all_confusions_for_each_line() -> None:
-    class Watched(Counter[Any]):
-        def __iter__(self) -> Iterator[Any]:
-            raise AssertionError("all of them")
-
-    learner = Learner("character", 3)
-    learner.learn("corner", "comer")
-    learner.confused = Watched(learner.confused)
-    learner.count("modern corner")
-    assert learner.occurring == {("r", "n"): 2}
 
 
 def test_clean_text_is_read_twice_so_it_is_no_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,10 +79,6 @@ def test_input_that_is_not_utf8_is_named_and_what_came_before_is_there(
             "--min-letters applies to the words that --word-rate changes: give both or neither",
         ),
         (["--kind", "swap", "--word-rate", "1", "--min-letters", "-1"], "--min-letters must be at least 0, but is -1"),
-        (["--kind", "swap", "--word-rate", "2"], "--word-rate must be between 0 and 1, but is 2.0"),
-        (["--kind", "swap", "--char-rate", "-1"], "--char-rate must be between 0 and 1, but is -1.0"),
-        (["--kind", "swap"], "--kind swap needs --word-rate, --char-rate or both"),
-        (["--kind", "keyboard", "--word-rate", "1", "--layout", "abc"], "--layout abc is unknown: choose from azerty"),
         (["--kind", "confusions", "--confusions", "none.tsv"], "none.tsv: No such file or directory"),
     ],
 )

@@ -162,7 +162,6 @@ BAD = [
     (["--saved", "KEPT", "--output", "x.doc"], "--output x.doc must end in one of .png, .svg, .pdf"),
     (["--saved", "KEPT", "--output", "x.png", "--path", "m.pt"], "--saved replaces the model and its text"),
     (["--saved", "KEPT", "KEPT", "--output", "x.png"], "two files of --saved are called denoising"),
-    (["--saved", "KEPT", "--output", "x.png", "--bins", "0"], "--bins must be at least 1, but is 0"),
     (["--saved", "EMPTY", "--output", "x.png"], "is empty: give --saved a file written by --save"),
     (["--saved", "BAD", "--output", "x.png"], "line 1 has no gates: give --saved a file written by --save"),
     (["--saved", "ODD", "--output", "x.png"], "line 1 has no gates: give --saved a file written by --save"),
@@ -299,15 +298,6 @@ def test_every_curve_looks_different_and_is_in_the_legend(tmp_path: Path) -> Non
     looks = re.findall(r'<path d="M [^"]*" clip-path="[^"]*" style="[^"]*"', drawn)
     dashed = [look for look in looks if "stroke-dasharray" in look]
     assert (len(looks), len(dashed)) == (9, 1)
-
-
-def test_capitals_count_in_ter_and_names_may_have_an_equals_sign(tmp_path: Path, capsys: Any) -> None:
-    log = tmp_path / "lr=0.1"
-    log.write_bytes(GROWN.replace("▁d".encode(), "▁D".encode(), 1))
-    figure = str(tmp_path / "figure.svg")
-    assert main(["plot", "oracle", str(log), f"here={log}", "--metric", "ter", "--output", figure]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("lr=0.1: ") and lines[1].startswith("here: ") and lines[0].endswith(" 25.00")
 
 
 def test_scores_of_a_cut_log_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 
 from lev_plugins import files
 from lev_plugins.cli import prepare
-from lev_plugins.cli.main import build_parser, main
+from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.text import tokenise as pieces
 from lev_plugins.text.lines import read_lines
@@ -196,15 +196,6 @@ def test_pieces_are_learned_from_every_training_text(text: Path) -> None:
     assert "☃" in lines_of(text, "train1", "mt")[0]
 
 
-@pytest.mark.parametrize("flags", [["--learn-sentencepiece", "38"], ["--bpe", "characters"]])
-def test_the_arguments_stay_as_they_were_given(text: Path, flags: list[str]) -> None:
-    words = ["-s", "en", "-t", "de", "-d", "mt", "--train-prefix", f"{text}/train"]
-    args = build_parser("prepare").parse_args([*words, "--dest", f"{text.parent}/data", *flags])
-    before = dict(vars(args))
-    assert prepare.run(args) == 0
-    assert vars(args) == before
-
-
 def test_coverage_leaves_rare_characters_out(text: Path) -> None:
     (text / "train.en").write_text((text / "train.en").read_text("utf-8").replace("漢", "語", 1), "utf-8")
     assert run(text, "--learn-sentencepiece", 36, "--sentencepiece-coverage", 0.98) == 0
@@ -334,12 +325,6 @@ def test_spoiled_texts_are_refused_and_nothing_is_left(text: Path, name: str, ca
     assert run(text) == 2
     assert message.format(text=text) in capsys.readouterr().err
     assert [path.name for path in text.parent.iterdir()] == ["text"]
-
-
-def test_a_tab_in_a_target_is_a_blank(text: Path) -> None:
-    (text / "train.de").write_text((text / "train.de").read_text("utf-8").replace(" ", "\t", 1), "utf-8")
-    assert run(text) == 0
-    assert lines_of(text, "train", "de")[0] == " ".join(next(read_lines(text / "train.de")).split())
 
 
 @pytest.mark.parametrize(

@@ -229,11 +229,6 @@ def test_a_conllu_file_with_a_missing_column_or_tag(tmp_path: Path, capsys: pyte
         (["--numbered-labels"], "--numbered-labels requires --labels"),
         (["--label-separator", ";"], "--label-separator requires --label-kind multilabel"),
         (["--conllu-column", "xpos"], "--conllu-column requires --label-kind tagging and a text called"),
-        (["--sentencepiece-type", "bpe"], "--sentencepiece-type requires --learn-sentencepiece"),
-        (["--sentencepiece-coverage", 0.9], "--sentencepiece-coverage requires --learn-sentencepiece"),
-        (["--learn-sentencepiece", 0], "--learn-sentencepiece must be at least 1, but is 0"),
-        (["--learn-sentencepiece", 9, "--sentencepiece-coverage", 2], "character_coverage() <= 1.0"),
-        (["--learn-sentencepiece", 9, "--sentencepiece-model", "m"], "--learn-sentencepiece makes pieces of its own"),
         (["--learn-sentencepiece", 9, "--bpe", "characters"], "leave out --bpe and --sentencepiece-model"),
         (
             ["--pretrained-tokenizer", "t", "--bpe", "characters"],

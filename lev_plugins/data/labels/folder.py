@@ -46,24 +46,15 @@ MOST_COLUMNS = 1_000
 
 
 @dataclass(frozen=True)
-class Info:
+class Info(Layout):
     """How text becomes examples."""
 
-    kind: str
-    columns: int = 1
-    separator: str = ","
-    conllu: str = "upos"
-    step: float | None = None  # classes are numbers, rounded to multiples of it
     template: str | None = None  # "{0}" and "{1}" stand for the columns
     longest: int = 512  # tokens, </s> included
     longer: str = "refuse"  # what to do with a longer text; tagging always splits it
     bpe: dict[str, Any] = field(default_factory=dict)  # fairseq's flags; files are relative to the folder
     files: list[str] = field(default_factory=list)  # those flags that name a file in the folder
     train_examples: int = 0
-
-    @property
-    def layout(self) -> Layout:
-        return Layout(self.kind, self.columns, self.separator, self.conllu, self.step)
 
     def bpe_flags(self, folder: Path) -> dict[str, Any]:
         """``bpe`` with the paths of its files."""
