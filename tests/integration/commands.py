@@ -139,6 +139,13 @@ def succeed(*command: object, **options: object) -> Result:
     return result
 
 
+def refused(*command: object, **options: object) -> str:
+    """The line for the user."""
+    result = run(*command, **options)  # type: ignore[arg-type]
+    assert result.code != 0
+    return result.verdict
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("localhost", 0))
