@@ -15,16 +15,7 @@ from tests.integration.commands import ROOT, readme_command, readme_commands, ru
 EXAMPLE = ROOT / "examples" / "post_editing"
 WORDS = ["red", "blue", "old", "young", "small", "big", "dog", "cat", "man", "runs", "sleeps", "sits", "eats", "now"]
 SMALL = ["VOCAB=60", "TOKENS=400", "LAYERS=1", "WIDTH=16", "FFN=32", "WARMUP=4", "UPDATES=10", "FINETUNE_UPDATES=10"]
-SMALL += [
-    "VALID_EVERY=5",
-    "WEAK_EPOCHS=1",
-    "BEAM=2",
-    "MAX_ITER=2",
-    "GAMMAS=0",
-    "KEEP_BIASES=1",
-    "GPUS=0",
-    "THREADS=1",
-]
+SMALL += ["VALID_EVERY=5", "WEAK_EPOCHS=1", "BEAM=2", "MAX_ITER=2", "GAMMAS=0", "KEEP_BIASES=1", "GPUS=0", "THREADS=1"]
 SYSTEMS = ["autoregressive", "scratch", "zero_shot", "finetuned", "translator", "translator_delete"]
 SYSTEMS += ["translator_both", "finetuned_delete", "finetuned_both"]
 

@@ -20,10 +20,7 @@ from tests.helpers import EOS, PAD, left_padded, random_rows, rows_to_tensor, to
 # ours, and what fairseq calls it where that is not the same
 VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "post-norm": ({}, {}),
-    "pre-norm": (
-        {"normalize_before": True},
-        {"encoder_normalize_before": True, "decoder_normalize_before": True},
-    ),
+    "pre-norm": ({"normalize_before": True}, {"encoder_normalize_before": True, "decoder_normalize_before": True}),
     "learned-positions": ({"learned_pos": True}, {"encoder_learned_pos": True, "decoder_learned_pos": True}),
     "one-table": ({"share_all_embeddings": True, "activation_fn": "gelu"}, {}),
     "tied-output": ({"share_decoder_input_output_embed": True, "no_scale_embedding": True}, {}),
