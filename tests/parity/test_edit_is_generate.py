@@ -20,7 +20,7 @@ import pytest
 from lev_plugins import checkpoints
 from lev_plugins.cli.main import main
 from tests import pretrained
-from tests.generation import generate
+from tests.integration.commands import succeed
 from tests.systems import CORRECTION, SYSTEMS, System, flags_of
 
 COUNT = 200
@@ -117,7 +117,7 @@ def prepared(trial: Trial, system: System, sources: list[str], drafts: list[str]
 
 def generated(trial: Trial, system: System, data: Path) -> list[str]:
     flags = [*trial.flags, *flags_of(system.bpe), *flags_of(system.decoding)]
-    log = generate(data, *flags, "--path", system.checkpoint, "--gen-subset", "test", "--cpu")
+    log = succeed("fairseq-generate", data, *flags, "--path", system.checkpoint, "--gen-subset", "test", "--cpu").out
     found = {int(number): text for number, text in re.findall(r"^D-(\d+)\t\S+\t(.*)$", log, re.M)}
     return [found[number] for number in range(COUNT)]
 

@@ -15,7 +15,7 @@ from lev_plugins import checkpoints
 from lev_plugins.cli import distill
 from lev_plugins.cli.main import main
 from lev_plugins.inference.decoder import CheckpointDecoder
-from tests.generation import generate
+from tests.integration.commands import succeed
 from tests.teachers import LEVT, TRANSFORMER, write_teacher
 
 LONG = 7  # of the 30 training sentences, the line that is too long for the teacher
@@ -69,7 +69,7 @@ def strings(folder: Path, part: str, side: str) -> list[str]:
 def generated(data: Path, teacher: object, part: str, *flags: object) -> dict[int, str]:
     """What fairseq-generate says of each sentence."""
     words = [data, "--path", teacher, "--gen-subset", part, "--cpu", "--required-batch-size-multiple", 1]
-    log = generate(*words, *SHORT, *flags)
+    log = succeed("fairseq-generate", *words, *SHORT, *flags).out
     lines = [line.split("\t") for line in log.splitlines() if line.startswith("H-")]
     return {int(line[0][2:]): line[2] for line in lines}
 

@@ -20,8 +20,8 @@ from lev_plugins.errors import UserError
 from lev_plugins.inference.labeller import Labeller
 from lev_plugins.layers import Int8Linear, Linear, in_8_bits, int8
 from lev_plugins.models.levt import LevT
-from tests.generation import generate
 from tests.helpers import toy_config, toy_dictionary, toy_task
+from tests.integration.commands import succeed
 from tests.systems import CORRECTION, SYSTEMS, System, flags_of
 
 
@@ -147,8 +147,8 @@ def test_a_generator_that_is_built_before_the_weights_are_read_rounds_none(all_s
 
 def test_fairseq_generate_takes_it(tmp_path: Path, all_sizes: None, monkeypatch: pytest.MonkeyPatch) -> None:
     system = SYSTEMS["pbd"](tmp_path)
-    used: list[nn.Module] = []
-    monkeypatch.setattr("lev_plugins.tasks.precision.in_8_bits", lambda model: (used.append(model), in_8_bits(model)))
+    said = "the model has 8 bits now"
+    monkeypatch.setattr("lev_plugins.tasks.precision.in_8_bits", lambda model: (print(said), in_8_bits(model)))
     flags = [*CORRECTION, *flags_of(system.bpe), *flags_of(system.decoding), "--gen-subset", "test"]
-    log = generate(system.data, *flags, "--path", system.checkpoint, "--cpu", "--cpu-int8")
-    assert len(used) == 1 and "H-0\t" in log
+    log = succeed("fairseq-generate", system.data, *flags, "--path", system.checkpoint, "--cpu", "--cpu-int8").out
+    assert log.count(said) == 1 and "H-0\t" in log

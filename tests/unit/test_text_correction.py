@@ -24,8 +24,8 @@ from lev_plugins.fairseq_fixes.best_checkpoint import logged_by
 from lev_plugins.models.pbd import PBDConfig
 from lev_plugins.scoring import wrr
 from lev_plugins.tasks.text_correction import CRITERIONS, TextCorrectionConfig, TextCorrectionTask
-from tests.generation import generate
 from tests.helpers import EOS, UNK, list_dataset, random_rows, toy_dictionary
+from tests.integration.commands import succeed
 from tests.systems import SYSTEMS
 from tests.unit.test_editor import GOLDEN, NOISY
 
@@ -389,7 +389,7 @@ def test_diverse_groups_of_a_beam_whatever_the_numbers_of_the_sentences() -> Non
     words += ["--path", GOLDEN / "pbd" / "checkpoint.pt", "--beam", 4, "--nbest", 4, "--diverse-beam-groups", 2]
     found = []
     for size in (1, 3):
-        log = generate(*words, "--batch-size", size, "--required-batch-size-multiple", 1)
+        log = succeed("fairseq-generate", *words, "--batch-size", size, "--required-batch-size-multiple", 1).out
         rows = [line.split("\t") for line in log.splitlines() if line.startswith("H-")]
         found.append(sorted((name, text) for name, _, text in rows))
     assert found[0] == found[1] and len(found[0]) > 12
