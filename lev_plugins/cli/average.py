@@ -44,13 +44,17 @@ def run(args: argparse.Namespace) -> int:
         require(not any(path.is_dir() for path in paths), f"{folder} is a folder: add --last N or --best N")
     else:
         require(len(paths) == 1 and folder.is_dir(), "--last and --best choose from one folder: give it as INPUT")
-        paths = last(folder, args.last, args.by_updates) if args.last else best(folder, args.best, args.metric)
+        paths = (
+            last_checkpoints(folder, args.last, args.by_updates)
+            if args.last
+            else best_checkpoints(folder, args.best, args.metric)
+        )
     checkpoints.save(average(paths), args.output)
     sys.stdout.write(f"{args.output} is the average of {' '.join(str(path) for path in paths)}\n")
     return 0
 
 
-def last(folder: Path, number: int, by_updates: bool) -> list[Path]:
+def last_checkpoints(folder: Path, number: int, by_updates: bool) -> list[Path]:
     pattern, name = (UPDATES, "checkpoint_EPOCH_UPDATES.pt") if by_updates else (EPOCH, "checkpointEPOCH.pt")
     epochs_or_updates = {path: int(match[1]) for path in folder.iterdir() if (match := pattern.fullmatch(path.name))}
     require(
@@ -61,7 +65,7 @@ def last(folder: Path, number: int, by_updates: bool) -> list[Path]:
     return sorted(epochs_or_updates, key=lambda path: epochs_or_updates[path])[-number:]
 
 
-def best(folder: Path, number: int, metric: str | None) -> list[Path]:
+def best_checkpoints(folder: Path, number: int, metric: str | None) -> list[Path]:
     matches = {path: match for path in folder.iterdir() if (match := BEST.fullmatch(path.name))}
     metrics = sorted({match[1] for match in matches.values()})
     require(
