@@ -44,11 +44,10 @@ def run(args: argparse.Namespace) -> int:
         require(not any(path.is_dir() for path in paths), f"{folder} is a folder: add --last N or --best N")
     else:
         require(len(paths) == 1 and folder.is_dir(), "--last and --best choose from one folder: give it as INPUT")
-        paths = (
-            last_checkpoints(folder, args.last, args.by_updates)
-            if args.last
-            else best_checkpoints(folder, args.best, args.metric)
-        )
+        if args.last is not None:
+            paths = last_checkpoints(folder, args.last, args.by_updates)
+        else:
+            paths = best_checkpoints(folder, args.best, args.metric)
     checkpoints.save(average(paths), args.output)
     sys.stdout.write(f"{args.output} is the average of {' '.join(str(path) for path in paths)}\n")
     return 0
