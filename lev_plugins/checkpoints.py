@@ -38,7 +38,7 @@ EVALUATED = {
 }
 SIDE = re.compile("^(encoder|decoder)_")
 # what a flag may be: Python evaluates bytes, and all that is stored like bytes, as text with an encoding of its own
-PLAIN = (type(None), bool, int, float, str, list, tuple, ListConfig, Mapping, argparse.Namespace)
+PLAIN = (type(None), bool, int, float, str)
 
 MOST_REPEATS = 1_000  # of a list
 
@@ -91,8 +91,7 @@ def read_safely(path: str | Path, read: Callable[[], Any], advice: str = "use an
         f"{path} is damaged: it has no table of weights, or none of settings; use an older checkpoint",
     )
     for flags in (state.get("args"), settings):
-        require_resolved(flags)
-        require_no_programs(flags or {})
+        require_no_programs(flags)
     return state
 
 
@@ -105,11 +104,21 @@ def config_of(state: dict[str, Any], *path: str) -> Any:
 
 
 def require_no_programs(flags: Any) -> None:
-    """Of a model or a task, as a stranger's file has them: what fairseq evaluates must be plain data.
+    """Of a model or a task, as a stranger's file has them: what fairseq evaluates must be plain data, and nothing a
+    reference, which may be another value in each use, or one of the user's environment.
 
     >>> require_no_programs(argparse.Namespace(encoder_layers="[(512, 3)] * 20"))
+    >>> require_no_programs({"model": {"encoder_layers": ["${oc.env:HOME}"]}})
+    Traceback (most recent call last):
+    lev_plugins.errors.UserError: the setting encoder_layers is a reference, '${oc.env:HOME}', which is not followed: \
+save the checkpoint with its value, or train the model again
     """
     for name, value in entries(flags):
+        require(
+            not isinstance(value, str) or "${" not in value,
+            f"the setting {name} is a reference, {str(value)[:60]!r}, which is not followed: save the checkpoint with "
+            "its value, or train the model again",
+        )
         if {name, SIDE.sub("", name)} & EVALUATED:
             require(
                 isinstance(value, PLAIN) and not (isinstance(value, str) and is_program(value)),
@@ -118,36 +127,20 @@ def require_no_programs(flags: Any) -> None:
             )
 
 
-def require_resolved(flags: Any) -> None:
-    """fairseq stores values. A reference may be another value in each use, or one of the user's environment.
-
-    >>> require_resolved({"model": {"encoder_layers": ["${oc.env:HOME}"]}})
-    Traceback (most recent call last):
-    lev_plugins.errors.UserError: a setting of the checkpoint is a reference, '${oc.env:HOME}', which is not followed: \
-save the checkpoint with its value, or train the model again
-    """
+def entries(flags: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """All values by name, those of tables in tables, too, and each value of a list."""
     if isinstance(flags, argparse.Namespace):
         flags = vars(flags)
     if isinstance(flags, (DictConfig, ListConfig)):
         flags = OmegaConf.to_container(flags, resolve=False)
-    if isinstance(flags, (dict, list, tuple)):
-        for each in flags.values() if isinstance(flags, dict) else flags:
-            require_resolved(each)
-    elif isinstance(flags, str):
-        require(
-            "${" not in flags,
-            f"a setting of the checkpoint is a reference, {flags[:60]!r}, which is not followed: save the "
-            "checkpoint with its value, or train the model again",
-        )
-
-
-def entries(flags: Any) -> Iterator[tuple[str, Any]]:
-    """Of tables in tables, too."""
-    table = vars(flags) if isinstance(flags, argparse.Namespace) else flags
-    for name, value in table.items():
-        yield name, value
-        if isinstance(value, (Mapping, argparse.Namespace)):
-            yield from entries(value)
+    if isinstance(flags, Mapping):
+        for key, value in flags.items():
+            yield from entries(value, str(key))
+    elif isinstance(flags, (list, tuple)):
+        for value in flags:
+            yield from entries(value, name)
+    else:
+        yield name, flags
 
 
 def is_program(text: str) -> bool:
