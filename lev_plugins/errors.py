@@ -90,31 +90,15 @@ def explain(error: BaseException) -> str | None:
     return None
 
 
-def chain(error: BaseException) -> list[BaseException]:
-    """The error and its causes, the innermost last.
-
-    >>> try:
-    ...     try:
-    ...         raise KeyError("inner")
-    ...     except KeyError as inner:
-    ...         raise ValueError("outer") from inner
-    ... except ValueError as outer:
-    ...     chain(outer)
-    [ValueError('outer'), KeyError('inner')]
-    """
-    links: list[BaseException] = []
-    link: BaseException | None = error
-    while link is not None and link not in links:
-        links.append(link)
-        link = link.__cause__ or link.__context__
-    return links
-
-
 def explained(error: BaseException) -> tuple[BaseException | None, str | None]:
     """The first error of the chain that we can explain, and its explanation."""
-    for link in chain(error):
+    seen: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and link not in seen:
         if (hint := explain(link)) is not None:
             return link, hint
+        seen.append(link)
+        link = link.__cause__ or link.__context__
     return None, None
 
 

@@ -66,7 +66,9 @@ def all_or_nothing_folder(path: Path, replace: bool = False) -> Iterator[Path]:
         yield scratch
         for file in scratch.rglob("*"):
             if file.is_file():
-                to_disk(file)
+                handle = os.open(file, os.O_RDONLY)
+                os.fsync(handle)
+                os.close(handle)
         scratch.chmod(0o755)
         if replace and path.exists():
             swap_in(path, scratch)
@@ -94,11 +96,3 @@ def open_to_all(folder: Path) -> None:
     """Only the owner can read files that tempfile and safetensors create."""
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
-
-
-def to_disk(file: Path) -> None:
-    handle = os.open(file, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

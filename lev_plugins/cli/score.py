@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -105,13 +103,6 @@ def read_files(args: argparse.Namespace, lines: int) -> list[Any]:
         columns.append(nonempty_lines(path))
         check_counts(args.system, lines, path, len(columns[-1]))
     sources = [columns.pop()] if files == SOURCES else []
-    if args.metric == "rouge" and args.tokenize == "english":
-        lost = sum(bool(line.strip()) and not re.search("[a-zA-Z0-9]", line) for line in columns[0])
-        if lost:
-            sys.stderr.write(
-                f"lev-plugins: warning: {lost:,} of {lines:,} lines of {args.references[0]} have no ASCII letter or "
-                "digit and score 0: use --tokenize space to split at spaces only\n"
-            )
     return [*sources, [list(references) for references in zip(*columns, strict=True)]]
 
 
@@ -149,17 +140,13 @@ def run(args: argparse.Namespace) -> int:
 def draw_resamples(args: argparse.Namespace, rows: Sequence[ScoredText]) -> resampling.Comparison | None:
     if args.bootstrap is None and args.against is None:
         return None
-    scores = resampling.resample([row.evaluation for row in rows], resamples_of(args), args.seed)
+    scores = resampling.resample([row.evaluation for row in rows], args.bootstrap or RESAMPLES, args.seed)
     if args.bootstrap is not None:
         for row, resampled in zip(rows, scores, strict=True):
             row.resampled = resampled
     if args.against is None:
         return None
     return resampling.compare(rows[0].evaluation, rows[-1].evaluation, scores[[0, -1]])
-
-
-def resamples_of(args: argparse.Namespace) -> int:
-    return RESAMPLES if args.bootstrap is None else args.bootstrap
 
 
 def text_report(args: argparse.Namespace, rows: Sequence[ScoredText], comparison: resampling.Comparison | None) -> str:
@@ -218,5 +205,5 @@ def json_report(args: argparse.Namespace, rows: Sequence[ScoredText], comparison
     if comparison is not None:
         result["comparison"] = asdict(comparison)
     if comparison is not None or args.bootstrap is not None:
-        result["bootstrap"] = {"resamples": resamples_of(args), "seed": args.seed}
+        result["bootstrap"] = {"resamples": args.bootstrap or RESAMPLES, "seed": args.seed}
     return json.dumps(result, ensure_ascii=False, indent=2) + "\n"

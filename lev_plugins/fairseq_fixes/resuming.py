@@ -59,7 +59,8 @@ def loading_unless_complete(load: Function) -> Function:
     def load_unless_complete(cfg: Any, trainer: Any, **options: Any) -> tuple[Any, Any]:
         extra_state, batches = load(cfg, trainer, **options)
         if cfg.reset_optimizer or cfg.reset_meters:  # with which fairseq forgets its best score
-            forget_patience()
+            for name in patience_counts():
+                delattr(patience_counter(), name)
         updates = trainer.get_num_updates()
         if not updates:  # fine-tuning starts here, but fairseq keeps the hours of the earlier training
             trainer._previous_training_time = 0
@@ -106,11 +107,6 @@ def patience_counter() -> Any:
 def patience_counts() -> dict[str, float]:
     counter = patience_counter()
     return {name: kind(getattr(counter, name)) for name, kind in PATIENCE.items() if hasattr(counter, name)}
-
-
-def forget_patience() -> None:
-    for name in patience_counts():
-        delattr(patience_counter(), name)
 
 
 class ResumableTask(FairseqTask):

@@ -8,7 +8,6 @@ So the threads are ended in order, before the interpreter shuts down.
 
 from __future__ import annotations
 
-import queue
 import threading
 import time
 
@@ -26,11 +25,6 @@ def stop_reading_ahead() -> None:
     deadline = time.monotonic() + PATIENCE
     for reader in readers:
         while reader.is_alive() and time.monotonic() < deadline:
-            make_room(reader._queue)
+            while not reader._queue.empty():  # a reader waits while it is full
+                reader._queue.get_nowait()
             reader.join(GLANCE)
-
-
-def make_room(batches: queue.Queue[object]) -> None:
-    """Empty a queue: a reader waits while it is full."""
-    while not batches.empty():
-        batches.get_nowait()

@@ -82,16 +82,6 @@ def ndcg(gold: Any, scores: Any, at: int) -> float:
     return float(ndcg_score(gold[some], scores[some], k=at))
 
 
-def numbered_classes(gold: Any, predicted: Any, names: Any) -> Scores:
-    """Scores of classes (n,) as the numbers that they are called.
-
-    >>> numbered_classes(np.array([0, 1, 2]), np.array([0, 1, 2]), ["0.0", "0.5", "1.0"])["mse"]
-    0.0
-    """
-    values = np.array(names, dtype=float)
-    return regression(values[gold], values[predicted])
-
-
 def ranking(gold: Any, scores: Any, at: int) -> dict[str, float]:
     return {f"rp_at_{at}": r_precision(gold, scores, at), f"ndcg_at_{at}": ndcg(gold, scores, at)}
 
@@ -140,7 +130,10 @@ def evaluate(
         if kind == "tagging":
             return tagging(gold, best, classes)
         scores = classification(gold, best, classes, positive)
-        return scores if numbers is None else scores | numbered_classes(gold, best, numbers)
+        if numbers is not None:
+            values = np.array(numbers, dtype=float)
+            scores |= regression(values[gold], values[best])
+        return scores
 
 
 def best_thresholds(gold: Any, scores: Any) -> list[float]:

@@ -168,16 +168,6 @@ def test_per_sentence_and_significance(score: Run) -> None:
     assert "Welch's t-test over sentence scores p = " in lines[8]
 
 
-def test_rouge_of_another_script_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = tmp_path / "text"
-    text.write_text("мама мыла раму\na cat\n\n", encoding="utf-8")
-    assert main(["score", "rouge", str(text), str(text)]) == 0
-    assert f"warning: 1 of 3 lines of {text} have no ASCII letter" in capsys.readouterr().err
-    assert main(["score", "rouge", str(text), str(text), "--tokenize", "space"]) == 0
-    found = capsys.readouterr()
-    assert found.err == "" and "ROUGE-L = 1.0000" in found.out
-
-
 def test_the_worse_one_is_called_so(score: Run) -> None:
     better, worse = (
         score("ter", *pair, "--bootstrap", 50).splitlines()
