@@ -61,9 +61,9 @@ def from_entries(cls: type[T], entries: Any, where: str) -> T:
     hints = get_type_hints(cls)
     for name in entries:
         require(name in hints, f"{where} has an unknown entry {shown(name)}")
-    for each in fields(cls):  # type: ignore[arg-type]
-        optional = each.default is not MISSING or each.default_factory is not MISSING
-        require(optional or each.name in entries, f"{where} has no entry {each.name!r}")
+    for field in fields(cls):  # type: ignore[arg-type]
+        optional = field.default is not MISSING or field.default_factory is not MISSING
+        require(optional or field.name in entries, f"{where} has no entry {field.name!r}")
     values = {}
     for name, value in entries.items():
         place, hint = f"{where}: {name}", hints[name]
@@ -84,11 +84,11 @@ def fits(value: Any, hint: Any) -> bool:
     if hint is Any:
         return True
     if get_origin(hint) in (Union, UnionType):
-        return any(fits(value, each) for each in arguments)
+        return any(fits(value, kind) for kind in arguments)
     if get_origin(hint) is dict:
-        return isinstance(value, dict) and all(fits(each, arguments[1]) for each in value.values())
+        return isinstance(value, dict) and all(fits(item, arguments[1]) for item in value.values())
     if get_origin(hint) is list:
-        return isinstance(value, list) and all(fits(each, arguments[0]) for each in value)
+        return isinstance(value, list) and all(fits(item, arguments[0]) for item in value)
     if hint in (int, float):
         return type(value) in (int, hint) and -MOST <= value <= MOST
     return type(value) is hint
@@ -99,7 +99,7 @@ def wanted(hint: Any) -> str:
     >>> wanted(dict[str, float | None])
     'an object of a finite number or null'
     """
-    parts = [wanted(each) for each in get_args(hint)]
+    parts = [wanted(kind) for kind in get_args(hint)]
     if get_origin(hint) is dict:
         return f"an object of {parts[1]}"
     if get_origin(hint) is list:

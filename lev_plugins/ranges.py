@@ -119,7 +119,7 @@ def at_least(args: Any, least: float, *fields: str) -> None:
             bounded(flag_name(field), value, least)
 
 
-def dictionary_size(given: Any, threshold: str, nwords: str, but: str = "") -> None:
+def dictionary_size(args: Any, threshold: str, nwords: str, but: str = "") -> None:
     """How often a word of a learned dictionary must occur, and how many there may be.
 
     ``but``: what is there instead of a learned dictionary, so that neither number applies.
@@ -133,8 +133,8 @@ take, but is 2
     Traceback (most recent call last):
     lev_plugins.errors.UserError: --threshold applies to a learned dictionary, but dict.txt is given: leave it out
     """
-    at_least(given, 0, threshold)
-    number = getattr(given, nwords)
+    at_least(args, 0, threshold)
+    number = getattr(args, nwords)
     require(
         number == -1 or number > SPECIAL,
         f"{flag_name(nwords)} must be -1 (no limit) or more than {SPECIAL}, which <s>, <pad>, </s> and <unk> take, "
@@ -142,6 +142,6 @@ take, but is 2
     )
     for field, everything in ((threshold, 0), (nwords, -1)):
         require(
-            not but or getattr(given, field) == everything,
+            not but or getattr(args, field) == everything,
             f"{flag_name(field)} applies to a learned dictionary, but {but}: leave it out",
         )

@@ -77,10 +77,10 @@ def read_generated(path: Path) -> list[str]:
     """The first ``D-`` line of each sentence; fairseq-generate prints sentences by length, with their numbers."""
     hypotheses: dict[int, str] = {}
     for line in nonempty_lines(path):
-        found = parse_line(line.encode())
-        if found is not None and found.kind == "D":
-            _, _, text = found.text.decode().partition("\t")  # after its score
-            hypotheses.setdefault(found.number, text)
+        logged = parse_line(line.encode())
+        if logged is not None and logged.kind == "D":
+            _, _, text = logged.text.decode().partition("\t")  # after its score
+            hypotheses.setdefault(logged.number, text)
     require(
         bool(hypotheses), f"--generated: {path} has no D- lines: give the output of fairseq-generate without --quiet"
     )

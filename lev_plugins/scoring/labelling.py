@@ -60,9 +60,9 @@ def multilabel(gold: Any, scores: Any, at: int, thresholds: Any = POSITIVE) -> S
     >>> {name: round(score, 1) for name, score in multilabel(gold, scores, at=1).items()}
     {'micro_f1': 66.7, 'macro_f1': 55.6, 'rp_at_1': 100.0, 'ndcg_at_1': 100.0}
     """
-    given = scores >= np.asarray(thresholds, dtype=float)  # a float alone would be rounded to the scores' 32 bits
+    assigned = scores >= np.asarray(thresholds, dtype=float)  # a float alone would be rounded to the scores' 32 bits
     wanted = gold > 0
-    right, named = (given & wanted).sum(0), given.sum(0) + wanted.sum(0)  # (L,)
+    right, named = (assigned & wanted).sum(0), assigned.sum(0) + wanted.sum(0)  # (L,)
     results = {"micro_f1": f1(right.sum(), named.sum()), "macro_f1": f1(right, named).mean()}
     return percent(results | ranking(gold, scores, at))
 
@@ -160,8 +160,8 @@ def best_threshold(gold: Any, scores: Any) -> float:
     """A label that never occurs keeps 0.5."""
     if not gold.any():
         return POSITIVE
-    cuts, given, right = possible_cuts(scores, gold)
-    best = int((2 * right / (given + gold.sum())).argmax())
+    cuts, assigned, right = possible_cuts(scores, gold)
+    best = int((2 * right / (assigned + gold.sum())).argmax())
     following = cuts[best + 1] if best + 1 < len(cuts) else 0.0
     return (float(cuts[best]) + float(following)) / 2  # in 32 bits, the middle could equal one of them
 

@@ -81,10 +81,10 @@ def curve(sentences: Sequence[Judged], thresholds: Sequence[float]) -> list[Poin
     0.5 1.0 1.0 0.5
     1.0 1.0 0.5 1.0
     """
-    confidence = np.array([each.confidence for each in sentences])
-    edits = np.array([each.edits for each in sentences], dtype=float)  # (N, 3)
+    confidence = np.array([sentence.confidence for sentence in sentences])
+    edits = np.array([sentence.edits for sentence in sentences], dtype=float)  # (N, 3)
     changed, right, was_right = (
-        np.array([getattr(each, name) for each in sentences]) for name in ("changed", "right", "was_right")
+        np.array([getattr(sentence, name) for sentence in sentences]) for name in ("changed", "right", "was_right")
     )
     points = []
     for least in thresholds:
