@@ -91,7 +91,7 @@ def read_safely(path: str | Path, read: Callable[[], Any], advice: str = "use an
         f"{path} is damaged: it has no table of weights, or none of settings; use an older checkpoint",
     )
     for flags in (state.get("args"), settings):
-        require_no_programs(flags)
+        require_no_programs(flags, stored=True)
     return state
 
 
@@ -103,28 +103,30 @@ def config_of(state: dict[str, Any], *path: str) -> Any:
     return value
 
 
-def require_no_programs(flags: Any) -> None:
-    """Of a model or a task, as a stranger's file has them: what fairseq evaluates must be plain data, and nothing a
-    reference, which may be another value in each use, or one of the user's environment.
+def require_no_programs(flags: Any, stored: bool = False) -> None:
+    """Of a model or a task, as a stranger's file has them: what fairseq evaluates must be plain data.
+
+    What is ``stored`` has values, as fairseq writes them: a reference may be another value in each use, or one of the
+    user's environment.
 
     >>> require_no_programs(argparse.Namespace(encoder_layers="[(512, 3)] * 20"))
-    >>> require_no_programs({"model": {"encoder_layers": ["${oc.env:HOME}"]}})
+    >>> require_no_programs({"model": {"seed": ["${oc.env:HOME}"]}}, stored=True)
     Traceback (most recent call last):
-    lev_plugins.errors.UserError: the setting encoder_layers is a reference, '${oc.env:HOME}', which is not followed: \
+    lev_plugins.errors.UserError: the setting seed is a reference, '${oc.env:HOME}', which is not followed: \
 save the checkpoint with its value, or train the model again
     """
     for name, value in entries(flags):
+        evaluated = bool({name, SIDE.sub("", name)} & EVALUATED)
         require(
-            not isinstance(value, str) or "${" not in value,
+            not (stored or evaluated) or not isinstance(value, str) or "${" not in value,
             f"the setting {name} is a reference, {str(value)[:60]!r}, which is not followed: save the checkpoint with "
             "its value, or train the model again",
         )
-        if {name, SIDE.sub("", name)} & EVALUATED:
-            require(
-                isinstance(value, PLAIN) and not (isinstance(value, str) and is_program(value)),
-                f"the flag {name} of the model is a program, {str(value)[:60]!r}, which is not run: use a file that "
-                "you trust, or train the model again",
-            )
+        require(
+            not evaluated or (isinstance(value, PLAIN) and not (isinstance(value, str) and is_program(value))),
+            f"the flag {name} of the model is a program, {str(value)[:60]!r}, which is not run: use a file that you "
+            "trust, or train the model again",
+        )
 
 
 def entries(flags: Any, name: str = "") -> Iterator[tuple[str, Any]]:
