@@ -11,16 +11,19 @@ A *slot* is the gap between two neighbouring tokens: a row of N tokens has N - 1
 from lev_plugins.edits import requests
 from lev_plugins.edits.actions import (
     Removed,
+    among,
     apply_deletions,
     apply_placeholders,
     apply_tokens,
     deletable,
+    known,
+    origin_of,
     removed_after,
     replaced,
+    unopened,
 )
 from lev_plugins.edits.copy_alignment import distances_after, distances_before, expected
 from lev_plugins.edits.expert import Alignment, InsertionLabels, align, insertion_labels, random_deletions
-from lev_plugins.edits.words import among, known, origin_of, unopened
 
 __all__ = [
     "Alignment",

@@ -25,9 +25,8 @@ from torch import Tensor
 
 from lev_plugins.edits import apply_deletions, apply_placeholders
 from lev_plugins.generators.canvas import Canvas
-from lev_plugins.generators.counts import at_least, within_room
 from lev_plugins.generators.ensemble import EncodedSources, Ensemble, Symbols
-from lev_plugins.generators.options import RefinementOptions
+from lev_plugins.generators.options import RefinementOptions, at_least, within_room
 
 WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256)
 WARM_UPS = 2  # runs before a recording: libraries set themselves up in the first

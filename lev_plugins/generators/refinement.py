@@ -43,10 +43,9 @@ from lev_plugins.edits import (
 )
 from lev_plugins.errors import UserError, require
 from lev_plugins.generators.canvas import Canvas, Record, opening_odds
-from lev_plugins.generators.counts import at_least, behind_spans, missing_counts, within_room
 from lev_plugins.generators.ensemble import Ensemble, Symbols
 from lev_plugins.generators.fixed import FixedRefinement, recorded
-from lev_plugins.generators.options import RefinementOptions
+from lev_plugins.generators.options import RefinementOptions, at_least, behind_spans, missing_counts, within_room
 from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT, mix_rows
 
