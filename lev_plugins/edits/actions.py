@@ -1,7 +1,7 @@
 """The three actions of an editor (delete tokens, open holes, fill the holes), and what tokens are.
 
-They may be words that the dictionary lacks, words that occur in a target, words that a hole takes the place of, and words
-of the draft, whose position in it, from 1, moves with them through deletions and insertions.
+They may be words that the dictionary lacks, words that occur in a target, words that a hole takes the place of, and
+words of the draft, whose position in it, from 1, moves with them through deletions and insertions.
 """
 
 from __future__ import annotations
