@@ -249,7 +249,6 @@ def test_unknown_words_and_blanks_of_a_draft_stay(lively: Editor) -> None:
     assert found.text[:2] == " \t" and found.text[-1] == " "
     place = found.original.index("v8")
     assert [edit.confidence for edit in found.edits if edit.start <= place < edit.end] == [1.0]  # it was asked for
-    assert not lively.model.decoder.task.target_dictionary.lent
 
 
 def test_a_draft_of_nothing(lively: Editor) -> None:
