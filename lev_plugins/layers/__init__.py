@@ -7,7 +7,6 @@ Letters for shapes, here and on every line that reshapes:
 Activations are batch first, (B, T, C). In attention masks, ``True`` = may be attended to.
 """
 
-from lev_plugins.layers.attention import CrossAttention, KeysValues, SelfAttention, attend, attend_to_both
 from lev_plugins.layers.embedding import TextEmbedding, token_embedding
 from lev_plugins.layers.initialisation import bert_init
 from lev_plugins.layers.int8 import Int8Linear, in_8_bits
@@ -21,10 +20,24 @@ from lev_plugins.layers.linear import (
     pack_weights,
 )
 from lev_plugins.layers.output_loss import SummedLoss, computed_at_once, summed_loss
-from lev_plugins.layers.padding import Padding, RealTokens, attention_mask, gathered, padding_of, spread
 from lev_plugins.layers.respelling import Nearest, Respelling
 from lev_plugins.layers.spelling import RIVALS, WHOLE, MeantWords, SpelledWords, WordVectors
-from lev_plugins.layers.transformer import DecoderLayer, EncoderLayer, LayerShape
+from lev_plugins.layers.transformer import (
+    CrossAttention,
+    DecoderLayer,
+    EncoderLayer,
+    KeysValues,
+    LayerShape,
+    Padding,
+    RealTokens,
+    SelfAttention,
+    attend,
+    attend_to_both,
+    attention_mask,
+    gathered,
+    padding_of,
+    spread,
+)
 
 __all__ = [
     "RIVALS",

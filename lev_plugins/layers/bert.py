@@ -8,10 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from lev_plugins.layers.dropout import dropout
 from lev_plugins.layers.initialisation import bert_init
-from lev_plugins.layers.padding import gathered, padding_of, spread
-from lev_plugins.layers.transformer import EncoderLayer, LayerShape
+from lev_plugins.layers.transformer import EncoderLayer, LayerShape, dropout, gathered, padding_of, spread
 
 EPSILON = 1e-12
 SIDES = 2  # a text, and the text it is compared with

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lev_plugins.layers.dropout import dropout
 from lev_plugins.layers.spelling import SpelledWords
+from lev_plugins.layers.transformer import dropout
 
 
 def token_embedding(size: int, dim: int, pad: int) -> nn.Embedding:

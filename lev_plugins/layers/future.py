@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from lev_plugins.layers.attention import KeysValues
+from lev_plugins.layers.transformer import KeysValues
 
 
 class Source(NamedTuple):

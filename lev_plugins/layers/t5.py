@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.errors import require
-from lev_plugins.layers.dropout import dropout
 from lev_plugins.layers.linear import Linear
+from lev_plugins.layers.transformer import dropout
 
 EPSILON = 1e-6
 FEED_FORWARDS = ["relu", "gated-gelu"]  # T5; T5 1.1, mT5 and ByT5

@@ -16,7 +16,7 @@ from lev_plugins.edits import requests
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator, RefinementOptions, fixed
 from lev_plugins.generators.fixed import FixedRefinement
-from lev_plugins.layers.padding import Padding
+from lev_plugins.layers.transformer import Padding
 from lev_plugins.models.levt import LevT
 from tests.helpers import (
     BOS,

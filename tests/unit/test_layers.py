@@ -23,9 +23,9 @@ from lev_plugins.layers import (
     padding_of,
     token_embedding,
 )
-from lev_plugins.layers.dropout import dropout
 from lev_plugins.layers.embedding import sinusoid_table
-from lev_plugins.layers.shared_gradient_embedding import Table
+from lev_plugins.layers.spelling import Table
+from lev_plugins.layers.transformer import dropout
 from tests.helpers import BOS, EOS, PAD, random_rows, rows_to_tensor, toy_model
 
 DIM, HEADS = 8, 2

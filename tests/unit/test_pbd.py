@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from lev_plugins.layers.attention import CrossAttention, KeysValues, SelfAttention
 from lev_plugins.layers.future import future_mask, generated_mask, grouped, join_masks
-from lev_plugins.layers.transformer import EncoderLayer, Residual
+from lev_plugins.layers.transformer import CrossAttention, EncoderLayer, KeysValues, Residual, SelfAttention
 from lev_plugins.models.pbd import (
     COPIED,
     GENERATED,
