@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -71,16 +71,8 @@ class CheckpointDecoder:
 
     def samples(self, dataset: FairseqDataset, indices: range, max_tokens: int) -> Iterator[dict[str, Any]]:
         """Batches of sentences of similar length; a sentence longer than ``max_tokens`` is a batch by itself."""
-        sizes = {index: dataset.num_tokens(index) for index in indices}
-        by_length = np.array(sorted(sizes, key=sizes.__getitem__))
-        fitting, _ = dataset.filter_indices_by_size(by_length, self.max_positions)
-        batch: list[int] = []
-        for index in fitting:
-            if batch and sizes[index] * (len(batch) + 1) > max_tokens:
-                yield self.sample(dataset, batch)
-                batch = []
-            batch.append(index)
-        if batch:
+        fitting, _ = dataset.filter_indices_by_size(np.array(indices), self.max_positions)
+        for batch in batches({index: dataset.num_tokens(index) for index in fitting}, fitting, max_tokens):
             yield self.sample(dataset, batch)
 
     def sample(self, dataset: FairseqDataset, batch: list[int]) -> dict[str, Any]:
@@ -90,6 +82,22 @@ class CheckpointDecoder:
     def plain(self, tokens: list[int]) -> list[int]:
         words = self.task.target_dictionary
         return [token for token in tokens if token not in (words.bos(), words.pad(), words.eos())] + [words.eos()]
+
+
+def batches(sizes: Any, indices: Iterable[int], max_tokens: int) -> Iterator[list[int]]:
+    """Of similar sizes; what is longer than ``max_tokens`` is a batch by itself.
+
+    >>> list(batches([3, 9, 2, 4], range(4), max_tokens=8))
+    [[2, 0], [3], [1]]
+    """
+    batch: list[int] = []
+    for index in sorted(indices, key=sizes.__getitem__):
+        if batch and sizes[index] * (len(batch) + 1) > max_tokens:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch
 
 
 class SegmentDecoder:

@@ -10,9 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
+from fairseq.data.data_utils import collate_tokens
+from fairseq.utils import move_to_cuda
 
+from lev_plugins.data.words import BatchWords, UnknownWords
 from lev_plugins.generators.canvas import WordEdits
-from lev_plugins.inference.decoder import CheckpointDecoder, SegmentDecoder
+from lev_plugins.inference.decoder import BOUNDARIES, CheckpointDecoder, SegmentDecoder, batches
 from lev_plugins.text.edit_extraction import Decoded, Rewrite, Segment, rewrites
 from lev_plugins.text.edited import Edit
 
@@ -26,13 +29,33 @@ class Refinement(SegmentDecoder):
 
     def decode(self, segments: list[Segment]) -> list[Decoded]:
         self.warn_of_unknown(segments)
-        rows = []
-        for segment in segments:
-            source = self.decoder.task.source_row(segment.pieces if segment.source is None else segment.source)
-            draft = self.words.draft(segment.pieces, segment.requests or [0] * (len(segment.pieces) + 1))
-            rows.append((source, draft))
-        hypotheses = self.hypotheses(rows, [len(source.ids) + 1 for source, _ in rows])
-        return [self.decoded(*pair) for pair in zip(segments, hypotheses, strict=True)]
+        sources = [segment.pieces if segment.source is None else segment.source for segment in segments]
+        longest = (max(len(source), len(own.pieces)) for source, own in zip(sources, segments, strict=True))
+        sizes = [size + BOUNDARIES for size in longest]
+        decoded: dict[int, Decoded] = {}
+        for batch in batches(sizes, range(len(segments)), self.max_tokens):
+            hypotheses = self.refined([sources[i] for i in batch], [segments[i] for i in batch])
+            decoded |= {i: self.decoded(segments[i], best) for i, (best, *_) in zip(batch, hypotheses, strict=True)}
+        return [decoded[i] for i in range(len(segments))]
+
+    def refined(self, sources: list[list[str]], segments: list[Segment]) -> list[list[dict]]:
+        task, words = self.decoder.task, self.words
+        numbers, bos = UnknownWords(words.size, words.unk()), torch.tensor([words.bos()])
+        drafts = [words.draft(segment.pieces, segment.requests or ()) for segment in segments]
+        rows = [task.source_row(source) for source in sources]
+        ids = [row.ids if task.word_index is None else numbers.rows(row) for row in rows]
+        net_input = {
+            "src_tokens": collate_tokens(
+                [torch.cat([bos, row]) for row in ids], words.pad(), left_pad=task.cfg.left_pad_source
+            ),
+            "draft": collate_tokens([numbers.rows(draft) for draft in drafts], words.pad()),
+            "requests": collate_tokens([draft.requests for draft in drafts], 0),
+        }
+        if task.word_index is not None:
+            net_input["words"] = BatchWords.of(numbers.spelt, task.word_index)
+        words.printed = numbers.spelt
+        sample = {"net_input": move_to_cuda(net_input, self.decoder.device)}
+        return self.decoder.generator.generate(self.decoder.models, sample)
 
     def decoded(self, segment: Segment, hypothesis: dict) -> Decoded:
         edits: WordEdits = hypothesis["edits"]

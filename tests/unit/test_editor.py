@@ -204,7 +204,7 @@ def test_threads_take_turns(pbd: Editor) -> None:
 
 
 def test_threads_do_not_take_each_others_unknown_words(lively: Editor) -> None:
-    """They are on loan from one dictionary."""
+    """One dictionary prints those of the batch that was decoded last."""
     drafts = [[f"⟦!{word}⟧ v8 {word}"] for word in ("Zürich", "Genf", "Bern", "Basel")]
     with ThreadPoolExecutor(4) as pool:
         found = pool.map(lambda draft: lively.edit(SOURCES[:1], draft)[0].text, drafts * 5)
