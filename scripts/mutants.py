@@ -285,14 +285,6 @@ def in_fork(folder: Path, limit: float, work: Callable[[], int]) -> tuple[int | 
     return status, time.monotonic() - begin
 
 
-def without_starter(folder: Path) -> None:
-    """Tests start commands by themselves: a process that waits with loaded libraries costs seconds for each fork."""
-    starter = folder / "tests" / "integration" / "starter.py"
-    if starter.exists():
-        lines = ["import sys", "from pathlib import Path", "BIN = Path(sys.executable).parent", "start = lambda _: BIN"]
-        starter.write_text("\n".join(lines))
-
-
 def copied() -> Path:
     """What git knows of the checkout, with the package compiled."""
     folder = Path(tempfile.mkdtemp(prefix="mutants-"))
@@ -300,7 +292,6 @@ def copied() -> Path:
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
-    without_starter(folder)
     subprocess.run([sys.executable, "-m", "compileall", "-q", PACKAGE, "tests"], cwd=folder, check=True)
     return folder
 
