@@ -103,26 +103,21 @@ def equal_units(clean: Sequence[str], noisy: Sequence[str]) -> list[tuple[int, i
     shorter = min(len(clean), len(noisy))
     head = next((at for at in range(shorter) if clean[at] != noisy[at]), shorter)
     tail = next((at for at in range(shorter - head) if clean[-1 - at] != noisy[-1 - at]), shorter - head)
-    n, m = len(clean) - tail, len(noisy) - tail
-    inner = [(head + i, head + j) for i, j in inner_matches(clean[head:n], noisy[head:m])]
-    return [*((i, i) for i in range(head)), *inner, *((n + i, m + i) for i in range(tail))]
-
-
-def inner_matches(clean: Sequence[str], noisy: Sequence[str]) -> list[tuple[int, int]]:
-    table = distances(clean, noisy)
-    i, j = len(clean), len(noisy)
-    pairs = []
+    table = distances(clean[head : len(clean) - tail], noisy[head : len(noisy) - tail])
+    i, j = table.shape[0] - 1, table.shape[1] - 1
+    inner = []
     while i and j:  # a pair before a deletion before an insertion
-        same = clean[i - 1] == noisy[j - 1]
+        same = clean[head + i - 1] == noisy[head + j - 1]
         if table[i, j] == table[i - 1, j - 1] + (not same):
             i, j = i - 1, j - 1
             if same:
-                pairs.append((i, j))
+                inner.append((head + i, head + j))
         elif table[i, j] == table[i - 1, j] + 1:
             i -= 1
         else:
             j -= 1
-    return pairs[::-1]
+    ends = ((len(clean) - at, len(noisy) - at) for at in range(tail, 0, -1))
+    return [*((at, at) for at in range(head)), *reversed(inner), *ends]
 
 
 def distances(clean: Sequence[str], noisy: Sequence[str]) -> np.ndarray:
