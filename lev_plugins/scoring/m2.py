@@ -27,6 +27,7 @@ import numpy as np
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import bounded
+from lev_plugins.scoring.alignment import cost_table
 from lev_plugins.scoring.evaluation import Array, Evaluation
 
 MAX_UNCHANGED_WORDS = 2
@@ -145,18 +146,6 @@ def cheapest_steps(source: Sequence[str], text: Sequence[str], price: int) -> It
                 if (k, m) not in seen:
                     seen.add((k, m))
                     waiting.append((k, m))
-
-
-def cost_table(source: Sequence[str], text: Sequence[str], price: int) -> list[list[int]]:
-    """``table[i][j]``: the edits between the first i and the first j words; replacing a word costs ``price``."""
-    table = [list(range(len(text) + 1))]
-    for i, word in enumerate(source, 1):
-        above, row = table[-1], [i]
-        for j, other in enumerate(text, 1):
-            pair = above[j - 1] + (0 if word == other else price)
-            row.append(min(pair, above[j] + 1, row[-1] + 1))
-        table.append(row)
-    return table
 
 
 def keeps(node: Node, after: Node, source: Sequence[str], text: Sequence[str]) -> bool:

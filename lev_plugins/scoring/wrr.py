@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lev_plugins.scoring.alignment import cost_table
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, ratio
 from lev_plugins.text.edited import common
 
-Cell = tuple[int, int]  # edits, and minus the words recognised: the smaller, the better
+EDIT = 1 << 32  # the cost of an edit; a recognised word takes off 1, so the fewest edits come first
 
 
 def recognised_words(reference: Sequence[str], text: Sequence[str]) -> list[bool]:
@@ -28,15 +29,15 @@ def recognised_words(reference: Sequence[str], text: Sequence[str]) -> list[bool
     >>> recognised_words(["a", "b"], [])
     [False, False]
     """
-    table = _alignment_table(reference, text)
+    table = cost_table(reference, text, replaced=EDIT, equal=-1, gap=EDIT)
     recognised = [False] * len(reference)
     i, j = len(reference), len(text)
     while i and j:
         same = reference[i - 1] == text[j - 1]
-        if table[i][j] == _paired(table[i - 1][j - 1], same):
+        if table[i][j] == table[i - 1][j - 1] + (-1 if same else EDIT):
             i, j = i - 1, j - 1
             recognised[i] = same
-        elif table[i][j] == _edited(table[i][j - 1]):
+        elif table[i][j] == table[i][j - 1] + EDIT:
             j -= 1
         else:
             i -= 1
@@ -74,23 +75,3 @@ def recognition(reference: str, text: str) -> tuple[int, int]:
     last = common(words[first:][::-1], other[first:][::-1])
     middle = recognised_words(words[first : len(words) - last], other[first : len(other) - last])
     return first + sum(middle) + last, len(words)
-
-
-def _paired(before: Cell, same: bool) -> Cell:
-    return (before[0], before[1] - 1) if same else _edited(before)
-
-
-def _edited(before: Cell) -> Cell:
-    return before[0] + 1, before[1]
-
-
-def _alignment_table(reference: Sequence[str], text: Sequence[str]) -> list[list[Cell]]:
-    """``table[i][j]``: the best alignment of the first i reference words with the first j words of the text."""
-    table = [[(j, 0) for j in range(len(text) + 1)]]
-    for i, word in enumerate(reference, 1):
-        row = [(i, 0)]
-        for j, other in enumerate(text, 1):
-            pair = _paired(table[i - 1][j - 1], word == other)
-            row.append(min(pair, _edited(row[-1]), _edited(table[i - 1][j])))
-        table.append(row)
-    return table
