@@ -72,7 +72,7 @@ def test_decoding_needs_nothing_that_validation_needed(tmp_path: Path) -> None:
         "eval_bleu_detok": "none",
     }
     checkpoints.save(state, system.checkpoint)
-    assert not hasattr(system.load().decoder.task, "sequence_generator")
+    assert not hasattr(system.load().model.decoder.task, "sequence_generator")
     assert main(["export", str(system.checkpoint), str(tmp_path / "out"), *system.flags]) == 0
 
 
