@@ -35,7 +35,7 @@ def evaluate(references: References, texts: Sequence[str], tokenize: str = "13a"
     return additive(
         "BLEU",
         rows,
-        formula,
+        bleu_of,
         sentences=[score.score for score in scores],
         details={"words": length, "reference words": reference_length},
         signature=f"sacrebleu {corpus.get_signature()}",
@@ -43,14 +43,14 @@ def evaluate(references: References, texts: Sequence[str], tokenize: str = "13a"
     )
 
 
-def formula(sums: Array) -> Array:
+def bleu_of(sums: Array) -> Array:
     """BLEU with sacrebleu's smoothing ("exp") from matches and totals of n-grams and lengths of text and reference.
 
     The k-th order without a match counts as 1 / 2^k of a match.
 
-    >>> formula(np.array([5.0, 3, 2, 1, 6, 5, 4, 3, 6, 6])).round(2).tolist()
+    >>> bleu_of(np.array([5.0, 3, 2, 1, 6, 5, 4, 3, 6, 6])).round(2).tolist()
     53.73
-    >>> formula(np.zeros((2, 10))).tolist()
+    >>> bleu_of(np.zeros((2, 10))).tolist()
     [0.0, 0.0]
     """
     matches, totals, lengths = np.split(sums, [ORDER, 2 * ORDER], axis=-1)

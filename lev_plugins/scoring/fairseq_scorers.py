@@ -31,7 +31,7 @@ class TextScorer(BaseScorer):
         return self.evaluate().describe()
 
 
-def register(name: str, metric: Metric) -> None:
+def register_metric(name: str, metric: Metric) -> None:
     flags = [
         (
             f"{name}_{option_name}",
@@ -47,4 +47,4 @@ def register(name: str, metric: Metric) -> None:
 
 for metric in METRICS.values():
     if metric.fairseq is not None:
-        register(metric.fairseq, metric)
+        register_metric(metric.fairseq, metric)

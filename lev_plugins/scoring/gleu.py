@@ -47,7 +47,7 @@ def evaluate(sources: Sequence[str], references: References, texts: Sequence[str
         ],
         dtype=np.float64,
     )
-    sentences = formula(np.where(statistics == 0, 1, statistics)).mean(1)
+    sentences = gleu_of(np.where(statistics == 0, 1, statistics)).mean(1)
     return Gleu("GLEU", sentences, statistics, draws(len(texts), len(chosen[0])))
 
 
@@ -62,7 +62,7 @@ class Gleu(Evaluation):
             drawn = self.drawn[start : start + DRAWS_AT_ONCE]
             rows = self.statistics[np.arange(len(self.statistics)), drawn]  # (draws, N, statistics)
             sums = np.einsum("bn,dnk->bdk", counts, rows, optimize=True)
-            total += formula(sums).sum(1)
+            total += gleu_of(sums).sum(1)
         return total / len(self.drawn)
 
 
@@ -100,7 +100,7 @@ def ngrams(words: list[str]) -> Ngrams:
     return [Counter(zip(*(words[i:] for i in range(n)), strict=False)) for n in range(1, ORDER + 1)]
 
 
-def formula(sums: Array) -> Array:
+def gleu_of(sums: Array) -> Array:
     """Statistics (..., 2 + 2 * ORDER) to scores; 0 if one of them is 0."""
     scored = sums.min(-1) > 0
     sums = np.where(np.expand_dims(scored, -1), sums, 1)

@@ -35,7 +35,7 @@ def evaluate(
     return additive(
         "TER",
         rows,
-        formula,
+        ter_of,
         details={"edits": int(edits), "reference words": whole(words)},
         signature=f"sacrebleu {metric.get_signature()}",
         digits=2,
@@ -43,10 +43,10 @@ def evaluate(
     )
 
 
-def formula(sums: Array) -> Array:
+def ter_of(sums: Array) -> Array:
     """Edits and reference words to per cent. For an empty reference: 100 with any edit, otherwise 0.
 
-    >>> formula(np.array([[2.0, 6.0], [3.0, 0.0], [0.0, 0.0]])).tolist(), float(formula(np.array([1.0, 4.0])))
+    >>> ter_of(np.array([[2.0, 6.0], [3.0, 0.0], [0.0, 0.0]])).tolist(), float(ter_of(np.array([1.0, 4.0])))
     ([33.33333333333333, 100.0, 0.0], 25.0)
     """
     edits, words = sums[..., 0], sums[..., 1]
