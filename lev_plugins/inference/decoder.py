@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,18 +13,28 @@ import numpy as np
 import torch
 from fairseq import utils
 from fairseq.data import FairseqDataset
+from fairseq.data.data_utils import collate_tokens
 from fairseq.dataclass.configs import GenerationConfig
+from scipy.optimize import linear_sum_assignment
+from torch import Tensor
 
 from lev_plugins.data.noisy import WITHOUT_NOISE
+from lev_plugins.data.words import BatchWords, UnknownWords
+from lev_plugins.edits import align
+from lev_plugins.generators.canvas import WordEdits
+from lev_plugins.generators.keeping import preference, scored
 from lev_plugins.inference.load_model import read_models
 from lev_plugins.model_folder import ModelConfig
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
-from lev_plugins.text.edit_extraction import Segment
+from lev_plugins.text.edit_extraction import Decoded, Rewrite, Segment, rewrites
+from lev_plugins.text.edited import Edit
+from lev_plugins.text.tokenise import ids_of
 
 logger = logging.getLogger(__name__)
 
 BOUNDARIES = 2
 MANY_UNKNOWN = 0.5  # of all tokens
+BATCH = 64  # sentences that are aligned, or scored, together
 
 
 class CheckpointDecoder:
@@ -112,11 +123,6 @@ class SegmentDecoder:
         self.longest, self.longest_output = min(limits) - BOUNDARIES, limits[-1]
         self.warned = False
 
-    def hypotheses(self, rows: list[Any], lengths: list[int]) -> list[dict[str, Any]]:
-        dataset = self.decoder.task.build_dataset_for_inference(rows, lengths)
-        best = dict(self.decoder.best(dataset, range(len(rows)), self.max_tokens))
-        return [best[i] for i in range(len(rows))]
-
     def pieces(self, segment: Segment, written: list[int], origin: list[int | None]) -> list[str]:
         """A piece that was kept is spelt as in the segment, also where the dictionary does not know it."""
         return [
@@ -138,3 +144,174 @@ class SegmentDecoder:
                 f"{unknown:,} of the first {len(pieces):,} tokens are not in the model's dictionary: check that --bpe "
                 "and its flags are those that its data was made with"
             )
+
+
+class Refinement(SegmentDecoder):
+    """Segments through a levt: the text is source and draft, or there is a draft of its own, which may have marks.
+
+    The confidence of an edit is p(edit) / (p(edit) + p(leaving the text alone)), as far as the policies were asked:
+    the log-odds of deleting each word that it deletes, or where it deletes none, of inserting anything in its
+    place; and the log-probabilities of the words that it inserts. What a mark asks for is certain.
+    """
+
+    task, drafts = "text_editing", True
+
+    def __init__(self, decoder: CheckpointDecoder, max_tokens: int):
+        super().__init__(decoder, max_tokens)
+        decoder.generator.options = replace(decoder.generator.options, retain_history=True)  # with it, the record
+
+    def decode(self, segments: list[Segment]) -> list[Decoded]:
+        self.warn_of_unknown(segments)
+        sources = [segment.pieces if segment.source is None else segment.source for segment in segments]
+        longest = (max(len(source), len(own.pieces)) for source, own in zip(sources, segments, strict=True))
+        sizes = [size + BOUNDARIES for size in longest]
+        decoded: dict[int, Decoded] = {}
+        for batch in batches(sizes, range(len(segments)), self.max_tokens):
+            hypotheses = self.refined([sources[i] for i in batch], [segments[i] for i in batch])
+            decoded |= {i: self.decoded(segments[i], best) for i, (best, *_) in zip(batch, hypotheses, strict=True)}
+        return [decoded[i] for i in range(len(segments))]
+
+    def refined(self, sources: list[list[str]], segments: list[Segment]) -> list[list[dict]]:
+        task, words = self.decoder.task, self.words
+        numbers, left = UnknownWords(words.size, words.unk()), task.cfg.left_pad_source
+        drafts = [words.draft(segment.pieces, segment.requests or ()) for segment in segments]
+        rows = [task.source_dictionary.draft(source) for source in sources]
+        ids = [row.ids if task.word_index is None else numbers.rows(row) for row in rows]
+        net_input = {
+            "src_tokens": collate_tokens(ids, words.pad(), left_pad=left),
+            "draft": collate_tokens([numbers.rows(draft) for draft in drafts], words.pad()),
+            "requests": collate_tokens([draft.requests for draft in drafts], 0),
+        }
+        if task.word_index is not None:
+            net_input["words"] = BatchWords.of(numbers.spelt, task.word_index)
+        words.printed = numbers.spelt
+        sample = {"net_input": utils.move_to_cuda(net_input, self.decoder.device)}
+        return self.decoder.generator.generate(self.decoder.models, sample)
+
+    def decoded(self, segment: Segment, hypothesis: dict) -> Decoded:
+        edits: WordEdits = hypothesis["edits"]
+        origin = [place - 1 if place > 0 else None for place in edits.origin[:-1]]  # <s> of the draft is at 0
+        pieces = self.pieces(segment, hypothesis["tokens"].tolist()[:-1], origin)
+        return Decoded(pieces, origin, [judged(edits, origin, change) for change in rewrites(segment, pieces, origin)])
+
+
+def judged(edits: WordEdits, origin: list[int | None], change: Rewrite) -> Edit:
+    """With its confidence and iteration.
+
+    >>> gone = {"died": [0, 0, 1], "deleted": [0.0, 0.0, 1.1]}
+    >>> edits = WordEdits(origin=[1, -1], born=[0, 2], inserted=[0.0, 3.0], chosen=[0.0, -0.1], **gone)
+    >>> edit = judged(edits, [0, None], Rewrite(Edit(1, 2, "x"), range(1, 2), range(1, 2)))
+    >>> round(edit.confidence, 3), edit.iteration
+    (0.731, 2)
+    """
+    gone = [piece + 1 for piece in change.given if piece not in origin]
+    new = [i for i in change.written if origin[i] is None]
+    iterations = [*(edits.died[place] for place in gone), *(edits.born[i] for i in new)]
+    if gone:
+        odds = sum(edits.deleted[place] for place in gone)
+    else:
+        odds = edits.inserted[min(new, key=lambda i: edits.born[i])]
+    odds += sum(edits.chosen[i] for i in new)
+    return replace(change.edit, confidence=float(torch.tensor(odds).sigmoid()), iteration=max(iterations))
+
+
+class Seq2Seq(SegmentDecoder):
+    """Segments through a model of ``text_correction``, which writes the corrected text from left to right.
+
+    What it kept is found by a minimal alignment (``edits.align``). The confidence of an edit is p(h) / (p(h) + p(h
+    with this edit undone)), where p is the probability of a whole sentence under the model, by teacher forcing. For
+    a sentence with one edit it is what --min-edit-confidence compares.
+    """
+
+    task, drafts = "text_correction", False
+
+    def decode(self, segments: list[Segment]) -> list[Decoded]:
+        self.warn_of_unknown(segments)
+        sources = [self.decoder.task.source_row(segment.pieces) for segment in segments]
+        given = [ids_of(segment.pieces, self.words) for segment in segments]
+        hypotheses = self.hypotheses(sources, [len(row) for row in sources])
+        written = [self.decoder.plain(hypothesis["tokens"].tolist())[:-1] for hypothesis in hypotheses]
+        origins = self.origins(given, written)
+        pieces = [self.pieces(*row) for row in zip(segments, written, origins, strict=True)]
+        changes = [rewrites(*row) for row in zip(segments, pieces, origins, strict=True)]
+        edits = self.judged(sources, given, written, changes)
+        return [Decoded(*row) for row in zip(pieces, origins, edits, strict=True)]
+
+    def hypotheses(self, rows: list[Any], lengths: list[int]) -> list[dict[str, Any]]:
+        dataset = self.decoder.task.build_dataset_for_inference(rows, lengths)
+        best = dict(self.decoder.best(dataset, range(len(rows)), self.max_tokens))
+        return [best[i] for i in range(len(rows))]
+
+    def origins(self, given: list[list[int]], written: list[list[int]]) -> list[list[int | None]]:
+        """Which token of ``given`` each one is that was ``written``."""
+        pad = self.words.pad()
+        origins: list[list[int | None]] = [list(range(len(row))) for row in given]
+        changed = [i for i, (old, new) in enumerate(zip(given, written, strict=True)) if old != new]
+        for start in range(0, len(changed), BATCH):
+            some = changed[start : start + BATCH]
+            old, new = (collate_tokens([torch.tensor([*side[i], pad]) for i in some], pad) for side in (given, written))
+            for i, kept, matched in zip(some, *align(old, new, pad), strict=True):
+                places = iter(kept.nonzero()[:, 0].tolist())
+                origin = [next(places) if same else None for same in matched[: len(written[i])].tolist()]
+                origins[i] = told_apart(origin, given[i], written[i], self.words.unk())
+        return origins
+
+    @torch.no_grad()
+    def judged(
+        self, sources: list[Tensor], given: list[list[int]], written: list[list[int]], changes: list[list[Rewrite]]
+    ) -> list[list[Edit]]:
+        """The edits with their confidence, from the scores of each output, and of it without each edit; 0 where that
+        is too long for the model to say.
+        """
+        rows: list[tuple[int, list[int]]] = []  # the number of a source, and an output for it
+        for i, (old, new, some) in enumerate(zip(given, written, changes, strict=True)):
+            rows += [(i, new)] * bool(some)
+            for _, gone, inserted in some:
+                rows.append((i, new[: inserted.start] + old[gone.start : gone.stop] + new[inserted.stop :]))
+        scores = self.scores(sources, rows)
+        edits = []
+        for some in changes:
+            whole = next(scores) if some else None
+            others = [next(scores) for _ in some]
+            sure = [preference(whole, other) if whole and other else 0.0 for other in others]
+            edits.append([replace(each.edit, confidence=share) for each, share in zip(some, sure, strict=True)])
+        return edits
+
+    def scores(self, sources: list[Tensor], rows: list[tuple[int, list[int]]]) -> Iterator[dict[str, Any] | None]:
+        """Of each output for the source with its number; None if it is too long."""
+        task = self.decoder.task
+        pad, fitting = task.source_dictionary.pad(), [row for row in rows if len(row[1]) < self.longest_output]
+        found: list[dict[str, Any]] = []
+        for start in range(0, len(fitting), BATCH):
+            some = fitting[start : start + BATCH]
+            tokens = collate_tokens([sources[i] for i, _ in some], pad, left_pad=task.cfg.left_pad_source)
+            tokens = tokens.to(self.decoder.device)
+            sample = {"net_input": {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}}
+            outputs = [torch.tensor([*row, self.words.eos()]) for _, row in some]
+            found += scored(self.decoder.models, sample, outputs, self.words)
+        scores = iter(found)
+        return (next(scores) if len(row) < self.longest_output else None for _, row in rows)
+
+
+def told_apart(origin: list[int | None], given: list[int], written: list[int], unknown: int) -> list[int | None]:
+    """All unknown words have one id: of those between two known words, the ones in the most likely places were kept.
+
+    Here the fourth word of ``a ? ? ? b`` in ``a x y ? b``, not its second:
+
+    >>> told_apart([0, None, None, 1, 4], [5, 3, 3, 3, 6], [5, 8, 9, 3, 6], unknown=3)
+    [0, None, None, 3, 4]
+    """
+    places = list(origin)
+    known = [(here, there) for here, there in enumerate(origin) if there is not None and written[here] != unknown]
+    left = -1, -1
+    for right in [*known, (len(written), len(given))]:
+        kept = [here for here in range(left[0] + 1, right[0]) if origin[here] is not None]
+        free = np.array([there for there in range(left[1] + 1, right[1]) if given[there] == unknown])
+        if kept:
+            here = np.array(kept)[:, None]
+            moves = abs(free - left[1] - here + left[0]) + abs(right[1] - free - right[0] + here)
+            costs = moves * len(given) ** 2 + np.arange(len(free))  # among the cheapest, the leftmost
+            for row, column in zip(kept, sorted(linear_sum_assignment(costs)[1]), strict=True):
+                places[row] = int(free[column])
+        left = right
+    return places

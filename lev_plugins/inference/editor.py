@@ -23,10 +23,8 @@ from fairseq.utils import split_paths
 from lev_plugins import model_folder
 from lev_plugins.data.drafts import marks
 from lev_plugins.errors import require
-from lev_plugins.inference.decoder import CheckpointDecoder
+from lev_plugins.inference.decoder import CheckpointDecoder, Refinement, Seq2Seq
 from lev_plugins.inference.load_model import Loaded, places
-from lev_plugins.inference.refinement import Refinement
-from lev_plugins.inference.seq2seq import Seq2Seq
 from lev_plugins.models.levt import LevT
 from lev_plugins.ranges import bounded
 from lev_plugins.tasks.text_correction import TextCorrectionTask

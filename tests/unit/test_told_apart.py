@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from lev_plugins.edits import align
-from lev_plugins.inference.seq2seq import told_apart
+from lev_plugins.inference.decoder import told_apart
 
 A, B, NEW, UNKNOWN, PAD = 5, 6, 9, 3, 1
 
