@@ -79,7 +79,7 @@ METRICS = {
         {
             "normalized": Option("separate punctuation from words, as Tercom does"),
             "no_punct": Option("remove punctuation"),
-            "asian_support": Option("with these two: also for Chinese and Japanese"),
+            "asian_support": Option("with one of the other two: also for Chinese and Japanese"),
         },
         fairseq="ter",
         validation={"ter": {}},
