@@ -15,6 +15,7 @@ SPREAD = {"median", "lower_quartile", "upper_quartile", "measurements"}
 PBD = [str(GOLDEN / "pbd" / "checkpoint.pt"), "--data", str(NOISY), "--bpe", "chars"]
 
 
+@pytest.mark.slow
 def test_a_server_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     texts = tmp_path / "texts"
     texts.write_text("".join(f"{text}\n\n" for text in NOISES), "utf-8")
@@ -29,6 +30,7 @@ def test_a_server_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "| 64 clients |" in shown and "| ratio (goal: 3) |" in shown
 
 
+@pytest.mark.slow
 def test_loading_is_measured() -> None:
     found = serve.load_seconds(str(GOLDEN / "levt" / "checkpoint.pt"), str(LEVT), SOURCES[0], 1)
     assert found is not None and found["median"] > 0
