@@ -23,6 +23,7 @@ from tqdm import tqdm
 
 from bench.systems import POSITIONS, Size, Weights, levt_options, silence, theirs
 from lev_plugins import checkpoints
+from lev_plugins.data.words import EditingDictionary
 from lev_plugins.errors import require
 
 SHORTEST, LONGEST = 8, 30  # words of a synthetic sentence
@@ -33,7 +34,7 @@ SHARPNESS = 2.0  # of the attention that training starts with
 
 def dictionary(words: int) -> Dictionary:
     """``words`` entries, the special ones included."""
-    made = Dictionary()
+    made = EditingDictionary()
     for i in range(words - len(made)):
         made.add_symbol(f"w{i}")
     return made
