@@ -26,8 +26,7 @@ from lev_plugins.generators.keeping import preference, scored
 from lev_plugins.inference.load_model import read_models
 from lev_plugins.model_folder import ModelConfig
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
-from lev_plugins.text.edit_extraction import Decoded, Rewrite, Segment, rewrites
-from lev_plugins.text.edited import Edit
+from lev_plugins.text.edited import Decoded, Edit, Rewrite, Segment, rewrites
 from lev_plugins.text.tokenise import ids_of
 
 logger = logging.getLogger(__name__)

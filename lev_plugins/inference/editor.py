@@ -28,9 +28,8 @@ from lev_plugins.inference.load_model import Loaded, places
 from lev_plugins.models.levt import LevT
 from lev_plugins.ranges import bounded
 from lev_plugins.tasks.text_correction import TextCorrectionTask
-from lev_plugins.text.control import BYTE_ORDER_MARK, require_encodable
-from lev_plugins.text.edit_extraction import Segment, SegmentModel
-from lev_plugins.text.edited import Edit, Edited, Span
+from lev_plugins.text.control import BYTE_ORDER_MARK
+from lev_plugins.text.edited import Edit, Edited, Segment, SegmentModel, Span, require_encodable
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.sentences import bare, fitting, lines, sentences
 from lev_plugins.text.tokenise import MODEL, Tokeniser

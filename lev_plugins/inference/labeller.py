@@ -28,7 +28,8 @@ from lev_plugins.models.enct5 import EncT5
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.labelling import POSITIVE
 from lev_plugins.tasks.text_labelling import TextLabellingTask
-from lev_plugins.text.control import BYTE_ORDER_MARK, require_encodable
+from lev_plugins.text.control import BYTE_ORDER_MARK
+from lev_plugins.text.edited import require_encodable
 
 logger = logging.getLogger(__name__)
 

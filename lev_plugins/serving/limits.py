@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import ClientDisconnect, Request
 
-from lev_plugins.text.control import half_character
+from lev_plugins.text.edited import half_character
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 PORT = re.compile(r":\d+$")

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.text.edit_extraction import Segment, rewrites
-from lev_plugins.text.edited import Edited, in_word
+from lev_plugins.text.edited import Edited, Segment, in_word, rewrites
 from lev_plugins.text.offsets import Offsets, Unit, offsets_of, spell_blanks, united, with_blanks
 from lev_plugins.text.offsets import Piece as P
 from lev_plugins.text.tokenise import Tokeniser
