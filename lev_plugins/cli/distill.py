@@ -81,19 +81,6 @@ class Shard(NamedTuple):
         return f"{self.part}.{self.start}-{self.stop}.json"
 
 
-@dataclass(frozen=True)
-class DistillJob:
-    """What a process needs to know."""
-
-    teacher: list[Path]
-    overrides: dict[str, Any]
-    search: dict[str, Any]
-    max_tokens: int
-    gpus: int
-    fp16: bool
-    store: Path  # the folder of the shards
-
-
 @dataclass
 class Account:
     lines: int = 0
@@ -128,11 +115,7 @@ def run(args: argparse.Namespace) -> int:
     keep_to(store, settings)
     size = args.shard_size
     shards = [Shard(p.name, at, min(at + size, p.lines)) for p in parts for at in range(0, p.lines, size)]
-    gpus = 0 if args.cpu else torch.cuda.device_count()
-    search = {name: getattr(args, name) for name in SEARCH}
-    decode_shards(
-        DistillJob(teacher, overrides, search, args.max_tokens, gpus, args.fp16, store), shards, args.processes
-    )
+    decode_shards(args, overrides, store, shards)
     account = put_together(args, settings, parts, shards, store, dictionary)
     shutil.rmtree(store)
     kept = sum(map(len, account.kept_reference.values()))
@@ -253,22 +236,22 @@ def write_json(path: Path, content: Any) -> None:
 # ---- decoding ----------------------------------------------------------------------------------------------------
 
 
-def decode_shards(job: DistillJob, shards: list[Shard], processes: int | None) -> None:
+def decode_shards(args: argparse.Namespace, overrides: dict[str, Any], store: Path, shards: list[Shard]) -> None:
     def missing() -> list[Shard]:
-        return [shard for shard in shards if not (job.store / shard.file).exists()]
+        return [shard for shard in shards if not (store / shard.file).exists()]
 
     todo = missing()
     if len(todo) < len(shards):
         sys.stdout.write(f"{len(shards) - len(todo):,} of {len(shards):,} shards were decoded before\n")
-    number = min(processes or max(1, job.gpus), len(todo))
+    number = min(args.processes or max(1, gpus_of(args)), len(todo))
     # disable=None: shown on a terminal only
     with tqdm(total=len(shards), initial=len(shards) - len(todo), unit="shard", disable=None) as progress:
         if number <= 1:
-            for _ in decode_share(0, job, [todo]):
+            for _ in decode_share(0, args, overrides, store, [todo]):
                 progress.update()
             return
-        shares = [todo[rank::number] for rank in range(number)]
-        running = start_processes(worker, (job, shares), number, join=False, daemon=True, start_method=START_METHOD)
+        job = (args, overrides, store, [todo[rank::number] for rank in range(number)])
+        running = start_processes(worker, job, number, join=False, daemon=True, start_method=START_METHOD)
         try:
             while not running.join(timeout=0.2):
                 progress.update(len(shards) - len(missing()) - progress.n)
@@ -278,9 +261,9 @@ def decode_shards(job: DistillJob, shards: list[Shard], processes: int | None) -
             ) from error
 
 
-def worker(rank: int, job: DistillJob, shares: list[list[Shard]]) -> None:
+def worker(rank: int, *job: Any) -> None:
     try:
-        for _ in decode_share(rank, job, shares):
+        for _ in decode_share(rank, *job):
             pass
     except Exception as error:
         _, hint = explained(error)
@@ -289,19 +272,26 @@ def worker(rank: int, job: DistillJob, shares: list[list[Shard]]) -> None:
         sys.exit(f"lev-plugins: error: {hint}")
 
 
-def decode_share(rank: int, job: DistillJob, shares: list[list[Shard]]) -> Iterator[Shard]:
+def decode_share(
+    rank: int, args: argparse.Namespace, overrides: dict[str, Any], store: Path, shares: list[list[Shard]]
+) -> Iterator[Shard]:
     """Decodes the shards of this process one by one, on its GPU."""
-    shards = shares[rank]
+    shards, gpus = shares[rank], gpus_of(args)
     if not shards:
         return
-    device = f"cuda:{rank % job.gpus}" if job.gpus else "cpu"
-    teacher = CheckpointDecoder(job.teacher, job.overrides, job.search, device, job.fp16)
+    device = f"cuda:{rank % gpus}" if gpus else "cpu"
+    search = {name: getattr(args, name) for name in SEARCH}
+    teacher = CheckpointDecoder([Path(path) for path in split_paths(args.path)], overrides, search, device, args.fp16)
     datasets = {part: teacher.dataset(part) for part in dict.fromkeys(shard.part for shard in shards)}
     for shard in shards:
         started = time.perf_counter()
-        rows = teacher.write(datasets[shard.part], range(shard.start, shard.stop), job.max_tokens)
-        write_json(job.store / shard.file, {"rows": rows, "seconds": time.perf_counter() - started})
+        rows = teacher.write(datasets[shard.part], range(shard.start, shard.stop), args.max_tokens)
+        write_json(store / shard.file, {"rows": rows, "seconds": time.perf_counter() - started})
         yield shard
+
+
+def gpus_of(args: argparse.Namespace) -> int:
+    return 0 if args.cpu else torch.cuda.device_count()
 
 
 # ---- the result --------------------------------------------------------------------------------------------------
