@@ -22,8 +22,10 @@ Shapes: B batch, S source length, T target length, C channels, H heads, V vocabu
 In beam search the decoder has R = B * beams rows; what depends only on the source is stored once per sentence.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from itertools import groupby
+from typing import Any, NamedTuple, cast
 
 import torch
 from fairseq.data import Dictionary
@@ -49,7 +51,6 @@ from lev_plugins.layers import (
     output_of,
     token_embedding,
 )
-from lev_plugins.layers.future import Masks, Memory, Progress, Source, future_mask, generated_mask, join_masks
 from lev_plugins.models.encoder_decoder import TransformerSizes, layer_shape
 from lev_plugins.models.presets import register_presets
 from lev_plugins.models.requirements import require_one_dictionary, require_same_vocabulary
@@ -79,6 +80,95 @@ class PBDConfig(TransformerSizes):
         metadata={"help": "training: probability of hiding a source token from the copied future (in all blocks)"},
     )
     apply_bert_init: bool = field(default=False, metadata={"help": "normal(0, 0.02) initialisation, as BERT's"})
+
+
+class Source(NamedTuple):
+    """The output of the encoder; beam search reorders only ``rows``."""
+
+    states: list[Tensor]  # (B, S, C) each: the embedding, then the output of every block
+    output: Tensor  # (B, S, C): the output of the encoder
+    tokens: Tensor  # (B, S)
+    rows: Tensor | None = None  # (R,) the sentence of each row of the decoder; None: one row per sentence
+
+
+class Memory(NamedTuple):
+    """Encoded sources for the decoder's blocks, once per sentence."""
+
+    source: list[KeysValues]  # per block, for cross-attention
+    future: list[KeysValues]  # per block, for self-attention; empty if nothing is copied
+    places: Tensor  # (B, S) 1, 2, ... counted over the tokens of the source, 0 on padding
+    mask: Tensor | None  # (B, 1, 1, S) True = may be attended to
+    beams: int = 1  # consecutive rows of the decoder per sentence
+
+    def select(self, rows: Tensor) -> "Memory":
+        """The part for the decoder's ``rows`` (n,); rows of one sentence still share it."""
+        sentences, beams = grouped((rows // self.beams).tolist())
+        if sentences == list(range(self.places.size(0))):
+            return self._replace(beams=beams)
+        chosen = torch.tensor(sentences, device=rows.device)
+        source, future = ([block.select(chosen) for block in blocks] for blocks in (self.source, self.future))
+        return Memory(source, future, self.places[chosen], None if self.mask is None else self.mask[chosen], beams)
+
+
+class Progress(NamedTuple):
+    """What one step of decoding passes to the next."""
+
+    memory: Memory
+    generated: list[KeysValues]  # per block, of the tokens so far, (R, H, t, C / H)
+
+    def select(self, rows: Tensor) -> "Progress":
+        return Progress(self.memory.select(rows), [block.select(rows) for block in self.generated])
+
+
+class Masks(NamedTuple):
+    """Attention masks: True = may be attended to."""
+
+    generated: Tensor | None  # (T, t) without a future, (R, 1, T, t + S) with one; None = everywhere
+    source: Tensor | None  # (B, 1, 1, S)
+    together: bool  # whether a block joins generated and copied positions, or attends to each separately
+
+
+def grouped(sentences: Sequence[int]) -> tuple[list[int], int]:
+    """Rows grouped by sentence, if all sentences have the same number of consecutive rows.
+
+    >>> grouped([0, 0, 0, 2, 2, 2])
+    ([0, 2], 3)
+    >>> grouped([0, 0, 2])
+    ([0, 0, 2], 1)
+    """
+    runs = [(sentence, len(list(run))) for sentence, run in groupby(sentences)]
+    if len({length for _, length in runs}) == 1:
+        return [sentence for sentence, _ in runs], runs[0][1]
+    return list(sentences), 1
+
+
+def generated_mask(start: int, stop: int, device: torch.device | None = None) -> Tensor:
+    """Which inputs the decoder inputs start .. stop - 1 may attend to, (T, stop): the causal mask from row ``start``.
+
+    >>> generated_mask(1, 3).int()
+    tensor([[1, 1, 0],
+            [1, 1, 1]], dtype=torch.int32)
+    """
+    return torch.ones(stop - start, stop, dtype=torch.bool, device=device).tril(start)
+
+
+def future_mask(places: Tensor, start: int, stop: int) -> Tensor:
+    """Which copied source tokens the decoder inputs start .. stop - 1 may attend to, (B, 1, T, S).
+
+    Input t predicts output N = t + 1, whose pseudo-future is source tokens N + 1 to the end.
+
+    >>> places = torch.tensor([[1, 2, 3, 4], [0, 0, 1, 2]])  # 0 = padding
+    >>> future_mask(places, 0, 3)[:, 0].int()
+    tensor([[[0, 1, 1, 1],
+             [0, 0, 1, 1],
+             [0, 0, 0, 1]],
+    <BLANKLINE>
+            [[0, 0, 0, 1],
+             [0, 0, 0, 0],
+             [0, 0, 0, 0]]], dtype=torch.int32)
+    """
+    outputs = torch.arange(start + 1, stop + 1, device=places.device)[:, None]  # (T, 1)
+    return places[:, None, None, :] > outputs
 
 
 class PBDEncoder(FairseqEncoder):
@@ -224,7 +314,9 @@ class PBDDecoder(FairseqIncrementalDecoder):
         if self.training and self.future_dropout:
             shown = torch.rand(memory.places.shape, device=device) >= self.future_dropout
             future = future & shown[:, None, None, :]
-        return Masks(join_masks(generated, future.repeat_interleave(memory.beams, 0)), memory.mask, together)
+        future = future.repeat_interleave(memory.beams, 0)  # (R, 1, T, S)
+        both = torch.cat([generated.expand(len(future), 1, -1, -1), future], 3)
+        return Masks(both, memory.mask, together)
 
     def output_layer(self, features: Tensor) -> Tensor:
         """(R, T, C) -> (R, T, V)"""
@@ -300,13 +392,6 @@ def text_embedding(cfg: PBDConfig, table: nn.Embedding, positions: int) -> TextE
 
 def check_config(cfg: PBDConfig, task: Any) -> None:
     ranges.check(cfg)
-    if cfg.no_future:
-        for flag, changed in (
-            ("--no-segments", cfg.no_segments),
-            ("--future-dropout", cfg.future_dropout > 0),
-            ("--future-states", str(cfg.future_states) != STATES[0]),
-        ):
-            require(not changed, f"{flag} has no effect with --no-future: leave one of them out")
     if not cfg.no_sharing:
         require_one_dictionary(task, "an encoder that shares its embeddings with the decoder", "add --no-sharing")
     elif cfg.share_all_embeddings:

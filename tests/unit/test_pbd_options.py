@@ -178,9 +178,6 @@ def test_positions_are_those_that_were_asked_for() -> None:
 REFUSED = {
     "--layers must be at least 1, but is 0": {"layers": 0},
     r"--future-dropout must be at least 0 and below 1, but is 1.0": {"future_dropout": 1.0},
-    "--no-segments has no effect with --no-future": {"no_future": True, "no_segments": True},
-    "--future-dropout has no effect with --no-future": {"no_future": True, "future_dropout": 0.1},
-    "--future-states has no effect with --no-future": {"no_future": True, "future_states": "output"},
     "--embed-dim must be a multiple of --attention-heads, but 16 is not divisible by 3": {"attention_heads": 3},
     "--attention-heads must be at least 1, but is 0": {"attention_heads": 0},
 }
