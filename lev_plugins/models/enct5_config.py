@@ -12,6 +12,7 @@ from lev_plugins.errors import require
 from lev_plugins.layers.t5 import FEED_FORWARDS
 from lev_plugins.models.backbones.enct5_weights import ENCODERS, backbone_sizes
 from lev_plugins.models.requirements import BUCKETS, require_task, require_use_of_buckets
+from lev_plugins.optim import check_learning_rate
 from lev_plugins.text.pretrained import require_folder
 
 LATENTS = ["label", "one"]
@@ -119,60 +120,41 @@ class LabelSpec:
 def check_config(cfg: Any, task: Any) -> LabelSpec:
     require_task(task, "text_labelling", cfg._name or "enct5")
     ranges.check(cfg)
-    require(
-        cfg.feed_forward in FEED_FORWARDS,
-        f"--feed-forward must be {' or '.join(FEED_FORWARDS)}, but is {cfg.feed_forward}",
-    )
-    require(cfg.encoder in ENCODERS, f"--encoder must be {' or '.join(ENCODERS)}, but is {cfg.encoder}")
+    for name, choices in (("feed_forward", FEED_FORWARDS), ("encoder", ENCODERS)):
+        value = getattr(cfg, name)
+        require(value in choices, f"{ranges.flag_name(name)} must be {' or '.join(choices)}, but is {value}")
+    check_learning_rate(cfg)
     require_use_of_buckets(cfg, task)
     require(cfg.spelling or not cfg.word_dropout, "--word-dropout is for spelling-aware words: add --spelling")
     require(
-        not cfg.spelling or cfg.backbone is None,
+        not cfg.spelling or (cfg.backbone is None and cfg.encoder != "bert"),
         "--spelling is for words and cannot be used with --backbone, whose pieces have a table of their own",
     )
-    require(
-        cfg.farthest_distance > cfg.distance_buckets // 4,
-        f"--farthest-distance must be more than a quarter of --distance-buckets, but is {cfg.farthest_distance}",
-    )
-    check_backbone(cfg, task)
+    if cfg.encoder == "bert":
+        require(cfg.backbone is not None or task.from_checkpoint, "--encoder bert requires --backbone: add it")
+        require(
+            task.from_checkpoint or not task.cfg.pack,
+            "--pack cannot be used with a BERT, whose positions count from the start of a row: leave it out",
+        )
+        require(
+            task.info.longest < cfg.positions,
+            f"the folder has examples of up to {task.info.longest} tokens, but a BERT of {cfg.positions} positions can "
+            f"read {cfg.positions - 1}, besides [CLS]: make it again with --longest {cfg.positions - 1}",
+        )
     kind = str(task.cfg.label_kind)
     many = kind == "multilabel" and str(cfg.latents) == "label"
-    for flag, given in (
+    for flag, needless in (
         ("--latents one", str(cfg.latents) != LATENTS[0] and kind != "multilabel"),
         ("--heads shared", str(cfg.heads) != HEADS[0] and not many),
         ("--no-label-interaction", cfg.no_label_interaction and not many),
     ):
-        require(not given, f"{flag} requires --label-kind multilabel with one latent per label: leave it out")
+        require(not needless, f"{flag} requires --label-kind multilabel with one latent per label: leave it out")
     require(
         str(cfg.decoder_init) == "scratch" or cfg.backbone is not None or task.from_checkpoint,
         "--decoder-init backbone requires --backbone",
     )
     classes = 1 if task.labels is None else len(task.labels)
     return LabelSpec(kind, classes, str(cfg.latents), str(cfg.heads))
-
-
-def check_backbone(cfg: Any, task: Any) -> None:
-    ranges.bounded("--backbone-lr-factor", cfg.backbone_lr_factor, above=0)
-    if cfg.encoder == "bert":
-        require(cfg.backbone is not None or task.from_checkpoint, "--encoder bert requires --backbone: add it")
-        require(not cfg.spelling, "--spelling is for words and cannot be used with a BERT, which reads pieces")
-        require(
-            task.info.longest < cfg.positions,
-            f"the folder has examples of up to {task.info.longest} tokens, but a BERT of {cfg.positions} positions can "
-            f"read {cfg.positions - 1}, besides [CLS]: make it again with --longest {cfg.positions - 1}",
-        )
-    if task.from_checkpoint:
-        return
-    require(
-        cfg.encoder != "bert" or not task.cfg.pack,
-        "--pack cannot be used with a BERT, whose positions count from the start of a row: leave it out",
-    )
-    if cfg.backbone_lr_factor != 1:
-        require(cfg.backbone is not None, "--backbone-lr-factor requires --backbone: leave it out")
-        require(
-            cfg.optimizer in ("scaled_adam", "composite"),
-            f"--backbone-lr-factor requires --optimizer scaled_adam, but --optimizer is {cfg.optimizer}",
-        )
 
 
 def fill_sizes(cfg: Any) -> None:
@@ -184,10 +166,10 @@ def fill_sizes(cfg: Any) -> None:
     fixed = {} if folder is None else backbone_sizes(folder)
     with open_dict(cfg) if OmegaConf.is_config(cfg) else nullcontext():  # a preset's is a Namespace
         for name, value in {**SIZES, **fixed}.items():
-            given = getattr(cfg, name, None)
+            asked = getattr(cfg, name, None)
             require(
-                name not in fixed or given in (None, value),
-                f"{ranges.flag_name(name)} is {given} (set directly or by --arch), but --backbone {folder} has "
+                name not in fixed or asked in (None, value),
+                f"{ranges.flag_name(name)} is {asked} (set directly or by --arch), but --backbone {folder} has "
                 f"{value}: use --arch enct5 and leave out the sizes",
             )
-            setattr(cfg, name, value if given is None else given)
+            setattr(cfg, name, value if asked is None else asked)

@@ -1,5 +1,5 @@
 """Separate learning rates for some weights."""
 
-from lev_plugins.optim.scaled_adam import ScaledAdam, scale_learning_rate
+from lev_plugins.optim.scaled_adam import ScaledAdam, check_learning_rate, scale_learning_rate
 
-__all__ = ["ScaledAdam", "scale_learning_rate"]
+__all__ = ["ScaledAdam", "check_learning_rate", "scale_learning_rate"]

@@ -207,9 +207,6 @@ def test_presets_and_defaults() -> None:
         ("regression", {"decoder_init": "backbone"}, "--decoder-init backbone requires --backbone"),
         ("regression", {"encoder": "bert", "head_dim": 8}, "--encoder bert requires --backbone: add it"),
         ("regression", {"encoder": "x"}, "--encoder must be t5 or bert, but is x"),
-        ("regression", {"backbone_lr_factor": 0.1}, "--backbone-lr-factor requires --backbone: leave it out"),
-        ("regression", {"distance_buckets": 2}, "--distance-buckets must be at least 4, but is 2"),
-        ("regression", {"farthest_distance": 8}, "--farthest-distance must be more than a quarter"),
     ],
 )
 def test_refused(folders: dict[str, Path], kind: str, options: dict[str, Any], reason: str) -> None:

@@ -16,7 +16,7 @@ from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.modules import PretrainedDecoder, PretrainedEncoder, Stacks
 from lev_plugins.models.gated import GateConfig, GatedModel
 from lev_plugins.models.requirements import from_checkpoint
-from lev_plugins.optim import scale_learning_rate
+from lev_plugins.optim import check_learning_rate, scale_learning_rate
 from lev_plugins.text.pretrained import DICTIONARY, require_folder
 
 MOVED = """; if it has moved since training, add --backbone NEW (fairseq: --model-overrides "{'backbone': 'NEW'}")"""
@@ -85,19 +85,14 @@ class GatedPretrained(GatedModel):
 
 
 def check_config(cfg: Any, family: str) -> Path:
-    frozen = "; to freeze all pre-trained weights, use --freeze-backbone"
-    ranges.bounded("--backbone-lr-factor", cfg.backbone_lr_factor, above=0, advice=frozen)
     ranges.check(cfg)
+    check_learning_rate(cfg)
     library.need_transformers(f"--arch gated_{family}")
     folder = require_folder(cfg.backbone, "--backbone", MOVED)
     own_family = library.family_of(library.read_config(folder))
     require(
         own_family == family,
         f"--backbone {folder} does not work with --arch gated_{family}: use --arch gated_{own_family}",
-    )
-    require(
-        cfg.backbone_lr_factor == 1 or cfg.optimizer in ("scaled_adam", "composite"),
-        f"--backbone-lr-factor requires --optimizer scaled_adam, but --optimizer is {cfg.optimizer}",
     )
     require(not cfg.left_pad_target, "--left-pad-target does not work with a pre-trained decoder: leave it out")
     return folder
