@@ -18,7 +18,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.data.words import BatchWords
-from lev_plugins.layers.later import HasLaterWeights
 from lev_plugins.layers.weight_cache import Keeping
 from lev_plugins.text.candidates import FAMILIAR, FAR, WordIndex
 from lev_plugins.text.spelling import CASES, PROPER, SHAPES, prints_of, shape
@@ -260,10 +259,10 @@ class MeantWords(SpelledWords):
 # ---- words that were torn apart --------------------------------------------------------------------------------------
 
 
-class JoinedWords(HasLaterWeights):
+class JoinedWords(nn.Module):
     """Words that were torn apart: a vector for how often the word occurs that one makes with the next, and the last."""
 
-    later_weights = ("weight",)
+    later_weights = ("weight",)  # models of version 0.1 lack it
     values: Tensor  # (n,) numbers for the letters of the dictionary's words, ascending
     counts: Tensor  # (n,)
 
@@ -274,6 +273,10 @@ class JoinedWords(HasLaterWeights):
         self.weight = nn.Parameter(torch.zeros(2 * (len(levels) + 1), dim))
         for name, value in zip(("values", "counts"), occurrences(prints, counts), strict=True):
             self.register_buffer(name, value, persistent=False)
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
+        state_dict.setdefault(f"{prefix}weight", torch.zeros_like(self.weight))
+        super()._load_from_state_dict(state_dict, prefix, *others)
 
     def forward(self, prints: Tensor, apart: Tensor, levels: Tensor) -> Tensor:
         """(2, B, T) numbers of the words, (B, T) True = with a blank before it -> (B, T, C)"""

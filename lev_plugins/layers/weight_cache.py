@@ -12,13 +12,13 @@ Value = TypeVar("Value")
 
 
 class Keeping(nn.Module):
-    """Inherit from this before another module: it has one value that is made of weights and kept until they change.
+    """A part of a model, without weights: it keeps one value that is made of the model's weights until they change.
 
     They may change when training begins, when they move, and when others are loaded.
     """
 
-    def __init__(self, *args: Any, **named: Any):
-        super().__init__(*args, **named)
+    def __init__(self) -> None:
+        super().__init__()
         self.kept: tuple[tuple[Any, ...], Any] | None = None
 
     @property
@@ -34,23 +34,20 @@ class Keeping(nn.Module):
             kept = self.kept = weights, make()
         return kept[1]
 
-    def forget(self) -> None:
-        self.kept = None
-
     def __getstate__(self) -> dict[str, Any]:
         """A copy makes its own."""
         return {**self.__dict__, "kept": None}
 
     def train(self, mode: bool = True) -> Any:
         if mode:
-            self.forget()
+            self.kept = None
         return super().train(mode)
 
     def _apply(self, *given: Any, **named: Any) -> Any:
         """``half``, ``cuda`` and the like."""
-        self.forget()
+        self.kept = None
         return super()._apply(*given, **named)
 
     def _load_from_state_dict(self, *given: Any) -> None:
-        self.forget()
+        self.kept = None
         super()._load_from_state_dict(*given)

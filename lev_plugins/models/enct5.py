@@ -103,10 +103,35 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
 
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> "EncT5":
-        spec = check_config(cfg, task)
-        shape = shape_of(cfg)
-        encoder = bert_of(cfg, task) if cfg.encoder == "bert" else t5_of(cfg, task)
-        decoder = LatentDecoder(shape, cfg.decoder_layers, spec, interacts(cfg, spec))
+        spec, words = check_config(cfg, task), task.source_dictionary
+        shape = T5Shape(
+            dim=cfg.embed_dim,
+            ffn_dim=cfg.ffn_embed_dim,
+            heads=cfg.attention_heads,
+            head_dim=cfg.head_dim,
+            feed_forward=cfg.feed_forward,
+            buckets=cfg.distance_buckets,
+            farthest=cfg.farthest_distance,
+            dropout=cfg.dropout,
+        )
+        encoder: T5LabelEncoder | BertLabelEncoder
+        if cfg.encoder == "bert":
+            rates = {"dropout": cfg.dropout, "attention_dropout": cfg.dropout}
+            blocks = LayerShape(shape.dim, shape.ffn_dim, shape.heads, activation="gelu", **rates)
+            ids = words.pad(), words.bos(), words.eos()
+            encoder = BertLabelEncoder(len(words), *ids, blocks, cfg.layers, cfg.positions)
+        else:
+            if cfg.spelling:
+                tokens = SpelledWords.of(words, shape.dim, WordIndex.of(words, cfg.spelling_buckets))
+            else:
+                tokens = nn.Embedding(len(words), shape.dim)
+                nn.init.normal_(tokens.weight)
+            encoder = T5LabelEncoder(tokens, words.pad(), shape, cfg.layers, cfg.word_dropout)
+        if spec.latent_per_label:
+            interaction = not cfg.no_label_interaction and spec.classes > 1
+        else:  # one latent, or, in tagging with one block, copies of the same
+            interaction = spec.kind == "tagging" and cfg.decoder_layers > 1
+        decoder = LatentDecoder(shape, cfg.decoder_layers, spec, interaction)
         model = cls(encoder, decoder, LabelHead(shape.dim, spec))
         if cfg.backbone is not None:
             load_backbone(model, cfg, task)
@@ -152,10 +177,7 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
 
     def load_state_dict(self, state_dict: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
         table = "encoder.tokens.weight" if self.word_index is None else "encoder.tokens.own.weight"
-        for name, what, file in (
-            (table, "pieces", "dict.txt"),
-            ("head.bias", "labels", "labels.txt"),
-        ):
+        for name, what, file in ((table, "pieces", "dict.txt"), ("head.bias", "labels", "labels.txt")):
             here, there = (tuple(weights[name].shape) for weights in (self.state_dict(), state_dict))
             require(
                 here == there,
@@ -163,47 +185,6 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
                 f"folder whose {file} it was trained with",
             )
         return super().load_state_dict(state_dict, *args, **kwargs)
-
-
-def tokens_of(cfg: Any, task: Any) -> nn.Embedding | SpelledWords:
-    words = task.source_dictionary
-    if cfg.spelling:
-        return SpelledWords.of(words, cfg.embed_dim, WordIndex.of(words, cfg.spelling_buckets))
-    tokens = nn.Embedding(len(words), cfg.embed_dim)
-    nn.init.normal_(tokens.weight)
-    return tokens
-
-
-def t5_of(cfg: Any, task: Any) -> T5LabelEncoder:
-    pad = task.source_dictionary.pad()
-    return T5LabelEncoder(tokens_of(cfg, task), pad, shape_of(cfg), cfg.layers, cfg.word_dropout)
-
-
-def bert_of(cfg: Any, task: Any) -> BertLabelEncoder:
-    words = task.source_dictionary
-    rates = {"dropout": cfg.dropout, "attention_dropout": cfg.dropout}
-    shape = LayerShape(cfg.embed_dim, cfg.ffn_embed_dim, cfg.attention_heads, activation="gelu", **rates)
-    return BertLabelEncoder(len(words), words.pad(), words.bos(), words.eos(), shape, cfg.layers, cfg.positions)
-
-
-def shape_of(cfg: Any) -> T5Shape:
-    return T5Shape(
-        dim=cfg.embed_dim,
-        ffn_dim=cfg.ffn_embed_dim,
-        heads=cfg.attention_heads,
-        head_dim=cfg.head_dim,
-        feed_forward=cfg.feed_forward,
-        buckets=cfg.distance_buckets,
-        farthest=cfg.farthest_distance,
-        dropout=cfg.dropout,
-    )
-
-
-def interacts(cfg: Any, spec: LabelSpec) -> bool:
-    """Whether latents see each other: not if there is only one, or all are the same (tagging with one block)."""
-    if spec.latent_per_label:
-        return not cfg.no_label_interaction and spec.classes > 1
-    return spec.kind == "tagging" and cfg.decoder_layers > 1
 
 
 PRESETS: dict[str, dict[str, int]] = {

@@ -146,12 +146,7 @@ class GatedEncoder(FairseqEncoder):
         self.gate = nn.Linear(self.dim, 1) if gated else None
         self.mask_symbol = mask_symbol(backbone.dictionary)
 
-    def forward(
-        self,
-        src_tokens: Tensor,
-        src_lengths: Tensor | None = None,
-        **options: Any,
-    ) -> dict[str, Any]:
+    def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **options: Any) -> dict[str, Any]:
         out = self.backbone(src_tokens, src_lengths=src_lengths, **options)
         out["src_tokens"] = out.get("src_tokens") or [src_tokens]
         states = out["encoder_out"][0]  # (S, B, C)
@@ -235,36 +230,32 @@ class GatedDecoder(FairseqIncrementalDecoder):
         weights = self.gates(states) if self.gates is not None else {}
         read = prev_output_tokens[:, -states.size(1) :]
         read = read.masked_fill(read.eq(self.dictionary.eos()), self.start)
-        scores = self.mix_in(states, weights, read, encoder_out)
+        scores = self.scores(states, weights, read, encoder_out)
         mask_gate = encoder_out["mask_gate"][0] if encoder_out["mask_gate"] else None
         return scores, {**extra, "gates": GateProbabilities(encoder_out["src_tokens"][0], mask_gate, **weights)}
 
-    def mix_in(self, states: Tensor, weights: dict[str, Tensor], read: Tensor, encoder_out: dict[str, Any]) -> Tensor:
-        if not weights:
+    def scores(self, states: Tensor, weights: dict[str, Tensor], read: Tensor, encoder_out: dict[str, Any]) -> Tensor:
+        """States (B, T, C), a weight (B, T) per gate, what the decoder reads (B, T) -> (B, T, V)"""
+        if self.gates is None:
             return self.backbone.output_layer(states)
-        copied = self.copied(states, read, encoder_out)
+        if self.pointing:
+            tokens = self.to_target[encoder_out["src_tokens"][0]]  # (B, S)
+            padding = encoder_out["encoder_padding_mask"][0]
+            copied = Copied(tokens[:, None], self.gates.point(states, encoder_out["encoder_out"][0], padding))
+        else:
+            tokens, at = read, read[:, :, None]
+            copied = Copied(at, torch.ones_like(at, dtype=torch.float))
         if self.mix == "hidden":
-            return self.backbone.output_layer(self.mixed_states(states, weights, copied))
+            embedded = embed(self.backbone, tokens)
+            if self.pointing:
+                embedded = copied.weights.to(embedded.dtype) @ embedded  # (B, T, S) (B, S, C)
+            mixed = mix_hidden(states, weights, embedded, embed(self.backbone, self.mask_symbol))
+            return self.backbone.output_layer(mixed)
         logits = self.backbone.output_layer(states)
         if self.mix == "probability" and not self.training:  # no text has [MASK]
-            weights = {name: each for name, each in weights.items() if name != "skip"}
+            weights = {name: weight for name, weight in weights.items() if name != "skip"}
         rest = not_generated(weights, copied, self.mask_symbol)
         return (mix_vocabulary if self.mix == "vocabulary" else mix_probability)(logits, weights, rest)
-
-    def copied(self, states: Tensor, read: Tensor, encoder_out: dict[str, Any]) -> Copied:
-        if not self.pointing:
-            return Copied(read[:, :, None], torch.ones_like(read[:, :, None], dtype=torch.float))
-        assert self.gates is not None
-        source = encoder_out["src_tokens"][0]
-        attention = self.gates.point(states, encoder_out["encoder_out"][0], encoder_out["encoder_padding_mask"][0])
-        return Copied(self.to_target[source][:, None], attention)
-
-    def mixed_states(self, states: Tensor, weights: dict[str, Tensor], copied: Copied) -> Tensor:
-        tokens = copied.tokens[:, 0] if self.pointing else copied.tokens[:, :, 0]  # (B, N) or (B, T)
-        embedded = embed(self.backbone, tokens)
-        if self.pointing:
-            embedded = copied.weights.to(embedded.dtype) @ embedded  # (B, T, N) (B, N, C)
-        return mix_hidden(states, weights, embedded, embed(self.backbone, self.mask_symbol))
 
     def get_normalized_probs(self, net_output: Any, log_probs: bool, sample: Any = None) -> Tensor:
         """In training, a mixture whose gates sum to 1 is normalised; decoding lacks skip or has a temperature."""
@@ -292,27 +283,19 @@ class GatedModel(LoadedFromFolder, FairseqEncoderDecoderModel):
     def __init__(self, encoder: Any, decoder: Any, gates: str, mix: str, copy_from: str, start: int | None = None):
         names = parse_gates(gates)
         output_gates = [name for name in names if name != "mask"]
-        check_decoder(decoder, output_gates, mix)
+        require(
+            decoder.adaptive_softmax is None,
+            "a gated model needs scores for all words, which --adaptive-softmax-cutoff does not provide: leave it out",
+        )
+        dims = decoder.output_embed_dim, decoder.embed_tokens.embedding_dim
+        require(
+            not output_gates or mix != "hidden" or dims[0] == dims[1],
+            "--gate-mix hidden adds embeddings to decoder states, so --decoder-output-dim must equal "
+            f"--decoder-embed-dim, but they are {dims[0]} and {dims[1]}",
+        )
         gated_encoder = GatedEncoder(encoder, "mask" in names)
         start = decoder.dictionary.eos() if start is None else start
         super().__init__(gated_encoder, GatedDecoder(decoder, gated_encoder, output_gates, mix, copy_from, start))
-
-
-def check_decoder(decoder: Any, names: list[str], mix: str) -> None:
-    require(
-        type(decoder).extract_features is not FairseqIncrementalDecoder.extract_features,
-        f"gates require the decoder's last states, but {type(decoder).__name__} has no extract_features",
-    )
-    require(
-        decoder.adaptive_softmax is None,
-        "a gated model requires scores for all words, which --adaptive-softmax-cutoff does not provide: leave it out",
-    )
-    dims = decoder.output_embed_dim, decoder.embed_tokens.embedding_dim
-    require(
-        not names or mix != "hidden" or dims[0] == dims[1],
-        "--gate-mix hidden adds embeddings to decoder states, so --decoder-output-dim must equal "
-        f"--decoder-embed-dim, but they are {dims[0]} and {dims[1]}",
-    )
 
 
 @register_model("gated_trans")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from lev_plugins import layers
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,3 +27,21 @@ def test_an_import_that_goes_up_is_noticed_inside_a_function_too(tmp_path: Path)
     assert "Imports go downward BROKEN" in checked.stdout and "2 broken" in checked.stdout  # the other: no circles
     imports = re.findall(r"(lev_plugins\S+) -> (\S+)", checked.stdout)
     assert imports == [("lev_plugins.models.levt", "lev_plugins.tasks.text_editing")]
+
+
+def test_no_layer_has_more_than_fifteen_methods() -> None:
+    """Those that it inherits inside the package are counted, those of torch are not."""
+    modules = [
+        importlib.import_module(f"{layers.__name__}.{name}") for _, name, _ in pkgutil.iter_modules(layers.__path__)
+    ]
+    classes = {kind for module in modules for _, kind in inspect.getmembers(module, inspect.isclass)}
+    callables = (staticmethod, classmethod, property)
+    for kind in classes:
+        ours = [part for part in kind.__mro__ if part.__module__.startswith("lev_plugins.")]
+        methods = {
+            name
+            for part in ours
+            for name, value in vars(part).items()
+            if (inspect.isfunction(value) and value.__module__ == part.__module__) or isinstance(value, callables)
+        }
+        assert len(methods) <= 15, f"{kind.__qualname__} has {len(methods)} methods: {', '.join(sorted(methods))}"

@@ -14,8 +14,6 @@ import torch
 from fairseq.data import Dictionary
 from fairseq.dataclass.configs import EMAConfig
 from fairseq.models.ema import EMA
-from fairseq.models.lightconv import LightConvModel
-from fairseq.models.lightconv import base_architecture as lightconv_architecture
 from fairseq.models.transformer import TransformerModel
 from fairseq.sequence_generator import SequenceGenerator
 from torch import Tensor
@@ -364,15 +362,3 @@ def test_widths_may_differ(mix: str) -> None:
     model = toy_gated(",".join(GATES), mix, encoder_embed_dim=24, decoder_output_dim=8)
     source, read = source_and_target()
     assert model(source, lengths(source), read)[0].isfinite().all()
-
-
-def test_a_backbone_that_keeps_its_states_to_itself_is_refused() -> None:
-    torch.manual_seed(1)
-    kinds = {f"{side}_conv_type": "lightweight" for side in ("encoder", "decoder")}
-    args = toy_args("", encoder_conv_dim=16, decoder_conv_dim=16, weight_softmax=True, **kinds)
-    args.encoder_kernel_size_list = args.decoder_kernel_size_list = [3, 3]
-    lightconv_architecture(args)
-    task = SimpleNamespace(source_dictionary=toy_dictionary(), target_dictionary=toy_dictionary())
-    backbone = LightConvModel.build_model(args, task)
-    with pytest.raises(UserError, match="LightConvDecoder has no extract_features"):
-        GatedModel(backbone.encoder, backbone.decoder, ",".join(GATES), "probability", "source")
