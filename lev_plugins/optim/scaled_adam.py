@@ -22,10 +22,11 @@ def check_learning_rate(cfg: Any) -> None:
     """Of a configuration with ``backbone_lr_factor``."""
     frozen = "; to freeze all pre-trained weights of a gated model, use --freeze-backbone"
     bounded("--backbone-lr-factor", cfg.backbone_lr_factor, above=0, advice=frozen)
-    require(
-        cfg.backbone_lr_factor == 1 or cfg.optimizer in ("scaled_adam", "composite"),
-        f"--backbone-lr-factor requires --optimizer scaled_adam, but --optimizer is {cfg.optimizer}",
-    )
+    if cfg.backbone_lr_factor != 1:
+        require(
+            cfg.optimizer in ("scaled_adam", "composite"),
+            f"--backbone-lr-factor requires --optimizer scaled_adam, but --optimizer is {cfg.optimizer}",
+        )
 
 
 def scale_learning_rate(parameters: Iterable[nn.Parameter], factor: float) -> None:

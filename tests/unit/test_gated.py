@@ -350,7 +350,7 @@ def test_unknown_gates_are_named() -> None:
 
 def test_what_gates_cannot_do_is_refused() -> None:
     for gates in ("", "mask", "generate"):
-        with pytest.raises(UserError, match="requires scores for all words, which --adaptive-softmax-cutoff does not"):
+        with pytest.raises(UserError, match="needs scores for all words, which --adaptive-softmax-cutoff does not"):
             toy_gated(gates, adaptive_softmax_cutoff="10,20")
     with pytest.raises(UserError, match="must equal --decoder-embed-dim, but they are 8 and 16"):
         toy_gated("skip", mix="hidden", decoder_output_dim=8)
