@@ -66,4 +66,4 @@ def test_hundreds_of_corrections_are_learned_by_heart(tmp_path: Path) -> None:
     done = succeed(*generate(data, checkpoint, *common[1:], "--gen-subset", "train", "--batch-size", 100))
     found = hypotheses(done.out)
     exact = sum(found[i][1] == sentence for i, sentence in enumerate(clean))
-    assert exact >= 0.99 * PAIRS, exact
+    assert exact >= 0.95 * PAIRS, exact
