@@ -9,7 +9,7 @@ batch      a training batch of `levt --spelling`, from reading the examples to t
 edit       `lev-plugins edit FOLDER` on one line, from the line to the edited text
 load       what this command does before and after that: only files that the line does not enter
 request    a LanguageTool request to a server of this folder: only files that `edit` does not enter
-generate   `fairseq-generate` that edits drafts and scores the results
+generate   `fairseq-generate` that edits drafts and scores the results, from the first batch to the score
 
 The exit status is 1 if a journey is longer than it may be.
 """
@@ -206,27 +206,24 @@ def connected(port: int) -> http.client.HTTPConnection:
 
 
 def generate(entered: Entered, _: Path) -> None:
+    """From the first batch to the score; what loads the task, the model and the data comes before."""
+    from fairseq.logging.progress_bar import SimpleProgressBar
     from fairseq_cli.generate import cli_main
 
-    words = [
-        "data",
-        "--user-dir",
-        str(PACKAGE),
-        "--task",
-        "text_editing",
-        "-s",
-        "src",
-        "-t",
-        "tgt",
-        "--draft-lang",
-        "mt",
-    ]
-    words += ["--path", "checkpoint.pt", "--gen-subset", "test", "--scoring", "ter", "--cpu", "--num-workers", "0"]
+    sentences = SimpleProgressBar.__iter__
+
+    def begin(bar: SimpleProgressBar) -> Any:
+        entered.to("generate")
+        return sentences(bar)
+
+    words = ["data", "--user-dir", str(PACKAGE), "--task", "text_editing", "--log-format", "simple", "--cpu"]
+    words += ["-s", "src", "-t", "tgt", "--draft-lang", "mt", "--path", "checkpoint.pt", "--gen-subset", "test"]
+    words += ["--scoring", "ter", "--num-workers", "0"]
     os.chdir(DRAFTS)
     entered.install()
     out = io.StringIO()
-    with mock.patch.object(sys, "argv", ["fairseq-generate", *words]), redirect_stdout(out):
-        entered.to("generate")
+    argv = mock.patch.object(sys, "argv", ["fairseq-generate", *words])
+    with argv, mock.patch.object(SimpleProgressBar, "__iter__", begin), redirect_stdout(out):
         cli_main()
     assert "ter" in out.getvalue().lower(), out.getvalue()[-500:]
 

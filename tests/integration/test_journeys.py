@@ -12,12 +12,7 @@ def parts() -> dict[str, dict[str, list[str]]]:
     return journeys.measured()
 
 
-TO_SHORTEN = pytest.mark.xfail(strict=False, reason="a few files longer than it should be")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "part", ["batch", pytest.param("edit", marks=TO_SHORTEN), "request", pytest.param("generate", marks=TO_SHORTEN)]
-)
+@pytest.mark.parametrize("part", list(journeys.MOST))
 def test_a_journey_stays_short(parts: dict[str, dict[str, list[str]]], part: str) -> None:
     assert 0 < len(parts[part]) <= journeys.MOST[part], "\n".join(parts[part])
