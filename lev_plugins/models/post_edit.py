@@ -51,9 +51,11 @@ def readable(draft: Tensor, dictionary: EditingDictionary) -> Tensor:
 class PostEditEncoder(TransformerEncoderBase):
     """fairseq's encoder, with the source's words in one table and the draft's words in the target's table."""
 
-    def __init__(self, cfg: TransformerConfig, dictionary: Any, source_words: nn.Embedding, draft_words: nn.Embedding):
-        super().__init__(cfg, dictionary, source_words)
-        self.draft_words = draft_words
+    def __init__(
+        self, cfg: TransformerConfig, source: Any, target: Any, source_words: nn.Embedding, words: nn.Embedding
+    ):
+        super().__init__(cfg, source, source_words)
+        self.target, self.draft_words = target, words
         self.languages = nn.Embedding(2, source_words.embedding_dim)
         nn.init.normal_(self.languages.weight, std=source_words.embedding_dim**-0.5)
 
@@ -73,7 +75,7 @@ class PostEditEncoder(TransformerEncoderBase):
                 "a post_edit_transformer rewrites the whole text and ignores marks: remove them from the draft",
             )
             self.require_room(draft)
-            draft = readable(draft, self.dictionary)
+            draft = readable(draft, self.target)
             x = torch.cat([x, self.embed(draft, self.draft_words, DRAFT)], 1)  # (B, S + N, C)
             row = torch.cat([row, draft], 1)
         return self.forward_scriptable(row, token_embeddings=x)
@@ -112,7 +114,8 @@ class PostEditTransformer(LoadedFromFolder, FairseqEncoderDecoderModel):
         else:
             source_words = token_embedding(len(source), cfg.encoder_embed_dim, source.pad())
         sizes = fairseq_config(cfg)
-        return cls(PostEditEncoder(sizes, source, source_words, words), TransformerDecoderBase(sizes, target, words))
+        encoder = PostEditEncoder(sizes, source, target, source_words, words)
+        return cls(encoder, TransformerDecoderBase(sizes, target, words))
 
     def forward(
         self,

@@ -8,7 +8,7 @@ import pytest
 import torch
 from fairseq.data import indexed_dataset
 
-from lev_plugins.data.drafts.dataset import TextEditingDataset
+from lev_plugins.data.drafts.dataset import TextEditingDataset, as_spelt
 from lev_plugins.errors import UserError
 from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
 from tests.helpers import BOS, EOS, FIRST_WORD, toy_dictionary, toy_task
@@ -43,11 +43,10 @@ def triples(dataset: TextEditingDataset) -> list[tuple[int, list[int], int]]:
     """(source, draft, target) of each example, as words."""
     found = []
     for example in (dataset[i] for i in range(len(dataset))):
-        rows = [
-            [token - FIRST_WORD for token in example[side].tolist()[1:-1]] for side in ("source", "draft", "target")
-        ]
-        assert all(example[side][0] == BOS and example[side][-1] == EOS for side in ("source", "draft", "target"))
-        found.append((rows[0][0], rows[1], rows[2][0]))
+        rows = [as_spelt(example[side]).ids.tolist() for side in ("source", "draft", "target")]
+        assert all(row[0] == BOS and row[-1] == EOS for row in rows)
+        source, draft, target = ([token - FIRST_WORD for token in row[1:-1]] for row in rows)
+        found.append((source[0], draft, target[0]))
     return found
 
 

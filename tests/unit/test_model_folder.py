@@ -502,7 +502,7 @@ def test_info_does_not_open_what_a_link_leads_to(folder: Path, tmp_path: Path) -
         model_folder.read(copy)
 
 
-def fail_to_exchange(
+def fail_to_swap(
     stop: BaseException, stops: Callable[[Path, Path], bool], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The folders ``old`` and ``new``, whose moves that ``stops`` tells raise ``stop``."""
@@ -519,19 +519,19 @@ def fail_to_exchange(
 
     monkeypatch.setattr(Path, "replace", refuse)
     with pytest.raises(type(stop), match="no"):
-        files.exchange(old, new)
+        files.swap_in(old, new)
 
 
 @pytest.mark.parametrize("stop", [OSError("no"), KeyboardInterrupt("no")], ids=lambda stop: type(stop).__name__)
 def test_the_old_folder_stays_if_the_new_one_cannot(
     stop: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fail_to_exchange(stop, lambda path, _: path == tmp_path / "new", tmp_path, monkeypatch)
+    fail_to_swap(stop, lambda path, _: path == tmp_path / "new", tmp_path, monkeypatch)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["new", "new", "old", "old"]
 
 
 def test_an_old_folder_that_cannot_come_back_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fail_to_exchange(OSError("no"), lambda _, target: target == tmp_path / "old", tmp_path, monkeypatch)
+    fail_to_swap(OSError("no"), lambda _, target: target == tmp_path / "old", tmp_path, monkeypatch)
     assert [path.name for path in tmp_path.glob(".old.old.*/old/*")] == ["old"]
 
 

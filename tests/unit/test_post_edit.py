@@ -19,6 +19,7 @@ from fairseq.sequence_generator import SequenceGenerator
 from omegaconf import OmegaConf
 
 from lev_plugins.criterions.dual_policy import DualPolicyConfig
+from lev_plugins.data.words import UnknownWords
 from lev_plugins.errors import UserError
 from lev_plugins.generators import RefinementGenerator
 from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
@@ -92,8 +93,8 @@ def test_what_is_read_of_a_draft() -> None:
 
 def test_an_unknown_word_of_a_draft_is_read_as_unknown() -> None:
     model, dictionary = toy_post_editor(), toy_dictionary()
-    draft = torch.tensor([[BOS, *dictionary.ids(["w1", "Zürich"]), EOS]])
-    assert readable(draft, model.encoder.dictionary).tolist() == [[PAD, 5, UNK, EOS]]
+    draft = UnknownWords(dictionary.size, UNK).rows(dictionary.draft(["w1", "Zürich"]))[None]
+    assert readable(draft, model.encoder.target).tolist() == [[PAD, 5, UNK, EOS]]
 
 
 def test_a_draft_longer_than_the_table_is_refused_and_padding_does_not_count() -> None:
