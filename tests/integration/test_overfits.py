@@ -16,7 +16,7 @@ SIZES = [
     for side in ("encoder", "decoder")
     for name, size in (("embed-dim", 128), ("ffn-embed-dim", 256))
 ]
-UPDATES = 800
+UPDATES = 1200
 
 
 def corrected(draw: random.Random, clean: list[str]) -> list[str]:
@@ -66,4 +66,4 @@ def test_hundreds_of_corrections_are_learned_by_heart(tmp_path: Path) -> None:
     done = succeed(*generate(data, checkpoint, *common[1:], "--gen-subset", "train", "--batch-size", 100))
     found = hypotheses(done.out)
     exact = sum(found[i][1] == sentence for i, sentence in enumerate(clean))
-    assert exact >= 0.95 * PAIRS, exact
+    assert exact >= 0.99 * PAIRS, exact
