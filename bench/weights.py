@@ -243,7 +243,7 @@ def from_checkpoint(path: Path, data: Path) -> tuple[Weights, LanguagePairDatase
             for part in (state["cfg"]["model"], state["cfg"]["task"])
         )
     languages = task["source_lang"], task["target_lang"]
-    source, target = (Dictionary.load(str(data / f"dict.{language}.txt")) for language in languages)
+    source, target = (EditingDictionary.load(str(data / f"dict.{language}.txt")) for language in languages)
     test, train = (binarised(data, split, languages, source, target) for split in ("test", "train"))
     return Weights(options, state["model"], source, target), test, train
 
