@@ -160,10 +160,8 @@ class TextEditingDataset(EverySentence):
         missing = torch.zeros_like(target, dtype=torch.bool)
         for row, example in zip(missing, examples, strict=True):
             row[: example["missing"].numel()] = example["missing"]
-        in_place_of, removed = (
-            torch.full_like(target, pad),
-            Removed(torch.full_like(target, pad), torch.zeros_like(target)),
-        )
+        in_place_of = torch.full_like(target, pad)
+        removed = Removed(torch.full_like(target, pad), torch.zeros_like(target))
         from_draft = None
         if drafts is not None:
             from_draft = torch.tensor([e["delete_from_draft"] for e in examples])
