@@ -1,7 +1,5 @@
 """Time two jobs alternately, so that other work on the machine slows both, and compute the spread of their ratio."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import gc

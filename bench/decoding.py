@@ -1,7 +1,5 @@
 """Decoding: the same sentences, the same weights, both generators; the outputs must be the same."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from functools import partial

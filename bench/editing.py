@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """``python bench/editing.py``: correcting drafts, beside a Transformer that writes them again; see README.md."""
 
-from __future__ import annotations
-
 import argparse
 import copy
 import logging

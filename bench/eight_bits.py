@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """``python bench/eight_bits.py``: an encoder in 8 bits, by torch and by ONNX Runtime; see README.md."""
 
-from __future__ import annotations
-
 import argparse
 import copy
 import sys

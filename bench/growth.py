@@ -4,8 +4,6 @@ python bench/growth.py --out found.json --figure growth.svg
 python bench/growth.py --read found.json --figure growth.svg     # draw again
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import logging

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """``python bench/label_sets.py``: what labels cost EncT5 as a set of them grows; see README.md."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from dataclasses import asdict

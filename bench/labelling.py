@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """``python bench/labelling.py``: examples per second of EncT5, packed or not; see README.md."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The command line: get weights, measure, write JSON and a table."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 from dataclasses import asdict, dataclass, replace

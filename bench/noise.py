@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """``python bench/noise.py``: words of noise per second, compared with nlpaug if it is installed; see README.md."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """``python bench/outside.py``: a sentence at a time, the time outside matrix products; see README.md."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import sys

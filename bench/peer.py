@@ -1,7 +1,5 @@
 """CTranslate2's Transformer, the peer of ``editing.py`` and ``translation.py``, which alone need it installed."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """The machine, and the results as a table."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """``python bench/serve.py MODEL``: latency and throughput of ``lev-plugins serve``, and its start; see README.md."""
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import json

@@ -6,8 +6,6 @@ the source, and the first step, which projects it, happen once per sentence and 
 beams are random, because they do not change the cost of a step.
 """
 
-from __future__ import annotations
-
 import argparse
 import logging
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """The systems: fairseq's Levenshtein Transformer, ours with the same weights, and a left-to-right Transformer."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import io

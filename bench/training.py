@@ -1,7 +1,5 @@
 """Training: one update of each system on the same sentences, and the share of the expert's labels in its cost."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from functools import partial

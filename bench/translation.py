@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """``python bench/translation.py``: translating, beside CTranslate2; see README.md."""
 
-from __future__ import annotations
-
 import argparse
 import copy
 import logging

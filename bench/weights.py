@@ -6,8 +6,6 @@ wide with a third of the blocks takes minutes. Repeating each of its channels fo
 accordingly) and adding blocks that add zero to the residual stream gives the same outputs at the cost of base size.
 """
 
-from __future__ import annotations
-
 from argparse import Namespace
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 The noisy text is the draft as well, so a text has three files: SPLIT.SOURCE, SPLIT.draft and SPLIT.TARGET.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from examples.stages import Run, both, falling

@@ -1,7 +1,5 @@
 """Reads the output of fairseq-generate in the order of the input, and checks that no sentence is missing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

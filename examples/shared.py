@@ -1,7 +1,5 @@
 """Shared by the scripts of the examples: text files, logs, the machine, and error handling."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import os

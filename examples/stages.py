@@ -5,8 +5,6 @@ they have succeeded: such a stage is not made again, unless a stage that it depe
 after a stop, and starts again if what it depends on was made again.
 """
 
-from __future__ import annotations
-
 import argparse
 import fcntl
 import os

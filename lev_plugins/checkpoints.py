@@ -4,8 +4,6 @@
 fairseq writes, and stand-ins for the numbers of NumPy.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import builtins

@@ -1,7 +1,5 @@
 """One readable line if the machine has the wrong Python, torch or fairseq."""
 
-from __future__ import annotations
-
 import importlib.util
 import logging
 import re

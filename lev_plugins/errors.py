@@ -1,7 +1,5 @@
 """Errors that a user can act on, and explanations of those raised by fairseq, torch and the operating system."""
 
-from __future__ import annotations
-
 import errno
 import re
 import sys

@@ -1,7 +1,5 @@
 """JSON that strangers wrote, read into dataclasses: known keys, exact types, finite numbers."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path

@@ -11,8 +11,6 @@ README.md              the model card
 A folder may come from a stranger. Nothing in it is executed, and nothing outside it is read.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -3,8 +3,6 @@
 A number that is ``None`` was not set and passes. Infinite numbers and NaN are always refused.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ fairseq names the module after the folder, so it would import this package a sec
 register everything twice. Instead, the real package is imported and also answers to the other name.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from importlib import import_module

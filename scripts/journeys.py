@@ -14,8 +14,6 @@ generate   `fairseq-generate` that edits drafts and scores the results, from the
 The exit status is 1 if a journey is longer than it may be.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import io

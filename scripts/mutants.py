@@ -12,8 +12,6 @@ fastest first, until one fails. A process that has loaded the libraries forks fo
 Windows cannot. Lines that only a command in another process runs do not count as tested.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import contextlib

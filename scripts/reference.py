@@ -4,8 +4,6 @@ Whatever the package registers with fairseq, and every command of ``lev-plugins`
 listed here by name, so a component that is added is documented by registering it.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Tests use the components by their names in fairseq, as its commands do; tiers, groups and the limits of time."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest

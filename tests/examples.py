@@ -1,7 +1,5 @@
 """The examples' scripts as modules, for tests of their functions."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

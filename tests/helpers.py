@@ -1,7 +1,5 @@
 """Toy dictionaries, data and models that the tests share, and the slow references more than one of them needs."""
 
-from __future__ import annotations
-
 import gc
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Toy folders and models of EncT5 that the tests share."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What the tests of the PBD share: one model for each set of options, and sentences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from torch import Tensor

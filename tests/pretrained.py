@@ -1,7 +1,5 @@
 """Folders as on huggingface.co, of tiny models with random weights and tokenizers trained on a few lines."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

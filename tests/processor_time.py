@@ -4,8 +4,6 @@ Processor time, with that of processes which have ended, depends less than the c
 limits are twice what the longest take where they were set, since processors differ by as much.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """A server in this process, with an editor that needs no model, and a client that says exactly what it is told."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import re

@@ -1,7 +1,5 @@
 """A literal transcription of Algorithm 2: one sentence at a time, nothing remembered, no batch."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass

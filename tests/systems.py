@@ -1,7 +1,5 @@
 """A small model of each kind that a model folder may hold, with its data in a folder of its own."""
 
-from __future__ import annotations
-
 import shutil
 from argparse import Namespace
 from collections.abc import Callable

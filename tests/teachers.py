@@ -1,7 +1,5 @@
 """Checkpoints as fairseq writes them, of models with random weights: they write nonsense, but always the same."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

@@ -6,8 +6,6 @@ writes FOLDER/{train,valid,test}.txt. Files are parsed, not imported. The order 
 texts, so the same packages give the same corpus.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import hashlib

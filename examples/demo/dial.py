@@ -5,8 +5,6 @@
 prints the value for ``lev-plugins export --min-confidence``.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable

@@ -5,8 +5,6 @@ fairseq-train ... --log-format json 2>&1 | python examples/demo/progress.py
 The terminal is file descriptor 3 (see examples/stages.py), or standard error if that is closed.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

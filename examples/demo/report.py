@@ -6,8 +6,6 @@ CLEAN and NOISY are parallel text; EDITED is what ``lev-plugins edit --json`` ma
 TRAIN is the clean training text, whose words are the editor's dictionary.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Container

@@ -1,7 +1,5 @@
 """Train an editor that repairs typos, and show its edits: see README.md."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -8,8 +8,6 @@ line, this script knows what ``fairseq-train --noise-kind`` will make of FILE in
 of the same word is replaced by another one. Words are never split, joined or lost.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Container, Iterable
 from pathlib import Path

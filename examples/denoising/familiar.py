@@ -5,8 +5,6 @@
 An editor has no use for a target with words that it cannot write. Each line is kept once, and none of one word.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Collection, Iterable, Iterator

@@ -8,8 +8,6 @@
 The first three are downloaded, or read from a file that you have downloaded: --from FILE. Noise is added later.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import json

@@ -8,8 +8,6 @@ WRR, by the overlap of word sets, which that code calls WRR, and by the mean of 
 scores need a reference; they may be higher or lower than those of free-running decoding.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -6,8 +6,6 @@ always a match, 1. The other is the mean of unsmoothed sentence BLEUs, by nltk: 
 words with its reference scores 0, so it is lower than BLEU of the whole text.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 

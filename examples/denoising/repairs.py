@@ -7,8 +7,6 @@ that learns from such pairs deletes words that are right, and makes others up. S
 the target gets what the source has; and pairs that have less than half of their words in common are left out.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from difflib import SequenceMatcher

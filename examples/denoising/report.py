@@ -6,8 +6,6 @@ All decoding is free-running. "Do nothing" is the noisy text itself: a system wi
 the mean over the seeds, with its standard deviation. A system that was not trained is marked as not yet run.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -1,8 +1,6 @@
 """Remove noise, with and without gates, as in section 4.3.1 of the gated-Trans paper; all decoding is free-running: see
 README.md."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

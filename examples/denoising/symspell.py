@@ -8,8 +8,6 @@ what the models know; with ``--list``, those of a frequency list with lines ``wo
 one that comes with the package. It needs the package symspellpy: pip install symspellpy
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -11,8 +11,6 @@ reads pairs. Without --valid, every twentieth training pair is held out for vali
 training pairs are split 80-10-10, as in the paper.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

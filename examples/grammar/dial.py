@@ -1,7 +1,5 @@
 """Print the flags of fairseq-generate that were best in a sweep: ``python dial.py OUT/sweep/sweep.json``."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

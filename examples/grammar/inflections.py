@@ -7,8 +7,6 @@ script prints the table with all words that occur in TEXT with and without an en
 "using"). The confusions of words that are already in the table do not change.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """Print the GLEU of a run as a table: ``python report.py OUT``."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

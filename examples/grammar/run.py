@@ -1,7 +1,5 @@
 """Train a small corrector of English grammar on clean text with synthetic mistakes: see README.md."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

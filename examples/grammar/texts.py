@@ -9,8 +9,6 @@ writes it) and writes OUT/train.noisy and OUT/train.clean, which are the same, a
 the first annotator's edits and writes OUT/{train,valid}.{noisy,clean}; ``source`` writes OUT/test.{noisy,clean}.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -9,8 +9,6 @@ the dictionary with a capital, as at the beginning of a sentence. OUT/words has 
 root of their frequency, so that rare ones occur too.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

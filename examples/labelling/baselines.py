@@ -7,8 +7,6 @@ and for a pair of texts also their common words. The features of a word to tag a
 neighbours.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """Scores of labels by how often the training text has them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lev_plugins.scoring.labelling import Scores, percent, ranking

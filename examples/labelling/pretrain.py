@@ -8,8 +8,6 @@ spans of three on average: the encoder reads the others, the decoder writes thes
 stop.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import json

@@ -5,8 +5,6 @@
 The sets of which something has been run; a system without files is marked as not yet run.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """EncT5 at a small size: classes, pairs, label sets and tags, compared with simple baselines: see README.md."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import NamedTuple

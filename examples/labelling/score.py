@@ -8,8 +8,6 @@ the validation part; labels that are frequent, rare or new in the training text 
 twice: when the model is asked for all labels, and when it is asked for these alone.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -7,8 +7,6 @@ The labels of a set are separated by commas. For tagging, each word is followed 
 number of its word. FILE is the output of fairseq-generate. Output that is not a label counts as wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

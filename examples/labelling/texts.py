@@ -6,8 +6,6 @@ The published validation set is the test here; one line in twenty of train.tsv, 
 at most, is held out to choose checkpoints and thresholds.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -7,8 +7,6 @@ and the average of the best ones; accuracy on dev chooses which one is reported 
 A system without files is marked as not yet run.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -1,7 +1,5 @@
 """Correct words character by character, as in Table 2 of the PBD paper: see README.md."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

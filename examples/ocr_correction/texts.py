@@ -7,8 +7,6 @@ valid and test .src, .draft (the misread words again, from which an editor start
 without the blanks, from which confusions are learned.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 python best.py OUT/dials_scratch/0,0.out OUT/dials_scratch/1,0.out --reference OUT/drafts/valid.de
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

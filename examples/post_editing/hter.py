@@ -3,8 +3,6 @@
 python hter.py --draft valid.mt --post-edit valid.pe --hter valid.hter
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

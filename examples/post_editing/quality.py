@@ -9,8 +9,6 @@ drafts alone may still know where their bad words are. It is compared with how o
 the training text; "no word is bad" has a correlation of 0.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -6,8 +6,6 @@ BLEU and case-sensitive TER are sacrebleu's, on words joined from their pieces. 
 a system with a lower score does harm. A system without files is marked as not yet run.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

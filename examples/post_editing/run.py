@@ -1,7 +1,5 @@
 """Post-editing as in section 4.2 of the LevT paper: see README.md."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

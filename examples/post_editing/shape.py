@@ -3,8 +3,6 @@
 python shape.py OUT/levt/checkpoint_best.pt
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Mapping

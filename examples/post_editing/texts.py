@@ -10,8 +10,6 @@ OUT/weak.*, from which a weak system learns, and the second half OUT/train.*, wh
 adds drafts to such a folder: all.draft has the drafts of train, valid and test, in this order.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import sys

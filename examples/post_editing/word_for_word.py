@@ -7,8 +7,6 @@ the order of the source. Words that the training text lacks stay as they are. It
 words takes some 100 bytes of memory.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterable

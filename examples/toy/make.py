@@ -4,8 +4,6 @@
 ``*.clean``: small letters; ``*.noisy``: the same with some capitals and extra dots.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 from collections.abc import Callable

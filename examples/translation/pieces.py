@@ -6,8 +6,6 @@ learns a model from DIR/train.* (joint, or one per side with --separate) and wri
 pieces, and OUT/test.reference, the unchanged target side of the test.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

@@ -14,8 +14,6 @@ Iterations of a LevT, from fairseq's I- lines, whose value is the index of a sen
 A sentence in the last row of the table of iterations (--max-iter) was ended by its last iteration or by the timeout.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json

@@ -1,7 +1,5 @@
 """From parallel text to a Levenshtein Transformer, by way of an autoregressive teacher: see README.md."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``lev-plugins average``: average the weights of several checkpoints into one."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

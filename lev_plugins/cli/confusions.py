@@ -1,7 +1,5 @@
 """``lev-plugins confusions``: learn typical confusions from noisy and clean text, for ``lev-plugins noise``."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 from itertools import zip_longest

@@ -4,8 +4,6 @@ A shard is a range of sentences of one part (train, train1, ...). Its outputs ar
 absent: a stop only loses the shards in progress, and the next start may use another number of processes.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import hashlib

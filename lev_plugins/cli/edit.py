@@ -1,7 +1,5 @@
 """``lev-plugins edit MODEL``: edits standard input, one output line per input line."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections import deque

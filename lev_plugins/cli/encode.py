@@ -1,7 +1,5 @@
 """``lev-plugins encode FOLDER``: convert text to the symbols of an imported model, line by line."""
 
-from __future__ import annotations
-
 import argparse
 from collections import Counter
 from pathlib import Path

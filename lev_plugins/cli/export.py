@@ -1,7 +1,5 @@
 """``lev-plugins export CHECKPOINT OUT``: a trained model as a folder that needs nothing else."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -7,8 +7,6 @@ A checkpoint of fairseq's ``transformer``, such as the teacher of a distillation
 placeholder head and placeholder embedding) are initialised as in a new model.
 """
 
-from __future__ import annotations
-
 import argparse
 import re
 from typing import Any

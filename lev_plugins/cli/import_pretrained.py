@@ -4,8 +4,6 @@ fairseq's symbols 0 to 3 are <s>, <pad>, </s> and <unk>; the other tokens follow
 embeddings of the model are put in that order, so after this command all ids are fairseq's.
 """
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

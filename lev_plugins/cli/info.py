@@ -1,7 +1,5 @@
 """``lev-plugins info FOLDER``: what a model folder is, without loading it."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -1,7 +1,5 @@
 """``lev-plugins label MODEL``: label standard input, one line of JSON per line of text."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Iterator

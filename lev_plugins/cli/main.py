@@ -1,7 +1,5 @@
 """``lev-plugins COMMAND ...``: imports only the module of the command that runs."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

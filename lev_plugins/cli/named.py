@@ -1,7 +1,5 @@
 """Arguments such as ``NAME=PATH``: what a figure or a server calls each file or folder."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``lev-plugins noise``: add typing, spelling and scanning errors to text, line by line."""
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import MISSING
 from typing import get_args

@@ -1,7 +1,5 @@
 """``lev-plugins path``: print the folder for ``--user-dir``, as in ``--user-dir "$(lev-plugins path)"``."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 

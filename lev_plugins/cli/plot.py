@@ -1,7 +1,5 @@
 """``lev-plugins plot``: the gates of gated-Trans, by token or on average, or what iterations do, as PNG, SVG or PDF."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

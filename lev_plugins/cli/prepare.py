@@ -1,7 +1,5 @@
 """``lev-plugins prepare``: binarise text files as the triples or pairs that ``--task text_editing`` loads."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """``lev-plugins prepare-labels``: binarise TSV or CoNLL-U text for ``--task text_labelling``."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """Shared by ``prepare`` and ``prepare-labels``: pieces, and the folder to create."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Reports that commands print: tables, and the next command to run."""
 
-from __future__ import annotations
-
 import shlex
 
 USER_DIR = '"$(lev-plugins path)"'

@@ -1,7 +1,5 @@
 """``lev-plugins score METRIC SYSTEM REFERENCE ...``: score text files, with confidence intervals."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Text through files and pipes, for several commands."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

@@ -1,7 +1,5 @@
 """``lev-plugins sweep``: how a corrector's settings trade precision for recall on a validation set."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import logging

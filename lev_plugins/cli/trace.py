@@ -1,7 +1,5 @@
 """``lev-plugins trace LOG``: show how sentences were edited in each iteration, as text or as an HTML page."""
 
-from __future__ import annotations
-
 import argparse
 import heapq
 import os

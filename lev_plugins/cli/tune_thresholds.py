@@ -1,7 +1,5 @@
 """``lev-plugins tune-thresholds CHECKPOINT OUT``: the lowest score at which each label is given."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

@@ -4,8 +4,6 @@ They may be words that the dictionary lacks, words that occur in a target, words
 words of the draft, whose position in it, from 1, moves with them through deletions and insertions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import repeat
 from typing import NamedTuple

@@ -5,8 +5,6 @@ was written so far to every prefix of its source, R rows of S + 1. Sources are p
 change the values for real tokens.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

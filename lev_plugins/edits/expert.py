@@ -5,8 +5,6 @@ and inserts the rest of the target. Among equally cheap edits it chooses as fair
 (walking back from the end: insert before delete before keep), so that labels agree token by token.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

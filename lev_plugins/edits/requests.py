@@ -4,8 +4,6 @@ The low bits hold the requests, the rest the number of the protected span that t
 adjacent spans stay separate. 0 = no request.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

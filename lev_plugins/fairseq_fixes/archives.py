@@ -1,7 +1,5 @@
 """Models are loaded from folders: fairseq unpacks an archive wherever its members say, and then deletes it."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

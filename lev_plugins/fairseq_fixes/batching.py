@@ -1,7 +1,5 @@
 """Batches that miss no sentence, of examples that differ from epoch to epoch."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -3,8 +3,6 @@
 fairseq copies it through GPU memory, into at most ``--all-gather-list-size`` bytes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from fairseq.distributed import utils as distributed

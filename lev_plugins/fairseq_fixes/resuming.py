@@ -1,7 +1,5 @@
 """A training that is stopped and started again, or that is complete, as if it had never been stopped."""
 
-from __future__ import annotations
-
 import functools
 import logging
 import os

@@ -6,8 +6,6 @@ it requests the interpreter lock. Inside torch, C++ cannot be unwound and the wh
 So the threads are ended in order, before the interpreter shuts down.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 

@@ -7,8 +7,6 @@ model only chooses words. The result shows how much such hints from a person wou
 Shapes: B sentences of N tokens, with N - 1 slots between them, K + 1 classes of the placeholder policy.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -22,8 +22,6 @@ placeholders.
 Shapes: B unfinished sentences (times candidates), T width of the canvas.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

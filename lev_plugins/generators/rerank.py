@@ -1,7 +1,5 @@
 """Rank candidates with an autoregressive model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """The model card of a folder: front matter as the Hugging Face hub reads it, what the model is, and how to use it."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Decoding with checkpoints of any task: of a data folder, or of segments of text that were not binarised."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A checkpoint as a model folder (``lev_plugins.model_folder``)."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

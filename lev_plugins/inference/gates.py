@@ -5,8 +5,6 @@ They are saved as one line of JSON per sentence.
 Shapes: B batch, S source length, T target length.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass

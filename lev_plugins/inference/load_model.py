@@ -1,7 +1,5 @@
 """The one way in: checkpoints or a model folder become fairseq's models, their configuration and their task."""
 
-from __future__ import annotations
-
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection

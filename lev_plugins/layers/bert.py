@@ -3,8 +3,6 @@
 Shapes: B batch, S source length, C channels (see ``lev_plugins.layers``).
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

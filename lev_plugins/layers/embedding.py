@@ -1,7 +1,5 @@
 """Token plus position embeddings (Eq. 2 of the LevT paper, l = 0)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

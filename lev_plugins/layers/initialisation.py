@@ -1,7 +1,5 @@
 """Initialisations shared by several layers."""
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

@@ -4,8 +4,6 @@ Weights are rounded once, with a scale for each row; what is multiplied is round
 for all of it. So the result for a sentence changes a little with the others of its batch.
 """
 
-from __future__ import annotations
-
 import warnings
 from functools import cache
 from typing import Any

@@ -10,8 +10,6 @@ Before decoding, ``pack_weights`` puts large weights into the order in which one
 few rows are multiplied: from two rows on, a product takes 0.4 to 0.9 of the time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -6,8 +6,6 @@ probabilities of the rows are there: the logits of all rows are never kept. That
 Shapes: n decisions, C channels, V classes.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import torch

@@ -3,8 +3,6 @@
 Shapes: n words that are replaced, K candidates of each (``text.candidates``); see also ``lev_plugins.layers.spelling``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Shapes: B batch, S source length, T target length, C channels, H heads (see ``lev_plugins.layers``).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Values computed from weights, kept in evaluation mode."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar
 

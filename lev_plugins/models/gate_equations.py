@@ -3,8 +3,6 @@
 Shapes: B batch, S source length, T target length, N what may be copied, C channels, V vocabulary.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import torch

@@ -1,7 +1,5 @@
 """Named architectures: a model with other defaults."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

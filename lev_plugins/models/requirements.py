@@ -1,7 +1,5 @@
 """A model's requirements for its task, its dictionaries and the weights it loads."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

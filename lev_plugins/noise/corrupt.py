@@ -1,7 +1,5 @@
 """How much noise each line gets, and where."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ It comes from BLAKE2b, not from ``random``: creating a ``random.Random`` for eve
 line, and Python does not promise that ``choice`` and ``shuffle`` always draw alike.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The kinds of noise; each makes one slip at one place of a line."""
 
-from __future__ import annotations
-
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Keyboards as data: which keys are neighbours. The layouts are in tables/layouts."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Confusions learned from pairs of a clean text and its noisy reading: align, count, divide."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """A text as cells, the units that noise changes and never splits."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Sequence

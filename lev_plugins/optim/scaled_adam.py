@@ -5,8 +5,6 @@ The mark is that of fairseq's own ``composite`` optimizer: ``parameter.optim_ove
 and every scheduler work unchanged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures of the LevT paper: iterations by length (4a), scores by time (4b), and scores by iteration (5)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Shared by all figures: matplotlib, a canvas, and complete, reproducible files."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Figures of gates that need no colour: grey cells with numbers, lines with markers, bars with hatching."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Alignments of words at the least cost, where a score depends on which of equally cheap ones is taken."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

@@ -4,8 +4,6 @@ As in sacrebleu, a text whose sentences all have fewer than four words has BLEU 
 are scored with effective order, like sacrebleu's ``sentence_bleu``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ right if the annotator changes the same words in the same way. Errors marked but
 else is as in ``m2``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module

@@ -7,8 +7,6 @@ sentences can be scored, each taken any number of times, as resampling needs.
 Shapes: B choices of sentences, N sentences, K statistics.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 White space and case count. An empty text is right if the reference is empty.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, ratio

@@ -12,8 +12,6 @@ sentence scores the mean over its references, with counts of 0 replaced by 1, as
 Shapes: N sentences, R references, D draws, B resamples.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ They lack RP@k, and would take a set of one label for two classes: these scores 
 Arrays: n examples (or words), L labels.
 """
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -14,8 +14,6 @@ counts one proposed edit several times; here an edit counts once.
 Shapes: B resamples, N sentences, A annotators.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ add an entry to ``METRICS``, with the name that users type. Its ``fairseq`` make
 one of ``--eval-metrics``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

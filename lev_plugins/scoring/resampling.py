@@ -6,8 +6,6 @@ are compared on the same sentences.
 Shapes: E evaluations (systems), B resamples, N sentences.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Iterator, Sequence

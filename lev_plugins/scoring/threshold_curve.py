@@ -5,8 +5,6 @@ source and text, are cut so that most of them match (``lev_plugins.scoring.m2``)
 the threshold, the source is used instead, so one decoding yields the results at all thresholds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

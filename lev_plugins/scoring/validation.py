@@ -5,8 +5,6 @@ formula is applied to the sums. So a score does not depend on the batches. All s
 BLEU.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

@@ -8,8 +8,6 @@ one with the largest recognised share counts. Any text satisfies an empty refere
 an empty text does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from lev_plugins.scoring.alignment import cost_table

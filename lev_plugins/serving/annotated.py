@@ -4,8 +4,6 @@
 plain: "A tset"      original: "A <b>tset</b>"
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple

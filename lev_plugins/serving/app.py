@@ -1,7 +1,5 @@
 """The server as an ASGI application, and the page at ``/``."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """Languages by their codes, for clients of LanguageTool's protocol, which ask for a list before they send a text."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What a request may be: from whom, how large, how slow. Everything else is refused in one sentence."""
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import json

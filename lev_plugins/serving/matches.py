@@ -4,8 +4,6 @@ A match shows what it is about. So an edit that only inserts, or only deletes, i
 clients underline and offer is then a word, never nothing. Applying all matches gives what the edits give.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Sequence

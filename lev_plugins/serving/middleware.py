@@ -3,8 +3,6 @@
 No answer has a traceback, and no line of the log has text of a request, unless --log-text asks for it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

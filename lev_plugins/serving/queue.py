@@ -1,7 +1,5 @@
 """Requests wait in a queue; one thread owns the model and decodes those that wait as one batch."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections import deque

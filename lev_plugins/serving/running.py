@@ -1,7 +1,5 @@
 """The server as a process: it listens, and finishes its work when told to stop."""
 
-from __future__ import annotations
-
 import signal
 import socket
 from ipaddress import ip_address

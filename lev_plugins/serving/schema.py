@@ -1,7 +1,5 @@
 """The fields of a JSON request, each of its own type; a wrong one is named, with what it should be."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 

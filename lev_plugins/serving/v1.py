@@ -1,7 +1,5 @@
 """``/v1``: the JSON of ``lev-plugins edit --json`` and ``lev-plugins label``, for many texts at once."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Any

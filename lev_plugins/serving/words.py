@@ -1,7 +1,5 @@
 """Words that no edit may touch: those of a request, and the user's own list."""
 
-from __future__ import annotations
-
 import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence

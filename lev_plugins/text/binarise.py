@@ -1,7 +1,5 @@
 """Dictionaries and binarised files, made by the functions of fairseq that ``fairseq-preprocess`` uses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Characters that are not text: controls, which could leave their row on a terminal or a page, and others."""
 
-from __future__ import annotations
-
 import re
 
 BYTE_ORDER_MARK = "\ufeff"  # some programs write it at the start of a file; it does not belong to the first word

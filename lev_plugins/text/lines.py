@@ -1,7 +1,5 @@
 """Text files with one sentence per line, and their possible errors."""
 
-from __future__ import annotations
-
 import codecs
 import shlex
 from collections.abc import Callable, Iterator

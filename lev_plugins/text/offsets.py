@@ -5,8 +5,6 @@ normalisation. Such pieces make one ``Unit``. Between two units there is at most
 drops; units never overlap.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

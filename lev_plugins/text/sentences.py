@@ -4,8 +4,6 @@ Where sentences end is known to ``sentencex``, which has the abbreviations of ma
 time, with plain blanks for all other white space: it stops with an error of its own at some line separators.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """What a word looks like: the groups of its letters that it shares with its misspellings."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Split lines into the tokens that fairseq binarises: by sentencepiece, another fairseq BPE, or at white space."""
 
-from __future__ import annotations
-
 import multiprocessing
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Container, Iterable, Iterator

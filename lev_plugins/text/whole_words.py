@@ -1,7 +1,5 @@
 """``--bpe words``: every run of letters and digits and every sign is a token; ▁ stands for the blank before it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ counted from 0, and ``E-NUMBER_STEP`` its history: the start, then three states 
 batch, so their numbers are not in order. All other lines are ignored.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator

@@ -4,8 +4,6 @@ The log is untrusted input. All its text is escaped; a content security policy a
 hash; and each text has its own ``<bdi>``, with its own direction.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterable, Iterator

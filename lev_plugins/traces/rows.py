@@ -5,8 +5,6 @@ which may be the middle of a word. Neighbours share one mark; spaces at its ends
 placeholder may begin or continue a word, so a placeholder has a space on both sides.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import groupby
 from typing import NamedTuple

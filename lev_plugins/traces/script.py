@@ -5,8 +5,6 @@ is a subsequence of the other, and reading both from the left shows what was del
 which of several equal pieces was deleted; the last of them counts as deleted, as in ``edits.align``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Edits as lines of text, in colours or with equivalent marks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Run the real command lines, as a user would, and read what they print."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import multiprocessing

@@ -1,7 +1,5 @@
 """The toy corpora, binarised."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace

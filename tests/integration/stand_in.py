@@ -1,7 +1,5 @@
 """CTranslate2 as the benches use it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace

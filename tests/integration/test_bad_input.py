@@ -1,7 +1,5 @@
 """Every mistake ends in one line that names it; nothing is lost, nothing half-written."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import shutil

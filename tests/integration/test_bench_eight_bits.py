@@ -1,7 +1,5 @@
 """``bench/eight_bits.py`` runs and says what it promises, without its peer. Never its speeds."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``bench/noise.py`` runs and says what it promises, with a peer and without. Never its speeds."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``bench/serve.py`` runs and says what it promises. Never its speeds."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``bench/translation.py`` runs and says what it promises, with a stand-in for its peer. Never its speeds."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Train, generate, generate interactively, average, ensembles, re-ranking: the real command lines on a toy task."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

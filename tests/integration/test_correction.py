@@ -1,7 +1,5 @@
 """Correct noisy text with ``pbd`` and fairseq's ``transformer``: the real command lines on a toy task."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

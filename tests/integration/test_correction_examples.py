@@ -1,7 +1,5 @@
 """examples/ocr_correction, grammar and labelling as their READMEs call them, on invented text."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

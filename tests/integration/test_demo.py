@@ -1,7 +1,5 @@
 """examples/demo, scaled down: every command of its README, as it stands there."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

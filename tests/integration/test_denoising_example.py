@@ -1,7 +1,5 @@
 """examples/denoising: its scripts and its pipeline on tiny text."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """``lev-plugins distill``, killed in the middle."""
 
-from __future__ import annotations
-
 import random
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Every command that a page prints is run, in the order in which it is printed; every name and link leads somewhere."""
 
-from __future__ import annotations
-
 import operator
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Drafts from files and at the prompt: the same result, and a clear word where a draft cannot be edited."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Gated models at the real command lines: train, early stopping, resume, search; from scratch and pre-trained."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The package as pip installs it: complete, reachable, and on good terms with a checkout of itself."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from email import message_from_string

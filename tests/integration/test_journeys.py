@@ -1,7 +1,5 @@
 """No piece of work goes through more files of the package than a reader can follow."""
 
-from __future__ import annotations
-
 import pytest
 
 from scripts import journeys

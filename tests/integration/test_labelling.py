@@ -1,7 +1,5 @@
 """EncT5 on the command line: prepare, train, validate, label, tune; toy texts whose labels can be learned."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The real command: the same bytes in any process, lines as they come, and readers that leave early."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

@@ -1,7 +1,5 @@
 """Hundreds of correction pairs are learned by heart: what fairseq's LevT could not do (its issue 3291)."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

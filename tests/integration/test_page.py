@@ -1,7 +1,5 @@
 """The page in headless Chromium, by keyboard and by mouse; SHOTS=DIR keeps pictures of it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The autoregressive post-editor through the real command lines, on triples that need source and draft."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator

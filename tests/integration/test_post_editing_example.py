@@ -1,7 +1,5 @@
 """examples/post_editing as its README calls it, on a text of a few hundred invented sentences."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """``--cpu-bf16`` on the command line: every system learns as it does in 32 bits."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

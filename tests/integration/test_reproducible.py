@@ -1,7 +1,5 @@
 """The same numbers whatever the way: two processes, a crash in between, another precision."""
 
-from __future__ import annotations
-
 import re
 import signal
 import time

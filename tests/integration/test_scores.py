@@ -1,7 +1,5 @@
 """Scores through the real command lines: training chosen by one, a decoding with drafts, and its log scored again."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

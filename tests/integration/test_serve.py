@@ -1,7 +1,5 @@
 """The server with real models: the command, a real client, and 64 requests at a time."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

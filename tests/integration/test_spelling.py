@@ -1,7 +1,5 @@
 """An editor that spells, from clean text to edited text: the real command lines."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

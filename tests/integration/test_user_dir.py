@@ -1,7 +1,5 @@
 """However ``--user-dir`` reaches the package, it is registered once, and silently."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

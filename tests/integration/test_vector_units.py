@@ -1,7 +1,5 @@
 """What was tested with all vector units of this processor holds with AVX2 alone as well."""
 
-from __future__ import annotations
-
 import platform
 import sys
 

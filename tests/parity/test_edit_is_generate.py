@@ -3,8 +3,6 @@
 White space is not compared: ``edit`` keeps that of its input. Nor are case and accents, where the model has none.
 """
 
-from __future__ import annotations
-
 import io
 import random
 import re

@@ -1,7 +1,5 @@
 """EncT5's encoder against the T5EncoderModel of ``transformers``, with the weights of an imported folder."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The same weights in fairseq's ``levenshtein_transformer`` and in ours: logits, losses and decoding."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``pbd`` with all three of its ideas switched off is fairseq's ``transformer``: same weights, same numbers."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``fairseq-train``, ``import-levt`` and ``fairseq-generate`` as a user types them: fairseq's LevT against ours."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Checkpoints and model folders that an earlier version made give the same text and scores."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The autoregressive post-editor against fairseq's own Transformer, which knows nothing of drafts."""
 
-from __future__ import annotations
-
 import math
 from argparse import Namespace
 from typing import Any

@@ -1,7 +1,5 @@
 """``lev-plugins prepare`` and ``fairseq-preprocess`` write the same bytes."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The library's models behind fairseq's interfaces: the same scores and the same beams as the library's own."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path

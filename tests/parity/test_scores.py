@@ -1,7 +1,5 @@
 """Our scores against sacrebleu and rouge-score, for whole texts and for resamples of them, and against plain Python."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 

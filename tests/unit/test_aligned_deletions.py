@@ -1,7 +1,5 @@
 """Which deleted word a slot had, and which a hole replaces, against lists in plain Python."""
 
-from __future__ import annotations
-
 import torch
 from hypothesis import given
 from hypothesis import strategies as st

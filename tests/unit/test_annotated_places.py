@@ -1,7 +1,5 @@
 """Places in annotated text, compared with a search from the front."""
 
-from __future__ import annotations
-
 import random
 import time
 

@@ -1,7 +1,5 @@
 """NumPy's numbers in checkpoints: as they were, and nothing but numbers."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import pickletools

@@ -1,7 +1,5 @@
 """Word-level quality estimation, beside scikit-learn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics import f1_score, matthews_corrcoef

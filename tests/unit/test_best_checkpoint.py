@@ -1,7 +1,5 @@
 """``--best-checkpoint-metric`` is checked before the first batch, from whichever configuration fairseq starts with."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Confusions learned from pairs: alignment, counting, and the way back into noise."""
 
-from __future__ import annotations
-
 import os
 import random
 from itertools import pairwise

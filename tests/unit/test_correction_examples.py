@@ -1,7 +1,5 @@
 """The helpers of examples/ocr_correction and examples/grammar."""
 
-from __future__ import annotations
-
 import json
 from argparse import Namespace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The noise: how much of it there is, and that it is always the same."""
 
-from __future__ import annotations
-
 import pickle
 import random
 import statistics

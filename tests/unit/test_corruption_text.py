@@ -1,7 +1,5 @@
 """What the noise does to a text, what it leaves alone, and the layouts and tables it is made by."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

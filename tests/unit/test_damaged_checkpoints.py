@@ -1,7 +1,5 @@
 """A checkpoint that is complete as a file, but not what fairseq writes, ends a command in one line that says so."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What batches hold, and on what roll-ins depend."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``lev-plugins distill`` in this process: what it writes, what it keeps, what it refuses."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

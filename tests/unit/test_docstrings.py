@@ -1,7 +1,5 @@
 """Every worked example in a docstring, wherever it is."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import importlib.util

@@ -1,7 +1,5 @@
 """Drafts that are typed, and the words that a dictionary prints."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

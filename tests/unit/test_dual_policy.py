@@ -1,7 +1,5 @@
 """The loss against a loop transcription of Algorithm 1, and what its averages promise."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``lev-plugins edit``: a line for a line, in order, whatever the lines hold."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """What a model wrote, back in the text: seams, and everything else untouched."""
 
-from __future__ import annotations
-
 import re
 from argparse import Namespace
 from functools import partial

@@ -1,7 +1,5 @@
 """Edits of a text: applied, trimmed, refused."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """The editor of texts: the same text as fairseq-generate, confidences by brute force, and nothing else changed."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from argparse import Namespace

@@ -1,7 +1,5 @@
 """The edit operations against slow references in plain Python."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

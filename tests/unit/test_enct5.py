@@ -1,7 +1,5 @@
 """EncT5's parts: what depends on what, what is there at the start, packed and not, labels of interest."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the last line of a failing fairseq command says of errors that come from fairseq and torch themselves."""
 
-from __future__ import annotations
-
 import sys
 from argparse import Namespace
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The commands that the examples run, and how their stages are made, stopped and continued."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """Scripts of examples/: odd input, and what their errors say."""
 
-from __future__ import annotations
-
 import io
 import random
 import sys

@@ -1,7 +1,5 @@
 """Refinement at fixed widths against refinement: on a CPU, with a stand-in that behaves as a CUDA graph does."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import replace

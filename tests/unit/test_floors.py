@@ -1,7 +1,5 @@
 """import-linter notices an import that goes up, and only that one: so the contracts hold without it."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

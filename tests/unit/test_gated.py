@@ -1,7 +1,5 @@
 """Gates on an encoder-decoder: each equation against NumPy, decoding step by step against all at once, bad input."""
 
-from __future__ import annotations
-
 import math
 from argparse import Namespace
 from itertools import combinations, product

@@ -1,7 +1,5 @@
 """Refinement against a literal transcription of Algorithm 2: one sentence at a time, nothing remembered."""
 
-from __future__ import annotations
-
 import copy
 from argparse import Namespace
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """fairseq evaluates some flags of its models as Python: those of a stranger's model are never run."""
 
-from __future__ import annotations
-
 import json
 import re
 from argparse import Namespace

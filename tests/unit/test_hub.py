@@ -1,7 +1,5 @@
 """fairseq's own way to a model in Python, ``from_pretrained``, on checkpoints, which are read safely."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

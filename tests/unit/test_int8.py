@@ -1,7 +1,5 @@
 """``--cpu-int8``: close to what 32 bits give, in every system and command, and never in training."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

@@ -1,7 +1,5 @@
 """JSON of strangers: what a dataclass does not say is refused, and the message names it."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass, field

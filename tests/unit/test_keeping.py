@@ -1,7 +1,5 @@
 """The dial: following the source, the bonus for leaving it alone, confidence in an edit."""
 
-from __future__ import annotations
-
 import math
 from argparse import Namespace
 from typing import Any

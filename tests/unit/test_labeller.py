@@ -1,7 +1,5 @@
 """``Labeller`` with models that nothing was trained for: which scores, which labels, how many passes."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """``--criterion labelling`` and its scores: against plain sums, scikit-learn and SciPy."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The helpers of examples/labelling."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

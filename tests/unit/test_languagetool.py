@@ -1,7 +1,5 @@
 """LanguageTool's protocol as its clients use it, with an editor that needs no model."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

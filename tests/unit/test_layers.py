@@ -1,7 +1,5 @@
 """The Transformer parts against NumPy transcriptions and fairseq's own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """The model: what each option builds, that each trains, and what is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 from types import SimpleNamespace
 from typing import Any

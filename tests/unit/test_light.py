@@ -1,7 +1,5 @@
 """Commands that read and write plain text do not wait for torch and fairseq."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

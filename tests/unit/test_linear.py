@@ -1,7 +1,5 @@
 """Products by oneDNN: the same numbers as torch's, in training, and in decoding with weights in its order alone."""
 
-from __future__ import annotations
-
 import copy
 from argparse import Namespace
 from typing import Any

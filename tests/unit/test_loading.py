@@ -1,7 +1,5 @@
 """Drafts follow the parts of a training set that fairseq strings together and repeats."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

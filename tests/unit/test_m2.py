@@ -1,7 +1,5 @@
 """MaxMatch against every path there is, by hand, and on the official scorer's example; ERRANT's route beside it."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

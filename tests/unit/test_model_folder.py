@@ -1,7 +1,5 @@
 """A model folder: self-contained, the same outputs as the checkpoint, and refused in one line where it is not right."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """``lev-plugins noise`` and ``confusions``: lines in, lines out, and what they say to bad input."""
 
-from __future__ import annotations
-
 import io
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Noise in the training set of ``text_correction``: the data it makes, and what is refused before there is any."""
 
-from __future__ import annotations
-
 import itertools
 from argparse import ArgumentParser
 from dataclasses import MISSING

@@ -1,7 +1,5 @@
 """Noise on the fly: on what it depends, and that it is the noise of the command."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

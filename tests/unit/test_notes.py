@@ -1,7 +1,5 @@
 """Notes beside binarised drafts: all of what ``fairseq-interactive`` makes of the same lines, and nothing unseen."""
 
-from __future__ import annotations
-
 import json
 from argparse import Namespace
 from pathlib import Path

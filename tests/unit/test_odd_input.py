@@ -1,7 +1,5 @@
 """Input that is unusual but right is used whole, and quickly; flags without effect are refused."""
 
-from __future__ import annotations
-
 import os
 import time
 from argparse import Namespace

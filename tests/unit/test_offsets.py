@@ -1,7 +1,5 @@
 """Pieces and their places: all of the text is in one unit or in none, and the pieces are those that a model reads."""
 
-from __future__ import annotations
-
 import unicodedata
 from argparse import Namespace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The loss of an output layer, a few rows at a time, against the one from all logits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The script of the page, in node: what a person does while the server works."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

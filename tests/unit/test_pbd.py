@@ -1,7 +1,5 @@
 """The model: its mask and logits against the paper written out position by position, and one step at a time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """``lev-plugins plot``: what is asked of the model, what is kept, averaged and drawn, and bad input."""
 
-from __future__ import annotations
-
 import builtins
 import re
 from pathlib import Path

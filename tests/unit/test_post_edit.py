@@ -1,7 +1,5 @@
 """The autoregressive post-editor: what it is made of, and what it cannot be asked."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from dataclasses import fields
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """``--cpu-bf16``: the same training, up to the precision of bfloat16."""
 
-from __future__ import annotations
-
 import logging
 from typing import Any
 

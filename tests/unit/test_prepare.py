@@ -1,7 +1,5 @@
 """``lev-plugins prepare`` in this process: what it makes, what it says, what it refuses."""
 
-from __future__ import annotations
-
 import random
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """``lev-plugins prepare-labels`` in this process: what it makes, what it says, what it refuses."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Imported folders: the text comes back, tables are in fairseq's order, and what cannot work is said."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The gate on long tests, on short ones with a short limit; and how tests are spread over workers."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

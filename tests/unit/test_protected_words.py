@@ -1,7 +1,5 @@
 """Words that no edit may touch, in a request and in a file."""
 
-from __future__ import annotations
-
 import random
 import time
 from pathlib import Path

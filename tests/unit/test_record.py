@@ -1,7 +1,5 @@
 """The record of a refinement against the policies themselves, asked one by one."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Marks on a draft, from the notation to the decoding loop, and the oracle of Figure 5."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Intervals and tests of significance, against plain Python and on texts whose answer is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What fairseq forgets when a training stops and goes on, or has ended."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import os

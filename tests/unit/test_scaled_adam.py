@@ -1,7 +1,5 @@
 """A part of the learning rate for weights that ask for it."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from fairseq.optim import build_optimizer

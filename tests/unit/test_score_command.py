@@ -1,7 +1,5 @@
 """``lev-plugins score``: what it prints, and what it says to bad input."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

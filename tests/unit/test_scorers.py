@@ -1,7 +1,5 @@
 """fairseq's side of the scores: ``--scoring``, and scores of the validation set."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

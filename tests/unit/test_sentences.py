@@ -1,7 +1,5 @@
 """Texts in sentences, with their places."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

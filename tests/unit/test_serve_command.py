@@ -1,7 +1,5 @@
 """``lev-plugins serve`` refuses what cannot work before it loads a model."""
 
-from __future__ import annotations
-
 import socket
 from argparse import Namespace
 from importlib import util

@@ -1,7 +1,5 @@
 """``/v1`` and what keeps the server safe: a real server on a real socket, with an editor that needs no model."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

@@ -1,7 +1,5 @@
 """Requests that wait are answered together, each as if it were alone."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from concurrent.futures import Future

@@ -1,7 +1,5 @@
 """A training ends with exit status 0 while batches are still read ahead."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """EncT5 with --spelling: unknown words of a folder and of new text keep their spelling."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Spelling-aware words: against slow references, in the model, and as a command finds them."""
 
-from __future__ import annotations
-
 import random
 import time
 from copy import deepcopy

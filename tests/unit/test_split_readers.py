@@ -1,7 +1,5 @@
 """What a trained model says about a split: teacher-forced tokens, and how suspect the words of drafts are."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Lines in, lines out: batches by number or by arrival, Ctrl-C between lines, files that are continued."""
 
-from __future__ import annotations
-
 import io
 import os
 import signal

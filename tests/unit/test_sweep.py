@@ -1,7 +1,5 @@
 """The curve of a corrector's dial: its edits, and that every threshold is what a decoding with it would score."""
 
-from __future__ import annotations
-
 import builtins
 import json
 from argparse import Namespace

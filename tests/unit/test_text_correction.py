@@ -1,7 +1,5 @@
 """The task: what it refuses, what it logs, and that no sentence is left out."""
 
-from __future__ import annotations
-
 from argparse import Namespace
 from pathlib import Path
 from typing import Any

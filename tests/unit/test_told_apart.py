@@ -1,7 +1,5 @@
 """Unknown words that were kept: which of several each is, where ids do not tell them apart."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """``lev-plugins trace``: what is read from a log, which edits are found, and how they are shown."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io

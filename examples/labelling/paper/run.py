@@ -1,7 +1,5 @@
 """The paper's sets and settings: EncT5 on a pre-trained T5, beside T5 writing the labels as text: see ../README.md."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import NamedTuple

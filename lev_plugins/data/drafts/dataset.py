@@ -1,7 +1,5 @@
 """(source, optional draft, target) as a fairseq dataset, with the roll-in noise of Algorithm 1; and typed lines."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -12,8 +12,6 @@ text. In other lines, a backslash before a bracket makes it ordinary text (and a
 A draft is tokenised without its marks, and a mark covers every token it touches.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import NamedTuple

@@ -9,8 +9,6 @@ as ``fairseq-interactive`` does:
 There is one request (``lev_plugins.edits.requests``) for <s> and one per token. A note must agree with the ids.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -3,8 +3,6 @@
 Shapes: B rows, S source length, T latents of a row; n counts examples, or words for tagging.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

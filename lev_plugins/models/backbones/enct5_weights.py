@@ -1,7 +1,5 @@
 """EncT5 from a pre-trained T5 or BERT: its sizes, and its weights."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

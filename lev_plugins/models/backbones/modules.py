@@ -3,8 +3,6 @@
 Shapes: B batch, S source length, T target length, C channels, V vocabulary (see ``lev_plugins.layers``).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
