@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from bench import systems
 from bench.clock import Clock, alternate, peak_memory, spread
 from bench.systems import System, Weights
-from lev_plugins.layers import pack_weights
+from lev_plugins.layers.linear import pack_weights
 
 GOALS = {1: 1.6, 100: 2.0}
 BEAMS = (1, 4)

@@ -23,7 +23,8 @@ from bench import report
 from bench.clock import CLOCKS, Clock, spread
 from bench.systems import Size
 from lev_plugins.errors import require
-from lev_plugins.layers import EncoderLayer, LayerShape, in_8_bits
+from lev_plugins.layers.int8 import in_8_bits
+from lev_plugins.layers.transformer import EncoderLayer, LayerShape
 
 FORMAT = 1  # of the JSON
 CPU = torch.device("cpu")

@@ -16,7 +16,7 @@ from bench import systems
 from bench.clock import Clock, alternate, peak_memory
 from bench.systems import System, Weights, silence
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
-from lev_plugins.edits import align, insertion_labels, random_deletions
+from lev_plugins.edits.expert import align, insertion_labels, random_deletions
 
 GOAL, LABELS_GOAL = 1.2, 0.03
 SEED = 1

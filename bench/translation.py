@@ -25,9 +25,10 @@ from bench.clock import CLOCKS, Clock, spread
 from bench.main import BASE, NARROW, QUICK, Plan
 from bench.peer import PEER, Decoder, Sample
 from lev_plugins.errors import require
-from lev_plugins.generators import RefinementGenerator, RefinementOptions
+from lev_plugins.generators.options import RefinementOptions
+from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.inference.load_model import read_models
-from lev_plugins.layers import in_8_bits
+from lev_plugins.layers.int8 import in_8_bits
 from lev_plugins.models.levt import PRESETS
 from lev_plugins.text.lines import read_lines
 

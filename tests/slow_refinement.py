@@ -8,9 +8,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from lev_plugins.edits import align
+from lev_plugins.edits.expert import align
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
-from lev_plugins.generators import RefinementOptions
+from lev_plugins.generators.options import RefinementOptions
 from lev_plugins.models.levt import LevT
 from tests.helpers import BOS, EOS, PAD, UNK
 

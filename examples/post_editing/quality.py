@@ -26,7 +26,7 @@ from sentencepiece import SentencePieceProcessor
 
 from examples.shared import finish, read_parallel
 from lev_plugins.errors import require
-from lev_plugins.generators import RefinementGenerator
+from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.scoring.labelling import possible_cuts
 from lev_plugins.scoring.wrr import recognised_words

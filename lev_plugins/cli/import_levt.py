@@ -18,7 +18,7 @@ from torch import Tensor
 
 from lev_plugins import checkpoints
 from lev_plugins.errors import UserError, require
-from lev_plugins.layers import head_projection
+from lev_plugins.layers.linear import head_projection
 from lev_plugins.models.levt import SHARING, LevTConfig
 from lev_plugins.ranges import MOST_LAYERS, bounded, flag_name
 

@@ -12,7 +12,7 @@ from fairseq.logging import metrics
 from torch import Tensor
 
 from lev_plugins.edits.actions import deletable
-from lev_plugins.layers import SummedLoss
+from lev_plugins.layers.output_loss import SummedLoss
 from lev_plugins.models.levt import IGNORE, ROLLINS, HeadOutput, Learning
 from lev_plugins.ranges import bounded
 

@@ -15,7 +15,7 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor
 
-from lev_plugins.edits import known
+from lev_plugins.edits.actions import known
 from lev_plugins.text.candidates import WordIndex
 from lev_plugins.text.spelling import parts_of, prints_of, shape
 

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lev_plugins.edits import Removed, removed_after, replaced
+from lev_plugins.edits.actions import Removed, removed_after, replaced
 
 MOVING = ("tokens", "scores", "requests", "origin", "kept", "born", "odds")  # fields that edits of the tokens move
 

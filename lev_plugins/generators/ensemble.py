@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lev_plugins.data.words import BatchWords
-from lev_plugins.edits import Removed, deletable, known
+from lev_plugins.edits.actions import Removed, deletable, known
 from lev_plugins.errors import require
 from lev_plugins.models.levt import LevT, one_each
 from lev_plugins.models.levt_stacks import EncodedSource

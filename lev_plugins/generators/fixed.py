@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lev_plugins.edits import apply_deletions, apply_placeholders
+from lev_plugins.edits.actions import apply_deletions, apply_placeholders
 from lev_plugins.generators.canvas import Canvas
 from lev_plugins.generators.ensemble import EncodedSources, Ensemble, Symbols
 from lev_plugins.generators.options import RefinementOptions, at_least, within_room

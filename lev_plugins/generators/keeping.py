@@ -18,7 +18,7 @@ from fairseq.sequence_generator import EnsembleModel
 from fairseq.sequence_scorer import SequenceScorer
 from torch import Tensor, nn
 
-from lev_plugins.edits import distances_after, distances_before, expected
+from lev_plugins.edits.copy_alignment import distances_after, distances_before, expected
 
 
 class Copier:

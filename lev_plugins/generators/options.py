@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lev_plugins.edits import align, insertion_labels
+from lev_plugins.edits.expert import align, insertion_labels
 from lev_plugins.errors import require
 from lev_plugins.ranges import MOST_LOG_ODDS, bounded
 

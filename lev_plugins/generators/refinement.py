@@ -30,15 +30,9 @@ from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
-from lev_plugins.edits import (
-    align,
-    apply_deletions,
-    apply_placeholders,
-    apply_tokens,
-    origin_of,
-    requests,
-    unopened,
-)
+from lev_plugins.edits import requests
+from lev_plugins.edits.actions import apply_deletions, apply_placeholders, apply_tokens, origin_of, unopened
+from lev_plugins.edits.expert import align
 from lev_plugins.errors import UserError, require
 from lev_plugins.generators.canvas import Canvas, Record, opening_odds
 from lev_plugins.generators.ensemble import Ensemble, Symbols

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.data.words import BatchWords, UnknownWords
-from lev_plugins.edits import align
+from lev_plugins.edits.expert import align
 from lev_plugins.generators.canvas import WordEdits
 from lev_plugins.generators.keeping import preference, scored
 from lev_plugins.inference.load_model import read_models

@@ -8,7 +8,7 @@ from omegaconf import II
 
 from lev_plugins import ranges
 from lev_plugins.errors import require
-from lev_plugins.layers import LayerShape
+from lev_plugins.layers.transformer import LayerShape
 
 SIDES = ("encoder", "decoder")
 

@@ -28,14 +28,14 @@ from torch import Tensor, nn
 from lev_plugins.data.words import BatchWords
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
-from lev_plugins.layers import SpelledWords
+from lev_plugins.layers.spelling import SpelledWords
 from lev_plugins.layers.t5 import Norm, T5Block, T5Shape, require_range
 from lev_plugins.layers.transformer import LayerShape
 from lev_plugins.models.backbones.enct5_weights import load_backbone
 from lev_plugins.models.enct5_config import EncT5Config, LabelSpec, check_config
 from lev_plugins.models.enct5_encoders import BertLabelEncoder, T5LabelEncoder, same
 from lev_plugins.models.presets import register_presets
-from lev_plugins.optim import scale_learning_rate
+from lev_plugins.optim.scaled_adam import scale_learning_rate
 from lev_plugins.text.candidates import WordIndex
 
 BINARY = 2  # classes of a label: absent, present

@@ -12,7 +12,7 @@ from lev_plugins.errors import require
 from lev_plugins.layers.t5 import FEED_FORWARDS
 from lev_plugins.models.backbones.enct5_weights import ENCODERS, backbone_sizes
 from lev_plugins.models.requirements import BUCKETS, require_task, require_use_of_buckets
-from lev_plugins.optim import check_learning_rate
+from lev_plugins.optim.scaled_adam import check_learning_rate
 from lev_plugins.text.pretrained import require_folder
 
 LATENTS = ["label", "one"]

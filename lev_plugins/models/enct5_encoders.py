@@ -5,8 +5,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.data.words import BatchWords
-from lev_plugins.layers import SpelledWords
 from lev_plugins.layers.bert import BertEncoder
+from lev_plugins.layers.spelling import SpelledWords
 from lev_plugins.layers.t5 import DistanceBias, Norm, T5Block, T5Shape
 
 EVERY = 2**40  # more occurrences than a word can have

@@ -9,30 +9,22 @@ from typing import NamedTuple, cast
 import torch
 from torch import Tensor, nn
 
-from lev_plugins.edits import Removed, among
-from lev_plugins.layers import (
+from lev_plugins.edits.actions import Removed, among
+from lev_plugins.layers.embedding import TextEmbedding, token_embedding
+from lev_plugins.layers.linear import Linear, head_projection, linear, output_of
+from lev_plugins.layers.output_loss import SummedLoss, computed_at_once, summed_loss
+from lev_plugins.layers.respelling import Nearest, Respelling
+from lev_plugins.layers.spelling import MeantWords, WordVectors
+from lev_plugins.layers.transformer import (
     DecoderLayer,
     EncoderLayer,
     KeysValues,
     LayerShape,
-    Linear,
-    MeantWords,
-    Nearest,
     Padding,
     RealTokens,
-    Respelling,
-    SummedLoss,
-    TextEmbedding,
-    WordVectors,
-    computed_at_once,
     gathered,
-    head_projection,
-    linear,
-    output_of,
     padding_of,
     spread,
-    summed_loss,
-    token_embedding,
 )
 
 LookUp = Callable[[Tensor], Tensor]

@@ -22,7 +22,7 @@ from fairseq.models.transformer.transformer_config import DecoderConfig, EncDecB
 from torch import Tensor, nn
 
 from lev_plugins.data.words import EditingDictionary
-from lev_plugins.edits import deletable
+from lev_plugins.edits.actions import deletable
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers.embedding import token_embedding

@@ -16,7 +16,8 @@ from fairseq.dataclass import FairseqDataclass
 
 from lev_plugins.checkpoints import require_no_programs
 from lev_plugins.errors import require
-from lev_plugins.layers import in_8_bits, pack_weights
+from lev_plugins.layers.int8 import in_8_bits
+from lev_plugins.layers.linear import pack_weights
 
 logger = logging.getLogger(__name__)
 

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.edits import apply_deletions, apply_placeholders, removed_after, replaced
+from lev_plugins.edits.actions import apply_deletions, apply_placeholders, removed_after, replaced
 from tests.helpers import BOS, EOS, FIRST_WORD, PAD, rows_to_tensor, tensor_to_rows, thorough
 
 HOLE = 99

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
-from lev_plugins.edits import apply_placeholders
+from lev_plugins.edits.actions import apply_placeholders
 from lev_plugins.errors import UserError
 from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
 from tests.helpers import BOS, EOS, PAD, end_workers, random_rows, slow_alignment, tensor_to_rows, toy_dataset, toy_task

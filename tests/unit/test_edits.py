@@ -8,15 +8,8 @@ from fairseq.models.nat.levenshtein_utils import _get_del_targets, _get_ins_targ
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.edits import (
-    align,
-    apply_deletions,
-    apply_placeholders,
-    apply_tokens,
-    deletable,
-    insertion_labels,
-    random_deletions,
-)
+from lev_plugins.edits.actions import apply_deletions, apply_placeholders, apply_tokens, deletable
+from lev_plugins.edits.expert import align, insertion_labels, random_deletions
 from tests.helpers import BOS, EOS, FIRST_WORD, PAD, rows_to_tensor, slow_alignment, tensor_to_rows, thorough
 
 HOLE = 99

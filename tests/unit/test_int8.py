@@ -16,7 +16,9 @@ import lev_plugins
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference.labeller import Labeller
-from lev_plugins.layers import Int8Linear, Linear, in_8_bits, int8
+from lev_plugins.layers import int8
+from lev_plugins.layers.int8 import Int8Linear, in_8_bits
+from lev_plugins.layers.linear import Linear
 from lev_plugins.models.levt import LevT
 from tests.helpers import toy_config, toy_dictionary, toy_task
 from tests.integration.commands import succeed
@@ -48,7 +50,8 @@ def test_a_product_is_close_to_that_in_32_bits(bias: bool) -> None:
 
 OVERFLOW = """
 import torch
-from lev_plugins.layers import Int8Linear, int8
+from lev_plugins.layers import int8
+from lev_plugins.layers.int8 import Int8Linear
 print(int8.overflows(), float(Int8Linear(torch.ones(8, 512))(torch.ones(1, 512)).sub(512).abs().max()))
 """
 

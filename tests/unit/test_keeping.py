@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from lev_plugins.edits import distances_after, distances_before, expected
+from lev_plugins.edits.copy_alignment import distances_after, distances_before, expected
 from lev_plugins.generators.keeping import (
     Copier,
     EditConfidence,

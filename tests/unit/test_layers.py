@@ -7,23 +7,21 @@ import torch.nn.functional as F
 from fairseq.modules import SinusoidalPositionalEmbedding
 from torch import Tensor, nn
 
-from lev_plugins.layers import (
+from lev_plugins.layers.embedding import TextEmbedding, sinusoid_table, token_embedding
+from lev_plugins.layers.spelling import Table
+from lev_plugins.layers.transformer import (
     CrossAttention,
     DecoderLayer,
     EncoderLayer,
     KeysValues,
     LayerShape,
     SelfAttention,
-    TextEmbedding,
     attend,
     attend_to_both,
     attention_mask,
+    dropout,
     padding_of,
-    token_embedding,
 )
-from lev_plugins.layers.embedding import sinusoid_table
-from lev_plugins.layers.spelling import Table
-from lev_plugins.layers.transformer import dropout
 from tests.helpers import BOS, EOS, PAD, random_rows, rows_to_tensor, toy_model
 
 DIM, HEADS = 8, 2

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from lev_plugins.errors import UserError
-from lev_plugins.layers import padding_of
+from lev_plugins.layers.transformer import padding_of
 from lev_plugins.models import levt, levt_stacks
 from lev_plugins.models.levt import IGNORE, PRESETS, Learning, LevT, LevTConfig, LevTOutput, mix_rows, roll_in
 from tests.helpers import (

@@ -8,8 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lev_plugins.criterions.dual_policy import head_loss
-from lev_plugins.layers import summed_loss
-from lev_plugins.layers.output_loss import computed_at_once
+from lev_plugins.layers.output_loss import computed_at_once, summed_loss
 from lev_plugins.models.levt import HeadOutput
 
 

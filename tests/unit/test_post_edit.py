@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 from lev_plugins.criterions.dual_policy import DualPolicyConfig
 from lev_plugins.data.words import UnknownWords
 from lev_plugins.errors import UserError
-from lev_plugins.generators import RefinementGenerator
+from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
 from lev_plugins.models.levt import LevT
 from lev_plugins.models.post_edit import PostEditTransformer, readable

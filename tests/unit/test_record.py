@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from lev_plugins.edits import requests
-from lev_plugins.generators import RefinementGenerator, RefinementOptions
 from lev_plugins.generators.canvas import WordEdits
 from lev_plugins.generators.ensemble import Ensemble
+from lev_plugins.generators.options import RefinementOptions
+from lev_plugins.generators.refinement import RefinementGenerator
 from tests.helpers import BOS, EOS, PAD, lively_model, random_rows, rows_to_tensor, toy_dictionary
 
 DRAFTS = random_rows(40, seed=5, longest=8)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from lev_plugins.data.drafts import marks
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN, has
 from lev_plugins.errors import UserError
-from lev_plugins.generators import RefinementGenerator, RefinementOptions
+from lev_plugins.generators.options import RefinementOptions
+from lev_plugins.generators.refinement import RefinementGenerator
 from tests.helpers import (
     BOS,
     EOS,

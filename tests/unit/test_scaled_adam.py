@@ -9,7 +9,7 @@ from omegaconf import OmegaConf
 from torch import nn
 
 from lev_plugins.errors import UserError
-from lev_plugins.optim import ScaledAdam, scale_learning_rate
+from lev_plugins.optim.scaled_adam import ScaledAdam, scale_learning_rate
 
 
 def weights(factor: float = 0.1) -> list[nn.Parameter]:

@@ -21,10 +21,11 @@ from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
 from lev_plugins.data.noisy import noisy_words
 from lev_plugins.data.words import BatchWords, EditingDictionary
 from lev_plugins.errors import UserError
-from lev_plugins.generators import RefinementGenerator, RefinementOptions
-from lev_plugins.layers import Respelling, WordVectors
+from lev_plugins.generators.options import RefinementOptions
+from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.layers import spelling as spelling_layers
-from lev_plugins.layers.spelling import LEVELS, LOUD, MeantWords
+from lev_plugins.layers.respelling import Respelling
+from lev_plugins.layers.spelling import LEVELS, LOUD, MeantWords, WordVectors
 from lev_plugins.models.levt import LevT
 from lev_plugins.text import candidates
 from lev_plugins.text.candidates import FAR, WordIndex

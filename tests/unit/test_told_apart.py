@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 import torch
 
-from lev_plugins.edits import align
+from lev_plugins.edits.expert import align
 from lev_plugins.inference.decoder import told_apart
 
 A, B, NEW, UNKNOWN, PAD = 5, 6, 9, 3, 1

@@ -10,14 +10,8 @@ from torch import Tensor
 
 from lev_plugins.data.noisy import NoisyWords
 from lev_plugins.data.words import BatchWords, EditingStates, SpeltRow, UnknownWords
-from lev_plugins.edits import (
-    Removed,
-    align,
-    insertion_labels,
-    random_deletions,
-    removed_after,
-    replaced,
-)
+from lev_plugins.edits.actions import Removed, removed_after, replaced
+from lev_plugins.edits.expert import align, insertion_labels, random_deletions
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.text.candidates import WordIndex

@@ -16,7 +16,7 @@ from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.modules import PretrainedDecoder, PretrainedEncoder, Stacks
 from lev_plugins.models.gated import GateConfig, GatedModel
 from lev_plugins.models.requirements import from_checkpoint
-from lev_plugins.optim import check_learning_rate, scale_learning_rate
+from lev_plugins.optim.scaled_adam import check_learning_rate, scale_learning_rate
 from lev_plugins.text.pretrained import DICTIONARY, require_folder
 
 MOVED = """; if it has moved since training, add --backbone NEW (fairseq: --model-overrides "{'backbone': 'NEW'}")"""
