@@ -23,7 +23,7 @@ from bench import decoding, main, report, training, weights
 from bench.clock import CLOCKS
 from bench.systems import Weights, ours, theirs
 from lev_plugins.errors import require
-from lev_plugins.plots.figures import canvas, check_figures, save_figure
+from lev_plugins.figures import canvas, check_figures, save_figure
 
 KINDS = {  # of growth: the key in the JSON, and what it counts
     "length": ("words", "words in a sentence"),

@@ -147,13 +147,13 @@ def figures(run: Run, noise: str, trained: str, data: str, model: str) -> None:
     if noise == "as-is" or run.BACKBONE:
         clean = f"{data}/test.tgt" if "wrr" in run.parts("METRICS") else ""
     by_noise = f"--reference {folder}/clean --by noise --output {folder}/noise.svg" if clean else ""
-    saved = f"lev-plugins plot gates --saved {noise}={folder}/gates.jsonl"
+    saved = f"python {run.here}/gates.py --saved {noise}={folder}/gates.jsonl"
     run.stage(
         folder.name,
         trained,
         f"head -n 400 {data}/test.src >{folder}/source",
         f"head -n 400 {clean} >{folder}/clean" if clean else "",
-        f"""{run.threads} lev-plugins plot gates {model.format(f"{folder}/source")} {by_noise} --save
+        f"""{run.threads} python {run.here}/gates.py {model.format(f"{folder}/source")} {by_noise} --save
             {folder}/gates.jsonl --beam {run.BEAM} {run.device}""",
         f"{saved} --by length --output {folder}/length.svg",
         f"{saved} --first 3 --output {folder}/sentences.svg",

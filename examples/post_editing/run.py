@@ -198,7 +198,7 @@ def figures(run: Run, refine: str) -> None:
         f"{title}={run.out}/history_finetuned{suffix}/log" for title, suffix in zip(titles, ORACLES, strict=True)
     )
     for metric in ("bleu", "ter"):
-        plot = f"lev-plugins plot oracle {logs} --metric {metric} --post-process sentencepiece"
+        plot = f"python {run.examples}/figures.py oracle {logs} --metric {metric} --post-process sentencepiece"
         run.show("", f"{plot} --output {run.out}/{metric}.svg")
 
 

@@ -34,7 +34,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from examples import logs
 from examples.shared import NOT_RUN, finish, minutes, processor, read_lines
 from lev_plugins.errors import UserError
-from lev_plugins.traces.log import decoding_seconds
 
 DELETION = re.compile(r"\| valid on .* \| deletion_word_nll ([\d.]+) .* \| bleu ([\d.]+)")
 UPDATES = re.compile(r"num_updates[ =](\d+)")
@@ -142,7 +141,7 @@ def read_system(folder: Path, references: list[str], args: argparse.Namespace) -
     else:
         scores, metric = bleu(hypotheses, references, args.bleu_tokenize)
     log = folder / "log"
-    sentences, seconds = decoding_seconds(lines + (read_lines(log) if log.is_file() else []))
+    sentences, seconds = logs.decoding_seconds(lines + (read_lines(log) if log.is_file() else []))
     if sentences != len(references):
         raise UserError(
             f"{folder} has {sentences:,} decoded sentences, but the reference has {len(references):,}: "

@@ -143,11 +143,12 @@ def figures(run: Run, systems: dict[str, tuple[str, str]]) -> None:
         run.stage(f"history_{oracle}", "levt", f"{systems['levt'][1]} {of_words} --retain-iter-history {flags}")
     times = " ".join(f"{name}={run.out}/time_{name}/log" for name in systems)
     histories = " ".join(f"{oracle}={run.out}/history_{oracle}/log" for oracle in ORACLES)
+    draw = f"python {run.examples}/figures.py"
     run.show(
         "",
-        f"lev-plugins plot iterations {run.out}/test_levt/test.out --output {run.out}/iterations.svg",
-        f"lev-plugins plot exits {times} --output {run.out}/exits.svg",
-        f"lev-plugins plot oracle {histories} --output {run.out}/oracle.svg --post-process sentencepiece",
+        f"{draw} iterations {run.out}/test_levt/test.out --output {run.out}/iterations.svg",
+        f"{draw} exits {times} --output {run.out}/exits.svg",
+        f"{draw} oracle {histories} --output {run.out}/oracle.svg --post-process sentencepiece",
     )
 
 

@@ -20,7 +20,6 @@ COMMANDS = {
     "import-levt": "convert fairseq's levenshtein_transformer into a levt, or its transformer into a levt to train",
     "import-pretrained": "convert a Hugging Face model (T5, mT5, ByT5, BART or BERT) into data files and weights",
     "trace": "show the edits of each iteration, from a log of fairseq-generate",
-    "plot": "draw the gates of a gated model, or the iterations, scores and times of a levt",
     "score": "score text files: m2, gleu, bleu, ter, rouge, wrr, exact",
     "sweep": "measure a corrector's precision and recall for values of --min-edit-confidence and --keep-bias",
     "edit": "correct standard input line by line, or edit drafts; all text outside an edit stays as it is",

@@ -16,8 +16,8 @@ from tqdm import tqdm
 
 from lev_plugins.cli.edit import device_of
 from lev_plugins.errors import UserError, require
+from lev_plugins.figures import canvas, check_figures, save_figure
 from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.plots.figures import canvas, check_figures, save_figure
 from lev_plugins.ranges import at_least, bounded
 from lev_plugins.scoring.threshold_curve import Judged, Point, curve, judge
 from lev_plugins.tasks.text_correction import TextCorrectionTask

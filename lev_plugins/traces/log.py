@@ -11,7 +11,6 @@ import sys
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 from lev_plugins.errors import require
@@ -19,7 +18,6 @@ from lev_plugins.errors import require
 LINE = re.compile(rb"([STHDPIEW])-(\d{1,18})(?:_(\d{1,9}))?\t(.*)", re.DOTALL)
 # what tqdm draws between or within lines if the log includes standard error and that was a terminal, as with script(1)
 PROGRESS_BAR = re.compile(rb"\r(?:[^\r%]{0,999}%\|[^\r\[]{0,999}\[[^\r\]]{0,999}\]| *\r)")
-TRANSLATED = re.compile(r"Translated ([\d,]+) sentences \([\d,]+ tokens\) in ([\d.]+)s \(([\d.]+) sentences/s")
 STEPS = 3  # states per iteration: after deleting, opening placeholders, filling them
 FLAGS = "--retain-iter-history --print-step"
 
@@ -105,20 +103,6 @@ class Log:
         )
 
 
-def read_log(path: str | Path) -> list[LoggedSentence]:
-    """All sentences, in the order of the input; none may be incomplete."""
-    log = Log(str(path))
-    with open(path, "rb") as file:
-        sentences = sorted(log.read(file), key=lambda sentence: sentence.number)
-    log.check()
-    require(
-        not log.incomplete,
-        f"{path}: the history of {len(log.incomplete):,} of {log.sentences:,} sentences is incomplete, first of "
-        f"sentence {log.incomplete[0] if log.incomplete else ''}: give the whole output, or decode again",
-    )
-    return sentences
-
-
 def parse_line(line: bytes) -> LogLine | None:
     """A line of a sentence; ``None`` for any other line.
 
@@ -172,17 +156,3 @@ def sentence_of(group: list[LogLine]) -> LoggedSentence | None:
 def to_pieces(text: str) -> list[str]:
     """Split only at spaces: pieces in a dictionary may contain any other white space."""
     return [sys.intern(piece) for piece in text.split(" ") if piece]  # saves memory: few distinct pieces, long logs
-
-
-def decoding_seconds(lines: Iterable[str]) -> tuple[int, float]:
-    """Sentences and seconds of all decodings in the log, as fairseq timed them: without loading.
-
-    >>> decoding_seconds(["INFO | Translated 1,000 sentences (9,300 tokens) in 2.0s (512.00 sentences/s, 1 tokens/s)"])
-    (1000, 1.953125)
-    """
-    sentences, seconds = 0, 0.0
-    for match in filter(None, map(TRANSLATED.search, lines)):
-        count, printed, rate = int(match[1].replace(",", "")), float(match[2]), float(match[3])
-        sentences += count
-        seconds += count / rate if printed < 10 and rate else printed  # it is rounded to tenths
-    return sentences, seconds

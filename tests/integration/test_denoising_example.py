@@ -64,7 +64,7 @@ def test_pairs_of_ones_own_are_trained_and_scored(pairs: Path, tmp_path: Path) -
 
 def figure_by_task(saved: Path, tmp_path: Path) -> None:
     """The printed command, with one file of gates for all its tasks."""
-    (printed,) = re.findall(r"^lev-plugins plot gates .*?tasks.svg$", readme("denoising"), re.M | re.S)
+    (printed,) = re.findall(r"^python examples/denoising/gates.py .*?tasks.svg$", readme("denoising"), re.M | re.S)
     command = re.sub(r"=runs/\S+", f"={saved}", printed).replace("runs/tasks.svg", str(tmp_path / "tasks.svg"))
     succeed("bash", "-euo", "pipefail", "-c", command)
     assert "denoising" in (tmp_path / "tasks.svg").read_text(encoding="utf-8")

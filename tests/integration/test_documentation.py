@@ -65,7 +65,7 @@ def follow(page: str, checkout: Path) -> None:
     for block in commands(page):
         if "byt5" in block and find_spec("transformers") is None:
             continue
-        if "plot gates" in block and find_spec("matplotlib") is None:
+        if "gates.py" in block and find_spec("matplotlib") is None:
             continue
         result = run("bash", "-euo", "pipefail", "-c", block, cwd=checkout, timeout=400)
         assert result.code == 0, f"{page}\n{block}\n{result.both[-3000:]}"
@@ -207,7 +207,7 @@ def test_the_reference_has_every_flag() -> None:
     flags = ["--rollin-alpha", "--min-edit-confidence", "--pack", "--deletion-layers", "--no-future", "--gate-mix"]
     flags += ["--tie-encoder-decoder", "--decoder-init", "--loss-average", "--class-weights", "--rouge-kind"]
     assert [flag for flag in flags if f"| `{flag}` |" not in page] == []
-    for command in ("noise", "score m2", "plot gates", "tune-thresholds"):
+    for command in ("noise", "score m2", "sweep", "tune-thresholds"):
         assert f"## `lev-plugins {command}`" in page
     assert "| `--keep-bias B,...` | `0` |" in page and "| `--html OUT.html` | none |" in page
 

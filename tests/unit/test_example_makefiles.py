@@ -109,7 +109,7 @@ def test_make_passes_goals_and_settings() -> None:
     command = ["make", "-n", "-f", "examples/translation/Makefile", "TEXT=t", "OUT=o", "LEVT_FLAGS=--a 'b c' $$d & e"]
     printed = succeed(*command, "figures", "ALSO_ORACLE=yes", "GPUS=2").out
     (oracle,) = (line for line in printed.splitlines() if "--save-dir o/levt_oracle" in line)
-    assert oracle.endswith("--a 'b c' $d & e") and "lev-plugins plot exits greedy=o/time_greedy/log" in printed
+    assert oracle.endswith("--a 'b c' $d & e") and "/figures.py exits greedy=o/time_greedy/log" in printed
     assert value(oracle.partition(" --a")[0], "--distributed-world-size") == "2" and "--cpu" not in oracle
     shown = succeed("make", "-f", "examples/labelling/paper.mk", "help").out
     assert re.search(r"^MODEL= +folder of a T5", shown, re.M) and re.search(r"^GPUS=auto +GPUs to use", shown, re.M)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lev_plugins.cli import main, sweep
 from lev_plugins.errors import UserError
-from lev_plugins.plots.figures import check_figures
+from lev_plugins.figures import check_figures
 from lev_plugins.scoring import m2
 from lev_plugins.scoring.alignment import cost_table
 from lev_plugins.scoring.threshold_curve import Point, curve, edits_between, judge

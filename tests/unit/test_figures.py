@@ -1,7 +1,8 @@
-"""``lev-plugins plot``: what is asked of the model, what is kept, averaged and drawn, and bad input."""
+"""Figures of the examples: what is asked of the model, what is kept, averaged and drawn, and bad input."""
 
 import builtins
 import re
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,11 +13,11 @@ import torch
 from fairseq.models.transformer import TransformerModel
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
-from lev_plugins.cli.main import main
+from examples import figures
+from examples.denoising import gates
+from examples.denoising.gates import GatedSentence, as_line, gates_of_lines, read_sentences
 from lev_plugins.errors import UserError
 from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.inference.gates import GatedSentence, as_line, gates_of_lines, read_sentences
-from lev_plugins.plots import curves, gates
 from tests.helpers import EOS, toy_dictionary, toy_model
 from tests.unit.test_gated import toy_args, toy_gated
 
@@ -29,6 +30,13 @@ SENTENCES = [
     ),
     GatedSentence(["a"] * 40, ["b", "</s>"], {"mask": [0.25] * 40, "copy": [0.5, 0.5], "skip": [0.5, 0.5]}, 0.0),
 ]
+
+
+def command(script: Any, *words: object) -> int:
+    """The exit status of the script with these arguments."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", ["script", *map(str, words)])
+        return int(script.main())
 
 
 def asked(model: Any) -> CheckpointDecoder:
@@ -113,8 +121,8 @@ def test_figures_have_their_numbers_in_them(kept: Path, tmp_path: Path, by: str)
     pytest.importorskip("matplotlib")
     png, svg = tmp_path / "figure.png", tmp_path / "figure.svg"
     first = ["--first", "2"] if by == "sentence" else []
-    command = ["plot", "gates", "--saved", str(kept), f"other={kept}", "--by", by, *first, "--output"]
-    assert main([*command, str(png), str(svg)]) == 0
+    words = ["--saved", kept, f"other={kept}", "--by", by, *first, "--output"]
+    assert command(gates, *words, png, svg) == 0
     assert png.read_bytes().startswith(b"\x89PNG")
     drawn = svg.read_text(encoding="utf-8")
     texts = [
@@ -129,7 +137,7 @@ def test_figures_have_their_numbers_in_them(kept: Path, tmp_path: Path, by: str)
     }
     assert [text for text in wanted[by] if text not in texts] == []
     again = tmp_path / "again.svg"
-    assert main([*command, str(again)]) == 0
+    assert command(gates, *words, again) == 0
     assert again.read_bytes() == svg.read_bytes()
 
 
@@ -137,7 +145,7 @@ def test_heat_maps_and_bars_need_no_colour(kept: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     for by in ("sentence", "noise", "task"):
         svg = tmp_path / f"{by}.svg"
-        assert main(["plot", "gates", "--saved", str(kept), "--by", by, "--output", str(svg)]) == 0
+        assert command(gates, "--saved", kept, "--by", by, "--output", svg) == 0
         found = re.findall(r"#(..)(..)(..)\b", svg.read_text(encoding="utf-8"))
         assert found and all(red == green == blue for red, green, blue in found)
 
@@ -146,16 +154,16 @@ def test_gates_that_only_some_have_are_named(tmp_path: Path, kept: Path, capsys:
     pytest.importorskip("matplotlib")
     other = tmp_path / "other.jsonl"
     other.write_text(as_line(GatedSentence(["a"], ["b"], {"mask": [0.1]})) + "\n", encoding="utf-8")
-    output = str(tmp_path / "x.svg")
-    assert main(["plot", "gates", "--saved", str(kept), str(other), "--by", "task", "--output", output]) == 0
+    output = tmp_path / "x.svg"
+    assert command(gates, "--saved", kept, other, "--by", "task", "--output", output) == 0
     assert "gate copy and skip left out: not all sentences have it" in capsys.readouterr().err
     other.write_text(as_line(GatedSentence(["a"], ["b"], {"generate": [0.1]})) + "\n", encoding="utf-8")
-    assert main(["plot", "gates", "--saved", str(kept), str(other), "--by", "task", "--output", output]) == 2
+    assert command(gates, "--saved", kept, other, "--by", "task", "--output", output) == 2
     assert "no gate in common" in capsys.readouterr().err
 
 
 BAD = [
-    (["--output", "x.png"], "no model is given: add DATA and --path, or use gates with --saved"),
+    (["--output", "x.png"], "no model is given: add DATA and --path, or --saved"),
     (["--saved", "KEPT"], "no output is given: add --output FILE.png, --save FILE, or both"),
     (["--saved", "KEPT", "--output", "x.doc"], "--output x.doc must end in one of .png, .svg, .pdf"),
     (["--saved", "KEPT", "--output", "x.png", "--path", "m.pt"], "--saved replaces the model and its text"),
@@ -180,7 +188,7 @@ def test_bad_input(kept: Path, tmp_path: Path, capsys: Any, arguments: list[str]
     (tmp_path / "quiet").write_text('{"source": ["a"], "output": [], "gates": {"mask": [0.5]}}\n')
     (tmp_path / "odd").write_text('{"source": ["a"], "output": [], "gates": {"mask": [NaN]}}\n')
     files = {name.upper(): tmp_path / name for name in ("empty", "bad", "quiet", "odd")} | {"KEPT": kept}
-    assert main(["plot", "gates", *(str(files.get(argument, argument)) for argument in arguments)]) == 2
+    assert command(gates, *(files.get(argument, argument) for argument in arguments)) == 2
     assert message in capsys.readouterr().err
 
 
@@ -193,7 +201,7 @@ def test_without_matplotlib_the_extra_is_named(kept: Path, monkeypatch: pytest.M
         return there(name, *rest, **named)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    assert main(["plot", "gates", "--saved", str(kept), "--output", "x.png"]) == 2
+    assert command(gates, "--saved", kept, "--output", "x.png") == 2
     assert 'matplotlib, which is not installed: pip install "lev-plugins[plot]"' in capsys.readouterr().err
 
 
@@ -215,22 +223,22 @@ I-0\t9
 def test_iterations_are_drawn_from_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log, figure = tmp_path / "log", tmp_path / "figure.svg"
     log.write_bytes(LOG)
-    assert main(["plot", "iterations", str(log), "--output", str(figure)]) == 0
+    assert command(figures, "iterations", log, "--output", figure) == 0
     assert capsys.readouterr().out == f"{figure}: 2 sentences, 2.00 iterations on average\n"
     drawn = figure.read_text(encoding="utf-8")
     for text in ("one token per iteration", "logarithm of the length", "tokens of the output"):
         assert text in drawn
     once = figure.read_bytes()
-    main(["plot", "iterations", str(log), "--output", str(figure), "--bins", "1"])
+    command(figures, "iterations", log, "--output", figure, "--bins", "1")
     assert figure.read_bytes() != once
-    main(["plot", "iterations", str(log), "--output", str(figure)])
+    command(figures, "iterations", log, "--output", figure)
     assert figure.read_bytes() == once
 
 
 def test_a_log_without_iterations_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "log"
     log.write_bytes(LOG.replace(b"I-", b"X-"))
-    assert main(["plot", "iterations", str(log), "--output", str(tmp_path / "figure.svg")]) == 2
+    assert command(figures, "iterations", log, "--output", tmp_path / "figure.svg") == 2
     assert re.search("does not say how many iterations .* with --print-step", capsys.readouterr().err)
 
 
@@ -256,17 +264,16 @@ def test_scores_are_drawn_by_iteration(tmp_path: Path, capsys: pytest.CaptureFix
     for name, log in (("grown", GROWN), ("other", GROWN.replace("▁b".encode(), "▁y".encode()))):
         (tmp_path / name).write_bytes(log)
     (tmp_path / "reference").write_text("a b c d\n", encoding="utf-8")
-    logs = ["plot", "oracle", f"right={tmp_path / 'grown'}", str(tmp_path / "other")]
-    command = [*logs, "--output", str(tmp_path / "figure.svg"), "--post-process", "sentencepiece"]
-    command += ["--reference", str(tmp_path / "reference")]
-    assert main([*command, "--metric", "ter"]) == 0
+    logs = ["oracle", f"right={tmp_path / 'grown'}", tmp_path / "other", "--output", tmp_path / "figure.svg"]
+    words = [*logs, "--post-process", "sentencepiece", "--reference", tmp_path / "reference"]
+    assert command(figures, *words, "--metric", "ter") == 0
     assert capsys.readouterr().out.splitlines()[:2] == ["right: 100.00 75.00 0.00", "other: 100.00 75.00 25.00"]
     drawn = (tmp_path / "figure.svg").read_text(encoding="utf-8")
     assert all(f">{text}<" in drawn for text in ("right", "other", "iterations", "TER"))
     (tmp_path / "reference").write_text("a b c d\n\n", encoding="utf-8")
-    assert main(command) == 2
+    assert command(figures, *words) == 2
     assert "has 2 references, but" in capsys.readouterr().err
-    assert main([*logs, "--output", str(tmp_path / "figure.svg")]) == 0  # the pieces of the log's own references
+    assert command(figures, *logs) == 0  # the pieces of the log's own references
     assert capsys.readouterr().out.splitlines()[0].endswith(" 100.00")
 
 
@@ -279,18 +286,18 @@ def test_control_characters_leave_a_figure_well_formed(tmp_path: Path) -> None:
 
 
 def test_outputs_of_one_length_are_one_point() -> None:
-    some = [curves.IterationCount(length, turns) for length in (8, 9, 12) for turns in (1, 2, 3, 4)]
-    groups = curves.bins_of_iterations(some, bins=4)
+    some = [figures.IterationCount(length, turns) for length in (8, 9, 12) for turns in (1, 2, 3, 4)]
+    groups = figures.bins_of_iterations(some, bins=4)
     assert [(group[:, 0].tolist(), group[:, 1].mean()) for group in groups] == [
         ([length] * 4, 2.5) for length in (8, 9, 12)
     ]
-    assert len(curves.bins_of_iterations(some[:4], bins=3)) == 1
+    assert len(figures.bins_of_iterations(some[:4], bins=3)) == 1
 
 
 def test_every_curve_looks_different_and_is_in_the_legend(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     svg = tmp_path / "figure.svg"
-    curves.draw_curves({f"_{number}": [1.0, float(number)] for number in range(9)}, "BLEU", [svg])
+    figures.draw_curves({f"_{number}": [1.0, float(number)] for number in range(9)}, "BLEU", [svg])
     drawn = svg.read_text(encoding="utf-8")
     assert all(f">_{number}<" in drawn for number in range(9))
     looks = re.findall(r'<path d="M [^"]*" clip-path="[^"]*" style="[^"]*"', drawn)
@@ -301,18 +308,18 @@ def test_every_curve_looks_different_and_is_in_the_legend(tmp_path: Path) -> Non
 def test_scores_of_a_cut_log_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cut = GROWN.replace(b"-0", b"-1").replace(b"E-1_6", b"x")
     (tmp_path / "log").write_bytes(GROWN + cut)
-    assert main(["plot", "oracle", str(tmp_path / "log"), "--output", str(tmp_path / "figure.svg")]) == 2
+    assert command(figures, "oracle", tmp_path / "log", "--output", tmp_path / "figure.svg") == 2
     assert "the history of 1 of 2 sentences is incomplete, first of sentence 1" in capsys.readouterr().err
 
 
 def test_scores_are_drawn_against_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log, figure = tmp_path / "log", tmp_path / "figure.svg"
     log.write_bytes(GROWN)
-    assert main(["plot", "exits", f"1-1-2={log}", str(log), "--output", str(figure)]) == 0
+    assert command(figures, "exits", f"1-1-2={log}", log, "--output", figure) == 0
     assert capsys.readouterr().out == f"1-1-2: 82.74 BLEU, 400.0 ms\nlog: 82.74 BLEU, 400.0 ms\n{figure}: 2 logs\n"
     assert ">1-1-2<" in figure.read_text(encoding="utf-8")
     log.write_bytes(GROWN.replace(b"BLEU4", b"WRR"))
-    assert main(["plot", "exits", str(log), "--output", str(figure)]) == 2
+    assert command(figures, "exits", log, "--output", figure) == 2
     assert "has no score ('Generate ... BLEU4 = ...')" in capsys.readouterr().err
-    assert main(["plot", "exits", str(log), str(log), "--output", str(figure)]) == 2
+    assert command(figures, "exits", log, log, "--output", figure) == 2
     assert "two logs are called log: name one, as in NAME=" in capsys.readouterr().err
