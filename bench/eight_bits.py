@@ -24,7 +24,7 @@ from bench.clock import CLOCKS, Clock, spread
 from bench.systems import Size
 from lev_plugins.errors import require
 from lev_plugins.layers.int8 import in_8_bits
-from lev_plugins.layers.transformer import EncoderLayer, LayerShape
+from lev_plugins.layers.transformer import Block, LayerShape
 
 FORMAT = 1  # of the JSON
 CPU = torch.device("cpu")
@@ -53,7 +53,7 @@ class Stack(nn.Module):
     def __init__(self, size: Size):
         super().__init__()
         shape = LayerShape(size.dim, size.ffn_dim, size.heads, pre_norm=True)
-        self.layers = nn.ModuleList(EncoderLayer(shape) for _ in range(size.layers))
+        self.layers = nn.ModuleList(Block(shape) for _ in range(size.layers))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         for layer in self.layers:

@@ -11,7 +11,6 @@ import torch.nn.functional as F
 from fairseq.utils import get_activation_fn
 from torch import Tensor, nn
 
-from lev_plugins import ranges
 from lev_plugins.layers.linear import Linear, linear
 
 DROPOUT_LEVELS = 1 << 16  # of the rate; four random numbers of 16 bits are drawn together
@@ -113,11 +112,6 @@ def split_heads(x: Tensor, heads: int, parts: int = 1) -> tuple[Tensor, ...]:
     return x.view(*x.shape[:2], parts, heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
 
 
-def merge_heads(x: Tensor) -> Tensor:
-    """(B, H, T, C / H) -> (B, T, C)"""
-    return x.transpose(1, 2).flatten(2)
-
-
 def fold_beams(x: Tensor, beams: int) -> Tensor:
     """(B * beams, H, T, ...) -> (B, H, beams * T, ...)"""
     if beams == 1:
@@ -141,17 +135,14 @@ def attend(queries: Tensor, source: KeysValues, mask: Tensor | None, dropout: fl
     read once, and the beams share the mask, (B, 1, 1, S).
     """
     beams = queries.size(0) // source.keys.size(0)
-    attended = _attended(fold_beams(queries, beams), source, mask, dropout)
-    return merge_heads(unfold_beams(attended, beams))
-
-
-def _attended(queries: Tensor, source: KeysValues, mask: Tensor | None, dropout: float) -> Tensor:
-    """On a CPU always in 32 bits, even under autocast: the gradient in bfloat16 takes seven times as long."""
-    if not torch.is_autocast_enabled("cpu") or queries.is_cuda:
-        return F.scaled_dot_product_attention(queries, *source, attn_mask=mask, dropout_p=dropout)
-    keys, values = source.keys.float(), source.values.float()
-    with torch.autocast("cpu", enabled=False):
-        return F.scaled_dot_product_attention(queries.float(), keys, values, attn_mask=mask, dropout_p=dropout)
+    queries, keys, values = fold_beams(queries, beams), source.keys, source.values
+    if torch.is_autocast_enabled("cpu") and not queries.is_cuda:
+        # always in 32 bits: the gradient in bfloat16 takes seven times as long
+        with torch.autocast("cpu", enabled=False):
+            attended = F.scaled_dot_product_attention(queries.float(), keys.float(), values.float(), mask, dropout)
+    else:
+        attended = F.scaled_dot_product_attention(queries, keys, values, mask, dropout)
+    return unfold_beams(attended, beams).transpose(1, 2).flatten(2)  # (B, H, T, C / H) -> (B, T, C)
 
 
 def attend_to_both(queries: Tensor, own: KeysValues, shared: KeysValues, mask: Tensor, dropout: float = 0.0) -> Tensor:
@@ -170,7 +161,7 @@ def attend_to_both(queries: Tensor, own: KeysValues, shared: KeysValues, mask: T
         weights = F.dropout(weights, dropout)
     for_own, for_shared = weights.split([to_own.size(3), to_shared.size(3)], 3)
     attended = for_own @ own.values + unfold_beams(fold_beams(for_shared, beams) @ shared.values, beams)
-    return merge_heads(attended)
+    return attended.transpose(1, 2).flatten(2)
 
 
 def _init_projection(projection: nn.Linear, parts: int, gain: float) -> None:
@@ -250,14 +241,6 @@ class LayerShape:
     attention_dropout: float = 0.0
     activation_dropout: float = 0.0
 
-    def __post_init__(self) -> None:
-        ranges.check(self)
-        if self.dim % self.heads:
-            raise ValueError(
-                f"the width must be a multiple of the number of attention heads, but width {self.dim} is not a "
-                f"multiple of {self.heads} heads"
-            )
-
 
 class Residual(nn.Module):
     """Joins a sub-layer and the residual stream, normalising before (pre-norm) or after the sum."""
@@ -292,46 +275,19 @@ class FeedForward(nn.Module):
 
 
 class Block(nn.Module):
-    """Shared by the blocks of encoder and decoder, which create their parts in the order in which they run."""
+    """Attention of a text to itself, attention to a source of ``source_dim`` channels if there is one, feed-forward.
 
-    self_attn: SelfAttention
-    self_attn_residual: Residual
-    ffn: FeedForward
-    ffn_residual: Residual
-
-    def look_around(self, x: Tensor, mask: Tensor | None, real: RealTokens | None) -> Tensor:
-        return self.self_attn_residual.leave(x, self.self_attn(self.self_attn_residual.enter(x), mask, real))
-
-    def feed_forward(self, x: Tensor) -> Tensor:
-        return self.ffn_residual.leave(x, self.ffn(self.ffn_residual.enter(x)))
-
-
-class EncoderLayer(Block):
-    """Of ``real`` tokens alone, x is (n, C), otherwise (B, T, C)."""
-
-    def __init__(self, shape: LayerShape):
-        super().__init__()
-        self.self_attn = SelfAttention(shape.dim, shape.heads, shape.attention_dropout)
-        self.self_attn_residual = Residual(shape)
-        self.ffn = FeedForward(shape)
-        self.ffn_residual = Residual(shape)
-
-    def forward(self, x: Tensor, mask: Tensor | None, real: RealTokens | None = None) -> Tensor:
-        return self.feed_forward(self.look_around(x, mask, real))
-
-
-class DecoderLayer(Block):
-    """A block with cross-attention; the masks, (B, 1, 1, T) and (B, 1, 1, S), are True where attention is allowed.
-
-    Of ``real`` tokens alone, x is (n, C), otherwise (B, T, C).
+    Masks, (B, 1, 1, T) and (B, 1, 1, S), are True where attention is allowed. Of ``real`` tokens alone, x is (n, C),
+    otherwise (B, T, C). Parts are created in the order in which they run: old checkpoints have them in this order.
     """
 
-    def __init__(self, shape: LayerShape, source_dim: int):
+    def __init__(self, shape: LayerShape, source_dim: int | None = None):
         super().__init__()
         self.self_attn = SelfAttention(shape.dim, shape.heads, shape.attention_dropout)
         self.self_attn_residual = Residual(shape)
-        self.cross_attn = CrossAttention(shape.dim, shape.heads, source_dim, shape.attention_dropout)
-        self.cross_attn_residual = Residual(shape)
+        if source_dim is not None:
+            self.cross_attn = CrossAttention(shape.dim, shape.heads, source_dim, shape.attention_dropout)
+            self.cross_attn_residual = Residual(shape)
         self.ffn = FeedForward(shape)
         self.ffn_residual = Residual(shape)
 
@@ -341,12 +297,28 @@ class DecoderLayer(Block):
         seen = self.cross_attn(self.cross_attn_residual.enter(x), source, mask, real)
         return self.cross_attn_residual.leave(x, seen)
 
+    def feed_forward(self, x: Tensor) -> Tensor:
+        return self.ffn_residual.leave(x, self.ffn(self.ffn_residual.enter(x)))
+
     def forward(
         self,
         x: Tensor,
         mask: Tensor | None,
-        source: KeysValues,
-        source_mask: Tensor | None,
         real: RealTokens | None = None,
+        source: KeysValues | None = None,
+        source_mask: Tensor | None = None,
     ) -> Tensor:
-        return self.feed_forward(self.look_at_source(self.look_around(x, mask, real), source, source_mask, real))
+        x = self.self_attn_residual.leave(x, self.self_attn(self.self_attn_residual.enter(x), mask, real))
+        if source is not None:
+            x = self.look_at_source(x, source, source_mask, real)
+        return self.feed_forward(x)
+
+
+def bert_init(module: nn.Module) -> None:
+    if isinstance(module, (nn.Linear, nn.Embedding)):
+        nn.init.normal_(module.weight, std=0.02)
+    if isinstance(module, nn.Linear) and module.bias is not None:
+        nn.init.zeros_(module.bias)
+    if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+        with torch.no_grad():
+            module.weight[module.padding_idx].zero_()

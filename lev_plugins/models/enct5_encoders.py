@@ -5,11 +5,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.data.words import BatchWords
-from lev_plugins.layers.bert import BertEncoder
 from lev_plugins.layers.spelling import SpelledWords
 from lev_plugins.layers.t5 import DistanceBias, Norm, T5Block, T5Shape
+from lev_plugins.layers.transformer import Block, LayerShape, bert_init, dropout, gathered, padding_of, spread
 
 EVERY = 2**40  # more occurrences than a word can have
+BERT_EPSILON = 1e-12
+SIDES = 2  # a text, and the text it is compared with
 
 
 class T5LabelEncoder(nn.Module):
@@ -31,28 +33,62 @@ class T5LabelEncoder(nn.Module):
         # (B, 1, 1 or S, S), True = may be attended to
         allowed = tokens.ne(self.pad)[:, None, None, :] if segments is None else same(segments, segments)
         bias = self.distances(tokens.size(1)).masked_fill(~allowed, float("-inf"))  # (B, H, S, S)
-        x = F.dropout(self.embedded(tokens, words), self.dropout, self.training)
+        if isinstance(self.tokens, SpelledWords):
+            held_out = None
+            if self.training:  # no word counts its own occurrence; some, none
+                dropped = torch.rand_like(tokens, dtype=torch.float) < self.word_dropout
+                held_out = torch.ones_like(tokens).masked_fill(dropped, EVERY)
+            vectors = self.tokens.vectors(None if words is None else BatchWords(*words))
+            x = self.tokens.embedding_dim**0.5 * self.tokens.look_up(tokens, vectors, held_out)
+        else:
+            x = self.tokens(tokens)
+        x = F.dropout(x, self.dropout, self.training)
         for layer in self.layers:
             x = layer(x, bias)
         return F.dropout(self.norm(x), self.dropout, self.training)
 
-    def embedded(self, tokens: Tensor, words: BatchWords | None) -> Tensor:
-        """(B, S) -> (B, S, C); in training, no spelling-aware word counts its own occurrence; some, none."""
-        if not isinstance(self.tokens, SpelledWords):
-            return self.tokens(tokens)
-        held_out = None
-        if self.training:
-            dropped = torch.rand_like(tokens, dtype=torch.float) < self.word_dropout
-            held_out = torch.ones_like(tokens).masked_fill(dropped, EVERY)
-        vectors = self.tokens.vectors(None if words is None else BatchWords(*words))
-        return self.tokens.embedding_dim**0.5 * self.tokens.look_up(tokens, vectors, held_out)
 
+class BertLabelEncoder(nn.Module):
+    """BERT: learned positions and sides of a pair, then post-norm blocks.
 
-class BertLabelEncoder(BertEncoder):
+    fairseq's source has no [CLS] in front, and one [SEP] (its </s>) after each text: [CLS] is added here. Its state is
+    not returned, so that each token of the source has one.
+    """
+
+    def __init__(self, words: int, pad: int, cls: int, sep: int, shape: LayerShape, layers: int, positions: int):
+        super().__init__()
+        self.pad, self.cls, self.sep, self.dropout = pad, cls, sep, shape.dropout
+        self.tokens = nn.Embedding(words, shape.dim)
+        self.positions = nn.Embedding(positions, shape.dim)
+        self.sides = nn.Embedding(SIDES, shape.dim)
+        self.norm = nn.LayerNorm(shape.dim)
+        self.layers = nn.ModuleList(Block(shape) for _ in range(layers))
+        self.apply(bert_init)
+        for module in self.modules():
+            if isinstance(module, nn.LayerNorm):
+                module.eps = BERT_EPSILON
+
     def forward(self, tokens: Tensor, segments: Tensor | None, words: None = None) -> Tensor:
-        """(B, S) -> (B, S, C)"""
+        """(B, S), padded on the right -> (B, S, C)"""
         assert segments is None, "positions count from the start of a row, which holds one example"
-        return self.states(tokens)
+        tokens = torch.cat([tokens.new_full((len(tokens), 1), self.cls), tokens], 1)
+        mask, real = padding_of(tokens, self.pad)
+        places = torch.arange(tokens.size(1), device=tokens.device)
+        x = self.norm(self.tokens(tokens) + self.positions(places) + self.sides(sides_of(tokens, self.sep)))
+        x = gathered(dropout(x, self.dropout, self.training), real)
+        for layer in self.layers:
+            x = layer(x, mask, real)
+        return spread(x, real)[:, 1:]
+
+
+def sides_of(tokens: Tensor, sep: int) -> Tensor:
+    """0 up to the first ``sep``, 1 after it.
+
+    >>> sides_of(torch.tensor([[0, 5, 2, 6, 2, 1]]), sep=2)
+    tensor([[0, 0, 0, 1, 1, 1]])
+    """
+    ends = tokens.eq(sep).long()
+    return (ends.cumsum(1) - ends).clamp(max=SIDES - 1)
 
 
 def same(queries: Tensor, keys: Tensor) -> Tensor:

@@ -16,8 +16,7 @@ from lev_plugins.layers.output_loss import SummedLoss, computed_at_once, summed_
 from lev_plugins.layers.respelling import Nearest, Respelling
 from lev_plugins.layers.spelling import MeantWords, WordVectors
 from lev_plugins.layers.transformer import (
-    DecoderLayer,
-    EncoderLayer,
+    Block,
     KeysValues,
     LayerShape,
     Padding,
@@ -58,7 +57,7 @@ class LevTEncoder(nn.Module):
     def __init__(self, embedding: TextEmbedding, shape: LayerShape, layers: int):
         super().__init__()
         self.embedding = embedding
-        self.layers = nn.ModuleList(EncoderLayer(shape) for _ in range(layers))
+        self.layers = nn.ModuleList(Block(shape) for _ in range(layers))
         self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
 
     def forward(self, src_tokens: Tensor, padding: Padding, look_up: LookUp | None = None) -> Tensor:
@@ -90,10 +89,7 @@ class LevTDecoder(nn.Module):
             for name in dict.fromkeys(sharing.values())
         }
         self.stacks = nn.ModuleDict(
-            {
-                name: nn.ModuleList(DecoderLayer(shape, source_dim) for _ in range(depth))
-                for name, depth in stacks.items()
-            }
+            {name: nn.ModuleList(Block(shape, source_dim) for _ in range(depth)) for name, depth in stacks.items()}
         )
         self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
         self.deletion_head = head_projection(shape.dim, classes["deletion"])  # A of Eq. (3)
@@ -113,7 +109,7 @@ class LevTDecoder(nn.Module):
         if self.token_head is None and isinstance(self.embedding.tokens, nn.Embedding):
             self.token_head = output_of(self.embedding.table[: self.vocabulary])
 
-    def stack(self, name: str) -> list[DecoderLayer]:
+    def stack(self, name: str) -> list[Block]:
         return list(cast(nn.ModuleList, self.stacks[name]))  # type: ignore[arg-type]
 
     def remember(self, source: Tensor, real: RealTokens | None = None) -> dict[str, list[KeysValues]]:
@@ -157,7 +153,7 @@ class LevTDecoder(nn.Module):
         x = gathered(states[-1], real)
         layers = list(zip(self.stack(stack), memory.keys_values[stack], strict=True))
         for layer, keys_values in layers[len(states) - 1 : self.depths[head]]:
-            x = layer(x, mask, keys_values, memory.mask, real)
+            x = layer(x, mask, real, keys_values, memory.mask)
             states.append(spread(x, real))
         return states
 

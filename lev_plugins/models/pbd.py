@@ -37,16 +37,15 @@ from lev_plugins import ranges
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers.embedding import TextEmbedding, token_embedding
-from lev_plugins.layers.initialisation import bert_init
 from lev_plugins.layers.linear import head_projection, linear, output_of
 from lev_plugins.layers.transformer import (
-    DecoderLayer,
-    EncoderLayer,
+    Block,
     KeysValues,
     LayerShape,
     attend,
     attend_to_both,
     attention_mask,
+    bert_init,
 )
 from lev_plugins.models.encoder_decoder import TransformerSizes, layer_shape
 from lev_plugins.models.presets import register_presets
@@ -174,7 +173,7 @@ class PBDEncoder(FairseqEncoder):
     ):
         super().__init__(dictionary)
         self.embedding, self.positions = embedding, max_positions
-        self.layers = nn.ModuleList(EncoderLayer(shape) for _ in range(layers))
+        self.layers = nn.ModuleList(Block(shape) for _ in range(layers))
         self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
 
     def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None) -> Source:
@@ -192,7 +191,7 @@ class PBDEncoder(FairseqEncoder):
         return self.positions
 
 
-class PBDLayer(DecoderLayer):
+class PBDLayer(Block):
     def __init__(self, shape: LayerShape, segments: bool):
         super().__init__(shape, shape.dim)
         self.segments = nn.Embedding(2, shape.dim) if segments else None

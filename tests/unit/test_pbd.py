@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from lev_plugins.layers.transformer import CrossAttention, EncoderLayer, KeysValues, Residual, SelfAttention
+from lev_plugins.layers.transformer import Block, CrossAttention, KeysValues, Residual, SelfAttention
 from lev_plugins.models.pbd import (
     COPIED,
     GENERATED,
@@ -79,7 +79,7 @@ def leave(residual: Residual, x: Tensor, update: Tensor) -> Tensor:
     return x + update if residual.pre_norm else residual.norm(x + update)
 
 
-def feed_forward(layer: EncoderLayer | PBDLayer, x: Tensor) -> Tensor:
+def feed_forward(layer: Block | PBDLayer, x: Tensor) -> Tensor:
     inner = layer.ffn.activation(layer.ffn.fc1(enter(layer.ffn_residual, x)))
     return leave(layer.ffn_residual, x, layer.ffn.fc2(inner))
 
