@@ -32,6 +32,10 @@ BOUNDS: dict[str, list[dict[str, float]]] = {  # names of numbers in configurati
     "keep_bias|iter_decode_eos_penalty": [{"least": -MOST_LOG_ODDS, "most": MOST_LOG_ODDS}],
     "iter_decode_max_iter": [{"least": 0, "most": MOST_ITERATIONS}],
     "beam": [{"least": 1, "most": MOST_BEAM}],
+    "nbest|iter_decode_with_beam": [{"least": 1}],
+    "max_len_a|max_len_b|min_len|prefix_size": [{"least": 0}],
+    "temperature": [{"least": 0.0001, "most": 10_000}],  # beyond these, scores become indistinguishable
+    "lenpen|unkpen": [{}],
 }
 
 

@@ -26,14 +26,9 @@ class Passes:
     valid: Tensor  # (B,) True = the row has not changed since
 
 
-@dataclass
-class EncodedSources:
-    """The sources as each model encodes them."""
-
-    each: list[EncodedSource]
-
-    def select(self, rows: Tensor) -> EncodedSources:
-        return EncodedSources([source.select(rows) for source in self.each])
+def selected(sources: list[EncodedSource], rows: Tensor) -> list[EncodedSource]:
+    """The same sentences of each model's."""
+    return [source.select(rows) for source in sources]
 
 
 def mean_log_probs(logits: list[Tensor]) -> Tensor:
@@ -67,24 +62,17 @@ class Ensemble:
         # whether the placeholder policy can reuse the states of the deletion pass
         self.shared = all(m.decoder.sharing["deletion"] == m.decoder.sharing["placeholder"] for m in models)
 
-    def limit(self, positions: int) -> None:
-        """Outputs have at most so many tokens, including boundaries."""
-        self.max_target_positions = min(self.max_target_positions, positions)
-
     def eval(self) -> None:
         if any(module.training for module in self.modules):  # asking takes less time
             for model in self.models:
                 model.eval()
 
-    def zeros(self, tokens: Tensor) -> Tensor:
-        return torch.zeros(tokens.shape, dtype=torch.float, device=tokens.device)
+    def encode(self, src_tokens: Tensor, words: BatchWords | None = None) -> list[EncodedSource]:
+        return [model.encode(src_tokens, words) for model in self.models]
 
-    def encode(self, src_tokens: Tensor, words: BatchWords | None = None) -> EncodedSources:
-        return EncodedSources([model.encode(src_tokens, words) for model in self.models])
-
-    def states(self, head: str, tokens: Tensor, memories: EncodedSources) -> Passes:
+    def states(self, head: str, tokens: Tensor, memories: list[EncodedSource]) -> Passes:
         every = torch.ones(tokens.size(0), dtype=torch.bool, device=tokens.device)
-        pairs = zip(self.models, memories.each, strict=True)
+        pairs = zip(self.models, memories, strict=True)
         return Passes([model.decoder.states(head, tokens, memory) for model, memory in pairs], every)
 
     def deletion(self, passes: Passes) -> Tensor:
@@ -95,7 +83,7 @@ class Ensemble:
     def placeholder_scores(
         self,
         tokens: Tensor,
-        memories: EncodedSources,
+        memories: list[EncodedSource],
         passes: Passes | None,
         rows: Tensor,
         removed: Removed | None = None,
@@ -104,32 +92,25 @@ class Ensemble:
 
         ``removed``: the words that were deleted after each token, for models that spell.
         """
-        if passes is None or not self.shared:
-            return self._placeholder(tokens, memories, rows, None, removed)
-        known = passes.valid[rows]  # (b,)
-        if bool(known.all()):
-            return self._placeholder(tokens, memories, rows, passes, removed)
-        if not bool(known.any()):
-            return self._placeholder(tokens, memories, rows, None, removed)
-        old = self._placeholder(tokens, memories, rows[known], passes, removed)
-        new = self._placeholder(tokens, memories, rows[~known], None, removed)
-        scores = old.new_empty(rows.numel(), *old.shape[1:])
-        scores[known], scores[~known] = old, new
-        return scores
-
-    def _placeholder(
-        self,
-        tokens: Tensor,
-        memories: EncodedSources,
-        rows: Tensor,
-        passes: Passes | None,
-        removed: Removed | None,
-    ) -> Tensor:
+        if not self.shared:
+            passes = None
+        if passes is not None:
+            reusable = passes.valid[rows]  # (b,)
+            if not bool(reusable.any()):
+                passes = None
+            elif not bool(reusable.all()):
+                old, new = (
+                    self.placeholder_scores(tokens, memories, passes, rows[some], removed)
+                    for some in (reusable, ~reusable)
+                )
+                scores = old.new_empty(rows.numel(), *old.shape[1:])
+                scores[reusable], scores[~reusable] = old, new
+                return scores
         every = rows.numel() == tokens.size(0)
         if not every:
             tokens, removed = tokens[rows], None if removed is None else Removed(*(each[rows] for each in removed))
         logits = []
-        for i, (model, memory) in enumerate(zip(self.models, memories.each, strict=True)):
+        for i, (model, memory) in enumerate(zip(self.models, memories, strict=True)):
             known = None
             if passes is not None:
                 needed = passes.states[i][: model.decoder.depths["placeholder"] + 1]
@@ -141,17 +122,17 @@ class Ensemble:
         return mean_log_probs(logits)
 
     def tokens(
-        self, tokens: Tensor, memories: EncodedSources, rows: Tensor, index: Tensor, replaced: Tensor | None = None
+        self, tokens: Tensor, memories: list[EncodedSource], rows: Tensor, index: Tensor, replaced: Tensor | None = None
     ) -> Tensor:
         """Log-probabilities (n, V) at the holes of ``rows`` (b,), whose ``index`` (n,) counts through (b * T).
 
         ``replaced`` (B, T): the words they replace.
         """
         if rows.numel() < tokens.size(0):
-            tokens, memories = tokens[rows], memories.select(rows)
+            tokens, memories = tokens[rows], selected(memories, rows)
             replaced = None if replaced is None else replaced[rows]
         logits = []
-        for model, memory in zip(self.models, memories.each, strict=True):
+        for model, memory in zip(self.models, memories, strict=True):
             states = model.decoder.states("token", tokens, memory, removed=one_each(replaced, model.pad))
             logits.append(model.decoder.token_logits(states, index, memory.words, replaced))
         return mean_log_probs(logits)

@@ -25,8 +25,9 @@ from torch import Tensor
 
 from lev_plugins.edits.actions import apply_deletions, apply_placeholders
 from lev_plugins.generators.canvas import Canvas
-from lev_plugins.generators.ensemble import EncodedSources, Ensemble, Symbols
+from lev_plugins.generators.ensemble import Ensemble, Symbols
 from lev_plugins.generators.options import RefinementOptions, at_least, within_room
+from lev_plugins.models.levt_stacks import EncodedSource
 
 WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256)
 WARM_UPS = 2  # runs before a recording: libraries set themselves up in the first
@@ -53,13 +54,6 @@ class Sentence(NamedTuple):
         return Sentence(*(torch.where(back, then, now) for then, now in zip(before, self, strict=True)))
 
 
-def begun(canvas: Canvas, pad: int) -> Sentence:
-    tokens, zeros = canvas.tokens, torch.zeros_like(canvas.scores)
-    kept = zeros if canvas.kept is None else canvas.kept
-    origin = torch.zeros_like(tokens) if canvas.origin is None else canvas.origin
-    return Sentence(tokens, canvas.scores, kept, origin, torch.full_like(tokens, pad), zeros)  # left: no such sentence
-
-
 @dataclass
 class FixedRefinement:
     ensemble: Ensemble
@@ -78,7 +72,11 @@ class FixedRefinement:
 
         None if it needs more than the last of the WIDTHS; the canvas is then as it was.
         """
-        now, step = begun(canvas, self.symbols.pad), 0
+        tokens, zeros, step = canvas.tokens, torch.zeros_like(canvas.scores), 0
+        kept = zeros if canvas.kept is None else canvas.kept
+        origin = torch.zeros_like(tokens) if canvas.origin is None else canvas.origin
+        left = torch.full_like(tokens, self.symbols.pad)  # no such sentence
+        now = Sentence(tokens, canvas.scores, kept, origin, left, zeros)
         for width in (width for width in WIDTHS if width >= max(src_tokens.size(1), canvas.tokens.size(1))):
             iterate = self.encoded(F.pad(src_tokens, (0, width - src_tokens.size(1)), value=self.symbols.pad))
             now, outgrown = now.padded(width, self.symbols.pad), False
@@ -97,27 +95,22 @@ class FixedRefinement:
         width = src_tokens.size(1)
         if width not in self.at_width:
             encode = self.record(self.ensemble.encode, src_tokens)
-            blank = self.blank(src_tokens)
+            # an empty sentence, as wide as the source, which may have another dictionary
+            tokens = src_tokens.new_tensor([[self.symbols.bos, self.symbols.eos]])
+            zeros = torch.zeros(tokens.shape, device=tokens.device)
+            blank = Sentence(tokens, zeros, zeros, torch.zeros_like(tokens), tokens, zeros)
+            blank = blank.padded(width, self.symbols.pad)
             iterate = self.record(partial(self.iteration, encode(src_tokens)), blank.tokens[:, 0], *blank)
             self.at_width[width] = encode, iterate
         encode, iterate = self.at_width[width]
         encode(src_tokens)  # writes to what the iteration reads
         return iterate
 
-    def blank(self, src_tokens: Tensor) -> Sentence:
-        """An empty sentence, as wide as the source, which may have another dictionary."""
-        tokens = src_tokens.new_tensor([[self.symbols.bos, self.symbols.eos]])
-        zeros = torch.zeros(tokens.shape, device=tokens.device)
-        empty = Sentence(tokens, zeros, zeros, torch.zeros_like(tokens), tokens, zeros)
-        return empty.padded(src_tokens.size(1), self.symbols.pad)
-
-    def iteration(self, memory: EncodedSources, limit: Tensor, *state: Tensor) -> tuple[Sentence, Tensor]:
+    def iteration(self, memory: list[EncodedSource], limit: Tensor, *state: Tensor) -> tuple[Sentence, Tensor]:
         """The sentence, and (2,) whether it is finished and whether it was too long for N and is as before."""
         now, pad, symbols = Sentence(*state), self.symbols.pad, self.symbols
         words = symbols.words(now.tokens)
-        keep_or_delete = self.ensemble.deletion(
-            self.ensemble.states("deletion", self.symbols.readable(now.tokens), memory)
-        )
+        keep_or_delete = self.ensemble.deletion(self.ensemble.states("deletion", symbols.readable(now.tokens), memory))
         deleted = words & keep_or_delete.argmax(-1).bool()
         kept = torch.where(words & now.origin.ne(0), keep_or_delete.log_softmax(-1)[:, :, 0], now.kept)
         left, scores_left, *about = apply_deletions(now.tokens, deleted, pad, now.scores, kept, now.origin)
@@ -131,14 +124,17 @@ class FixedRefinement:
         )
 
         holes = opened.eq(symbols.placeholder)
-        best, log_probs = self.fillings(memory, opened)
-        tokens, scores = torch.where(holes, best, opened), torch.where(holes, log_probs, scores)
+        every = torch.arange(width, device=opened.device)
+        log_probs = self.ensemble.tokens(symbols.readable(opened), memory, every[:1], every)  # (N, V)
+        best = symbols.forbid(log_probs).max(-1)
+        tokens = torch.where(holes, best.indices[None], opened)
+        scores = torch.where(holes, best.values[None].to(torch.float), scores)
         found = Sentence(tokens, scores, about[0], about[1], left, scores_left)
         found = found.or_as(now._replace(left=left, scores_left=scores_left), loops)
         done = found.tokens.eq(now.tokens).all() & self.options.adaptive
         return found.or_as(now, outgrown), torch.stack([done, outgrown])
 
-    def counts(self, memory: EncodedSources, tokens: Tensor, limit: Tensor) -> Tensor:
+    def counts(self, memory: list[EncodedSource], tokens: Tensor, limit: Tensor) -> Tensor:
         """(1, N - 1) placeholders"""
         pad, lengths = self.symbols.pad, tokens.ne(self.symbols.pad).sum(1)
         scores = self.ensemble.placeholder_scores(
@@ -149,13 +145,6 @@ class FixedRefinement:
         counts = at_least(self.options.min_length, counts, scores, lengths, tokens, pad)
         counts = counts * (lengths < limit)[:, None]
         return within_room(self.ensemble.max_target_positions, counts, lengths, tokens, pad)
-
-    def fillings(self, memory: EncodedSources, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """(1, N) words and their log-probabilities, for every position"""
-        every = torch.arange(tokens.size(1), device=tokens.device)
-        log_probs = self.ensemble.tokens(self.symbols.readable(tokens), memory, every[:1], every)  # (N, V)
-        best = self.symbols.forbid(log_probs).max(-1)
-        return best.indices[None], best.values[None].to(torch.float)
 
 
 def recorded(function: Function, *example: Tensor) -> Function:

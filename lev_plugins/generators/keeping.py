@@ -1,7 +1,7 @@
 """Cautious correction: change the text only where the model is confident enough.
 
 ``KeepingEnsemble`` acts during search: at every step it raises the log-odds of the tokens that leave the rest of the
-source unchanged. ``edit_confidences`` acts after search: it compares an edited sentence with its source. Both work with
+source unchanged. ``with_confidence`` acts after search: it compares an edited sentence with its source. Both work with
 any model that fairseq's left-to-right search decodes.
 """
 
@@ -84,44 +84,35 @@ def biased(log_probs: Tensor, followed: Followed, pad: int, bias: float) -> Tens
     return (log_probs + bias * kept.gt(0)).log_softmax(1)
 
 
-@dataclass
-class EditConfidence:
-    """An edited sentence compared with its source."""
+def with_confidence(
+    models: list[nn.Module],
+    sample: dict[str, Any],
+    results: list[list[dict[str, Any]]],
+    copier: Copier,
+    least: float,
+) -> list[list[dict[str, Any]]]:
+    """The hypotheses for each sentence of ``sample``; the first has its ``confidence`` compared with the source.
 
-    value: float  # p(edited) / (p(edited) + p(source)); 1 where nothing was edited
-    unedited: dict[str, Any]  # the source, as a hypothesis
-
-
-def edit_confidences(
-    models: list[nn.Module], sample: dict[str, Any], edited: list[Tensor], copier: Copier
-) -> list[EditConfidence]:
-    """The confidence of ``models`` in each ``edited`` sentence, compared with its source in ``sample``.
-
+    That is 1 where nothing was edited. If it is below ``least``, the source is the first of as many hypotheses.
     Probabilities are of whole sentences, under the models' mean, without bias, temperature or length penalty.
     """
     pad = copier.target.pad()
     sources = [row[row.ne(pad)] for row in copier(sample["net_input"]["src_tokens"])]
-    confidences = []
-    for unedited, other in zip(
-        scored(models, sample, sources, copier.target), scored(models, sample, edited, copier.target), strict=True
-    ):
-        same = torch.equal(unedited["tokens"], other["tokens"])
-        confidences.append(EditConfidence(1.0 if same else preference(other, unedited), unedited))
-    return confidences
+    best = [hypotheses[0]["tokens"] for hypotheses in results]
+    both = (scored(models, sample, rows, copier.target) for rows in (best, sources))
+    cautious = []
+    for hypotheses, edited, source in zip(results, *both, strict=True):
+        confidence = 1.0 if torch.equal(edited["tokens"], source["tokens"]) else preference(edited, source)
+        if confidence < least:
+            others = [each for each in hypotheses if not torch.equal(each["tokens"], source["tokens"])]
+            hypotheses = [source, *others][: len(hypotheses)]
+        cautious.append([{**hypotheses[0], "confidence": confidence}, *hypotheses[1:]])
+    return cautious
 
 
 def preference(one: dict[str, Any], other: dict[str, Any]) -> float:
     """p(one) / (p(one) + p(other)), of whole sentences."""
     return float((one["positional_scores"].sum() - other["positional_scores"].sum()).sigmoid())
-
-
-def cautious(hypotheses: list[dict[str, Any]], confidence: EditConfidence, least: float) -> list[dict[str, Any]]:
-    """The same number of ``hypotheses``, with the source first if the ``confidence`` is below ``least``."""
-    if confidence.value < least:
-        source = confidence.unedited
-        others = [each for each in hypotheses if not torch.equal(each["tokens"], source["tokens"])]
-        hypotheses = [source, *others][: len(hypotheses)]
-    return [{**hypotheses[0], "confidence": confidence.value}, *hypotheses[1:]]
 
 
 def scored(

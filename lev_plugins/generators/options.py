@@ -15,10 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lev_plugins.edits.expert import align, insertion_labels
-from lev_plugins.errors import require
-from lev_plugins.ranges import MOST_LOG_ODDS, bounded
 
-TEMPERATURES = 0.0001, 10_000  # beyond these, scores become indistinguishable
 ORACLES = ["none", "delete", "delete+placeholder"]
 
 
@@ -38,18 +35,6 @@ class RefinementOptions:
     retain_history: bool = False
     cuda_graphs: bool = False  # a single sentence on a GPU: capture an iteration as a CUDA graph, and replay it
     trained_later: bool = True  # False: this process only decodes, so torch may keep less record of what it computes
-
-    def __post_init__(self) -> None:
-        bounded("--iter-decode-max-iter", self.max_iter, 0)
-        bounded("--max-ratio", self.max_ratio, 0)
-        bounded("--max-ratio-floor", self.max_ratio_floor, 0)
-        bounded("--min-words", self.min_length, 0)
-        bounded("--iter-decode-with-beam", self.candidates, 1)
-        bounded("--soft-protection", self.soft_protection, 0, MOST_LOG_ODDS)
-        bounded("--keep-bias", self.keep_bias, -MOST_LOG_ODDS, MOST_LOG_ODDS)
-        bounded("--iter-decode-eos-penalty", self.gamma, -MOST_LOG_ODDS, MOST_LOG_ODDS)
-        bounded("--temperature", self.temperature, *TEMPERATURES)
-        require(self.oracle in ORACLES, f"--oracle must be one of {', '.join(ORACLES)}, but is {self.oracle!r}")
 
 
 def at_least(least: int, counts: Tensor, scores: Tensor, lengths: Tensor, tokens: Tensor, pad: int) -> Tensor:

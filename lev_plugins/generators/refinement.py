@@ -26,6 +26,7 @@ import math
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
@@ -35,7 +36,7 @@ from lev_plugins.edits.actions import apply_deletions, apply_placeholders, apply
 from lev_plugins.edits.expert import align
 from lev_plugins.errors import UserError, require
 from lev_plugins.generators.canvas import Canvas, Record, opening_odds
-from lev_plugins.generators.ensemble import Ensemble, Symbols
+from lev_plugins.generators.ensemble import Ensemble, Symbols, selected
 from lev_plugins.generators.fixed import FixedRefinement, recorded
 from lev_plugins.generators.options import RefinementOptions, at_least, behind_spans, missing_counts, within_room
 from lev_plugins.generators.rerank import rerank
@@ -66,7 +67,8 @@ class RefinementGenerator:
         )
         self.ensemble = Ensemble(models)
         if reranker is not None:  # it reads outputs with </s> and without <s>
-            self.ensemble.limit(reranker.max_decoder_positions() + 1)
+            room = self.ensemble.max_target_positions
+            self.ensemble.max_target_positions = min(room, reranker.max_decoder_positions() + 1)
         most = self.ensemble.max_target_positions - 2  # 2: <s> and </s>
         require(
             options.min_length <= most,
@@ -79,47 +81,33 @@ class RefinementGenerator:
         self.fixed = FixedRefinement(self.ensemble, options, self.symbols, recorded) if options.cuda_graphs else None
         self.random = torch.Generator().manual_seed(torch.initial_seed() % 2**63)
 
-    @torch.no_grad()
     def generate(
         self, models: Any, sample: dict[str, Any], prefix_tokens: Tensor | None = None, constraints: Any = None
-    ) -> list[list[dict[str, Any]]]:
-        if self.options.trained_later:
-            return self._generate(sample, prefix_tokens, constraints)
-        with torch.inference_mode():
-            found = self._generate(sample, prefix_tokens, constraints)
-        return tree_map_only(Tensor, torch.clone, found)  # what is computed there, nobody else may change in place
-
-    def _generate(
-        self, sample: dict[str, Any], prefix_tokens: Tensor | None, constraints: Any
     ) -> list[list[dict[str, Any]]]:
         require(prefix_tokens is None, "--prefix-size is for left-to-right search: give a levt a draft instead")
         require(constraints is None, "--constraints is for left-to-right search: give a levt a draft instead")
         self.ensemble.eval()
-        net_input = sample["net_input"]
-        target = self._reference(sample) if self.options.oracle != "none" else None
-        results = self._refine(
-            net_input["src_tokens"],
-            net_input.get("draft"),
-            net_input.get("requests"),
-            target,
-            net_input.get("words"),
-        )
-        n = self.options.candidates
-        groups = [results[i : i + n] for i in range(0, len(results), n)]
-        if self.reranker is not None:
-            sources = net_input["src_tokens"]
-            sources = self.symbols.known(sources) if self.symbols.spells else sources
-            rerank(self.reranker, self.tgt_dict, sources, groups)
-        return [sorted(group, key=lambda hypo: -float(hypo["score"])) for group in groups]
-
-    def _reference(self, sample: dict[str, Any]) -> Tensor:
-        """(B, R) with <s>, which fairseq omits"""
-        target = sample.get("target")
-        if target is None:
-            raise UserError(
-                f"--oracle {self.options.oracle} requires references, but the input has no targets: leave it out here"
-            )
-        return torch.cat([target.new_full((target.size(0), 1), self.symbols.bos), target], 1)
+        net_input, n = sample["net_input"], self.options.candidates
+        sources, target = net_input["src_tokens"], None
+        if self.options.oracle != "none":
+            target = sample.get("target")
+            if target is None:
+                raise UserError(
+                    f"--oracle {self.options.oracle} requires references, but the input has no targets: leave it out "
+                    "here"
+                )
+            target = F.pad(target, (1, 0), value=self.symbols.bos)  # (B, R); fairseq omits <s>
+        with torch.no_grad() if self.options.trained_later else torch.inference_mode():
+            asked = net_input.get("draft"), net_input.get("requests")
+            results = self._refine(sources, *asked, target, net_input.get("words"))
+            groups = [results[i : i + n] for i in range(0, len(results), n)]
+            if self.reranker is not None:
+                known = self.symbols.known(sources) if self.symbols.spells else sources
+                rerank(self.reranker, self.tgt_dict, known, groups)
+        groups = [sorted(group, key=lambda hypo: -float(hypo["score"])) for group in groups]
+        if self.options.trained_later:
+            return groups
+        return tree_map_only(Tensor, torch.clone, groups)  # what is computed there, nobody else may change in place
 
     @torch.no_grad()
     def deletion_odds(self, net_input: dict[str, Any]) -> Tensor:
@@ -144,14 +132,20 @@ class RefinementGenerator:
                 return [self._result(canvas, 0, last)]
         memory = self.ensemble.encode(src_tokens, words)
         if self.options.candidates > 1:
-            memory = memory.select(canvas.rows // self.options.candidates)
+            memory = selected(memory, canvas.rows // self.options.candidates)
         results: list[dict[str, Any]] = [{} for _ in range(canvas.rows.numel())]
         before: list[Tensor] | None = None  # the state after the last iteration's deletions
         for step in range(self.options.max_iter + 1):
             start = list(canvas.moving().values())
             passes = self._delete(canvas, memory, step)
-            loops = self._loops(canvas, before)
-            before = self._steering(canvas)
+            # (B,) True where the deletions left the same state as before, so the insertions would repeat as well
+            loops, now = ~canvas.sampled, self._steering(canvas)
+            if before is None or not self.options.adaptive:
+                loops = torch.zeros_like(loops)
+            else:
+                for n, pair in enumerate(zip(now, before, strict=True)):
+                    loops = loops & same_rows(*pair, self.pad if n == 0 else 0)
+            before = now
             self._open(canvas, memory, passes, ~loops, step)
             self._fill(canvas, memory)
             self._put_back(canvas, loops, start)
@@ -167,7 +161,7 @@ class RefinementGenerator:
             if all(finished):
                 break
             if any(finished):
-                canvas, memory = canvas.select(~done), memory.select((~done).nonzero()[:, 0])
+                canvas, memory = canvas.select(~done), selected(memory, (~done).nonzero()[:, 0])
                 before = [each[~done] for each in before]
             self._trim(canvas)
         return results
@@ -190,18 +184,19 @@ class RefinementGenerator:
         least = min(max(self.options.max_ratio_floor, self.options.min_length + 2), room)  # 2: <s> and </s>
         limits = (lengths * self.options.max_ratio).clamp(min=least, max=room).long()
         rows = torch.arange(batch * n, device=src_tokens.device)
-        canvas = Canvas(tokens, self.ensemble.zeros(tokens), rows, limits, rows % n > 0)
+        zeros = torch.zeros_like(tokens, dtype=torch.float)
+        canvas = Canvas(tokens, zeros, rows, limits, rows % n > 0)
         if marked is not None and bool(marked.any()):
             canvas.requests = marked.repeat_interleave(n, 0)
         if tokens.size(1) > 2 or self.options.retain_history:  # a draft of <s> </s> has no words to keep
             canvas.origin = origin_of(tokens, self.symbols.bos, self.symbols.eos, self.pad)
-            canvas.kept = self.ensemble.zeros(tokens)
+            canvas.kept = zeros
         if target is not None:
             canvas.target = target.repeat_interleave(n, 0)
         if self.options.retain_history:
             canvas.states = [[] for _ in range(batch * n)]
-            canvas.born, canvas.odds = torch.zeros_like(tokens), self.ensemble.zeros(tokens)
-            canvas.record = Record(self.ensemble.zeros(tokens), torch.zeros_like(tokens))
+            canvas.born, canvas.odds = torch.zeros_like(tokens), zeros
+            canvas.record = Record(zeros.clone(), torch.zeros_like(tokens))
             self._record_history(canvas)
         return canvas
 
@@ -209,72 +204,46 @@ class RefinementGenerator:
         """y' = E(y, d); returns the pass, for the placeholder step to reuse."""
         passes = None
         canvas.deletion = None
-        words = self.symbols.words(canvas.tokens)
+        words, marks = self.symbols.words(canvas.tokens), canvas.requests
         if bool(words.any()):  # otherwise all sentences are empty
             if canvas.target is None:
                 passes = self.ensemble.states("deletion", self.symbols.readable(canvas.tokens), memory)
-                scores = self._scored(self.ensemble.deletion(passes), canvas)
+                scores = self.ensemble.deletion(passes)  # (B, T, 2), less what a deletion must win by
+                if marks is not None:
+                    scores[:, :, 1] -= self.options.soft_protection * requests.has(marks, requests.PREFER)
+                if self.options.keep_bias and canvas.origin is not None:
+                    scores[:, :, 1] -= self.options.keep_bias * canvas.origin.ne(0)
                 deleted = scores.argmax(-1).bool()
-                self._record_kept(scores, words, canvas)
+                odds = scores[:, :, 1] - scores[:, :, 0]
+                if canvas.kept is not None and canvas.origin is not None:  # for the remaining words of the draft
+                    decided = words & canvas.origin.ne(0)
+                    if marks is not None:
+                        decided = decided & ~requests.has(marks, requests.KEEP)
+                    canvas.kept = torch.where(decided, scores.log_softmax(-1)[:, :, 0], canvas.kept)
             else:
-                scores = None
                 deleted = ~align(self.symbols.known(canvas.tokens), canvas.target, self.pad).kept
-            if canvas.requests is not None:
-                deleted = deleted | requests.has(canvas.requests, requests.DELETE)
-                deleted = deleted & ~requests.has(canvas.requests, requests.KEEP)
+                odds = torch.full_like(canvas.scores, math.inf)  # what an oracle or a mark deletes is certain
+            if marks is not None:
+                wanted = requests.has(marks, requests.DELETE)
+                deleted = (deleted | wanted) & ~requests.has(marks, requests.KEEP)
+                odds = odds.masked_fill(wanted, math.inf)
             deleted = deleted & words
             if passes is not None:
                 passes.valid = ~deleted.any(1)
             if canvas.record is not None and canvas.origin is not None:
-                canvas.record.note(step, canvas.rows, canvas.origin, deleted, self._deletion_odds(scores, canvas))
-            if canvas.requests is not None:
-                canvas.requests = requests.hand_on(canvas.requests, deleted)
+                canvas.record.note(step, canvas.rows, canvas.origin, deleted, odds)
+            if marks is not None:
+                canvas.requests = requests.hand_on(marks, deleted)
             canvas.deletion = canvas.tokens, deleted
             if perhaps_some(deleted):
                 canvas.map(lambda tokens, *along: apply_deletions(tokens, deleted, self.pad, *along))
         self._record_history(canvas)
         return passes
 
-    def _scored(self, scores: Tensor, canvas: Canvas) -> Tensor:
-        """Log-probabilities (B, T, 2) of the deletion policy, less what a deletion must win by."""
-        if canvas.requests is not None:
-            scores[:, :, 1] -= self.options.soft_protection * requests.has(canvas.requests, requests.PREFER)
-        if self.options.keep_bias and canvas.origin is not None:
-            scores[:, :, 1] -= self.options.keep_bias * canvas.origin.ne(0)
-        return scores
-
-    def _record_kept(self, scores: Tensor, words: Tensor, canvas: Canvas) -> None:
-        """Record log-probabilities for the remaining words of the draft, except those that a mark protects."""
-        if canvas.kept is None or canvas.origin is None:
-            return
-        decided = words & canvas.origin.ne(0)
-        if canvas.requests is not None:
-            decided = decided & ~requests.has(canvas.requests, requests.KEEP)
-        canvas.kept = torch.where(decided, scores.log_softmax(-1)[:, :, 0], canvas.kept)
-
-    def _deletion_odds(self, scores: Tensor | None, canvas: Canvas) -> Tensor:
-        """(B, T) log-odds; what a mark or an oracle deletes is certain."""
-        certain = torch.full_like(canvas.scores, math.inf)
-        if scores is None:
-            return certain
-        odds = scores[:, :, 1] - scores[:, :, 0]
-        if canvas.requests is not None:
-            odds = torch.where(requests.has(canvas.requests, requests.DELETE), certain, odds)
-        return odds
-
     def _steering(self, canvas: Canvas) -> list[Tensor]:
         """The state that determines how an iteration continues after the deletions."""
         along = [canvas.requests, canvas.origin if self.options.keep_bias else None]
         return [canvas.tokens, canvas.scores, *(each for each in along if each is not None)]
-
-    def _loops(self, canvas: Canvas, before: list[Tensor] | None) -> Tensor:
-        """(B,) True where the deletions left the same state as before, so the insertions would repeat as well."""
-        loops = ~canvas.sampled
-        if before is None or not self.options.adaptive:
-            return torch.zeros_like(loops)
-        for n, (now, then) in enumerate(zip(self._steering(canvas), before, strict=True)):
-            loops = loops & same_rows(now, then, self.pad if n == 0 else 0)
-        return loops
 
     def _put_back(self, canvas: Canvas, loops: Tensor, start: list[Tensor]) -> None:
         """Restore each sentence in a loop to its state at the start of the iteration."""
@@ -323,20 +292,18 @@ class RefinementGenerator:
         if self.options.keep_bias and canvas.origin is not None:
             scores[:, :, 1:] -= self.options.keep_bias * unopened(canvas.origin[rows])[:, :, None]
         if canvas.requests is not None:
-            self._apply_requests(scores, canvas.requests[rows])
+            # slots inside protected spans stay shut, and slots marked for insertion open
+            marks = canvas.requests[rows]
+            soft, hard = (requests.inside_span(marks, kind) for kind in (requests.PREFER, requests.KEEP))
+            scores[:, :, 1:] -= self.options.soft_protection * soft[:, :, None]
+            scores[:, :, 0].masked_fill_(hard, -self.options.gamma)  # certain; gamma was subtracted from the others
+            scores[:, :, 1:].masked_fill_(hard[:, :, None], -math.inf)
+            scores[:, :, 0].masked_fill_(requests.has(marks[:, :-1], requests.INSERT), -math.inf)
         picked = self._pick(scores, canvas.sampled[rows])
         picked = torch.minimum(picked, canvas.limits[rows, None])
         if odds is not None:
             odds[rows] = scores[:, :, 1:].logsumexp(-1) - scores[:, :, 0]
         return at_least(self.options.min_length, picked, scores, lengths[rows], canvas.tokens[rows], self.pad)
-
-    def _apply_requests(self, scores: Tensor, marked: Tensor) -> None:
-        """In place: slots inside protected spans stay shut, and slots marked for insertion open."""
-        soft, hard = (requests.inside_span(marked, kind) for kind in (requests.PREFER, requests.KEEP))
-        scores[:, :, 1:] -= self.options.soft_protection * soft[:, :, None]
-        scores[:, :, 0].masked_fill_(hard, -self.options.gamma)  # certain; gamma was subtracted from the others
-        scores[:, :, 1:].masked_fill_(hard[:, :, None], -math.inf)
-        scores[:, :, 0].masked_fill_(requests.has(marked[:, :-1], requests.INSERT), -math.inf)
 
     def _fill(self, canvas: Canvas, memory: Any) -> None:
         """y = E(y'', t)"""

@@ -94,7 +94,7 @@ class Respelling(nn.Module):
     blank: Tensor
     case: Tensor
 
-    def __init__(self, index: WordIndex, shapes: Tensor, pad: int, dim: int, before: Say | None = None):
+    def __init__(self, index: WordIndex, shapes: Tensor, pad: int, dim: int):
         super().__init__()
         self.vocabulary, self.padding_idx = len(index.words), pad
         self.register_buffer("shapes", shapes[:-1], persistent=False)
@@ -103,7 +103,7 @@ class Respelling(nn.Module):
         nn.init.zeros_(self.query.weight)  # before training, the word that is replaced decides alone
         nn.init.zeros_(self.query.bias)
         self.bias = nn.Parameter(torch.zeros(self.vocabulary))
-        for name, value in vars(before or Say()).items():
+        for name, value in vars(Say()).items():
             self.register_parameter(name, nn.Parameter(torch.tensor(value) / FAST))
         self.known = KnownCandidates(index)
         self.shaped, self.product = Keeping(), SharedLinear()  # without weights

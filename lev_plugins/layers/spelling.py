@@ -108,16 +108,15 @@ class SpelledWords(nn.Module):
     shapes: Tensor  # (V + 1,)
     levels: Tensor
 
-    def __init__(self, index: WordIndex, symbols: list[str], pad: int, unk: int, dim: int):
-        """``symbols``: the words as the dictionary writes them, special ones included."""
+    def __init__(self, dictionary: Any, dim: int, index: WordIndex):
         super().__init__()
         self.index, self.vocabulary, self.embedding_dim = index, len(index.words), dim
-        self.padding_idx, self.unk = pad, unk
+        self.padding_idx, self.unk = dictionary.pad(), dictionary.unk()
         for name, value in (
             ("parts", torch.from_numpy(index.parts)),
             ("starts", F.pad(torch.from_numpy(index.starts), (0, 1), value=len(index.parts))),
             ("counts", F.pad(torch.from_numpy(index.counts), (0, 1), value=FAMILIAR)),
-            ("shapes", torch.tensor([shape(word) for word in [*symbols, ""]])),
+            ("shapes", torch.tensor([shape(word) for word in [*dictionary.symbols, ""]])),
             ("levels", torch.tensor(LEVELS)),
         ):
             self.register_buffer(name, value, persistent=False)
@@ -129,10 +128,6 @@ class SpelledWords(nn.Module):
             nn.init.normal_(table.weight, std=0.5 * dim**-0.5)
         self.spelled = Keeping()  # without weights
 
-    @classmethod
-    def of(cls, dictionary: Any, dim: int, index: WordIndex) -> Any:
-        return cls(index, list(dictionary.symbols), dictionary.pad(), dictionary.unk(), dim)
-
     def vectors(self, words: BatchWords | None, sample: Sample = WHOLE) -> WordVectors:
         """Once for a batch; with a ``sample``, of its words, the placeholder and the unknown ``words`` alone."""
         if words is None:
@@ -143,7 +138,11 @@ class SpelledWords(nn.Module):
             spelled = self.spelled.constant(lambda: self.mean(self.parts, self.starts), self.grams)
         else:
             rows = F.pad(sample.ids, (0, 1), value=self.vocabulary)
-            own, spelled = own[rows], self.mean(*self.parts_at(rows))
+            lengths = self.starts.diff()[rows]
+            starts = F.pad(lengths.cumsum(0), (1, 0))
+            inside = torch.arange(int(starts[-1]), device=rows.device) - starts[:-1].repeat_interleave(lengths)
+            parts = self.parts[self.starts[rows].repeat_interleave(lengths) + inside]
+            own, spelled = own[rows], self.mean(parts, starts)
         if len(words.shapes):
             rare = self.mean(words.parts, words.starts)
         return WordVectors(
@@ -160,13 +159,6 @@ class SpelledWords(nn.Module):
     def mean(self, parts: Tensor, starts: Tensor) -> Tensor:
         """Of words with the groups ``parts`` (P,) that begin at ``starts`` (n + 1,): (n, C)"""
         return LOUD * F.embedding_bag(parts, self.grams, starts, mode="mean", include_last_offset=True)
-
-    def parts_at(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """The groups of these words of the dictionary, and where those of each begin."""
-        lengths = self.starts.diff()[rows]
-        starts = F.pad(lengths.cumsum(0), (1, 0))
-        inside = torch.arange(int(starts[-1]), device=rows.device) - starts[:-1].repeat_interleave(lengths)
-        return self.parts[self.starts[rows].repeat_interleave(lengths) + inside], starts
 
     def look_up(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None = None) -> Tensor:
         """(B, T) -> (B, T, C); ``held_out`` (B, T) occurrences of each do not count, such as its own."""
@@ -195,8 +187,8 @@ class MeantWords(SpelledWords):
     guessed: Tensor  # (2, V + 1) for words that training has seen once, when these are held out, as if never seen
     prints: Tensor  # (2, V + 1)
 
-    def __init__(self, index: WordIndex, symbols: list[str], pad: int, unk: int, dim: int):
-        super().__init__(index, symbols, pad, unk, dim)
+    def __init__(self, dictionary: Any, dim: int, index: WordIndex):
+        super().__init__(dictionary, dim, index)
         self.from_guess = nn.Linear(dim, dim, bias=False)
         self.slips = nn.Embedding(FAR + 1, dim)
         nn.init.normal_(self.from_guess.weight, std=dim**-0.5)

@@ -121,10 +121,11 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
             ids = words.pad(), words.bos(), words.eos()
             encoder = BertLabelEncoder(len(words), *ids, blocks, cfg.layers, cfg.positions)
         else:
-            if cfg.spelling:
-                tokens = SpelledWords.of(words, shape.dim, WordIndex.of(words, cfg.spelling_buckets))
-            else:
-                tokens = nn.Embedding(len(words), shape.dim)
+            index = WordIndex.of(words, cfg.spelling_buckets) if cfg.spelling else None
+            tokens: nn.Embedding | SpelledWords = (
+                SpelledWords(words, shape.dim, index) if index else nn.Embedding(len(words), shape.dim)
+            )
+            if isinstance(tokens, nn.Embedding):
                 nn.init.normal_(tokens.weight)
             encoder = T5LabelEncoder(tokens, words.pad(), shape, cfg.layers, cfg.word_dropout)
         if spec.latent_per_label:

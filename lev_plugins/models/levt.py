@@ -286,7 +286,7 @@ def spelling_of(task: Any, cfg: LevTConfig) -> MeantWords:
         "--spelling tells unknown words apart, so --placeholder must not be unk: leave it out",
     )
     index = WordIndex.of(task.target_dictionary, cfg.spelling_buckets)
-    return MeantWords.of(task.target_dictionary, cfg.decoder_embed_dim, index)
+    return MeantWords(task.target_dictionary, cfg.decoder_embed_dim, index)
 
 
 def one_each(replaced: Tensor | None, pad: int) -> Removed | None:

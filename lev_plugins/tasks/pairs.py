@@ -20,7 +20,7 @@ from lev_plugins import ranges
 from lev_plugins.errors import UserError, require
 from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointConfig, BestCheckpointTask
 from lev_plugins.fairseq_fixes.resuming import ResumableTask
-from lev_plugins.ranges import bounded, flag_name
+from lev_plugins.ranges import flag_name
 from lev_plugins.scoring.validation import VALIDATION_SCORES, ValidationScores, parse_names
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 from lev_plugins.text.pretrained import PretrainedBPE
@@ -101,8 +101,6 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
             raise UserError(f"--task {cls.name} requires the folder that fairseq-preprocess made")
         folder = utils.split_paths(cfg.data)[0]
         require(os.path.isdir(folder), f"there is no folder {folder}")
-        # fairseq computes the buckets by an argument that NumPy no longer has
-        require(cfg.num_batch_buckets == 0, f"--num-batch-buckets is not supported by --task {cls.name}: leave it out")
         ranges.check(cfg)
         for name, example in IN_JSON.items():
             try:
@@ -151,13 +149,6 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
     def can_reuse_epoch_itr(self, dataset: Any) -> bool:
         """fairseq would also keep each dataset of typed lines, with its iterator and its memory (an open file)."""
         return any(dataset is read for read in self.datasets.values()) and super().can_reuse_epoch_itr(dataset)
-
-    def get_batch_iterator(self, dataset: Any, *args: Any, **options: Any) -> Any:
-        """Multiples of 0 would end the process by a division in C."""
-        bounded("--required-seq-len-multiple", self.cfg.required_seq_len_multiple, 1)
-        for name, least in (("required_batch_size_multiple", 1), ("num_shards", 1), ("num_workers", 0)):
-            bounded(flag_name(name), options.get(name, least), least)
-        return super().get_batch_iterator(dataset, *args, **options)
 
     def build_bpe(self, args: Any) -> Any:
         """``args`` is the configuration of the BPE; fields that the user left out are ???."""

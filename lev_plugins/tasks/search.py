@@ -5,11 +5,11 @@ from dataclasses import fields
 from typing import Any
 
 from fairseq.dataclass.configs import GenerationConfig
-from fairseq.modules import FairseqDropout
 
+from lev_plugins import ranges
 from lev_plugins.checkpoints import require_finite_weights
 from lev_plugins.errors import require
-from lev_plugins.ranges import bounded, flag_name
+from lev_plugins.ranges import flag_name
 
 # fairseq's refinement flags, which have no effect on left-to-right search
 REFINEMENT = (
@@ -21,7 +21,6 @@ REFINEMENT = (
     "retain_iter_history",
     "print_step",
 )
-LEAST = {"beam": 1, "nbest": 1, "max_len_a": 0, "max_len_b": 0, "min_len": 0, "prefix_size": 0}
 
 
 def refuse(options: Any, names: Iterable[str], config: type, reason: str, advice: str = "leave it out") -> None:
@@ -34,10 +33,7 @@ def refuse(options: Any, names: Iterable[str], config: type, reason: str, advice
 
 def check_search(models: Iterable[Any], args: Any) -> None:
     """For any model; ``args`` is fairseq's GenerationConfig, or a Namespace of what --eval-bleu-args sets."""
-    for name, least in LEAST.items():
-        bounded(flag_name(name), option(args, name), least)
-    for name in ("lenpen", "unkpen", "temperature"):
-        bounded(flag_name(name), option(args, name))
+    ranges.check(args)
     for model in models:
         require_finite_weights(model)
 
@@ -46,9 +42,6 @@ def check_left_to_right(models: list[Any], args: Any, name: str) -> None:
     """``name`` is the model's."""
     check_search(models, args)
     refuse(args, REFINEMENT, GenerationConfig, f"is for refinement, which a {name} does not do")
-    if not all(any(isinstance(part, FairseqDropout) for part in model.modules()) for model in models):
-        reason = f"has no effect on a {name}, which has no dropout after training"
-        refuse(args, ("retain_dropout", "retain_dropout_modules"), GenerationConfig, reason)
 
 
 def option(args: Any, name: str) -> Any:

@@ -18,7 +18,7 @@ from lev_plugins import ranges
 from lev_plugins.data.noisy import NoiseConfig, check_noise, with_noise
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
-from lev_plugins.generators.keeping import Copier, KeepingEnsemble, cautious, edit_confidences
+from lev_plugins.generators.keeping import Copier, KeepingEnsemble, with_confidence
 from lev_plugins.tasks.pairs import ScoredConfig, ScoredTask
 from lev_plugins.tasks.search import check_left_to_right, refuse
 from lev_plugins.text.tokenise import row_of
@@ -65,10 +65,6 @@ def with_room_for_the_source(search: Any) -> Any:
         search = copy(search)
         search.max_len_a, search.max_len_b = 1, 200
     return search
-
-
-def needs_constraints(generator: Any) -> bool:
-    return getattr(getattr(generator, "search", None), "supports_constraints", False)
 
 
 @register_task("text_correction", dataclass=TextCorrectionConfig)
@@ -158,7 +154,8 @@ class TextCorrectionTask(ScoredTask):
         of lower confidence by the source.
         """
         require(
-            options.get("constraints") is not None or not needs_constraints(generator),
+            options.get("constraints") is not None
+            or not getattr(getattr(generator, "search", None), "supports_constraints", False),
             "--constraints works only in fairseq-interactive, which reads them after a TAB: leave it out here",
         )
         require(
@@ -169,9 +166,5 @@ class TextCorrectionTask(ScoredTask):
         least = self.cfg.min_edit_confidence
         if least is None:
             return results
-        best = [hypotheses[0]["tokens"] for hypotheses in results]
         with torch.no_grad():
-            confidences = edit_confidences(models, sample, best, self.copier)
-        return [
-            cautious(hypotheses, confidence, least) for hypotheses, confidence in zip(results, confidences, strict=True)
-        ]
+            return with_confidence(models, sample, results, self.copier, least)

@@ -40,7 +40,7 @@ CRITERIONS = {
 # fairseq's flags that have no effect on refinement
 LEFT_TO_RIGHT = (
     *("replace_unk", "print_alignment", "sampling", "match_source_len", "diverse_beam_groups"),
-    *("score_reference", "no_repeat_ngram_size"),
+    *("score_reference", "no_repeat_ngram_size", "retain_dropout", "retain_dropout_modules"),
 )
 
 
@@ -277,8 +277,6 @@ def check_refinement(models: list[Any], args: Any) -> None:
     """Check the search flags for a levt."""
     check_search(models, args)
     refuse(args, LEFT_TO_RIGHT, GenerationConfig, "is for left-to-right search and has no effect on a levt")
-    dropout = ("retain_dropout", "retain_dropout_modules")
-    refuse(args, dropout, GenerationConfig, "has no effect on a levt, which has no dropout after training")
     if option(args, "iter_decode_with_external_reranker"):
         require(
             len(models) > 1,

@@ -2,7 +2,6 @@
 
 import copy
 from argparse import Namespace
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -403,26 +402,6 @@ def test_padding_fills_no_hole() -> None:
         assert scores.isneginf().nonzero()[:, 1].unique().tolist() == sorted(never)
 
 
-WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "max-iter": ({"max_iter": -1}, "--iter-decode-max-iter must be at least 0, but is -1"),
-    "max-ratio": ({"max_ratio": -0.5}, "--max-ratio must be at least 0, but is -0.5"),
-    "floor": ({"max_ratio_floor": -1}, "--max-ratio-floor must be at least 0, but is -1"),
-    "min-words": ({"min_length": -2}, "--min-words must be at least 0, but is -2"),
-    "candidates": ({"candidates": 0}, "--iter-decode-with-beam must be at least 1, but is 0"),
-    "temperature": ({"temperature": 0.0}, "--temperature must be between 0.0001 and 10000, but is 0.0"),
-    "hot": ({"temperature": float("inf")}, "--temperature must be between 0.0001 and 10000, but is inf"),
-    "gamma": ({"gamma": float("nan")}, "--iter-decode-eos-penalty must be between -1000 and 1000, but is nan"),
-    "ratio": ({"max_ratio": float("inf")}, "--max-ratio must be a finite number, but is inf"),
-    "keep-bias": ({"keep_bias": 1e308}, "--keep-bias must be between -1000 and 1000, but is 1e\\+308"),
-}
-
-
-@pytest.mark.parametrize(("options", "message"), WRONG.values(), ids=WRONG.keys())
-def test_a_wrong_decoding_option_is_refused_by_name(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        replace(RefinementOptions(), **options)
-
-
 def test_a_prefix_and_constraints_are_refused() -> None:
     models = [lively_model()]
     sample = {"net_input": {"src_tokens": rows_to_tensor(SOURCES[:1])}}
@@ -478,7 +457,7 @@ def test_reranking_needs_a_reranker_and_candidates(count: int, beam: int, messag
         toy_task().build_generator([lively_model()] * count, flags)
 
 
-@pytest.mark.parametrize("flag", ["replace_unk", "print_alignment", "sampling", "match_source_len", "score_reference"])
+@pytest.mark.parametrize("flag", ["replace_unk", "print_alignment", "sampling", "match_source_len", "retain_dropout"])
 def test_flags_of_left_to_right_search_are_refused(flag: str) -> None:
     with pytest.raises(UserError, match=f"--{flag.replace('_', '-')} is for left-to-right search"):
         toy_task().build_generator([lively_model()], Namespace(**{flag: True}))
@@ -547,11 +526,6 @@ def test_models_that_cannot_work_together_are_refused(other: str, as_reranker: b
     second = lively_model(seed=2) if other == "levt" else autoregressive_model()
     with pytest.raises(UserError, match=message):
         toy_task().build_generator([lively_model(), second], flags)
-
-
-def test_retained_dropout_is_refused() -> None:
-    with pytest.raises(UserError, match="--retain-dropout has no effect on a levt"):
-        toy_task().build_generator([lively_model()], Namespace(retain_dropout=True))
 
 
 def test_weights_that_are_not_finite_are_refused() -> None:

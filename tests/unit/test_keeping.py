@@ -16,12 +16,10 @@ from torch import Tensor, nn
 from lev_plugins.edits.copy_alignment import distances_after, distances_before, expected
 from lev_plugins.generators.keeping import (
     Copier,
-    EditConfidence,
     Followed,
     KeepingEnsemble,
     biased,
-    cautious,
-    edit_confidences,
+    with_confidence,
 )
 from tests.helpers import (
     EOS,
@@ -217,28 +215,29 @@ def sentence_score(models: list[nn.Module], source: list[int], text: list[int]) 
 def test_confidence_is_the_edits_share_of_probability(names: list[str]) -> None:
     task, rows = toy_task(), some_sources()
     models = [MODELS[name](task) for name in names]
-    edited = [torch.tensor(text) for text in ([4, 5, EOS], [EOS], rows[2], [7, EOS], [6] * 9 + [EOS])]
+    edited = [[4, 5, EOS], [EOS], rows[2], [7, EOS], [6] * 9 + [EOS]]
+    results = [[{"tokens": torch.tensor(text)}] for text in edited]
     copier = Copier(task.source_dictionary, task.target_dictionary)
     for sources in (rows_to_tensor(rows), left_padded(rows)):
-        found = edit_confidences(models, sample_of(sources), edited, copier)
-        for row, text, confidence in zip(rows, edited, found, strict=True):
-            scores = [sentence_score(models, row, tokens) for tokens in (text.tolist(), row)]
-            share = 1.0 if text.tolist() == row else 1 / (1 + math.exp(scores[1] - scores[0]))
-            assert confidence.value == pytest.approx(share, rel=1e-3)
-            assert confidence.unedited["tokens"].tolist() == row
-            assert float(confidence.unedited["score"]) == pytest.approx(scores[1] / len(row), abs=1e-4)
-
-
-def hypothesis(*tokens: int) -> dict[str, Any]:
-    return {"tokens": torch.tensor(tokens)}
+        kept, rejected = (with_confidence(models, sample_of(sources), results, copier, least) for least in (0.0, 1.1))
+        assert texts(kept) == edited and texts(rejected) == rows
+        for row, text, (one,), (other,) in zip(rows, edited, kept, rejected, strict=True):
+            scores = [sentence_score(models, row, tokens) for tokens in (text, row)]
+            share = 1.0 if text == row else 1 / (1 + math.exp(scores[1] - scores[0]))
+            assert one["confidence"] == other["confidence"] == pytest.approx(share, rel=1e-3)
+            assert float(other["score"]) == pytest.approx(scores[1] / len(row), abs=1e-4)
 
 
 def test_the_source_takes_the_place_of_a_doubtful_edit() -> None:
-    found = [hypothesis(5, EOS), hypothesis(4, EOS), hypothesis(6, EOS)]
-    confidence = EditConfidence(0.4, hypothesis(4, EOS))
-    kept, replaced = (cautious(found, confidence, least) for least in (0.4, 0.41))
-    assert texts([kept, replaced]) == [[5, EOS], [4, EOS]]
-    assert [h["tokens"].tolist() for h in replaced] == [[4, EOS], [5, EOS], [6, EOS]]
-    assert kept[0]["confidence"] == replaced[0]["confidence"] == 0.4
-    assert texts([cautious(found[:1], confidence, 0.5)]) == [[4, EOS]]
-    assert "confidence" not in found[0]
+    task, source = toy_task(), [4, EOS]
+    models, copier = [toy_pbd(task)], Copier(task.source_dictionary, task.target_dictionary)
+    found = [{"tokens": torch.tensor(text)} for text in ([5, EOS], source, [6, EOS])]
+    sample = sample_of(rows_to_tensor([source]))
+    ((first, *_),) = with_confidence(models, sample, [found], copier, 0.0)
+    (kept,), (rejected,), (alone,) = (
+        with_confidence(models, sample, [hypotheses], copier, least)
+        for hypotheses, least in ((found, first["confidence"]), (found, 1.1), (found[:1], 1.1))
+    )
+    assert [h["tokens"].tolist() for h in kept] == [[5, EOS], source, [6, EOS]]
+    assert [h["tokens"].tolist() for h in rejected] == [source, [5, EOS], [6, EOS]]
+    assert texts([alone]) == [source] and "confidence" not in found[0]

@@ -52,7 +52,7 @@ def index_of(words: EditingDictionary | None = None) -> WordIndex:
 
 def spelling(dim: int = 8, seed: int = 1, words: EditingDictionary | None = None) -> MeantWords:
     torch.manual_seed(seed)
-    return MeantWords.of(words or dictionary(), dim, index_of(words))
+    return MeantWords(words or dictionary(), dim, index_of(words))
 
 
 def scores(table: MeantWords, states: Tensor, replaced: Tensor, words: WordVectors) -> Tensor:

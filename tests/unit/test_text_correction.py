@@ -213,14 +213,16 @@ def test_words_cannot_be_replaced_without_an_alignment() -> None:
 
 WRONG_SEARCH: dict[str, dict[str, Any]] = {
     "--unkpen must be a finite number, but is nan": {"unkpen": float("nan")},
-    "--temperature must be a finite number, but is inf": {"temperature": float("inf")},
+    "--temperature must be between 0.0001 and 10000, but is inf": {"temperature": float("inf")},
+    "--iter-decode-eos-penalty must be between -1000 and 1000, but is nan": {"iter_decode_eos_penalty": float("nan")},
+    "--iter-decode-max-iter must be between 0 and 1000, but is -1": {"iter_decode_max_iter": -1},
+    "--iter-decode-with-beam must be at least 1, but is 0": {"iter_decode_with_beam": 0},
     "--max-len-a must be a finite number, but is nan": {"max_len_a": float("nan")},
     "--max-len-b must be at least 0, but is -7": {"max_len_b": -7},
-    "--beam must be at least 1, but is 0": {"beam": 0},
+    "--beam must be between 1 and 1000, but is 0": {"beam": 0},
     "--nbest must be at least 1, but is 0": {"nbest": 0},
     "--prefix-size must be at least 0, but is -2": {"prefix_size": -2},
     "--print-step is for refinement, which a PBD does not do": {"print_step": True},
-    "--retain-dropout has no effect on a PBD": {"retain_dropout": True},
     "--beam must be a number, but is .5": {"beam": "5"},
 }
 
@@ -261,7 +263,6 @@ def test_r_drop_leaves_the_batch_to_the_decoding() -> None:
 REFUSED = {
     "--task text_correction requires the folder that fairseq-preprocess made": {"data": None},
     "there is no folder /nowhere": {"data": "/nowhere"},
-    "--num-batch-buckets is not supported by --task text_correction: leave it out": {"num_batch_buckets": 2},
     "--keep-bias must be between -1000 and 1000, but is inf": {"keep_bias": float("inf")},
     "--keep-bias must be between -1000 and 1000, but is 1e\\+308": {"keep_bias": 1e308},
     r"--min-edit-confidence must be between 0 and 1, but is 1\.5": {"min_edit_confidence": 1.5},
@@ -276,21 +277,6 @@ def test_a_wrong_option_is_refused_by_name(message: str, options: dict[str, Any]
     cfg = TextCorrectionConfig(**{"data": str(tmp_path), **options})
     with pytest.raises(UserError, match=message):
         TextCorrectionTask.setup_task(cfg)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("required_batch_size_multiple", 0, "--required-batch-size-multiple must be at least 1, but is 0"),
-        ("required_seq_len_multiple", 0, "--required-seq-len-multiple must be at least 1, but is 0"),
-        ("num_workers", -1, "--num-workers must be at least 0, but is -1"),
-        ("num_shards", 0, "--num-shards must be at least 1, but is 0"),
-    ],
-)
-def test_batches_that_cannot_be_made_are_refused(name: str, value: int, message: str) -> None:
-    task = correction_task(required_seq_len_multiple=0 if name == "required_seq_len_multiple" else 1)
-    with pytest.raises(UserError, match=message):
-        task.get_batch_iterator(EverySentence(pairs(sentences(2), sentences(2))), **{name: value})
 
 
 def test_a_training_that_goes_on_in_a_later_epoch_has_the_same_batches() -> None:
