@@ -5,7 +5,8 @@
 
 With ``--words``, the dictionary has the words of the clean training text and their counts, so that the baseline knows
 what the models know; with ``--list``, those of a frequency list with lines ``word count``, by default of the English
-one that comes with the package. It needs the package symspellpy: pip install symspellpy
+one that comes with the package. With ``--careful`` it leaves alone whatever has a capital, a digit or a sign inside,
+such as names and addresses. It needs the package symspellpy: pip install symspellpy
 """
 
 import argparse
@@ -24,6 +25,10 @@ from lev_plugins.errors import UserError
 LIST = "frequency_dictionary_en_82_765.txt"  # in symspellpy
 DISTANCE = 2  # maximum edits between a word and its correction, the package's default
 WORD = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
+# three or more small letters, alone between blanks but for an ending and signs around it
+PLAIN_WORD = re.compile(
+    r"(?<!\S)(?P<before>[\"'(\[\u201c\u2018]*)(?P<word>[a-z]{3,})(?=(?:['\u2019]s)?[\"')\].,;:!?\u201d\u2019\u2026]*(?!\S))"
+)
 
 
 def words_of(lines: Iterable[str]) -> Counter[str]:
@@ -79,6 +84,14 @@ def corrected(line: str, look_up: Callable[[str], str]) -> str:
     return WORD.sub(change, line)
 
 
+def carefully_corrected(line: str, look_up: Callable[[str], str]) -> str:
+    """
+    >>> carefully_corrected("Teh (mta), teh mta.org", lambda word: {"teh": "the", "mta": "mat"}.get(word, word))
+    'Teh (mat), the mta.org'
+    """
+    return PLAIN_WORD.sub(lambda match: match["before"] + look_up(match["word"]), line)
+
+
 def build(words: Counter[str]) -> Callable[[str], str]:
     try:
         from symspellpy import SymSpell, Verbosity
@@ -101,7 +114,8 @@ def run(args: argparse.Namespace) -> None:
     with path.open("rb") as file:
         lines = arriving_lines(file, str(path))
         look_up = build(words_of(lines) if args.words else listed(lines))
-    sys.stdout.writelines(f"{corrected(line, look_up)}\n" for line in arriving_lines(sys.stdin.buffer))
+    correct = carefully_corrected if args.careful else corrected
+    sys.stdout.writelines(f"{correct(line, look_up)}\n" for line in arriving_lines(sys.stdin.buffer))
 
 
 def main() -> int:
@@ -109,6 +123,7 @@ def main() -> int:
     words = parser.add_mutually_exclusive_group(required=True)
     words.add_argument("--words", metavar="TEXT", type=Path, help="clean text whose words are the dictionary")
     words.add_argument("--list", metavar="FILE", nargs="?", const="", help="frequency list")
+    parser.add_argument("--careful", action="store_true", help="correct plain words in small letters alone")
     return finish(parser, run)
 
 

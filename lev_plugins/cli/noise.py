@@ -12,6 +12,9 @@ from lev_plugins.ranges import flag_name
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     for flag in FLAGS:
         needed, default = flag.default is MISSING, flag.default
+        if flag.type is bool:
+            parser.add_argument(flag_name(flag.name), action="store_true", help=flag.metadata["help"])
+            continue
         parser.add_argument(
             flag_name(flag.name),
             metavar=flag.metadata["metavar"],

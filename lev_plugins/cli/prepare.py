@@ -183,11 +183,13 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
             empty = part.surveys[side].empty if side in part.surveys else part.lines
             row = [f"{part.lines:,}", f"{counts.tokens:,}", f"{counts.unknown / counts.tokens:.2%}", f"{empty:,}"]
             rows.append([part.name, side, *row, f"{counts.longest:,} (line {counts.longest_line:,})"])
-            if side == drafts and (args.clean_dictionary or part not in train):  # drafts that are edited as they are
-                text = part.texts.get(side)
+            clean = args.clean_train and part in train  # drafts are made of the targets; others are edited as they are
+            edited = side == drafts and (part not in train or (args.clean_dictionary and not clean))
+            if edited or (clean and side == args.target_lang):
+                text = part.texts.get(side) if edited else None
                 requests = notes.read_requests(text, encode) if text else {}
                 noted = notes.write_notes(path, requests, target, Path(f"{prefix}{notes.SUFFIX}"))
-                if noted.marked or noted.unknown:
+                if edited and (noted.marked or noted.unknown):
                     remarks.append(
                         f"Drafts of {part.name}: {noted.marked:,} with marks, {noted.unknown:,} with unknown words, "
                         "for fairseq-generate"

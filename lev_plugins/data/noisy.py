@@ -3,7 +3,7 @@
 It is added while batches are made, and different in every epoch.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import Field, dataclass, field, fields, make_dataclass
 from typing import Any, Optional
 
@@ -11,6 +11,7 @@ from fairseq.data import Dictionary, FairseqDataset, encoders
 from fairseq.dataclass import FairseqDataclass
 from torch import Tensor
 
+from lev_plugins.data.words import SpeltRow
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import HearsOfEpochs
 from lev_plugins.noise import FLAGS, Corruption, NoiseOptions, build_corruption
@@ -58,18 +59,18 @@ class NoisySourceDataset(HearsOfEpochs):
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         example = self.dataset[index]
-        text = self.noisy_text(example["target"], index, self.epoch)
+        text = self.noisy_text(self.decode(example["target"]), index, self.epoch)
         noisy = None if text is None else self.encode(text)
         if noisy is None or (self.longest is not None and noisy.numel() > self.longest):
             return example
         return {**example, "source": noisy}
 
-    def noisy_text(self, target: Tensor, index: int, epoch: int) -> str | None:
+    def noisy_text(self, text: str, index: int, epoch: int) -> str | None:
         """None: this example gets no noise in this epoch."""
         index = int(index)  # may be a NumPy integer, which has only 64 bits
         if self.share < 1 and stream(self.corrupt.seed, epoch, index, " share")() >= self.share:
             return None
-        return self.corrupt(self.decode(target), index, epoch)
+        return self.corrupt(text, index, epoch)
 
 
 class TextCodec:
@@ -86,8 +87,11 @@ class TextCodec:
         self.dictionary = dictionary
         self.layers = [layer for layer in (tokenizer, bpe) if layer is not None]  # from the text inwards
 
-    def decode(self, tokens: Tensor) -> str:
+    def decode(self, tokens: Tensor, unknown: Iterable[str] = ()) -> str:
+        """``unknown``: how its unknown words are spelt, in their order, if that is known."""
         text = self.dictionary.string(tokens, unk_string=UNKNOWN)
+        for word in unknown:
+            text = text.replace(UNKNOWN, word, 1)
         for layer in reversed(self.layers):
             text = layer.decode(text)
         return text
@@ -104,12 +108,15 @@ class TextCodec:
 class NoisyWords:
     """The noise of a dataset as words, whose unknown ones keep their spelling."""
 
-    def __init__(self, noise: NoisySourceDataset, codec: TextCodec, longest: int):
-        self.noise, self.codec, self.longest = noise, codec, longest
+    def __init__(self, noise: NoisySourceDataset, codec: TextCodec, longest: int, targets: FairseqDataset):
+        self.noise, self.codec, self.longest, self.targets = noise, codec, longest, targets
 
-    def __call__(self, target: Tensor, index: int, epoch: int) -> list[str] | None:
+    def __call__(self, index: int, epoch: int) -> list[str] | None:
         """None: this example gets no noise, or would be too long with it."""
-        text = self.noise.noisy_text(target, index, epoch)
+        target = self.targets[index]
+        ids, unknown = (target.ids, target.unknown) if isinstance(target, SpeltRow) else (target, ())
+        clean = self.codec.decode(ids, unknown)
+        text = self.noise.noisy_text(clean, index, epoch) or (clean if unknown else None)
         words = None if text is None else self.codec.cut(text).split()
         return None if words is None or len(words) + 2 > self.longest else words
 
@@ -157,10 +164,15 @@ def check_noise(cfg: NoiseConfig) -> None:
         )
 
 
-def noisy_words(pair: FairseqDataset, cfg: Any, dictionary: Dictionary, longest: int) -> NoisyWords:
-    """The targets of ``pair`` with noise, as words; with both boundaries, at most ``longest`` tokens."""
+def noisy_words(
+    pair: FairseqDataset, cfg: Any, dictionary: Dictionary, longest: int, targets: FairseqDataset | None = None
+) -> NoisyWords:
+    """The targets of ``pair`` with noise, as words; with both boundaries, at most ``longest`` tokens.
+
+    ``targets``: the same with the spelling of unknown words, where it is known.
+    """
     noise, codec = noise_and_codec(pair, cfg, dictionary, dictionary)
-    return NoisyWords(noise, codec, longest)
+    return NoisyWords(noise, codec, longest, pair.tgt if targets is None else targets)
 
 
 def with_noise(pair: FairseqDataset, cfg: Any, source: Dictionary, target: Dictionary) -> FairseqDataset:

@@ -27,16 +27,18 @@ class Corruption:
     char_rate: float | None
     seed: int
     min_letters: int = 0  # shorter words stay as they are
+    varied: bool = False  # each line has a rate of its own, from 0 to twice that rate
 
     def __call__(self, text: str, index: int, epoch: int = 1) -> str:
         line = Line(text, all(kind.alone for kind in self.kinds))
         draw = stream(self.seed, epoch, index)
         at = level(self.seed, epoch, index, draw)
+        scale = 2 * stream(self.seed, epoch, index, " rate")() if self.varied else 1
         if self.word_rate is not None:
             possible = [number for number in range(len(line.starts)) if self._is_long_enough(line, number)]
-            self._words(line, possible, binomial(len(possible), self.word_rate, at), draw)
+            self._words(line, possible, binomial(len(possible), scale * self.word_rate, at), draw)
         elif self.char_rate is not None:
-            self._edits(line, line.words(), binomial(line.characters(), self.char_rate, at), draw)
+            self._edits(line, line.words(), binomial(line.characters(), scale * self.char_rate, at), draw)
         else:
             for kind in self.kinds:
                 assert isinstance(kind, Confuse), "other kinds have no rates"

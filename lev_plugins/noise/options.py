@@ -70,6 +70,7 @@ class NoiseOptions:
         "alone: slips per character of the text",
         None,
     )
+    varied: bool = noise_flag("", "each line has a rate of its own, from 0 to twice the given one", False)
     min_letters: int = noise_flag("N", "with --word-rate: words with fewer letters stay as they are", 0)
     seed: int = noise_flag("N", "random seed", 1)
     layout: str = noise_flag(
@@ -111,6 +112,10 @@ def build_corruption(options: NoiseOptions) -> Corruption:
         f"{' or '.join(WITH_RATES)} has rates of its own",
     )
     require(
+        not options.varied or options.word_rate is not None or options.char_rate is not None,
+        f"{prefix}varied varies {prefix}word-rate or {prefix}char-rate: give one of them, or leave it out",
+    )
+    require(
         ("confusions" in weights) == (options.confusions is not None),
         f"{prefix}confusions FILE and the kind confusions go together: give both or neither",
     )
@@ -122,7 +127,7 @@ def build_corruption(options: NoiseOptions) -> Corruption:
             f"{prefix}{option.name.replace('_', '-')} is for the kind {' or '.join(readers)}: name it, or leave it out",
         )
     kinds, rates = [KINDS[name](options) for name in weights], (options.word_rate, options.char_rate)
-    return Corruption(kinds, list(weights.values()), *rates, options.seed, options.min_letters)
+    return Corruption(kinds, list(weights.values()), *rates, options.seed, options.min_letters, options.varied)
 
 
 def parse_kinds(text: str, prefix: str = "--") -> dict[str, float]:

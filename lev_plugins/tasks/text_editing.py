@@ -15,7 +15,7 @@ from torch import Tensor
 from lev_plugins import ranges
 from lev_plugins.data.drafts import marks
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset, TypedLines, split_line
-from lev_plugins.data.drafts.notes import load_drafts
+from lev_plugins.data.drafts.notes import load_drafts, load_spelt_targets
 from lev_plugins.data.noisy import NoiseConfig, check_noise, noisy_words
 from lev_plugins.data.words import EditingDictionary, SpeltRow
 from lev_plugins.errors import require
@@ -169,7 +169,10 @@ class TextEditingTask(ScoredTask):
         drafts = None
         if cfg.draft_lang is not None and not (noisy and cfg.noise_share == 1):
             drafts = load_drafts(pair, path, split, cfg.draft_lang, cfg.target_lang, self.tgt_dict, cfg.dataset_impl)
-        longest = min(cfg.max_source_positions, cfg.max_target_positions)
+        longest, noise = min(cfg.max_source_positions, cfg.max_target_positions), None
+        if noisy:
+            targets = load_spelt_targets(pair, path, split, cfg.source_lang, cfg.target_lang, self.tgt_dict)
+            noise = noisy_words(pair, cfg, self.tgt_dict, longest, targets)
         rollin = RollIn(cfg.seed, cfg.rollin_alpha, cfg.rollin_beta, every_epoch=training)
         self.datasets[split] = TextEditingDataset(
             pair,
@@ -177,7 +180,7 @@ class TextEditingTask(ScoredTask):
             None if self.autoregressive else rollin,
             cfg.required_seq_len_multiple,
             teacher_forcing=self.autoregressive,
-            noise=noisy_words(pair, cfg, self.tgt_dict, longest) if noisy else None,
+            noise=noise,
             index=self.word_index,
         )
 

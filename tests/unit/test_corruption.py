@@ -11,6 +11,7 @@ from string import punctuation
 
 import pytest
 
+from lev_plugins.errors import UserError
 from lev_plugins.noise import KINDS, Corruption
 from lev_plugins.noise.draws import binomial, by_weight, level, stream
 from lev_plugins.noise.layouts import known_layouts, neighbouring_keys, shifts
@@ -67,6 +68,21 @@ def test_short_words_stay_and_the_rate_is_that_of_the_others() -> None:
     long = [(word, other) for word, other in found if sum(map(str.isalpha, word)) >= 3]
     assert all(word == other for word, other in set(found) - set(long))
     assert sum(word != other for word, other in long) / len(long) == pytest.approx(0.3, rel=0.02)
+
+
+def test_a_varied_rate_is_the_same_on_average_and_another_in_each_line() -> None:
+    changes = {}
+    for varied in (False, True):
+        lines = zip(text(), noisy(noise("substitute", 0.3, varied=varied)), strict=True)
+        changes[varied] = [[one != two for one, two in zip(a.split(), b.split(), strict=True)] for a, b in lines]
+    assert sum(map(sum, changes[True])) / WORDS == pytest.approx(0.3, rel=0.03)
+    clean, most = (
+        [sum(test(line) for line in changes[varied]) for varied in (False, True)]
+        for test in (lambda line: not any(line), lambda line: sum(line) > len(line) / 2)
+    )
+    assert clean[1] > 2 * clean[0] and most[1] > 2 * most[0]
+    with pytest.raises(UserError, match="--varied varies --word-rate or --char-rate"):
+        build_corruption(NoiseOptions("ocr", varied=True))
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.3])

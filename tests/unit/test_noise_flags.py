@@ -58,6 +58,10 @@ def test_sources_are_the_noise_of_the_command() -> None:
     assert all(source != target for source, target in found)
 
 
+def as_typed(name: str) -> str:
+    return f"--noise-{name}".replace("_", "-")
+
+
 def test_training_has_every_flag_of_the_command_with_its_type_and_default() -> None:
     command, training = ArgumentParser(), ArgumentParser()
     noise.add_arguments(command)
@@ -66,11 +70,11 @@ def test_training_has_every_flag_of_the_command_with_its_type_and_default() -> N
     for flag in FLAGS:
         theirs = next(action for action in command._actions if action.dest == flag.name)
         mine = ours[f"noise_{flag.name}"]
-        assert mine.option_strings == [f"--noise-{flag.name}".replace("_", "-")]
+        assert mine.option_strings == [as_typed(flag.name)]
         assert (mine.type, mine.default) == (theirs.type, theirs.default)
         assert mine.help is not None and " --word" not in mine.help
     assert [flag.name for flag in FLAGS if flag.default is MISSING] == ["kind"]
-    arguments = [part for flag in FLAGS for part in (f"--noise-{flag.name}".replace("_", "-"), "1")]
+    arguments = [part for flag in FLAGS if flag.type is not bool for part in (as_typed(flag.name), "1")]
     parsed = vars(training.parse_args(arguments))
     assert {name: parsed[f"noise_{name}"] for name in ("kind", "word_rate", "char_rate", "seed", "layout")} == {
         "kind": "1",

@@ -15,6 +15,7 @@ from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from lev_plugins import files
 from lev_plugins.cli import prepare
 from lev_plugins.cli.main import main
+from lev_plugins.data.words import EditingDictionary
 from lev_plugins.errors import UserError
 from lev_plugins.text import tokenise as pieces
 from lev_plugins.text.lines import read_lines
@@ -266,6 +267,33 @@ def test_whole_words_know_their_spelling(text: Path, bpe: str, capsys: pytest.Ca
     (train,) = printed_commands(capsys.readouterr().out)
     assert ("--spelling" in train) == (bpe == "words")
     assert {"--noise-kind", "--rollin-alpha", "--rollin-beta"} <= set(train)
+
+
+def test_clean_training_text_keeps_the_spelling_of_words_that_a_dictionary_lacks(text: Path) -> None:
+    (text / "words").write_text("▁eins 1\n▁zwei 1\n")
+    (text / "train.de").write_text("eins Zürich zwei\neins zwei\n")
+    flags = [
+        "--clean-train",
+        "--bpe",
+        "words",
+        "--joined-dictionary",
+        "--clean-dictionary",
+        "--srcdict",
+        text / "words",
+    ]
+    assert run(text, *flags) == 0
+    noise = {"noise_kind": "insert", "noise_word_rate": 1.0, "noise_share": 0.5, "noise_bpe": "words"}
+    dictionary = EditingDictionary.load(str(text.parent / "data" / "dict.de.txt"))
+    task = toy_task(dictionary, data=str(text.parent / "data"), draft_lang="mt", **noise, noise_tokenizer=None)
+    task.cfg.source_lang, task.cfg.target_lang, task.cfg.train_subset, task.cfg.dataset_impl = "en", "de", "train", None
+    task.load_dataset("train")
+    dataset = task.datasets["train"]
+    seen = set()
+    for epoch in range(1, 9):
+        dataset.set_epoch(epoch)
+        seen.add(" ".join(dataset[0]["draft"].unknown))
+        assert dataset[0]["target"].eq(task.tgt_dict.unk()).sum() == 1
+    assert "▁Zürich" in seen and len(seen) > 2  # without noise, and with other noise in every epoch
 
 
 def test_what_is_not_there_is_not_in_the_commands(text: Path, capsys: pytest.CaptureFixture) -> None:

@@ -82,7 +82,7 @@ class TextEditingDataset(EverySentence):
         target = pair.tgt[index] if pair.tgt is not None else None
         source = as_spelt(pair.src[index])
         draft = None if self.drafts is None else as_spelt(self.drafts[index])
-        noisy = None if self.noise is None or target is None else self.noise(target, index, self.epoch)
+        noisy = None if self.noise is None or target is None else self.noise(index, self.epoch)
         if noisy is not None:
             source = draft = pair.tgt_dict.draft(noisy)
         elif self.noise is not None and draft is None:

@@ -2,7 +2,7 @@
 
 Ids express neither the marks on a draft nor the spelling of unknown words. ``lev-plugins prepare`` writes both to
 ``test.DRAFT-TARGET.DRAFT.notes.jsonl``, one line per draft that has any, so that ``fairseq-generate`` treats the draft
-as ``fairseq-interactive`` does:
+as ``fairseq-interactive`` does. The targets that ``--noise-kind`` makes drafts of have such notes, too.
 
     {"line": 7, "tokens": ["in", "Zürich"], "requests": [0, 0, 17]}
 
@@ -197,8 +197,7 @@ def load_drafts(
     are suffixes: the files come from fairseq-preprocess -s DRAFT -t TARGET --only-source, or from lev-plugins prepare,
     which may add notes.
     """
-    below = pair.src.dataset  # without <s>
-    parts, ratios = (below.datasets, below.sample_ratios) if isinstance(below, ConcatDataset) else ([below], [1])
+    parts, ratios = parts_of(pair.src)
     check_dictionary(folder, draft, target, words)
     names = [f"{split}{number or ''}" for number in range(len(parts))]
     prefixes = [os.path.join(folder, f"{name}.{draft}-{target}.{draft}") for name in names]
@@ -211,6 +210,22 @@ def load_drafts(
         for name, prefix, drafts, part in zip(names, prefixes, drafts_of_parts, parts, strict=True)
     ]
     return ConcatDataset(fitted, ratios) if len(fitted) > 1 else fitted[0]
+
+
+def load_spelt_targets(
+    pair: LanguagePairDataset, folder: str, split: str, source: str, target: str, words: EditingDictionary
+) -> FairseqDataset:
+    """The targets of ``pair``, where ``lev-plugins prepare`` has noted how unknown words of theirs are spelt."""
+    parts, ratios = parts_of(pair.tgt)
+    prefixes = (os.path.join(folder, f"{split}{i or ''}.{source}-{target}.{target}") for i in range(len(parts)))
+    rows = (PrependTokenDataset(part, words.bos()) for part in parts)
+    return ConcatDataset([with_notes(prefix, row, words) for prefix, row in zip(prefixes, rows, strict=False)], ratios)
+
+
+def parts_of(side: FairseqDataset) -> tuple[list[FairseqDataset], list[int]]:
+    """The parts of a split without <s>, and how often each is repeated."""
+    below = side.dataset
+    return (below.datasets, below.sample_ratios) if isinstance(below, ConcatDataset) else ([below], [1])
 
 
 def fitting(name: str, drafts: FairseqDataset | None, lines: int, eos: int) -> FairseqDataset:
