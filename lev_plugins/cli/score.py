@@ -12,7 +12,7 @@ from lev_plugins.errors import require
 from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.scoring import m2, resampling
 from lev_plugins.scoring.evaluation import Array, Evaluation
-from lev_plugins.scoring.metrics import GOLD, METRICS, SOURCES
+from lev_plugins.scoring.metrics import GOLD, MAYBE_SOURCES, METRICS, REFERENCES, SOURCES
 from lev_plugins.text import lines as text_lines
 from lev_plugins.traces.log import parse_line
 
@@ -39,8 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             add("gold", metavar="GOLD", type=Path, help="sources and annotators' edits, in M2 format")
         else:
             add("references", metavar="REFERENCE", type=Path, nargs="+", help="reference text")
-        if metric.files == SOURCES:
-            add("--source", type=Path, metavar="FILE", required=True, help="the text before correction")
+        if metric.files in (SOURCES, MAYBE_SOURCES):
+            required = metric.files == SOURCES
+            add("--source", type=Path, metavar="FILE", required=required, help="the text before correction")
         for field, option in metric.options.items():
             if option.default is False:
                 add(flag_name(field), action="store_true", help=option.help)
@@ -96,11 +97,12 @@ def read_files(args: argparse.Namespace, lines: int) -> list[Any]:
         gold = m2.parse("\n".join(nonempty_lines(args.gold)), str(args.gold))
         check_counts(args.system, lines, args.gold, len(gold), "sentences")
         return [gold]
+    source = getattr(args, "source", None)
     columns = []
-    for path in [*args.references, *([args.source] if files == SOURCES else [])]:
+    for path in [*args.references, *([] if source is None else [source])]:
         columns.append(nonempty_lines(path))
         check_counts(args.system, lines, path, len(columns[-1]))
-    sources = [columns.pop()] if files == SOURCES else []
+    sources = [] if files == REFERENCES else [None if source is None else columns.pop()]
     return [*sources, [list(references) for references in zip(*columns, strict=True)]]
 
 

@@ -44,9 +44,8 @@ class Evaluation(ABC):
 
     def describe(self) -> str:
         """One line: ``TER = 33.33 (edits 2, reference words 6)``."""
-        beside = ", ".join(
-            f"{name} {value if isinstance(value, int) else f'{value:.4f}'}" for name, value in self.details.items()
-        )
+        shown = {name: v if isinstance(v, int) else f"{v:.{self.digits}f}" for name, v in self.details.items()}
+        beside = ", ".join(f"{name} {value}" for name, value in shown.items())
         return f"{self.name} = {self.score:.{self.digits}f}" + (f" ({beside})" if beside else "")
 
 

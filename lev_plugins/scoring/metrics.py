@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lev_plugins.errors import require
-from lev_plugins.scoring import bleu, exact_match, gleu, m2, rouge, ter, wrr
+from lev_plugins.scoring import bleu, exact_match, gleu, harm, m2, rouge, ter, wrr
 from lev_plugins.scoring.errant import evaluate as evaluate_with_errant
 from lev_plugins.scoring.evaluation import Evaluation
 
 REFERENCES, SOURCES, GOLD = "references", "sources and references", "an M2 file"
+MAYBE_SOURCES = "references, and perhaps sources"
 
 
 @dataclass(frozen=True)
@@ -106,5 +107,10 @@ METRICS = {
         exact_match.evaluate,
         fairseq="exact_match",
         validation={"exact_match": {}},
+    ),
+    "harm": Metric(
+        "right words that a corrector breaks, of 1,000; with --source, also the typos that it repairs",
+        harm.evaluate,
+        files=MAYBE_SOURCES,
     ),
 }

@@ -68,6 +68,12 @@ EXPECTED: dict[str, tuple[list[str], str, str]] = {
     "exact": (["reference"], "exact match = 0.6667 (matches 2, sentences 3)", "0.3333"),
     "ter": (["reference"], "TER = 10.00 (edits 1, reference words 10)", "40.00"),
     "rouge": (["reference"], "ROUGE-L = 0.9444 (ROUGE-1 0.9444, ROUGE-2 0.9333)", "0.8485"),
+    "harm": (
+        ["reference"],
+        "broken of 1,000 right words = 100.0 (% of lines changed 33.3, lower-case 0.0, first of the line 500.0, "
+        "with signs 0.0)",
+        "400.0",
+    ),
     "bleu": (["reference"], "BLEU = 83.76 (words 10, reference words 10)", "17.86"),
 }
 
@@ -98,7 +104,7 @@ def test_json_says_the_same(score: Run, metric: str) -> None:
     assert len(found["system"]["sentence_scores"]) == 3
     low, high = found["system"]["interval"]
     assert low <= high and found["bootstrap"] == {"resamples": 20, "seed": 1}
-    assert found["higher_is_better"] == (metric != "ter")
+    assert found["higher_is_better"] == (metric not in ("ter", "harm"))
 
 
 @pytest.mark.parametrize("metric", EXPECTED)
@@ -109,7 +115,7 @@ def test_a_text_against_itself(score: Run, metric: str) -> None:
     else:
         flags = ["--source", "draft"] if metric == "gleu" else []
         found = json.loads(score(metric, "reference", "reference", *flags, "--json"))
-    assert found["system"]["score"] == pytest.approx({"ter": 0, "bleu": 100}.get(metric, 1))
+    assert found["system"]["score"] == pytest.approx({"ter": 0, "harm": 0, "bleu": 100}.get(metric, 1))
 
 
 def blank(folder: Path, metric: str, reference: str = "reference") -> list[str]:
@@ -130,6 +136,7 @@ NOTHING = {
     "ter": (100, 0),
     "rouge": (1 / 3, 1),
     "bleu": (0, 0),
+    "harm": (1000, 0),
 }
 
 

@@ -1,0 +1,82 @@
+"""Harm: what a corrector does to words that were right.
+
+Words are split at white space. The clean text is aligned with the output by their longest common blocks; a word of the
+clean text that is in none of them is broken. With sources, only the words that were right in the source can be broken,
+and the others are typos, which the output repairs or not. With several references, the one with the fewest missing
+words counts.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+import numpy as np
+
+from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives, ratio
+
+LOWER, CAPITALISED, FIRST = "lower-case", "capitalised inside a line", "first of the line"
+CAPITALS, DIGITS, SIGNS = "capitals", "with digits", "with signs"
+APOSTROPHES = re.compile("['\u2019]")
+KINDS = (LOWER, CAPITALISED, FIRST, CAPITALS, DIGITS, SIGNS)
+
+
+def present(clean: Sequence[str], text: Sequence[str]) -> set[int]:
+    """The places of the words of ``clean`` that ``text`` has, too.
+
+    >>> sorted(present("the cat sat down".split(), "the cta sat right down".split()))
+    [0, 2, 3]
+    """
+    blocks = SequenceMatcher(None, clean, text, autojunk=False).get_matching_blocks()
+    return {place for block in blocks for place in range(block.a, block.a + block.size)}
+
+
+def kind_of(word: str, place: int) -> str:
+    """What the word is, by its looks: signs at its ends, and apostrophes, say nothing.
+
+    >>> [kind_of(word, 1) for word in ("(don't)", "Paris,", "NASA", "B2B", "e-mail", "&")]
+    ['lower-case', 'capitalised inside a line', 'capitals', 'with digits', 'with signs', 'with signs']
+    """
+    ends = "".join(sign for sign in word if not sign.isalnum())
+    bare = APOSTROPHES.sub("", word.strip(ends))
+    if any(map(str.isdigit, bare)):
+        return DIGITS
+    if not bare.isalpha():
+        return SIGNS
+    if place == 0:
+        return FIRST
+    if bare.isupper() and len(bare) > 1:
+        return CAPITALS
+    return CAPITALISED if bare[0].isupper() else LOWER
+
+
+def evaluate(sources: Sequence[str] | None, references: References, texts: Sequence[str]) -> Additive:
+    """
+    >>> score = evaluate(None, ["the cat sat", "on a mat"], ["the cta sat", "on a mat"])
+    >>> round(score.score, 1), score.details["% of lines changed"], score.details["lower-case"]
+    (166.7, 50.0, 250.0)
+    >>> score = evaluate(["teh cat sta"], ["the cat sat"], ["the cats sta"])
+    >>> score.score, score.details["% of typos repaired"], round(score.details["% of words right"], 1)
+    (1000.0, 50.0, 33.3)
+    """
+    rows, kept, right, changed = [], Counter[str](), Counter[str](), 0
+    for entry, text, source in zip(alternatives(references), texts, sources or texts, strict=True):
+        options = [(reference.split(), present(reference.split(), text.split())) for reference in entry]
+        clean, here = min(options, key=lambda each: len(each[0]) - len(each[1]))
+        before = set(range(len(clean))) if sources is None else present(clean, source.split())
+        rows.append([len(before & here), len(before), len(here - before), len(clean) - len(before)])
+        kept.update(kind_of(clean[place], place) for place in before & here)
+        right.update(kind_of(clean[place], place) for place in before)
+        changed += (clean if sources is None else source.split()) != text.split()
+    details = {"% of lines changed": 100 * changed / len(rows)}
+    if sources is not None:
+        sums: Array = np.array(rows, dtype=np.float64).sum(0)
+        details["% of typos repaired"] = 100 * float(ratio(sums[2:]))
+        details["% of words right"] = 100 * float((sums[0] + sums[2]) / max(1, sums[1] + sums[3]))
+    details |= {kind: 1000 * (right[kind] - kept[kind]) / right[kind] for kind in KINDS if right[kind]}
+    style = {"details": details, "digits": 1, "higher_is_better": False}
+    return additive("broken of 1,000 right words", rows, per_thousand, **style)
+
+
+def per_thousand(sums: Array) -> Array:
+    return 1000 * (1 - ratio(sums))
