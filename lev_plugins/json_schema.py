@@ -35,6 +35,7 @@ def parse_object(text: bytes, where: str) -> dict[str, Any]:
     """
     try:
         entries = json.loads(text)
+        json.dumps(entries, ensure_ascii=False).encode()  # "\ud800" is half of a character, which has no bytes
     except (ValueError, RecursionError) as error:  # including bad UTF-8 and numbers of thousands of digits
         raise UserError(f"{where} is not valid JSON ({error})") from error
     require(isinstance(entries, dict), f"{where} is not a JSON object")

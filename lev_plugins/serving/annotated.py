@@ -39,26 +39,24 @@ class Annotated:
         for part in parts:
             self.places.append(Place(start, start + len(part.plain), original, part.text))
             start, original = start + len(part.plain), original + len(part.original)
-        self.ends = [each.end for each in self.places]
-        self.texts = [each for each in self.places if each.text]
-        self.text_ends = [each.end for each in self.texts]
+        self.texts = [place for place in self.places if place.text]
 
     def around(self, start: int, end: int) -> Place | None:
         """The text between markups that holds all of it, if one does."""
-        return first(self.texts, self.text_ends, start, end)
+        return first(self.texts, start, end)
 
     def original_place(self, at: int) -> int:
         """Of a place in the plain text; inside markup, where that begins."""
         place = self.around(at, at)
         if place is not None:
             return place.original + at - place.start
-        markup = first(self.places, self.ends, at, at)
+        markup = first(self.places, at, at)
         return markup.original if markup is not None else 0
 
 
-def first(places: Sequence[Place], ends: Sequence[int], start: int, end: int) -> Place | None:
-    """The first of ``places``, which do not overlap and have these ``ends``, that holds ``start`` to ``end``."""
-    i = bisect_left(ends, end)
+def first(places: Sequence[Place], start: int, end: int) -> Place | None:
+    """The first of ``places``, which do not overlap, that holds ``start`` to ``end``."""
+    i = bisect_left(places, end, key=lambda place: place.end)
     return places[i] if i < len(places) and places[i].start <= start else None
 
 

@@ -10,11 +10,11 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from lev_plugins import __version__
 from lev_plugins.errors import require
-from lev_plugins.serving import schema
+from lev_plugins.json_schema import parse_object, shown
 from lev_plugins.serving.annotated import Annotated, Part, Utf16
 from lev_plugins.serving.context import EDIT, Context, Passage, Served
 from lev_plugins.serving.languages import Language, find, of_setting
-from lev_plugins.serving.limits import bearer, encodable, form_of, json_of, read_body
+from lev_plugins.serving.limits import bearer, form_of, read_body
 from lev_plugins.serving.matches import Match, as_dict, matches
 from lev_plugins.serving.words import Protected, untouched
 from lev_plugins.text.edited import Edited
@@ -29,6 +29,7 @@ SOFTWARE = {
     "status": "",
 }
 GUESSED = 0.5  # confidence of a language that only its script tells
+KEYS = ("text", "markup", "interpretAs")  # of a part of annotated text
 MOST_LISTED = 100_000  # words in one answer
 
 
@@ -62,40 +63,35 @@ def places(text: Annotated, edited: Edited, words: Protected, rules: RuleChoice)
 async def authorised_form(request: Request) -> dict[str, str]:
     """The fields of the query and of the body; the token may be the one called apiKey."""
     context: Context = request.app.state.context
-    form = form_of(request.url.query, "the query")
+    form = form_of(request.scope["query_string"], "the query")
     if request.method == "POST":
         form |= form_of(await read_body(request, context.limits), "the form")
     context.access.check_token(bearer(request), form.get("apiKey"))
-    return {name: encodable(value, name) for name, value in form.items()}
+    return form
 
 
 def annotated(form: dict[str, str]) -> Annotated:
     require("text" in form or "data" in form, "Missing 'text' or 'data' parameter")
     require(not ("text" in form and "data" in form), "'text' and 'data' exclude each other: send only one of them")
     if "text" in form:
-        return Annotated([plain(form["text"])])
-    data = schema.known(json_of(form["data"].encode(), "data"), ["text", "annotation"])
-    require(len(data) == 1, "data must have either 'text' or 'annotation'")
-    if "text" in data:
-        return Annotated([plain(schema.text(data["text"], "data.text"))])
-    return Annotated(schema.each_of(part)(data["annotation"], "data.annotation"))
+        return Annotated([Part(form["text"], form["text"])])
+    data = parse_object(form["data"].encode(), "data")
+    parts = data.get("annotation", [data])
+    require(isinstance(parts, list), "data.annotation must be a list")
+    return Annotated([part_of(part, f"data.annotation[{i}]") for i, part in enumerate(parts)])
 
 
-def part(value: Any, name: str) -> Part:
-    given = schema.known(value, ["text", "markup", "interpretAs"])  # some clients send an offset, too
-    content = {key: schema.text(each, f"{name}.{key}") for key, each in given.items()}
-    kinds = sorted(content)
+def part_of(entries: Any, name: str) -> Part:
+    """Some clients send an offset, too."""
+    texts = {key: text for key, text in entries.items() if key in KEYS} if isinstance(entries, dict) else {}
     require(
-        kinds in (["text"], ["markup"], ["interpretAs", "markup"]),
-        f"{name} must have either text, or markup and perhaps interpretAs, but has {' and '.join(kinds) or 'neither'}",
+        sorted(texts) in (["text"], ["markup"], ["interpretAs", "markup"])
+        and all(isinstance(text, str) for text in texts.values()),
+        f"{name} must have either a text, or markup and perhaps interpretAs, but is {shown(entries)}",
     )
-    if "text" in content:
-        return plain(content["text"])
-    return Part(content.get("interpretAs", ""), content["markup"], text=False)
-
-
-def plain(text: str) -> Part:
-    return Part(text, text)
+    if "text" in texts:
+        return Part(texts["text"], texts["text"])
+    return Part(texts.get("interpretAs", ""), texts["markup"], text=False)
 
 
 def language_of(form: dict[str, str], text: str, model: Served) -> tuple[Language, dict[str, Any]]:

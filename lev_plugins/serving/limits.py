@@ -2,16 +2,14 @@
 
 import asyncio
 import hmac
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import parse_qsl
 
 from starlette.requests import ClientDisconnect, Request
 
-from lev_plugins.text.edited import half_character
+from lev_plugins.errors import UserError
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 PORT = re.compile(r":\d+$")
@@ -22,7 +20,7 @@ MOST_FIELDS = 100  # of a form
 class Refusal(Exception):
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None):
         super().__init__(message)
-        self.status, self.message, self.headers = status, message, dict(headers or {})
+        self.status, self.headers = status, dict(headers or {})
 
 
 class Gone(Exception):
@@ -57,19 +55,14 @@ class Access:
         if origin is not None and plain_origin(origin) not in allowed:
             raise Refusal(403, f"pages from {origin} may not use this server: start it with --allow-origin {origin}")
 
-    def allows(self, *given: str | None) -> bool:
-        """Is one of these the token, or is none needed?"""
-        if self.token is None:
-            return True
-        token = self.token.encode()
-        same = [hmac.compare_digest(token, each.encode()) for each in given if each is not None]
-        return any(same)
-
     def check_token(self, *given: str | None) -> None:
-        if not self.allows(*given):
-            how = "send the header 'Authorization: Bearer TOKEN'"
-            wrong = any(each is not None for each in given)
-            message = f"the token is wrong: {how}" if wrong else f"this server needs a token: {how}"
+        """One of these must be the token, if the server has one."""
+        if self.token is None:
+            return
+        same = [hmac.compare_digest(self.token.encode(), token.encode()) for token in given if token is not None]
+        if not any(same):
+            reason = "the token is wrong" if same else "this server needs a token"
+            message = f"{reason}: send the header 'Authorization: Bearer TOKEN'"
             raise Refusal(401, message, {"WWW-Authenticate": "Bearer"})
 
 
@@ -121,34 +114,11 @@ async def read_at_most(request: Request, most: int) -> bytes:
     return b"".join(parts)
 
 
-def json_of(body: bytes, what: str) -> Any:
-    try:
-        return json.loads(decoded(body, what))
-    except (ValueError, RecursionError) as error:
-        raise Refusal(400, f"{what} is not JSON: {error}") from None
-
-
-def decoded(body: bytes, what: str) -> str:
-    try:
-        return body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        byte, place = error.object[error.start], error.start
-        raise Refusal(400, f"{what} is not UTF-8 (byte 0x{byte:02x} at {place}): send it in UTF-8") from None
-
-
-def form_of(body: bytes | str, what: str) -> dict[str, str]:
+def form_of(content: bytes, what: str) -> dict[str, str]:
     """The fields of a form or of a query, whatever its Content-Type says."""
-    text = decoded(body, what) if isinstance(body, bytes) else body
     try:
-        return dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS))
+        return dict(parse_qsl(content.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS))
     except UnicodeDecodeError:
-        raise Refusal(400, f"{what} is not UTF-8: percent-encode the bytes of UTF-8") from None
+        raise UserError(f"{what} is not UTF-8: percent-encode the bytes of UTF-8") from None
     except ValueError:
-        raise Refusal(400, f"{what} has more than {MOST_FIELDS} fields: percent-encode each & of a text") from None
-
-
-def encodable(text: str, where: str) -> str:
-    half = half_character(text)
-    if half is not None:
-        raise Refusal(400, f"{where} has {half}, half of a character: send both halves")
-    return text
+        raise UserError(f"{what} has more than {MOST_FIELDS} fields: percent-encode each & of a text") from None

@@ -7,7 +7,6 @@ import asyncio
 import logging
 import time
 import traceback
-from collections.abc import Mapping
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -48,28 +47,38 @@ class Guard:
             await self.app(scope, receive, send)
             return
         scope["path"] = scope["path"].rstrip("/") or "/"
-        answer = Answer(send, self.headers(Headers(scope=scope).get("origin")))
+        origin = Headers(scope=scope).get("origin")
+        known = (
+            {"Access-Control-Allow-Origin": origin, "Vary": "Origin"} if origin in self.context.access.origins else {}
+        )
+        status = None
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message).update(ALWAYS | known)
+            await send(message)
+
         start = time.perf_counter()
         try:
-            response = self.checked(Request(scope, receive))
-            running = (response or self.app)(scope, receive, answer.send)
+            response = self.checked(Request(scope, receive), origin)
+            running = (response or self.app)(scope, receive, answer)
             await asyncio.wait_for(running, PATIENCE * self.context.limits.seconds)
         except Gone:
             return
         except Exception as error:
-            if answer.status is not None:
+            if status is not None:
                 raise
-            await refusal(scope["path"], error)(scope, receive, answer.send)
-        self.log(scope, answer.status, time.perf_counter() - start)
+            await refusal(scope["path"], error)(scope, receive, answer)
+        asked = scope["path"] if "endpoint" in scope else "another path"  # a path may have been meant as a text
+        logger.info("%s %s: %s, %.0f ms", scope["method"], asked, status, 1000 * (time.perf_counter() - start))
+        if self.context.log_text and "passages" in scope.get("state", {}):
+            logger.info("text: %r", [passage.text for passage in scope["state"]["passages"]])
 
-    def headers(self, origin: str | None) -> dict[str, str]:
-        known = origin in self.context.access.origins
-        return ALWAYS | ({"Access-Control-Allow-Origin": str(origin), "Vary": "Origin"} if known else {})
-
-    def checked(self, request: Request) -> Response | None:
+    def checked(self, request: Request, origin: str | None) -> Response | None:
         """An answer, if the request needs no other."""
-        access, path = self.context.access, request.scope["path"]
-        origin, host = request.headers.get("origin"), request.headers.get("host", "")
+        access, path, host = self.context.access, request.scope["path"], request.headers.get("host", "")
         access.check_host(host)
         access.check_origin(origin, host)
         if request.method == "OPTIONS" and origin is not None:
@@ -78,43 +87,19 @@ class Guard:
             access.check_token(bearer(request))
         return None
 
-    def log(self, scope: Scope, status: int | None, seconds: float) -> None:
-        asked = scope["path"] if "endpoint" in scope else "another path"  # a path may have been meant as a text
-        logger.info("%s %s: %s, %.0f ms", scope["method"], asked, status, 1000 * seconds)
-        if self.context.log_text and "passages" in scope.get("state", {}):
-            logger.info("text: %r", [passage.text for passage in scope["state"]["passages"]])
-
-
-class Answer:
-    """Sends, with further headers, and remembers the status."""
-
-    def __init__(self, send: Send, headers: Mapping[str, str]):
-        self.to, self.headers = send, headers
-        self.status: int | None = None
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            MutableHeaders(scope=message).update(self.headers)
-        await self.to(message)
-
 
 def refusal(path: str, error: Exception) -> Response:
     """JSON; under /v2, plain text, as LanguageTool's clients expect it."""
-    status, message, headers = meaning(error)
+    status, headers, message = 400, {}, str(error)
+    if isinstance(error, Refusal):
+        status, headers = error.status, error.headers
+        if status == FORBIDDEN:
+            # a host or an origin, which the one who runs the server may want to allow
+            logger.info("%s", visible(message))
+    elif not isinstance(error, UserError):
+        frame = traceback.extract_tb(error.__traceback__)[-1]  # the message may have a text in it
+        logger.error("%s at %s, line %s", type(error).__name__, frame.filename, frame.lineno)
+        status, message = 500, "the server has failed to answer: its log names the place in the code"
     if path.startswith(OWN_TOKEN_CHECK):
         return PlainTextResponse(f"Error: {message}", status, headers)
     return JSONResponse({"error": message}, status, headers)
-
-
-def meaning(error: Exception) -> tuple[int, str, Mapping[str, str]]:
-    if isinstance(error, Refusal):
-        if error.status == FORBIDDEN:
-            # a host or an origin, which the one who runs the server may want to allow
-            logger.info("%s", visible(error.message))
-        return error.status, error.message, error.headers
-    if isinstance(error, UserError):
-        return 400, str(error), {}
-    frame = traceback.extract_tb(error.__traceback__)[-1]  # the message may have a text in it
-    logger.error("%s at %s, line %s", type(error).__name__, frame.filename, frame.lineno)
-    return 500, "the server has failed to answer: its log names the place in the code", {}

@@ -21,63 +21,52 @@ class Job(NamedTuple):
     answers: Future
 
 
-class Queue:
-    """Bounded; a request that was cancelled leaves it at once."""
-
-    def __init__(self, most: int):
-        self.most = most
-        self.waiting: deque[Job] = deque()
-        self.changed = threading.Condition()
-        self.closed = False
-
-    def put(self, job: Job) -> None:
-        with self.changed:
-            self.waiting = deque(each for each in self.waiting if not each.answers.cancelled())
-            if self.closed or len(self.waiting) >= self.most:
-                raise Full
-            self.waiting.append(job)
-            self.changed.notify()
-
-    def take(self, size: int) -> list[Job]:
-        """What waits, from the front, up to ``size`` together but at least one; nothing once the queue is closed."""
-        taken: list[Job] = []
-        with self.changed:
-            while not taken:
-                self.changed.wait_for(lambda: self.waiting or self.closed)
-                if not self.waiting:
-                    return []
-                while self.waiting and (not taken or sum(job.size for job in taken) + self.waiting[0].size <= size):
-                    job = self.waiting.popleft()
-                    if job.answers.set_running_or_notify_cancel():
-                        taken.append(job)
-        return taken
-
-    def close(self) -> None:
-        with self.changed:
-            self.closed = True
-            self.changed.notify_all()
-
-
 class Worker(Generic[Item, Answer]):
-    """``run`` answers the items of many requests at once; if it fails, each request gets its own answer or error."""
+    """``run`` answers the items of many requests at once; if it fails, each request gets its own answer or error.
+
+    At most ``most`` requests wait; one that was cancelled leaves at once.
+    """
 
     def __init__(
         self, run: Callable[[list[Item]], list[Answer]], size_of: Callable[[Item], int], most: int, batch_size: int
     ):
-        self.run, self.size_of, self.batch_size = run, size_of, batch_size
-        self.queue = Queue(most)
+        self.run, self.size_of, self.most, self.batch_size = run, size_of, most, batch_size
+        self.waiting: deque[Job] = deque()
+        self.changed = threading.Condition()
+        self.closed = False
         self.thread = threading.Thread(target=self.work, daemon=True)
         self.thread.start()
 
     async def answers(self, items: Sequence[Item], seconds: float) -> list[Answer]:
         """Raises ``Full``, ``asyncio.TimeoutError``, or what ``run`` raises for these items."""
         job = Job(items, sum(map(self.size_of, items)), Future())
-        self.queue.put(job)
+        with self.changed:
+            self.waiting = deque(other for other in self.waiting if not other.answers.cancelled())
+            if self.closed or len(self.waiting) >= self.most:
+                raise Full
+            self.waiting.append(job)
+            self.changed.notify()
         return await asyncio.wait_for(asyncio.wrap_future(job.answers), seconds)
 
     def work(self) -> None:
-        while jobs := self.queue.take(self.batch_size):
+        while jobs := self.take():
             self.answer(jobs)
+
+    def take(self) -> list[Job]:
+        """What waits, from the front, as much as a batch holds but at least one; nothing once the worker is closed."""
+        taken: list[Job] = []
+        with self.changed:
+            while not taken:
+                self.changed.wait_for(lambda: self.waiting or self.closed)
+                if not self.waiting:
+                    return []
+                room = self.batch_size
+                while self.waiting and (not taken or self.waiting[0].size <= room):
+                    job = self.waiting.popleft()
+                    if job.answers.set_running_or_notify_cancel():
+                        taken.append(job)
+                        room -= job.size
+        return taken
 
     def answer(self, jobs: list[Job]) -> None:
         try:
@@ -94,5 +83,7 @@ class Worker(Generic[Item, Answer]):
 
     def close(self, seconds: float | None = None) -> None:
         """What waits is still answered, within some seconds; then the process need not wait for the thread."""
-        self.queue.close()
+        with self.changed:
+            self.closed = True
+            self.changed.notify_all()
         self.thread.join(seconds)

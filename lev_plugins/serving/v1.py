@@ -1,33 +1,51 @@
 """``/v1``: the JSON of ``lev-plugins edit --json`` and ``lev-plugins label``, for many texts at once."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from lev_plugins.errors import require
-from lev_plugins.serving import schema
+from lev_plugins.json_schema import from_entries, parse_object
+from lev_plugins.ranges import bounded
 from lev_plugins.serving.context import EDIT, LABEL, Context, Passage
-from lev_plugins.serving.limits import json_of, read_body
+from lev_plugins.serving.limits import read_body
 from lev_plugins.serving.words import Protected, untouched
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edited
 
 MOST_OF_WORDS = 100_000  # characters
+T = TypeVar("T")
 
-texts_of, words_of = schema.each_of(schema.text), schema.each_of(schema.text)
+
+@dataclass(frozen=True)
+class EditRequest:
+    texts: list[str]
+    drafts: list[str] | None = None
+    min_confidence: float | None = None
+    words: list[str] = field(default_factory=list)
+    model: str | None = None
+
+
+@dataclass(frozen=True)
+class LabelRequest:
+    texts: list[str | list[str]]
+    scores: bool = False
+    model: str | None = None
 
 
 async def edit(request: Request) -> Response:
     context: Context = request.app.state.context
-    given = await fields_of(request, "texts", "drafts", "min_confidence", "words", "model")
-    texts = texts_of(given.get("texts"), "texts")
-    drafts = schema.optional(given, "drafts", texts_of, None)
-    own = await asyncio.to_thread(Protected, protectable(schema.optional(given, "words", words_of, [])))
-    model = context.find(EDIT, schema.optional(given, "model", schema.text, None))
-    least = schema.optional(given, "min_confidence", schema.share, model.least)
+    given = await body_of(request, EditRequest)
+    model = context.find(EDIT, given.model)
+    least = model.least if given.min_confidence is None else given.min_confidence
+    bounded("min_confidence", least, 0, 1)
+    bounded("the length of all words", sum(map(len, given.words)), most=MOST_OF_WORDS)
+    own = await asyncio.to_thread(Protected, [word.strip(BYTE_ORDER_MARK) for word in given.words])
+    texts, drafts = given.texts, given.drafts
     require(
         drafts is None or model.drafts,
         f"drafts are for a levt, but {model.name} edits the text itself: leave drafts out",
@@ -51,11 +69,9 @@ def without_those_in(results: Sequence[Edited], lists: Sequence[Protected]) -> l
 
 async def label(request: Request) -> Response:
     context: Context = request.app.state.context
-    given = await fields_of(request, "texts", "scores", "model")
-    texts = schema.each_of(schema.text_or_words)(given.get("texts"), "texts")
-    scores = schema.optional(given, "scores", schema.flag, False)
-    model = context.find(LABEL, schema.optional(given, "model", schema.text, None))
-    passages = [Passage(text, scores=scores) for text in texts]
+    given = await body_of(request, LabelRequest)
+    model = context.find(LABEL, given.model)
+    passages = [Passage(text if isinstance(text, str) else tuple(text), scores=given.scores) for text in given.texts]
     context.check_length(passages)
     return JSONResponse({"model": model.name, "results": await context.answers(request, model, passages)})
 
@@ -65,20 +81,6 @@ async def models(request: Request) -> Response:
     return JSONResponse({"models": [model.about() for model in context.models], "max_text": context.limits.most_text})
 
 
-async def fields_of(request: Request, *names: str) -> dict[str, Any]:
-    context: Context = request.app.state.context
-    given = schema.only(json_of(await read_body(request, context.limits), "the request"), names)
-    require("texts" in given, 'texts is missing: send {"texts": ["..."]}')
-    return given
-
-
-def protectable(entries: Iterable[str]) -> list[str]:
-    words = [word.strip(BYTE_ORDER_MARK) for word in entries]
-    for i, word in enumerate(words):
-        require(bool(word.strip()), f"words[{i}] is empty: leave it out")
-    length = sum(map(len, words))
-    require(
-        length <= MOST_OF_WORDS,
-        f"words have {length:,} characters together, but at most {MOST_OF_WORDS:,} are read: send those in the texts",
-    )
-    return words
+async def body_of(request: Request, kind: type[T]) -> T:
+    body = await read_body(request, request.app.state.context.limits)
+    return from_entries(kind, parse_object(body, "the request"), "the request")

@@ -86,23 +86,19 @@ def test_models_and_health(server: Client) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([], "the request must be a JSON object, but is a list"),
-        ({}, 'texts is missing: send {"texts": ["..."]}'),
-        ({"texts": "a"}, "texts must be a list, but is a string"),
-        ({"texts": ["a", 1]}, "texts[1] must be a string, but is a number"),
-        (
-            {"texts": ["a"], "text": "a"},
-            "unknown field 'text': the fields are texts, drafts, min_confidence, words, mo",
-        ),
-        ({"texts": ["a"], "min_confidence": True}, "min_confidence must be a number from 0 to 1, but is a boolean"),
-        ({"texts": ["a"], "min_confidence": 1.5}, "min_confidence must be a number from 0 to 1, but is 1.5"),
-        ({"texts": ["a"], "words": [" "]}, "words[0] is empty: leave it out"),
-        ({"texts": ["a"], "words": None}, "words must be a list, but is null"),
+        ([], "the request is not a JSON object"),
+        ({}, "the request has no entry 'texts'"),
+        ({"texts": "a"}, "the request: texts must be a list of text, but is 'a'"),
+        ({"texts": ["a", 1]}, "the request: texts must be a list of text, but is ['a', 1]"),
+        ({"texts": ["a"], "text": "a"}, "the request has an unknown entry 'text'"),
+        ({"texts": ["a"], "min_confidence": True}, "min_confidence must be a finite number or null, but is True"),
+        ({"texts": ["a"], "min_confidence": 1.5}, "min_confidence must be between 0 and 1, but is 1.5"),
+        ({"texts": ["a"], "words": None}, "words must be a list of text, but is None"),
         ({"texts": ["a"], "model": "gpt"}, "no model called gpt can edit; these can: m1, m2"),
         ({"texts": ["a"], "drafts": ["b"]}, "drafts are for a levt, but m1 edits the text itself: leave drafts out"),
         ({"texts": ["a"], "drafts": [], "model": "m2"}, "a draft for each text, but there are 0 drafts for 1 texts"),
         ({"texts": ["a"], "drafts": ["⟦!b"], "model": "m2"}, "is not closed: add ⟧ where it ends"),
-        ({"texts": ["\ud800"]}, "texts[0] has \\ud800 at 0, half of a character: send both halves"),
+        ({"texts": ["\ud800"]}, "the request is not valid JSON ('utf-8' codec can't encode character '\\ud800'"),
     ],
 )
 def test_wrong_fields_are_named(server: Client, given: object, message: str) -> None:
@@ -113,12 +109,12 @@ def test_wrong_fields_are_named(server: Client, given: object, message: str) -> 
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
-        (b"", 400, "the request is not JSON: Expecting value"),
-        (b'{"texts": ["a"]', 400, "the request is not JSON: Expecting ',' delimiter"),
-        (b'{"texts": ["a"], "min_confidence": NaN}', 400, "min_confidence must be a number from 0 to 1, but is nan"),
-        (b'{"texts": ["\xff"]}', 400, "the request is not UTF-8 (byte 0xff at 12): send it in UTF-8"),
-        (15_000 * b"[", 400, "the request is not JSON: maximum recursion depth exceeded"),
-        (b'{"texts": [1' + 5_000 * b"0" + b"]}", 400, "the request is not JSON"),
+        (b"", 400, "the request is not valid JSON (Expecting value"),
+        (b'{"texts": ["a"]', 400, "the request is not valid JSON (Expecting ',' delimiter"),
+        (b'{"texts": ["a"], "min_confidence": NaN}', 400, "min_confidence must be a finite number or null, but is nan"),
+        (b'{"texts": ["\xff"]}', 400, "can't decode byte 0xff in position 12"),
+        (15_000 * b"[", 400, "the request is not valid JSON (maximum recursion depth exceeded"),
+        (b'{"texts": [1' + 5_000 * b"0" + b"]}", 400, "the request is not valid JSON"),
         (b" " * 20_001, 413, "the request has more than 20,000 bytes: send a shorter text"),
         (json.dumps({"texts": ["a" * 2001]}).encode(), 413, "the text has 2,001 characters, but the limit is 2,000"),
         (json.dumps({"texts": [""] * 101}).encode(), 413, "each counted as at least 20, have 2,020 characters"),
@@ -227,24 +223,24 @@ def test_a_busy_model() -> None:
     """Of those who wait, one leaves and one more comes; one too many is sent away; the others share a batch."""
     editor = FakeEditor()
     given = models(editor, most=2)
-    queue = given[0].worker.queue
+    worker = given[0].worker
     with serving(Context(given), seconds=20) as client, ThreadPoolExecutor(8) as pool:
         editor.free.clear()
         first = pool.submit(client.edit, "teh")
         assert editor.begun.wait(5)
         second = pool.submit(client.edit, "go")
-        until(lambda: len(queue.waiting) == 1)
+        until(lambda: len(worker.waiting) == 1)
         with socket.create_connection(("127.0.0.1", client.port)) as leaving:
             body = b'{"texts": ["left"]}'
             head = b"POST /v1/edit HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
             leaving.sendall(head + body)
-            until(lambda: len(queue.waiting) == 2)
+            until(lambda: len(worker.waiting) == 2)
             full = client.edit("tset")
             assert full.status == 503 and full.headers["retry-after"] == "1"
             assert "too many requests are waiting: try again in a second" in full.error
-        until(lambda: queue.waiting[1].answers.cancelled())
+        until(lambda: worker.waiting[1].answers.cancelled())
         late = pool.submit(client.edit, "tset")
-        until(lambda: not any(job.answers.cancelled() for job in queue.waiting))
+        until(lambda: not any(job.answers.cancelled() for job in worker.waiting))
         editor.free.set()
         found = [each.result().json["results"][0]["text"] for each in (first, second, late)]
         assert found == ["the", "goes", "test"] and editor.calls == [["teh"], ["go", "tset"]]
@@ -305,7 +301,7 @@ def test_other_hosts_are_refused() -> None:
 def test_so_many_words_are_refused() -> None:
     with serving(Context(models(FakeEditor()))) as client:
         answer = client.post("/v1/edit", {"texts": ["teh"], "words": ["b" * 100] * 1_001})
-        assert answer.status == 400 and "words have 100,100 characters together, but at most 100,000" in answer.error
+        assert answer.status == 400 and "the length of all words must be at most 100000, but is 100100" in answer.error
 
 
 def test_an_origin_may_be_written_otherwise_than_browsers_do() -> None:

@@ -2,12 +2,11 @@
 
 import asyncio
 import threading
-from concurrent.futures import Future
 
 import pytest
 
 from lev_plugins.serving.context import LEAST, Passage, edited, labelled
-from lev_plugins.serving.queue import Full, Job, Queue, Worker
+from lev_plugins.serving.queue import Full, Worker
 from tests.serving import FakeEditor, FakeLabeller
 
 LONG = 5.0  # seconds that no test waits
@@ -113,15 +112,6 @@ def test_a_request_waits_only_so_long() -> None:
         doing.close()
 
     asyncio.run(scene())
-
-
-def test_one_who_leaves_between_two_looks_is_passed_over() -> None:
-    queue = Queue(5)
-    left, stays = Job([1], 1, Future()), Job([2], 1, Future())
-    for job in (left, stays):
-        queue.put(job)
-    left.answers.cancel()
-    assert queue.take(100) == [stays]
 
 
 def test_closing_answers_what_waits_and_takes_no_more() -> None:
