@@ -48,16 +48,16 @@ class Guard:
             return
         scope["path"] = scope["path"].rstrip("/") or "/"
         origin = Headers(scope=scope).get("origin")
-        known = (
-            {"Access-Control-Allow-Origin": origin, "Vary": "Origin"} if origin in self.context.access.origins else {}
-        )
+        headers = dict(ALWAYS)
+        if origin is not None and origin in self.context.access.origins:
+            headers |= {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
         status = None
 
         async def answer(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message).update(ALWAYS | known)
+                MutableHeaders(scope=message).update(headers)
             await send(message)
 
         start = time.perf_counter()
