@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice, zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from tqdm import tqdm
 
@@ -87,21 +87,12 @@ def change_lines(change: Callable[[str, int], str]) -> int:
 
     ``change`` receives a line and its number, from 0. Returns the exit status.
     """
-    return write(_changed(change))
 
+    def answer(first: int, texts: list[str]) -> list[str]:
+        mark = BYTE_ORDER_MARK if first == 1 and texts[0].startswith(BYTE_ORDER_MARK) else ""
+        return [mark + change(texts[0].removeprefix(mark), first - 1)]
 
-def _changed(change: Callable[[str, int], str]) -> Iterator[bytes]:
-    number = 0
-    with progress(beside_lines=True) as bar:
-        for lines in arriving(sys.stdin.buffer):
-            for line in lines:
-                text = decode(line, number + 1, "standard input")
-                mark = BYTE_ORDER_MARK if number == 0 and text.startswith(BYTE_ORDER_MARK) else ""
-                body = text[len(mark) :].removesuffix("\n")
-                yield (mark + change(body, number) + text[len(mark + body) :]).encode("utf-8")
-                number += 1
-            sys.stdout.flush()
-            bar.update(len(lines))
+    return answer_lines(answer, 1)
 
 
 def progress(beside_lines: bool, done: int = 0) -> Any:
@@ -181,70 +172,36 @@ def in_one_go() -> Iterator[None]:
 # ---- going on after a stop -----------------------------------------------------------------------------------------
 
 
-class Begun(NamedTuple):
-    """A file of output as a stop has left it.
-
-    The lines after the last whole batch are made again, in the same company as without the stop. That batch is made
-    again, too: if it or what is after it reads differently now, the file belongs to another model, to other flags or
-    to another input.
-    """
-
-    lines: int  # the last may be torn
-    kept: int  # those before the last whole batch
-    place: int  # where they end, in bytes
-    last: bytes  # the last whole batch
-    rest: bytes  # what is after it
-
-
-def read_begun(path: Path, size: int) -> Begun:
-    lines = kept = place = 0
-    last: list[bytes] = []
-    batch: list[bytes] = []
-    with path.open("rb") as file:
-        for line in file:
-            lines += 1
-            batch.append(line)
-            if len(batch) == size and line.endswith(b"\n"):
-                kept, place = kept + len(last), place + sum(map(len, last))
-                last, batch = batch, []
-    return Begun(lines, kept, place, b"".join(last), b"".join(batch))
-
-
 def continue_file(answer: Answer, size: int, path: Path, finish: Finish) -> int:
+    """The lines after the last whole batch are made again, in the same company as without the stop. That batch is made
+    again, too: if the file reads differently now, it belongs to another model, to other flags or to another input.
+    """
     check_output(path)
-    begun = read_begun(path, size) if path.exists() else Begun(0, 0, 0, b"", b"")
     given = batches(size, wait=True)
-    passed = sum(len(lines) for _, lines in islice(given, begun.kept // size))
-    following = list(islice(given, 2))  # of these, the first may be there, and the second be begun
-    there = passed + sum(len(lines) for _, lines in following)
-    require(
-        begun.lines <= there,
-        f"--resume {path} has {begun.lines:,} lines, but standard input has only {there:,}: it belongs to another "
-        "input; name another file",
-    )
-    with path.open("r+b" if path.exists() else "wb") as file, progress(beside_lines=False, done=begun.kept) as bar:
-        pieces = answered(answer, chain(following, given), bar, finish, begun.kept)
-        if begun.last:
-            require_same(path, begun.kept, begun.last, next(pieces))
-        begin = next(pieces, b"")
-        require_same(path, begun.kept + begun.last.count(b"\n"), begun.rest, begin[: len(begun.rest)])
-        file.seek(begun.place + len(begun.last))
-        file.truncate()
-        for piece in chain([begin], pieces):
-            file.write(piece)
-            file.flush()
+    with path.open("r+b" if path.exists() else "w+b") as file:
+        whole = sum(line.endswith(b"\n") for line in file)
+        kept = size * max(0, whole // size - 1)
+        file.seek(0)
+        place = sum(map(len, islice(file, kept)))
+        there = file.read()
+        for _ in islice(given, kept // size):  # these answers are in the file
+            pass
+        with progress(beside_lines=False, done=kept) as bar:
+            pieces, now = answered(answer, given, bar, finish, kept), b""
+            while len(now) < len(there) and (piece := next(pieces, b"")):
+                now += piece
+            if not now.startswith(there):
+                pairs = zip_longest(there.split(b"\n"), now.split(b"\n"))
+                number = next(i for i, (old, new) in enumerate(pairs, kept + 1) if old != new)
+                raise UserError(
+                    f"--resume {path}: line {number} is not what this command writes there: the model, the flags or "
+                    "standard input are not those that the file was begun with; name another file"
+                )
+            file.seek(place + len(there))
+            for piece in chain([now[len(there) :]], pieces):
+                file.write(piece)
+                file.flush()
     return 0
-
-
-def require_same(path: Path, before: int, there: bytes, now: bytes) -> None:
-    if there == now:
-        return
-    pairs = zip_longest(there.split(b"\n"), now.split(b"\n"))
-    number = next(i for i, (old, new) in enumerate(pairs, before + 1) if old != new)
-    raise UserError(
-        f"--resume {path}: line {number} is not what this command writes there: the model, the flags or standard input "
-        "are not those that the file was begun with; name another file"
-    )
 
 
 def check_output(path: Path) -> None:

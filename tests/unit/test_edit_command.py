@@ -191,9 +191,8 @@ def test_a_file_of_another_input_is_left_alone(run: Run, tmp_path: Path) -> None
     for there in (b"a\n" * 21, b"a\n" * 20 + b"torn", b"a\n" * 100):
         out.write_bytes(there)
         status, _, error = run(*CORRECTOR, "--batch-lines", 8, "--resume", out, stdin=TEXT)
-        lines = len(there.splitlines())
         assert status == 2 and out.read_bytes() == there
-        assert f"--resume {out} has {lines} lines, but standard input has only {len(NOISES)}: it belongs to an" in error
+        assert re.search(rf"--resume {out}: line \d+ is not what this command writes there: the model, the", error)
     assert f"--resume {tmp_path} exists but is not a regular file" in run(*CORRECTOR, "--resume", tmp_path)[2]
     nowhere = tmp_path / "none" / "out"
     assert f"there is no folder {nowhere.parent}" in run(*CORRECTOR, "--resume", nowhere)[2]
