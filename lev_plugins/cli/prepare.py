@@ -1,6 +1,7 @@
 """``lev-plugins prepare``: binarise text files as the triples or pairs that ``--task text_editing`` loads."""
 
 import argparse
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -16,22 +17,14 @@ from lev_plugins.cli.preparing import (
     learn_pieces,
     piece_options,
 )
-from lev_plugins.cli.reporting import USER_DIR, next_step, table
+from lev_plugins.cli.reporting import table
 from lev_plugins.data.drafts import marks, notes
 from lev_plugins.errors import require
 from lev_plugins.files import require_free
-from lev_plugins.ranges import at_least, dictionary_size, flag_name
+from lev_plugins.ranges import at_least, dictionary_size
 from lev_plugins.text.binarise import binarise, learn_dictionary, load_dictionary
 from lev_plugins.text.lines import ParallelTexts, read_lines, read_parallel
 from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments, tokenising, write_tokens
-
-UPSAMPLE = 10  # the paper repeats its real triples this often among the synthetic ones
-MARKS = {  # --bpe: how --eval-bleu-remove-bpe calls what joins its pieces
-    "sentencepiece": "sentencepiece",
-    "words": "sentencepiece",
-    "subword_nmt": "subword_nmt",
-    "fastbpe": "subword_nmt",
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -194,18 +187,17 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
                         f"Drafts of {part.name}: {noted.marked:,} with marks, {noted.unknown:,} with unknown words, "
                         "for fairseq-generate"
                     )
-    if bpe is not None and bpe.bpe == "sentencepiece":
-        if not args.learn_sentencepiece:
-            shutil.copyfile(bpe.sentencepiece_model, folder / MODEL)
-        bpe.sentencepiece_model = str(args.dest / MODEL)
+    if bpe is not None and bpe.bpe == "sentencepiece" and not args.learn_sentencepiece:
+        shutil.copyfile(bpe.sentencepiece_model, folder / MODEL)
     if args.joined_dictionary:
         words = f"Joined dictionary: {len(source):,} words"
     else:
         others = " and ".join(sides[1:])
         words = f"Dictionaries: {args.source_lang} {len(source):,} words, {others} {len(target):,}"
     lines = [f"{args.dest}, in tokens (with one for the end of each line):", *table(rows), "", words, *remarks, ""]
-    valid = [part.name for part in parts if part.name.startswith("valid")]
-    return lines + next_steps(args, valid, bpe, joined=source == target)
+    command = [str(args.dest), "--source-lang", args.source_lang, "--target-lang", args.target_lang]
+    command += ["--draft-lang", drafts] if drafts else []
+    return [*lines, f"For fairseq-train: {shlex.join(command)}", ""]
 
 
 def dictionaries(args: argparse.Namespace, tokens: dict[str, list[Path]]) -> tuple[Dictionary, Dictionary]:
@@ -226,61 +218,3 @@ def dictionaries(args: argparse.Namespace, tokens: dict[str, list[Path]]) -> tup
         joined = dictionary("src", args.srcdict or args.tgtdict, [source, *others])
         return joined, joined
     return dictionary("src", args.srcdict, [source]), dictionary("tgt", args.tgtdict, others)
-
-
-# ---- the commands to go on with ----------------------------------------------------------------------------------
-
-
-def next_steps(args: argparse.Namespace, valid: list[str], bpe: argparse.Namespace | None, joined: bool) -> list[str]:
-    tasks = {"text_editing": "Train with"}
-    if not (args.draft_lang or args.clean_train):
-        tasks = {
-            "text_editing": "To write targets from nothing, train with",
-            "text_correction": "To correct noisy sources from left to right, train with",
-        }
-    bpe_flags = []
-    for name, value in sorted(vars(bpe).items()) if bpe else ():
-        bpe_flags += [flag_name(name)] if value is True else [flag_name(name), str(value)]
-    lines = []
-    for task, title in tasks.items():
-        common = [str(args.dest), "--user-dir", USER_DIR, "--task", task]
-        common += ["--source-lang", args.source_lang, "--target-lang", args.target_lang]
-        common += ["--draft-lang", args.draft_lang] if args.draft_lang else []
-        if args.train_prefix:
-            command = ["fairseq-train", *common, *arch_flags(task, bpe, joined)]
-            lines += next_step(title, command + training_flags(args, valid, bpe, bpe_flags))
-        if args.test_prefix:
-            checkpoint = f"checkpoints/checkpoint_{'best' if valid else 'last'}.pt"
-            lines += next_step("Decode with", ["fairseq-generate", *common, "--path", checkpoint, *bpe_flags])
-    return lines
-
-
-def arch_flags(task: str, bpe: argparse.Namespace | None, joined: bool) -> list[str]:
-    sharing = "--share-all-embeddings" if joined else "--share-decoder-input-output-embed"
-    if task == "text_correction":
-        flags = ["--arch", "pbd", sharing, *([] if joined else ["--no-sharing"])]
-        return [*flags, "--criterion", "label_smoothed_cross_entropy", "--label-smoothing", "0.1"]
-    spelling = ["--spelling"] if joined and bpe and bpe.bpe == "words" else []
-    return ["--arch", "levt", sharing, "--criterion", "dual_policy", *spelling]
-
-
-def training_flags(
-    args: argparse.Namespace, valid: list[str], bpe: argparse.Namespace | None, bpe_flags: list[str]
-) -> list[str]:
-    """The LevT paper's settings; with extra text, the first part is repeated as often as the paper's real triples."""
-    flags = []
-    if args.clean_train:
-        flags += ["--noise-kind", "insert,delete,substitute,swap,keyboard", "--noise-word-rate", "0.2"]
-        flags += ["--rollin-alpha", "1", "--rollin-beta", "1", *bpe_flags]
-    if args.extra_train_prefix:
-        flags += ["--upsample-primary", str(UPSAMPLE)]
-    flags += ["--dropout", "0.3", "--optimizer", "adam", "--adam-betas", "(0.9, 0.98)", "--lr", "0.0005"]
-    flags += ["--lr-scheduler", "inverse_sqrt", "--warmup-updates", "10000", "--max-update", "300000"]
-    flags += ["--max-tokens", "8192", "--save-dir", "checkpoints"]
-    if not valid:
-        return [*flags, "--disable-validation"]
-    if len(valid) > 1:
-        flags += ["--valid-subset", ",".join(valid)]
-    flags += ["--eval-bleu", "--best-checkpoint-metric", "bleu", "--maximize-best-checkpoint-metric"]
-    mark = MARKS.get(bpe.bpe) if bpe else None
-    return flags + (["--eval-bleu-remove-bpe", mark] if mark else [])

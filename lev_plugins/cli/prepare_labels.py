@@ -16,7 +16,7 @@ from lev_plugins.cli.preparing import (
     learn_pieces,
     piece_options,
 )
-from lev_plugins.cli.reporting import USER_DIR, next_step, table
+from lev_plugins.cli.reporting import table
 from lev_plugins.data.labels.folder import (
     LABELS,
     LONGER,
@@ -52,7 +52,6 @@ from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import DICTIONARY, positions_of_bert
 from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments
 
-BEST = {"classification": "accuracy", "regression": "spearman", "multilabel": "micro_f1", "tagging": "tag_accuracy"}
 LEAST_LONGEST = 2  # tokens: a piece and </s>
 LONGEST = 512
 Rows = Callable[[str], Iterator[Row]]  # those of a part, read again at each call
@@ -202,8 +201,7 @@ def build_labels(args: argparse.Namespace, parts: dict[str, Path], folder: Path,
         never = labels.counts.count(0)
         described = f", {len(labels):,} labels" + (f", {never:,} of them not in the training text" if never else "")
     report = [f"{args.dest}, in tokens (with one for the end of each text):", *table(lines), *remarks, ""]
-    report += [f"{len(dictionary):,} pieces" + described, ""]
-    return report + (next_step("Train with", train_command(args, bert is not None)) if args.train else [])
+    return [*report, f"{len(dictionary):,} pieces" + described, ""]
 
 
 def dictionary_of_pieces(args: argparse.Namespace, rows: Rows, info: Info, tokeniser: Tokeniser) -> Dictionary:
@@ -252,22 +250,3 @@ def label_dictionary(args: argparse.Namespace, known: list[str] | None, parts: d
         f"{args.train or args.labels} has only one label, {names[0]!r}: there is nothing to learn",
     )
     return Labels(names, [counts[name] for name in names])
-
-
-def train_command(args: argparse.Namespace, bert: bool) -> list[str]:
-    """The paper's settings (section 4); those of examples/labelling for a BERT."""
-    command = ["fairseq-train", str(args.dest), "--user-dir", USER_DIR, "--task", "text_labelling"]
-    command += ["--label-kind", args.label_kind, "--arch", "enct5", "--criterion", "labelling"]
-    if bert:
-        command += ["--optimizer", "scaled_adam", "--backbone-lr-factor", "0.1", "--lr", "0.001", "--clip-norm", "1"]
-        command += ["--lr-scheduler", "polynomial_decay", "--warmup-updates", "200", "--total-num-update", "1500"]
-        command += ["--batch-size", "32", "--max-update", "1500"]
-    else:
-        command += ["--optimizer", "adafactor", "--scale-parameter", "--lr", "0.001", "--batch-size", "128"]
-        command += ["--max-update", "100000"]
-    command += ["--dropout", "0.1", "--save-dir", "checkpoints"]
-    if args.pretrained_tokenizer:
-        command += ["--backbone", str(args.pretrained_tokenizer)]
-    if not args.valid:
-        return [*command, "--disable-validation"]
-    return [*command, "--best-checkpoint-metric", BEST[args.label_kind], "--maximize-best-checkpoint-metric"]
