@@ -112,6 +112,7 @@ class ModelConfig:
     tokeniser: str | None = None  # fairseq's --bpe; None: text is cut at white space
     labelling: dict[str, Flag] = field(default_factory=dict)  # how a labeller reads text
     decoding: Decoding = field(default_factory=Decoding)
+    calibration: dict[str, float] = field(default_factory=dict)  # weights that make a confidence mean something
     updates: int | None = None
     scores: dict[str, float] = field(default_factory=dict)
 

@@ -24,7 +24,8 @@ from lev_plugins.generators.keeping import preference, scored
 from lev_plugins.inference.load_model import read_models
 from lev_plugins.model_folder import ModelConfig
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
-from lev_plugins.text.edited import Decoded, Edit, Rewrite, Segment, rewrites
+from lev_plugins.text.calibration import evidence, log_odds
+from lev_plugins.text.edited import Decoded, Edit, Rewrite, Segment, by_word, rewrites
 from lev_plugins.text.tokenise import ids_of
 
 logger = logging.getLogger(__name__)
@@ -126,6 +127,11 @@ class SegmentDecoder:
             self.words[i] if place is None else segment.pieces[place] for i, place in zip(written, origin, strict=True)
         ]
 
+    def count(self, piece: str) -> int:
+        """How often it occurs in the training text; 0 if the dictionary lacks it."""
+        number = self.words.index(piece)
+        return max(1, self.words.count[number]) if number >= self.words.nspecial else 0
+
     def warn_of_unknown(self, segments: list[Segment]) -> None:
         """Once: text with so many unknown words was most likely made by another tokeniser than the model's.
 
@@ -134,7 +140,7 @@ class SegmentDecoder:
         if self.warned or getattr(self.decoder.task, "word_index", None):
             return
         pieces = [piece for segment in segments for piece in segment.pieces]
-        unknown = sum(self.words.index(piece) < self.words.nspecial for piece in pieces)
+        unknown = sum(not self.count(piece) for piece in pieces)
         if unknown > MANY_UNKNOWN * len(pieces):
             self.warned = True
             logger.warning(
@@ -189,27 +195,22 @@ class Refinement(SegmentDecoder):
         edits: WordEdits = hypothesis["edits"]
         origin = [place - 1 if place > 0 else None for place in edits.origin[:-1]]  # <s> of the draft is at 0
         pieces = self.pieces(segment, hypothesis["tokens"].tolist()[:-1], origin)
-        return Decoded(pieces, origin, [judged(edits, origin, change) for change in rewrites(segment, pieces, origin)])
+        whole = rewrites(segment, pieces, origin)
+        changes = [change for each in whole for change in by_word(segment, each, pieces, origin)]
+        return Decoded(pieces, origin, [self.judged(segment, edits, pieces, origin, change) for change in changes])
 
-
-def judged(edits: WordEdits, origin: list[int | None], change: Rewrite) -> Edit:
-    """With its confidence and iteration.
-
-    >>> gone = {"died": [0, 0, 1], "deleted": [0.0, 0.0, 1.1]}
-    >>> edits = WordEdits(origin=[1, -1], born=[0, 2], inserted=[0.0, 3.0], chosen=[0.0, -0.1], **gone)
-    >>> edit = judged(edits, [0, None], Rewrite(Edit(1, 2, "x"), range(1, 2), range(1, 2)))
-    >>> round(edit.confidence, 3), edit.iteration
-    (0.731, 2)
-    """
-    gone = [piece + 1 for piece in change.given if piece not in origin]
-    new = [i for i in change.written if origin[i] is None]
-    iterations = [*(edits.died[place] for place in gone), *(edits.born[i] for i in new)]
-    if gone:
-        odds = sum(edits.deleted[place] for place in gone)
-    else:
-        odds = edits.inserted[min(new, key=lambda i: edits.born[i])]
-    odds += sum(edits.chosen[i] for i in new)
-    return replace(change.edit, confidence=float(torch.tensor(odds).sigmoid()), iteration=max(iterations))
+    def judged(
+        self, segment: Segment, edits: WordEdits, pieces: list[str], origin: list[int | None], change: Rewrite
+    ) -> Edit:
+        """With its confidence and iteration."""
+        gone = [piece + 1 for piece in change.given if piece not in origin]
+        new = [i for i in change.written if origin[i] is None]
+        iterations = [*(edits.died[place] for place in gone), *(edits.born[i] for i in new)]
+        odds = [edits.deleted[place] for place in gone] or [edits.inserted[min(new, key=lambda i: edits.born[i])]]
+        choice = sum(edits.chosen[i] for i in new)
+        known = evidence(segment, change, pieces, self.count, min(odds), choice)
+        share = float(torch.tensor(sum(odds) + choice).sigmoid())
+        return replace(change.edit, confidence=share, iteration=max(iterations), evidence=known)
 
 
 class Seq2Seq(SegmentDecoder):
@@ -231,8 +232,16 @@ class Seq2Seq(SegmentDecoder):
         origins = self.origins(given, written)
         pieces = [self.pieces(*row) for row in zip(segments, written, origins, strict=True)]
         changes = [rewrites(*row) for row in zip(segments, pieces, origins, strict=True)]
-        edits = self.judged(sources, given, written, changes)
+        sure = self.shares(sources, given, written, changes)
+        edits = [
+            [self.judged(segment, row, change, next(sure)) for change in some]
+            for segment, row, some in zip(segments, pieces, changes, strict=True)
+        ]
         return [Decoded(*row) for row in zip(pieces, origins, edits, strict=True)]
+
+    def judged(self, segment: Segment, pieces: list[str], change: Rewrite, share: float) -> Edit:
+        known = evidence(segment, change, pieces, self.count, log_odds(share), 0.0)
+        return replace(change.edit, confidence=share, evidence=known)
 
     def hypotheses(self, rows: list[Any], lengths: list[int]) -> list[dict[str, Any]]:
         dataset = self.decoder.task.build_dataset_for_inference(rows, lengths)
@@ -254,10 +263,10 @@ class Seq2Seq(SegmentDecoder):
         return origins
 
     @torch.no_grad()
-    def judged(
+    def shares(
         self, sources: list[Tensor], given: list[list[int]], written: list[list[int]], changes: list[list[Rewrite]]
-    ) -> list[list[Edit]]:
-        """The edits with their confidence, from the scores of each output, and of it without each edit; 0 where that
+    ) -> Iterator[float]:
+        """The confidence of each change, from the scores of each output, and of it without each change; 0 where that
         is too long for the model to say.
         """
         rows: list[tuple[int, list[int]]] = []  # the number of a source, and an output for it
@@ -266,13 +275,10 @@ class Seq2Seq(SegmentDecoder):
             for _, gone, inserted in some:
                 rows.append((i, new[: inserted.start] + old[gone.start : gone.stop] + new[inserted.stop :]))
         scores = self.scores(sources, rows)
-        edits = []
         for some in changes:
             whole = next(scores) if some else None
-            others = [next(scores) for _ in some]
-            sure = [preference(whole, other) if whole and other else 0.0 for other in others]
-            edits.append([replace(each.edit, confidence=share) for each, share in zip(some, sure, strict=True)])
-        return edits
+            for other in [next(scores) for _ in some]:
+                yield preference(whole, other) if whole and other else 0.0
 
     def scores(self, sources: list[Tensor], rows: list[tuple[int, list[int]]]) -> Iterator[dict[str, Any] | None]:
         """Of each output for the source with its number; None if it is too long."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from lev_plugins.inference.load_model import Loaded, places
 from lev_plugins.models.levt import LevT
 from lev_plugins.ranges import bounded
 from lev_plugins.tasks.text_correction import TextCorrectionTask
+from lev_plugins.text.calibration import calibrated, check_names
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edit, Edited, Segment, SegmentModel, Span, require_encodable
 from lev_plugins.text.offsets import offsets_of
@@ -49,13 +50,16 @@ class Editor:
         split: bool = True,
         language: str | None = None,
         min_confidence: float = 0.0,
+        calibration: Mapping[str, float] | None = None,
     ):
         """``split``: into sentences, not only into lines; ``language``: of the text, else guessed for each;
-        ``min_confidence``: edits that are less sure than this are left out.
+        ``min_confidence``: edits that are less sure than this are left out; ``calibration``: weights that make a
+        confidence the share of edits that are right, in texts without drafts.
         """
         bounded("--min-confidence", min_confidence, 0, 1)
         self.model, self.tokeniser, self.offsets = model, tokeniser, offsets_of(tokeniser)
         self.split, self.language, self.min_confidence = split, language, min_confidence
+        self.calibration = check_names(calibration or {})
         self.lock = threading.Lock()
 
     @classmethod
@@ -84,7 +88,7 @@ class Editor:
         if folder is not None:
             changed = {**folder.decoding.overrides, **changed}
             search = {**folder.decoding.search, **(search or {})}
-            options = {**folder.decoding.options, **options}
+            options = {"calibration": folder.calibration, **folder.decoding.options, **options}
         decoder = CheckpointDecoder([Path(path)], changed, search or {}, device, folder=folder)
         require_editor(decoder.loaded, path)
         model = (Refinement if isinstance(decoder.models[0], LevT) else Seq2Seq)(decoder, max_tokens)
@@ -109,9 +113,11 @@ class Editor:
         with self.lock, torch.no_grad():
             decoded = iter(self.model.decode(waiting) if waiting else [])
         results = []
-        for edited, segments in whole:
+        for (edited, segments), draft in zip(whole, given["drafts"], strict=True):
             edits = [moved(edit, start) for start, _ in segments for edit in next(decoded).edits]
-            results.append(replace(edited, edits=tuple(edits)).sure(self.min_confidence))
+            made = replace(edited, edits=tuple(edits))
+            made = calibrated(made, self.calibration) if draft is None and self.calibration else made
+            results.append(made.sure(self.min_confidence))
         return results
 
     def segments(self, text: str, draft: str | None, language: str | None) -> tuple[Edited, Segments]:

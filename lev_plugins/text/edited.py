@@ -23,6 +23,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import regex
+from rapidfuzz.distance import OSA
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.control import visible
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from lev_plugins.text.offsets import Offsets, Unit
 
 UNKNOWN = "<unk>"
+NEAR = 0.5  # similarity of a word and the one that takes its place
 
 # without blanks between words
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -50,6 +52,7 @@ class Edit:
     replacement: str
     confidence: float = 1.0  # from 0 to 1: what the model gives this edit against leaving the text alone
     iteration: int = 1  # of the refinement that made it; a model that writes from left to right has only one
+    evidence: tuple[float, ...] = field(default=(), compare=False, repr=False)  # for ``text.calibration``
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,8 @@ class Edited:
     def as_dict(self) -> dict[str, object]:
         """For JSON."""
         edits = [{**vars(edit), "confidence": round(edit.confidence, DIGITS)} for edit in self.edits]
+        for edit in edits:
+            del edit["evidence"]
         return {"text": self.text, "edits": edits}
 
 
@@ -248,6 +253,41 @@ def rewrites(segment: Segment, written: Sequence[str], origin: Sequence[int | No
         if text[edit.start : edit.end] != edit.replacement:
             changes.append(Rewrite(edit, given, range(a.end, b.start)))
     return changes
+
+
+def by_word(segment: Segment, change: Rewrite, written: Sequence[str], origin: Sequence[int | None]) -> list[Rewrite]:
+    """Cut into one for each word, if as many near words take the place of several: some may be right, others not.
+
+    >>> from lev_plugins.text.tokenise import Tokeniser
+    >>> from lev_plugins.text.offsets import offsets_of
+    >>> segment, new = Segment("a tydy  wrold", offsets_of(Tokeniser(None))), "a tidy world".split()
+    >>> (change,) = rewrites(segment, new, [0, None, None])
+    >>> [(e.start, e.end, e.replacement) for e, *_ in by_word(segment, change, new, [0, None, None])]
+    [(2, 6, 'tidy'), (8, 13, 'world')]
+    """
+    text, offsets = segment.text, segment.offsets
+    places = [unit for unit in segment.units for _ in unit.pieces]
+    written = offsets.named(written)
+    old, new = (
+        words_in(offsets, offsets.named(segment.pieces), change.given),
+        words_in(offsets, written, change.written),
+    )
+    if not 1 < len(old) == len(new) or any(origin[i] is not None for i in change.written):
+        return [change]
+    changes = []
+    for given, other in zip(old, new, strict=True):
+        start, end = places[given.start].start, places[given.stop - 1].end
+        spelt = offsets.spell(written[other.start : other.stop]).strip(" ")
+        if OSA.normalized_similarity(text[start:end], spelt) < NEAR:
+            return [change]
+        changes.append(Rewrite(trimmed(text, Edit(start, end, spelt)), given, other))
+    return [each for each in changes if text[each.edit.start : each.edit.end] != each.edit.replacement]
+
+
+def words_in(offsets: Offsets, pieces: Sequence[str], span: range) -> list[range]:
+    """The words among these pieces: each but the first begins with a blank."""
+    starts = [i for i in span[1:] if offsets.spell(pieces[i : i + 1]).startswith(" ")]
+    return [range(*ends) for ends in pairwise([*span[:1], *starts, span.stop])]
 
 
 def kept(pieces: Sequence[str], written: Sequence[str], origin: Sequence[int | None]) -> list[int | None]:
