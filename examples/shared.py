@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
@@ -109,3 +109,41 @@ def finish(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], 
         sys.stderr.write(f"{parser.prog}: error: {error}\n")
         return 2
     return 0
+
+
+# ---- words -----------------------------------------------------------------------------------------------------------
+
+EDIT = 1 << 32  # the cost of an edit; a recognised word takes off 1, so the fewest edits come first
+
+
+def recognised_words(reference: Sequence[str], text: Sequence[str]) -> list[bool]:
+    """For each word of the reference, whether ``text`` has it in its place.
+
+    Of the alignments that recognise most words with the fewest edits (as ``lev-plugins score wrr``), the first on a
+    walk back from the end: pair before insertion before deletion.
+
+    >>> recognised_words("the cat sat down".split(), "the cta sat right down".split())
+    [True, False, True, True]
+    >>> recognised_words(["a", "b"], ["b", "c"])    # two substitutions cost the same, but recognise nothing
+    [False, True]
+    >>> recognised_words(["a", "b"], [])
+    [False, False]
+    """
+    table = [[EDIT * j for j in range(len(text) + 1)]]  # the least cost of the first words
+    for i, word in enumerate(reference, 1):
+        above, row = table[-1], [EDIT * i]
+        for j, other in enumerate(text, 1):
+            row.append(min(above[j - 1] + (-1 if word == other else EDIT), above[j] + EDIT, row[-1] + EDIT))
+        table.append(row)
+    recognised = [False] * len(reference)
+    i, j = len(reference), len(text)
+    while i and j:
+        same = reference[i - 1] == text[j - 1]
+        if table[i][j] == table[i - 1][j - 1] + (-1 if same else EDIT):
+            i, j = i - 1, j - 1
+            recognised[i] = same
+        elif table[i][j] == table[i][j - 1] + EDIT:
+            j -= 1
+        else:
+            i -= 1
+    return recognised

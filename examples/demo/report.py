@@ -12,9 +12,9 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from examples.shared import recognised_words
 from lev_plugins.cli.reporting import table
 from lev_plugins.errors import require
-from lev_plugins.scoring.wrr import recognised_words
 from lev_plugins.text.edited import Edit
 from lev_plugins.text.lines import read_lines
 from lev_plugins.traces.terminal import diff_line

@@ -24,12 +24,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sentencepiece import SentencePieceProcessor
 
-from examples.shared import finish, read_parallel
+from examples.shared import finish, read_parallel, recognised_words
 from lev_plugins.errors import require
 from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.scoring.labelling import possible_cuts
-from lev_plugins.scoring.wrr import recognised_words
 
 Lines = list[list[str]]
 PRIOR = 5.0  # occurrences that a word begins with, as bad as words are on average

@@ -42,20 +42,16 @@ def evaluate(references: References, texts: Sequence[str], tokenize: str = "13a"
 
 
 def bleu_of(sums: Array) -> Array:
-    """BLEU with sacrebleu's smoothing ("exp") from matches and totals of n-grams and lengths of text and reference.
-
-    The k-th order without a match counts as 1 / 2^k of a match.
+    """BLEU from matches and totals of n-grams, and lengths of text and reference.
 
     >>> bleu_of(np.array([5.0, 3, 2, 1, 6, 5, 4, 3, 6, 6])).round(2).tolist()
     53.73
     >>> bleu_of(np.zeros((2, 10))).tolist()
     [0.0, 0.0]
     """
-    matches, totals, lengths = np.split(sums, [ORDER, 2 * ORDER], axis=-1)
-    scored = (matches[..., 0] > 0) & (totals > 0).all(-1)
-    missing = matches == 0
-    smoothed = np.where(missing, 0.5 ** missing.cumsum(-1), matches)
-    precisions = np.divide(smoothed, totals, out=np.ones_like(smoothed), where=totals > 0)
-    shortage = np.divide(lengths[..., 1], lengths[..., 0], out=np.ones_like(lengths[..., 0]), where=lengths[..., 0] > 0)
-    score = np.exp(np.minimum(0, 1 - shortage) + np.log(precisions).mean(-1))
-    return np.where(scored, 100 * score, 0.0)
+
+    def of_row(row: Array) -> float:
+        matches, totals, (length, wanted) = (part.tolist() for part in np.split(row.astype(int), [ORDER, 2 * ORDER]))
+        return BLEU.compute_bleu(matches, totals, length, wanted, smooth_method="exp").score
+
+    return np.apply_along_axis(of_row, -1, sums)

@@ -25,7 +25,6 @@ import numpy as np
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import bounded
-from lev_plugins.scoring.alignment import cost_table
 from lev_plugins.scoring.evaluation import Array, Evaluation
 
 MAX_UNCHANGED_WORDS = 2
@@ -122,28 +121,31 @@ def lattice(source: Sequence[str], text: Sequence[str]) -> dict[Node, list[Node]
     [((0, 0), [(0, 1), (1, 0), (1, 1)]), ((0, 1), [(1, 1)]), ((1, 0), [(1, 1)])]
     """
     steps: dict[Node, set[Node]] = defaultdict(set)
+    n, m = len(source), len(text)
     for price in (1, 2):
-        for before, after in cheapest_steps(source, text, price):
-            steps[before].add(after)
+        done, rest = costs(source, text, price), costs(source[::-1], text[::-1], price)
+        for i, j in product(range(n + 1), range(m + 1)):
+            if done[i][j] + rest[n - i][m - j] == done[n][m]:
+                pair = 0 if i < n and j < m and source[i] == text[j] else price
+                for k, o, cost in ((i + 1, j, 1), (i, j + 1, 1), (i + 1, j + 1, pair)):
+                    if k <= n and o <= m and done[i][j] + cost + rest[n - k][m - o] == done[n][m]:
+                        steps[i, j].add((k, o))
     return {node: sorted(after) for node, after in steps.items()}
 
 
-def cheapest_steps(source: Sequence[str], text: Sequence[str], price: int) -> Iterator[tuple[Node, Node]]:
-    """Every step on a cheapest alignment, from the end backwards."""
-    table = cost_table(source, text, price)
-    seen = {(len(source), len(text))}
-    waiting = list(seen)
-    while waiting:
-        i, j = waiting.pop()
-        ways = [(i - 1, j, 1), (i, j - 1, 1)]
-        if i and j:
-            ways.append((i - 1, j - 1, 0 if source[i - 1] == text[j - 1] else price))
-        for k, m, cost in ways:
-            if k >= 0 and m >= 0 and table[k][m] + cost == table[i][j]:
-                yield (k, m), (i, j)
-                if (k, m) not in seen:
-                    seen.add((k, m))
-                    waiting.append((k, m))
+def costs(source: Sequence[str], text: Sequence[str], price: int) -> list[list[int]]:
+    """``costs(...)[i][j]``: the least cost of the first i and the first j words, where replacing costs ``price``.
+
+    >>> costs(["a", "b"], ["b"], price=1)
+    [[0, 1], [1, 1], [2, 1]]
+    """
+    table = [list(range(len(text) + 1))]
+    for i, word in enumerate(source, 1):
+        above, row = table[-1], [i]
+        for j, other in enumerate(text, 1):
+            row.append(min(above[j - 1] + (0 if word == other else price), above[j] + 1, row[-1] + 1))
+        table.append(row)
+    return table
 
 
 def keeps(node: Node, after: Node, source: Sequence[str], text: Sequence[str]) -> bool:
@@ -204,7 +206,9 @@ def count(
     >>> count(lattice(source, text), source, text, [GoldEdit(1, 2, ("goes",))], max_unchanged=2)
     Counts(correct=1, proposed=2, gold=1)
     """
-    wanted = Wanted(gold)
+    gold_from: dict[int, list[GoldEdit]] = defaultdict(list)
+    for edit in gold:
+        gold_from[edit.start].append(edit)
     end = (len(source), len(text))
     paths: dict[Node, Paths] = defaultdict(dict, {(0, 0): {State(): Path()}})
     for node in sorted({*steps, end}):
@@ -223,7 +227,8 @@ def count(
                     opened = int(state.kept is None)
                     improve(there, State(behind, inside), Path(misses, length + 1, edits + opened))
         for state, (misses, length, edits) in here.items():
-            for after, number in wanted.matches(node, state.behind, source, text) if state.kept is None else ():
+            wanted = gold_from[node[0]] if state.kept is None else []
+            for after, number in matches(wanted, node, state.behind, source, text):
                 if fewest_kept(node, after, steps, source, text) <= max_unchanged:
                     improve(paths[after], State(number), Path(misses - 1, length, edits + 1))
     best = min(here.values())
@@ -236,32 +241,22 @@ def improve(paths: Paths, state: State, path: Path) -> None:
         paths[state] = path
 
 
-class Wanted:
-    """An annotator's edits, by their start.
+def matches(
+    gold: Sequence[GoldEdit], node: Node, behind: int, source: list[str], text: list[str]
+) -> Iterator[tuple[Node, int]]:
+    """The ends of matching edits that begin at ``node``, each with the number of insertions then behind.
 
-    Several insertions at one place may be matched, each once and in order.
+    ``gold``: those of the annotator that begin there. Several insertions may be matched, each once and in order.
     """
-
-    def __init__(self, gold: Sequence[GoldEdit]):
-        self.insertions: dict[int, list[list[list[str]]]] = defaultdict(list)
-        self.changes: dict[int, set[tuple[int, str]]] = defaultdict(set)
-        for edit in gold:
-            if edit.start == edit.end:
-                self.insertions[edit.start].append([correction.split() for correction in edit.corrections])
-            else:
-                self.changes[edit.start].update((edit.end, correction) for correction in edit.corrections)
-
-    def matches(self, node: Node, behind: int, source: list[str], text: list[str]) -> Iterator[tuple[Node, int]]:
-        """The ends of matching edits that begin at ``node``, each with the number of insertions then behind."""
-        i, j = node
-        for number, corrections in enumerate(self.insertions.get(i, [])[behind:], behind + 1):
-            for words in corrections:
-                if words and words == text[j : j + len(words)]:
-                    yield (i, j + len(words)), number
-        for end, correction in self.changes.get(i, ()):
-            words = correction.split()
-            if words == text[j : j + len(words)] != source[i:end]:
-                yield (end, j + len(words)), 0
+    i, j = node
+    number = 0
+    for edit in gold:
+        inserts = edit.start == edit.end
+        number += inserts
+        if not inserts or number > behind:
+            for words in map(str.split, edit.corrections):
+                if words == text[j : j + len(words)] != source[i : edit.end]:
+                    yield (edit.end, j + len(words)), number if inserts else 0
 
 
 # ---- the score -----------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lev_plugins.scoring.wrr import recognised_words
+from lev_plugins.scoring import wrr
 from tests.integration.commands import ENVIRONMENT, ROOT, succeed
 
 README = (ROOT / "examples" / "demo" / "README.md").read_text(encoding="utf-8")
@@ -79,14 +79,9 @@ def test_numbers_of_the_table_agree_with_the_texts(demo: str, out: Path) -> None
     before = 100 * sum(word == other for word, other in pairs) / words
     assert row(demo, "do nothing") == [pytest.approx(before, abs=0.06), 0, 0]
     assert 78 < before < 90
-    (after,) = score(texts["clean"], [text.split() for text in edited])
+    after = 100 * wrr.evaluate([" ".join(words) for words in texts["clean"]], edited).score
     assert row(demo, "this editor")[0] == pytest.approx(after, abs=0.06)
     assert row(demo, "SymSpell")[1] > 50
-
-
-def score(clean: list[list[str]], texts: list[list[str]]) -> list[float]:
-    found = [recognised_words(*pair) for pair in zip(clean, texts, strict=True)]
-    return [100 * sum(map(sum, found)) / sum(map(len, found))]
 
 
 def test_no_typo_is_in_the_noise_of_the_training(demo: str, out: Path) -> None:

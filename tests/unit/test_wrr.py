@@ -6,8 +6,9 @@ import editdistance
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples.shared import recognised_words
 from lev_plugins.scoring import wrr
-from lev_plugins.scoring.wrr import evaluate, recognised_words, recognition
+from lev_plugins.scoring.wrr import evaluate, recognition
 from tests.helpers import thorough
 
 words = st.lists(st.sampled_from("abc"), max_size=6)
@@ -40,29 +41,6 @@ def test_cheapest_alignment_that_recognises_most(reference: list[str], text: lis
     assert edits == editdistance.eval(reference, text)
     assert sum(recognised_words(reference, text)) == most
     assert recognition(" ".join(reference), " ".join(text)) == (most, len(reference))
-
-
-@thorough
-@given(words, words)
-def test_recognised_words_are_there_in_this_order(reference: list[str], text: list[str]) -> None:
-    found = recognised_words(reference, text)
-    rest = iter(text)
-    assert len(found) == len(reference)
-    assert all(word in rest for word, there in zip(reference, found, strict=True) if there)
-
-
-@thorough
-@given(words)
-def test_a_text_recognises_itself_and_nothing_in_nothing(text: list[str]) -> None:
-    assert recognised_words(text, text) == [True] * len(text)
-    assert recognised_words(text, []) == [False] * len(text)
-    assert recognised_words([], text) == []
-
-
-def test_a_repeated_word_is_recognised_at_its_place() -> None:
-    reference = ["the", "mean", "of", "the", "rows"]
-    assert recognised_words(reference, ["teh", "mean", "of", "the", "rows"]) == [False, True, True, True, True]
-    assert recognised_words(reference, ["the", "mean", "of", "teh", "rows"]) == [True, True, True, False, True]
 
 
 def test_rate_weighs_sentences_by_their_words() -> None:
