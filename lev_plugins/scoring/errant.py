@@ -17,8 +17,6 @@ from lev_plugins.scoring.m2 import BETA, Counts, Gold, from_counts
 INSTALL = "pip install errant && python -m spacy download en_core_web_sm"
 UNCORRECTED = "UNK"
 
-Change = tuple[int, int, str]
-
 
 @cache
 def load_annotator() -> Any:
@@ -30,27 +28,13 @@ def load_annotator() -> Any:
 
 def evaluate(gold: Sequence[Gold], texts: Sequence[str], beta: float = BETA) -> Evaluation:
     annotator = load_annotator()
-    counts = [counts_by_errant(sentence, text, annotator) for sentence, text in zip(gold, texts, strict=True)]
+    counts: list[list[Counts]] = []
+    for (source, annotators), text in zip(gold, texts, strict=True):
+        line = " ".join(text.split())
+        edits = [] if text.split() == source else annotator.annotate(*map(annotator.parse, (" ".join(source), line)))
+        proposed = {(edit.o_start, edit.o_end, " ".join(edit.c_str.split())) for edit in edits if edit.type != "noop"}
+        counts.append([])
+        for human in annotators:
+            wanted = {(edit.start, edit.end, edit.corrections[0]) for edit in human if edit.kind != UNCORRECTED}
+            counts[-1].append(Counts(len(proposed & wanted), len(proposed), len(wanted)))
     return from_counts(counts, beta, signature="edits by ERRANT")
-
-
-def counts_by_errant(gold: Gold, text: str, annotator: Any) -> list[Counts]:
-    """The counts against each human annotator of the sentence; ``annotator`` is ERRANT's."""
-    proposed = extracted_edits(gold.source, text.split(), annotator)
-    counts = []
-    for edits in gold.annotators:
-        wanted = {
-            (edit.start, edit.end, correction)
-            for edit in edits
-            if edit.kind != UNCORRECTED
-            for correction in edit.corrections[:1]
-        }
-        counts.append(Counts(len(proposed & wanted), len(proposed), len(wanted)))
-    return counts
-
-
-def extracted_edits(source: list[str], text: list[str], annotator: Any) -> set[Change]:
-    if source == text:
-        return set()
-    edits = annotator.annotate(annotator.parse(" ".join(source)), annotator.parse(" ".join(text)))
-    return {(edit.o_start, edit.o_end, " ".join(edit.c_str.split())) for edit in edits if edit.type != "noop"}

@@ -97,16 +97,6 @@ def r_precision(gold: Any, scores: Any, at: int) -> float:
     return float(shares.mean()) if len(shares) else 0.0
 
 
-def tagging(gold: Any, predicted: Any, classes: int) -> Scores:
-    """Scores of the tags (n,) of words.
-
-    >>> tagging(np.array([0, 1, 1, 0]), np.array([0, 1, 0, 0]), 2)["tag_accuracy"]
-    75.0
-    """
-    scores = classification(gold, predicted, classes, positive=0)
-    return {"tag_accuracy": scores["accuracy"], "macro_f1": scores["macro_f1"]}
-
-
 def percent(scores: dict[str, Any]) -> Scores:
     return {name: 100 * float(score) for name, score in scores.items()}
 
@@ -125,9 +115,9 @@ def evaluate(
         if kind == "multilabel":
             return multilabel(gold, predicted, at)
         best = predicted.argmax(1)
-        if kind == "tagging":
-            return tagging(gold, best, classes)
         scores = classification(gold, best, classes, positive)
+        if kind == "tagging":
+            return {"tag_accuracy": scores["accuracy"], "macro_f1": scores["macro_f1"]}
         if numbers is not None:
             values = np.array(numbers, dtype=float)
             scores |= regression(values[gold], values[best])
@@ -140,7 +130,6 @@ def best_thresholds(gold: Any, scores: Any) -> list[float]:
     >>> best_thresholds(np.array([[1], [0], [1], [0]]), np.array([[0.4], [0.3], [0.2], [0.1]]))
     [0.15000000000000002]
     """
-    require(len(gold) > 0, "thresholds are tuned on at least one example, but there are none")
     return [best_threshold(gold[:, label], scores[:, label]) for label in range(gold.shape[1])]
 
 
@@ -150,12 +139,12 @@ def common_threshold(gold: Any, scores: Any) -> float:
     >>> common_threshold(np.array([[1, 0], [1, 1]]), np.array([[0.8, 0.1], [0.4, 0.6]]))
     0.25
     """
-    require(len(gold) > 0, "thresholds are tuned on at least one example, but there are none")
     return best_threshold(gold.ravel(), scores.ravel())
 
 
 def best_threshold(gold: Any, scores: Any) -> float:
     """A label that never occurs keeps 0.5."""
+    require(len(gold) > 0, "thresholds are tuned on at least one example, but there are none")
     if not gold.any():
         return POSITIVE
     cuts, assigned, right = possible_cuts(scores, gold)

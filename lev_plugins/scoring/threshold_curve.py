@@ -7,6 +7,7 @@ the threshold, the source is used instead, so one decoding yields the results at
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
@@ -15,12 +16,13 @@ from lev_plugins.scoring import m2
 from lev_plugins.scoring.evaluation import ratio
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(NamedTuple):
     """A corrected sentence, judged."""
 
     confidence: float
-    edits: m2.Counts
+    correct: int
+    proposed: int
+    gold: int
     changed: bool
     right: bool  # the text is the target
     was_right: bool  # the source is the target
@@ -43,8 +45,8 @@ class Point:
 
 def judge(source: Sequence[str], text: Sequence[str], target: Sequence[str], confidence: float) -> Judged:
     """
-    >>> judge("he go home .".split(), "he goes house .".split(), "he goes home .".split(), 0.7).edits
-    Counts(correct=1, proposed=2, gold=1)
+    >>> judge("he go home .".split(), "he goes house .".split(), "he goes home .".split(), 0.7)[:4]
+    (0.7, 1, 2, 1)
     """
     source, text, target = list(source), list(text), list(target)
     gold = edits_between(source, target)
@@ -52,7 +54,7 @@ def judge(source: Sequence[str], text: Sequence[str], target: Sequence[str], con
         counts = m2.Counts(0, 0, len(gold))
     else:
         counts = m2.sentence_counts(m2.Gold(source, [gold]), " ".join(text), max_unchanged_words=0)[0]
-    return Judged(confidence, counts, text != source, text == target, source == target)
+    return Judged(confidence, *counts, text != source, text == target, source == target)
 
 
 def edits_between(source: Sequence[str], text: Sequence[str]) -> list[m2.GoldEdit]:
@@ -72,34 +74,20 @@ def edits_between(source: Sequence[str], text: Sequence[str]) -> list[m2.GoldEdi
 
 def curve(sentences: Sequence[Judged], thresholds: Sequence[float]) -> list[Point]:
     """
-    >>> sure = Judged(0.9, m2.Counts(1, 1, 1), True, True, False)
-    >>> unsure = Judged(0.6, m2.Counts(0, 1, 0), True, False, True)
+    >>> sure = Judged(0.9, 1, 1, 1, True, True, False)
+    >>> unsure = Judged(0.6, 0, 1, 0, True, False, True)
     >>> for point in curve([sure, unsure], [0.5, 0.7]):
     ...     print(point.precision, point.recall, point.lines_changed, point.lines_right)
     0.5 1.0 1.0 0.5
     1.0 1.0 0.5 1.0
     """
-    confidence = np.array([sentence.confidence for sentence in sentences])
-    edits = np.array([sentence.edits for sentence in sentences], dtype=float)  # (N, 3)
-    changed, right, was_right = (
-        np.array([getattr(sentence, name) for sentence in sentences]) for name in ("changed", "right", "was_right")
-    )
+    confidence, correct, proposed, gold, changed, right, was_right = np.array(sentences, dtype=float).T
     points = []
     for least in thresholds:
         used = confidence >= least
-        correct, proposed = edits[used, :2].sum(0)
-        sums = np.array([correct, proposed, edits[:, 2].sum()])
-        points.append(
-            Point(
-                min_edit_confidence=least,
-                precision=float(ratio(sums[[0, 1]])),
-                recall=float(ratio(sums[[0, 2]])),
-                f_score=float(m2.f_score(sums, m2.BETA)),
-                lines_changed=float((changed & used).mean()),
-                lines_right=float(np.where(used, right, was_right).mean()),
-                correct=int(correct),
-                proposed=int(proposed),
-                gold=int(sums[2]),
-            )
-        )
+        sums = np.array([correct[used].sum(), proposed[used].sum(), gold.sum()])
+        shares = ratio(sums[:2]), ratio(sums[::2]), m2.f_score(sums, m2.BETA)
+        lines = (changed * used).mean(), np.where(used, right, was_right).mean()
+        values: list[Any] = [*map(float, (*shares, *lines)), *map(int, sums)]
+        points.append(Point(least, *values))
     return points
