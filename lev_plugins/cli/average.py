@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import torch
+from fairseq.checkpoint_utils import checkpoint_paths
 from torch import Tensor
 from tqdm import tqdm
 
@@ -14,8 +16,8 @@ from lev_plugins.errors import require
 from lev_plugins.ranges import at_least
 
 # how fairseq names checkpoints
-EPOCH = re.compile(r"checkpoint(\d+)\.pt")
-UPDATES = re.compile(r"checkpoint_\d+_(\d+)\.pt")
+EPOCH = r"checkpoint(\d+)\.pt"
+UPDATES = r"checkpoint_\d+_(\d+)\.pt"
 BEST = re.compile(r"checkpoint\.best_(.+)_(-?\d+\.\d+)\.pt")
 
 
@@ -53,13 +55,13 @@ def run(args: argparse.Namespace) -> int:
 
 def last_checkpoints(folder: Path, number: int, by_updates: bool) -> list[Path]:
     pattern, name = (UPDATES, "checkpoint_EPOCH_UPDATES.pt") if by_updates else (EPOCH, "checkpointEPOCH.pt")
-    epochs_or_updates = {path: int(match[1]) for path in folder.iterdir() if (match := pattern.fullmatch(path.name))}
+    found = checkpoint_paths(str(folder), pattern)  # the newest first
     require(
-        len(epochs_or_updates) >= number,
-        f"--last {number}, but {folder} has {len(epochs_or_updates)} checkpoints called {name}: use a smaller number"
+        len(found) >= number,
+        f"--last {number}, but {folder} has {len(found)} checkpoints called {name}: use a smaller number"
         + ("" if by_updates else ", or add --by-updates"),
     )
-    return sorted(epochs_or_updates, key=lambda path: epochs_or_updates[path])[-number:]
+    return [Path(path) for path in reversed(found[:number])]
 
 
 def best_checkpoints(folder: Path, number: int, metric: str | None) -> list[Path]:
@@ -88,22 +90,17 @@ def average(paths: list[Path]) -> dict[str, Any]:
     Weights have a mean; counters and tables of integers are taken from the last checkpoint.
     """
     total: dict[str, Tensor] = {}
+    shapes: dict[str, torch.Size] = {}
     state: dict[str, Any] = {}
-    for number, path in enumerate(tqdm(paths, unit="checkpoint", disable=None)):  # None: shown on a terminal only
+    for path in tqdm(paths, unit="checkpoint", disable=None):  # None: shown on a terminal only
         state = checkpoints.load(path)
-        model = {name: value.double() if value.is_floating_point() else value for name, value in state["model"].items()}
-        if number:
-            odd = sorted(total.keys() ^ model.keys())
-            odd = odd or [name for name, value in model.items() if value.shape != total[name].shape]
-            require(
-                not odd, f"{path} and {paths[0]} belong to different models: they differ in {odd[0] if odd else ''}"
-            )
-        total = {
-            name: value + total[name] if number and value.is_floating_point() else value
-            for name, value in model.items()
-        }
-    weights = {
-        name: (total[name] / len(paths)).to(value.dtype) if value.is_floating_point() else value
-        for name, value in state["model"].items()
-    }
-    return {**state, "model": weights, "last_optimizer_state": None}
+        found = {name: value.shape for name, value in state["model"].items()}
+        shapes = shapes or found
+        odd = sorted(name for name in shapes.keys() | found.keys() if shapes.get(name) != found.get(name))
+        require(not odd, f"{path} and {paths[0]} belong to different models: they differ in {''.join(odd[:1])}")
+        for name, value in state["model"].items():
+            if value.is_floating_point():
+                total[name] = value.double() + total.get(name, 0)
+    for name, value in total.items():
+        state["model"][name] = (value / len(paths)).to(state["model"][name].dtype)
+    return {**state, "last_optimizer_state": None}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice, zip_longest
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from tqdm import tqdm
 
@@ -21,7 +21,7 @@ Answer = Callable[[int, list[str]], Iterable[str]]
 Finish = Callable[[int], None]
 
 
-def decode(line: bytes, number: int, name: str) -> str:
+def decode(line: bytes, number: int, name: str = "standard input") -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -31,44 +31,35 @@ def decode(line: bytes, number: int, name: str) -> str:
         ) from error
 
 
-def arriving(stream: BinaryIO) -> Iterator[list[bytes]]:
-    """The lines of a pipe with their line feeds, in groups as they arrive."""
-    parts: list[bytes] = []
-    while chunk := stream.read1(CHUNK):  # type: ignore[attr-defined]
-        *whole, rest = chunk.split(b"\n")
-        if whole:
-            whole[0] = b"".join([*parts, whole[0]])
-            yield [line + b"\n" for line in whole]
-            parts = []
-        parts.append(rest)
-    if last := b"".join(parts):
-        yield [last]
-
-
 def batches(size: int, wait: bool = False) -> Iterator[tuple[int, list[str]]]:
     """``size`` lines of standard input with their line feeds, and the number of the first.
 
     Fewer at the end and, unless ``wait``, when no more lines have arrived: then results are written before more lines
     are awaited.
     """
+    stream: Any = sys.stdin.buffer
     number = 1
-    for lines in groups(sys.stdin.buffer, size, wait):
-        yield number, [decode(line, number + i, "standard input") for i, line in enumerate(lines)]
-        number += len(lines)
-
-
-def groups(stream: BinaryIO, size: int, wait: bool) -> Iterator[list[bytes]]:
     waiting: list[bytes] = []
-    for lines in arriving(stream):
-        waiting += lines
-        whole = len(waiting) - len(waiting) % size
-        yield from (waiting[start : start + size] for start in range(0, whole, size))
-        waiting = waiting[whole:]
-        if waiting and not wait and not more_is_there(stream):
-            yield waiting
-            waiting = []
-    if waiting:
-        yield waiting
+    begun: list[bytes] = []  # of a line whose end has not arrived
+    while True:
+        chunk = stream.read1(CHUNK)
+        *ended, rest = chunk.split(b"\n")
+        if ended:
+            waiting += [line + b"\n" for line in [b"".join([*begun, ended[0]]), *ended[1:]]]
+            begun = []
+        begun.append(rest)
+        if not chunk and any(begun):
+            waiting.append(b"".join(begun))
+        ready = len(waiting)
+        if chunk and (wait or more_is_there(stream)):
+            ready -= ready % size
+        for start in range(0, ready, size):
+            lines = waiting[start : min(start + size, ready)]
+            yield number, [decode(line, number + i) for i, line in enumerate(lines)]
+            number += len(lines)
+        del waiting[:ready]
+        if not chunk:
+            return
 
 
 def more_is_there(stream: Any) -> bool:
