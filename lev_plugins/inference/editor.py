@@ -31,6 +31,7 @@ from lev_plugins.tasks.text_correction import TextCorrectionTask
 from lev_plugins.text.calibration import calibrated, check_names
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edit, Edited, Segment, SegmentModel, Span, require_encodable
+from lev_plugins.text.form import Form
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.sentences import bare, fitting, lines, sentences
 from lev_plugins.text.tokenise import MODEL, Tokeniser
@@ -51,15 +52,16 @@ class Editor:
         language: str | None = None,
         min_confidence: float = 0.0,
         calibration: Mapping[str, float] | None = None,
+        form: Form | None = None,
     ):
         """``split``: into sentences, not only into lines; ``language``: of the text, else guessed for each;
         ``min_confidence``: edits that are less sure than this are left out; ``calibration``: weights that make a
-        confidence the share of edits that are right, in texts without drafts.
+        confidence the share of edits that are right, in texts without drafts; ``form``: of its text.
         """
         bounded("--min-confidence", min_confidence, 0, 1)
         self.model, self.tokeniser, self.offsets = model, tokeniser, offsets_of(tokeniser)
         self.split, self.language, self.min_confidence = split, language, min_confidence
-        self.calibration = check_names(calibration or {})
+        self.calibration, self.form = check_names(calibration or {}), form or Form()
         self.lock = threading.Lock()
 
     @classmethod
@@ -92,7 +94,10 @@ class Editor:
         decoder = CheckpointDecoder([Path(path)], changed, search or {}, device, folder=folder)
         require_editor(decoder.loaded, path)
         model = (Refinement if isinstance(decoder.models[0], LevT) else Seq2Seq)(decoder, max_tokens)
-        return cls(model, Tokeniser(folder.bpe(Path(path)) if folder else bpe_of(decoder.task, bpe)), **options)
+        words = decoder.task.target_dictionary
+        form = Form.of(dict(zip(words.symbols[words.nspecial :], words.count[words.nspecial :], strict=True)))
+        tokeniser = Tokeniser(folder.bpe(Path(path)) if folder else bpe_of(decoder.task, bpe))
+        return cls(model, tokeniser, **options, form=form)
 
     def edit(
         self,
@@ -109,12 +114,13 @@ class Editor:
             given[name] = [None] * len(texts) if values is None else values
             require(len(given[name]) == len(texts), f"there are {len(texts):,} texts, but {len(given[name]):,} {name}")
         whole = [self.segments(*row) for row in zip(*given.values(), strict=True)]
+        self.form.check([edited.original for edited, _ in whole])
         waiting = [segment for _, segments in whole for _, segment in segments]
         with self.lock, torch.no_grad():
             decoded = iter(self.model.decode(waiting) if waiting else [])
         results = []
         for (edited, segments), draft in zip(whole, given["drafts"], strict=True):
-            edits = [moved(edit, start) for start, _ in segments for edit in next(decoded).edits]
+            edits = [self.placed(edit, start, edited.original) for start, _ in segments for edit in next(decoded).edits]
             made = replace(edited, edits=tuple(edits))
             made = calibrated(made, self.calibration) if draft is None and self.calibration else made
             results.append(made.sure(self.min_confidence))
@@ -132,7 +138,7 @@ class Editor:
         made: dict[str, Segment] = {}
 
         def fits(part: str) -> bool:
-            made[part] = Segment(part, self.offsets)
+            made[part] = Segment(self.form.read(part), self.offsets)
             return len(made[part].pieces) <= self.model.longest
 
         parts = [part for span in spans for part in fitting(text, span, fits)]
@@ -142,7 +148,8 @@ class Editor:
         """The draft without its marks, and all of it as one segment."""
         plain, _ = marks.parse_marks(draft)
         start, end = next(bare(plain, 0, len(plain)), Span(0, 0))
-        segment = Segment(plain[start:end], self.offsets, self.tokeniser.pieces(source.removeprefix(BYTE_ORDER_MARK)))
+        source, draft = (self.form.read(text).removeprefix(BYTE_ORDER_MARK) for text in (source, draft))
+        segment = Segment(self.form.read(plain[start:end]), self.offsets, self.tokeniser.pieces(source))
         for what, pieces in (("source", segment.source), ("draft", segment.pieces)):
             require(
                 len(pieces or []) <= self.model.longest,
@@ -150,14 +157,15 @@ class Editor:
                 "shorten it, or edit without drafts, where long texts are cut",
             )
         # last, because its time grows with the tokens times the marks
-        pieces, requests = marks.tokenize(draft.removeprefix(BYTE_ORDER_MARK), self.tokeniser.encode)
+        pieces, requests = marks.tokenize(draft, self.tokeniser.encode)
         require(segment.pieces == pieces, f"the draft {draft!r} is not split as its text without marks: leave them out")
         segment.requests = requests
         return Edited(plain), [(start, segment)]
 
-
-def moved(edit: Edit, by: int) -> Edit:
-    return replace(edit, start=edit.start + by, end=edit.end + by)
+    def placed(self, edit: Edit, start: int, text: str) -> Edit:
+        """An edit of a segment that begins at ``start``, as an edit of the text, in its form."""
+        first, end = edit.start + start, edit.end + start
+        return replace(edit, start=first, end=end, replacement=self.form.write(text[first:end], edit.replacement, text))
 
 
 def require_editor(loaded: Loaded, path: str | Path) -> None:

@@ -1,0 +1,106 @@
+"""How the text of a model is written, as its dictionary shows: apostrophes, capitals, blanks before punctuation.
+
+Text of another form is brought into that of the model, character by character, and its edits back; where that is not
+possible, it is refused.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from lev_plugins.errors import require
+
+TYPOGRAPHIC = {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"'}
+RARE = 0.02  # share of the words with typographic apostrophes, where they count as absent
+MANY = 100  # words of a dictionary that can show something
+BLANKS = ("▁", "Ġ", " ")  # how pieces say that there is a blank before them
+SIGNS = (",", ".")
+JOINED = re.compile(r"\w(?:,(?=\s)|[.!?]$)", re.MULTILINE)  # punctuation at a word, as people write it
+APART = re.compile(r"\w [,.!?](?=\s|$)", re.MULTILINE)  # with a blank before it, as tokenisers write it
+
+
+class Form(NamedTuple):
+    straight: bool = False  # apostrophes and quotes are those of typewriters
+    lower: bool = False  # without capitals
+    apart: bool | None = None  # with blanks before punctuation; None: not known
+
+    @classmethod
+    def of(cls, counts: Mapping[str, int]) -> "Form":
+        """``counts``: the pieces of a dictionary, and how often each occurs.
+
+        >>> Form.of({"▁the": 50, ",": 30, "▁Don't": 3, "▁,": 1})
+        Form(straight=True, lower=False, apart=False)
+        >>> Form.of({"the": 50, ",": 30, ".": 30, "n't": 3}).apart
+        True
+        """
+        typed = sum(count for piece, count in counts.items() if "'" in piece)
+        typographic = sum(count for piece, count in counts.items() if "\u2019" in piece)
+        words = [piece for piece in counts if any(map(str.isalpha, piece))]
+        whole = any(len(word) > 2 and counts[word] for word in words)  # rather than letters
+        blank = next((mark for mark in BLANKS if any(piece[:1] == mark and len(piece) > 1 for piece in counts)), "")
+        joined = sum(counts.get(sign, 0) for sign in SIGNS)
+        apart = sum(counts.get(blank + sign, 0) for sign in SIGNS)
+        if not blank:  # words between blanks
+            joined = sum(counts[word] for word in words if word.endswith(SIGNS))
+        return cls(
+            straight=typographic < RARE * typed,
+            lower=len(words) >= MANY and all(word == word.lower() for word in words),
+            apart=apart > joined if (apart or joined) and whole else None,
+        )
+
+    def read(self, text: str) -> str:
+        """The text as the model knows it, of the same length.
+
+        >>> Form(straight=True, lower=True).read("It\u2019s Me")
+        "it's me"
+        """
+        if self.straight:
+            text = "".join(TYPOGRAPHIC.get(letter, letter) for letter in text)
+        if self.lower:
+            text = "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
+        return text
+
+    def write(self, old: str, new: str, text: str) -> str:
+        """What the model wrote instead of ``old``, as it is written in ``text``.
+
+        >>> Form(straight=True, lower=True).write("Dont", "don't", "Dont. It\u2019s me.") == "Don\u2019t"
+        True
+        """
+        if self.straight and "\u2019" in text and "'" not in text:
+            new = new.replace("'", "\u2019")
+        words, others = old.split(" "), new.split(" ")
+        if self.lower and len(words) == len(others):
+            new = " ".join(map(in_case_of, words, others))
+        return new
+
+    def check(self, texts: Sequence[str]) -> None:
+        """Refuses texts whose punctuation is written in the other way.
+
+        >>> Form(apart=False).check(["I came , I saw ."])
+        Traceback (most recent call last):
+        lev_plugins.errors.UserError: the text has blanks before its punctuation, but this model was trained on text \
+without: join them first (in Python with sacremoses' MosesDetokenizer, for example)
+        """
+        if self.apart is None:
+            return
+        joined, apart = (sum(len(sign.findall(text)) for text in texts) for sign in (JOINED, APART))
+        require(
+            self.apart or joined > 0 or not apart,
+            "the text has blanks before its punctuation, but this model was trained on text without: join them first "
+            "(in Python with sacremoses' MosesDetokenizer, for example)",
+        )
+        require(
+            not self.apart or apart > 0 or not joined,
+            "the text has no blanks before its punctuation, but this model was trained on tokenised text, with blanks: "
+            "tokenise it first, or use a model that was trained on plain text",
+        )
+
+
+def in_case_of(word: str, other: str) -> str:
+    """
+    >>> [in_case_of(word, "the") for word in ("Teh", "TEH", "teh", "I")]
+    ['The', 'THE', 'the', 'The']
+    """
+    if word.isupper() and len(word) > 1:
+        return other.upper()
+    return other[:1].upper() + other[1:] if word[:1].isupper() else other
