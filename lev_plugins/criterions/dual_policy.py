@@ -69,13 +69,6 @@ def head_loss(head: HeadOutput | SummedLoss, label_smoothing: float) -> HeadLoss
     return HeadLoss(loss.sum(), nll.sum(), decided.sum(), correct)
 
 
-def without_boundaries(deletion: HeadOutput, dictionary: Any) -> HeadOutput:
-    """The deletion policy's decisions about words."""
-    assert deletion.tokens is not None
-    words = deletable(deletion.tokens, dictionary.bos(), dictionary.eos(), dictionary.pad())
-    return deletion._replace(labels=deletion.labels.masked_fill(~words, IGNORE))
-
-
 @register_criterion("dual_policy", dataclass=DualPolicyConfig)
 class DualPolicyCriterion(FairseqCriterion):
     # names in the validation log, which --best-checkpoint-metric accepts
@@ -128,8 +121,10 @@ class DualPolicyCriterion(FairseqCriterion):
             labels = getattr(output, name).labels
             log[f"{name}_label_sum"] = labels.masked_fill(labels.eq(IGNORE), 0).sum()
         if not model.training:
-            words = head_loss(without_boundaries(output.deletion, self.task.target_dictionary), 0.0)
-            log |= {"deletion_word_nll": words.nll.detach(), "deletion_words": words.count}
+            labels, dictionary = output.deletion.labels, self.task.target_dictionary
+            words = deletable(output.deletion.tokens, dictionary.bos(), dictionary.eos(), dictionary.pad())
+            found = head_loss(output.deletion._replace(labels=labels.masked_fill(~words, IGNORE)), 0.0)
+            log |= {"deletion_word_nll": found.nll.detach(), "deletion_words": found.count}
         return loss, sample_size, log
 
     @staticmethod

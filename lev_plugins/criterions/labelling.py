@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Optional
 
 import numpy as np
@@ -60,10 +61,11 @@ class Collected(Meter):
 
     def reset(self) -> None:
         self.parts: list[tuple[Any, Any]] = []
-        self.scored: tuple[int, dict[str, float]] = (0, {})  # the number of parts, and their scores
+        self.scores: dict[str, float] | None = None  # of these, once they are asked for
 
     def update(self, parts: list[tuple[Any, Any]]) -> None:
         self.parts += parts
+        self.scores = None
 
     def state_dict(self) -> dict[str, Any]:
         return {}
@@ -184,16 +186,16 @@ class LabellingCriterion(FairseqCriterion):
         if not parts:
             return
         metrics.log_custom(Collected, "_answers", parts)
+
+        def score(meters: Any, name: str) -> float:
+            collected = meters["_answers"]
+            collected.scores = collected.scores or self.scores(collected.parts)
+            return round(collected.scores[name], DIGITS)
+
         for name in self.scores(parts[:1]):
-            metrics.log_derived(name, lambda meters, name=name: round(self._scored(meters["_answers"])[name], DIGITS))
+            metrics.log_derived(name, partial(score, name=name))
         if metrics.get_meters("valid"):  # these outlive the validation, and nobody reads them
             metrics.reset_meter("valid", "_answers")
-
-    def _scored(self, collected: Collected) -> dict[str, float]:
-        """Computed once for all scores."""
-        if collected.scored[0] != len(collected.parts):
-            collected.scored = (len(collected.parts), self.scores(collected.parts))
-        return collected.scored[1]
 
     def score_names(self) -> list[str]:
         """Those that validation logs."""

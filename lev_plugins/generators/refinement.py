@@ -41,6 +41,7 @@ from lev_plugins.generators.fixed import FixedRefinement, recorded
 from lev_plugins.generators.options import RefinementOptions, at_least, behind_spans, missing_counts, within_room
 from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT, mix_rows
+from lev_plugins.models.requirements import require_room
 
 
 class RefinementGenerator:
@@ -172,13 +173,7 @@ class RefinementGenerator:
         if draft is None:
             draft = src_tokens.new_tensor([self.symbols.bos, self.symbols.eos]).repeat(batch, 1)
         room = self.ensemble.max_target_positions
-        if draft.size(1) > room:  # the excess may be padding
-            longest = int(draft.ne(self.pad).sum(1).max())
-            require(
-                longest <= room,
-                f"a draft has {longest} tokens, including boundaries, but the model has positions for {room}: "
-                "shorten it, or train with a larger --max-target-positions",
-            )
+        require_room(draft, self.pad, room, "target")
         tokens = draft.repeat_interleave(n, 0)
         lengths = src_tokens.ne(self.pad).sum(1).repeat_interleave(n)
         least = min(max(self.options.max_ratio_floor, self.options.min_length + 2), room)  # 2: <s> and </s>

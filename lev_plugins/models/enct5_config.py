@@ -1,7 +1,7 @@
 """The flags of EncT5: what they are, what a pre-trained model sets, and which ones cannot be together."""
 
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
@@ -18,20 +18,6 @@ from lev_plugins.text.pretrained import require_folder
 LATENTS = ["label", "one"]
 HEADS = ["label", "shared"]
 INITS = ["scratch", "backbone"]
-
-# size flag -> its value where neither --backbone nor the user sets it: that of T5 1.1 "small"
-SIZES: dict[str, Any] = {
-    "encoder": "t5",
-    "embed_dim": 512,
-    "ffn_embed_dim": 1024,
-    "layers": 8,
-    "attention_heads": 6,
-    "head_dim": 64,
-    "feed_forward": "gated-gelu",
-    "distance_buckets": 32,
-    "farthest_distance": 128,
-    "positions": 512,
-}
 
 
 @dataclass
@@ -51,22 +37,26 @@ class EncT5Config(FairseqDataclass):
         },
     )
     optimizer: str = II("optimizer._name")
-    encoder: Optional[str] = field(default=None, metadata={"help": "t5 or bert, which requires --backbone"})
-    embed_dim: Optional[int] = field(default=None, metadata={"help": "width (without --backbone: 512)"})
-    ffn_embed_dim: Optional[int] = field(default=None, metadata={"help": "feed-forward width (1024)"})
-    layers: Optional[int] = field(default=None, metadata={"help": "blocks of the encoder (8)"})
-    attention_heads: Optional[int] = field(default=None, metadata={"help": "attention heads (6)"})
-    head_dim: Optional[int] = field(default=None, metadata={"help": "width of an attention head (64)"})
+    # sizes; "else": the value where neither --backbone nor the user sets it, that of T5 1.1 "small"
+    encoder: Optional[str] = field(
+        default=None, metadata={"help": "t5 or bert, which requires --backbone", "else": "t5"}
+    )
+    embed_dim: Optional[int] = field(default=None, metadata={"help": "width (without --backbone: 512)", "else": 512})
+    ffn_embed_dim: Optional[int] = field(default=None, metadata={"help": "feed-forward width (1024)", "else": 1024})
+    layers: Optional[int] = field(default=None, metadata={"help": "blocks of the encoder (8)", "else": 8})
+    attention_heads: Optional[int] = field(default=None, metadata={"help": "attention heads (6)", "else": 6})
+    head_dim: Optional[int] = field(default=None, metadata={"help": "width of an attention head (64)", "else": 64})
     feed_forward: Optional[str] = field(
-        default=None, metadata={"help": "relu (T5) or gated-gelu (T5 1.1, mT5, ByT5) (gated-gelu)"}
+        default=None,
+        metadata={"help": "relu (T5) or gated-gelu (T5 1.1, mT5, ByT5) (gated-gelu)", "else": "gated-gelu"},
     )
     distance_buckets: Optional[int] = field(
-        default=None, metadata={"help": "number of classes for the distance between two pieces (32)"}
+        default=None, metadata={"help": "number of classes for the distance between two pieces (32)", "else": 32}
     )
     farthest_distance: Optional[int] = field(
-        default=None, metadata={"help": "distances from this one on share a class (128)"}
+        default=None, metadata={"help": "distances from this one on share a class (128)", "else": 128}
     )
-    positions: Optional[int] = field(default=None, metadata={"help": "positions of a BERT (512)"})
+    positions: Optional[int] = field(default=None, metadata={"help": "positions of a BERT (512)", "else": 512})
     decoder_layers: int = field(default=1, metadata={"help": "decoder blocks (Table 4: 1d, 12d)"})
     decoder_init: ChoiceEnum(INITS) = field(  # type: ignore[valid-type]
         default="scratch",
@@ -101,6 +91,9 @@ class EncT5Config(FairseqDataclass):
     word_dropout: float = field(
         default=0.0, metadata={"help": "with --spelling: share of the words that training shows as unknown ones"}
     )
+
+
+SIZES = {size.name: size.metadata["else"] for size in fields(EncT5Config) if "else" in size.metadata}
 
 
 @dataclass(frozen=True)

@@ -112,9 +112,6 @@ class Progress(NamedTuple):
     memory: Memory
     generated: list[KeysValues]  # per block, of the tokens so far, (R, H, t, C / H)
 
-    def select(self, rows: Tensor) -> "Progress":
-        return Progress(self.memory.select(rows), [block.select(rows) for block in self.generated])
-
 
 class Masks(NamedTuple):
     """Attention masks: True = may be attended to."""
@@ -212,17 +209,16 @@ class PBDLayer(Block):
         x = self.in_segment(x, GENERATED)
         queries, own = self.self_attn.project(self.self_attn_residual.enter(x))
         own = own if past is None else past.joined(own)
-        update = self.self_attn.out_proj(self._attend(queries, own, future, masks))
-        x = self.look_at_source(self.self_attn_residual.leave(x, update), source, masks.source)
-        return self.feed_forward(x), own
-
-    def _attend(self, queries: Tensor, own: KeysValues, future: KeysValues | None, masks: Masks) -> Tensor:
         dropout = self.self_attn.dropout if self.training else 0.0
         if future is None or masks.generated is None:
-            return attend(queries, own, masks.generated, dropout)
-        if masks.together:
-            return attend(queries, own.joined(future), masks.generated, dropout)
-        return attend_to_both(queries, own, future, masks.generated, dropout)
+            attended = attend(queries, own, masks.generated, dropout)
+        elif masks.together:
+            attended = attend(queries, own.joined(future), masks.generated, dropout)
+        else:
+            attended = attend_to_both(queries, own, future, masks.generated, dropout)
+        x = self.self_attn_residual.leave(x, self.self_attn.out_proj(attended))
+        x = self.look_at_source(x, source, masks.source)
+        return self.feed_forward(x), own
 
 
 class PBDDecoder(FairseqIncrementalDecoder):
@@ -323,7 +319,9 @@ class PBDDecoder(FairseqIncrementalDecoder):
     def reorder_incremental_state(self, incremental_state: dict[str, Any], new_order: Tensor) -> None:
         known: Progress | None = self.get_incremental_state(incremental_state, "progress")
         if known is not None:
-            self.set_incremental_state(incremental_state, "progress", known.select(new_order))
+            generated = [block.select(new_order) for block in known.generated]
+            progress = Progress(known.memory.select(new_order), generated)
+            self.set_incremental_state(incremental_state, "progress", progress)
 
     def max_positions(self) -> int:
         return self.positions
@@ -362,8 +360,11 @@ class PBD(LoadedFromFolder, FairseqEncoderDecoderModel):
             future_dropout=cfg.future_dropout,
             tie_output=cfg.share_all_embeddings or cfg.share_decoder_input_output_embed,
         )
-        if sharing:
-            share(encoder, decoder)
+        if sharing:  # section 2.2: every part of the encoder's blocks; cross-attention stays separate
+            for layer, encoder_layer in zip(decoder.layers, encoder.layers, strict=True):
+                for name, part in encoder_layer.named_children():
+                    setattr(layer, name, part)
+            decoder.norm = encoder.norm
         model = cls(encoder, decoder)
         if cfg.apply_bert_init:
             model.apply(bert_init)
@@ -372,14 +373,6 @@ class PBD(LoadedFromFolder, FairseqEncoderDecoderModel):
     def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, *args: Any, **kwargs: Any) -> Any:
         require_same_vocabulary(self, state_dict)
         return super().load_state_dict(state_dict, strict, *args, **kwargs)
-
-
-def share(encoder: PBDEncoder, decoder: PBDDecoder) -> None:
-    """Section 2.2: the decoder uses every part of the encoder's blocks; cross-attention stays separate."""
-    for layer, encoder_layer in zip(decoder.layers, encoder.layers, strict=True):
-        for name, part in encoder_layer.named_children():
-            setattr(layer, name, part)
-    decoder.norm = encoder.norm
 
 
 def text_embedding(cfg: PBDConfig, table: nn.Embedding, positions: int) -> TextEmbedding:

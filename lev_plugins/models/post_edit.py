@@ -13,12 +13,13 @@ draft: the row is then the source only. Shapes: B batch, S source length, N draf
 V vocabulary. Padding may be on either side.
 """
 
+from argparse import Namespace
+from dataclasses import fields
 from typing import Any
 
 import torch
 from fairseq.models import FairseqEncoderDecoderModel, register_model
 from fairseq.models.transformer import TransformerConfig, TransformerDecoderBase, TransformerEncoderBase
-from fairseq.models.transformer.transformer_config import DecoderConfig, EncDecBaseConfig, QuantNoiseConfig
 from torch import Tensor, nn
 
 from lev_plugins.data.words import EditingDictionary
@@ -31,7 +32,7 @@ from lev_plugins.models.encoder_decoder import (
     check_sizes,
     require_equal_widths,
 )
-from lev_plugins.models.requirements import require_one_dictionary, require_same_vocabulary, require_task
+from lev_plugins.models.requirements import require_one_dictionary, require_room, require_same_vocabulary, require_task
 
 SOURCE, DRAFT = 0, 1  # the languages
 
@@ -74,21 +75,11 @@ class PostEditEncoder(TransformerEncoderBase):
                 requests is None or not bool(requests.any()),
                 "a post_edit_transformer rewrites the whole text and ignores marks: remove them from the draft",
             )
-            self.require_room(draft)
+            require_room(draft, self.padding_idx, self.max_positions(), "source")
             draft = readable(draft, self.target)
             x = torch.cat([x, self.embed(draft, self.draft_words, DRAFT)], 1)  # (B, S + N, C)
             row = torch.cat([row, draft], 1)
         return self.forward_scriptable(row, token_embeddings=x)
-
-    def require_room(self, draft: Tensor) -> None:
-        room = self.max_positions()
-        if draft.size(1) > room:
-            longest = int(draft.ne(self.padding_idx).sum(1).max())
-            require(
-                longest <= room,
-                f"a draft has {longest} tokens, including boundaries, but the model has positions for {room}: "
-                "shorten it, or train with a larger --max-source-positions",
-            )
 
     def embed(self, tokens: Tensor, table: nn.Embedding, language: int) -> Tensor:
         """(B, S) -> (B, S, C): positions count from the first of ``tokens``; language and word have the same scale."""
@@ -113,9 +104,12 @@ class PostEditTransformer(LoadedFromFolder, FairseqEncoderDecoderModel):
             source_words = words
         else:
             source_words = token_embedding(len(source), cfg.encoder_embed_dim, source.pad())
-        sizes = fairseq_config(cfg)
-        encoder = PostEditEncoder(sizes, source, target, source_words, words)
-        return cls(encoder, TransformerDecoderBase(sizes, target, words))
+        sizes = {each.name: getattr(cfg, each.name) for each in fields(EncoderDecoderConfig)}
+        sizes |= {"decoder_input_dim": cfg.decoder_embed_dim, "decoder_output_dim": cfg.decoder_embed_dim}
+        sizes["share_decoder_input_output_embed"] |= cfg.share_all_embeddings
+        config = TransformerConfig.from_namespace(Namespace(**sizes))
+        encoder = PostEditEncoder(config, source, target, source_words, words)
+        return cls(encoder, TransformerDecoderBase(config, target, words))
 
     def forward(
         self,
@@ -130,23 +124,3 @@ class PostEditTransformer(LoadedFromFolder, FairseqEncoderDecoderModel):
     def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, *args: Any, **kwargs: Any) -> Any:
         require_same_vocabulary(self, state_dict, "embed_tokens.weight")
         return super().load_state_dict(state_dict, strict, *args, **kwargs)
-
-
-def fairseq_config(cfg: EncoderDecoderConfig) -> TransformerConfig:
-    def side(name: str) -> dict[str, Any]:
-        keys = ("embed_dim", "ffn_embed_dim", "layers", "attention_heads", "normalize_before", "learned_pos")
-        return {key: getattr(cfg, f"{name}_{key}") for key in keys}
-
-    return TransformerConfig(
-        encoder=EncDecBaseConfig(**side("encoder")),
-        decoder=DecoderConfig(**side("decoder")),
-        quant_noise=QuantNoiseConfig(),
-        activation_fn=str(cfg.activation_fn),
-        dropout=cfg.dropout,
-        attention_dropout=cfg.attention_dropout,
-        activation_dropout=cfg.activation_dropout,
-        share_decoder_input_output_embed=cfg.share_all_embeddings or cfg.share_decoder_input_output_embed,
-        no_scale_embedding=cfg.no_scale_embedding,
-        max_source_positions=cfg.max_source_positions,
-        max_target_positions=cfg.max_target_positions,
-    )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from lev_plugins.errors import require
 
@@ -19,15 +19,10 @@ def require_task(task: Any, name: str, arch: str) -> None:
     )
 
 
-def from_checkpoint(task: Any) -> bool:
-    """Whether the weights come from a checkpoint, not from a backbone; fairseq's own tasks do not know it."""
-    return getattr(task, "from_checkpoint", False)
-
-
 def require_use_of_buckets(cfg: Any, task: Any) -> None:
     """Only in training: old checkpoints may have them without --spelling, or not at all."""
     require(
-        from_checkpoint(task) or getattr(cfg, "spelling", True) or cfg.spelling_buckets == BUCKETS,
+        getattr(task, "from_checkpoint", False) or getattr(cfg, "spelling", True) or cfg.spelling_buckets == BUCKETS,
         "--spelling-buckets is for spelling-aware words: add --spelling",
     )
 
@@ -39,6 +34,17 @@ def require_one_dictionary(task: Any, what: str, instead: str) -> None:
         f"{what} requires one dictionary for both sides, but dict.{task.cfg.source_lang}.txt and "
         f"dict.{task.cfg.target_lang}.txt differ: run fairseq-preprocess with --joined-dictionary, or {instead}",
     )
+
+
+def require_room(draft: Tensor, pad: int, room: int, side: str) -> None:
+    """For a ``draft`` (B, N) among the positions of a ``side``; what is too much may be padding."""
+    if draft.size(1) > room:
+        longest = int(draft.ne(pad).sum(1).max())
+        require(
+            longest <= room,
+            f"a draft has {longest} tokens, including boundaries, but the model has positions for {room}: shorten it, "
+            f"or train with a larger --max-{side}-positions",
+        )
 
 
 def require_same_vocabulary(

@@ -35,27 +35,21 @@ def scale_learning_rate(parameters: Iterable[nn.Parameter], factor: float) -> No
             parameter.optim_overrides = {"optimizer": {"lr_scale": factor}}  # type: ignore[attr-defined]
 
 
-def groups(parameters: Iterable[Any]) -> list[dict[str, Any]]:
-    """torch's parameter groups, one per factor."""
-    by_factor: dict[float, list[Any]] = {}
-    for parameter in parameters:
-        overrides = getattr(parameter, "optim_overrides", {})
-        by_factor.setdefault(overrides.get("optimizer", {}).get("lr_scale", 1.0), []).append(parameter)
-    return [{"params": members, "lr_scale": factor} for factor, members in by_factor.items()]
-
-
 @register_optimizer("scaled_adam", dataclass=FairseqAdamConfig)
 class ScaledAdam(FairseqAdam):
     def __init__(self, cfg: FairseqAdamConfig, params: Iterable[Any]):
-        by_factor = groups(params)
+        by_factor: dict[float, list[Any]] = {}
+        for parameter in params:
+            overrides = getattr(parameter, "optim_overrides", {})
+            by_factor.setdefault(overrides.get("optimizer", {}).get("lr_scale", 1.0), []).append(parameter)
+        self.factors = list(by_factor)
         require(
-            any(group["lr_scale"] != 1 for group in by_factor),
+            any(factor != 1 for factor in self.factors),
             "--optimizer scaled_adam needs weights with their own learning rate, but there are none: use --optimizer "
             "adam (also for --backbone-lr-factor 1); with another factor, --fp16 has joined all weights in one vector: "
             "add --fp16-no-flatten-grads",
         )
-        super().__init__(cfg, by_factor)
-        self.factors = [group["lr_scale"] for group in by_factor]
+        super().__init__(cfg, [{"params": members, "lr_scale": factor} for factor, members in by_factor.items()])
         self.set_lr(self.optimizer_config["lr"])
 
     def set_lr(self, lr: float) -> None:

@@ -15,7 +15,6 @@ from lev_plugins.layers.t5 import require_range
 from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.modules import PretrainedDecoder, PretrainedEncoder, Stacks
 from lev_plugins.models.gated import GateConfig, GatedModel
-from lev_plugins.models.requirements import from_checkpoint
 from lev_plugins.optim.scaled_adam import check_learning_rate, scale_learning_rate
 from lev_plugins.text.pretrained import DICTIONARY, require_folder
 
@@ -64,9 +63,16 @@ class GatedPretrained(GatedModel):
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> "GatedPretrained":
         folder = check_config(cfg, cls.FAMILY)
-        dictionary = check_dictionaries(task, folder)
+        dictionary = Dictionary.load(str(folder / DICTIONARY))
+        for words in (task.source_dictionary, task.target_dictionary):
+            require(
+                words == dictionary,
+                f"the dictionary of the data ({len(words)} symbols) must be that of --backbone {folder} "
+                f"({len(dictionary)} symbols): tokenise the text with lev-plugins encode {folder}, then run "
+                f"fairseq-preprocess with --joined-dictionary --srcdict {folder / DICTIONARY}",
+            )
         options: dict[str, Any] = {} if cfg.dropout is None else dict.fromkeys(cls.DROPOUTS, cfg.dropout)
-        options["weights"] = not from_checkpoint(task)
+        options["weights"] = not getattr(task, "from_checkpoint", False)
         stacks = cls.load_stacks(folder, options, dictionary, cfg)
         model = cls(
             PretrainedEncoder(dictionary, stacks, cfg.max_source_positions),
@@ -96,18 +102,6 @@ def check_config(cfg: Any, family: str) -> Path:
     )
     require(not cfg.left_pad_target, "--left-pad-target does not work with a pre-trained decoder: leave it out")
     return folder
-
-
-def check_dictionaries(task: Any, folder: Path) -> Dictionary:
-    expected = Dictionary.load(str(folder / DICTIONARY))
-    for dictionary in (task.source_dictionary, task.target_dictionary):
-        require(
-            dictionary == expected,
-            f"the dictionary of the data ({len(dictionary)} symbols) must be that of --backbone {folder} "
-            f"({len(expected)} symbols): tokenise the text with lev-plugins encode {folder}, then run "
-            f"fairseq-preprocess with --joined-dictionary --srcdict {folder / DICTIONARY}",
-        )
-    return expected
 
 
 def freeze(model: GatedModel, new: set[nn.Parameter], cfg: Any) -> None:
