@@ -49,9 +49,9 @@ QUICK = Plan(texts=24, repetitions=2, words=60, dim=16, ffn_dim=32, heads=2, lay
 def model_of(plan: Plan, spec: LabelSpec, interaction: bool) -> EncT5:
     torch.manual_seed(1)
     shape = T5Shape(plan.dim, plan.ffn_dim, plan.heads, plan.dim // plan.heads, "gated-gelu")
-    tokens = torch.nn.Embedding(plan.words, shape.dim)
+    tokens = torch.nn.Embedding(plan.words, shape.embed_dim)
     encoder = T5LabelEncoder(tokens, PAD, shape, plan.layers)
-    return EncT5(encoder, LatentDecoder(shape, 1, spec, interaction), LabelHead(shape.dim, spec))
+    return EncT5(encoder, LatentDecoder(shape, 1, spec, interaction), LabelHead(shape.embed_dim, spec))
 
 
 def examples_of(plan: Plan, kind: str) -> list[Example]:

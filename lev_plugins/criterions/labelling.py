@@ -1,8 +1,8 @@
 """``--criterion labelling``: cross-entropy, squared error or binary cross-entropy per label; validation scores."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Optional
 
 import numpy as np
@@ -66,6 +66,10 @@ class Collected(Meter):
     def update(self, parts: list[tuple[Any, Any]]) -> None:
         self.parts += parts
         self.scores = None
+
+    def scored(self, score: Callable[[list[tuple[Any, Any]]], dict[str, float]]) -> dict[str, float]:
+        self.scores = self.scores or score(self.parts)
+        return self.scores
 
     def state_dict(self) -> dict[str, Any]:
         return {}
@@ -131,10 +135,6 @@ class LabellingCriterion(FairseqCriterion):
     def __init__(self, task: Any, class_weights: str | None, positive_label: str | None, score_at: int):
         super().__init__(task)
         bounded("--score-at", score_at, 1)
-        require(
-            hasattr(task, "info"),
-            f"--criterion labelling requires --task text_labelling, but --task is {getattr(task.cfg, '_name', None)}",
-        )
         info: Info = task.info
         self.kind, self.labels = info.kind, task.labels
         self.weights = label_weights(class_weights, task.labels, info.kind, info.train_examples)
@@ -186,14 +186,8 @@ class LabellingCriterion(FairseqCriterion):
         if not parts:
             return
         metrics.log_custom(Collected, "_answers", parts)
-
-        def score(meters: Any, name: str) -> float:
-            collected = meters["_answers"]
-            collected.scores = collected.scores or self.scores(collected.parts)
-            return round(collected.scores[name], DIGITS)
-
         for name in self.scores(parts[:1]):
-            metrics.log_derived(name, partial(score, name=name))
+            metrics.log_derived(name, lambda all, name=name: round(all["_answers"].scored(self.scores)[name], DIGITS))
         if metrics.get_meters("valid"):  # these outlive the validation, and nobody reads them
             metrics.reset_meter("valid", "_answers")
 

@@ -48,12 +48,3 @@ def hand_on(requests: Tensor, deleted: Tensor) -> Tensor:
     inserts = torch.zeros_like(requests).scatter_add(1, home.clamp(min=0), insert.long())  # by rank
     moved = inserts.gather(1, home.clamp(min=0)).ne(0) & ~deleted
     return torch.where(moved, requests.bitwise_or(INSERT), requests)
-
-
-def after_first_iteration(requests: Tensor) -> Tensor:
-    """Deletions and insertions are requested once; protection lasts.
-
-    >>> after_first_iteration(torch.tensor([DELETE, INSERT, KEEP + INSERT + SPAN]))
-    tensor([ 0,  0, 17])
-    """
-    return requests.bitwise_and(~(DELETE | INSERT))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +18,7 @@ from torch import Tensor
 from lev_plugins.edits.actions import Removed, removed_after, replaced
 
 MOVING = ("tokens", "scores", "requests", "origin", "kept", "born", "odds")  # fields that edits of the tokens move
+STAYING = ("rows", "limits", "sampled", "target")  # fields of each sentence that they do not
 
 
 @dataclass
@@ -91,18 +91,9 @@ class Canvas:
 
     def select(self, keep: Tensor) -> Canvas:
         """The sentences that ``keep`` (B,) says; what was deleted in this iteration is left out."""
-        chosen: dict[str, Any] = {name: value[keep] for name, value in self.moving().items()}
+        of_rows = {name: value[keep] for name in (*MOVING, *STAYING) if (value := vars(self)[name]) is not None}
         states = [row for row, kept in zip(self.states, keep.tolist(), strict=True) if kept] if self.states else []
-        return replace(
-            self,
-            **chosen,
-            rows=self.rows[keep],
-            limits=self.limits[keep],
-            sampled=self.sampled[keep],
-            target=None if self.target is None else self.target[keep],
-            states=states,
-            deletion=None,
-        )
+        return replace(self, **of_rows, states=states, deletion=None)
 
 
 def opening_odds(counts: Tensor, odds: Tensor, width: int) -> tuple[Tensor, Tensor]:

@@ -99,8 +99,7 @@ class RefinementGenerator:
                 )
             target = F.pad(target, (1, 0), value=self.symbols.bos)  # (B, R); fairseq omits <s>
         with torch.no_grad() if self.options.trained_later else torch.inference_mode():
-            asked = net_input.get("draft"), net_input.get("requests")
-            results = self._refine(sources, *asked, target, net_input.get("words"))
+            results = self._refine(net_input, target)
             groups = [results[i : i + n] for i in range(0, len(results), n)]
             if self.reranker is not None:
                 known = self.symbols.known(sources) if self.symbols.spells else sources
@@ -118,20 +117,14 @@ class RefinementGenerator:
         scores = self.ensemble.deletion(passes)
         return scores[:, :, 1] - scores[:, :, 0]
 
-    def _refine(
-        self,
-        src_tokens: Tensor,
-        draft: Tensor | None,
-        marked: Tensor | None = None,
-        target: Tensor | None = None,
-        words: Any = None,
-    ) -> list[dict[str, Any]]:
-        canvas = self._start(src_tokens, draft, marked, target)
+    def _refine(self, net_input: dict[str, Any], target: Tensor | None) -> list[dict[str, Any]]:
+        src_tokens = net_input["src_tokens"]
+        canvas = self._start(src_tokens, net_input.get("draft"), net_input.get("requests"), target)
         if self.fixed is not None and self.fixed.suits(canvas):
             last = self.fixed.refine(src_tokens, canvas)
             if last is not None:
                 return [self._result(canvas, 0, last)]
-        memory = self.ensemble.encode(src_tokens, words)
+        memory = self.ensemble.encode(src_tokens, net_input.get("words"))
         if self.options.candidates > 1:
             memory = selected(memory, canvas.rows // self.options.candidates)
         results: list[dict[str, Any]] = [{} for _ in range(canvas.rows.numel())]
@@ -150,8 +143,8 @@ class RefinementGenerator:
             self._open(canvas, memory, passes, ~loops, step)
             self._fill(canvas, memory)
             self._put_back(canvas, loops, start)
-            if canvas.requests is not None:
-                canvas.requests = requests.after_first_iteration(canvas.requests)
+            if canvas.requests is not None:  # protection lasts
+                canvas.requests = canvas.requests.bitwise_and(~(requests.DELETE | requests.INSERT))
             self._record_history(canvas)
             done = torch.full_like(loops, step == self.options.max_iter)
             if self.options.adaptive:

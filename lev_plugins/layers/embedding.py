@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
+from fairseq.modules import SinusoidalPositionalEmbedding
 from torch import Tensor, nn
 
 from lev_plugins.layers.spelling import SpelledWords
@@ -38,7 +39,8 @@ class TextEmbedding(nn.Module):
         rows = max_positions + self.pad + 1
         self.learned: nn.Embedding | None = token_embedding(rows, dim, self.pad) if learned else None
         if not learned:
-            self.register_buffer("sinusoids", sinusoid_table(rows, dim, self.pad), persistent=False)
+            table = SinusoidalPositionalEmbedding.get_embedding(rows, dim, self.pad)
+            self.register_buffer("sinusoids", table, persistent=False)
 
     @property
     def table(self) -> Tensor:
@@ -67,14 +69,3 @@ class TextEmbedding(nn.Module):
             positions = F.embedding(torch.arange(first + start, first + tokens.size(1), device=tokens.device), table)
         x = self.scale * (look_up or self.tokens)(tokens[:, start:]) + positions
         return dropout(x, self.dropout, self.training)
-
-
-def sinusoid_table(rows: int, dim: int, pad: int) -> Tensor:
-    """sin in the first half of the channels, cos in the second, wavelengths from 2 pi to 10000 * 2 pi: (rows, C)."""
-    half = dim // 2
-    wavelengths = torch.exp(torch.arange(half) * (-math.log(10000) / max(half - 1, 1)))
-    angles = torch.arange(rows)[:, None] * wavelengths
-    table = torch.zeros(rows, dim)
-    table[:, : 2 * half] = torch.cat([angles.sin(), angles.cos()], 1)
-    table[pad] = 0.0
-    return table

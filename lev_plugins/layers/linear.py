@@ -79,14 +79,8 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        x, weight = ctx.saved_tensors
-        gradient = gradients[0]  # (n, O)
-        for_x, for_weight, for_bias = ctx.needs_input_grad
-        return (
-            onednn(gradient, weight.t()) if for_x else None,
-            onednn(x.t(), gradient.t()).t() if for_weight else None,
-            gradient.sum(0) if for_bias else None,
-        )
+        for_x, for_weight = gradients_of(gradients[0], *ctx.saved_tensors)
+        return for_x, for_weight, gradients[0].sum(0) if ctx.needs_input_grad[2] else None
 
 
 class Linear(nn.Linear):

@@ -20,13 +20,15 @@ FEED_FORWARDS = ["relu", "gated-gelu"]  # T5; T5 1.1, mT5 and ByT5
 
 @dataclass(frozen=True)
 class T5Shape:
-    dim: int
-    ffn_dim: int
-    heads: int
-    head_dim: int  # heads * head_dim need not be dim
+    """Sizes of a block, by the names of EncT5's flags."""
+
+    embed_dim: int
+    ffn_embed_dim: int
+    attention_heads: int
+    head_dim: int  # attention_heads * head_dim need not be embed_dim
     feed_forward: str = "relu"
-    buckets: int = 32  # of distances
-    farthest: int = 128  # all distances from this one on share a bucket
+    distance_buckets: int = 32
+    farthest_distance: int = 128  # all distances from this one on share a bucket
     dropout: float = 0.1
 
 
@@ -60,9 +62,9 @@ class DistanceBias(nn.Module):
 
     def __init__(self, shape: T5Shape):
         super().__init__()
-        self.table = nn.Embedding(shape.buckets, shape.heads)
-        self.farthest = shape.farthest
-        nn.init.normal_(self.table.weight, std=shape.dim**-0.5)
+        self.table = nn.Embedding(shape.distance_buckets, shape.attention_heads)
+        self.farthest = shape.farthest_distance
+        nn.init.normal_(self.table.weight, std=shape.embed_dim**-0.5)
 
     def forward(self, length: int) -> Tensor:
         """(1, H, S, S)"""
@@ -74,13 +76,13 @@ class DistanceBias(nn.Module):
 class T5Attention(nn.Module):
     def __init__(self, shape: T5Shape):
         super().__init__()
-        inner = shape.heads * shape.head_dim
-        self.heads, self.dropout = shape.heads, shape.dropout
-        self.q, self.k, self.v = (Linear(shape.dim, inner, bias=False) for _ in range(3))
-        self.o = Linear(inner, shape.dim, bias=False)
-        nn.init.normal_(self.q.weight, std=(shape.dim * shape.head_dim) ** -0.5)  # instead of a scale
+        inner = shape.attention_heads * shape.head_dim
+        self.heads, self.dropout = shape.attention_heads, shape.dropout
+        self.q, self.k, self.v = (Linear(shape.embed_dim, inner, bias=False) for _ in range(3))
+        self.o = Linear(inner, shape.embed_dim, bias=False)
+        nn.init.normal_(self.q.weight, std=(shape.embed_dim * shape.head_dim) ** -0.5)  # instead of a scale
         for projection in (self.k, self.v):
-            nn.init.normal_(projection.weight, std=shape.dim**-0.5)
+            nn.init.normal_(projection.weight, std=shape.embed_dim**-0.5)
         nn.init.normal_(self.o.weight, std=inner**-0.5)
 
     def forward(self, x: Tensor, source: Tensor, mask: Tensor | None) -> Tensor:
@@ -98,14 +100,14 @@ class T5FeedForward(nn.Module):
     def __init__(self, shape: T5Shape):
         super().__init__()
         gated = shape.feed_forward == "gated-gelu"
-        self.inner = Linear(shape.dim, shape.ffn_dim, bias=False)
-        self.linear = Linear(shape.dim, shape.ffn_dim, bias=False) if gated else None
-        self.outer = Linear(shape.ffn_dim, shape.dim, bias=False)
+        self.inner = Linear(shape.embed_dim, shape.ffn_embed_dim, bias=False)
+        self.linear = Linear(shape.embed_dim, shape.ffn_embed_dim, bias=False) if gated else None
+        self.outer = Linear(shape.ffn_embed_dim, shape.embed_dim, bias=False)
         self.dropout = shape.dropout
         for projection in (self.inner, self.linear):
             if projection is not None:
-                nn.init.normal_(projection.weight, std=shape.dim**-0.5)
-        nn.init.normal_(self.outer.weight, std=shape.ffn_dim**-0.5)
+                nn.init.normal_(projection.weight, std=shape.embed_dim**-0.5)
+        nn.init.normal_(self.outer.weight, std=shape.ffn_embed_dim**-0.5)
 
     def forward(self, x: Tensor) -> Tensor:
         if self.linear is None:
@@ -122,11 +124,11 @@ class T5Block(nn.Module):
         super().__init__()
         self.dropout = shape.dropout
         self.self_attn = T5Attention(shape) if look_around else None
-        self.self_attn_norm = Norm(shape.dim) if look_around else None
+        self.self_attn_norm = Norm(shape.embed_dim) if look_around else None
         self.cross_attn = T5Attention(shape) if look_at_source else None
-        self.cross_attn_norm = Norm(shape.dim) if look_at_source else None
+        self.cross_attn_norm = Norm(shape.embed_dim) if look_at_source else None
         self.ffn = T5FeedForward(shape)
-        self.ffn_norm = Norm(shape.dim)
+        self.ffn_norm = Norm(shape.embed_dim)
 
     def forward(
         self, x: Tensor, mask: Tensor | None, source: Tensor | None = None, source_mask: Tensor | None = None

@@ -315,6 +315,7 @@ class Block(nn.Module):
 
 
 def bert_init(module: nn.Module) -> None:
+    """As fairseq's ``init_bert_params``, and where a model has no memory yet (device "meta")."""
     if isinstance(module, (nn.Linear, nn.Embedding)):
         nn.init.normal_(module.weight, std=0.02)
     if isinstance(module, nn.Linear) and module.bias is not None:

@@ -18,6 +18,7 @@ Shapes: B rows, S source length, T latents per row, C channels, H heads. A row h
 n is the number of outputs of the batch: examples, or words in tagging.
 """
 
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import torch
@@ -55,10 +56,10 @@ class LatentDecoder(nn.Module):
     def __init__(self, shape: T5Shape, layers: int, spec: LabelSpec, interaction: bool):
         super().__init__()
         self.spec, self.dropout = spec, shape.dropout
-        self.latents = nn.Embedding(spec.classes if spec.latent_per_label else 1, shape.dim)
+        self.latents = nn.Embedding(spec.classes if spec.latent_per_label else 1, shape.embed_dim)
         nn.init.normal_(self.latents.weight)
         self.layers = nn.ModuleList(T5Block(shape, interaction, look_at_source=True) for _ in range(layers))
-        self.norm = Norm(shape.dim)
+        self.norm = Norm(shape.embed_dim)
         self.interaction = interaction
 
     def forward(self, latents: Tensor, source: Tensor, around: Tensor | None, across: Tensor) -> Tensor:
@@ -104,26 +105,17 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
     @classmethod
     def build_model(cls, cfg: Any, task: Any) -> "EncT5":
         spec, words = check_config(cfg, task), task.source_dictionary
-        shape = T5Shape(
-            dim=cfg.embed_dim,
-            ffn_dim=cfg.ffn_embed_dim,
-            heads=cfg.attention_heads,
-            head_dim=cfg.head_dim,
-            feed_forward=cfg.feed_forward,
-            buckets=cfg.distance_buckets,
-            farthest=cfg.farthest_distance,
-            dropout=cfg.dropout,
-        )
+        shape = T5Shape(**{size.name: getattr(cfg, size.name) for size in fields(T5Shape)})
         encoder: T5LabelEncoder | BertLabelEncoder
         if cfg.encoder == "bert":
             rates = {"dropout": cfg.dropout, "attention_dropout": cfg.dropout}
-            blocks = LayerShape(shape.dim, shape.ffn_dim, shape.heads, activation="gelu", **rates)
+            blocks = LayerShape(cfg.embed_dim, cfg.ffn_embed_dim, cfg.attention_heads, activation="gelu", **rates)
             ids = words.pad(), words.bos(), words.eos()
             encoder = BertLabelEncoder(len(words), *ids, blocks, cfg.layers, cfg.positions)
         else:
             index = WordIndex.of(words, cfg.spelling_buckets) if cfg.spelling else None
             tokens: nn.Embedding | SpelledWords = (
-                SpelledWords(words, shape.dim, index) if index else nn.Embedding(len(words), shape.dim)
+                SpelledWords(words, shape.embed_dim, index) if index else nn.Embedding(len(words), shape.embed_dim)
             )
             if isinstance(tokens, nn.Embedding):
                 nn.init.normal_(tokens.weight)
@@ -133,7 +125,7 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
         else:  # one latent, or, in tagging with one block, copies of the same
             interaction = spec.kind == "tagging" and cfg.decoder_layers > 1
         decoder = LatentDecoder(shape, cfg.decoder_layers, spec, interaction)
-        model = cls(encoder, decoder, LabelHead(shape.dim, spec))
+        model = cls(encoder, decoder, LabelHead(shape.embed_dim, spec))
         if cfg.backbone is not None:
             load_backbone(model, cfg, task)
             scale_learning_rate(model.encoder.parameters(), cfg.backbone_lr_factor)

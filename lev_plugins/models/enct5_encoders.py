@@ -23,7 +23,7 @@ class T5LabelEncoder(nn.Module):
         self.tokens = tokens
         self.distances = DistanceBias(shape)
         self.layers = nn.ModuleList(T5Block(shape, look_around=True, look_at_source=False) for _ in range(layers))
-        self.norm = Norm(shape.dim)
+        self.norm = Norm(shape.embed_dim)
 
     def forward(self, tokens: Tensor, segments: Tensor | None, words: BatchWords | None = None) -> Tensor:
         """(B, S) -> (B, S, C); ``segments`` (B, S) number the examples of a packed row, 0 = padding.
@@ -33,19 +33,21 @@ class T5LabelEncoder(nn.Module):
         # (B, 1, 1 or S, S), True = may be attended to
         allowed = tokens.ne(self.pad)[:, None, None, :] if segments is None else same(segments, segments)
         bias = self.distances(tokens.size(1)).masked_fill(~allowed, float("-inf"))  # (B, H, S, S)
-        if isinstance(self.tokens, SpelledWords):
-            held_out = None
-            if self.training:  # no word counts its own occurrence; some, none
-                dropped = torch.rand_like(tokens, dtype=torch.float) < self.word_dropout
-                held_out = torch.ones_like(tokens).masked_fill(dropped, EVERY)
-            vectors = self.tokens.vectors(None if words is None else BatchWords(*words))
-            x = self.tokens.embedding_dim**0.5 * self.tokens.look_up(tokens, vectors, held_out)
-        else:
-            x = self.tokens(tokens)
-        x = F.dropout(x, self.dropout, self.training)
+        x = F.dropout(self.embedded(tokens, words), self.dropout, self.training)
         for layer in self.layers:
             x = layer(x, bias)
         return F.dropout(self.norm(x), self.dropout, self.training)
+
+    def embedded(self, tokens: Tensor, words: BatchWords | None) -> Tensor:
+        """(B, S) -> (B, S, C); in training, no spelling-aware word counts its own occurrence; some, none."""
+        if not isinstance(self.tokens, SpelledWords):
+            return self.tokens(tokens)
+        held_out = None
+        if self.training:
+            dropped = torch.rand_like(tokens, dtype=torch.float) < self.word_dropout
+            held_out = torch.ones_like(tokens).masked_fill(dropped, EVERY)
+        vectors = self.tokens.vectors(None if words is None else BatchWords(*words))
+        return self.tokens.embedding_dim**0.5 * self.tokens.look_up(tokens, vectors, held_out)
 
 
 class BertLabelEncoder(nn.Module):

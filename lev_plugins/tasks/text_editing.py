@@ -127,7 +127,17 @@ class TextEditingTask(ScoredTask):
         if kind in CRITERIONS:
             self.system, self.word_index = kind, getattr(model, "word_index", None)
         if isinstance(model, PostEditTransformer):
-            check_post_editing(self.cfg, training=not from_checkpoint)
+            require(
+                self.cfg.draft_lang is not None or from_checkpoint,
+                "--arch post_edit_transformer requires drafts: set --draft-lang, or use --task translation --arch "
+                "transformer without drafts",
+            )
+            inherited = {each.name for each in fields(ScoredConfig)}
+            own = (each for each in fields(TextEditingConfig) if each.name not in inherited)
+            # fields without help are not flags
+            for_levt = [each.name for each in own if "help" in each.metadata and each.name != "draft_lang"]
+            reason = "is for a levt and has no effect on a post_edit_transformer"
+            refuse(self.cfg, for_levt, TextEditingConfig, reason)
         if self.cfg.noise_kind is not None and not from_checkpoint:  # a noisy text is source and draft
             require_one_dictionary(self, "--noise-kind in --task text_editing", "leave --noise-kind out")
         return model
@@ -209,22 +219,58 @@ class TextEditingTask(ScoredTask):
         self, models: list[Any], args: Any, seq_gen_cls: Any = None, extra_gen_cls_kwargs: Any = None, **unused: Any
     ) -> Any:
         if any(isinstance(model, PostEditTransformer) for model in models):
-            check_post_editing_search(models, args)
+            others = sorted({type(model).__name__ for model in models if not isinstance(model, PostEditTransformer)})
+            require(
+                not others,
+                f"--path names a post_edit_transformer and a {' and a '.join(others)}, but it works in an ensemble "
+                "only with its own kind, and not as a reranker, which reads no draft: leave one of them out",
+            )
+            check_left_to_right(models, args, "post_edit_transformer")
+            one_sided = ("replace_unk", "print_alignment", "match_source_len")
+            reason = "reads only the source, but a post_edit_transformer also reads a draft"
+            refuse(args, one_sided, GenerationConfig, reason)
+            reason = "reads the text after a TAB, which is the draft here"
+            refuse(args, ["constraints"], GenerationConfig, reason)
             self.with_its_precision(models)
             return super().build_generator(models, args, seq_gen_cls, extra_gen_cls_kwargs, **unused)
 
-        check_refinement(models, args)
+        check_search(models, args)
+        refuse(args, LEFT_TO_RIGHT, GenerationConfig, "is for left-to-right search and has no effect on a levt")
         require(
             (extra_gen_cls_kwargs or {}).get("lm_model") is None, "--lm-path does not work with a levt: leave it out"
         )
         reranking = option(args, "iter_decode_with_external_reranker")
+        require(
+            not reranking or len(models) > 1,
+            "--iter-decode-with-external-reranker uses the last checkpoint of --path as the reranker, but --path has "
+            "only one: use --path levt.pt:transformer.pt",
+        )
+        require(
+            not reranking or option(args, "iter_decode_with_beam") > 1,
+            "--iter-decode-with-external-reranker chooses among candidates: set --iter-decode-with-beam to more than 1",
+        )
         editors, reranker = (models[:-1], models[-1]) if reranking else (models, None)
         self.with_its_precision(models)
         require(
             self.building or not self.cfg.cuda_graphs or next(editors[0].parameters()).is_cuda,
             "--cuda-graphs requires a GPU: leave it out",
         )
-        options = refinement_options(args, self.cfg, trained_later=self.building)
+        options = RefinementOptions(
+            trained_later=self.building,
+            max_iter=option(args, "iter_decode_max_iter"),
+            gamma=option(args, "iter_decode_eos_penalty"),
+            max_ratio=self.cfg.max_ratio,
+            max_ratio_floor=self.cfg.max_ratio_floor,
+            min_length=self.cfg.min_words,
+            adaptive=not option(args, "iter_decode_force_max_iter"),
+            candidates=option(args, "iter_decode_with_beam"),
+            temperature=option(args, "temperature"),
+            soft_protection=self.cfg.soft_protection,
+            keep_bias=self.cfg.keep_bias,
+            oracle=str(self.cfg.oracle),
+            cuda_graphs=self.cfg.cuda_graphs,
+            retain_history=option(args, "retain_iter_history"),
+        )
         return RefinementGenerator(editors, self.target_dictionary, options, reranker)
 
     def inference_step(
@@ -274,65 +320,3 @@ class TextEditingTask(ScoredTask):
         rows = [(SpeltRow(row), self.tgt_dict.draft([])) if isinstance(row, Tensor) else row for row in src_tokens]
         self.typed = TypedLines(rows, self.src_dict, self.tgt_dict, self.cfg.left_pad_source, self.word_index)
         return self.typed
-
-
-def check_refinement(models: list[Any], args: Any) -> None:
-    """Check the search flags for a levt."""
-    check_search(models, args)
-    refuse(args, LEFT_TO_RIGHT, GenerationConfig, "is for left-to-right search and has no effect on a levt")
-    if option(args, "iter_decode_with_external_reranker"):
-        require(
-            len(models) > 1,
-            "--iter-decode-with-external-reranker uses the last checkpoint of --path as the reranker, but --path has "
-            "only one: use --path levt.pt:transformer.pt",
-        )
-        require(
-            option(args, "iter_decode_with_beam") > 1,
-            "--iter-decode-with-external-reranker chooses among candidates: set --iter-decode-with-beam to more than 1",
-        )
-
-
-def refinement_options(args: Any, cfg: TextEditingConfig, trained_later: bool) -> RefinementOptions:
-    return RefinementOptions(
-        trained_later=trained_later,
-        max_iter=option(args, "iter_decode_max_iter"),
-        gamma=option(args, "iter_decode_eos_penalty"),
-        max_ratio=cfg.max_ratio,
-        max_ratio_floor=cfg.max_ratio_floor,
-        min_length=cfg.min_words,
-        adaptive=not option(args, "iter_decode_force_max_iter"),
-        candidates=option(args, "iter_decode_with_beam"),
-        temperature=option(args, "temperature"),
-        soft_protection=cfg.soft_protection,
-        keep_bias=cfg.keep_bias,
-        oracle=str(cfg.oracle),
-        cuda_graphs=cfg.cuda_graphs,
-        retain_history=option(args, "retain_iter_history"),
-    )
-
-
-def check_post_editing(cfg: TextEditingConfig, training: bool) -> None:
-    require(
-        cfg.draft_lang is not None or not training,
-        "--arch post_edit_transformer requires drafts: set --draft-lang, or use --task translation --arch "
-        "transformer without drafts",
-    )
-    inherited = {each.name for each in fields(ScoredConfig)}
-    own = (each for each in fields(TextEditingConfig) if each.name not in inherited)
-    # fields without help are not flags
-    for_levt = [each.name for each in own if "help" in each.metadata and each.name != "draft_lang"]
-    refuse(cfg, for_levt, TextEditingConfig, "is for a levt and has no effect on a post_edit_transformer")
-
-
-def check_post_editing_search(models: list[Any], args: Any) -> None:
-    """Check the search flags for a post_edit_transformer."""
-    others = sorted({type(model).__name__ for model in models if not isinstance(model, PostEditTransformer)})
-    require(
-        not others,
-        f"--path names a post_edit_transformer and a {' and a '.join(others)}, but it works in an ensemble only with "
-        "its own kind, and not as a reranker, which reads no draft: leave one of them out",
-    )
-    check_left_to_right(models, args, "post_edit_transformer")
-    one_sided = ("replace_unk", "print_alignment", "match_source_len")
-    refuse(args, one_sided, GenerationConfig, "reads only the source, but a post_edit_transformer also reads a draft")
-    refuse(args, ["constraints"], GenerationConfig, "reads the text after a TAB, which is the draft here")

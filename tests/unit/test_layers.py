@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from fairseq.modules import SinusoidalPositionalEmbedding
 from torch import Tensor, nn
 
-from lev_plugins.layers.embedding import TextEmbedding, sinusoid_table, token_embedding
+from lev_plugins.layers.embedding import TextEmbedding, token_embedding
 from lev_plugins.layers.spelling import Table
 from lev_plugins.layers.transformer import (
     Block,
@@ -178,12 +178,6 @@ def test_every_dropout_rate_acts_in_training_only(where: str) -> None:
     assert not layer(x, None).equal(layer(x, None))
     layer.eval()
     assert layer(x, None).equal(layer(x, None))
-
-
-@pytest.mark.parametrize("dim", [8, 9])
-def test_sinusoids_are_those_of_fairseq(dim: int) -> None:
-    theirs = SinusoidalPositionalEmbedding(dim, PAD, init_size=50)
-    assert sinusoid_table(50, dim, PAD).allclose(theirs.weights, atol=1e-6)
 
 
 @pytest.mark.parametrize("scale", [True, False])

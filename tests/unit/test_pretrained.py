@@ -216,7 +216,7 @@ def test_folders_that_cannot_be_imported(folders: dict[str, Path], tmp_path: Pat
     refused(empty, out, "has no config.json: choose the folder of a Hugging Face model")
     (empty / "config.json").write_text('{"model_type": "gpt2"}', encoding="utf-8")
     refused(empty, out, "the type of the model must be one of t5, mt5, bart, bert, but is gpt2")
-    refused(copy_without_weights(folders["bert"], tmp_path / "light"), out, "has no weights: add model.saf")
+    refused(copy_without_weights(folders["bert"], tmp_path / "light"), out, "no file named model.safetensors")
     refused(folders["bert"], folders["t5.out"], "is not empty .*: name another folder")
     few = copy_without_weights(folders["byt5"], tmp_path / "few")
     pretrained.save_t5(T5ForConditionalGeneration, T5Config, few, True, 40)

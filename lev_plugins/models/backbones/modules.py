@@ -54,10 +54,7 @@ class PretrainedEncoder(FairseqEncoder):
         return {
             "encoder_out": [states.transpose(0, 1)],
             "encoder_padding_mask": [~real],
-            "encoder_embedding": [],
-            "encoder_states": [],
             "src_tokens": [tokens],
-            "src_lengths": [],
         }
 
     def as_trained(self, tokens: Tensor) -> Tensor:
