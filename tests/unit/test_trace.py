@@ -24,19 +24,18 @@ from tests.helpers import slow_alignment, thorough
 
 ROOT = Path(__file__).parents[2]
 
-# from the log of an editor on sentence pieces; the README shows its trace
-DEMO = """\
-S-2\tCopy MH-spevific state to messame insofar as possible.
-T-2\tCopy MH-specific state to message insofar as possible.
-H-2\t-0.3421\t▁Copy ▁MH - specific ▁state ▁to ▁message ▁in ▁validation ▁as ▁possible .
-D-2\t-0.3421\tCopy MH-specific state to message in validation as possible.
-P-2\t0.0000 0.0000 0.0000 -0.2733 0.0000 0.0000 -0.0979 0.0000 -3.7340 0.0000 0.0000 0.0000
-I-2\t0
-E-2_0\t▁Copy ▁MH - spevific ▁state ▁to ▁messame ▁in s of ar ▁as ▁possible .
-E-2_1\t▁Copy ▁MH - ▁state ▁to ▁in ▁as ▁possible .
-E-2_2\t▁Copy ▁MH - <plh> ▁state ▁to <plh> ▁in <plh> ▁as ▁possible .
-E-2_3\t▁Copy ▁MH - specific ▁state ▁to ▁message ▁in ▁validation ▁as ▁possible .
-"""
+
+def logged(number: int, source: str, reference: str, *hypotheses: tuple[str, ...]) -> str:
+    """The lines of a sentence; of each hypothesis its score, its text and its states."""
+    lines = [f"S-{number}\t{source}", f"T-{number}\t{reference}"]
+    for score, text, *states in hypotheses:
+        lines += [f"H-{number}\t{score}\t{text}", f"D-{number}\t{score}\t{text}", f"P-{number}\t{score}"]
+        lines += [f"I-{number}\t{(len(states) - 1) // 3 - 1}"]
+        lines += [f"E-{number}_{step}\t{state}" for step, state in enumerate(states)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+# an editor on sentence pieces; the README shows its trace
 README = """\
 S-84\tRetufn true if ohe objetc is a code object.
 T-84\tReturn true if the object is a code object.
@@ -50,55 +49,14 @@ E-84_2\t<plh> ▁true ▁if <plh> <plh> ▁is ▁a ▁code ▁object .
 E-84_3\t▁Return ▁true ▁if ▁the ▁object ▁is ▁a ▁code ▁object .
 """
 # batch by batch, so in no order: from nothing in two iterations; a draft that is kept; two candidates, one in circles
-LOG = """\
-2026-01-01 00:00:00 | INFO | fairseq_cli.generate | loading model(s) from levt.pt
-S-11\tein Haus
-T-11\ta house
-H-11\t-0.5\ta house
-D-11\t-0.5\ta house
-P-11\t-0.5 -0.5
-I-11\t2
-E-11_0\t
-E-11_1\t
-E-11_2\t<plh> <plh>
-E-11_3\thouse house
-E-11_4\thouse
-E-11_5\t<plh> house
-E-11_6\ta house
-E-11_7\ta house
-E-11_8\ta house
-E-11_9\ta house
-S-3\tdie Katze
-T-3\tthe cat
-H-3\t0.0\tthe cat
-D-3\t0.0\tthe cat
-I-3\t0
-E-3_0\tthe cat
-E-3_1\tthe cat
-E-3_2\tthe cat
-E-3_3\tthe cat
-S-20\tx
-T-20\ty
-H-20\t-1.0\ty
-D-20\t-1.0\ty
-I-20\t0
-E-20_0\t
-E-20_1\t
-E-20_2\t<plh>
-E-20_3\ty
-H-20\t-2.0\ty y
-D-20\t-2.0\ty y
-I-20\t1
-E-20_0\t
-E-20_1\t
-E-20_2\t<plh> <plh>
-E-20_3\ty y
-E-20_4\ty
-E-20_5\ty
-E-20_6\ty y
-2026-01-01 00:00:00 | INFO | fairseq_cli.generate | Translated 3 sentences
-Generate test with beam=5: BLEU4 = 100.00
-"""
+FROM_NOTHING = ["", "", "<plh> <plh>", "house house", "house", "<plh> house", *["a house"] * 4]
+LOG = "2026-01-01 00:00:00 | INFO | fairseq_cli.generate | loading model(s) from levt.pt\n"
+LOG += logged(11, "ein Haus", "a house", ("-0.5", "a house", *FROM_NOTHING))
+LOG += logged(3, "die Katze", "the cat", ("0.0", "the cat", *["the cat"] * 4))
+CIRCLES = ["", "", "<plh> <plh>", "y y", "y", "y", "y y"]
+LOG += logged(20, "x", "y", ("-1.0", "y", "", "", "<plh>", "y"), ("-2.0", "y y", *CIRCLES))
+LOG += "2026-01-01 00:00:00 | INFO | fairseq_cli.generate | Translated 3 sentences\n"
+LOG += "Generate test with beam=5: BLEU4 = 100.00\n"
 PIECES = st.lists(st.sampled_from(["a", "b", "c", "<plh>"]), max_size=8)
 
 
@@ -135,6 +93,14 @@ def log(tmp_path: Path) -> Path:
 
 
 # edit scripts
+
+
+def script_of(text: str) -> Script:
+    """``-a`` is deleted, ``+a`` inserted, ``?`` a hole."""
+    kinds = {"-": EditKind.DELETED, "+": EditKind.INSERTED, "?": EditKind.PLACEHOLDER}
+    return [
+        PieceEdit(kinds.get(word[0], EditKind.KEPT), word[1:] if word[0] in kinds else word) for word in text.split()
+    ]
 
 
 def before(script: Script) -> list[str]:
@@ -195,19 +161,12 @@ def test_actions_lead_from_state_to_state(states: list[list[str]]) -> None:
 def test_what_fills_a_hole_may_be_the_word_that_stands_for_holes() -> None:
     """fairseq's own placeholder is <unk>, and <unk> may fill it."""
     [iteration] = iterations([["a"], ["a"], ["a", "<unk>", "<unk>"], ["a", "b", "<unk>"]])
-    assert iteration.filling == [
-        PieceEdit(EditKind.KEPT, "a"),
-        PieceEdit(EditKind.INSERTED, "b"),
-        PieceEdit(EditKind.INSERTED, "<unk>"),
-    ]
+    assert iteration.filling == script_of("a +b +<unk>")
 
 
 def test_a_history_that_no_editor_made_is_shown_as_it_is() -> None:
     [iteration] = iterations([["a", "b"], ["c"], ["<plh>", "c"], ["d", "e"]])
-    assert iteration.deletion == [
-        *(PieceEdit(EditKind.DELETED, piece) for piece in "ab"),
-        PieceEdit(EditKind.INSERTED, "c"),
-    ]
+    assert iteration.deletion == script_of("-a -b +c")
     assert iteration.filling is not None and after(iteration.filling) == ["d", "e"]
     assert before(iteration.filling) == ["<plh>", "c"]
 
@@ -258,7 +217,7 @@ def test_without_print_step_the_history_alone_counts() -> None:
 
 def test_a_source_begins_a_sentence_even_if_its_number_was_there() -> None:
     """Two logs one after the other."""
-    found, _ = read(DEMO + DEMO)
+    found, _ = read(README + README)
     assert [len(sentence.hypotheses) for sentence in found] == [1, 1]
 
 
@@ -328,14 +287,6 @@ def test_pieces_are_joined_as_fairseq_does(symbol: str) -> None:
     same()
 
 
-def script_of(text: str) -> Script:
-    """``-a`` is deleted, ``+a`` inserted, ``?`` a hole."""
-    kinds = {"-": EditKind.DELETED, "+": EditKind.INSERTED, "?": EditKind.PLACEHOLDER}
-    return [
-        PieceEdit(kinds.get(word[0], EditKind.KEPT), word[1:] if word[0] in kinds else word) for word in text.split()
-    ]
-
-
 @pytest.mark.parametrize(
     ("script", "spelling", "shown"),
     [
@@ -359,13 +310,12 @@ def test_marks_stay_on_the_pieces_and_spaces_out_of_them(script: str, spelling: 
 
 
 def test_texts_that_fairseq_has_joined_are_left_alone() -> None:
-    [joined], _ = read(DEMO.replace("MH-spevific state", "MH-spevific▁ state", 1))
-    assert plain(joined, "sentencepiece")[1] == "   source  Copy MH-spevific▁ state to messame insofar as possible."
+    [joined], _ = read(README.replace("Retufn true", "Retufn▁ true", 1))
+    assert plain(joined, "sentencepiece")[1] == "   source  Retufn▁ true if ohe objetc is a code object."
 
 
 def test_texts_in_pieces_are_joined_as_well() -> None:
-    raw = "S-1\t▁ein ▁Ha us\nT-1\t▁a ▁home\nH-1\t0\t▁a ▁hou se\n"
-    raw += "E-1_0\t\nE-1_1\t\nE-1_2\t<plh> <plh> <plh>\nE-1_3\t▁a ▁hou se\n"
+    raw = logged(1, "▁ein ▁Ha us", "▁a ▁home", ("0", "▁a ▁hou se", "", "", "<plh> <plh> <plh>", "▁a ▁hou se"))
     shown = plain(read(raw)[0][0], "sentencepiece")
     assert shown[1:3] + shown[-2:-1] == ["   source  ein Haus", "reference  a home", "   result  a house"]
     words = plain(read(raw.replace("▁ein ▁Ha us", "ein Haus"))[0][0], "sentencepiece")
@@ -375,15 +325,11 @@ def test_texts_in_pieces_are_joined_as_well() -> None:
 HOSTILE = "\u202e\u2066<script>alert(1)</script>&quot;'\"\x1b]0;title\x07\x1b[2J\x00\u2028\x9b2J"
 
 
-def hostile_log() -> str:
-    text = LOG
-    for word in ("ein", "house", "cat"):
-        text = text.replace(word, word + HOSTILE.replace(" ", ""))
-    return text
+HOSTILE_LOG = re.sub("ein|house|cat", lambda match: match[0] + HOSTILE, LOG)
 
 
 def test_no_text_reaches_beyond_its_row() -> None:
-    found, _ = read(hostile_log())
+    found, _ = read(HOSTILE_LOG)
     lines = [line for sentence in found for line in plain(sentence)]
     assert len(lines) == sum(len(plain(sentence)) for sentence in read(LOG)[0])
     assert not re.search("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", "".join(lines))
@@ -402,8 +348,6 @@ def test_colours_have_the_same_texts_as_marks() -> None:
 
 # the page
 
-VOID = ("meta",)
-
 
 class Page(HTMLParser):
     """Tags with their attributes, text, and whether every tag is closed."""
@@ -419,7 +363,7 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
+        if tag != "meta":
             self.open.append(tag)
         if tag == "td":
             self.cells.append("")
@@ -459,18 +403,14 @@ def test_the_page_needs_nothing_else_and_runs_nothing() -> None:
     }
     assert not re.search(r"url\(|@import|//", page_of(LOG))
     [policy] = [attributes["content"] for _, attributes in found.tags if "http-equiv" in attributes]
-    assert policy is not None and policy.startswith("default-src 'none'; style-src 'sha256-")
-
-
-def test_the_policy_lets_the_style_sheet_in() -> None:
     [style] = re.findall("<style>(.*?)</style>", page_of(LOG), re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    assert f"style-src 'sha256-{digest}';" in page_of(LOG)
+    assert policy is not None and policy.startswith(f"default-src 'none'; style-src 'sha256-{digest}';")
 
 
 def test_hostile_text_is_text() -> None:
     title = 'x<script>"&\u202e\x1b'
-    spoilt, clean = Page(page_of(hostile_log(), title)), Page(page_of(LOG))
+    spoilt, clean = Page(page_of(HOSTILE_LOG, title)), Page(page_of(LOG))
     assert spoilt.tags == clean.tags  # not one tag or attribute came from the log
     assert len(spoilt.cells) == len(clean.cells)
     assert spoilt.cells[0].startswith("ein\\u202e\\u2066<script>alert(1)</script>&quot;'\"\\u001b]0;title")
