@@ -1,12 +1,11 @@
 """Figures of the examples: what is asked of the model, what is kept, averaged and drawn, and bad input."""
 
-import builtins
+import html
 import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -15,7 +14,7 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from examples import figures
 from examples.denoising import gates
-from examples.denoising.gates import GatedSentence, as_line, gates_of_lines, read_sentences
+from examples.denoising.gates import GatedSentence, as_line, gates_of_lines
 from lev_plugins.errors import UserError
 from lev_plugins.inference.decoder import CheckpointDecoder
 from tests.helpers import EOS, toy_dictionary, toy_model
@@ -87,12 +86,6 @@ def test_a_model_without_gates_has_none_to_show() -> None:
             gates_of_lines(decoder, ["a"], str, 100)
 
 
-def test_what_is_kept_comes_back(tmp_path: Path) -> None:
-    path = tmp_path / "gates.jsonl"
-    path.write_text("".join(f"{as_line(sentence)}\n" for sentence in SENTENCES), encoding="utf-8")
-    assert read_sentences(path) == SENTENCES
-
-
 def test_means_are_over_tokens_by_noise_and_length() -> None:
     low, high = gates.grouped_by("noise", SENTENCES, 2)
     assert (low.title, high.title) == ("0 %", "50 %")
@@ -125,10 +118,7 @@ def test_figures_have_their_numbers_in_them(kept: Path, tmp_path: Path, by: str)
     assert command(gates, *words, png, svg) == 0
     assert png.read_bytes().startswith(b"\x89PNG")
     drawn = svg.read_text(encoding="utf-8")
-    texts = [
-        re.sub("&lt;", "<", text).replace("&gt;", ">").replace("&amp;", "&")
-        for text in re.findall(r">([^<>]+)</t", drawn)
-    ]
+    texts = [html.unescape(text) for text in re.findall(r">([^<>]+)</t", drawn)]
     wanted = {
         "sentence": ["▁$a", "$b", "<x>&", "mask", "copy", "0.20", "0.80", "output"],
         "noise": ["0 %", "50 %", "copy (r = -1.00)", "words that are noise (number of sentences)"],
@@ -136,18 +126,11 @@ def test_figures_have_their_numbers_in_them(kept: Path, tmp_path: Path, by: str)
         "task": ["denoising", "other", "0.27", "skip"],
     }
     assert [text for text in wanted[by] if text not in texts] == []
+    colours = re.findall(r"#(..)(..)(..)\b", drawn)
+    assert colours and all(red == green == blue for red, green, blue in colours)
     again = tmp_path / "again.svg"
     assert command(gates, *words, again) == 0
     assert again.read_bytes() == svg.read_bytes()
-
-
-def test_heat_maps_and_bars_need_no_colour(kept: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    for by in ("sentence", "noise", "task"):
-        svg = tmp_path / f"{by}.svg"
-        assert command(gates, "--saved", kept, "--by", by, "--output", svg) == 0
-        found = re.findall(r"#(..)(..)(..)\b", svg.read_text(encoding="utf-8"))
-        assert found and all(red == green == blue for red, green, blue in found)
 
 
 def test_gates_that_only_some_have_are_named(tmp_path: Path, kept: Path, capsys: Any) -> None:
@@ -190,19 +173,6 @@ def test_bad_input(kept: Path, tmp_path: Path, capsys: Any, arguments: list[str]
     files = {name.upper(): tmp_path / name for name in ("empty", "bad", "quiet", "odd")} | {"KEPT": kept}
     assert command(gates, *(files.get(argument, argument) for argument in arguments)) == 2
     assert message in capsys.readouterr().err
-
-
-def test_without_matplotlib_the_extra_is_named(kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    there = builtins.__import__
-
-    def missing(name: str, *rest: Any, **named: Any) -> Any:
-        if name.partition(".")[0] == "matplotlib":
-            raise ImportError(name)
-        return there(name, *rest, **named)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
-    assert command(gates, "--saved", kept, "--output", "x.png") == 2
-    assert 'matplotlib, which is not installed: pip install "lev-plugins[plot]"' in capsys.readouterr().err
 
 
 # ---- iterations ------------------------------------------------------------------------------------------------------
@@ -275,34 +245,6 @@ def test_scores_are_drawn_by_iteration(tmp_path: Path, capsys: pytest.CaptureFix
     assert "has 2 references, but" in capsys.readouterr().err
     assert command(figures, *logs) == 0  # the pieces of the log's own references
     assert capsys.readouterr().out.splitlines()[0].endswith(" 100.00")
-
-
-def test_control_characters_leave_a_figure_well_formed(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    svg = tmp_path / "figure.svg"
-    gates.heat_maps([GatedSentence(["a\x01b", "\x0c", "x\x00"], [], {"mask": [0.1, 0.2, 0.3]})], [svg])
-    texts = [each.text for each in ElementTree.parse(svg).iter() if each.text and each.text.strip()]
-    assert "a\\u0001b" in texts and "x\\u0000" in texts
-
-
-def test_outputs_of_one_length_are_one_point() -> None:
-    some = [figures.IterationCount(length, turns) for length in (8, 9, 12) for turns in (1, 2, 3, 4)]
-    groups = figures.bins_of_iterations(some, bins=4)
-    assert [(group[:, 0].tolist(), group[:, 1].mean()) for group in groups] == [
-        ([length] * 4, 2.5) for length in (8, 9, 12)
-    ]
-    assert len(figures.bins_of_iterations(some[:4], bins=3)) == 1
-
-
-def test_every_curve_looks_different_and_is_in_the_legend(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    svg = tmp_path / "figure.svg"
-    figures.draw_curves({f"_{number}": [1.0, float(number)] for number in range(9)}, "BLEU", [svg])
-    drawn = svg.read_text(encoding="utf-8")
-    assert all(f">_{number}<" in drawn for number in range(9))
-    looks = re.findall(r'<path d="M [^"]*" clip-path="[^"]*" style="[^"]*"', drawn)
-    dashed = [look for look in looks if "stroke-dasharray" in look]
-    assert (len(looks), len(dashed)) == (9, 1)
 
 
 def test_scores_of_a_cut_log_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
