@@ -58,22 +58,13 @@ def refusal(capsys, *arguments):
     return err
 
 
-def test_the_last_are_those_with_the_highest_number(capsys, folder):
+def test_which_are_averaged(capsys, folder):
+    """Those with the highest number, or files as they are given; one of the inputs may be the output."""
     assert averaged(capsys, folder, "--last", 3, "--output", folder / "mean.pt") == 10.0
-
-
-def test_by_updates(capsys, folder):
     assert averaged(capsys, folder, "--last", 2, "--by-updates", "--output", folder / "mean.pt") == 110.5
-
-
-def test_files_as_they_are_given(capsys, folder):
     files = [folder / "checkpoint1.pt", folder / "checkpoint_3_3000.pt"]
     assert averaged(capsys, *files, "--output", folder / "new" / "mean.pt") == 52.0
-
-
-def test_one_of_the_inputs_may_be_the_output(capsys, folder):
-    files = [folder / "checkpoint1.pt", folder / "checkpoint2.pt"]
-    assert averaged(capsys, *files, "--output", files[0]) == 1.5
+    assert averaged(capsys, *files, "--output", files[0]) == 52.0
 
 
 @pytest.mark.parametrize(("maximize", "expected"), [(True, 3.5), (False, 1.5)])
@@ -99,18 +90,14 @@ def test_best_by_one_of_two_metrics(capsys, tmp_path):
     assert averaged(capsys, *flags, "--metric", "nll_loss") == 2.0
 
 
-def test_types_and_what_is_no_weight(folder):
+def test_types_and_what_is_no_weight(folder, tmp_path):
     state = average.average([folder / "checkpoint1.pt", folder / "checkpoint4.pt"])
     assert torch.equal(state["model"]["weight"], torch.full((2, 3), 2.5))
     assert torch.equal(state["model"]["half"], torch.full((2,), 2.5, dtype=torch.float16))
     assert torch.equal(state["model"]["counter"], torch.tensor(4))  # integers: the last one's
     assert state["last_optimizer_state"] is None
     assert state["extra_state"] == {"number": 4}
-
-
-def test_halves_are_summed_in_higher_precision(tmp_path):
-    """60000 + 60000 is more than a float16 can hold."""
-    big = torch.tensor([60000.0], dtype=torch.float16)
+    big = torch.tensor([60000.0], dtype=torch.float16)  # the sum of two is more than a float16 can hold
     files = [write(tmp_path / f"{n}.pt", 1, half=big) for n in range(3)]
     assert average.average(files)["model"]["half"].item() == 60000.0
 
@@ -126,10 +113,7 @@ def test_another_model_is_refused_by_file_and_name(capsys, tmp_path, changes):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (
-            ["--last", "12"],
-            "--last 12, but {folder} has 11 checkpoints called checkpointEPOCH.pt: use a smaller number",
-        ),
+        (["--last", "12"], "--last 12, but {folder} has 11 checkpoints called checkpointEPOCH.pt: use a smaller"),
         (["--last", "12", "--by-updates"], "has 11 checkpoints called checkpoint_EPOCH_UPDATES.pt: use a smaller"),
         (["--best", "1"], "has 0 checkpoints called checkpoint.best_METRIC_VALUE.pt: use a smaller number, or train"),
         (["--best", "1", "--metric", "bleu"], "has 0 checkpoints called checkpoint.best_bleu_VALUE.pt"),

@@ -96,30 +96,21 @@ def test_targets_are_what_fairseq_generate_says(
     said = capsys.readouterr().out
     assert "new: 41 targets, 40 of them by the teacher in " in said
     assert f"1 of train too long for the teacher keep their reference: line {LONG}\n" in said
+    before, after = contents(data), contents(tmp_path / "new")
+    changed = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+    assert changed == {f"{part}.en-de.de.{end}" for part in ("train", "train1") for end in ("bin", "idx")}
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
     account = json.loads((tmp_path / "new" / distill.RECORD).read_text())
     assert (account["lines"], account["kept_reference"]) == (41, {"train": [LONG]})
     assert account["seconds"] > 0
 
 
-def test_everything_but_the_targets_is_kept(data: Path, teacher: Path, tmp_path: Path) -> None:
-    assert run(data, teacher, "--dest", tmp_path / "new") == 0
-    before, after = contents(data), contents(tmp_path / "new")
-    assert before.keys() == after.keys()
-    changed = {name for name in before if before[name] != after[name]}
-    assert changed == {f"{part}.en-de.de.{end}" for part in ("train", "train1") for end in ("bin", "idx")}
-    assert [path.name for path in tmp_path.iterdir()] == ["new"]
-
-
 def test_shards_batches_and_processes_decide_nothing(data: Path, teacher: Path, tmp_path: Path) -> None:
-    variants = [
-        ["--shard-size", 1000],
-        ["--shard-size", 3, "--max-tokens", 12],
-        ["--shard-size", 30, "--max-tokens", 40],
-    ]
     made = []
-    for number, flags in enumerate(variants):
-        assert run(data, teacher, "--dest", tmp_path / str(number), *flags) == 0
-        made.append(contents(tmp_path / str(number)))
+    for size, tokens in ((1000, 4096), (3, 12), (30, 40)):
+        folder = tmp_path / str(size)
+        assert run(data, teacher, "--dest", folder, "--shard-size", size, "--max-tokens", tokens) == 0
+        made.append(contents(folder))
     assert made[0] == made[1] == made[2]
 
 
@@ -135,9 +126,8 @@ def test_a_text_in_the_order_of_the_input(data: Path, teacher: Path, tmp_path: P
     assert run(data, teacher, "--text", joined, "--split", "test", "--post-process", "letter") == 0
     whole = [line.replace(" ", "") for line in strings(tmp_path / "test", "test", "de")]
     assert joined.read_text("utf-8").splitlines() == whole
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "joined", "joined.json", "new", "test", "train.de", "train.de.json"
-    ]  # fmt: skip
+    made = ["joined", "joined.json", "new", "test", "train.de", "train.de.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == made
 
 
 def test_a_teacher_that_edits_drafts_reads_them(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,18 +293,9 @@ def test_shards_of_other_settings_are_not_used(
         (["--shard-size", 0], "--shard-size must be at least 1, but is 0"),
         (["--processes", 0], "--processes must be at least 1, but is 0"),
         (["--post-process", "sentencepiece"], "--post-process requires --text"),
-        (
-            ["--model-overrides", "[1]"],
-            "--model-overrides must be a dictionary, such as {'max_source_positions': 2000}, but is [1]",
-        ),
-        (
-            ["--model-overrides", "a b"],
-            "--model-overrides must be a dictionary, such as {'max_source_positions': 2000}, but is a b",
-        ),
-        (
-            ["--split", "valid"],
-            "valid.en-de.de.idx: if the suffixes in that folder differ from those of the teacher's training",
-        ),
+        (["--model-overrides", "[1]"], "'max_source_positions': 2000}, but is [1]"),
+        (["--model-overrides", "a b"], "--model-overrides must be a dictionary, such as {"),
+        (["--split", "valid"], "valid.en-de.de.idx: if the suffixes in that folder differ from those of the"),
         (["--path", "no such"], "there is no checkpoint no such"),
     ],
 )
@@ -349,12 +330,9 @@ def test_a_result_that_was_not_made_here(
 
 
 def test_a_folder_without_data(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    (tmp_path / "data").mkdir()
-    assert run(tmp_path / "data", teacher, "--dest", tmp_path / "new") == 2
-    assert (
-        f"{tmp_path}/data has no pair of binarised texts: create such a folder with lev-plugins prepare"
-        in capsys.readouterr().err
-    )
+    assert run(tmp_path, teacher, "--dest", tmp_path / "new") == 2
+    said = f"{tmp_path} has no pair of binarised texts: create such a folder with lev-plugins prepare"
+    assert said in capsys.readouterr().err
 
 
 def test_a_teacher_that_does_not_say_what_it_translates(data: Path, teacher: Path, tmp_path: Path) -> None:

@@ -94,9 +94,8 @@ def test_system_and_doing_nothing(score: Run, metric: str) -> None:
 @pytest.mark.parametrize("metric", EXPECTED)
 def test_json_says_the_same(score: Run, metric: str) -> None:
     flags, expected, draft = EXPECTED[metric]
-    found = json.loads(
-        score(metric, "system", *flags, "--draft", "draft", "--json", "--per-sentence", "--bootstrap", 20)
-    )
+    more = ["--draft", "draft", "--json", "--per-sentence", "--bootstrap", 20]
+    found = json.loads(score(metric, "system", *flags, *more))
     assert found["metric"] == metric and found["sentences"] == 3
     digits = len(draft.split(".")[1])
     assert expected.startswith(f"{found['name']} = {found['system']['score']:.{digits}f}")
@@ -147,19 +146,9 @@ def test_a_text_of_empty_lines(score: Run, folder: Path, metric: str) -> None:
         assert found["system"]["score"] == pytest.approx(expected), reference
 
 
-@pytest.mark.parametrize("metric", EXPECTED)
-def test_texts_of_different_length_are_refused_with_both_counts(refuse: Refuse, folder: Path, metric: str) -> None:
-    (folder / "long").write_text("one\n" * 5, encoding="utf-8")
-    flags = EXPECTED[metric][0]
-    entries = "sentences" if metric == "m2" else "lines"
-    message = f"both files must be parallel, but long has 5 lines and {flags[0]} has 3 {entries}"
-    assert message in refuse(metric, "long", *flags)
-
-
 def test_per_sentence_and_significance(score: Run) -> None:
-    lines = score(
-        "ter", "system", "reference", "--against", "other", "--draft", "draft", "--per-sentence", "--bootstrap", 50
-    ).splitlines()
+    flags = ["--against", "other", "--draft", "draft", "--per-sentence", "--bootstrap", 50]
+    lines = score("ter", "system", "reference", *flags).splitlines()
     assert lines[:4] == [
         "sentence\tsystem\tdo nothing\tagainst",
         "1\t14.29\t42.86\t42.86",
@@ -202,14 +191,12 @@ def test_the_seed_decides(score: Run, folder: Path) -> None:
 
 
 def test_several_references(score: Run) -> None:
-    found = json.loads(score("exact", "system", "reference", "second", "--json"))
-    assert found["system"]["matches"] == 2
+    for metric, name, value in (("exact", "matches", 2), ("wrr", "recognised", 9), ("ter", "edits", 1)):
+        assert json.loads(score(metric, "system", "reference", "second", "--json"))["system"][name] == value
     found = json.loads(score("bleu", "system", "reference", "second", "--json"))
     assert "nrefs:2" in found["settings"] and found["system"]["score"] > 83.8
     found = json.loads(score("gleu", "system", "reference", "second", "--source", "draft", "--json"))
     assert 0 < found["system"]["score"] < 1
-    assert json.loads(score("wrr", "system", "reference", "second", "--json"))["system"]["recognised"] == 9
-    assert json.loads(score("ter", "system", "reference", "second", "--json"))["system"]["edits"] == 1
 
 
 @pytest.mark.parametrize(
@@ -276,16 +263,11 @@ def test_line_ends(score: Run, folder: Path) -> None:
         (["ter", "system", "reference", "--asian-support"], "--asian-support has no effect alone"),
         (["rouge", "system", "reference", "--no-stemming", "--tokenize", "space"], "--no-stemming has no effect"),
         (["exact", "system", "reference", "--bootstrap", 5, "--seed", -1], "the seed must be at least 0, but is -1"),
-        (["exact", "short", "short", "--bootstrap", 5], "a bootstrap needs at least 2 sentences, but there is 1"),
         (["exact", "short", "short", "--against", "short"], "a bootstrap needs at least 2 sentences, but there is 1"),
-        (["m2", "system", "gold.m2", "--beta", 0], "beta must be above 0 and finite, but is 0"),
         (["m2", "system", "gold.m2", "--beta", "inf"], "beta must be above 0 and finite, but is inf"),
         (["m2", "system", "gold.m2", "--max-unchanged-words", -1], "--max-unchanged-words must be at least 0"),
         (["m2", "system", "gold.m2", "--errant"], "--errant needs the package errant"),
-        (
-            ["m2", "system", "gold.m2", "--errant", "--max-unchanged-words", 1],
-            "--max-unchanged-words applies to MaxMatch, not to ERRANT",
-        ),
+        (["m2", "system", "gold.m2", "--errant", "--max-unchanged-words", 1], "applies to MaxMatch, not to ERRANT"),
     ],
 )
 def test_bad_input(
@@ -312,18 +294,3 @@ def test_a_tokeniser_cannot_be_fetched(refuse: Refuse, monkeypatch: pytest.Monke
     monkeypatch.setattr(score_bleu, "BLEU", offline)
     message = refuse("bleu", "system", "reference", "--tokenize", "flores200")
     assert message == "the BLEU tokeniser flores200 cannot be loaded: <urlopen error no network>"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["meteor", "system", "reference"], "invalid choice: 'meteor'"),
-        (["exact", "system"], "the following arguments are required: REFERENCE"),
-        (["gleu", "system", "reference"], "the following arguments are required: --source"),
-        (["exact", "system", "reference", "--beta", "1"], "unrecognized arguments: --beta 1"),
-    ],
-)
-def test_what_the_parser_refuses(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
-    with pytest.raises(SystemExit):
-        main(["score", *arguments])
-    assert message in capsys.readouterr().err
