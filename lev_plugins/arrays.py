@@ -7,6 +7,7 @@ any place in memory. The stand-ins here have the same names in the file, and tak
 
 from __future__ import annotations
 
+import math
 import pickle
 from typing import Any
 
@@ -31,8 +32,8 @@ class NumberType:
 
     def __setstate__(self, state: Any) -> None:
         """(version, byte order, ...)"""
-        refuse_unless(type(state) is tuple and len(state) == 8 and state[1] in ("<", ">"), "dtype")
-        refuse_unless(state[2:] == PLAIN and type(state[0]) is int, "dtype")
+        plain = type(state) is tuple and len(state) == 8 and type(state[0]) is int and state[2:] == PLAIN
+        refuse_unless(plain and state[1] in ("<", ">"), "dtype")
         self.text = state[1] + self.text[1:]
 
     @property
@@ -54,10 +55,7 @@ class Numbers(np.ndarray):
         refuse_unless(type(kind) is NumberType and type(raw) is bytes and type(columns_first) is bool, "array")
         refuse_unless(type(shape) is tuple and len(shape) <= MOST_DIMENSIONS, "array")
         refuse_unless(all(type(size) is int and 0 <= size <= len(raw) for size in shape), "array")
-        size = kind.dtype.itemsize
-        for length in shape:
-            size *= length
-        refuse_unless(size == len(raw), "array")
+        refuse_unless(kind.dtype.itemsize * math.prod(shape) == len(raw), "array")
         super().__setstate__((1, shape, kind.dtype, columns_first, raw))
 
     def __reduce__(self) -> Any:

@@ -54,16 +54,12 @@ def only_plain_classes() -> Iterator[None]:
         torch.serialization.add_safe_globals(before)
 
 
-def require_file(path: str | Path) -> None:
-    require(os.path.isfile(path), f"there is no checkpoint {path}")
-
-
 def load(path: str | Path, mmap: bool = False) -> dict[str, Any]:
     """A fairseq checkpoint as a dict on the CPU; nothing in the file is executed.
 
     ``mmap``: weights are read when they are looked at, if the file is not of an old format.
     """
-    require_file(path)
+    require(os.path.isfile(path), f"there is no checkpoint {path}")
     mapped = mmap and zipfile.is_zipfile(path)
     return read_safely(path, lambda: torch.load(path, map_location="cpu", weights_only=True, mmap=mapped))
 
@@ -175,10 +171,8 @@ def is_data(node: ast.expr) -> bool:
 
 def refuse_programs() -> None:
     """In every checkpoint that fairseq reads, whatever its task: called once, when the plug-ins are registered."""
-    checkpoint_utils.load_checkpoint_to_cpu = without_programs(checkpoint_utils.load_checkpoint_to_cpu)
+    read = checkpoint_utils.load_checkpoint_to_cpu
 
-
-def without_programs(read: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
     @functools.wraps(read)
     def read_without_programs(path: str, arg_overrides: Any = None, *args: Any, **options: Any) -> dict[str, Any]:
         advice = "use an older one"
@@ -188,7 +182,7 @@ def without_programs(read: Callable[..., dict[str, Any]]) -> Callable[..., dict[
             advice += f", or leave out the settings {arg_overrides}"
         return read_safely(path, lambda: read(path, arg_overrides, *args, **options), advice)
 
-    return read_without_programs
+    checkpoint_utils.load_checkpoint_to_cpu = read_without_programs
 
 
 def require_finite_weights(model: torch.nn.Module) -> None:

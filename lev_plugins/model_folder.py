@@ -158,15 +158,6 @@ def read(folder: str | Path) -> ModelConfig:
     return config
 
 
-def was_exported(folder: Path) -> bool:
-    """Whether ``lev-plugins export`` made it, as its config.json says; others have files of the same names, too."""
-    try:
-        made = type(read_object(folder / CONFIG).get("format")) is int
-    except (OSError, UserError):
-        return False
-    return made and (folder / WEIGHTS).is_file()
-
-
 def described(folder: str | Path) -> ModelConfig:
     """What the folder says of itself."""
     folder = Path(folder)

@@ -80,8 +80,8 @@ def bounded(
     least: float = -math.inf,
     most: float = math.inf,
     *,
-    above: float | None = None,
-    below: float | None = None,
+    above: float = -math.inf,
+    below: float = math.inf,
     advice: str = "",
 ) -> None:
     """
@@ -99,20 +99,14 @@ def bounded(
     lev_plugins.errors.UserError: --keep-bias must be a finite number, but is inf
     """
     require(isinstance(value, Real), f"{name} must be a number, but is {value!r}")
-    low, high = least if above is None else above, most if below is None else below
-    inside = (low < value if above is not None else low <= value) and (
-        value < high if below is not None else value <= high
-    )
-    rule = wording(least, most, above, below, value)
-    require(inside and abs(value) < math.inf, f"{name} must be {rule}, but is {value}{advice}")
-
-
-def wording(least: float, most: float, above: float | None, below: float | None, value: float) -> str:
-    lower = f"above {above}" if above is not None else f"at least {least}" if least > -math.inf else ""
-    upper = f"below {below}" if below is not None else f"at most {most}" if most < math.inf else ""
-    if lower and upper:
-        return f"between {least} and {most}" if above is None and below is None else f"{lower} and {upper}"
-    return (lower or upper) if abs(value) < math.inf and (lower or upper) else "a finite number"
+    words = {"at least": least, "above": above, "at most": most, "below": below}
+    rules = [f"{word} {limit}" for word, limit in words.items() if abs(limit) < math.inf]
+    if -math.inf < least and most < math.inf:
+        rules = [f"between {least} and {most}"]
+    elif not abs(value) < math.inf and len(rules) < 2:
+        rules = ["a finite number"]
+    inside = least <= value <= most and above < value < below
+    require(inside, f"{name} must be {' and '.join(rules)}, but is {value}{advice}")
 
 
 def at_least(args: Any, least: float, *fields: str) -> None:

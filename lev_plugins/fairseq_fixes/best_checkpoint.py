@@ -31,11 +31,8 @@ class BestCheckpointTask:
 
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         criterion = super().build_criterion(cfg, from_checkpoint)  # type: ignore[misc]
-        if not self.from_checkpoint:
-            self.check_best_checkpoint(criterion)
-        return criterion
-
-    def check_best_checkpoint(self, criterion: Any) -> None:
+        if self.from_checkpoint:
+            return criterion
         flag = f"--best-checkpoint-metric {self.cfg.best_checkpoint_metric}"
         metric, maximized = self.cfg.best_checkpoint_metric, self.cfg.maximize_best_checkpoint_metric
         computed, scores = self.scores_of(criterion)
@@ -46,7 +43,7 @@ class BestCheckpointTask:
                 f"{flag} is not in the log: choose one of {', '.join(logged)}, or a score ({', '.join(scores)})"
                 + ("" if set(scores) <= set(computed) else " that --eval-metrics names"),
             )
-            return
+            return criterion
         require(metric in computed, f"{flag} is not computed: add --eval-metrics {metric} or its --eval-... flag")
         lower = metric in self.lower_is_better
         require(
@@ -54,6 +51,7 @@ class BestCheckpointTask:
             f"{flag}: {'lower is better, so remove' if lower else 'higher is better, so add'} "
             "--maximize-best-checkpoint-metric; otherwise the worst checkpoint is kept",
         )
+        return criterion
 
     def scores_of(self, criterion: Any) -> tuple[Collection[str], Collection[str]]:
         """Our scores that validation computes, and all that it could compute."""

@@ -71,8 +71,7 @@ def front_matter(config: ModelConfig, license: str | None) -> str:
 
 
 def facts(config: ModelConfig, weights: int) -> list[list[str]]:
-    decoding = config.decoding
-    defaults = {**config.labelling, **decoding.search, **decoding.overrides, **decoding.options}
+    defaults = {**config.labelling, **config.decoding.given()}
     rows = [["architecture", f"`{config.architecture}`"], ["task", f"`{config.task}`"]]
     rows.append(["parameters", f"{weights:,}"])
     rows += [] if config.updates is None else [["updates", f"{config.updates:,}"]]

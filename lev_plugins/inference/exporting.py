@@ -67,7 +67,13 @@ def export(checkpoint: Path, out: Path, places: dict[str, str], extras: Extras, 
 
     ``places``: of what the checkpoint reads besides itself, if it has moved since training.
     """
-    require_place(out, overwrite)
+    if overwrite and out.is_dir() and any(out.iterdir()):
+        try:
+            model_folder.described(out)
+        except UserError as error:
+            raise UserError(f"--overwrite replaces only a model folder: {error}; or remove it") from error
+    else:
+        require_free(out, "OUT")
     overrides = {**WITHOUT_SCORES, "pack": False, **WITHOUT_NOISE, **places}
     require(checkpoint.is_file(), f"there is no checkpoint {checkpoint}")
     loaded = read_models([checkpoint], overrides)
@@ -85,17 +91,6 @@ def export(checkpoint: Path, out: Path, places: dict[str, str], extras: Extras, 
         lev_plugins.load(scratch)
         open_to_all(scratch)
     return config
-
-
-def require_place(out: Path, overwrite: bool) -> None:
-    if not (overwrite and out.is_dir() and any(out.iterdir())):
-        require_free(out, "OUT")
-        return
-    require(
-        model_folder.was_exported(out),
-        f"--overwrite replaces only a model folder, but lev-plugins export did not make {out}: name another folder, or "
-        "remove this one",
-    )
 
 
 def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
@@ -128,17 +123,29 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
     labels = isinstance(task, TextLabellingTask)
     bpe = task.info.bpe_flags(task.folder) if labels else vars(bpe_of(task, extras.bpe) or Namespace())
     tokeniser = copy_tokeniser(bpe, folder)
-    copy_vocabulary(task, folder)
-    flags = model_flags(loaded)
+    names = [WORDS, LABELS]
+    if not labels:
+        names = [f"dict.{language}.txt" for language in (task.cfg.source_lang, task.cfg.target_lang)]
+        for name in names:
+            model_folder.require_plain(name, "the name of a dictionary")
+    copy_some(Path(split_paths(task.cfg.data)[0]), folder, names)
+    model = loaded.cfg.model
+    legacy = isinstance(model, Namespace)
+    values: Any = vars(model) if legacy else OmegaConf.to_container(model, resolve=True, enum_to_str=True)
+    known = flags_of(architecture_of(loaded))
+    flags = {name: value for name, value in sorted(values.items()) if name in known}
     if flags.get("backbone") is not None:
-        copy_backbone(Path(flags["backbone"]), folder / BACKBONE)
+        source, backbone = Path(flags["backbone"]), folder / BACKBONE
+        copy_some(source, backbone, [DICTIONARY, SYMBOLS])
+        entries = {name: value for name, value in read_object(source / "config.json").items() if name != HERE}
+        (backbone / "config.json").write_text(json.dumps(entries, indent=1) + "\n", "utf-8")
         flags["backbone"] = BACKBONE
     if extras.thresholds is not None:
         (folder / THRESHOLDS).write_text(json.dumps(extras.thresholds, ensure_ascii=False, indent=1) + "\n", "utf-8")
-    kept = 0.0 if labels else task.cfg.keep_bias
     decoding = extras.decoding
-    if decoding.keep_bias is None and kept:
-        decoding = replace(decoding, keep_bias=kept)
+    if decoding.keep_bias is None and not labels and task.cfg.keep_bias:
+        decoding = replace(decoding, keep_bias=task.cfg.keep_bias)
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != WEIGHTS)
     return ModelConfig(
         format=model_folder.FORMAT,
         made_with=f"lev-plugins {lev_plugins.__version__}",
@@ -147,7 +154,7 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
         architecture=architecture_of(loaded),
         model_flags=flags,
         task_flags={name: getattr(task.cfg, name) for name in TASK_FLAGS[task.name]},
-        files=digests(folder),
+        files={path.relative_to(folder).as_posix(): model_folder.digest(path) for path in paths},
         tokeniser=tokeniser,
         labelling=task.info.reading() if labels else {},
         decoding=decoding,
@@ -173,23 +180,6 @@ def copy_tokeniser(flags: dict[str, Any], folder: Path) -> str | None:
             require(source.is_file(), f"{flag_name(file[0])}: there is no file {source}")
             copy_file(source, target)
     return name
-
-
-def copy_vocabulary(task: Any, folder: Path) -> None:
-    data = Path(split_paths(task.cfg.data)[0])
-    if isinstance(task, TextLabellingTask):
-        copy_some(data, folder, [WORDS, LABELS])
-        return
-    names = [f"dict.{lang}.txt" for lang in (task.cfg.source_lang, task.cfg.target_lang)]
-    for name in names:
-        model_folder.require_plain(name, "the name of a dictionary")
-    copy_some(data, folder, names)
-
-
-def copy_backbone(source: Path, folder: Path) -> None:
-    copy_some(source, folder, [DICTIONARY, SYMBOLS])
-    config = {name: value for name, value in read_object(source / "config.json").items() if name != HERE}
-    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", "utf-8")
 
 
 def copy_some(source: Path, target: Path, names: list[str]) -> None:
@@ -219,19 +209,6 @@ def without_paths(path: Path) -> bytes:
     for rules in (model.normalizer_spec, model.denormalizer_spec):
         rules.ClearField("normalization_rule_tsv")
     return model.SerializeToString()
-
-
-def digests(folder: Path) -> dict[str, str]:
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != WEIGHTS)
-    return {path.relative_to(folder).as_posix(): model_folder.digest(path) for path in paths}
-
-
-def model_flags(loaded: Loaded) -> dict[str, Any]:
-    model = loaded.cfg.model
-    legacy = isinstance(model, Namespace)
-    values: Any = vars(model) if legacy else OmegaConf.to_container(model, resolve=True, enum_to_str=True)
-    known = flags_of(architecture_of(loaded))
-    return {name: value for name, value in sorted(values.items()) if name in known}
 
 
 def score_of(state: dict[str, Any]) -> dict[str, float]:

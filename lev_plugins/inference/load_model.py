@@ -93,8 +93,6 @@ def places(data: str | Path | None, backbone: str | Path | None = None) -> dict[
 def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Collection[str]) -> Loaded:
     models, first, task = [], None, None
     for path in paths:
-        checkpoints.require_file(path)
-    for path in paths:
         check_checkpoint(path, overrides, allowed)
         try:
             model, cfg, task = checkpoint_utils.load_model_ensemble_and_task([str(path)], overrides, task=task)
@@ -232,7 +230,14 @@ def configuration(config: ModelConfig, folder: Path, overrides: dict[str, Any]) 
     flags: dict[str, Any] = {"_name": config.architecture if legacy else family_of(config.architecture)}
     flags |= config.model_flags
     if flags.get("backbone") is not None:
-        flags["backbone"] = str(check_backbone(config, folder))
+        # its configuration goes to a library that reads what else it finds there, and believes every number
+        backbone = folder / BACKBONE
+        model_folder.require_listed(config, folder, BACKBONE)
+        for name, value in read_object(backbone / "config.json").items():
+            if isinstance(value, int):
+                most = MOST_LAYERS if name.endswith("layers") else MOST
+                bounded(f"{backbone / 'config.json'}: {name[:60]}", value, -MOST, most)
+        flags["backbone"] = str(backbone)
     known = {each.name for each in fields(TASK_DATACLASS_REGISTRY[config.task])}
     changed = {name: value for name, value in overrides.items() if name in known}
     cfg = OmegaConf.create(OmegaConf.structured(FairseqConfig()), flags={"allow_objects": True})
@@ -244,16 +249,6 @@ def configuration(config: ModelConfig, folder: Path, overrides: dict[str, Any]) 
     return cfg
 
 
-def check_backbone(config: ModelConfig, folder: Path) -> Path:
-    """Its configuration goes to a library that reads what else it finds there, and believes every number."""
-    model_folder.require_listed(config, folder, BACKBONE)
-    for name, value in read_object(folder / BACKBONE / "config.json").items():
-        if isinstance(value, int):
-            most = MOST_LAYERS if name.endswith("layers") else MOST
-            bounded(f"{folder / BACKBONE / 'config.json'}: {name[:60]}", value, -MOST, most)
-    return folder / BACKBONE
-
-
 def build_task(config: ModelConfig, cfg: Any, folder: Path) -> Any:
     require(
         os.pathsep not in str(folder),
@@ -263,21 +258,16 @@ def build_task(config: ModelConfig, cfg: Any, folder: Path) -> Any:
         for side in ("source_lang", "target_lang"):
             model_folder.require_listed(config, folder, f"dict.{config.task_flags[side]}.txt")
         return tasks.setup_task(cfg.task, from_checkpoint=True)
-    info = read_info(config, folder)
-    for name in (WORDS, *([] if info.kind == "regression" else [LABELS])):
-        model_folder.require_listed(config, folder, name)
-    labels = None if info.kind == "regression" else Labels.load(folder / LABELS)
-    settings = TextLabellingConfig(data=str(folder), label_kind=info.kind)
-    return TextLabellingTask(settings, info, load_dictionary(folder / WORDS), labels)
-
-
-def read_info(config: ModelConfig, folder: Path) -> Info:
     where = f"{folder / model_folder.CONFIG}: labelling"
     file = config.tokeniser_file
     bpe = {} if config.tokeniser is None else {"bpe": config.tokeniser, **file}
     info = replace(from_entries(Info, config.labelling, where), bpe=bpe, files=list(file))
     info.check(where)
-    return info
+    for name in (WORDS, *([] if info.kind == "regression" else [LABELS])):
+        model_folder.require_listed(config, folder, name)
+    labels = None if info.kind == "regression" else Labels.load(folder / LABELS)
+    settings = TextLabellingConfig(data=str(folder), label_kind=info.kind)
+    return TextLabellingTask(settings, info, load_dictionary(folder / WORDS), labels)
 
 
 def read_weights(task: Any, cfg: Any, folder: Path) -> dict[str, Tensor]:
