@@ -31,12 +31,9 @@ def data(toy: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(toy, tmp_path / "data"))
 
 
-def test_a_dictionary_is_missing(data: Path, tmp_path: Path) -> None:
+def test_a_folder_or_a_dictionary_is_missing(data: Path, tmp_path: Path) -> None:
     (data / "dict.tgt.txt").unlink()
     assert f"there is no dictionary {data / 'dict.tgt.txt'}" in refused(*train(data, tmp_path / "out", *FEW))
-
-
-def test_a_data_folder_is_missing(tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
     assert f"there is no folder {nowhere}" in refused(*train(nowhere, tmp_path / "out", *FEW))
 
@@ -149,10 +146,3 @@ def test_a_full_disk_leaves_the_previous_checkpoint(toy: Path, tmp_path: Path) -
 )
 def test_generation_options_that_cannot_work(toy: Path, flags: list[object], says: str) -> None:
     assert says in refused(*generate(toy, LEVT, *flags))
-
-
-def test_an_unwritable_output_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    result = run("lev-plugins", "average", LEVT, "--output", tmp_path / "file" / "average.pt")
-    assert result.code == 2
-    assert str(tmp_path / "file") in result.verdict

@@ -32,33 +32,18 @@ def quick(folder: Path) -> dict:
     return json.loads((folder / "found.json").read_text("utf-8"))
 
 
-def test_says_what_was_measured_on_what(quick: dict) -> None:
-    assert quick["format"] == 1
-    machine = quick["machine"]
-    assert {"device", "processor", "cores", "threads_used", "load_average", "system"} <= set(machine)
-    assert machine["threads_used"] == 1
-    assert set(machine["vector_units"]) >= {"torch"} and machine["products"]  # which units and which library multiplied
+def test_both_decoders_say_the_same_and_every_measurement_comes_with_its_spread(quick: dict) -> None:
+    assert quick["format"] == 1 and quick["machine"]["threads_used"] == 1 and quick["machine"]["products"]
     assert {"python", "torch", "fairseq", "numpy", "lev_plugins"} == set(quick["versions"])
-    model = quick["model"]
-    assert (model["encoder_embed_dim"], model["decoder_ffn_embed_dim"], model["decoder_layers"]) == (32, 64, 2)
-    assert model["words"] == 80 and model["parameters"] > 0
-
-
-def test_both_decoders_say_the_same(quick: dict) -> None:
+    assert quick["model"]["words"] == 80 and quick["model"]["parameters"] > 0
     assert [line["batch"] for line in quick["decoding"]] == [1, 100]
     for line in quick["decoding"]:
-        assert line["identical"] is True
-        assert line["words"] > 0
+        assert line["identical"] is True and line["words"] > 0
         assert sum(line["iterations"]["histogram"].values()) == line["sentences"]
-
-
-def test_every_measurement_comes_with_its_spread(quick: dict) -> None:
     for line in [*quick["decoding"], quick["training"], quick["labels"]]:
         for name in PAIRED:
             assert set(line[name]) == SPREAD
             assert 0 < line[name]["lower_quartile"] <= line[name]["median"] <= line[name]["upper_quartile"]
-        assert line["goal"] > 0
-    assert {"ours_share", "fairseq_share"} <= set(quick["labels"])
     assert [(line["batch"], line["beam"]) for line in quick["autoregressive"]] == [(1, 1), (1, 4), (100, 1), (100, 4)]
     assert all(set(line["seconds"]) == SPREAD for line in quick["autoregressive"])
 

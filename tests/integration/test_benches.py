@@ -172,6 +172,7 @@ def test_every_kind_of_noise(installed: bool, monkeypatch: pytest.MonkeyPatch, m
     assert any("| kind | nlpaug, words/s |" in line for line in shown) is installed
 
 
+@pytest.mark.slow
 def test_what_is_outside_of_products(measured: Any) -> None:
     found, shown = measured(outside, "--quick")
     for each in (found["outside"]["fairseq"], found["outside"]["ours"]):

@@ -145,25 +145,12 @@ def test_translation_takes_a_pbd_and_r_drop_trains_it(noisy: Path, tmp_path: Pat
 @pytest.mark.slow
 def test_hydra(noisy: Path, tmp_path: Path) -> None:
     result = succeed(
-        "fairseq-hydra-train",
-        f"common.user_dir={USER_DIR}",
-        "common.cpu=true",
-        "+task._name=text_correction",
-        f"+task.data={noisy}",
-        "+task.eval_exact_match=true",
-        "+model._name=pbd",
-        "+model.embed_dim=32",
-        "+model.layers=1",
-        "+model.future_states=output",
-        "criterion=cross_entropy",
-        "optimizer=adam",
-        "optimization.lr=[0.001]",
-        "optimization.max_update=2",
-        "dataset.max_tokens=500",
-        "checkpoint.best_checkpoint_metric=exact_match",
-        "checkpoint.maximize_best_checkpoint_metric=true",
-        f"checkpoint.save_dir={tmp_path}",
-        f"hydra.run.dir={tmp_path}",
+        *("fairseq-hydra-train", f"common.user_dir={USER_DIR}", "common.cpu=true", f"hydra.run.dir={tmp_path}"),
+        *("+task._name=text_correction", f"+task.data={noisy}", "+task.eval_exact_match=true"),
+        *("+model._name=pbd", "+model.embed_dim=32", "+model.layers=1", "+model.future_states=output"),
+        *("criterion=cross_entropy", "optimizer=adam", "optimization.lr=[0.001]", "optimization.max_update=2"),
+        *("dataset.max_tokens=500", "checkpoint.best_checkpoint_metric=exact_match"),
+        *("checkpoint.maximize_best_checkpoint_metric=true", f"checkpoint.save_dir={tmp_path}"),
         cwd=tmp_path,
     )
     assert re.search(r"valid on .* exact_match [\d.]+", result.both)
@@ -171,13 +158,7 @@ def test_hydra(noisy: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "text"),
-    [
-        (["--arch", "pbd_tiny", "--criterion", "dual_policy"], "but is dual_policy"),
-        (["--arch", "levt_tiny", "--criterion", "dual_policy"], "use --task text_editing"),
-    ],
+    ("arch", "text"), [("pbd_tiny", "but is dual_policy"), ("levt_tiny", "use --task text_editing")]
 )
-def test_what_does_not_belong_together_is_refused_at_once(
-    noisy: Path, tmp_path: Path, flags: list[object], text: str
-) -> None:
-    assert text in refused(*train(noisy, tmp_path, *FEW, *flags))
+def test_what_does_not_belong_together_is_refused_at_once(noisy: Path, tmp_path: Path, arch: str, text: str) -> None:
+    assert text in refused(*train(noisy, tmp_path, *FEW, "--arch", arch, "--criterion", "dual_policy"))

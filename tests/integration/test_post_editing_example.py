@@ -3,12 +3,11 @@
 import json
 import random
 import re
-import sys
 from pathlib import Path
 
 from examples.stages import Run
 from tests.examples import load_script
-from tests.integration.commands import ROOT, readme_command, readme_commands, run, succeed
+from tests.integration.commands import ROOT, readme_command, readme_commands, succeed
 
 EXAMPLE = ROOT / "examples" / "post_editing"
 WORDS = ["red", "blue", "old", "young", "small", "big", "dog", "cat", "man", "runs", "sleeps", "sits", "eats", "now"]
@@ -51,17 +50,6 @@ def test_every_system_is_trained_and_scored(tmp_path: Path) -> None:
     printed = succeed(*command, *SMALL, timeout=300).out
     assert re.findall(r"^(\S+): [\d.]+(?: [\d.]+)*$", printed, re.M) == ["alone", "delete", "delete+placeholder"] * 2
     assert all((out / f"{metric}.svg").read_text("utf-8").startswith("<?xml") for metric in ("bleu", "ter"))
-
-
-def test_hter_wants_a_number_for_each_draft(tmp_path: Path) -> None:
-    for name, lines in (("mt", "a b\nc\n"), ("pe", "a b\nd\n"), ("hter", "0.0\n")):
-        (tmp_path / name).write_text(lines, encoding="utf-8")
-    flags = [part for name in ("draft", "post-edit", "hter") for part in (f"--{name}", tmp_path / name[:2])]
-    flags[1], flags[3], flags[5] = tmp_path / "mt", tmp_path / "pe", tmp_path / "hter"
-    result = run(sys.executable, EXAMPLE / "hter.py", *flags)
-    assert result.code != 0 and "hter" in result.err and "Traceback" not in result.err
-    (tmp_path / "hter").write_text("0.0\n1.0\n", encoding="utf-8")
-    assert "1.0000" in succeed(sys.executable, EXAMPLE / "hter.py", *flags).out
 
 
 def texts(*words: object) -> None:

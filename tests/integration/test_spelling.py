@@ -5,22 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.commands import USER_DIR, lines, run, succeed
+from tests.integration.commands import USER_DIR, lines, succeed
 
 WORDS = ["value", "values", "function", "the", "of", "form", "from", "matrix", "sort", "rows"]
-COMMON = [
-    "--user-dir",
-    USER_DIR,
-    "--task",
-    "text_editing",
-    "-s",
-    "noisy",
-    "-t",
-    "clean",
-    "--draft-lang",
-    "draft",
-    "--cpu",
-]
+LANGUAGES = ["-s", "noisy", "-t", "clean", "--draft-lang", "draft"]
+COMMON = ["--user-dir", USER_DIR, "--task", "text_editing", *LANGUAGES, "--cpu"]
 SIZES = [
     flag
     for side in ("encoder", "decoder")
@@ -54,16 +43,8 @@ def data(texts: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def checkpoint(data: Path, texts: Path) -> Path:
-    flags = [
-        "--spelling",
-        "--spelling-buckets",
-        2000,
-        "--share-all-embeddings",
-        "--rollin-alpha",
-        1,
-        "--rollin-beta",
-        1,
-    ]
+    flags = ["--spelling", "--spelling-buckets", 2000, "--share-all-embeddings"]
+    flags += ["--rollin-alpha", 1, "--rollin-beta", 1]
     flags += ["--noise-kind", "swap,delete", "--noise-word-rate", 0.4, "--bpe", "words", "--num-workers", 1]
     flags += ["--optimizer", "adam", "--lr", 0.01, "--max-tokens", 1000, "--max-update", 40, "--dropout", 0]
     folder = texts / "model"
@@ -92,9 +73,3 @@ def test_generate_interactive_and_edit_say_the_same(data: Path, checkpoint: Path
     assert edited.out.splitlines() == generated
     before, after = (sum(a == b for a, b in zip(texts, clean, strict=True)) for texts in (noisy, generated))
     assert after > before + 5
-
-
-def test_text_alone_cannot_be_the_test(texts: Path) -> None:
-    flags = ["--clean-train", "--test-prefix", texts / "test", "--tgtdict", texts / "data" / "dict.clean.txt"]
-    said = run("lev-plugins", "prepare", "-s", "noisy", "-t", "clean", *flags, "--dest", texts / "none")
-    assert "--clean-train is about the training text: add --train-prefix" in said.verdict
