@@ -63,7 +63,7 @@ def plan(run: Run) -> None:
         "export",
         "model",
         f"make a model folder, {model_folder}",
-        *editor.folder(
+        editor.folder(
             run, run.out / "model", run.out / "data" / "bin", model_folder, text / "valid.noisy", text / "valid.clean"
         ),
     )

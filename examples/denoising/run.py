@@ -198,7 +198,7 @@ def levt(run: Run, noise: str, noisy: Path, seed: str) -> None:
     if run.goal == "report":
         made = run.out / test / "editor"
         folder = editor.folder(run, run.out / trained, words / "bin", made, noisy / "valid.src", noisy / "valid.tgt")
-        run.stage(test, trained, *folder, f"lev-plugins edit {made} <{text}/test.src >{run.out}/{test}/test.out")
+        run.stage(test, trained, folder, f"lev-plugins edit {made} <{text}/test.src >{run.out}/{test}/test.out")
 
 
 def plan(run: Run) -> None:

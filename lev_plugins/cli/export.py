@@ -3,18 +3,24 @@
 import argparse
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from lev_plugins.cli.edit import add_decoding_arguments, add_place_arguments, decoding_of
+from lev_plugins.cli.reporting import table
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.exporting import Extras, export
+from lev_plugins.inference.held_out import Tuning
 from lev_plugins.inference.labeller import read_thresholds
 from lev_plugins.inference.load_model import places
 from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import LABELLER
 from lev_plugins.ranges import bounded
+from lev_plugins.scoring.metrics import METRICS, REFERENCES, SOURCES
 from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
 
+BEST = [name for name, metric in METRICS.items() if metric.files in (REFERENCES, SOURCES) and not metric.options]
 LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}")
 SCORE_NAME = re.compile(r"[\w .@%()+/-]{1,60}")
 
@@ -34,8 +40,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="for the model card: NAME=VALUE, or a file from lev-plugins score --json",
     )
     add("--license", metavar="NAME", help="for the model card, such as mit or cc-by-sa-4.0")
+    add_held_out_arguments(add, "--calibrate", "held-out text and its correction, to calibrate confidences on")
+    add(
+        "--promise-broken",
+        metavar="N",
+        type=float,
+        help="choose the least --min-confidence that breaks at most N of 1,000 words of each --clean",
+    )
+    add("--best", choices=BEST, help="choose the --min-confidence with the best score on --calibrate")
     add("--overwrite", action="store_true", help="replace OUT if it is a model folder")
     add_bpe_arguments(parser)
+
+
+def add_held_out_arguments(add: Callable[..., Any], pairs: str, meaning: str) -> None:
+    repeated: dict[str, Any] = {"type": Path, "action": "append", "default": []}
+    add(pairs, metavar=("NOISY", "CLEAN"), nargs=2, help=f"{meaning}; may be given several times", **repeated)
+    add("--clean", metavar="FILE", help="text that is right, of any kind; may be given several times", **repeated)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -49,8 +69,13 @@ def run(args: argparse.Namespace) -> int:
         thresholds=None if args.thresholds is None else read_thresholds(args.thresholds),
         scores=dict(map(score, args.scores)),
         license=args.license,
+        tuning=Tuning(args.calibrate, args.clean, args.promise_broken, args.best),
     )
     config = export(args.checkpoint, args.output, places(args.data, args.backbone), extras, args.overwrite)
+    if extras.tuning.given:
+        shown = [["min-confidence", f"{config.decoding.min_confidence or 0:g}"]]
+        shown += [[name, f"{value:g}"] for name, value in config.scores.items()]
+        sys.stdout.write("".join(f"{line}\n" for line in table(shown)))
     command = "label" if config.kind == LABELLER else "edit"
     sys.stdout.write(f"{args.output} is complete; try: lev-plugins {command} {args.output}\n")
     return 0

@@ -37,6 +37,7 @@ def facts_of(config: ModelConfig, folder: Path) -> dict[str, Any]:
         "tokeniser": config.tokeniser or "white space",
         "labelling": config.labelling,
         "decoding": {name: value for name, value in asdict(config.decoding).items() if value is not None},
+        "calibration": config.calibration,
         "updates": config.updates,
         "scores": config.scores,
         "format": config.format,

@@ -21,7 +21,7 @@ COMMANDS = {
     "import-pretrained": "convert a Hugging Face model (T5, mT5, ByT5, BART or BERT) into data files and weights",
     "trace": "show the edits of each iteration, from a log of fairseq-generate",
     "score": "score text files: m2, gleu, bleu, ter, rouge, wrr, exact",
-    "sweep": "measure a corrector's precision and recall for values of --min-edit-confidence and --keep-bias",
+    "sweep": "measure what an editor breaks and repairs, or a corrector's precision and recall, for each confidence",
     "edit": "correct standard input line by line, or edit drafts; all text outside an edit stays as it is",
     "serve": "answer editors, programs and people: a server with LanguageTool's protocol, JSON, and a page",
     "export": "make a model folder of a checkpoint, which needs nothing outside it",

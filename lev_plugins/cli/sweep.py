@@ -1,4 +1,7 @@
-"""``lev-plugins sweep``: how a corrector's settings trade precision for recall on a validation set."""
+"""``lev-plugins sweep``: what an editor repairs and breaks, or how a corrector's settings trade precision for recall.
+
+A model folder edits plain text (``editor_report``); a checkpoint of ``text_correction`` decodes binarised data.
+"""
 
 import argparse
 import json
@@ -15,16 +18,24 @@ from fairseq.utils import split_paths
 from tqdm import tqdm
 
 from lev_plugins.cli.edit import device_of
+from lev_plugins.cli.export import add_held_out_arguments
+from lev_plugins.cli.reporting import table
 from lev_plugins.errors import UserError, require
 from lev_plugins.figures import canvas, check_figures, save_figure
 from lev_plugins.inference.decoder import CheckpointDecoder
-from lev_plugins.ranges import at_least, bounded
+from lev_plugins.inference.editor import Editor
+from lev_plugins.inference.held_out import HeldOut, held_out, reliability
+from lev_plugins.ranges import at_least, bounded, flag_name
+from lev_plugins.scoring.harm import KINDS
 from lev_plugins.scoring.threshold_curve import Judged, Point, curve, judge
 from lev_plugins.tasks.text_correction import TextCorrectionTask
 from lev_plugins.text.tokenise import JOINED
 
 THRESHOLDS = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95,0.99"
 UNKNOWN_IN_TARGET = "<<unk>>"  # matches no word
+
+# flags of binarised data alone, and what they are where they are not given
+OF_DATA = {"split": "valid", "keep_bias": "0", "post_process": None, "beam": 5, "lenpen": 1.0, "plot": None}
 
 Curve = tuple[float, list[Point]]  # --keep-bias and its points
 
@@ -33,14 +44,15 @@ logger = logging.getLogger(__name__)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("data", metavar="DATA", type=Path, help="folder of the binarised data")
-    add("--path", metavar="FILE", required=True, help="checkpoint of --task text_correction, or an ensemble: A.pt:B.pt")
+    add("data", metavar="DATA", type=Path, help="a model folder that edits; or with --path, a folder of binarised data")
+    add_held_out_arguments(add, "--pairs", "for a model folder: text and its correction")
+    add("--path", metavar="FILE", help="checkpoint of --task text_correction, or an ensemble: A.pt:B.pt")
     add("--split", default="valid", help="split to decode; not the test set (default: valid)")
     add(
         "--min-edit-confidence",
         metavar="P,...",
         default=THRESHOLDS,
-        help="thresholds to compare; more cost no extra decoding",
+        help="thresholds to compare, of a model folder those of --min-confidence; more cost no extra decoding",
     )
     add(
         "--keep-bias",
@@ -63,6 +75,10 @@ def run(args: argparse.Namespace) -> int:
     require(args.data.is_dir(), f"there is no folder {args.data}")
     at_least(args, 1, "beam", "max_tokens")
     bounded("--lenpen", args.lenpen)
+    if args.path is None:
+        sys.stdout.write(editor_report(args, thresholds))
+        return 0
+    require(not args.pairs + args.clean, "--pairs and --clean are for a model folder, without --path")
     if args.plot is not None:
         check_figures("--plot", [args.plot])
     curves = [(bias, curve(list(judged(args, bias)), thresholds)) for bias in biases]
@@ -84,6 +100,41 @@ def numbers(text: str, flag: str, least: float, most: float) -> list[float]:
     for number in values:
         bounded(flag, number, least, most)
     return values
+
+
+# ---- a model folder and plain text -----------------------------------------------------------------------------------
+
+
+def editor_report(args: argparse.Namespace, thresholds: Sequence[float]) -> str:
+    require(bool(args.pairs + args.clean), f"{args.data} edits text: give --pairs NOISY CLEAN, --clean FILE, or both")
+    for name, usual in OF_DATA.items():
+        require(vars(args)[name] == usual, f"{flag_name(name)} is for binarised data, with --path: leave it out")
+    editor = Editor.load(args.data, device=device_of(args), max_tokens=args.max_tokens, min_confidence=0.0)
+    texts = held_out(editor, args.pairs, args.clean)
+    curves = [list(points(text, thresholds)) for text in texts]
+    tenths = [tenth._asdict() for tenth in reliability(texts)]
+    if args.json:
+        files = [{"noisy": str(text.noisy), "clean": str(text.clean)} for text in texts]
+        entries = [{**named, "points": rows} for named, rows in zip(files, curves, strict=True)]
+        return json.dumps({"texts": entries, "reliability": tenths}, ensure_ascii=False, indent=2) + "\n"
+    blocks = [[str(text.noisy), *rows_of(rows)] for text, rows in zip(texts, curves, strict=True)]
+    blocks += [rows_of(tenths)] if tenths else []
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def points(text: HeldOut, thresholds: Sequence[float]) -> Iterator[dict[str, float]]:
+    for least in thresholds:
+        score = text.harm(least)
+        shares = {name: share for name, share in score.details.items() if name not in KINDS}
+        yield {"min-confidence": least, "broken of 1,000": score.score, **shares}
+
+
+def rows_of(points: Sequence[dict[str, float]]) -> list[str]:
+    """
+    >>> rows_of([{"at_least": 0.9, "edits": 4, "right": 0.75}])
+    ['at_least  edits  right', '0.9       4      0.75']
+    """
+    return table([[*points[0]], *([f"{value:.4g}" for value in point.values()] for point in points)])
 
 
 # ---- decoding ----------------------------------------------------------------------------------------------------

@@ -76,6 +76,7 @@ def facts(config: ModelConfig, weights: int) -> list[list[str]]:
     rows.append(["parameters", f"{weights:,}"])
     rows += [] if config.updates is None else [["updates", f"{config.updates:,}"]]
     rows.append(["text is cut by", f"`{config.tokeniser}`" if config.tokeniser else "white space"])
+    rows += [["confidence of an edit", "calibrated on held-out text"]] if config.calibration else []
     return rows + [[name, f"`{value}`"] for name, value in defaults.items()]
 
 

@@ -22,6 +22,7 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
 from lev_plugins.inference import card
 from lev_plugins.inference.editor import bpe_of, require_editor
+from lev_plugins.inference.held_out import Tuning
 from lev_plugins.inference.labeller import Labeller
 from lev_plugins.inference.load_model import (
     ARCHITECTURES,
@@ -60,6 +61,7 @@ class Extras:
     thresholds: dict[str, float] | None = None
     scores: dict[str, float] = field(default_factory=dict)
     license: str | None = None
+    tuning: Tuning = field(default_factory=Tuning)
 
 
 def export(checkpoint: Path, out: Path, places: dict[str, str], extras: Extras, overwrite: bool = False) -> ModelConfig:
@@ -85,6 +87,9 @@ def export(checkpoint: Path, out: Path, places: dict[str, str], extras: Extras, 
         save_file(stored, scratch / WEIGHTS)
         config = write_parts(loaded, state, extras, scratch)
         model_folder.save(config, scratch)
+        if extras.tuning.given:
+            config = extras.tuning.of(lev_plugins.load(scratch, min_confidence=0.0), config)
+            model_folder.save(config, scratch)
         size = sum(weight.numel() for weight in stored.values())
         text = card.card(out.resolve().name, config, size, card.training(state), extras.license)
         (scratch / model_folder.CARD).write_text(text, encoding="utf-8")
@@ -104,6 +109,11 @@ def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
     for flag in extras.decoding.given():
         require(not labels, f"{flag_name(flag)} is for an editor, but {checkpoint} labels texts: leave it out")
     extras.decoding.check_for(task)
+    extras.tuning.check(extras.decoding)
+    require(
+        not (labels and extras.tuning.given),
+        f"--calibrate and --clean are for an editor, but {checkpoint} labels texts",
+    )
     if not labels:
         require_editor(loaded, checkpoint)
     require(extras.bpe is None or not labels, "--bpe is in the data folder of a labeller: leave it out")

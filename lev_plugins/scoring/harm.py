@@ -27,6 +27,8 @@ def present(clean: Sequence[str], text: Sequence[str]) -> set[int]:
     >>> sorted(present("the cat sat down".split(), "the cta sat right down".split()))
     [0, 2, 3]
     """
+    if clean == text:
+        return set(range(len(clean)))
     blocks = SequenceMatcher(None, clean, text, autojunk=False).get_matching_blocks()
     return {place for block in blocks for place in range(block.a, block.a + block.size)}
 
@@ -59,24 +61,24 @@ def evaluate(sources: Sequence[str] | None, references: References, texts: Seque
     >>> score.score, score.details["% of typos repaired"], round(score.details["% of words right"], 1)
     (1000.0, 50.0, 33.3)
     """
-    rows, kept, right, changed = [], Counter[str](), Counter[str](), 0
+    rows, broken, right, changed = [], Counter[str](), Counter[str](), 0
     for entry, text, source in zip(alternatives(references), texts, sources or texts, strict=True):
         options = [(reference.split(), present(reference.split(), text.split())) for reference in entry]
         clean, here = min(options, key=lambda each: len(each[0]) - len(each[1]))
         before = set(range(len(clean))) if sources is None else present(clean, source.split())
-        rows.append([len(before & here), len(before), len(here - before), len(clean) - len(before)])
-        kept.update(kind_of(clean[place], place) for place in before & here)
+        rows.append([len(before - here), len(before), len(here - before), len(clean) - len(before)])
+        broken.update(kind_of(clean[place], place) for place in before - here)
         right.update(kind_of(clean[place], place) for place in before)
         changed += (clean if sources is None else source.split()) != text.split()
     details = {"% of lines changed": 100 * changed / len(rows)}
     if sources is not None:
         sums: Array = np.array(rows, dtype=np.float64).sum(0)
         details["% of typos repaired"] = 100 * float(ratio(sums[2:]))
-        details["% of words right"] = 100 * float((sums[0] + sums[2]) / max(1, sums[1] + sums[3]))
-    details |= {kind: 1000 * (right[kind] - kept[kind]) / right[kind] for kind in KINDS if right[kind]}
+        details["% of words right"] = 100 * float((sums[1] - sums[0] + sums[2]) / max(1, sums[1] + sums[3]))
+    details |= {kind: 1000 * broken[kind] / right[kind] for kind in KINDS if right[kind]}
     style = {"details": details, "digits": 1, "higher_is_better": False}
     return additive("broken of 1,000 right words", rows, per_thousand, **style)
 
 
 def per_thousand(sums: Array) -> Array:
-    return 1000 * (1 - ratio(sums))
+    return 1000 * sums[..., 0] / np.maximum(sums[..., 1], 1)

@@ -17,7 +17,6 @@ from lev_plugins.errors import require
 from lev_plugins.text.edited import Edit, Edited, Rewrite, Segment, apply, parts_of
 
 CONSTANT = "constant"
-FEWEST = 100  # edits to fit the weights on
 RIDGE = 1.0  # what an edit more or less may change
 STEPS = 30  # of Newton's method, which needs about ten
 SURE = 30.0  # log-odds beyond which nothing is known any better
@@ -113,12 +112,6 @@ def right(text: str, edit: Edit, clean: str) -> bool:
 
 def fit(known: Sequence[Sequence[float]], labels: Sequence[bool]) -> dict[str, float]:
     """The weights that make the ``labels`` likeliest (by Newton's method), a little drawn towards 0."""
-    wrong = len(labels) - sum(labels)
-    require(
-        len(labels) >= FEWEST and 0 < wrong < len(labels),
-        f"--calibrate needs at least {FEWEST} edits, some of them right and some wrong, but the editor makes "
-        f"{len(labels)} in these texts, and {wrong} are wrong: give more text",
-    )
     rows, wanted = np.asarray(known, dtype=np.float64), np.asarray(labels, dtype=np.float64)
     mean, deviation = rows.mean(0), rows.std(0)
     deviation[deviation < 1e-9] = np.inf  # what never varies says nothing

@@ -8,14 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
-from lev_plugins.text.edited import Edit, Edited
 from tests.examples import load_script
 from tests.helpers import thorough
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
 
 
-corpus, typos, report, dial = (load_script(f"demo/{name}") for name in ("corpus", "typos", "report", "dial"))
+corpus, typos, report = (load_script(f"demo/{name}") for name in ("corpus", "typos", "report"))
 KINDS = "insert,delete,substitute,swap,keyboard"
 WORDS = ["Sort", "the", "values", "of", "a", "matrix,", "all", "right."]
 SENTENCE = st.lists(st.sampled_from(WORDS), min_size=1).map(" ".join)
@@ -93,47 +92,6 @@ def test_no_typo_is_one_of_training() -> None:
     pairs = {pair for line in held_out for pair in zip(lines[0].split(), line.split(), strict=True)}
     new = {(word, typo) for word, typo in pairs if word != typo}
     assert len(new) > 50 and not new & seen
-
-
-# dial
-
-
-def dial_of(
-    editor: object, noisy: str, clean: str, options: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (folder / "noisy").write_text(noisy)
-    (folder / "clean").write_text(clean)
-    monkeypatch.setattr(dial.lev_plugins, "load", lambda path: editor)
-    monkeypatch.setattr("sys.argv", ["dial.py", "editor", str(folder / "noisy"), str(folder / "clean"), *options])
-    dial.main()
-
-
-@pytest.mark.parametrize("options", [[], ["--metric", "gleu"]])
-def test_the_dial_is_that_of_the_best_score(
-    options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    class Editor:
-        def edit(self, texts: list[str]) -> list[Edited]:
-            sure = {"teh cat sat on it": Edit(0, 3, "the", confidence=0.9), "a cat sat on it": Edit(0, 1, "the", 0.7)}
-            return [Edited(text, (sure[text],)) for text in texts]
-
-    noisy, clean = "teh cat sat on it\na cat sat on it\n", "the cat sat on it\na cat sat on it\n"
-    dial_of(Editor(), noisy, clean, options, tmp_path, monkeypatch)
-    assert 0.7 < float(capsys.readouterr().out) <= 0.9
-
-
-@pytest.mark.parametrize(("metric", "value"), [("wrr", 0.99), ("gleu", 0.5)])
-def test_gleu_minds_a_mistake_that_is_left_more_than_one_that_is_made(
-    metric: str, value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    class Editor:
-        def edit(self, texts: list[str]) -> list[Edited]:
-            return [Edited(text, (Edit(0, 3, "the", 0.5), Edit(26, 29, "odd", 0.5))) for text in texts]
-
-    noisy, clean = "teh cat sat on the mat by old houses\n", "the cat sat on the mat by old houses\n"
-    assert noisy[26:29] == "old"
-    dial_of(Editor(), noisy, clean, ["--metric", metric], tmp_path, monkeypatch)
-    assert float(capsys.readouterr().out) == value
 
 
 # report

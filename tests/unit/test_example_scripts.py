@@ -47,7 +47,6 @@ def test_edit_rates_are_numbers(tmp_path: Path, fails: Callable[..., str], publi
         ("denoising/symspell", ["--words", "{}/words"], b"a\ncaf\xe9\n", "line 2 of standard input is not UTF-8"),
         ("denoising/symspell", ["--list", "{}/latin"], b"", "latin is not UTF-8"),
         ("denoising/familiar", ["{}/words"], b"caf\xe9\n", "line 1 of standard input is not UTF-8"),
-        ("demo/dial", ["{}/none", "{}/words", "{}/clean"], b"", "none"),
     ],
 )
 def test_what_cannot_be_read(
