@@ -12,6 +12,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from lev_plugins import checkpoints
+from lev_plugins.cli.flags import requires
 from lev_plugins.errors import require
 from lev_plugins.ranges import at_least
 
@@ -36,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     require(not args.output.is_dir(), f"--output {args.output} is a folder: name a file")
-    require(args.last is not None or not args.by_updates, "--by-updates requires --last")
-    require(args.best is not None or args.metric is None, "--metric requires --best")
+    requires(args, "--last", args.last is not None, by_updates=False)
+    requires(args, "--best", args.best is not None, metric=None)
     at_least(args, 1, "last", "best")
     paths, folder = args.inputs, args.inputs[0]
     if args.last is None and args.best is None:

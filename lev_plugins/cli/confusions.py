@@ -1,7 +1,6 @@
 """``lev-plugins confusions``: learn typical confusions from noisy and clean text, for ``lev-plugins noise``."""
 
 import argparse
-from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
@@ -30,7 +29,12 @@ def run(args: argparse.Namespace) -> int:
         f"CLEAN {args.clean} is read twice, so it must be a file, not a pipe: write the text to a file first",
     )
     learner = Learner(args.unit, args.longest)
-    for number, (noisy, clean) in enumerate(pairs(args.noisy, args.clean), 1):
+    for number, (noisy, clean) in enumerate(zip_longest(read_lines(args.noisy), read_lines(args.clean)), 1):
+        if noisy is None or clean is None:
+            ended, longer = (args.noisy, args.clean) if noisy is None else (args.clean, args.noisy)
+            raise UserError(
+                f"NOISY and CLEAN must have the same number of lines, but {ended} has {number - 1} and {longer} more"
+            )
         try:
             learner.learn(clean, noisy)
         except UserError as error:
@@ -44,15 +48,3 @@ def run(args: argparse.Namespace) -> int:
         f"{args.min_count} times: use more text, or a smaller --min-count",
     )
     return streams.write(line.encode("utf-8") for line in write_table(table))
-
-
-def pairs(noisy: Path, clean: Path) -> Iterator[tuple[str, str]]:
-    counts = [0, 0]
-    for pair in zip_longest(read_lines(noisy), read_lines(clean)):
-        counts = [count + (line is not None) for count, line in zip(counts, pair, strict=True)]
-        if counts[0] == counts[1]:
-            yield pair
-    require(
-        counts[0] == counts[1],
-        f"NOISY and CLEAN must have the same number of lines, but {noisy} has {counts[0]} and {clean} has {counts[1]}",
-    )

@@ -26,6 +26,7 @@ from torch.multiprocessing.spawn import ProcessExitedException, start_processes
 from tqdm import tqdm
 
 from lev_plugins import checkpoints
+from lev_plugins.cli.flags import requires
 from lev_plugins.errors import UserError, explained, require
 from lev_plugins.files import all_or_nothing, all_or_nothing_folder
 from lev_plugins.inference.decoder import CheckpointDecoder
@@ -89,7 +90,7 @@ class Account:
 def run(args: argparse.Namespace) -> int:
     require(args.data.is_dir(), f"there is no folder {args.data}")
     at_least(args, 1, "beam", "max_tokens", "shard_size", "processes")
-    require(args.text is not None or args.post_process is None, "--post-process requires --text")
+    requires(args, "--text", args.text is not None, post_process=None)
     require(args.text is None or not args.text.is_dir(), f"--text {args.text} is a folder: name a file")
     teacher, overrides = [Path(path) for path in split_paths(args.path)], read_overrides(args.model_overrides)
     source, target = languages(args, teacher[0], overrides)

@@ -52,13 +52,8 @@ def run(args: argparse.Namespace) -> int:
     with all_or_nothing_folder(out) as scratch:
         family = convert_pretrained(source, scratch)
         open_to_all(scratch)
-    labelling = f", or --task text_labelling --arch enct5 --backbone {out}" if family in ENCODERS else ""
-    sys.stdout.write(
-        f"{out}: --arch gated_{family} --backbone {out}{labelling}\n"
-        f"text to pieces: lev-plugins encode {out} < TEXT > PIECES; pieces to text, in fairseq's commands: "
-        f"--bpe pretrained --pretrained-tokenizer {out}\n"
-        f"pieces to data: fairseq-preprocess --joined-dictionary --srcdict {out}/dict.txt ...\n"
-    )
+    labelling = " or enct5" if family in ENCODERS else ""
+    sys.stdout.write(f"{out} is complete; train with --arch gated_{family}{labelling} --backbone {out}\n")
     return 0
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fairseq.data import Dictionary
 
+from lev_plugins.cli.flags import requires
 from lev_plugins.cli.preparing import (
     MODEL,
     add_piece_arguments,
@@ -89,13 +90,9 @@ def check_arguments(args: argparse.Namespace) -> None:
         "to be edited, copy its files to another suffix",
     )
     require(trains or bool(args.valid_prefix or args.test_prefix), "no text is given: add --train-prefix")
-    require(trains or not args.extra_train_prefix, "--extra-train-prefix requires --train-prefix")
-    require(trains or not args.clean_train, "--clean-train is about the training text: add --train-prefix")
-    require(bool(args.draft_lang) or not args.allow_missing_drafts, "--allow-missing-drafts requires --draft-lang")
-    require(
-        joined or not args.clean_dictionary,
-        "--clean-dictionary uses the words of the targets for the sources, too: add --joined-dictionary",
-    )
+    requires(args, "--train-prefix", trains, extra_train_prefix=[], clean_train=False)
+    requires(args, "--draft-lang", bool(args.draft_lang), allow_missing_drafts=False)
+    requires(args, "--joined-dictionary", joined, clean_dictionary=False)
     at_least(args, 1, "workers")
     check_pieces(args, "--train-prefix", args.train_prefix)
     require(

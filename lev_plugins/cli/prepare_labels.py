@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fairseq.data import Dictionary
 
+from lev_plugins.cli.flags import requires
 from lev_plugins.cli.preparing import (
     add_piece_arguments,
     check_pieces,
@@ -103,34 +104,23 @@ def check_label_arguments(args: argparse.Namespace, parts: dict[str, Path]) -> N
     at_least(args, 1, "text_columns")
     at_least(args, LEAST_LONGEST, "longest")
     kind, learns = args.label_kind, args.train is not None
-    if kind == "tagging":
-        require(args.text_columns == 1, "--text-columns must be 1 for --label-kind tagging")
-        require(args.template is None, "--template cannot be used with --label-kind tagging, which labels words")
-        require(
-            args.longer == "refuse", "--longer cut has no effect with --label-kind tagging, which splits long texts"
-        )
-    require(
-        kind != "regression" or args.labels is None, "--labels has no effect with --label-kind regression: leave it out"
-    )
-    require(
-        args.labels is not None or not args.numbered_labels,
-        "--numbered-labels requires --labels, the file with their names",
-    )
+    # words are tagged, and long texts are divided between them
+    texts = "a --label-kind of texts, not of words"
+    requires(args, texts, kind != "tagging", text_columns=1, template=None, longer="refuse")
+    requires(args, "a --label-kind that has names, not numbers", kind != "regression", labels=None)
+    requires(args, "--labels, the file with their names", args.labels is not None, numbered_labels=False)
+    requires(args, "--label-kind classification", kind == "classification", round_labels=None)
+    requires(args, "--label-kind multilabel", kind == "multilabel", label_separator=SEPARATOR)
+    conllu = kind == "tagging" and any(map(is_conllu, parts.values()))
+    requires(args, "--label-kind tagging and a text called *.conllu", conllu, conllu_column=CONLLU_COLUMN)
     require(
         kind == "regression" or learns or args.labels is not None,
         "there is no --train to learn the labels from: add --labels",
     )
     if args.round_labels is not None:
-        require(kind == "classification", "--round-labels requires --label-kind classification")
         require(not args.numbered_labels, "--numbered-labels cannot be used with --round-labels: leave one out")
         bounded("--round-labels", args.round_labels, LEAST_STEP, LARGEST_STEP)
     require(args.label_separator not in ("", "\t"), "--label-separator must not be empty or a TAB")
-    usual = args.label_separator == SEPARATOR
-    require(kind == "multilabel" or usual, "--label-separator requires --label-kind multilabel: leave it out")
-    require(
-        args.conllu_column == CONLLU_COLUMN or (kind == "tagging" and any(map(is_conllu, parts.values()))),
-        "--conllu-column requires --label-kind tagging and a text called *.conllu: leave it out",
-    )
     check_pieces(args, "--train", args.train)
     pretrained = args.pretrained_tokenizer
     require(learns or bool(args.srcdict or pretrained), "there is no --train to learn a dictionary from: add --srcdict")

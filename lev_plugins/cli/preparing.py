@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from lev_plugins.cli.flags import requires
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing_folder
-from lev_plugins.ranges import at_least, flag_name
+from lev_plugins.ranges import at_least
 from lev_plugins.text.tokenise import MODEL, bpe_options, learn_sentencepiece
 
 
@@ -23,8 +24,7 @@ def check_pieces(args: argparse.Namespace, flag: str, training_text: Path | None
     """``flag`` is the one for the training text."""
     at_least(args, 1, "learn_sentencepiece")
     learns = args.learn_sentencepiece is not None
-    for name in ("sentencepiece_type", "sentencepiece_coverage"):
-        require(learns or getattr(args, name) is None, f"{flag_name(name)} requires --learn-sentencepiece")
+    requires(args, "--learn-sentencepiece", learns, sentencepiece_type=None, sentencepiece_coverage=None)
     require(
         not learns or (args.sentencepiece_model is None and args.bpe in (None, "sentencepiece")),
         "--learn-sentencepiece makes pieces of its own: leave out --bpe and --sentencepiece-model",

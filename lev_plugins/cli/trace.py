@@ -52,16 +52,11 @@ def run(args: argparse.Namespace) -> int:
         sentences = heapq.nsmallest(most, chosen, key=lambda sentence: sentence.number)
     log.check()
     require(not log.missing, f"--select {min(log.missing, default=0)}: {log.name} has no such sentence")
-    torn = sorted(log.incomplete)
-    require(
-        not (wanted and torn),
-        f"--select {min(torn, default=0)}: the history of this sentence is incomplete in {log.name}",
-    )
-    if torn:
+    if torn := sorted(log.incomplete):
         names = ", ".join([*map(str, torn[:NAMED]), *(["..."] if torn[NAMED:] else [])])
         number = f"{len(torn):,} of {log.sentences:,} sentences"
         warn(f"{log.name}: {number} left out, because their history is incomplete ({names})")
-    if not sentences:
+    if not sentences and args.changed:
         warn("nothing to show: no iteration changed existing words (--changed)")
     blocks = (block for sentence in sentences for block in layout(sentence, JOININGS[args.remove_bpe]))
     if args.html is None:

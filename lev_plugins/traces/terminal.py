@@ -1,6 +1,6 @@
-"""Edits as lines of text, in colours or with equivalent marks."""
+"""Edits as lines of text, in colours or with equivalent marks; those of a page have tags as marks."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from lev_plugins.text.control import visible
@@ -17,6 +17,8 @@ class Style(NamedTuple):
     runs: dict[EditKind, tuple[str, str]]
     heading: tuple[str, str] = ("", "")
     aside: tuple[str, str] = ("", "")  # labels and notes
+    row: tuple[str, str] = ("", "")
+    escape: Callable[[str], str] = str  # what might be read as a mark
 
 
 PLAIN = Style(
@@ -58,7 +60,7 @@ def content(row: TraceRow, style: Style) -> str:
     """
     if row.note:
         return f"({row.note})".join(style.aside)
-    return "".join(run.text.join(style.runs[run.kind]) for run in row.runs)
+    return "".join(style.escape(run.text).join(style.runs[run.kind]) for run in row.runs).join(style.row)
 
 
 def diff_line(original: str, edits: Iterable[Edit], style: Style = PLAIN) -> str:

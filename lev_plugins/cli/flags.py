@@ -1,0 +1,18 @@
+"""Flags that have no effect without another one."""
+
+import argparse
+from typing import Any
+
+from lev_plugins.errors import require
+from lev_plugins.ranges import flag_name
+
+
+def requires(args: argparse.Namespace, what: str, present: bool, **defaults: Any) -> None:
+    """Unless ``what`` is ``present``, these flags must have their defaults.
+
+    >>> requires(argparse.Namespace(by_updates=True, last=None), "--last", present=False, by_updates=False)
+    Traceback (most recent call last):
+    lev_plugins.errors.UserError: --by-updates requires --last
+    """
+    for name, default in defaults.items():
+        require(present or getattr(args, name) == default, f"{flag_name(name)} requires {what}")
