@@ -24,17 +24,8 @@ from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
 BOS, PAD, EOS, UNK = 0, 1, 2, 3
 FIRST_WORD = 4
 
-SAME_NUMBER = [
-    "random",
-    "insert",
-    "delete",
-    "substitute",
-    "keyboard",
-    "shift",
-    "swap",
-    "swap-words",
-    "ocr",
-]  # kinds of noise
+# kinds of noise
+SAME_NUMBER = ["random", "insert", "delete", "substitute", "keyboard", "shift", "swap", "swap-words", "ocr"]
 BUILT_IN = [*SAME_NUMBER, "run-on", "split"]
 
 # the same examples in every run, and no folder of them left behind

@@ -34,21 +34,22 @@ def liven(model: Any, factor: float, eos: int) -> Any:
     return model
 
 
-def sentencepieces(folder: Path, size: int = 50) -> None:
+def sentencepieces(prefix: Path, lines: list[str], size: int, **options: object) -> None:
     import sentencepiece
 
     sentencepiece.SentencePieceTrainer.Train(
-        sentence_iterator=iter(LINES * 20),
-        model_prefix=str(folder / "spiece"),
+        sentence_iterator=iter(lines),
+        model_prefix=str(prefix),
         vocab_size=size,
-        character_coverage=1.0,
-        pad_id=0,
-        eos_id=1,
-        unk_id=2,
-        bos_id=-1,
         num_threads=1,
         minloglevel=2,
+        **options,
     )
+
+
+def pieces_of_t5(folder: Path) -> None:
+    ids = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
+    sentencepieces(folder / "spiece", LINES * 20, 50, character_coverage=1.0, **ids)
 
 
 def t5(folder: Path, tied: bool = True, words: int = 58) -> Any:
@@ -56,7 +57,7 @@ def t5(folder: Path, tied: bool = True, words: int = 58) -> Any:
     from transformers import T5Config, T5ForConditionalGeneration
 
     folder.mkdir(parents=True)
-    sentencepieces(folder)
+    pieces_of_t5(folder)
     write_config(folder, tokenizer_class="T5Tokenizer", extra_ids=8, unk_token="<unk>")
     return save_t5(T5ForConditionalGeneration, T5Config, folder, tied, words)
 
@@ -80,7 +81,7 @@ def mt5(folder: Path) -> Any:
     from transformers import MT5Config, MT5ForConditionalGeneration
 
     folder.mkdir(parents=True)
-    sentencepieces(folder)
+    pieces_of_t5(folder)
     write_config(folder, tokenizer_class="T5Tokenizer", extra_ids=0, unk_token="<unk>")
     return save_t5(MT5ForConditionalGeneration, MT5Config, folder, False, 50)
 

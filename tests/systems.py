@@ -75,13 +75,8 @@ def speller(folder: Path) -> System:
     flags = ["-s", "noisy", "-t", "clean", "--spelling", "--spelling-buckets", 300, "--share-all-embeddings"]
     checkpoint = teachers.write_teacher(folder / "checkpoint.pt", data, *teachers.LEVT, *flags, seed=1)
     texts = ["the vlaue of teh function.", "Zürich", "the value of the function."]
-    return System(
-        checkpoint,
-        data,
-        texts,
-        bpe={"bpe": "words"},
-        decoding={"iter_decode_max_iter": 1, "iter_decode_eos_penalty": 5.0},
-    )
+    search = {"iter_decode_max_iter": 1, "iter_decode_eos_penalty": 5.0}
+    return System(checkpoint, data, texts, bpe={"bpe": "words"}, decoding=search)
 
 
 def torn_words(folder: Path) -> System:

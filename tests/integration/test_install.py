@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from lev_plugins.cli.main import COMMANDS
 from tests.integration.commands import ROOT, Result, run, succeed
 from tests.integration.test_user_dir import registered, user_dir
 
@@ -70,25 +69,38 @@ def test_what_pip_is_told(site: Path) -> None:
 def test_path_is_for_user_dir(site: Path, tmp_path: Path) -> None:
     result = console(site, "path", cwd=tmp_path)
     assert (result.code, result.out, result.err) == (0, f"{site}/lev_plugins\n", "")
+    assert run(sys.executable, "-m", "lev_plugins", "path", cwd=tmp_path, PYTHONPATH=str(site)) == result
     registered(user_dir(result.out.strip(), cwd=tmp_path).out, site)
     registered(user_dir(result.out.strip(), cwd=tmp_path, PYTHONPATH=str(site)).out, site)
-
-
-def test_python_m_is_the_command(site: Path, tmp_path: Path) -> None:
-    result = run(sys.executable, "-m", "lev_plugins", "path", cwd=tmp_path, PYTHONPATH=str(site))
-    assert (result.code, result.out, result.err) == (0, f"{site}/lev_plugins\n", "")
-
-
-def test_the_commands_are_listed(site: Path) -> None:
-    result = console(site, "--help")
-    assert result.code == 0
-    assert all(command.replace("_", "-") in result.out for command in COMMANDS)
 
 
 def test_a_checkout_wins_over_what_is_installed(site: Path, tmp_path: Path) -> None:
     registered(user_dir(ROOT / "lev_plugins", cwd=tmp_path, PYTHONPATH=str(site)).out)
     (tmp_path / "plugins").symlink_to(ROOT / "lev_plugins")
     registered(user_dir(tmp_path / "plugins", cwd=tmp_path, PYTHONPATH=str(site)).out)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "says"),
+    [
+        (
+            "torch-2.5.1.dist-info/METADATA",
+            "Metadata-Version: 2.1\nName: torch\nVersion: 2.5.1\n",
+            "lev-plugins needs torch 2.6 or newer, but 2.5.1 is installed: pip install --upgrade 'torch>=2.6'\n",
+        ),
+        (
+            "fairseq/__init__.py",
+            "raise ValueError('mutable default')\n",
+            "the installed fairseq cannot be imported on Python 3.",
+        ),
+    ],
+)
+def test_libraries_that_do_not_do_are_one_line(site: Path, tmp_path: Path, file: str, text: str, says: str) -> None:
+    (tmp_path / file).parent.mkdir()
+    (tmp_path / file).write_text(text)
+    result = console(site, "average", "--help", path=tmp_path)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"lev-plugins: error: {says}") and result.err.count("\n") == 1
 
 
 def test_two_copies_in_one_process_are_refused(site: Path, tmp_path: Path) -> None:
@@ -102,23 +114,3 @@ def test_two_copies_in_one_process_are_refused(site: Path, tmp_path: Path) -> No
         f"ImportError: --user-dir {tmp_path}/plugins is one copy of lev_plugins, but {site}/lev_plugins is already "
         "imported: use only one"
     )
-
-
-def test_an_old_torch_is_one_line(site: Path, tmp_path: Path) -> None:
-    (tmp_path / "torch-2.5.1.dist-info").mkdir()
-    (tmp_path / "torch-2.5.1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.5.1\n")
-    result = console(site, "average", "--help", path=tmp_path)
-    assert (result.code, result.out) == (2, "")
-    assert result.err == (
-        "lev-plugins: error: lev-plugins needs torch 2.6 or newer, but 2.5.1 is installed: "
-        "pip install --upgrade 'torch>=2.6'\n"
-    )
-
-
-def test_a_fairseq_that_does_not_work_is_one_line(site: Path, tmp_path: Path) -> None:
-    (tmp_path / "fairseq").mkdir()
-    (tmp_path / "fairseq" / "__init__.py").write_text("raise ValueError('mutable default')\n")
-    result = console(site, "average", "--help", path=tmp_path)
-    assert result.code == 2
-    assert result.err.startswith("lev-plugins: error: the installed fairseq cannot be imported on Python 3.")
-    assert result.err.count("\n") == 1

@@ -37,8 +37,8 @@ def training(folder: Path, kind: str, *flags: object) -> list[object]:
     ]
 
 
-def prepare(folder: Path, kind: str) -> None:
-    write_text(folder, kind, lines=300, valid=100)
+def prepare(folder: Path, kind: str, lines: int = 300, valid: int = 100) -> None:
+    write_text(folder, kind, lines, valid)
     words = ["prepare-labels", "--label-kind", kind, "--train", folder / "train.tsv"]
     words += ["--valid", folder / "valid.tsv", "--dest", folder / "data"]
     assert main([str(word) for word in words]) == 0
@@ -68,9 +68,7 @@ def test_labels_are_learned(kind: str, tmp_path: Path) -> None:
 
 def test_two_processes_validate_on_all_answers(tmp_path: Path) -> None:
     """More of them than fairseq gathers, and the last batch is one process's alone."""
-    write_text(tmp_path, "tagging", lines=40, valid=700)
-    words = ["prepare-labels", "--label-kind", "tagging", "--train", tmp_path / "train.tsv"]
-    assert main([str(word) for word in [*words, "--valid", tmp_path / "valid.tsv", "--dest", tmp_path / "data"]]) == 0
+    prepare(tmp_path, "tagging", lines=40, valid=700)
     flags = ["--max-update", 2, "--validate-interval", 1, "--batch-size-valid", 100, "--max-tokens-valid", 100_000]
     one = train(tmp_path, "tagging", *flags, "--update-freq", 2, "--no-save")
     port = ["--distributed-init-method", f"tcp://localhost:{free_port()}", "--distributed-no-spawn"]
@@ -126,15 +124,15 @@ def without_scores(answer: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in answer.items() if "score" not in name}
 
 
+multilabel = pytest.mark.parametrize("trained", ["multilabel"], indirect=True)
+
+
+@multilabel
 def test_thresholds_are_tuned_by_one_command(trained: Trained, capsys: pytest.CaptureFixture[str]) -> None:
-    kind, folder = trained
+    folder = trained[1]
     checkpoint, found = folder / "checkpoint.pt", folder / "thresholds.json"
-    code = main(["tune-thresholds", str(checkpoint), str(found), "--cpu"])
+    assert main(["tune-thresholds", str(checkpoint), str(found), "--cpu"]) == 0
     said = capsys.readouterr()
-    if kind != "multilabel":
-        assert (code, "thresholds are for multilabel models" in said.err) == (2, True)
-        return
-    assert code == 0
     assert set(read_thresholds(found)) == {"s", "r", "w"}
     macro = re.search(r"macro_f1 ([\d.]+) with 0.5, ([\d.]+) tuned", said.out)
     assert macro and float(macro[2]) >= float(macro[1])
@@ -146,24 +144,9 @@ def test_thresholds_are_tuned_by_one_command(trained: Trained, capsys: pytest.Ca
     assert answer["labels"] == ["s"] and set(answer["all_scores"]) == {"s", "r", "w"}
 
 
-def test_labels_of_interest(trained: Trained, caplog: pytest.LogCaptureFixture) -> None:
-    kind, folder = trained
-    labeller = Labeller.load(folder / "checkpoint.pt")
-    if kind != "multilabel":
-        with pytest.raises(ValueError, match="--labels-of-interest is for multilabel"):
-            labeller.label(["sun"], labels_of_interest=["x"])
-        return
-    answers = labeller.label(["sun", "wind"], labels_of_interest=["w", "s"], scores=True)
-    assert [list(answer["all_scores"]) for answer in answers] == [["w", "s"]] * 2
-    assert "the scores differ from those among all labels" in caplog.text
-    with pytest.raises(ValueError, match="--labels-of-interest: 'x' is not a known label"):
-        labeller.label(["sun"], labels_of_interest=["x"])
-
-
-def test_on_the_command_line(trained: Trained) -> None:
-    kind, folder = trained
-    if kind != "multilabel":
-        pytest.skip("one kind will do")
+@multilabel
+def test_labels_of_interest_and_thresholds_on_the_command_line(trained: Trained) -> None:
+    folder = trained[1]
     (folder / "t.json").write_text('{"s": 0, "r": 1.0, "w": 1.0}', "utf-8")
     flags = ["--cpu", "--labels-of-interest", "w,s", "--scores", "--thresholds", folder / "t.json"]
     done = lev_plugins("label", folder / "checkpoint.pt", *flags, stdin="fog\n")
@@ -174,39 +157,30 @@ def test_on_the_command_line(trained: Trained) -> None:
 
 def test_bad_input_to_label(trained: Trained) -> None:
     kind, folder = trained
-    checkpoint = folder / "checkpoint.pt"
-    bad = "sun\n \n" if kind == "tagging" else "sun\na\tb\n"
-    labeller = Labeller.load(checkpoint, data=folder / "data")
-    reason = (
-        "line 2 has no words to tag" if kind == "tagging" else "line 2 has 2 columns, but the model was trained on 1"
-    )
+    labeller = Labeller.load(folder / "checkpoint.pt", data=folder / "data")
+    tags = kind == "tagging"
+    reason = "line 2 has no words to tag" if tags else "line 2 has 2 columns, but the model was trained on 1"
     with pytest.raises(ValueError, match=reason):
-        labeller.label(bad.splitlines())
+        labeller.label(["sun", " " if tags else "a\tb"])
     with pytest.raises(ValueError, match="--batch-size must be at least 1"):
         Labeller(labeller.task, labeller.model, batch_size=0)
-    if kind != "multilabel":
-        with pytest.raises(ValueError, match=f"thresholds are for multilabel models, not for {kind}"):
-            labeller.label(["sun"], thresholds={"x": 0.5})
-    else:
-        with pytest.raises(ValueError, match="there is a threshold for 'x'"):
-            labeller.label(["sun"], thresholds={"x": 0.5})
-    longer = "sun " * 600
-    if kind == "tagging":
-        assert len(labeller.label([longer])[0]["labels"]) == 600  # in parts
-    else:
-        with pytest.raises(
-            ValueError, match="line 1 has 601 tokens, including </s>, but --longest of prepare-labels is 512"
-        ):
-            labeller.label([longer])
+    known = kind == "multilabel"
+    wrong = "there is a threshold for 'x'" if known else f"thresholds are for multilabel models, not for {kind}"
+    with pytest.raises(ValueError, match=wrong):
+        labeller.label(["sun"], thresholds={"x": 0.5})
+    wrong = ": 'x' is not a known label" if known else " is for multilabel"
+    with pytest.raises(ValueError, match=f"--labels-of-interest{wrong}"):
+        labeller.label(["sun"], labels_of_interest=["x"])
+    if tags:
+        assert len(labeller.label(["sun " * 600])[0]["labels"]) == 600  # in parts
+        return
+    with pytest.raises(ValueError, match="line 1 has 601 tokens, including </s>, but --longest of prepare-labels is"):
+        labeller.label(["sun " * 600])
 
 
-def test_another_checkpoint_is_refused(trained: Trained, tmp_path: Path) -> None:
-    import torch
-
-    torch.save({"model": {}, "cfg": {"task": {"_name": "translation"}}}, tmp_path / "other.pt")
-    with pytest.raises(
-        ValueError, match="was trained with --task translation: give a checkpoint of --task text_labelling"
-    ):
+def test_another_checkpoint_is_refused(tmp_path: Path) -> None:
+    checkpoints.save({"model": {}, "cfg": {"task": {"_name": "translation"}}}, tmp_path / "other.pt")
+    with pytest.raises(ValueError, match="was trained with --task translation: give a checkpoint of --task text_lab"):
         Labeller.load(tmp_path / "other.pt")
 
 

@@ -36,8 +36,7 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def data(texts: Path) -> Path:
     prefixes = [f"--{split}-prefix={texts / split}" for split in ("train", "valid", "test")]
     flags = ["--bpe", "words", "--joined-dictionary", "--clean-train", "--dest", texts / "data"]
-    said = succeed("lev-plugins", "prepare", "-s", "noisy", "-d", "draft", "-t", "clean", *prefixes, *flags).out
-    assert "--noise-kind insert,delete,substitute,swap,keyboard --noise-word-rate 0.2 " in said.replace("\\\n", "")
+    succeed("lev-plugins", "prepare", "-s", "noisy", "-d", "draft", "-t", "clean", *prefixes, *flags)
     return texts / "data"
 
 

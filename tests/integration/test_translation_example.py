@@ -13,11 +13,8 @@ from fairseq.data import data_utils
 
 from tests.integration.commands import ENVIRONMENT, ROOT, readme, readme_command, readme_commands, succeed
 
-WORDS = [
-    "red", "blue", "old", "young", "small", "big", "dog", "cat",
-    "man", "woman", "runs", "sleeps", "sits", "eats", "here", "there",
-    "today", "now",
-]  # fmt: skip
+WORDS = ["red", "blue", "old", "young", "small", "big", "dog", "cat", "man", "woman", "runs", "sleeps", "sits", "eats"]
+WORDS += ["here", "there", "today", "now"]
 LONG = 17  # number of the one training sentence that the teacher skips
 STAGES = ["pieces", "binarise", "teacher", "average", "distil", "levt_start", "levt", "levt_oracle"]
 STAGES += ["levt_start_fast", "levt_fast", "test_levt_fast"]
@@ -70,17 +67,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 def test_every_stage_leaves_its_files(runs: tuple[Path, str]) -> None:
     out = runs[0]
-    files = [f"pieces/{split}.{side}" for split in ("train", "valid", "test") for side in ("en", "de")]
-    files += ["pieces/pieces.en-de.model", "pieces/test.reference", "binarise/data/dict.en.txt"]
-    files += [f"{stage}/data/{split}.en-de.de.bin" for stage in ("binarise", "distil") for split in ("train", "test")]
-    files += [
-        "teacher/checkpoint_last.pt",
-        "average/teacher.pt",
-        "levt/checkpoint_best.pt",
-        "levt_oracle/checkpoint_best.pt",
-    ]
-    files += ["report.md", "report.json"]
-    files += [f"{stage}/log" for stage in STAGES] + [f"{stage}/done" for stage in STAGES]
+    files = ["pieces/pieces.en-de.model", "average/teacher.pt", "levt/checkpoint_best.pt"]
+    files += [f"{stage}/{name}" for stage in STAGES for name in ("log", "done")]
     assert [name for name in files if not (out / name).exists()] == []
     assert re.search(r"^[1-4] of 5 shards were decoded before$", (out / "distil" / "log").read_text("utf-8"), re.M)
 

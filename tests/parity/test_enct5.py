@@ -195,24 +195,17 @@ def test_each_word_has_its_pieces_and_one_tag(backbone: Path, tmp_path: Path) ->
     assert model(**batch["net_input"]).logits.shape == (len(words) + 2, 8)
 
 
-def test_the_rest_is_new(backbone: Path, tmp_path: Path) -> None:
-    _, model = build(backbone, tmp_path)
+@pytest.mark.parametrize("begins", ["encoder", "encoder and decoder"])
+def test_weights_are_those_of_t5_and_the_rest_is_new(begins: str, backbone: Path, tmp_path: Path) -> None:
+    both = {"decoder_init": "backbone", "decoder_layers": 2} if "decoder" in begins else {}
+    _, model = build(backbone, tmp_path, **both)
     theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(backbone).state_dict()
     gated = any("wi_0" in name for name in theirs)
     for name, parameter in model.named_parameters():
-        if name.startswith("encoder."):
+        if name.startswith("encoder.") or (both and name.startswith(("decoder.layers", "decoder.norm"))):
             assert torch.equal(parameter, theirs[t5_name(name, gated)]), name
         elif name.startswith("decoder.layers"):
             assert parameter.dim() == 1 or not torch.equal(parameter, theirs[t5_name(name, gated)]), name
-
-
-def test_a_decoder_that_is_t5s(backbone: Path, tmp_path: Path) -> None:
-    _, model = build(backbone, tmp_path, decoder_init="backbone", decoder_layers=2)
-    theirs = transformers.AutoModelForSeq2SeqLM.from_pretrained(backbone).state_dict()
-    gated = any("wi_0" in name for name in theirs)
-    for name, parameter in model.named_parameters():
-        if name.startswith(("decoder.layers", "decoder.norm")):
-            assert torch.equal(parameter, theirs[t5_name(name, gated)]), name
     with pytest.raises(ValueError, match=r"--decoder-layers must be at most 2, as in --backbone .*, but is 3"):
         build(backbone, tmp_path, decoder_init="backbone", decoder_layers=3)
 
@@ -233,18 +226,6 @@ def test_a_t5_that_is_an_encoder_alone(tmp_path: Path) -> None:
         build(one, tmp_path, decoder_init="backbone")
     with pytest.raises(ValueError, match="has no decoder, which --arch gated_t5 requires: import a complete T5"):
         gated(one)
-
-
-def test_a_t5_without_an_encoder_is_refused(tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
-    MAKERS["t5"](tmp_path / "theirs")
-    folder = imported(tmp_path / "theirs", tmp_path / "ours")
-    weights = load_file(folder / "model.safetensors")
-    kept = {name: weight for name, weight in weights.items() if not name.startswith("encoder.")}
-    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ValueError, match=r"lacks encoder.block.0.*: import a complete model"):
-        build(folder, tmp_path)
 
 
 def test_refused_folders(tmp_path: Path) -> None:

@@ -33,16 +33,11 @@ from tests.helpers import (
 )
 
 SIZES = [
-    "--encoder-embed-dim=32",
-    "--encoder-ffn-embed-dim=48",
-    "--encoder-layers=3",
-    "--encoder-attention-heads=4",
-    "--decoder-embed-dim=32",
-    "--decoder-ffn-embed-dim=48",
-    "--decoder-layers=3",
-    "--decoder-attention-heads=4",
-    "--dropout=0",
+    f"--{side}-{size}"
+    for side in ("encoder", "decoder")
+    for size in ("embed-dim=32", "ffn-embed-dim=48", "layers=3", "attention-heads=4")
 ]
+SIZES += ["--dropout=0"]
 PRE_NORM = ["--encoder-normalize-before", "--decoder-normalize-before"]
 LEARNED = ["--encoder-learned-pos", "--decoder-learned-pos"]
 # a seed with which sentences change for several iterations, and fairseq's flags
@@ -65,18 +60,19 @@ VARIANTS = {
 Pair = tuple[Any, LevT]
 
 
+def settings(arch: str, *flags: str) -> Any:
+    """fairseq's, of its flags."""
+    task = "translation" if arch == "transformer" else "translation_lev"
+    words = [".", f"--task={task}", f"--arch={arch}", *SIZES, *flags]
+    words += [] if arch == "transformer" else ["--criterion=nat_loss", "--label-smoothing=0.1"]
+    return fairseq_options.parse_args_and_arch(fairseq_options.get_training_parser(default_task=task), words)
+
+
 def build_pair(variant: str) -> Pair:
     """fairseq's model with lively random weights, and what ``import-levt`` makes of it."""
     seed, flags = VARIANTS[variant]
     torch.manual_seed(seed)
-    parser = fairseq_options.get_training_parser(default_task="translation_lev")
-    common = [
-        "--task=translation_lev",
-        "--arch=levenshtein_transformer",
-        "--criterion=nat_loss",
-        "--label-smoothing=0.1",
-    ]
-    args = fairseq_options.parse_args_and_arch(parser, [".", *common, *SIZES, *flags])
+    args = settings("levenshtein_transformer", *flags)
     args.max_source_positions = args.max_target_positions = 512
     target = toy_dictionary(20)
     source = target if "--share-all-embeddings" in flags else toy_dictionary(26)
@@ -255,9 +251,11 @@ def assert_same(expected: dict[str, Any], found: dict[str, Any]) -> None:
     assert float(found["score"]) == pytest.approx(float(expected["score"]), abs=1e-4)
 
 
-@pytest.mark.parametrize(("gamma", "adaptive"), [(0.0, True), (0.5, True), (0.0, False)])
-def test_a_batch_of_16_is_decoded_to_the_same(pair: Pair, gamma: float, adaptive: bool) -> None:
-    expected, found = decode_both(pair, source_batch(16), gamma, adaptive)
+@pytest.mark.parametrize(
+    ("gamma", "adaptive", "left_pad"), [(0.0, True, True), (0.5, True, True), (0.0, False, True), (0.0, True, False)]
+)
+def test_a_batch_of_16_is_decoded_to_the_same(pair: Pair, gamma: float, adaptive: bool, left_pad: bool) -> None:
+    expected, found = decode_both(pair, source_batch(16, left_pad), gamma, adaptive)
     for theirs, ours in zip(expected, found, strict=True):
         assert_same(theirs, ours)
 
@@ -271,12 +269,6 @@ def test_single_sentences_are_decoded_to_the_same(pair: Pair) -> None:
     assert len(steps) >= 2
 
 
-def test_sources_padded_on_the_right_are_decoded_to_the_same(pair: Pair) -> None:
-    expected, found = decode_both(pair, source_batch(16, left_pad=False), 0.0, True)
-    for theirs, ours in zip(expected, found, strict=True):
-        assert_same(theirs, ours)
-
-
 def begun_from_a_transformer(
     flags: list[str], early_exit: str | None = None, share_weights: str | None = None
 ) -> tuple[Any, dict[str, Any], LevT]:
@@ -284,9 +276,7 @@ def begun_from_a_transformer(
     torch.manual_seed(1)
     target = toy_dictionary(20)
     source = target if "--share-all-embeddings" in flags else toy_dictionary(26)
-    parser = fairseq_options.get_training_parser(default_task="translation")
-    arguments = [".", "--task=translation", "--arch=transformer", *SIZES, *flags]
-    args = fairseq_options.parse_args_and_arch(parser, arguments)
+    args = settings("transformer", *flags)
     theirs = TranslationTask(TranslationConfig(data="."), source, target).build_model(args).eval()
     state = convert({"args": args, "cfg": None, "model": theirs.state_dict()}, early_exit, share_weights)
     cfg = LevTConfig(**{key: value for key, value in state["cfg"]["model"].items() if key != "_name"})
@@ -335,25 +325,11 @@ def test_blocks_of_their_own_begin_as_copies(share: str) -> None:
         assert one[-1].equal(other[-1])
 
 
-def with_own_deletion() -> Any:
-    """fairseq's flags of a levt whose deletion policy has blocks of its own."""
-    parser = fairseq_options.get_training_parser(default_task="translation_lev")
-    common = ["--task=translation_lev", "--arch=levenshtein_transformer", "--criterion=nat_loss"]
-    return fairseq_options.parse_args_and_arch(parser, [".", *common, *SIZES, *VARIANTS["own-deletion"][1]])
-
-
-def test_blocks_of_their_own_are_for_transformers() -> None:
-    state = {"args": with_own_deletion(), "cfg": None, "model": {}}
+def test_what_cannot_be_imported() -> None:
+    state = {"args": settings("levenshtein_transformer", *VARIANTS["own-deletion"][1]), "cfg": None, "model": {}}
     with pytest.raises(UserError, match="--share-weights is for a transformer, but this is a levt of fairseq"):
         convert(state, share_weights="none")
-
-
-def test_policies_with_blocks_of_their_own_cannot_leave_early() -> None:
-    state = {"args": with_own_deletion(), "cfg": None, "model": {}}
     with pytest.raises(UserError, match="share their blocks, but this checkpoint has no_share_discriminator"):
         convert(state, "1,1,2")
-
-
-def test_a_language_model_cannot_be_imported() -> None:
     with pytest.raises(UserError, match="levenshtein_transformer and transformer, but this is a transformer_lm"):
         convert({"args": argparse.Namespace(arch="transformer_lm"), "cfg": None, "model": {}})

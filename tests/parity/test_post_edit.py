@@ -243,15 +243,6 @@ def test_a_draft_changes_what_is_written() -> None:
 
 
 @torch.no_grad()
-def test_the_padding_side_is_moot() -> None:
-    model = lively(toy_post_editor())
-    left, right = batch(DRAFTS, left=True), batch(DRAFTS, left=False)
-    assert not left["net_input"]["src_tokens"].equal(right["net_input"]["src_tokens"])
-    assert loss(model, left)[0] == pytest.approx(loss(model, right)[0], rel=1e-5)
-    same_search(search(toy_task(), model, left, beam=4), search(toy_task(), model, right, beam=4))
-
-
-@torch.no_grad()
 def test_a_batch_is_its_sentences() -> None:
     model = lively(toy_post_editor())
     alone = [batch(DRAFTS, rows=range(i, i + 1)) for i in range(COUNT)]

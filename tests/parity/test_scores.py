@@ -171,13 +171,6 @@ def test_gleu_of_jflegs_source_is_what_its_authors_publish() -> None:
     assert round(100 * found, 2) == 38.21
 
 
-def test_gleu_draws_as_python_2_did() -> None:
-    """``random.randint`` was ``int(random() * number)`` there; since Python 3.2 it uses up the generator's bits."""
-    generators = random.Random(0), random.Random(0)
-    now = [generators[0].randint(0, 3) for _ in range(8)]
-    assert gleu.draws(8, 4)[0].tolist() == [int(generators[1].random() * 4) for _ in range(8)] != now
-
-
 # ---- the overlap of word sets ----------------------------------------------------------------------------------------
 
 

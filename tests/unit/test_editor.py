@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-import sentencepiece
 import torch
 from fairseq.data import Dictionary
 from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE
@@ -22,6 +21,7 @@ from lev_plugins.inference.editor import Editor
 from lev_plugins.text.edited import Edited
 from tests import teachers
 from tests.integration.commands import ROOT
+from tests.pretrained import sentencepieces
 
 GOLDEN = ROOT / "tests" / "golden" / "0.1"
 LEVT, NOISY = GOLDEN / "levt" / "data", GOLDEN / "noisy" / "data"
@@ -318,14 +318,7 @@ def test_the_sentencepiece_model_of_the_folder_is_used(tmp_path: Path) -> None:
     data = tmp_path / "data"
     shutil.copytree(NOISY, data)
     assert Editor.load(GOLDEN / "gated" / "checkpoint.pt", data).tokeniser.bpe is None
-    sentencepiece.SentencePieceTrainer.Train(
-        sentence_iterator=iter(NOISES * 3),
-        model_prefix=str(data / "sentencepiece"),
-        vocab_size=30,
-        hard_vocab_limit=False,
-        num_threads=1,
-        minloglevel=2,
-    )
+    sentencepieces(data / "sentencepiece", NOISES * 3, 30, hard_vocab_limit=False)
     editor = Editor.load(GOLDEN / "gated" / "checkpoint.pt", data)
     text = "\u3000\uff44  \uff42\tc  "
     (found,) = editor.edit([text])

@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-import sentencepiece
 from fairseq.models import BaseFairseqModel
 
 from lev_plugins import checkpoints
@@ -13,6 +12,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.models.gated import GatedTrans
 from lev_plugins.models.levt import LevT
 from lev_plugins.models.pbd import PBD
+from tests.pretrained import sentencepieces
 from tests.unit.test_editor import GOLDEN, LEVT, NOISES, NOISY, SOURCES, characters, generated
 
 
@@ -28,14 +28,7 @@ def test_a_corrector_translates(name: str, kind: type[BaseFairseqModel]) -> None
 
 
 def test_sentencepiece_models_are_taken(tmp_path: Path) -> None:
-    sentencepiece.SentencePieceTrainer.Train(
-        sentence_iterator=iter(NOISES * 3),
-        model_prefix=str(tmp_path / "pieces"),
-        vocab_size=30,
-        hard_vocab_limit=False,
-        num_threads=1,
-        minloglevel=2,
-    )
+    sentencepieces(tmp_path / "pieces", NOISES * 3, 30, hard_vocab_limit=False)
     options = {"bpe": "sentencepiece", "sentencepiece_model": str(tmp_path / "pieces.model")}
     model = PBD.from_pretrained(str(GOLDEN / "pbd"), "checkpoint.pt", str(NOISY), **options)
     assert isinstance(model.translate("a b"), str)
