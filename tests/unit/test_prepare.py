@@ -124,9 +124,7 @@ def test_given_dictionaries_stay_as_they_are(text: Path, capsys: pytest.CaptureF
 
 @pytest.mark.parametrize("flag", ["--srcdict", "--tgtdict"])
 def test_a_joined_dictionary_may_be_given_as_either(text: Path, flag: str) -> None:
-    own = Dictionary()
-    own.add_symbol("hund", 7)
-    own.save(str(text.parent / "given.txt"))
+    (text.parent / "given.txt").write_text("hund 7\n")
     assert run(text, "--joined-dictionary", flag, text.parent / "given.txt") == 0
     for side in ("en", "de"):
         assert (text.parent / "data" / f"dict.{side}.txt").read_text() == "hund 7\n"
@@ -224,16 +222,8 @@ def test_flags_of_a_bpe_are_those_of_fairseq() -> None:
 def test_clean_training_text_keeps_the_spelling_of_words_that_a_dictionary_lacks(text: Path) -> None:
     (text / "words").write_text("▁eins 1\n▁zwei 1\n")
     (text / "train.de").write_text("eins Zürich zwei\neins zwei\n")
-    flags = [
-        "--clean-train",
-        "--bpe",
-        "words",
-        "--joined-dictionary",
-        "--clean-dictionary",
-        "--srcdict",
-        text / "words",
-    ]
-    assert run(text, *flags) == 0
+    flags = ["--clean-train", "--bpe", "words", "--joined-dictionary", "--clean-dictionary"]
+    assert run(text, *flags, "--srcdict", text / "words") == 0
     noise = {"noise_kind": "insert", "noise_word_rate": 1.0, "noise_share": 0.5, "noise_bpe": "words"}
     dictionary = EditingDictionary.load(str(text.parent / "data" / "dict.de.txt"))
     task = toy_task(dictionary, data=str(text.parent / "data"), draft_lang="mt", **noise, noise_tokenizer=None)

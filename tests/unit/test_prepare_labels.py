@@ -1,6 +1,5 @@
 """``lev-plugins prepare-labels`` in this process: what it makes, what it says, what it refuses."""
 
-from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +7,7 @@ import pytest
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDataset
 
-from lev_plugins.cli import prepare_labels
-from lev_plugins.cli.main import build_parser, main
+from lev_plugins.cli.main import main
 from lev_plugins.data.labels.dataset import BinarisedExamples
 from lev_plugins.data.labels.folder import Info
 from lev_plugins.data.labels.text import Labels
@@ -67,11 +65,8 @@ def test_every_kind(tmp_path: Path, kind: str, values: list, ends: list) -> None
     assert texts(tmp_path)[0] == f"{ROWS[kind][0].partition(chr(9))[0]} </s>"
     assert (tmp_path / "data" / "labels.txt").exists() == (kind != "regression")
     assert Info.load(tmp_path / "data").kind == kind
-
-
-def test_labels_are_counted_and_in_order(tmp_path: Path) -> None:
-    prepare(tmp_path, "multilabel", ROWS["multilabel"])
-    assert Labels.load(tmp_path / "data" / "labels.txt") == Labels(["joy", "love"], [2, 1])
+    if kind == "multilabel":
+        assert Labels.load(tmp_path / "data" / "labels.txt") == Labels(["joy", "love"], [2, 1])
 
 
 def test_numbered_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,6 +88,9 @@ def test_numbers_become_classes(tmp_path: Path) -> None:
     assert Labels.load(tmp_path / "data" / "labels.txt") == Labels(names, counts)
     assert arrays(tmp_path)["values"] == [0, 4, 2, 4]
     assert Info.load(tmp_path / "data").step == 0.25
+    listed = ["--round-labels", 1, "--labels", write(tmp_path, ["0", "1", "2"], "labels.txt")]
+    assert prepare(tmp_path, "classification", ["a\t0.9", "b\t-0.1"], *listed, "--dest", tmp_path / "listed") == 0
+    assert Labels.load(tmp_path / "listed" / "labels.txt") == Labels(["0", "1", "2"], [1, 1, 0])
 
 
 @pytest.mark.parametrize("kept", [0, 3, 300])
@@ -103,12 +101,6 @@ def test_labels_that_were_cut_short_say_so(tmp_path: Path, kept: int) -> None:
     torn.write_bytes(torn.read_bytes()[:kept])
     with pytest.raises(UserError, match="run lev-plugins prepare-labels again"):
         BinarisedExamples(folder, "train", Dictionary.load(str(folder / "dict.txt")))
-
-
-def test_numbers_may_be_listed(tmp_path: Path) -> None:
-    names = write(tmp_path, ["0", "1", "2"], "labels.txt")
-    assert prepare(tmp_path, "classification", ["a\t0.9", "b\t-0.1"], "--round-labels", 1, "--labels", names) == 0
-    assert Labels.load(tmp_path / "data" / "labels.txt") == Labels(["0", "1", "2"], [1, 1, 0])
 
 
 @pytest.mark.parametrize(
@@ -129,16 +121,16 @@ def test_numbers_that_cannot_be_classes(
     assert reason in refusal(capsys, prepare(tmp_path, kind, rows, "--round-labels", step))
 
 
-def test_pairs_end_each_with_their_own_end(tmp_path: Path) -> None:
-    assert prepare(tmp_path, "classification", ["a b\tc\t0", "d\te\t1"], "--text-columns", 2) == 0
-    assert texts(tmp_path) == ["a b </s> c </s>", "d </s> e </s>"]
-
-
-def test_a_template_makes_one_text_of_a_pair(tmp_path: Path) -> None:
-    template = "pair first: {0} second: {1}"
-    rows = ["a b\tc\t0", "d\te\t1"]
-    assert prepare(tmp_path, "classification", rows, "--text-columns", 2, "--template", template) == 0
-    assert texts(tmp_path)[0] == "pair first: a b second: c </s>"
+@pytest.mark.parametrize(
+    ("flags", "first"),
+    [
+        ([], "a b </s> c </s>"),
+        (["--template", "pair first: {0} second: {1}"], "pair first: a b second: c </s>"),
+    ],
+)
+def test_pairs(tmp_path: Path, flags: list[str], first: str) -> None:
+    assert prepare(tmp_path, "classification", ["a b\tc\t0", "d\te\t1"], "--text-columns", 2, *flags) == 0
+    assert texts(tmp_path)[0] == first
 
 
 def test_words_of_several_pieces_keep_one_tag(tmp_path: Path) -> None:
@@ -187,11 +179,7 @@ def test_a_long_text_is_refused_or_cut_when_asked(tmp_path: Path, capsys: pytest
         ("regression", ["a\t1", "b\tnan"], "line 2: the label must be a number, but is 'nan'"),
         ("multilabel", ["a\tx,,y"], "line 1 has an empty label in 'x,,y'"),
         ("tagging", ["a b\tX Y", "a b\tX"], "line 2 has 2 words, but 1 tag: give one tag per word"),
-        (
-            "tagging",
-            ["a\tX", "1\ta\t_\tX" + "\t_" * 6],
-            "for CoNLL-U, use --label-kind tagging and a file called *.conllu",
-        ),
+        ("tagging", ["a\tX", "1\ta\t_\tX" + "\t_" * 6], "for CoNLL-U, use --label-kind tagging and a file called"),
         ("tagging", ["# text = a"], "for CoNLL-U, use --label-kind tagging and a file called *.conllu"),
         ("tagging", ["\t"], "line 1 has no words to tag"),
     ],
@@ -228,34 +216,15 @@ def test_a_conllu_file_with_a_missing_column_or_tag(tmp_path: Path, capsys: pyte
         (["--label-separator", ";"], "--label-separator requires --label-kind multilabel"),
         (["--conllu-column", "xpos"], "--conllu-column requires --label-kind tagging and a text called"),
         (["--learn-sentencepiece", 9, "--bpe", "characters"], "leave out --bpe and --sentencepiece-model"),
-        (
-            ["--pretrained-tokenizer", "t", "--bpe", "characters"],
-            "--pretrained-tokenizer requires --bpe pretrained, but --bpe is characters",
-        ),
-        (
-            ["--pretrained-tokenizer", "t", "--learn-sentencepiece", 9],
-            "pretrained, but --bpe is sentencepiece",
-        ),
+        (["--pretrained-tokenizer", "t", "--bpe", "characters"], "requires --bpe pretrained, but --bpe is characters"),
+        (["--pretrained-tokenizer", "t", "--learn-sentencepiece", 9], "pretrained, but --bpe is sentencepiece"),
+        (["--pretrained-tokenizer", "m/none"], "--pretrained-tokenizer m/none was not made by lev-plugins import-pre"),
+        (["--sentencepiece-model", "m/none"], "--bpe sentencepiece: file m/none not found"),
         (["--labels", "none.txt"], "--labels: there is no file none.txt"),
     ],
 )
 def test_bad_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list, reason: str) -> None:
     assert reason in refusal(capsys, prepare(tmp_path, "classification", ROWS["classification"], *flags))
-
-
-@pytest.mark.parametrize(
-    ("flag", "reason"),
-    [
-        ("--pretrained-tokenizer", "--pretrained-tokenizer {} was not made by lev-plugins import-pretrained"),
-        ("--sentencepiece-model", "--bpe sentencepiece: "),
-    ],
-)
-def test_a_tokeniser_that_is_not_there(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], flag: str, reason: str
-) -> None:
-    missing = tmp_path / "models" / "none"
-    said = refusal(capsys, prepare(tmp_path, "classification", ROWS["classification"], flag, missing))
-    assert reason.format(missing) in said and str(missing) in said and "info.json" not in said
 
 
 def test_learned_pieces_go_into_the_folder(tmp_path: Path) -> None:
@@ -267,19 +236,12 @@ def test_learned_pieces_go_into_the_folder(tmp_path: Path) -> None:
 
 
 def test_another_column_and_another_separator(tmp_path: Path) -> None:
-    text = "".join(f"{i}\t{word}\t_\tUPOS\t{tag}\t_\t_\t_\t_\t_\n" for i, (word, tag) in enumerate(["aX", "bY"], 1))
-    (tmp_path / "train.conllu").write_text(f"{text}\n", encoding="utf-8")
-    words = ["--label-kind", "tagging", "--train", tmp_path / "train.conllu", "--conllu-column", "xpos"]
-    assert prepare_labels.run(parsed(*words, "--dest", tmp_path / "tags")) == 0
-    assert Labels.load(tmp_path / "tags" / "labels.txt").names == ["X", "Y"]
-    train = write(tmp_path, ["one\ta, b; c", "two\tc"])
-    words = ["--label-kind", "multilabel", "--train", train, "--label-separator", ";"]
-    assert prepare_labels.run(parsed(*words, "--dest", tmp_path / "sets")) == 0
+    rows = ["\t".join([str(i), word, "_", "UPOS", tag, *"_____"]) for i, (word, tag) in enumerate(["aX", "bY"], 1)]
+    assert prepare(tmp_path, "tagging", [*rows, ""], "--conllu-column", "xpos", name="train.conllu") == 0
+    assert Labels.load(tmp_path / "data" / "labels.txt").names == ["X", "Y"]
+    flags = ["--label-separator", ";", "--dest", tmp_path / "sets"]
+    assert prepare(tmp_path, "multilabel", ["one\ta, b; c", "two\tc"], *flags) == 0
     assert sorted(Labels.load(tmp_path / "sets" / "labels.txt").names) == ["a, b", "c"]
-
-
-def parsed(*words: object) -> Namespace:
-    return build_parser("prepare-labels").parse_args([str(word) for word in words])
 
 
 def test_the_name_of_a_bpe_is_no_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,15 +72,12 @@ def test_batches_of_a_file_do_not_depend_on_how_it_is_read(
         assert [number for number, _ in found] == list(range(1, 2001, size))
 
 
-def test_ctrl_c_waits_for_the_end_of_what_is_written() -> None:
+def test_ctrl_c_waits_for_the_end_of_what_is_written_and_is_ignored_where_it_was() -> None:
     done = []
     with pytest.raises(KeyboardInterrupt), streams.in_one_go():
         os.kill(os.getpid(), signal.SIGINT)
         done.append("written")
     assert done == ["written"] and signal.getsignal(signal.SIGINT) == signal.default_int_handler
-
-
-def test_ctrl_c_is_ignored_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with streams.in_one_go():
@@ -105,16 +102,6 @@ def test_lines_before_an_error_are_written(monkeypatch: pytest.MonkeyPatch) -> N
     assert out.getvalue() == b"A\nB\n"
 
 
-def test_the_input_is_not_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "text"
-    path.write_text("a\n")
-    with path.open() as file:
-        monkeypatch.setattr(sys, "stdin", file)
-        with pytest.raises(UserError, match=r"--resume .*text is also the input: name another file"):
-            streams.answer_lines(lambda first, texts: texts, 2, path)
-    assert path.read_text() == "a\n"
-
-
 class Terminal(io.TextIOWrapper):
     def isatty(self) -> bool:
         return True
@@ -134,19 +121,25 @@ def test_a_bar_is_shown_where_the_lines_are_not(resume: bool, tmp_path: Path, mo
     assert path.read_bytes() == (b"a\nb\nc\n" if resume else b"a\nb\n")
 
 
+def answered(monkeypatch: pytest.MonkeyPatch, given: Path, size: int, path: Path) -> int:
+    with given.open() as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        return streams.answer_lines(lambda first, texts: texts, size, path)
+
+
 @pytest.mark.parametrize(("there", "line"), [(b"my notes\n", 1), (b"a\nb\nc\nnot d\n", 4), (b"a\nb\n\n", 3)])
 def test_a_file_that_something_else_wrote_is_kept(
     there: bytes, line: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also where it has fewer lines than a batch, and after the last whole one."""
+    """Also where it has fewer lines than a batch, and after the last whole one; the input is not the output."""
     text, path = tmp_path / "text", tmp_path / "out"
     text.write_bytes(b"a\nb\nc\nd\n")
     path.write_bytes(there)
-    with text.open() as stdin:
-        monkeypatch.setattr(sys, "stdin", stdin)
-        with pytest.raises(UserError, match=rf"line {line} is not what this command writes there"):
-            streams.answer_lines(lambda first, texts: texts, 2, path)
-    assert path.read_bytes() == there
+    with pytest.raises(UserError, match=rf"line {line} is not what this command writes there"):
+        answered(monkeypatch, text, 2, path)
+    with pytest.raises(UserError, match=r"--resume .*text is also the input: name another file"):
+        answered(monkeypatch, text, 2, text)
+    assert path.read_bytes() == there and text.read_bytes() == b"a\nb\nc\nd\n"
 
 
 @pytest.mark.parametrize("length", range(9))
@@ -154,9 +147,7 @@ def test_a_file_goes_on_wherever_it_stopped(length: int, tmp_path: Path, monkeyp
     text, path = tmp_path / "text", tmp_path / "out"
     text.write_bytes(b"a\nb\nc\nd\n")
     path.write_bytes(text.read_bytes()[:length])
-    with text.open() as stdin:
-        monkeypatch.setattr(sys, "stdin", stdin)
-        assert streams.answer_lines(lambda first, texts: texts, 3, path) == 0
+    assert answered(monkeypatch, text, 3, path) == 0
     assert path.read_bytes() == text.read_bytes()
 
 
