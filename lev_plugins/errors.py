@@ -13,9 +13,9 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
-    r"Size of sample #\d+ is invalid \(=(.*)\) since max_positions=(.*), skip": (
-        r"a sentence is too long: it has \1 tokens (source, target), but the model accepts \2; shorten it, or skip "
-        "such sentences with --skip-invalid-size-inputs-valid-test"
+    r"Size of sample #(\d+) is invalid \(=(.*)\) since max_positions=(.*), skip": (
+        r"sentence \1, counted from 0, is too long: it has \2 tokens (source, target or draft), but the model accepts "
+        r"\3; shorten it, or skip such sentences with --skip-invalid-size-inputs-valid-test"
     ),
     "Sentences lengths should not exceed max_tokens=(.*)": r"--max-tokens is \1, but a sentence is longer: raise it",
     "gradients are Nan/Inf|Minimum loss scale reached": (
@@ -68,7 +68,7 @@ def explain(error: BaseException) -> str | None:
     >>> explain(KeyError("x")) is None
     True
     """
-    text = str(error)
+    text = re.sub(r"np\.int\d+\((\d+)\)", r"\1", str(error))  # as NumPy 2 writes numbers
     if isinstance(error, UserError):
         return text
     if not isinstance(error, Exception):  # Ctrl-C: where it struck says nothing

@@ -108,7 +108,24 @@ def patience_counts() -> dict[str, float]:
 
 
 class ResumableTask(FairseqTask):
-    """After a stop, a training has the same batches and the same count for --patience."""
+    """After a stop, a training has the same data, the same batches and the same count for --patience."""
+
+    def of_data(self) -> dict[str, tuple[Any, str]]:
+        """What a checkpoint stores of the data, and the file that it comes from: dictionaries of a size may differ."""
+        return {}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), **{name: value for name, (value, _) in self.of_data().items()}}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        here = self.of_data()
+        for name, (value, file) in here.items():
+            require(
+                state_dict.get(name, value) == value,
+                f"{file} has other lines, or another order, than in the training of the checkpoint: use the folder, "
+                "or the dict.*.txt files, that it was trained with",
+            )
+        super().load_state_dict({name: value for name, value in state_dict.items() if name not in here})
 
     def get_batch_iterator(self, dataset: Any, *args: Any, epoch: int = 1, **options: Any) -> Any:
         """fairseq draws batches once, with a seed that depends on the epoch in which it begins.

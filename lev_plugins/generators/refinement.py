@@ -70,12 +70,6 @@ class RefinementGenerator:
         if reranker is not None:  # it reads outputs with </s> and without <s>
             room = self.ensemble.max_target_positions
             self.ensemble.max_target_positions = min(room, reranker.max_decoder_positions() + 1)
-        most = self.ensemble.max_target_positions - 2  # 2: <s> and </s>
-        require(
-            options.min_length <= most,
-            f"--min-words must be at most {most}, since the model has {most + 2} positions, two of them for <s> and "
-            f"</s>, but is {options.min_length}",
-        )
         self.options, self.reranker, self.tgt_dict = options, reranker, tgt_dict
         self.symbols = Symbols.of(tgt_dict, self.ensemble)
         self.pad, self.eos = self.symbols.pad, self.symbols.eos  # fairseq-generate asks for eos
@@ -86,7 +80,6 @@ class RefinementGenerator:
         self, models: Any, sample: dict[str, Any], prefix_tokens: Tensor | None = None, constraints: Any = None
     ) -> list[list[dict[str, Any]]]:
         require(prefix_tokens is None, "--prefix-size is for left-to-right search: give a levt a draft instead")
-        require(constraints is None, "--constraints is for left-to-right search: give a levt a draft instead")
         self.ensemble.eval()
         net_input, n = sample["net_input"], self.options.candidates
         sources, target = net_input["src_tokens"], None

@@ -27,7 +27,6 @@ from fairseq.models import BaseFairseqModel, register_model
 from torch import Tensor, nn
 
 from lev_plugins.data.words import BatchWords
-from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers.spelling import SpelledWords
 from lev_plugins.layers.t5 import Norm, T5Block, T5Shape, require_range
@@ -167,17 +166,6 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
 
     def max_positions(self) -> Any:
         return None  # distances have no maximum
-
-    def load_state_dict(self, state_dict: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        table = "encoder.tokens.weight" if self.word_index is None else "encoder.tokens.own.weight"
-        for name, what, file in ((table, "pieces", "dict.txt"), ("head.bias", "labels", "labels.txt")):
-            here, there = (tuple(weights[name].shape) for weights in (self.state_dict(), state_dict))
-            require(
-                here == there,
-                f"the checkpoint has {name} of shape {there}, but the {what} of the data require {here}: use the "
-                f"folder whose {file} it was trained with",
-            )
-        return super().load_state_dict(state_dict, *args, **kwargs)
 
 
 PRESETS: dict[str, dict[str, int]] = {

@@ -287,12 +287,6 @@ class GatedModel(LoadedFromFolder, FairseqEncoderDecoderModel):
             decoder.adaptive_softmax is None,
             "a gated model needs scores for all words, which --adaptive-softmax-cutoff does not provide: leave it out",
         )
-        dims = decoder.output_embed_dim, decoder.embed_tokens.embedding_dim
-        require(
-            not output_gates or mix != "hidden" or dims[0] == dims[1],
-            "--gate-mix hidden adds embeddings to decoder states, so --decoder-output-dim must equal "
-            f"--decoder-embed-dim, but they are {dims[0]} and {dims[1]}",
-        )
         gated_encoder = GatedEncoder(encoder, "mask" in names)
         start = decoder.dictionary.eos() if start is None else start
         super().__init__(gated_encoder, GatedDecoder(decoder, gated_encoder, output_gates, mix, copy_from, start))

@@ -35,7 +35,6 @@ from lev_plugins.models.presets import register_presets
 from lev_plugins.models.requirements import (
     BUCKETS,
     require_one_dictionary,
-    require_same_vocabulary,
     require_task,
     require_use_of_buckets,
 )
@@ -168,8 +167,6 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         return self.encoder.embedding.max_positions, self.decoder.embedding.max_positions
 
     def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, *args: Any, **kwargs: Any) -> Any:
-        table = "embedding.tokens.weight" if self.spelling is None else "embedding.tokens.own.weight"
-        require_same_vocabulary(self, state_dict, table)
         self.upgrade_names(state_dict)
         return super().load_state_dict(state_dict, strict, *args, **kwargs)
 

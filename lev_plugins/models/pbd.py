@@ -49,7 +49,7 @@ from lev_plugins.layers.transformer import (
 )
 from lev_plugins.models.encoder_decoder import TransformerSizes, layer_shape
 from lev_plugins.models.presets import register_presets
-from lev_plugins.models.requirements import require_one_dictionary, require_same_vocabulary
+from lev_plugins.models.requirements import require_one_dictionary
 
 GENERATED, COPIED = 0, 1  # segments
 STATES = ["input", "output"]
@@ -370,10 +370,6 @@ class PBD(LoadedFromFolder, FairseqEncoderDecoderModel):
             model.apply(bert_init)
         return model
 
-    def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, *args: Any, **kwargs: Any) -> Any:
-        require_same_vocabulary(self, state_dict)
-        return super().load_state_dict(state_dict, strict, *args, **kwargs)
-
 
 def text_embedding(cfg: PBDConfig, table: nn.Embedding, positions: int) -> TextEmbedding:
     return TextEmbedding(table, positions, cfg.learned_pos, not cfg.no_scale_embedding, cfg.dropout)
@@ -385,10 +381,6 @@ def check_config(cfg: PBDConfig, task: Any) -> None:
         require_one_dictionary(task, "an encoder that shares its embeddings with the decoder", "add --no-sharing")
     elif cfg.share_all_embeddings:
         require_one_dictionary(task, "--share-all-embeddings", "leave the flag out")
-    require(
-        not getattr(task.cfg, "left_pad_target", False),  # any task may be used
-        "a pbd aligns outputs with source positions, which --left-pad-target shifts: leave it out",
-    )
 
 
 # What each preset changes in `pbd` (6 + 6 blocks, 512 wide). `pbd_big` has the size of the paper's Table 1 with

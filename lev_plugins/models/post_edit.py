@@ -32,7 +32,7 @@ from lev_plugins.models.encoder_decoder import (
     check_sizes,
     require_equal_widths,
 )
-from lev_plugins.models.requirements import require_one_dictionary, require_room, require_same_vocabulary, require_task
+from lev_plugins.models.requirements import require_one_dictionary, require_room, require_task
 
 SOURCE, DRAFT = 0, 1  # the languages
 
@@ -120,7 +120,3 @@ class PostEditTransformer(LoadedFromFolder, FairseqEncoderDecoderModel):
     ) -> tuple[Tensor, dict[str, Any]]:
         """Teacher forcing: logits (B, T, V), and the extra output of fairseq's decoder."""
         return self.decoder(prev_output_tokens, encoder_out=self.encoder(src_tokens, src_lengths, draft))
-
-    def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, *args: Any, **kwargs: Any) -> Any:
-        require_same_vocabulary(self, state_dict, "embed_tokens.weight")
-        return super().load_state_dict(state_dict, strict, *args, **kwargs)

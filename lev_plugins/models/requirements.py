@@ -1,9 +1,8 @@
 """A model's requirements for its task, its dictionaries and the weights it loads."""
 
-from collections.abc import Mapping
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from lev_plugins.errors import require
 
@@ -44,19 +43,4 @@ def require_room(draft: Tensor, pad: int, room: int, side: str) -> None:
             longest <= room,
             f"a draft has {longest} tokens, including boundaries, but the model has positions for {room}: shorten it, "
             f"or train with a larger --max-{side}-positions",
-        )
-
-
-def require_same_vocabulary(
-    model: nn.Module, weights: Mapping[str, Any], table: str = "embedding.tokens.weight"
-) -> None:
-    """The tables of both sides must have the same length in ``weights`` as in the model."""
-    for side in ("encoder", "decoder"):
-        key = f"{side}.{table}"
-        here = len(model.get_parameter(key))
-        there = len(weights.get(key, model.get_parameter(key)))
-        require(
-            here == there,
-            f"the checkpoint's {side} table has {there} symbols, but the data folder's dictionary requires {here}: "
-            "use the dict.*.txt files that the model was trained with",
         )

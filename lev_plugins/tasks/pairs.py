@@ -102,6 +102,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         folder = utils.split_paths(cfg.data)[0]
         require(os.path.isdir(folder), f"there is no folder {folder}")
         ranges.check(cfg)
+        require(not cfg.left_pad_target, f"--left-pad-target is not supported by --task {cls.name}: leave it out")
         for name, example in IN_JSON.items():
             try:
                 value = json.loads(getattr(cfg, name))
@@ -123,28 +124,15 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
 
     @classmethod
     def load_dictionary(cls, filename: str) -> Dictionary:
-        require(
-            os.path.exists(filename),
-            f"there is no dictionary {filename}: run fairseq-preprocess into that folder, or check "
-            "--source-lang and --target-lang",
-        )
         return cls.dictionary_type.load(filename)
 
-    def state_dict(self) -> dict[str, Any]:
-        """Store a digest of each dictionary: dictionaries of the same size may differ."""
+    def of_data(self) -> dict[str, tuple[Any, str]]:
         sides = {"source": self.source_dictionary, "target": self.target_dictionary}
-        return {**super().state_dict(), **{f"{side}_words": fingerprint(words) for side, words in sides.items()}}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        here = self.state_dict()
-        for name, lang in (("source_words", self.cfg.source_lang), ("target_words", self.cfg.target_lang)):
-            size, digest = state_dict.get(name, here[name])
-            require(
-                size != here[name][0] or digest == here[name][1],  # the model reports a different size
-                f"dict.{lang}.txt of {self.cfg.data} has other words, or another order, than in the training of the "
-                "checkpoint: use the folder, or the dict.*.txt files, that it was trained with",
-            )
-        super().load_state_dict({name: value for name, value in state_dict.items() if name not in here})
+        langs = {"source": self.cfg.source_lang, "target": self.cfg.target_lang}
+        return {
+            f"{side}_words": (fingerprint(words), f"dict.{langs[side]}.txt of {self.cfg.data}")
+            for side, words in sides.items()
+        }
 
     def can_reuse_epoch_itr(self, dataset: Any) -> bool:
         """fairseq would also keep each dataset of typed lines, with its iterator and its memory (an open file)."""

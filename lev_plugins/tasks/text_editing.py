@@ -1,6 +1,5 @@
 """``--task text_editing``: source, optional draft -> target, by iterative refinement or from left to right."""
 
-import logging
 from dataclasses import dataclass, field, fields
 from typing import Any, Optional
 
@@ -27,8 +26,6 @@ from lev_plugins.tasks.pairs import ScoredConfig, ScoredTask
 from lev_plugins.tasks.search import check_left_to_right, check_search, option, refuse
 from lev_plugins.text.candidates import WordIndex
 from lev_plugins.text.tokenise import row_of
-
-logger = logging.getLogger(__name__)
 
 NOT_GIVEN = -1  # fairseq's default of --upsample-primary
 
@@ -106,11 +103,7 @@ class TextEditingTask(ScoredTask):
         check_noise(cfg)
         if cfg.upsample_primary != NOT_GIVEN:
             ranges.at_least(cfg, 1, "upsample_primary")
-        for name in ("left_pad_target", "load_alignments"):
-            require(
-                not getattr(cfg, name),
-                f"{ranges.flag_name(name)} is not supported by --task text_editing: leave it out",
-            )
+        require(not cfg.load_alignments, "--load-alignments is not supported by --task text_editing: leave it out")
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         require(from_checkpoint or not self.cfg.cuda_graphs, "--cuda-graphs is for decoding: in training, leave it out")
@@ -193,27 +186,6 @@ class TextEditingTask(ScoredTask):
             noise=noise,
             index=self.word_index,
         )
-
-    def filter_indices_by_size(
-        self, indices: Any, dataset: Any, max_positions: Any = None, ignore_invalid_inputs: bool = False
-    ) -> Any:
-        """fairseq refuses or leaves out sentences that are too long; this also names drafts that are."""
-        if isinstance(dataset, TextEditingDataset) and isinstance(max_positions, tuple):
-            side, limit = ("source", max_positions[0]) if dataset.teacher_forcing else ("target", max_positions[1])
-            sizes = dataset.draft_sizes(indices)
-            long = (sizes > limit).nonzero()[0]
-            if len(long):
-                what = (
-                    f"the draft of sentence {indices[long[0]]}, counted from 0, has {sizes[long[0]]:,} tokens, "
-                    f"including boundaries, but must have at most {limit:,} "
-                    f"(--max-{side}-positions of the model, --max-tokens)"
-                )
-                require(
-                    ignore_invalid_inputs,
-                    f"{what}: shorten it, or skip such sentences with --skip-invalid-size-inputs-valid-test",
-                )
-                logger.warning(f"{what}: skipped, with {len(long) - 1:,} more sentences whose drafts are too long")
-        return super().filter_indices_by_size(indices, dataset, max_positions, ignore_invalid_inputs)
 
     def build_generator(
         self, models: list[Any], args: Any, seq_gen_cls: Any = None, extra_gen_cls_kwargs: Any = None, **unused: Any

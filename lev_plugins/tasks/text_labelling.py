@@ -148,20 +148,12 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
             "fairseq-validate to score labelled data"
         )
 
-    def state_dict(self) -> dict[str, Any]:
-        """Store the labels and a digest of the pieces: the same number may hide different ones."""
+    def of_data(self) -> dict[str, tuple[Any, str]]:
         names = None if self.labels is None else self.labels.names
-        return {**super().state_dict(), "labels": names, "pieces": fingerprint(self.dictionary)[1]}
-
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        here = self.state_dict()
-        for what, file in (("labels", LABELS), ("pieces", WORDS)):
-            require(
-                state_dict.get(what, here[what]) == here[what],
-                f"{self.folder / file} has other {what}, or another order, than in the training of the checkpoint: use "
-                "the folder that it was trained with",
-            )
-        super().load_state_dict({name: value for name, value in state_dict.items() if name not in here})
+        return {
+            "labels": (names, f"{self.folder / LABELS}"),
+            "pieces": (fingerprint(self.dictionary)[1], f"{self.folder / WORDS}"),
+        }
 
     def build_criterion(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         name = getattr(cfg, "_name", None) or cfg.criterion

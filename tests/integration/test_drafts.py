@@ -155,18 +155,12 @@ def test_lines_that_cannot_be_edited_at_the_prompt(toy: Path, tmp_path: Path, li
 def test_a_draft_too_long_is_never_cut(data: Path, toy: Path, tmp_path: Path) -> None:
     spoil(data, "test", toy.parent / "test", {5: "v1 " * 1100})
     spoil(data, "train", toy.parent / "train", {7: "v1 " * 1100, 9: "v1 " * 1200})
-    says = (
-        "the draft of sentence {}, counted from 0, has 1,102 tokens, including boundaries, but must have at most 1,024"
-    )
-    verdict = refused(*generate(data, LEVT, *DRAFTED))
-    assert says.format(5) in verdict and "skip such sentences with --skip-invalid-size-inputs" in verdict
+    says = "sentence 5, counted from 0, is too long: it has (4, 1102) tokens (source, target or draft)"
+    assert says in refused(*generate(data, LEVT, *DRAFTED))
     skipped = succeed(*generate(data, LEVT, *DRAFTED, "--skip-invalid-size-inputs-valid-test"))
     assert set(range(100)) - hypotheses(skipped.out).keys() == {5}
-    assert says.format(5) in skipped.both and "skipped, with 0 more sentences whose drafts are too long" in skipped.both
     training = succeed(*train(data, tmp_path / "out", *DRAFTED, *FEW))
-    assert re.search(
-        r"the draft of sentence [79], .*: skipped, with 1 more sentences whose drafts are too long", training.both
-    )
+    assert "2 samples have invalid sizes and will be skipped" in training.both
     # in training data a long sentence is left out, as in all of fairseq; validation data are decoded
     validating = [*DRAFTED, "--max-tokens", 4000, "--max-update", 1, "--valid-subset", "test"]
-    assert says.format(5) in refused(*train(data, tmp_path / "other", *validating))
+    assert says in refused(*train(data, tmp_path / "other", *validating))

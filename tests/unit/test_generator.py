@@ -375,8 +375,6 @@ def test_no_candidate_is_too_long_for_the_reranker() -> None:
     assert max(len(words_of(candidate)) for group in plain for candidate in group) > 6
     reranked = RefinementGenerator([model], toy_dictionary(), options, teacher).generate([model], sample)
     assert max(len(words_of(candidate)) for group in reranked for candidate in group) == 6  # with </s>
-    with pytest.raises(UserError, match="--min-words must be at most 5"):
-        RefinementGenerator([model], toy_dictionary(), RefinementOptions(min_length=6), teacher)
 
 
 def test_to_the_reranker_an_unknown_word_of_the_batch_is_unknown() -> None:
@@ -402,13 +400,11 @@ def test_padding_fills_no_hole() -> None:
         assert scores.isneginf().nonzero()[:, 1].unique().tolist() == sorted(never)
 
 
-def test_a_prefix_and_constraints_are_refused() -> None:
+def test_a_prefix_is_refused() -> None:
     models = [lively_model()]
     sample = {"net_input": {"src_tokens": rows_to_tensor(SOURCES[:1])}}
     with pytest.raises(UserError, match=r"--prefix-size .* give a levt a draft instead"):
         generator(models).generate(models, sample, prefix_tokens=torch.tensor([[5]]))
-    with pytest.raises(UserError, match=r"--constraints .* give a levt a draft instead"):
-        generator(models).generate(models, sample, constraints=torch.tensor([[5]]))
 
 
 def test_decoding_needs_a_levt() -> None:

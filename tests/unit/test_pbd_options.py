@@ -195,17 +195,6 @@ def test_two_dictionaries_cannot_be_shared() -> None:
         toy_pbd(task, no_sharing=True, share_all_embeddings=True)
 
 
-def test_targets_padded_on_the_left_are_refused() -> None:
-    with pytest.raises(UserError, match="which --left-pad-target shifts: leave it out"):
-        toy_pbd(toy_task(left_pad_target=True))
-
-
-def test_weights_of_another_dictionary_are_refused() -> None:
-    weights = toy_pbd(toy_task(toy_dictionary(30))).state_dict()
-    with pytest.raises(UserError, match=r"the checkpoint's encoder table has 34 symbols, but .* requires 24"):
-        toy_pbd().load_state_dict(weights)
-
-
 def test_alignments_are_refused() -> None:
     generation = SimpleNamespace(print_alignment="hard", beam=5)
     with pytest.raises(UserError, match="--print-alignment requires attention weights"):

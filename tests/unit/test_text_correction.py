@@ -349,7 +349,7 @@ def test_another_dictionary_of_the_same_size_is_refused() -> None:
     symbols = other.tgt_dict.symbols
     symbols[-1], symbols[-2] = symbols[-2], symbols[-1]
     with pytest.raises(
-        UserError, match=r"dict\.noisy\.txt of .* has other words, or another order, than in the training"
+        UserError, match=r"dict\.noisy\.txt of .* has other lines, or another order, than in the training"
     ):
         task.load_state_dict(other.state_dict())
 

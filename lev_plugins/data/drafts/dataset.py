@@ -74,9 +74,6 @@ class TextEditingDataset(EverySentence):
         self.drafts, self.rollin, self.pad_to_multiple = drafts, rollin, pad_to_multiple
         self.teacher_forcing, self.noise, self.index = teacher_forcing, noise, index
 
-    def draft_sizes(self, indices: np.ndarray) -> np.ndarray:
-        return np.zeros(len(indices), dtype=int) if self.drafts is None else self.drafts.sizes[indices]
-
     def __getitem__(self, index: int) -> dict[str, Any]:
         pair: LanguagePairDataset = self.dataset
         target = pair.tgt[index] if pair.tgt is not None else None

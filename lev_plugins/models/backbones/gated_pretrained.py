@@ -45,7 +45,6 @@ class PretrainedConfig(GateConfig):
     )
     max_source_positions: int = II("task.max_source_positions")
     max_target_positions: int = II("task.max_target_positions")
-    left_pad_target: bool = II("task.left_pad_target")
     optimizer: str = II("optimizer._name")
 
 
@@ -100,7 +99,6 @@ def check_config(cfg: Any, family: str) -> Path:
         own_family == family,
         f"--backbone {folder} does not work with --arch gated_{family}: use --arch gated_{own_family}",
     )
-    require(not cfg.left_pad_target, "--left-pad-target does not work with a pre-trained decoder: leave it out")
     return folder
 
 
