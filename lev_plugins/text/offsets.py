@@ -17,7 +17,7 @@ from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE
 from fairseq.data.encoders.subword_nmt_bpe import SubwordNMTBPE
 
 from lev_plugins.errors import UserError, require
-from lev_plugins.text.pretrained import Bytes, LibraryTokenizer, PretrainedBPE, SentencePieces
+from lev_plugins.text.pretrained import Bytes, PretrainedBPE, SentencePieces
 from lev_plugins.text.tokenise import Tokeniser
 from lev_plugins.text.whole_words import Words, words_with_places
 
@@ -62,32 +62,33 @@ def offsets_of(tokeniser: Tokeniser) -> Offsets:
         return Offsets(characters, spell_blanks)
     if isinstance(bpe, Words):
         return Offsets(whole_words, spell_blanks)
-    if isinstance(bpe, PretrainedBPE):
-        return pretrained(bpe)
-    raise UserError(f"the tokeniser {type(bpe).__name__} does not say where in the text its pieces are, {REFUSED}")
-
-
-def pretrained(bpe: PretrainedBPE) -> Offsets:
+    if not isinstance(bpe, PretrainedBPE):
+        raise UserError(f"the tokeniser {type(bpe).__name__} does not say where in the text its pieces are, {REFUSED}")
     tokenizer, symbols = bpe.tokenizer, bpe.symbols
     if isinstance(tokenizer, SentencePieces):
         return Offsets(lambda text: united(text, sentencepieces(tokenizer.model, text, symbols)), spell_blanks)
+
+    def spell(pieces: Sequence[str]) -> str:
+        return bpe.decode(" ".join(pieces))
+
     if isinstance(tokenizer, Bytes):
-        return Offsets(lambda text: list(byte_units(text, bpe)), lambda pieces: bpe.decode(" ".join(pieces)))
-    if isinstance(tokenizer, LibraryTokenizer):
-        decoder = (json.loads(tokenizer.library.to_str())["decoder"] or {}).get("type")
-        if decoder == "ByteLevel":
-            return Offsets(
-                lambda text: united(text, library_pieces(tokenizer.library, text, symbols)),
-                lambda pieces: bpe.decode(" ".join(pieces)),
-            )
-        if decoder == "WordPiece":
-            return Offsets(
-                lambda text: united(text, blanks_of_text(text, library_pieces(tokenizer.library, text, symbols))),
-                after_a_word(bpe),
-                says_blanks=False,
-            )
+        return Offsets(
+            lambda text: [Unit(tuple(bpe.encode(sign).split()), i, i + 1, False) for i, sign in enumerate(text)], spell
+        )
+    library = tokenizer.library
+    decoder = (json.loads(library.to_str())["decoder"] or {}).get("type")
+    if decoder == "ByteLevel":
+        return Offsets(lambda text: united(text, library_pieces(library, text, symbols)), spell)
+    if decoder != "WordPiece":
         raise UserError(f"the tokenizer in {bpe.folder} ({decoder}) does not say where blanks are, {REFUSED}")
-    raise UserError(f"the tokenizer in {bpe.folder} does not say where in the text its pieces are, {REFUSED}")
+    # as the tokenizer prints pieces that follow a word: without a blank where it puts none, as before a full stop
+    word = next((symbol for symbol in symbols if symbol.isalpha() and bpe.decode(symbol) == symbol), "")
+    require(word != "", f"the tokenizer in {bpe.folder} has no token that is a whole word, {REFUSED}")
+    return Offsets(
+        lambda text: united(text, blanks_of_text(text, library_pieces(library, text, symbols))),
+        lambda pieces: spell([word, *pieces]).removeprefix(word) if pieces else "",
+        says_blanks=False,
+    )
 
 
 def spell_blanks(pieces: Sequence[str]) -> str:
@@ -125,11 +126,6 @@ def whole_words(text: str) -> list[Unit]:
     [Unit(pieces=('▁cat',), start=3, end=6, blank=True), Unit(pieces=('.',), start=6, end=7, blank=False)]
     """
     return [Unit((piece,), *place, piece.startswith(BLANK)) for piece, place in words_with_places(text)]
-
-
-def byte_units(text: str, bpe: PretrainedBPE) -> Iterable[Unit]:
-    for place, sign in enumerate(text):
-        yield Unit(tuple(bpe.encode(sign).split()), place, place + 1, False)
 
 
 def sentencepieces(model: Any, text: str, symbols: Sequence[str] | None = None) -> list[Piece]:
@@ -174,13 +170,6 @@ def blanks_of_text(text: str, pieces: Iterable[Piece]) -> Iterable[Piece]:
     [True, False]
     """
     return (piece._replace(blank=piece.start == 0 or text[piece.start - 1].isspace()) for piece in pieces)
-
-
-def after_a_word(bpe: PretrainedBPE) -> Callable[[Sequence[str]], str]:
-    """As the tokenizer prints pieces that follow a word: without a blank where it puts none, as before a full stop."""
-    word = next((symbol for symbol in bpe.symbols if symbol.isalpha() and bpe.decode(symbol) == symbol), None)
-    require(word is not None, f"the tokenizer in {bpe.folder} has no token that is a whole word, {REFUSED}")
-    return lambda pieces: bpe.decode(" ".join([str(word), *pieces])).removeprefix(str(word)) if pieces else ""
 
 
 def united(text: str, pieces: Iterable[Piece]) -> list[Unit]:

@@ -125,7 +125,11 @@ class LabelledDataset(FairseqDataset):
         index: WordIndex | None = None,
     ):
         if index is not None and isinstance(examples, BinarisedExamples):
-            examples.require_unknown()
+            require(  # folders of version 0.1 do not say how unknown words are spelt
+                len(examples.unknown) == len(examples),
+                f"--spelling requires a line of {examples.part}.{UNKNOWN} for each text: run lev-plugins "
+                "prepare-labels again",
+            )
         self.examples, self.question, self.dictionary = examples, question, dictionary
         self.pack, self.shuffle, self.index = pack, shuffle, index
         sizes = examples.sizes if isinstance(examples, BinarisedExamples) else [len(e.tokens) for e in examples]
@@ -140,11 +144,10 @@ class LabelledDataset(FairseqDataset):
     def num_tokens(self, index: int) -> int:
         return int(self.sizes[index])
 
+    size = num_tokens
+
     def num_tokens_vec(self, indices: Any) -> Any:
         return self.sizes[indices]
-
-    def size(self, index: int) -> int:
-        return int(self.sizes[index])
 
     def ordered_indices(self) -> Any:
         """Sorted by length, unless examples are packed."""
@@ -226,13 +229,6 @@ class BinarisedExamples(Sequence[Example]):
         self.part = part
         unknown = folder / f"{part}.{UNKNOWN}"
         self.unknown = [line.split(" ") if line else [] for line in read_lines(unknown)] if unknown.is_file() else []
-
-    def require_unknown(self) -> None:
-        """Folders of version 0.1 do not say how unknown words are spelt."""
-        require(
-            len(self.unknown) == len(self.text),
-            f"--spelling requires a line of {self.part}.{UNKNOWN} for each text: run lev-plugins prepare-labels again",
-        )
 
     @property
     def sizes(self) -> Any:
