@@ -70,18 +70,15 @@ def f1(right: Any, named: Any) -> Any:
     return 2 * right / np.maximum(named, 1)
 
 
-def ndcg(gold: Any, scores: Any, at: int) -> float:
-    """Of the texts that have labels; a single label is always in its place."""
+def ranking(gold: Any, scores: Any, at: int) -> dict[str, float]:
+    """RP@k, and nDCG@k of the texts that have labels, where a single label is always in its place."""
     from sklearn.metrics import ndcg_score
 
     some = gold.any(1)
-    if gold.shape[1] == 1 or not some.any():
-        return float(some.any())
-    return float(ndcg_score(gold[some], scores[some], k=at))
-
-
-def ranking(gold: Any, scores: Any, at: int) -> dict[str, float]:
-    return {f"rp_at_{at}": r_precision(gold, scores, at), f"ndcg_at_{at}": ndcg(gold, scores, at)}
+    ndcg = float(some.any())
+    if ndcg and gold.shape[1] > 1:
+        ndcg = float(ndcg_score(gold[some], scores[some], k=at))
+    return {f"rp_at_{at}": r_precision(gold, scores, at), f"ndcg_at_{at}": ndcg}
 
 
 def r_precision(gold: Any, scores: Any, at: int) -> float:

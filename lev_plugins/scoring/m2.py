@@ -11,6 +11,11 @@ exceptions. If that scorer misses a match because the same word is inserted twic
 differ in their number of edits, the best path is taken here. If an annotator repeats an insertion at one place, it
 counts one proposed edit several times; here an edit counts once.
 
+With ``errant``, edits are those that ERRANT extracts, by the default rules of ``errant_compare``; for English, if it
+is installed. ERRANT cuts the difference between source and text by grammar, independently of the annotator's edits: an
+edit is right if the annotator changes the same words in the same way. Errors marked but not corrected (UNK) do not
+count.
+
 Shapes: B resamples, N sentences, A annotators.
 """
 
@@ -18,8 +23,10 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +37,8 @@ from lev_plugins.scoring.evaluation import Array, Evaluation
 MAX_UNCHANGED_WORDS = 2
 BETA = 0.5
 NOTHING = "-NONE-"
+UNCORRECTED = "UNK"
+INSTALL = "pip install errant && python -m spacy download en_core_web_sm"
 
 Node = tuple[int, int]  # the number of words read from the source, and from the text
 
@@ -263,16 +272,50 @@ def matches(
 
 
 def evaluate(
-    gold: Sequence[Gold], texts: Sequence[str], beta: float = BETA, max_unchanged_words: int = MAX_UNCHANGED_WORDS
+    gold: Sequence[Gold],
+    texts: Sequence[str],
+    beta: float = BETA,
+    max_unchanged_words: int | None = None,
+    errant: bool = False,
 ) -> Evaluation:
     """
     >>> gold = parse("S he go home\\nA 1 2|||SVA|||goes|||REQUIRED|||-NONE-|||0\\n")
     >>> [evaluate(gold, [text]).score for text in ("he goes home", "he go home", "she goes home")]
     [1.0, 0.0, 0.5555555555555556]
     """
-    bounded("--max-unchanged-words", max_unchanged_words, 0)
-    counts = [sentence_counts(sentence, text, max_unchanged_words) for sentence, text in zip(gold, texts, strict=True)]
-    return from_counts(counts, beta, "" if max_unchanged_words == MAX_UNCHANGED_WORDS else f"{max_unchanged_words=}")
+    if errant:
+        require(
+            max_unchanged_words is None,
+            "--max-unchanged-words applies to MaxMatch, not to ERRANT: leave it out with --errant",
+        )
+        annotator = load_errant()
+        counts = [errant_counts(sentence, text, annotator) for sentence, text in zip(gold, texts, strict=True)]
+        return from_counts(counts, beta, "edits by ERRANT")
+    most = MAX_UNCHANGED_WORDS if max_unchanged_words is None else max_unchanged_words
+    bounded("--max-unchanged-words", most, 0)
+    counts = [sentence_counts(sentence, text, most) for sentence, text in zip(gold, texts, strict=True)]
+    return from_counts(counts, beta, "" if most == MAX_UNCHANGED_WORDS else f"max_unchanged_words={most}")
+
+
+@cache
+def load_errant() -> Any:
+    try:
+        return import_module("errant").load("en")
+    except (ImportError, OSError) as error:  # spaCy raises OSError if its model is missing
+        raise UserError(f"--errant needs the package errant and spaCy's English model: {INSTALL} ({error})") from error
+
+
+def errant_counts(gold: Gold, text: str, annotator: Any) -> list[Counts]:
+    """The counts against each human annotator; ``annotator`` is ERRANT's."""
+    words = text.split()
+    lines = " ".join(gold.source), " ".join(words)
+    edits = [] if words == gold.source else annotator.annotate(*map(annotator.parse, lines))
+    found = {(edit.o_start, edit.o_end, " ".join(edit.c_str.split())) for edit in edits if edit.type != "noop"}
+    counts = []
+    for human in gold.annotators:
+        wanted = {(edit.start, edit.end, edit.corrections[0]) for edit in human if edit.kind != UNCORRECTED}
+        counts.append(Counts(len(found & wanted), len(found), len(wanted)))
+    return counts
 
 
 def sentence_counts(gold: Gold, text: str, max_unchanged_words: int = MAX_UNCHANGED_WORDS) -> list[Counts]:
@@ -288,7 +331,7 @@ def sentence_counts(gold: Gold, text: str, max_unchanged_words: int = MAX_UNCHAN
 
 
 def from_counts(counts: Sequence[Sequence[Counts]], beta: float = BETA, signature: str = "") -> Evaluation:
-    """The score of sentences from their counts per annotator; ``errant`` uses it, too."""
+    """The score of sentences from their counts per annotator."""
     require(beta > 0 and 0 < beta * beta < math.inf, f"beta must be above 0 and finite, but is {beta}")
     rows = [np.array(annotators, dtype=np.float64) for annotators in counts]
     sentences = np.array([f_score(choose(row[None], beta)[0], beta) for row in rows])

@@ -9,9 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lev_plugins.errors import require
 from lev_plugins.scoring import bleu, exact_match, gleu, harm, m2, rouge, ter, wrr
-from lev_plugins.scoring.errant import evaluate as evaluate_with_errant
 from lev_plugins.scoring.evaluation import Evaluation
 
 REFERENCES, SOURCES, GOLD = "references", "sources and references", "an M2 file"
@@ -38,23 +36,10 @@ class Metric:
     validation: dict[str, dict[str, Any]] = field(default_factory=dict)  # name: its options
 
 
-def evaluate_edits(
-    gold: Sequence[m2.Gold], texts: Sequence[str], beta: float, max_unchanged_words: int | None, errant: bool
-) -> Evaluation:
-    if not errant:
-        unchanged = m2.MAX_UNCHANGED_WORDS if max_unchanged_words is None else max_unchanged_words
-        return m2.evaluate(gold, texts, beta, unchanged)
-    require(
-        max_unchanged_words is None,
-        "--max-unchanged-words applies to MaxMatch, not to ERRANT: leave it out with --errant",
-    )
-    return evaluate_with_errant(gold, texts, beta)
-
-
 METRICS = {
     "m2": Metric(
         "MaxMatch F0.5 of edits, as in the official M2 scorer",
-        evaluate_edits,
+        m2.evaluate,
         {
             "beta": Option("weight of recall (default 0.5)", m2.BETA, kind=float),
             "max_unchanged_words": Option("an edit may span up to N unchanged words (default 2)", None, kind=int),

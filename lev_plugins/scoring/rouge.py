@@ -42,7 +42,11 @@ def evaluate(
         "--no-stemming has no effect with --tokenize space, which never stems: leave it out",
     )
     scorer = build_scorer(not no_stemming, tokenize)
-    rows = np.array([f1_of(scorer, entry, text) for entry, text in zip(alternatives(references), texts, strict=True)])
+    rows = np.ones((len(texts), len(KINDS)))
+    for row, entry, text in zip(rows, alternatives(references), texts, strict=True):
+        if text.strip() or all(reference.strip() for reference in entry):
+            scores = scorer.score_multi(entry, text)
+            row[:] = [scores[name].fmeasure for name in KINDS]
     means = dict(zip(KINDS, rows.mean(0).tolist(), strict=True))
     stemming = f"{'without' if no_stemming else 'with'} stemming"
     words = "words between white space" if tokenize == "space" else stemming
@@ -61,13 +65,6 @@ def build_scorer(stem: bool, tokenize: str) -> Any:
     from rouge_score.tokenizers import DefaultTokenizer
 
     return RougeScorer(list(KINDS), tokenizer=SpaceTokenizer() if tokenize == "space" else DefaultTokenizer(stem))
-
-
-def f1_of(scorer: Any, references: list[str], text: str) -> list[float]:
-    if not text.strip() and any(not reference.strip() for reference in references):
-        return [1.0] * len(KINDS)
-    scores = scorer.score_multi(references, text)
-    return [scores[kind].fmeasure for kind in KINDS]
 
 
 def mean(sums: Array) -> Array:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.errors import UserError
-from lev_plugins.scoring import errant, m2
+from lev_plugins.scoring import m2
 from lev_plugins.scoring.m2 import Counts, Gold, GoldEdit
 from tests.helpers import licensed_data, thorough
 
@@ -293,9 +293,9 @@ def test_errant_finds_the_edits(monkeypatch: pytest.MonkeyPatch) -> None:
     module = ModuleType("errant")
     module.load = lambda language: Annotator() if language == "en" else None  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "errant", module)
-    errant.load_annotator.cache_clear()
+    m2.load_errant.cache_clear()
     gold = m2.parse(BY_HAND.replace("A 2 3|||ArtOrDet", "A 2 3|||UNK"))
-    found = errant.evaluate(gold, ["He went to school yesterday .", "She has an apples", "It is fine ."])
+    found = m2.evaluate(gold, ["He went to school yesterday .", "She has an apples", "It is fine ."], errant=True)
     # went; has, and "an" for an error that is marked but not corrected; nothing
     assert found.details == {"precision": 2 / 3, "recall": 1.0, "correct": 2, "proposed": 3, "gold": 2}
     assert found.score == pytest.approx(1.25 * 2 / (0.25 * 2 + 3))
@@ -304,6 +304,6 @@ def test_errant_finds_the_edits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_errant_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "errant", None)
-    errant.load_annotator.cache_clear()
+    m2.load_errant.cache_clear()
     with pytest.raises(UserError, match=r"--errant needs the package errant .*: pip install errant && python -m spacy"):
-        errant.evaluate(m2.parse("S a"), ["a"])
+        m2.evaluate(m2.parse("S a"), ["a"], errant=True)
