@@ -12,9 +12,6 @@ class Language(NamedTuple):
     code: str
     long_code: str
 
-    def as_dict(self) -> dict[str, str]:
-        return {"name": self.name, "code": self.code, "longCode": self.long_code}
-
 
 @lru_cache(maxsize=1)
 def all_languages() -> list[Language]:

@@ -1,12 +1,12 @@
 """``/v2``: LanguageTool's protocol, so that the editors people have can ask this server."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from lev_plugins import __version__
 from lev_plugins.errors import require
@@ -30,7 +30,6 @@ SOFTWARE = {
 }
 GUESSED = 0.5  # confidence of a language that only its script tells
 KEYS = ("text", "markup", "interpretAs")  # of a part of annotated text
-MOST_LISTED = 100_000  # words in one answer
 
 
 # ---- a text ----------------------------------------------------------------------------------------------------------
@@ -41,23 +40,23 @@ async def check(request: Request) -> Response:
     form = await authorised_form(request)
     model, text = context.find(EDIT), annotated(form)
     language, detected = language_of(form, text.plain, model)
-    rules = RuleChoice(form)
+    chosen = chooser(form)
     for part in (text.original, text.plain):  # markup may be longer than what it stands for, and shorter
         context.check_length([Passage(part)])
     passage = Passage(text.plain, least=model.least, language=language.code)
     (edited,) = await context.answers(request, model, [passage])
     shown = {"name": language.name, "code": language.long_code, "detectedLanguage": detected}
     about = {"software": SOFTWARE, "warnings": {"incompleteResults": False}, "language": shown}
-    return JSONResponse(about | await asyncio.to_thread(places, text, edited, context.words.protected, rules))
+    return JSONResponse(about | await asyncio.to_thread(places, text, edited, context.words.protected, chosen))
 
 
-def places(text: Annotated, edited: Edited, words: Protected, rules: RuleChoice) -> dict[str, Any]:
+def places(text: Annotated, edited: Edited, words: Protected, chosen: Callable[[Match], bool]) -> dict[str, Any]:
     """The matches, and where sentences are."""
     protected, units, spans = words.spans(text.plain), Utf16(text.original), edited.sentences
     edits = untouched(edited, protected).edits
-    chosen = [match for match in matches(text, edits, protected) if rules.chosen(match)]
+    found = filter(chosen, matches(text, edits, protected))
     ranges = [[units.before(text.original_place(place)) for place in span] for span in spans]
-    return {"matches": [as_dict(match, text, units, spans) for match in chosen], "sentenceRanges": ranges}
+    return {"matches": [as_dict(match, text, units, spans) for match in found], "sentenceRanges": ranges}
 
 
 async def authorised_form(request: Request) -> dict[str, str]:
@@ -108,66 +107,33 @@ def language_of(form: dict[str, str], text: str, model: Served) -> tuple[Languag
     return language, detected
 
 
-class RuleChoice:
-    """Rules and categories that a client turns off, or those that alone it wants."""
+def chooser(form: dict[str, str]) -> Callable[[Match], bool]:
+    """Without the rules and categories that a client turns off, or only those that it wants."""
 
-    def __init__(self, form: dict[str, str]):
-        self.off = {kind: listed(form.get(f"disabled{kind}", "")) for kind in ("Rules", "Categories")}
-        self.on = {kind: listed(form.get(f"enabled{kind}", "")) for kind in ("Rules", "Categories")}
-        self.only = form.get("enabledOnly", "").lower() in ("true", "yes")
-        require(
-            not (self.only and any(self.off.values())),
-            "enabledOnly=true excludes disabledRules and disabledCategories: leave these out",
-        )
-        require(not self.only or any(self.on.values()), "enabledOnly=true needs enabledRules or enabledCategories")
+    def listed(able: str) -> set[str]:
+        names = ",".join(form.get(f"{able}{kind}", "") for kind in ("Rules", "Categories")).split(",")
+        return {name.strip() for name in names} - {""}
 
-    def chosen(self, match: Match) -> bool:
-        names = {"Rules": match.rule.id, "Categories": match.rule.category}
-        on = any(names[kind] in each for kind, each in self.on.items())
-        off = any(names[kind] in each for kind, each in self.off.items())
-        return on if self.only else on or not off
+    on, off = listed("enabled"), listed("disabled")
+    only = form.get("enabledOnly", "").lower() in ("true", "yes")
+    require(
+        not only or (bool(on) and not off),
+        "enabledOnly=true needs enabledRules or enabledCategories, and excludes disabledRules and disabledCategories",
+    )
 
+    def chosen(match: Match) -> bool:
+        names = {match.rule.id, match.rule.category}
+        return bool(names & on) or not (only or names & off)
 
-def listed(value: str) -> set[str]:
-    return {name.strip() for name in value.split(",") if name.strip()}
+    return chosen
 
 
-# ---- what the server is and takes ------------------------------------------------------------------------------------
+# ---- what the server is and takes, and the user's own words ----------------------------------------------------------
 
 
-async def languages(request: Request) -> Response:
-    await authorised_form(request)
-    known = of_setting(request.app.state.context.find(EDIT).language)
-    return JSONResponse([language.as_dict() for language in known])
-
-
-async def info(request: Request) -> Response:
-    await authorised_form(request)
-    return JSONResponse({"software": SOFTWARE})
-
-
-async def max_text_length(request: Request) -> Response:
-    await authorised_form(request)
-    return PlainTextResponse(str(request.app.state.context.limits.most_text))
-
-
-# ---- the user's own words --------------------------------------------------------------------------------------------
-
-
-async def words(request: Request) -> Response:
-    form = await authorised_form(request)
-    start, count = (whole_number(form, *each) for each in (("offset", 0), ("limit", 10)))
-    return JSONResponse({"words": list(request.app.state.context.words.words)[start : start + count]})
-
-
-async def add_word(request: Request) -> Response:
-    form = await authorised_form(request)
-    return JSONResponse({"added": await asyncio.to_thread(request.app.state.context.words.add, word_of(form))})
-
-
-async def delete_word(request: Request) -> Response:
-    form = await authorised_form(request)
-    return JSONResponse({"deleted": await asyncio.to_thread(request.app.state.context.words.delete, word_of(form))})
+def listed_languages(context: Context) -> list[dict[str, str]]:
+    known = of_setting(context.find(EDIT).language)
+    return [{"name": language.name, "code": language.code, "longCode": language.long_code} for language in known]
 
 
 def word_of(form: dict[str, str]) -> str:
@@ -175,8 +141,23 @@ def word_of(form: dict[str, str]) -> str:
     return form["word"]
 
 
-def whole_number(form: dict[str, str], name: str, default: int) -> int:
-    given = form.get(name, str(default))
-    good = given.isascii() and given.isdigit() and len(given) < len(str(MOST_LISTED))
-    require(good, f"{name} must be a whole number below {MOST_LISTED:,}, but is {given!r}")
-    return int(given)
+ANSWERS: dict[str, tuple[list[str], Callable[[Context, dict[str, str]], Any]]] = {  # path: methods, what is answered
+    "languages": (["GET", "POST"], lambda context, _: listed_languages(context)),
+    "info": (["GET", "POST"], lambda context, _: {"software": SOFTWARE}),
+    "maxtextlength": (["GET", "POST"], lambda context, _: context.limits.most_text),
+    "words": (["GET"], lambda context, _: {"words": list(context.words.words)}),
+    "words/add": (["POST"], lambda context, form: {"added": context.words.add(word_of(form))}),
+    "words/delete": (["POST"], lambda context, form: {"deleted": context.words.delete(word_of(form))}),
+}
+
+
+def answering(answer: Callable[[Context, dict[str, str]], Any]) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
+        form = await authorised_form(request)
+        return JSONResponse(await asyncio.to_thread(answer, request.app.state.context, form))
+
+    return endpoint
+
+
+ROUTES = [Route("/v2/check", check, methods=["GET", "POST"])]
+ROUTES += [Route(f"/v2/{path}", answering(answer), methods=methods) for path, (methods, answer) in ANSWERS.items()]

@@ -24,7 +24,7 @@ def server(app: Starlette, seconds: float) -> uvicorn.Server:
         lifespan="on",
         access_log=False,
         log_config=None,
-        log_level="critical",  # middleware.py has a log of its own
+        log_level="critical",  # app.Guard has a log of its own
         server_header=False,
         proxy_headers=False,
         limit_concurrency=MOST_CONNECTIONS,

@@ -249,7 +249,7 @@ def test_choice_of_rules(server: Client) -> None:
         ),
         ({"language": "en", "data": '{"text": "\\ud800"}'}, "surrogates not allowed"),
         ({"language": "en", "text": "a", "enabledOnly": "true"}, "enabledOnly=true needs enabledRules or enabledCateg"),
-        ({"language": "en", "text": "a", "enabledOnly": "yes", "disabledRules": "A"}, "enabledOnly=true excludes"),
+        ({"language": "en", "text": "a", "enabledOnly": "yes", "disabledRules": "A"}, "excludes disabledRules"),
     ],
 )
 def test_wrong_requests(server: Client, fields: dict[str, str], message: str) -> None:
@@ -295,13 +295,11 @@ def test_words_are_left_alone(tmp_path: Path) -> None:
         assert client.form("/v2/words/add/", {"word": "teh"}).json == {"added": False}
         assert client.check("teh tset") == [] and client.edit("teh tset").json["results"][0]["edits"] == []
         assert client.get("/v2/words").json == {"words": ["tset", "teh"]}
-        assert client.get("/v2/words?offset=1&limit=1").json == {"words": ["teh"]}
         assert client.form("/v2/words/delete", {"word": "tset"}).json == {"deleted": True}
         assert client.form("/v2/words/delete", {"word": "tset"}).json == {"deleted": False}
         assert path.read_text("utf-8") == "teh\n" and values(client.check("teh tset")) == ["test"]
         assert "Missing 'word' parameter" in client.form("/v2/words/add", {}).text
         assert "word must not contain blanks" in client.form("/v2/words/add", {"word": "a b"}).text
-        assert "limit must be a whole number below 100,000, but is '-1'" in client.get("/v2/words?limit=-1").text
         assert client.get("/v2/words/add").status == 405
 
 

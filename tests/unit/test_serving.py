@@ -18,9 +18,9 @@ from starlette.types import Message, Receive, Scope, Send
 from lev_plugins.cli.named import named_paths
 from lev_plugins.cli.serve import load_models
 from lev_plugins.errors import UserError
+from lev_plugins.serving.app import Guard
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.limits import Access, Limits, Refusal
-from lev_plugins.serving.middleware import Guard
 from lev_plugins.serving.words import Protected, WordList
 from tests.serving import SECONDS, Client, FakeEditor, FakeLabeller, models, serving
 
