@@ -43,13 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             required = metric.files == SOURCES
             add("--source", type=Path, metavar="FILE", required=required, help="the text before correction")
         for field, option in metric.options.items():
-            if option.default is False:
-                add(flag_name(field), action="store_true", help=option.help)
-            else:
-                choices = option.choices
-                value = None if choices else "N"
-                kind, default = option.kind, option.default
-                add(flag_name(field), type=kind, default=default, choices=choices, metavar=value, help=option.help)
+            value: dict[str, Any] = {"action": "store_true"}
+            if option.default is not False:
+                value = {"type": option.kind, "default": option.default, "choices": option.choices}
+                value["metavar"] = None if option.choices else "N"
+            add(flag_name(field), help=option.help, **value)
         add("--draft", type=Path, metavar="FILE", help="text before editing; also print its score")
         add("--against", type=Path, metavar="FILE", help="other system to compare with, with a significance test")
         add("--bootstrap", type=int, metavar="N", help="95 %% intervals from N resamples (--against alone draws 1,000)")

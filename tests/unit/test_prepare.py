@@ -2,7 +2,6 @@
 
 import random
 from argparse import Namespace
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -254,41 +253,37 @@ def cut_last_line(path: Path) -> None:
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
 
 
-SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
-    "fewer drafts": (
-        lambda text: cut_last_line(text / "train.mt"),
-        "parallel texts must have the same number of lines, but {text}/train.en has 40 lines and {text}/train.mt "
-        "has 39 lines and {text}/train.de has 40",
-    ),
-    "no target": (
-        lambda text: (text / "train.de").unlink(),
-        "there is no file {text}/train.de: its name is made of prefix and suffix",
-    ),
-    "no line": (lambda text: (text / "train.de").write_text(""), "{text}/train.de is empty"),
+SPOILED: dict[str, tuple[str, bytes, str]] = {
+    "no line": ("de", b"", "{text}/train.de is empty"),
     "latin-1": (
-        lambda text: (text / "train.mt").write_bytes("ein\nläuft\n".encode("latin-1")),
+        *("mt", "ein\nläuft\n".encode("latin-1")),
         "{text}/train.mt, line 2 is not UTF-8 (invalid continuation byte): convert it, for example with iconv",
     ),
     "byte order mark": (
-        lambda text: (text / "train.mt").write_bytes(b"\xef\xbb\xbfein hund\n"),
+        *("mt", b"\xef\xbb\xbfein hund\n"),
         "{text}/train.mt begins with a byte order mark, which would be part of its first word: remove it, for "
         "example with tail -c +4 {text}/train.mt >FILE",
     ),
     "tab in a source": (
-        lambda text: (text / "train.en").write_text("ein\nein\thund\n"),
+        *("en", b"ein\nein\thund\n"),
         "{text}/train.en, line 2 contains a TAB, which separates source and draft in fairseq-interactive",
     ),
     "boundary": (
-        lambda text: [(text / f"train.{side}").write_text("ein\nein </s> hund\n") for side in SIDES],
+        *("en", b"ein\nein </s> hund\n" + b"hund\n" * 38),
         "{text}/train.en, line 2 contains </s>, which fairseq reserves for sentence boundaries and padding",
+    ),
+    "fewer lines": (
+        *("mt", b"ein\nein hund\n"),
+        "parallel texts must have the same number of lines, but {text}/train.en has 40 lines and {text}/train.mt "
+        "has 2 lines and {text}/train.de has 40",
     ),
 }
 
 
 @pytest.mark.parametrize("name", SPOILED)
 def test_spoiled_texts_are_refused_and_nothing_is_left(text: Path, name: str, capsys: pytest.CaptureFixture) -> None:
-    spoil, message = SPOILED[name]
-    spoil(text)
+    side, content, message = SPOILED[name]
+    (text / f"train.{side}").write_bytes(content)
     assert run(text) == 2
     assert message.format(text=text) in capsys.readouterr().err
     assert [path.name for path in text.parent.iterdir()] == ["text"]
@@ -298,6 +293,7 @@ def test_spoiled_texts_are_refused_and_nothing_is_left(text: Path, name: str, ca
     ("flags", "message"),
     [
         (["-d", "en"], "source, draft and target need different suffixes, but they are en, en, de"),
+        (["--extra-train-prefix", "x", "--allow-missing-drafts"], "there is no file x.en: its name is made of prefix"),
         (["--workers", 0], "--workers must be at least 1, but is 0"),
         (["--learn-sentencepiece", 0], "--learn-sentencepiece must be at least 1, but is 0"),
         (["--learn-sentencepiece", 9999], "--learn-sentencepiece 9999: Vocabulary size too high (9999)."),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from argparse import Namespace
 from dataclasses import replace
@@ -132,14 +133,6 @@ def test_encode_writes_each_file_whole_or_not_at_all(folders: dict[str, Path], c
     assert encode("x") == 2 and f"--into {into} would overwrite" in capsys.readouterr().err
 
 
-def test_symbols_without_unk_are_damaged(folders: dict[str, Path], tmp_path: Path) -> None:
-    damaged = tmp_path / "damaged"
-    shutil.copytree(folders["byt5.out"], damaged)
-    (damaged / "symbols.txt").write_text("a\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"symbols\.txt is damaged: it has no <unk>"):
-        bpe_of(damaged)
-
-
 def test_symbol_i_is_row_i(folders: dict[str, Path]) -> None:
     """The rows of T5's specials, of a word, and of <s>, which T5 does not have."""
     from safetensors.torch import load_file
@@ -159,12 +152,6 @@ def test_rows_that_no_token_has_are_left_out(tmp_path: Path) -> None:
     pretrained.t5(tmp_path / "wide", words=64)
     pretrained.imported(tmp_path / "wide", tmp_path / "out")
     assert json.loads((tmp_path / "out" / "config.json").read_text("utf-8"))["vocab_size"] == 59
-
-
-def test_names_that_a_dictionary_cannot_hold() -> None:
-    names = ["<pad>", "x", "", "a b", "\u3000", "x", "<s>", "ok"]
-    found = import_pretrained.name_symbols(names, {"<pad>": 0}, [])
-    assert found == ["<pad>", "x", "<token-2>", "<token-3>", "<token-4>", "<token-5>", "<token-6>", "ok"]
 
 
 def test_pickled_weights_are_read_as_weights_only(folders: dict[str, Path], tmp_path: Path) -> None:
@@ -206,11 +193,7 @@ def test_folders_that_cannot_be_imported(folders: dict[str, Path], tmp_path: Pat
     from transformers import T5Config, T5ForConditionalGeneration
 
     out = tmp_path / "out"
-    refused(
-        "google/t5",
-        out,
-        "DIR google/t5 is not a folder; to download a model of that name from huggingface.co, add --hub",
-    )
+    refused("google/t5", out, "DIR google/t5 is not a folder; to download a model of that name from huggingface.co")
     empty = tmp_path / "empty"
     empty.mkdir()
     refused(empty, out, "has no config.json: choose the folder of a Hugging Face model")
@@ -235,7 +218,7 @@ def copy(source: Path, target: Path, without: str = "", **files: bytes) -> Path:
     """A folder less some files; ``files`` are written over those of the name, with _ for the dot."""
     shutil.copytree(source, target, ignore=shutil.ignore_patterns(*without.split()))
     for name, content in files.items():
-        (target / name.replace("_json", ".json").replace("_model", ".model")).write_bytes(content)
+        (target / re.sub("_(json|model|txt)$", r".\1", name)).write_bytes(content)
     return target
 
 
@@ -243,11 +226,8 @@ def test_damaged_files_are_named(folders: dict[str, Path], tmp_path: Path) -> No
     out = tmp_path / "out"
     refused(copy(folders["bert"], tmp_path / "a", config_json=b"{bad"), out, r"a/config\.json is not valid JSON")
     refused(copy(folders["bert"], tmp_path / "b", config_json=b"[1]"), out, r"b/config\.json is not a JSON object")
-    refused(
-        copy(folders["t5"], tmp_path / "c", tokenizer_config_json=b"{"),
-        out,
-        r"tokenizer_config\.json is not valid JSON",
-    )
+    torn = copy(folders["t5"], tmp_path / "c", tokenizer_config_json=b"{")
+    refused(torn, out, r"tokenizer_config\.json is not valid JSON")
     for number in (b"2000000000", b'"8"', b"-1"):
         options = b'{"tokenizer_class": "T5Tokenizer", "extra_ids": %s}' % number
         odd = copy(folders["t5"], tmp_path / number.hex(), tokenizer_config_json=options)
@@ -257,6 +237,8 @@ def test_damaged_files_are_named(folders: dict[str, Path], tmp_path: Path) -> No
     damaged = copy(folders["bart.out"], tmp_path / "f", tokenizer_json=b"{}")
     with pytest.raises(UserError, match=r"f/tokenizer\.json is not a tokenizer file or is damaged"):
         bpe_of(damaged)
+    with pytest.raises(UserError, match=r"symbols\.txt is damaged: it has no <unk>"):
+        bpe_of(copy(folders["byt5.out"], tmp_path / "g", symbols_txt=b"a\n"))
 
 
 @pytest.mark.parametrize(
