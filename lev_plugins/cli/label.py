@@ -39,15 +39,13 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     add_int8_argument(add)
 
 
-def load(args: argparse.Namespace) -> Labeller:
-    return Labeller.load(args.model, args.data, device_of(args), args.cpu_int8, batch_size=args.batch_size)
+def load(args: argparse.Namespace, **options: Any) -> Labeller:
+    return Labeller.load(args.model, args.data, device_of(args), args.cpu_int8, batch_size=args.batch_size, **options)
 
 
 def run(args: argparse.Namespace) -> int:
     options: dict[str, Any] = {"scores": args.scores}
-    if args.thresholds is not None:
-        options["thresholds"] = read_thresholds(args.thresholds)
-    labeller = load(args)
+    labeller = load(args, **({} if args.thresholds is None else {"thresholds": read_thresholds(args.thresholds)}))
     if args.labels_of_interest is not None:
         options["labels_of_interest"] = labeller.names_in(args.labels_of_interest)
 

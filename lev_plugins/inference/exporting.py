@@ -23,7 +23,6 @@ from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
 from lev_plugins.inference import card
 from lev_plugins.inference.editor import bpe_of, require_editor
 from lev_plugins.inference.held_out import Tuning
-from lev_plugins.inference.labeller import Labeller
 from lev_plugins.inference.load_model import (
     ARCHITECTURES,
     TASK_FLAGS,
@@ -119,7 +118,6 @@ def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
     require(extras.bpe is None or not labels, "--bpe is in the data folder of a labeller: leave it out")
     if extras.thresholds is not None:
         require(labels, f"--thresholds is for a labeller, but {checkpoint} edits texts: leave it out")
-        Labeller(loaded.task, loaded.models[0]).limits(extras.thresholds)
 
 
 def architecture_of(loaded: Loaded) -> str:

@@ -21,7 +21,7 @@ from lev_plugins import checkpoints, model_folder
 from lev_plugins.criterions.labelling import answers
 from lev_plugins.data.labels.dataset import LabelledDataset, targets
 from lev_plugins.data.labels.folder import Encoder
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import require
 from lev_plugins.inference.load_model import places, read_models
 from lev_plugins.json_schema import read_object
 from lev_plugins.models.enct5 import EncT5
@@ -61,7 +61,10 @@ class Labeller:
         task.with_its_precision([model])
         self.kind, self.names = task.info.kind, [] if task.labels is None else task.labels.names
         self.warned = False
-        self.thresholds = self.limits(thresholds)
+        self.thresholds = thresholds or {}
+        for name in self.thresholds:
+            require(self.kind == "multilabel", f"thresholds are for multilabel models, not for {self.kind}")
+            require(name in self.names, f"there is a threshold for {name!r}, which is not a label of this model")
         self.encoder = Encoder(task.info, task.info.tokeniser(task.folder), task.dictionary, task.labels)
 
     @classmethod
@@ -112,18 +115,15 @@ class Labeller:
         self,
         texts: Iterable[str | Sequence[str]],
         labels_of_interest: Sequence[str] = (),
-        thresholds: dict[str, float] | None = None,
         scores: bool = False,
         first_line: int = 1,
     ) -> list[Answer]:
         """A text is a string with TABs between columns, or a list of columns; for tagging, a string or a list of words.
 
-        ``thresholds``: in place of the labeller's own. ``scores`` adds the probabilities of all labels. ``first_line``
-        numbers the texts in messages.
+        ``scores`` adds the probabilities of all labels. ``first_line`` numbers the texts in messages.
         """
         interest = self.ids_of(labels_of_interest)
-        limits = self.thresholds if thresholds is None else self.limits(thresholds)
-        return [self.answer(scored, interest, limits, scores) for scored in self.scored(texts, interest, first_line)]
+        return [self.answer(scored, interest, scores) for scored in self.scored(texts, interest, first_line)]
 
     def scored(
         self, texts: Iterable[str | Sequence[str]], interest: tuple[int, ...] = (), first_line: int = 1
@@ -178,21 +178,7 @@ class Labeller:
             )
         return ids
 
-    def limits(self, thresholds: dict[str, float] | None) -> dict[str, float]:
-        require(
-            not thresholds or self.kind == "multilabel", f"thresholds are for multilabel models, not for {self.kind}"
-        )
-        unknown = [name for name in thresholds or {} if name not in self.names]
-        require(not unknown, f"there is a threshold for {unknown and unknown[0]!r}, which is not a label of this model")
-        return thresholds or {}
-
-    def answer(
-        self,
-        scored: Scored,
-        interest: tuple[int, ...] = (),
-        limits: dict[str, float] | None = None,
-        all_scores: bool = False,
-    ) -> Answer:
+    def answer(self, scored: Scored, interest: tuple[int, ...] = (), all_scores: bool = False) -> Answer:
         scores, names = scored.scores, [self.names[i] for i in interest] or self.names
         answer: Answer
         if self.kind == "regression":
@@ -204,9 +190,8 @@ class Labeller:
             tags = [names[i] for i in scores.argmax(1)]
             answer = {"words": scored.columns, "labels": tags, "scores": [rounded(score) for score in scores.max(1)]}
         else:
-            limits = self.thresholds if limits is None else limits
             # compare scores before rounding: thresholds of rare labels are close together
-            given = [i for i, name in enumerate(names) if float(scores[i]) >= limits.get(name, POSITIVE)]
+            given = [i for i, name in enumerate(names) if float(scores[i]) >= self.thresholds.get(name, POSITIVE)]
             given.sort(key=lambda i: -float(scores[i]))
             answer = {"labels": [names[i] for i in given], "scores": [rounded(scores[i]) for i in given]}
         if all_scores:
@@ -222,10 +207,7 @@ def rounded(score: Any) -> float:
 def read_thresholds(path: Path) -> dict[str, float]:
     """A file written by ``lev-plugins tune-thresholds``."""
     require(path.is_file(), f"--thresholds: there is no file {path}")
-    try:
-        numbers = {name: float(value) for name, value in read_object(path).items()}
-    except (ValueError, TypeError, OverflowError) as error:
-        raise UserError(f"--thresholds {path} must be JSON with one number per label: {error}") from error
-    for name, value in numbers.items():
+    thresholds = read_object(path)
+    for name, value in thresholds.items():
         bounded(f"--thresholds {path}: {name!r}", value, 0, 1)
-    return numbers
+    return thresholds

@@ -91,9 +91,27 @@ def places(data: str | Path | None, backbone: str | Path | None = None) -> dict[
 
 
 def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Collection[str]) -> Loaded:
+    """Of an ``allowed`` task; what they read besides themselves is looked for first, as far as it is known."""
     models, first, task = [], None, None
     for path in paths:
-        check_checkpoint(path, overrides, allowed)
+        state = checkpoints.load(path, mmap=True)
+        name = checkpoints.config_of(state, "task", "_name")
+        require(
+            not allowed or name in allowed,
+            f"{path} was trained with --task {name}: give a checkpoint of --task {' or '.join(allowed)}",
+        )
+        reads_backbone = name != "text_labelling" and checkpoints.config_of(state, "model", "backbone") is not None
+        require(
+            "backbone" not in overrides or reads_backbone,
+            f"--backbone has no effect on {path}, which reads no pre-trained model: leave it out",
+        )
+        data = checkpoints.config_of(state, "task", "data")
+        if data and "data" not in overrides:
+            folder = split_paths(data)[0]
+            require(
+                os.path.isdir(folder),
+                f"{path} was trained with the data in {folder}, but there is no such folder: name it with --data",
+            )
         try:
             model, cfg, task = checkpoint_utils.load_model_ensemble_and_task([str(path)], overrides, task=task)
         except RuntimeError as error:
@@ -106,28 +124,6 @@ def read_checkpoints(paths: list[Path], overrides: dict[str, Any], allowed: Coll
         models += model
         first = first or cfg
     return Loaded(models, first, task)
-
-
-def check_checkpoint(path: Path, overrides: dict[str, Any], allowed: Collection[str]) -> None:
-    """That it is of an ``allowed`` task, and has what it reads besides itself, as far as this is known beforehand."""
-    state = checkpoints.load(path, mmap=True)
-    task = checkpoints.config_of(state, "task", "_name")
-    require(
-        not allowed or task in allowed,
-        f"{path} was trained with --task {task}: give a checkpoint of --task {' or '.join(allowed)}",
-    )
-    reads_backbone = task != "text_labelling" and checkpoints.config_of(state, "model", "backbone") is not None
-    require(
-        "backbone" not in overrides or reads_backbone,
-        f"--backbone has no effect on {path}, which reads no pre-trained model: leave it out",
-    )
-    data = checkpoints.config_of(state, "task", "data")
-    if data and "data" not in overrides:
-        folder = split_paths(data)[0]
-        require(
-            os.path.isdir(folder),
-            f"{path} was trained with the data in {folder}, but there is no such folder: name it with --data",
-        )
 
 
 def stored_names(model: nn.Module) -> dict[str, str]:

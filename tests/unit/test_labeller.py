@@ -91,9 +91,11 @@ def test_thresholds_are_of_scores_not_of_what_is_printed_of_them(folder: Path) -
     found[1] += np.float32(0.00001)
     gold = np.stack([np.zeros(28), np.ones(28)])
     limits = dict(zip(LABELS, best_thresholds(gold, found), strict=True))
-    low, high = (labeller.answer(Scored(["x"], row, False), (), json.loads(json.dumps(limits))) for row in found)
+    labeller.thresholds = json.loads(json.dumps(limits))
+    low, high = (labeller.answer(Scored(["x"], row, False)) for row in found)
     assert low["labels"] == [] and sorted(high["labels"]) == sorted(LABELS)
     assert set(high["scores"]) == {0.0001}
+    labeller.thresholds = {}
     near = labeller.answer(Scored(["x"], np.full(28, 0.49999), False))
     assert near["labels"] == []
 
