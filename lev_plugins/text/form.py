@@ -32,11 +32,13 @@ class Form(NamedTuple):
         Form(straight=True, lower=False, apart=False)
         >>> Form.of({"the": 50, ",": 30, ".": 30, "n't": 3}).apart
         True
+        >>> Form.of({"▁the": 1, ",": 1, "▁,": 1}).apart  # that of a pre-trained model, which counts nothing
         """
         typed = sum(count for piece, count in counts.items() if "'" in piece)
         typographic = sum(count for piece, count in counts.items() if "\u2019" in piece)
         words = [piece for piece in counts if any(map(str.isalpha, piece))]
         whole = any(len(word) > 2 and counts[word] for word in words)  # rather than letters
+        whole = whole and len(set(counts.values())) > 1
         blank = next((mark for mark in BLANKS if any(piece[:1] == mark and len(piece) > 1 for piece in counts)), "")
         joined = sum(counts.get(sign, 0) for sign in SIGNS)
         apart = sum(counts.get(blank + sign, 0) for sign in SIGNS)

@@ -99,7 +99,6 @@ def test_the_curve_is_drawn(tmp_path: Path, kind: str) -> None:
         (["--beam", "0"], "--beam must be at least 1, but is 0"),
         (["--lenpen", "nan"], "--lenpen must be a finite number, but is nan"),
         (["--path", "no.pt"], "there is no checkpoint no.pt"),
-        (["--path", "{}/a.pt:no.pt"], "there is no checkpoint no.pt"),
         (["--keep-bias=-1,x"], "--keep-bias must be numbers separated by commas, such as 0,0.5, but is '-1,x'"),
         (["--plot", "curve.doc"], "--plot curve.doc must end in one of .png, .svg, .pdf"),
     ],
