@@ -19,6 +19,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.inference.decoder import CheckpointDecoder
 from tests.helpers import EOS, toy_dictionary, toy_model
 from tests.unit.test_gated import toy_args, toy_gated
+from tests.unit.test_trace import logged
 
 SENTENCES = [
     GatedSentence(
@@ -145,21 +146,19 @@ def test_gates_that_only_some_have_are_named(tmp_path: Path, kept: Path, capsys:
     assert "no gate in common" in capsys.readouterr().err
 
 
+MODEL = [".", "--path", "m.pt"]
 BAD = [
-    (["--output", "x.png"], "no model is given: add DATA and --path, or --saved"),
-    (["--saved", "KEPT"], "no output is given: add --output FILE.png, --save FILE, or both"),
-    (["--saved", "KEPT", "--output", "x.doc"], "--output x.doc must end in one of .png, .svg, .pdf"),
-    (["--saved", "KEPT", "--output", "x.png", "--path", "m.pt"], "--saved replaces the model and its text"),
-    (["--saved", "KEPT", "KEPT", "--output", "x.png"], "two files of --saved are called denoising"),
-    (["--saved", "EMPTY", "--output", "x.png"], "is empty: give --saved a file written by --save"),
-    (["--saved", "BAD", "--output", "x.png"], "line 1 has no gates: give --saved a file written by --save"),
-    (["--saved", "ODD", "--output", "x.png"], "line 1 has no gates: give --saved a file written by --save"),
-    (["--saved", "QUIET", "--output", "x.png", "--by", "noise"], "needs its clean text: give --reference FILE"),
-    (["nowhere", "--path", "m.pt", "--output", "x.png"], "there is no folder nowhere"),
-    ([".", "--path", "m.pt", "--output", "x.png", "--by", "task"], "--by task compares the saved gates"),
-    ([".", "--path", "m.pt", "--output", "x.png", "--by", "noise"], "--by noise needs the clean text: add --reference"),
-    ([".", "EMPTY", "--path", "m.pt", "--output", "x.png"], "is empty: nothing to plot"),
-    ([".", "KEPT", "--path", "m.pt", "--output", "x.png", "--reference", "EMPTY"], "but has 0 for 2"),
+    ([], "no model is given: add DATA and --path, or --saved"),
+    (["--saved", "KEPT", "--path", "m.pt"], "--saved replaces the model and its text"),
+    (["--saved", "KEPT", "KEPT"], "two files of --saved are called denoising"),
+    (["--saved", "EMPTY"], "is empty: give --saved a file written by --save"),
+    (["--saved", "BAD"], "line 1 has no gates: give --saved a file written by --save"),
+    (["--saved", "QUIET", "--by", "noise"], "needs its clean text: give --reference FILE"),
+    (["nowhere", "--path", "m.pt"], "there is no folder nowhere"),
+    ([*MODEL, "--by", "task"], "--by task compares the saved gates"),
+    ([*MODEL, "--by", "noise"], "--by noise needs the clean text: add --reference"),
+    ([MODEL[0], "EMPTY", *MODEL[1:]], "is empty: nothing to plot"),
+    ([MODEL[0], "KEPT", *MODEL[1:], "--reference", "EMPTY"], "but has 0 for 2"),
 ]
 
 
@@ -169,70 +168,39 @@ def test_bad_input(kept: Path, tmp_path: Path, capsys: Any, arguments: list[str]
     (tmp_path / "empty").touch()
     (tmp_path / "bad").write_text('{"source": ["a"], "output": [], "gates": {"mask": []}}\n')
     (tmp_path / "quiet").write_text('{"source": ["a"], "output": [], "gates": {"mask": [0.5]}}\n')
-    (tmp_path / "odd").write_text('{"source": ["a"], "output": [], "gates": {"mask": [NaN]}}\n')
-    files = {name.upper(): tmp_path / name for name in ("empty", "bad", "quiet", "odd")} | {"KEPT": kept}
-    assert command(gates, *(files.get(argument, argument) for argument in arguments)) == 2
+    files = {name.upper(): tmp_path / name for name in ("empty", "bad", "quiet")} | {"KEPT": kept}
+    words = [files.get(argument, argument) for argument in arguments]
+    assert command(gates, *words, "--output", "x.png") == 2
     assert message in capsys.readouterr().err
+    assert command(gates, *words) == 2 and "add --output FILE.png, --save FILE, or both" in capsys.readouterr().err
 
 
-# ---- iterations ------------------------------------------------------------------------------------------------------
+# ---- logs ------------------------------------------------------------------------------------------------------------
 
-LOG = b"""2026-01-01 | INFO | a line of fairseq
-S-1\tx
-H-1\t-0.5\ta b c d
-I-1\t3
-S-0\tx
-H-0\t-0.1\ta
-D-0\t-0.1\ta
-I-0\t1
-H-0\t-0.9\ta b c
-I-0\t9
-"""
+STATES = ["▁z", "", "<plh> <plh>", "▁a ▁z", "▁a", "▁a <plh> <plh> <plh>", "▁a ▁b ▁c ▁d"]
+GROWN = logged(0, "x", "▁a ▁b ▁c ▁d", ("-0.5", "a b c d", *STATES))
+GROWN += "INFO | Translated 1 sentences (5 tokens) in 0.5s (2.50 sentences/s, 10.00 tokens/s)\n"
+GROWN += "Generate test with beam=1: BLEU4 = 82.74, 100.0/100.0/100.0/100.0\n"
 
 
 def test_iterations_are_drawn_from_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log, figure = tmp_path / "log", tmp_path / "figure.svg"
-    log.write_bytes(LOG)
+    log.write_text(GROWN + logged(1, "x", "y", ("-0.1", "y", *["y"] * 4)), "utf-8")
     assert command(figures, "iterations", log, "--output", figure) == 0
-    assert capsys.readouterr().out == f"{figure}: 2 sentences, 2.00 iterations on average\n"
+    assert capsys.readouterr().out == f"{figure}: 2 sentences, 0.50 iterations on average\n"
     drawn = figure.read_text(encoding="utf-8")
     for text in ("one token per iteration", "logarithm of the length", "tokens of the output"):
         assert text in drawn
-    once = figure.read_bytes()
-    command(figures, "iterations", log, "--output", figure, "--bins", "1")
-    assert figure.read_bytes() != once
-    command(figures, "iterations", log, "--output", figure)
-    assert figure.read_bytes() == once
-
-
-def test_a_log_without_iterations_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log = tmp_path / "log"
-    log.write_bytes(LOG.replace(b"I-", b"X-"))
-    assert command(figures, "iterations", log, "--output", tmp_path / "figure.svg") == 2
+    assert command(figures, "iterations", log, "--output", figure, "--bins", "1") == 0
+    assert figure.read_text(encoding="utf-8") != drawn
+    log.write_text(GROWN.replace("I-", "X-"), "utf-8")
+    assert command(figures, "iterations", log, "--output", figure) == 2
     assert re.search("does not say how many iterations .* with --print-step", capsys.readouterr().err)
 
 
-# ---- curves and points, of several logs ------------------------------------------------------------------------------
-
-GROWN = """S-0\tx
-T-0\t▁a ▁b ▁c ▁d
-H-0\t-0.5\ta b c d
-I-0\t1
-E-0_0\t▁z
-E-0_1\t
-E-0_2\t<plh> <plh>
-E-0_3\t▁a ▁z
-E-0_4\t▁a
-E-0_5\t▁a <plh> <plh> <plh>
-E-0_6\t▁a ▁b ▁c ▁d
-2026-01-01 | INFO | Translated 1 sentences (5 tokens) in 0.5s (2.50 sentences/s, 10.00 tokens/s)
-Generate test with beam=1: BLEU4 = 82.74, 100.0/100.0/100.0/100.0
-""".encode()
-
-
 def test_scores_are_drawn_by_iteration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, log in (("grown", GROWN), ("other", GROWN.replace("▁b".encode(), "▁y".encode()))):
-        (tmp_path / name).write_bytes(log)
+    for name, log in (("grown", GROWN), ("other", GROWN.replace("▁b", "▁y"))):
+        (tmp_path / name).write_text(log, "utf-8")
     (tmp_path / "reference").write_text("a b c d\n", encoding="utf-8")
     logs = ["oracle", f"right={tmp_path / 'grown'}", tmp_path / "other", "--output", tmp_path / "figure.svg"]
     words = [*logs, "--post-process", "sentencepiece", "--reference", tmp_path / "reference"]
@@ -245,22 +213,18 @@ def test_scores_are_drawn_by_iteration(tmp_path: Path, capsys: pytest.CaptureFix
     assert "has 2 references, but" in capsys.readouterr().err
     assert command(figures, *logs) == 0  # the pieces of the log's own references
     assert capsys.readouterr().out.splitlines()[0].endswith(" 100.00")
-
-
-def test_scores_of_a_cut_log_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    cut = GROWN.replace(b"-0", b"-1").replace(b"E-1_6", b"x")
-    (tmp_path / "log").write_bytes(GROWN + cut)
-    assert command(figures, "oracle", tmp_path / "log", "--output", tmp_path / "figure.svg") == 2
-    assert "the history of 1 of 2 sentences is incomplete, first of sentence 1" in capsys.readouterr().err
+    (tmp_path / "other").write_text(GROWN.replace("E-0_6", "x"), "utf-8")
+    assert command(figures, *logs) == 2
+    assert "has no sentence with a complete history" in capsys.readouterr().err
 
 
 def test_scores_are_drawn_against_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log, figure = tmp_path / "log", tmp_path / "figure.svg"
-    log.write_bytes(GROWN)
+    log.write_text(GROWN, "utf-8")
     assert command(figures, "exits", f"1-1-2={log}", log, "--output", figure) == 0
     assert capsys.readouterr().out == f"1-1-2: 82.74 BLEU, 400.0 ms\nlog: 82.74 BLEU, 400.0 ms\n{figure}: 2 logs\n"
     assert ">1-1-2<" in figure.read_text(encoding="utf-8")
-    log.write_bytes(GROWN.replace(b"BLEU4", b"WRR"))
+    log.write_text(GROWN.replace("BLEU4", "WRR"), "utf-8")
     assert command(figures, "exits", log, "--output", figure) == 2
     assert "has no score ('Generate ... BLEU4 = ...')" in capsys.readouterr().err
     assert command(figures, "exits", log, log, "--output", figure) == 2

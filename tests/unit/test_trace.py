@@ -29,7 +29,11 @@ def logged(number: int, source: str, reference: str, *hypotheses: tuple[str, ...
     """The lines of a sentence; of each hypothesis its score, its text and its states."""
     lines = [f"S-{number}\t{source}", f"T-{number}\t{reference}"]
     for score, text, *states in hypotheses:
-        lines += [f"H-{number}\t{score}\t{text}", f"D-{number}\t{score}\t{text}", f"P-{number}\t{score}"]
+        lines += [
+            f"H-{number}\t{score}\t{text}",
+            f"D-{number}\t{score}\t{text}",
+            f"P-{number}\t{score}" + f" {score}" * len(text.split()),
+        ]
         lines += [f"I-{number}\t{(len(states) - 1) // 3 - 1}"]
         lines += [f"E-{number}_{step}\t{state}" for step, state in enumerate(states)]
     return "".join(f"{line}\n" for line in lines)
