@@ -13,7 +13,7 @@ from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.scoring import m2, resampling
 from lev_plugins.scoring.evaluation import Array, Evaluation
 from lev_plugins.scoring.metrics import GOLD, MAYBE_SOURCES, METRICS, REFERENCES, SOURCES
-from lev_plugins.text import lines as text_lines
+from lev_plugins.text.lines import check_counts, nonempty_lines
 from lev_plugins.traces.log import parse_line
 
 RESAMPLES = 1000  # for --against without --bootstrap
@@ -64,12 +64,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 # ---- reading -------------------------------------------------------------------------------------------------------
 
 
-def nonempty_lines(path: Path) -> list[str]:
-    lines = list(text_lines.read_lines(path))
-    require(bool(lines), f"{path} is empty: nothing to score")
-    return lines
-
-
 def read_generated(path: Path) -> list[str]:
     """The first ``D-`` line of each sentence; fairseq-generate prints sentences by length, with their numbers."""
     hypotheses: dict[int, str] = {}
@@ -102,13 +96,6 @@ def read_files(args: argparse.Namespace, lines: int) -> list[Any]:
         check_counts(args.system, lines, path, len(columns[-1]))
     sources = [] if files == REFERENCES else [None if source is None else columns.pop()]
     return [*sources, [list(references) for references in zip(*columns, strict=True)]]
-
-
-def check_counts(path: Path, count: int, other: Path, other_count: int, what: str = "lines") -> None:
-    require(
-        count == other_count,
-        f"both files must be parallel, but {path} has {count} lines and {other} has {other_count} {what}",
-    )
 
 
 # ---- scoring and printing --------------------------------------------------------------------------------------------

@@ -111,15 +111,14 @@ def editor_report(args: argparse.Namespace, thresholds: Sequence[float]) -> str:
         require(vars(args)[name] == usual, f"{flag_name(name)} is for binarised data, with --path: leave it out")
     editor = Editor.load(args.data, device=device_of(args), max_tokens=args.max_tokens, min_confidence=0.0)
     texts = held_out(editor, args.pairs, args.clean)
+    files = [{"noisy": str(text.noisy), "clean": str(text.clean)} for text in texts]
     curves = [list(points(text, thresholds)) for text in texts]
-    tenths = [tenth._asdict() for tenth in reliability(texts)]
+    tenths = reliability(texts)
     if args.json:
-        files = [{"noisy": str(text.noisy), "clean": str(text.clean)} for text in texts]
         entries = [{**named, "points": rows} for named, rows in zip(files, curves, strict=True)]
         return json.dumps({"texts": entries, "reliability": tenths}, ensure_ascii=False, indent=2) + "\n"
-    blocks = [[str(text.noisy), *rows_of(rows)] for text, rows in zip(texts, curves, strict=True)]
-    blocks += [rows_of(tenths)] if tenths else []
-    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+    blocks = [[named["noisy"], *rows_of(rows)] for named, rows in zip(files, curves, strict=True)]
+    return "\n\n".join("\n".join(block) for block in [*blocks, rows_of(tenths)]) + "\n"
 
 
 def points(text: HeldOut, thresholds: Sequence[float]) -> Iterator[dict[str, float]]:
@@ -131,10 +130,12 @@ def points(text: HeldOut, thresholds: Sequence[float]) -> Iterator[dict[str, flo
 
 def rows_of(points: Sequence[dict[str, float]]) -> list[str]:
     """
-    >>> rows_of([{"at_least": 0.9, "edits": 4, "right": 0.75}])
-    ['at_least  edits  right', '0.9       4      0.75']
+    >>> rows_of([{"at least": 0.9, "edits": 4, "right": 0.75}])
+    ['at least  edits  right', '0.9       4      0.75']
     """
-    return table([[*points[0]], *([f"{value:.4g}" for value in point.values()] for point in points)])
+    return table(
+        [[*point] for point in points[:1]] + [[f"{value:.4g}" for value in point.values()] for point in points]
+    )
 
 
 # ---- decoding ----------------------------------------------------------------------------------------------------

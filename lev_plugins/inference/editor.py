@@ -28,7 +28,7 @@ from lev_plugins.inference.load_model import Loaded, places
 from lev_plugins.models.levt import LevT
 from lev_plugins.ranges import bounded
 from lev_plugins.tasks.text_correction import TextCorrectionTask
-from lev_plugins.text.calibration import calibrated, check_names
+from lev_plugins.text.calibration import calibrated
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edit, Edited, Segment, SegmentModel, Span, require_encodable
 from lev_plugins.text.form import Form
@@ -61,7 +61,7 @@ class Editor:
         bounded("--min-confidence", min_confidence, 0, 1)
         self.model, self.tokeniser, self.offsets = model, tokeniser, offsets_of(tokeniser)
         self.split, self.language, self.min_confidence = split, language, min_confidence
-        self.calibration, self.form = check_names(calibration or {}), form or Form()
+        self.calibration, self.form = calibration, form or Form()
         self.lock = threading.Lock()
 
     @classmethod

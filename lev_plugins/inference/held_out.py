@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,11 +22,10 @@ from lev_plugins.scoring.evaluation import Additive
 from lev_plugins.scoring.metrics import METRICS, SOURCES
 from lev_plugins.text import calibration
 from lev_plugins.text.edited import Edited
-from lev_plugins.text.lines import read_lines
+from lev_plugins.text.lines import check_counts, nonempty_lines
 
 VALUES = [*(hundredth / 100 for hundredth in range(100)), 0.995, 0.999]  # of --min-confidence
 FEWEST = 100  # edits to calibrate on
-TENTHS = 10
 
 logger = logging.getLogger(__name__)
 
@@ -69,14 +68,8 @@ def held_out(editor: Any, pairs: Sequence[tuple[Path, Path]], clean: Sequence[Pa
     """``editor``: one that leaves no edit out."""
     texts = []
     for noisy, right in [*pairs, *zip(clean, clean, strict=True)]:
-        for path in (noisy, right):
-            require(path.is_file(), f"there is no file {path}")
-        given, wanted = list(read_lines(noisy)), list(read_lines(right))
-        require(bool(given), f"{noisy} is empty")
-        require(
-            len(given) == len(wanted),
-            f"both files must be parallel, but {noisy} has {len(given):,} lines and {right} has {len(wanted):,}",
-        )
+        given, wanted = nonempty_lines(noisy), nonempty_lines(right)
+        check_counts(noisy, len(given), right, len(wanted))
         texts.append(HeldOut(noisy, right, wanted, editor.edit(given)))
     return texts
 
@@ -127,24 +120,15 @@ def best(texts: Sequence[HeldOut], name: str) -> float:
     return max(VALUES, key=lambda least: (score(least), least))
 
 
-class Tenth(NamedTuple):
-    """The edits whose confidence is in one tenth."""
-
-    at_least: float
-    edits: int
-    claimed: float  # mean confidence
-    right: float  # share
-
-
-def reliability(texts: Sequence[HeldOut]) -> list[Tenth]:
-    """Claimed confidence against the share of edits that are right, where there are edits."""
+def reliability(texts: Sequence[HeldOut]) -> list[dict[str, float]]:
+    """Claimed confidence against the share of edits that are right, for each tenth that has edits."""
     claimed = np.array([edit.confidence for text in texts for one in text.edited for edit in one.edits])
     labels = np.array([label for text in texts for label in text.labels])
-    tenths = np.minimum(claimed * TENTHS, TENTHS - 1).astype(int)
+    tenths = np.minimum(claimed * 10, 9).astype(int)
+    rows = [(tenth / 10, claimed[tenths == tenth], labels[tenths == tenth]) for tenth in np.unique(tenths).tolist()]
     return [
-        Tenth(tenth / TENTHS, int(here.sum()), float(claimed[here].mean()), float(labels[here].mean()))
-        for tenth in range(TENTHS)
-        if (here := tenths == tenth).any()
+        {"at least": least, "edits": len(sure), "claimed": float(sure.mean()), "right": float(right.mean())}
+        for least, sure, right in rows
     ]
 
 

@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 from rapidfuzz.distance import OSA, Levenshtein
 
-from lev_plugins.errors import require
 from lev_plugins.text.edited import Edit, Edited, Rewrite, Segment, apply, parts_of
 
 CONSTANT = "constant"
@@ -91,12 +90,6 @@ def calibrated(edited: Edited, weights: Mapping[str, float]) -> Edited:
     """The same edits, but with confidences that mean something."""
     edits = (replace(edit, confidence=confidence(weights, edit.evidence)) for edit in edited.edits)
     return replace(edited, edits=tuple(edits))
-
-
-def check_names(weights: Mapping[str, float]) -> Mapping[str, float]:
-    for name in weights:
-        require(name in WEIGHTS, f"calibration: there is no weight {name[:60]!r}, only {', '.join(WEIGHTS)}")
-    return weights
 
 
 def right(text: str, edit: Edit, clean: str) -> bool:

@@ -33,6 +33,19 @@ def read_lines(path: Path) -> Iterator[str]:
                 ) from error
 
 
+def nonempty_lines(path: Path) -> list[str]:
+    lines = list(read_lines(path))
+    require(bool(lines), f"{path} is empty")
+    return lines
+
+
+def check_counts(path: Path, count: int, other: Path, other_count: int, what: str = "lines") -> None:
+    require(
+        count == other_count,
+        f"both files must be parallel, but {path} has {count} lines and {other} has {other_count} {what}",
+    )
+
+
 @dataclass(frozen=True)
 class Survey:
     lines: int

@@ -105,8 +105,8 @@ def test_confidences_are_the_share_that_is_right(tmp_path: Path, caplog: pytest.
     assert len(reliability(texts)) == 1
     assert calibrate(texts).keys() == set(WEIGHTS)
     tenths = reliability(texts)
-    assert sum(tenth.edits for tenth in tenths) == 3000
-    assert all(abs(tenth.claimed - tenth.right) < 0.07 for tenth in tenths if tenth.edits > 200)
+    assert sum(tenth["edits"] for tenth in tenths) == 3000
+    assert all(abs(tenth["claimed"] - tenth["right"]) < 0.07 for tenth in tenths if tenth["edits"] > 200)
     few = held_out(Editor(w1=[Edit(0, 2, "x")]), [(noisy, clean)], [])
     assert calibrate(few) == {} and few[0].edited[1].edits[0].confidence == 1
     assert "takes 100 edits, some right and some wrong, but of the 1 edits of the held-out texts, 0 are" in caplog.text
@@ -179,15 +179,13 @@ def test_export_and_sweep(texts: dict[str, Path], tmp_path: Path, capsys: pytest
     pair, clean = found["texts"]
     assert clean["points"][-1]["broken of 1,000"] == pytest.approx(broken, abs=0.01)
     assert pair["points"][0]["% of typos repaired"] >= pair["points"][1]["% of typos repaired"]
-    assert found["reliability"] == [
-        tenth._asdict() for tenth in reliability(held_out(editor, [(*texts.values(),)], [texts["clean"]]))
-    ]
+    assert found["reliability"] == reliability(held_out(editor, [(*texts.values(),)], [texts["clean"]]))
     assert main([*map(str, sweep), "0.5"]) == 0
     table = capsys.readouterr().out.splitlines()
     assert table[0] == str(texts["noisy"]) and table[1].startswith(
         "min-confidence  broken of 1,000  % of lines changed"
     )
-    assert any(line.split() == ["at_least", "edits", "claimed", "right"] for line in table)
+    assert any(line.split() == ["at", "least", "edits", "claimed", "right"] for line in table)
 
 
 def test_a_levt_is_swept(texts: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,7 +200,7 @@ def test_a_levt_is_swept(texts: dict[str, Path], capsys: pytest.CaptureFixture[s
         (["export", "--promise-broken", "2"], "--promise-broken needs --clean FILE"),
         (["export", "--best", "wrr"], "--best needs --calibrate NOISY CLEAN"),
         (["export", "--best", "wrr", "--calibrate", "{noisy}", "{clean}", "--min-confidence", "0.5"], "give one"),
-        (["export", "--clean", "none"], "there is no file none"),
+        (["export", "--clean", "none"], "none: No such file or directory"),
         (["export", "--calibrate", "{noisy}", "{short}"], "both files must be parallel, but"),
         (["sweep"], "edits text: give --pairs NOISY CLEAN, --clean FILE, or both"),
         (["sweep", "--clean", "{clean}", "--keep-bias", "1"], "--keep-bias is for binarised data, with --path"),
@@ -228,7 +226,5 @@ def test_refused(
     assert not (tmp_path / "out").exists()
 
 
-def test_weights_of_a_stranger_are_checked() -> None:
-    with pytest.raises(UserError, match="calibration: there is no weight 'odd', only constant, odds"):
-        lev_plugins.load(LEVT, calibration={"odd": 1.0})
-    assert calibration.confidence({CONSTANT: 1e15}, NOTHING) < 1
+def test_weights_of_a_stranger_do_no_more_than_others() -> None:
+    assert calibration.confidence({CONSTANT: 1e15, "odd": 1.0}, NOTHING) < 1
