@@ -56,7 +56,7 @@ def evidence(
     return Evidence(
         odds=max(-SURE, min(SURE, odds)),
         choice=max(-SURE, choice),
-        doubt=log(SMALLEST + max(0.0, -choice)),
+        doubt=log(SMALLEST + min(SURE, max(0.0, -choice))),
         unknown=not all(counts[place] for place in change.given),
         frequency=log1p(min((count(written[place]) for place in change.written), default=0)),
         distance=OSA.normalized_distance(old, new),
