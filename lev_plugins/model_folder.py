@@ -60,6 +60,7 @@ class Decoding:
     keep_bias: float | None = None
     min_confidence: float | None = None
     language: str | None = None
+    edit_also: str | None = None
 
     def check(self) -> None:
         """Names the flags, as those of ``edit`` and ``export`` are checked here, too."""
@@ -90,7 +91,7 @@ class Decoding:
     @property
     def options(self) -> dict[str, Any]:
         """Those of the ``Editor``."""
-        return self.given("min_confidence", "language")
+        return self.given("min_confidence", "language", "edit_also")
 
     def given(self, *names: str) -> dict[str, Any]:
         """Those of these settings, or of all, that are not None."""

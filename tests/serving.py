@@ -18,6 +18,8 @@ from lev_plugins.serving import running
 from lev_plugins.serving.app import application
 from lev_plugins.serving.context import Context, Served
 from lev_plugins.text.edited import Edit, Edited
+from lev_plugins.text.own_words import Protected
+from lev_plugins.text.protected import untouched
 from lev_plugins.text.sentences import sentences
 
 SECONDS = 1.0  # that a request may take
@@ -49,6 +51,7 @@ class FakeEditor:
         texts: Sequence[str],
         drafts: Sequence[str | None] | None = None,
         languages: Sequence[str | None] | None = None,
+        words: Sequence[Sequence[Protected]] | None = None,
     ) -> list[Edited]:
         if not texts:
             return []
@@ -57,7 +60,12 @@ class FakeEditor:
         self.begun.set()
         assert self.free.wait(10)
         rows = zip(texts, drafts or [None] * len(texts), self.languages, strict=True)
-        return [self.one(text, language) if draft is None else self.marked(draft) for text, draft, language in rows]
+        found = [self.one(text, language) if draft is None else self.marked(draft) for text, draft, language in rows]
+        lists = words or [()] * len(texts)
+        spans = (
+            [span for own in some for span in own.spans(one.original)] for one, some in zip(found, lists, strict=True)
+        )
+        return [untouched(*row) for row in zip(found, spans, strict=True)]
 
     def one(self, text: str, language: str | None = None) -> Edited:
         if "crash" in text:

@@ -197,7 +197,9 @@ def levt(run: Run, noise: str, noisy: Path, seed: str) -> None:
     )
     if run.goal == "report":
         made = run.out / test / "editor"
-        folder = editor.folder(run, run.out / trained, words / "bin", made, noisy / "valid.src", noisy / "valid.tgt")
+        also = "--edit-also all"  # the noise, and scanners, spare neither numbers nor signs
+        valid = noisy / "valid.src", noisy / "valid.tgt"
+        folder = editor.folder(run, run.out / trained, words / "bin", made, *valid, more=also)
         run.stage(test, trained, folder, f"lev-plugins edit {made} <{text}/test.src >{run.out}/{test}/test.out")
 
 

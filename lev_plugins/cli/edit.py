@@ -18,6 +18,7 @@ from lev_plugins.model_folder import Decoding
 from lev_plugins.ranges import at_least
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.lines import read_lines
+from lev_plugins.text.protected import ALL, kinds_of
 from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
 from lev_plugins.traces.terminal import COLOUR, PLAIN, Style, diff_line
 
@@ -37,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print each line with its edits: [-teh-]{+the+}; coloured on a terminal",
     )
     add_resume_argument(add)
+    add("--words", metavar="FILE", type=Path, help="words that no edit may touch, one per line")
     add_decoding_arguments(add)
     add("--whole-lines", action="store_true", help="do not cut lines into sentences")
     add("--batch-lines", metavar="N", type=int, default=64, help="lines that are edited together (default: 64)")
@@ -79,6 +81,11 @@ def add_decoding_arguments(add: Callable[..., Any]) -> None:
     """Without a default, so that a model folder can have one."""
     add("--min-confidence", metavar="P", type=float, help="leave out edits less sure than this (0 to 1)")
     add("--keep-bias", metavar="B", type=float, help="log-odds by which a change must win (negative: edit more)")
+    add(
+        "--edit-also",
+        metavar="KIND,...",
+        help=f"edit these, too, which are left alone in texts without drafts: some of {','.join(ALL)}, or all",
+    )
     add("--language", metavar="CODE", help="such as de: says where sentences end (default: by the script)")
     add("--beam", metavar="N", type=int, help="text_correction: beam size (default: 5)")
     add("--iter-decode-max-iter", metavar="N", type=int, help="levt: at most N + 1 iterations (default: 10)")
@@ -93,6 +100,7 @@ def add_decoding_arguments(add: Callable[..., Any]) -> None:
 def decoding_of(args: argparse.Namespace) -> Decoding:
     decoding = Decoding(**{name: getattr(args, name) for name in Decoding.__dataclass_fields__})
     decoding.check()
+    kinds_of(decoding.edit_also or "")
     return decoding
 
 
@@ -101,7 +109,12 @@ def run(args: argparse.Namespace) -> int:
     decoding = decoding_of(args)
     require(args.drafts is None or args.drafts.is_file(), f"--drafts: there is no file {args.drafts}")
     options = {"device": device_of(args), "cpu_int8": args.cpu_int8, **decoding.options}
-    options |= {"max_tokens": args.max_tokens, "split": not args.whole_lines, **editor_options(args, decoding)}
+    options |= {
+        "max_tokens": args.max_tokens,
+        "words": args.words,
+        "split": not args.whole_lines,
+        **editor_options(args, decoding),
+    }
     editor = Editor.load(args.model, args.data, **options)
     decoding.check_for(editor.model.task)
     drafts = None if args.drafts is None else Drafts(args.drafts)
@@ -116,7 +129,7 @@ def run(args: argparse.Namespace) -> int:
 
 def editor_options(args: argparse.Namespace, decoding: Decoding) -> dict[str, Any]:
     """Of ``Editor.load``, for what the flags say."""
-    options = {"backbone": args.backbone, "bpe": bpe_options(args), **decoding.given("language")}
+    options = {"backbone": args.backbone, "bpe": bpe_options(args), **decoding.given("language", "edit_also")}
     return {**options, "search": decoding.search, "overrides": decoding.overrides}
 
 

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     from lev_plugins.serving.app import application
     from lev_plugins.serving.context import Context
     from lev_plugins.serving.limits import Limits
-    from lev_plugins.serving.words import WordList
+    from lev_plugins.text.own_words import WordList
 
     check(args)
     access, words = access_of(args), WordList(args.words)

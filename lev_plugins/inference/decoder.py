@@ -119,6 +119,7 @@ class SegmentDecoder:
         self.decoder, self.max_tokens, self.words = decoder, max_tokens, decoder.task.target_dictionary
         limits = decoder.max_positions if isinstance(decoder.max_positions, tuple) else (decoder.max_positions,)
         self.longest, self.longest_output = min(limits) - BOUNDARIES, limits[-1]
+        self.symbols = self.words.symbols[self.words.nspecial :]
         self.warned = False
 
     def pieces(self, segment: Segment, written: list[int], origin: list[int | None]) -> list[str]:

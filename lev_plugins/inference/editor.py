@@ -5,15 +5,20 @@
     edited.text, edited.edits           # "He goes home. ", (Edit(start=3, end=5, replacement="goes", ...),)
 
 A text is cut into lines and sentences, each of which the model reads alone; what is too long for it is cut at a safe
-place, and left as it is where there is none. Where a model writes <unk>, the text is left as it is, too.
+place, and left as it is where there is none. Where a model writes <unk>, the text is left as it is, too. So is what no
+corrector should touch (``text.protected``), and the user's own words.
 """
 
 from __future__ import annotations
 
 import threading
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +27,7 @@ from fairseq.utils import split_paths
 
 from lev_plugins import model_folder
 from lev_plugins.data.drafts import marks
+from lev_plugins.edits.requests import KEEP, SPAN
 from lev_plugins.errors import require
 from lev_plugins.inference.decoder import CheckpointDecoder, Refinement, Seq2Seq
 from lev_plugins.inference.load_model import Loaded, places
@@ -33,10 +39,13 @@ from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edit, Edited, Segment, SegmentModel, Span, require_encodable
 from lev_plugins.text.form import Form
 from lev_plugins.text.offsets import offsets_of
+from lev_plugins.text.own_words import Protected, WordList
+from lev_plugins.text.protected import kinds_of, protected, scripts_of, united, untouched
 from lev_plugins.text.sentences import bare, fitting, lines, sentences
 from lev_plugins.text.tokenise import MODEL, Tokeniser
 
 MAX_TOKENS = 4096
+RARE = "\ua9a0"  # a letter of Javanese, which only a model that reads bytes knows
 
 Segments = list[tuple[int, Segment]]  # each with where it starts in the text
 
@@ -53,15 +62,21 @@ class Editor:
         min_confidence: float = 0.0,
         calibration: Mapping[str, float] | None = None,
         form: Form | None = None,
+        edit_also: str = "",
+        words: str | Path | None = None,
     ):
         """``split``: into sentences, not only into lines; ``language``: of the text, else guessed for each;
         ``min_confidence``: edits that are less sure than this are left out; ``calibration``: weights that make a
-        confidence the share of edits that are right, in texts without drafts; ``form``: of its text.
+        confidence the share of edits that are right, in texts without drafts; ``form``: of its text;
+        ``edit_also``: kinds of what is protected that are edited all the same, such as "numbers,symbols", or "all";
+        ``words``: a file with words to leave alone.
         """
         bounded("--min-confidence", min_confidence, 0, 1)
         self.model, self.tokeniser, self.offsets = model, tokeniser, offsets_of(tokeniser)
         self.split, self.language, self.min_confidence = split, language, min_confidence
         self.calibration, self.form = calibration, form or Form()
+        require(words is None or Path(words).is_file(), f"--words: there is no file {words}")
+        self.edit_also, self.words = kinds_of(edit_also), WordList(None if words is None else Path(words))
         self.lock = threading.Lock()
 
     @classmethod
@@ -104,14 +119,16 @@ class Editor:
         texts: Sequence[str],
         drafts: Sequence[str | None] | None = None,
         languages: Sequence[str | None] | None = None,
+        words: Sequence[Iterable[Protected]] | None = None,
     ) -> list[Edited]:
         """What is edited is the text, or its draft where it has one: that may have marks, and is not cut.
 
-        ``languages``: of each text without a draft, such as "de"; None: that of the editor.
+        ``languages``: of each text without a draft, such as "de"; None: that of the editor. ``words``: for each text,
+        more words to leave alone.
         """
         given: dict[str, Sequence[Any]] = {"texts": texts}
-        for name, values in (("drafts", drafts), ("languages", languages)):
-            given[name] = [None] * len(texts) if values is None else values
+        for name, values, none in (("drafts", drafts, None), ("languages", languages, None), ("words", words, ())):
+            given[name] = [none] * len(texts) if values is None else values
             require(len(given[name]) == len(texts), f"there are {len(texts):,} texts, but {len(given[name]):,} {name}")
         whole = [self.segments(*row) for row in zip(*given.values(), strict=True)]
         self.form.check([edited.original for edited, _ in whole])
@@ -121,19 +138,22 @@ class Editor:
         results = []
         for (edited, segments), draft in zip(whole, given["drafts"], strict=True):
             edits = [self.placed(edit, start, edited.original) for start, _ in segments for edit in next(decoded).edits]
-            made = replace(edited, edits=tuple(edits))
+            made = untouched(replace(edited, edits=tuple(edits)))
             made = calibrated(made, self.calibration) if draft is None and self.calibration else made
             results.append(made.sure(self.min_confidence))
         return results
 
-    def segments(self, text: str, draft: str | None, language: str | None) -> tuple[Edited, Segments]:
+    def segments(
+        self, text: str, draft: str | None, language: str | None, words: Iterable[Protected]
+    ) -> tuple[Edited, Segments]:
         """The text as it is, and what the model reads of it."""
         for part in (text, draft or ""):
             require_encodable(part)
         if draft is not None:
             require(self.model.drafts, "drafts are for a levt: a model of text_correction edits the text itself")
             require(language is None, "languages are for texts without drafts: leave them out")
-            return self.segment_of_draft(text, draft)
+            edited, segments = self.segment_of_draft(text, draft)
+            return replace(edited, protected=self.own_words(edited.original, words)), segments
         spans = sentences(text, language or self.language) if self.split else lines(text)
         made: dict[str, Segment] = {}
 
@@ -142,7 +162,26 @@ class Editor:
             return len(made[part].pieces) <= self.model.longest
 
         parts = [part for span in spans for part in fitting(text, span, fits)]
-        return Edited(text, sentences=tuple(spans)), [(start, made[text[start:end]]) for start, end in parts]
+        looks = protected(text, self.knows, () if text.isascii() else self.scripts, self.edit_also)
+        alone = united([*looks, *self.own_words(text, words)])
+        segments = [(start, copy(made[text[start:end]])) for start, end in parts]
+        for start, segment in segments if self.model.drafts else ():
+            segment.requests = keeping(segment, start, alone)
+        return Edited(text, sentences=tuple(spans), protected=tuple(alone)), segments
+
+    def own_words(self, text: str, words: Iterable[Protected]) -> tuple[Span, ...]:
+        return tuple(span for some in (self.words.protected, *words) for span in some.spans(text))
+
+    def knows(self, word: str) -> bool:
+        pieces = self.tokeniser.pieces(self.form.read(word))
+        return len(pieces) == 1 and self.model.count(pieces[0]) > 0
+
+    @cached_property
+    def scripts(self) -> frozenset[str] | None:
+        """Those of the dictionary; None: all."""
+        if all(map(self.model.count, self.tokeniser.pieces(RARE))):
+            return None
+        return scripts_of(self.model.symbols)
 
     def segment_of_draft(self, source: str, draft: str) -> tuple[Edited, Segments]:
         """The draft without its marks, and all of it as one segment."""
@@ -166,6 +205,19 @@ class Editor:
         """An edit of a segment that begins at ``start``, as an edit of the text, in its form."""
         first, end = edit.start + start, edit.end + start
         return replace(edit, start=first, end=end, replacement=self.form.write(text[first:end], edit.replacement, text))
+
+
+def keeping(segment: Segment, start: int, spans: Sequence[Span]) -> list[int] | None:
+    """The requests that keep the pieces in these spans of a text, in which the segment begins at ``start``."""
+    first = bisect_right(spans, start, key=lambda span: span.end)
+    waiting = deque(enumerate(spans[first : bisect_left(spans, (start + len(segment.text),))], start=1))
+    requests = [0]
+    for unit in segment.units:
+        while waiting and waiting[0][1].end <= start + unit.start:
+            waiting.popleft()
+        inside = waiting and waiting[0][1].start < start + unit.end
+        requests += [KEEP + waiting[0][0] * SPAN if inside else 0] * len(unit.pieces)
+    return requests if any(requests) else None
 
 
 def require_editor(loaded: Loaded, path: str | Path) -> None:

@@ -16,8 +16,8 @@ from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.labeller import Answer, Labeller
 from lev_plugins.serving.limits import Access, Gone, Limits, Refusal
 from lev_plugins.serving.queue import Full, Worker
-from lev_plugins.serving.words import WordList
 from lev_plugins.text.edited import Edited
+from lev_plugins.text.own_words import Protected, WordList
 
 EDIT, LABEL = "edit", "label"
 BATCH_SIZE = 8192  # characters that are decoded together
@@ -33,6 +33,7 @@ class Passage(NamedTuple):
     least: float = 0.0  # the smallest confidence of its edits
     language: str | None = None  # a code; None: that of the editor, or guessed
     scores: bool = False  # answer with the scores of all labels
+    words: tuple[Protected, ...] = ()  # that no edit may touch
 
     def size(self) -> int:
         words = (self.text,) if isinstance(self.text, str) else self.text
@@ -40,8 +41,8 @@ class Passage(NamedTuple):
 
 
 def edited(editor: Editor, passages: Sequence[Passage]) -> list[Edited]:
-    texts, drafts, least, languages, _ = zip(*passages, strict=True) if passages else [()] * 5
-    return [one.sure(share) for one, share in zip(editor.edit(texts, drafts, languages), least, strict=True)]
+    texts, drafts, least, languages, _, words = zip(*passages, strict=True) if passages else [()] * 6
+    return [one.sure(share) for one, share in zip(editor.edit(texts, drafts, languages, words), least, strict=True)]
 
 
 def labelled(labeller: Labeller, passages: Sequence[Passage]) -> list[Answer]:

@@ -16,7 +16,6 @@ from lev_plugins.serving.context import EDIT, Context, Passage, Served
 from lev_plugins.serving.languages import Language, find, of_setting
 from lev_plugins.serving.limits import bearer, form_of, read_body
 from lev_plugins.serving.matches import Match, as_dict, matches
-from lev_plugins.serving.words import Protected, untouched
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.sentences import guess_language
 
@@ -43,18 +42,17 @@ async def check(request: Request) -> Response:
     chosen = chooser(form)
     for part in (text.original, text.plain):  # markup may be longer than what it stands for, and shorter
         context.check_length([Passage(part)])
-    passage = Passage(text.plain, least=model.least, language=language.code)
+    passage = Passage(text.plain, least=model.least, language=language.code, words=(context.words.protected,))
     (edited,) = await context.answers(request, model, [passage])
     shown = {"name": language.name, "code": language.long_code, "detectedLanguage": detected}
     about = {"software": SOFTWARE, "warnings": {"incompleteResults": False}, "language": shown}
-    return JSONResponse(about | await asyncio.to_thread(places, text, edited, context.words.protected, chosen))
+    return JSONResponse(about | await asyncio.to_thread(places, text, edited, chosen))
 
 
-def places(text: Annotated, edited: Edited, words: Protected, chosen: Callable[[Match], bool]) -> dict[str, Any]:
+def places(text: Annotated, edited: Edited, chosen: Callable[[Match], bool]) -> dict[str, Any]:
     """The matches, and where sentences are."""
-    protected, units, spans = words.spans(text.plain), Utf16(text.original), edited.sentences
-    edits = untouched(edited, protected).edits
-    found = filter(chosen, matches(text, edits, protected))
+    units, spans = Utf16(text.original), edited.sentences
+    found = filter(chosen, matches(text, edited))
     ranges = [[units.before(text.original_place(place)) for place in span] for span in spans]
     return {"matches": [as_dict(match, text, units, spans) for match in found], "sentenceRanges": ranges}
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from rapidfuzz.distance import OSA
 
 from lev_plugins.serving.annotated import Annotated, Utf16
-from lev_plugins.serving.words import Untouchable
-from lev_plugins.text.edited import WORD, Edit, Span, parts_of
+from lev_plugins.text.edited import WORD, Edit, Edited, Span, parts_of
+from lev_plugins.text.protected import Untouchable
 
 AROUND = 40  # characters of context on each side
 CUT = "..."
@@ -52,10 +52,10 @@ class Match(NamedTuple):
     rule: Rule
 
 
-def matches(text: Annotated, edits: Sequence[Edit], protected: Sequence[Span]) -> list[Match]:
+def matches(text: Annotated, edited: Edited) -> list[Match]:
     """Edits that touch markup are left out."""
     found: list[Match] = []
-    own = Untouchable(protected)
+    edits, own = edited.edits, Untouchable(edited.protected)
     for i, edit in enumerate(edits):
         place = text.around(edit.start, edit.end)
         if place is None:

@@ -1,7 +1,6 @@
 """``/v1``: the JSON of ``lev-plugins edit --json`` and ``lev-plugins label``, for many texts at once."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -13,9 +12,8 @@ from lev_plugins.json_schema import from_entries, parse_object
 from lev_plugins.ranges import bounded
 from lev_plugins.serving.context import EDIT, LABEL, Context, Passage
 from lev_plugins.serving.limits import read_body
-from lev_plugins.serving.words import Protected, untouched
 from lev_plugins.text.control import BYTE_ORDER_MARK
-from lev_plugins.text.edited import Edited
+from lev_plugins.text.own_words import Protected
 
 MOST_OF_WORDS = 100_000  # characters
 T = TypeVar("T")
@@ -54,17 +52,11 @@ async def edit(request: Request) -> Response:
         drafts is None or len(drafts) == len(texts),
         f"there must be a draft for each text, but there are {len(drafts or [])} drafts for {len(texts)} texts",
     )
-    passages = [Passage(text, drafts[i] if drafts else None, least) for i, text in enumerate(texts)]
+    words = (own, context.words.protected)
+    passages = [Passage(text, drafts[i] if drafts else None, least, words=words) for i, text in enumerate(texts)]
     context.check_length(passages)
     edited = await context.answers(request, model, passages)
-    results = await asyncio.to_thread(without_those_in, edited, (own, context.words.protected))
-    return JSONResponse({"model": model.name, "results": results})
-
-
-def without_those_in(results: Sequence[Edited], lists: Sequence[Protected]) -> list[dict[str, object]]:
-    """Without the edits that change one of these words."""
-    spans = ([span for words in lists for span in words.spans(edited.original)] for edited in results)
-    return [untouched(edited, own).as_dict() for edited, own in zip(results, spans, strict=True)]
+    return JSONResponse({"model": model.name, "results": [one.as_dict() for one in edited]})
 
 
 async def label(request: Request) -> Response:

@@ -66,6 +66,7 @@ class Edited:
     original: str
     edits: tuple[Edit, ...] = ()
     sentences: tuple[Span, ...] = field(default=(), compare=False, repr=False)
+    protected: tuple[Span, ...] = field(default=(), compare=False, repr=False)  # what no edit may touch
     text: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -203,6 +204,9 @@ class SegmentModel(Protocol):
     task: str  # --task of its training, which says what settings have an effect
     drafts: bool  # may a segment have a source of its own, and requests?
     longest: int  # pieces of a segment, or of its source
+    symbols: Sequence[str]  # the pieces of its dictionary
+
+    def count(self, piece: str) -> int: ...  # in its training text; 0: not in its dictionary
 
     def decode(self, segments: list[Segment]) -> list[Decoded]: ...
 

@@ -11,7 +11,7 @@ import pytest
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.limits import Limits
 from lev_plugins.serving.matches import close
-from lev_plugins.serving.words import WordList
+from lev_plugins.text.own_words import WordList
 from tests.serving import Client, FakeEditor, models, serving
 
 KEYS = {

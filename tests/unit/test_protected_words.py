@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from lev_plugins.errors import UserError
-from lev_plugins.serving.words import Protected, WordList, untouched
 from lev_plugins.text.edited import Edit, Edited, Span
+from lev_plugins.text.own_words import Protected, WordList
+from lev_plugins.text.protected import untouched
 
 
 def test_of_words_that_begin_alike_the_longest() -> None:
@@ -89,7 +90,7 @@ def test_a_file_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
     def fail(path: Path) -> None:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("lev_plugins.serving.words.all_or_nothing", fail)
+    monkeypatch.setattr("lev_plugins.text.own_words.all_or_nothing", fail)
     words = WordList(tmp_path / "words.txt")
     with pytest.raises(UserError, match=r"words\.txt cannot be written"):
         words.add("alpha")

@@ -21,7 +21,7 @@ from lev_plugins.errors import UserError
 from lev_plugins.serving.app import Guard
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.limits import Access, Limits, Refusal
-from lev_plugins.serving.words import Protected, WordList
+from lev_plugins.text.own_words import Protected, WordList
 from tests.serving import SECONDS, Client, FakeEditor, FakeLabeller, models, serving
 
 TOKEN = "correct-horse-battery"
@@ -484,7 +484,7 @@ def test_many_words_with_one_beginning_take_no_longer() -> None:
 
 
 def test_a_full_list_of_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lev_plugins.serving.words.MOST_WORDS", 1)
+    monkeypatch.setattr("lev_plugins.text.own_words.MOST_WORDS", 1)
     words = WordList()
     assert words.add("a")
     with pytest.raises(UserError, match="the list has 1 words and is full: delete some"):

@@ -1,9 +1,7 @@
-"""Words that no edit may touch: those of a request, and the user's own list."""
+"""The user's own words, which no edit may touch."""
 
 import threading
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from unicodedata import normalize
 from lev_plugins.errors import UserError, explain, require
 from lev_plugins.files import all_or_nothing
 from lev_plugins.text.control import BYTE_ORDER_MARK
-from lev_plugins.text.edited import Edit, Edited, Span, parts_of
+from lev_plugins.text.edited import Span, parts_of
 from lev_plugins.text.lines import read_lines
 
 MOST_WORDS = 100_000
@@ -60,36 +58,8 @@ class Protected:
         return found
 
 
-def untouched(edited: Edited, spans: Sequence[Span]) -> Edited:
-    """Without the edits that change anything in these spans.
-
-    >>> edited = Edited("I has teh hat", (Edit(2, 5, "have"), Edit(6, 9, "the"), Edit(9, 9, " big")))
-    >>> untouched(edited, [Span(6, 9)]).text
-    'I have teh big hat'
-    """
-    given = Untouchable(spans)
-    return replace(edited, edits=tuple(edit for edit in edited.edits if not given.touched_by(edit)))
-
-
-class Untouchable:
-    """
-    >>> spans = Untouchable([Span(6, 9), Span(0, 2)])
-    >>> [spans.touched_by(edit) for edit in (Edit(2, 5, "have"), Edit(5, 7, "s"), Edit(9, 9, " big"))]
-    [False, True, False]
-    """
-
-    def __init__(self, spans: Iterable[Span]):
-        ordered = sorted(spans)
-        self.starts = [span.start for span in ordered]
-        self.ends = list(accumulate((span.end for span in ordered), max))  # the last end up to here: spans may overlap
-
-    def touched_by(self, edit: Edit) -> bool:
-        before = bisect_left(self.starts, edit.end)
-        return before > 0 and self.ends[before - 1] > edit.start
-
-
 class WordList:
-    """The user's own words, one per line of a file; without a file, they are forgotten when the server ends."""
+    """The user's own words, one per line of a file; without a file, they are forgotten at the end."""
 
     def __init__(self, path: Path | None = None):
         self.path = path
