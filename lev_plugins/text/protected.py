@@ -25,8 +25,8 @@ knows: words of scripts that its dictionary lacks. A word with digits that the d
 ['@bob', '#big_hats', 'r/hats']
 >>> shown("On 5 May 2024 at 10:30 a.m. I ran 12 km/h for $1,000.50, or -3 °C (Henry VIII).")  # numbers
 ['5 May 2024', '10:30 a.m.', '12 km/h', '$1,000.50', '-3 °C', 'VIII']
->>> shown("My v1 and v2.0-rc1, a 3D mp3, UTF-8, snake_case and ½")  # digits
-['v2.0-rc1', '3D', 'mp3', 'UTF-8', 'snake_case', '½']
+>>> shown("My v1 and v2.0-rc1, a 3D mp3, UTF-8, snake_case and 1½x")  # digits
+['v2.0-rc1', '3D', 'mp3', 'UTF-8', 'snake_case', '1½x']
 >>> shown("R&D :-) -> 👍🏽 ©")  # symbols
 ['&', ':-)', '->', '👍🏽', '©']
 >>> shown("См. the дом"), shown("'See (it)': a well-known \u201cthing\u201d, isn\u2019t it?")  # scripts; nothing
@@ -65,7 +65,7 @@ MONTHS = (
     "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?|Oct(?:ober)?|"
     r"Nov(?:ember)?|Dec(?:ember)?)\.?"
 )
-DAY, YEAR = r"\d{1,2}(?:st|nd|rd|th)?", r"(?:,? \d{4}(?!\d))?"
+DAY, YEAR = r"\d{1,2}(?:st|nd|rd|th)?", r"(?:,? \d{3,4}(?!\d))?"
 CURRENCIES = "EUR|USD|GBP|CHF|JPY|CNY|INR|RUB|CAD|AUD|SEK|NOK|DKK|PLN|CZK|BRL"
 UNITS = (
     r"%|‰|°[CF]?|[kKMGTP]i?(?:[bB]|bit)(?:/s|ps)?|[kmcµμn]?[mglsLVAWNJ][²³]?|[kMGT]?Hz|km/h|mph|fps|rpm|dpi|p[xt]|kWh|mAh|"
@@ -104,7 +104,7 @@ KINDS = {
     "urls": [
         rf"(?<![A-Za-z\d+.-])[A-Za-z][A-Za-z\d+.-]{{0,20}}+://{URL}|(?<!\w)(?:mailto|tel|doi|urn|arXiv):{URL}|(?<!\w)www\.{URL}",
         rf"(?<![\p{{L}}\d.-])(?:[\p{{L}}\d][\p{{L}}\d-]{{0,62}}+\.)+(?:(?:{DOMAINS})(?:[/:?]{URL})?(?![\p{{L}}\d])|\w++/{URL})",
-        r"(?<![\w:])(?:[\da-fA-F]{0,4}:){2,7}[\da-fA-F]{0,4}(?![\w:])",  # of the internet or of a network's hardware
+        r"(?<![\w:])(?:[\da-fA-F]{0,4}:){2,7}[\da-fA-F]{0,4}(?![\w:]|[.,]\d)",  # of the internet or of a network's hardware
     ],
     "addresses": [r"(?<![\w.+%-])[\w.+%-]{1,64}+@[\w-]++(?:\.[\w-]++)*+"],
     "paths": [
@@ -119,12 +119,12 @@ KINDS = {
         rf"(?<!{WORD})(?:{DAY} {MONTHS}{YEAR}|{MONTHS} {DAY}{YEAR}|{MONTHS} \d{{4}})(?!{WORD})",
         r"(?<!\w)\+\d[\d ().-]{5,20}\d(?!\w)|\(\d{2,5}\) ?\d{2,5}[ -]\d{3,8}(?!\w)",
         rf"(?<![\p{{L}}\d])(?:(?:{CURRENCIES}){BLANK}?|[A-Z]{{0,2}}\p{{Sc}}{BLANK}?|[\#№§±+~≈<>\u2212-]{BLANK}?|No\.\s?)?+"
-        rf"{DIGITS}(?:{BLANK}?(?:{UNITS})(?:/(?:[hslL]|min|kg|m)[²³]?)?(?!{WORD}))*+(?!{WORD})",
+        rf"{DIGITS}(?:{BLANK}?(?:{UNITS})(?:/(?:[hslL]|min|kg|m)[²³]?)?(?!{WORD}))*+(?!{WORD})|\p{{N}}++(?!{WORD})",
         rf"(?<!{WORD})(?=[IVXLCDM]{{2}})M{{0,3}}(?:CM|CD|D?C{{0,3}})(?:XC|XL|L?X{{0,3}})(?:IX|IV|V?I{{0,3}})(?!{WORD})",
     ],
     "digits": [
-        rf"(?<![\p{{L}}\p{{M}}\p{{N}}])(?=(?:{LETTER}++[-.'\u2019/+]?){{0,8}}+(?:_++\p{{L}}|_*+\p{{N}}))[\p{{L}}\p{{N}}]"
-        rf"{WORD}*+(?:(?:[-.'\u2019/+]|(?<=\p{{N}})[:,](?=\p{{N}})){WORD}++)*+",
+        rf"(?<![\p{{L}}\p{{M}}\p{{N}}])(?=(?:{LETTER}++[-.'\u2019/+]?){{0,8}}+(?:_++\p{{L}}|_*+\p{{N}}))(?=[\p{{N}}.,:/'\u2019+-]*+[\p{{L}}\p{{M}}_])"
+        rf"[\p{{L}}\p{{N}}]{WORD}*+(?:(?:[-.'\u2019/+]|(?<=\p{{N}})[:,](?=\p{{N}})){WORD}++)*+",
     ],
     "symbols": [
         r"[<>]?[:;=][-'^o]?[()\[\]DPpOo3/\\|*]++(?![\p{L}\p{N}])|\b[8xX][-'^]?[()D]++(?![\p{L}\p{N}])|<3++|\^_*+\^",
