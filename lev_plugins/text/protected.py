@@ -104,7 +104,7 @@ KINDS = {
     "urls": [
         rf"(?<![A-Za-z\d+.-])[A-Za-z][A-Za-z\d+.-]{{0,20}}+://{URL}|(?<!\w)(?:mailto|tel|doi|urn|arXiv):{URL}|(?<!\w)www\.{URL}",
         rf"(?<![\p{{L}}\d.-])(?:[\p{{L}}\d][\p{{L}}\d-]{{0,62}}+\.)+(?:(?:{DOMAINS})(?:[/:?]{URL})?(?![\p{{L}}\d])|\w++/{URL})",
-        r"(?<![\w:])(?:[\da-fA-F]{0,4}:){2,7}[\da-fA-F]{0,4}(?![\w:]|[.,]\d)",  # of the internet or of a network's hardware
+        r"(?<![\w:])(?:[\da-fA-F]{0,4}:){2,7}[\da-fA-F]{0,4}(?![\w:]|[.,]\d)",  # IPv6
     ],
     "addresses": [r"(?<![\w.+%-])[\w.+%-]{1,64}+@[\w-]++(?:\.[\w-]++)*+"],
     "paths": [
@@ -119,7 +119,7 @@ KINDS = {
         rf"(?<!{WORD})(?:{DAY} {MONTHS}{YEAR}|{MONTHS} {DAY}{YEAR}|{MONTHS} \d{{4}})(?!{WORD})",
         r"(?<!\w)\+\d[\d ().-]{5,20}\d(?!\w)|\(\d{2,5}\) ?\d{2,5}[ -]\d{3,8}(?!\w)",
         rf"(?<![\p{{L}}\d])(?:(?:{CURRENCIES}){BLANK}?|[A-Z]{{0,2}}\p{{Sc}}{BLANK}?|[\#№§±+~≈<>\u2212-]{BLANK}?|No\.\s?)?+"
-        rf"{DIGITS}(?:{BLANK}?(?:{UNITS})(?:/(?:[hslL]|min|kg|m)[²³]?)?(?!{WORD}))*+(?!{WORD})|\p{{N}}++(?!{WORD})",
+        rf"{DIGITS}(?:{BLANK}?(?:{UNITS})(?:/(?:[hslL]|min|kg|m)[²³]?)?(?!{WORD}))*+(?!{WORD})|[\p{{No}}\p{{Nl}}]++(?!{WORD})",
         rf"(?<!{WORD})(?=[IVXLCDM]{{2}})M{{0,3}}(?:CM|CD|D?C{{0,3}})(?:XC|XL|L?X{{0,3}})(?:IX|IV|V?I{{0,3}})(?!{WORD})",
     ],
     "digits": [
