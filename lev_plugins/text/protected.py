@@ -119,7 +119,7 @@ KINDS = {
         rf"(?<!{WORD})(?:{DAY} {MONTHS}{YEAR}|{MONTHS} {DAY}{YEAR}|{MONTHS} \d{{4}})(?!{WORD})",
         r"(?<!\w)\+\d[\d ().-]{5,20}\d(?!\w)|\(\d{2,5}\) ?\d{2,5}[ -]\d{3,8}(?!\w)",
         rf"(?<![\p{{L}}\d])(?:(?:{CURRENCIES}){BLANK}?|[A-Z]{{0,2}}\p{{Sc}}{BLANK}?|[\#№§±+~≈<>\u2212-]{BLANK}?|No\.\s?)?+"
-        rf"{DIGITS}(?:{BLANK}?(?:{UNITS})(?:/(?:[hslL]|min|kg|m)[²³]?)?(?!{WORD}))*+(?!{WORD})|[\p{{No}}\p{{Nl}}]++(?!{WORD})",
+        rf"{DIGITS}\p{{No}}*+(?:{BLANK}?(?:{UNITS})(?:/(?:[hslL]|min|kg|m)[²³]?)?(?!{WORD}))*+(?!{WORD})|[\p{{No}}\p{{Nl}}]++(?!{WORD})",
         rf"(?<!{WORD})(?=[IVXLCDM]{{2}})M{{0,3}}(?:CM|CD|D?C{{0,3}})(?:XC|XL|L?X{{0,3}})(?:IX|IV|V?I{{0,3}})(?!{WORD})",
     ],
     "digits": [
