@@ -1,5 +1,9 @@
-"""Checkpoints as fairseq writes them, of models with random weights: they write nonsense, but always the same."""
+"""Checkpoints as fairseq writes them, of models with random weights: they write nonsense, but always the same.
 
+And the triples that they read.
+"""
+
+import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +16,7 @@ from omegaconf import OmegaConf
 
 import lev_plugins  # noqa: F401  registers
 from lev_plugins import checkpoints
+from lev_plugins.cli.main import main
 
 SMALL = [
     f"--{side}-{name}={size}"
@@ -20,6 +25,22 @@ SMALL = [
 ]
 TRANSFORMER = ["--task", "translation", "--arch", "transformer", *SMALL]
 LEVT = ["--task", "text_editing", "--arch", "levt", "--criterion", "dual_policy", *SMALL]
+WORDS = [f"w{number}" for number in range(12)]
+
+
+def random_triples(folder: Path, lines: dict[str, int], long: tuple[str, int] | None = None) -> Path:
+    """Sources, drafts and targets of so many lines for each flag of ``prepare``, of which one is long; the folder."""
+    draw = random.Random(1)
+    words = ["prepare", "-s", "en", "-d", "mt", "-t", "de", "--joined-dictionary", "--dest", str(folder / "data")]
+    for part, count in lines.items():
+        text = [draw.choices(WORDS, k=draw.randint(1, 9)) for _ in range(count)]
+        if long and long[0] == part:
+            text[long[1]] = WORDS * 3
+        for side, change in (("en", 1), ("mt", 2), ("de", -1)):
+            (folder / f"{part}.{side}").write_text("".join(f"{' '.join(row[::change])}\n" for row in text))
+        words += [f"--{part}-prefix", str(folder / part)]
+    assert main(words) == 0
+    return folder / "data"
 
 
 def config(*flags: object) -> Any:

@@ -1,6 +1,5 @@
 """``lev-plugins distill``, killed in the middle."""
 
-import random
 import signal
 import subprocess
 import time
@@ -11,22 +10,9 @@ import pytest
 from lev_plugins.cli import distill
 from lev_plugins.cli.main import main
 from tests.integration.commands import BIN, ENVIRONMENT, ROOT
-from tests.teachers import TRANSFORMER, write_teacher
+from tests.teachers import TRANSFORMER, random_triples, write_teacher
 
 LINES, SHARD = 300, 10
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("distill")
-    draw = random.Random(1)
-    for side in ("src", "mt", "tgt"):
-        lines = (" ".join(draw.choices("abcdefghij", k=draw.randint(3, 20))) for _ in range(LINES))
-        (folder / f"train.{side}").write_text("".join(f"{line}\n" for line in lines))
-    words = ["prepare", "-s", "src", "-d", "mt", "-t", "tgt"]
-    words += ["--train-prefix", folder / "train", "--dest", folder / "data"]
-    assert main([str(word) for word in words]) == 0
-    return folder / "data"
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -38,8 +24,11 @@ def finished(shards: Path) -> set[str]:
 
 
 @pytest.mark.slow
-def test_killed_and_started_again(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    teacher = write_teacher(tmp_path / "teacher.pt", data, *TRANSFORMER, "-s", "src", "-t", "tgt")
+def test_killed_and_started_again(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = random_triples(tmp_path_factory.mktemp("distill"), {"train": LINES})
+    teacher = write_teacher(tmp_path / "teacher.pt", data, *TRANSFORMER, "-s", "en", "-t", "de")
     flags = ["--path", teacher, "--cpu", "--beam", 4, "--max-len-b", 40, "--shard-size", SHARD]
     command = ["distill", *(str(word) for word in [data, *flags]), "--dest"]
     new, shards = tmp_path / "new", tmp_path / "new.shards"
@@ -61,5 +50,5 @@ def test_killed_and_started_again(data: Path, tmp_path: Path, monkeypatch: pytes
     assert written.isdisjoint(kept) and len((written | kept) - {"distill.json", "settings.json"}) == LINES / SHARD
     assert main([*command, str(tmp_path / "whole")]) == 0
     assert contents(new) == contents(tmp_path / "whole")
-    assert contents(new)["train.src-tgt.tgt.bin"] != contents(data)["train.src-tgt.tgt.bin"]
+    assert contents(new)["train.en-de.de.bin"] != contents(data)["train.en-de.de.bin"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "teacher.pt", "whole"]

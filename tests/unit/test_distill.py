@@ -1,7 +1,6 @@
 """``lev-plugins distill`` in this process: what it writes, what it keeps, what it refuses."""
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -14,34 +13,17 @@ from lev_plugins.cli import distill
 from lev_plugins.cli.main import main
 from lev_plugins.inference.decoder import CheckpointDecoder
 from tests.integration.commands import succeed
-from tests.teachers import LEVT, TRANSFORMER, write_teacher
+from tests.teachers import LEVT, TRANSFORMER, random_triples, write_teacher
 
 LONG = 7  # of the 30 training sentences, the line that is too long for the teacher
-WORDS = [f"w{number}" for number in range(12)]
 SHORT = ["--max-len-b", 8, "--beam", 2]
-
-
-def write_text(folder: Path) -> None:
-    draw = random.Random(1)
-    folder.mkdir()
-    for part, lines in (("real", 30), ("more", 11), ("test", 4)):
-        text = [draw.choices(WORDS, k=draw.randint(1, 9)) for _ in range(lines)]
-        if part == "real":
-            text[LONG - 1] = WORDS * 3
-        for side, change in (("en", 1), ("mt", 2), ("de", -1)):
-            (folder / f"{part}.{side}").write_text("".join(f"{' '.join(words[::change])}\n" for words in text))
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two parts for training, with drafts; a dictionary for all."""
-    folder = tmp_path_factory.mktemp("distill")
-    write_text(folder / "text")
-    words = ["prepare", "-s", "en", "-d", "mt", "-t", "de", "--joined-dictionary", "--dest", folder / "data"]
-    for split, name in (("train", "real"), ("extra-train", "more"), ("test", "test")):
-        words += [f"--{split}-prefix", folder / "text" / name]
-    assert main([str(word) for word in words]) == 0
-    return folder / "data"
+    lines = {"train": 30, "extra-train": 11, "test": 4}
+    return random_triples(tmp_path_factory.mktemp("distill"), lines, ("train", LONG - 1))
 
 
 @pytest.fixture(scope="module")

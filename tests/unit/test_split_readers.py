@@ -1,6 +1,5 @@
 """What a trained model says about a split: teacher-forced tokens, and how suspect the words of drafts are."""
 
-import random
 from pathlib import Path
 
 import pytest
@@ -8,30 +7,17 @@ import torch
 
 from examples.denoising.forced import forced_tokens
 from examples.post_editing.quality import deletion_odds
-from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference.decoder import CheckpointDecoder
-from tests.teachers import LEVT, TRANSFORMER, write_teacher
+from tests.teachers import LEVT, TRANSFORMER, random_triples, write_teacher
 
-WORDS = [f"w{number}" for number in range(12)]
 LENGTHS = ["--max-source-positions", 12, "--max-target-positions", 12]
 LONG = 3  # the test's line that is too long
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder, draw = tmp_path_factory.mktemp("split"), random.Random(1)
-    for part, count in (("train", 20), ("test", 8)):
-        text = [draw.choices(WORDS, k=draw.randint(1, 9)) for _ in range(count)]
-        if part == "test":
-            text[LONG] = WORDS * 3
-        for side, change in (("en", 1), ("mt", 2), ("de", -1)):
-            (folder / f"{part}.{side}").write_text("".join(f"{' '.join(words[::change])}\n" for words in text))
-    words = ["prepare", "-s", "en", "-d", "mt", "-t", "de", "--joined-dictionary", "--dest", folder / "data"]
-    for part in ("train", "test"):
-        words += [f"--{part}-prefix", folder / part]
-    assert main([str(word) for word in words]) == 0
-    return folder / "data"
+    return random_triples(tmp_path_factory.mktemp("split"), {"train": 20, "test": 8}, ("test", LONG))
 
 
 def test_forced_tokens_follow_the_right_ones(data: Path) -> None:
