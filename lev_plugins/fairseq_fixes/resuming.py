@@ -138,7 +138,16 @@ class ResumableTask(FairseqTask):
         if batches is not kept:
             dataset.set_epoch(epoch)
             batches.epoch = max(epoch, 1)
-            batches._get_iterator_for_epoch = heeding_shuffle(batches)
+            of_epoch = batches._get_iterator_for_epoch
+
+            @functools.wraps(of_epoch)
+            def heeding_shuffle(number: int, shuffle: bool, **options: Any) -> Any:
+                """fairseq keeps what the first epoch said: with --curriculum, batches were never shuffled."""
+                if batches.dataloader is not None:
+                    batches.epoch_batch_sampler.shuffle = shuffle
+                return of_epoch(number, shuffle, **options)
+
+            batches._get_iterator_for_epoch = heeding_shuffle
         return batches
 
     def get_checkpoint_dict(self) -> dict[str, Any]:
@@ -149,16 +158,3 @@ class ResumableTask(FairseqTask):
         for name, kind in PATIENCE.items():
             if name in stored:
                 setattr(patience_counter(), name, kind(stored[name]))
-
-
-def heeding_shuffle(batches: Any) -> Function:
-    """fairseq keeps what the first epoch said: with --curriculum, batches were never shuffled."""
-    kept = batches._get_iterator_for_epoch
-
-    @functools.wraps(kept)
-    def of_epoch(epoch: int, shuffle: bool, **options: Any) -> Any:
-        if batches.dataloader is not None:
-            batches.epoch_batch_sampler.shuffle = shuffle
-        return kept(epoch, shuffle, **options)
-
-    return of_epoch

@@ -154,6 +154,10 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
     if decoding.keep_bias is None and not labels and task.cfg.keep_bias:
         decoding = replace(decoding, keep_bias=task.cfg.keep_bias)
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != WEIGHTS)
+    # what training chose its best checkpoint by, on the validation set
+    metric = checkpoints.config_of(state, "checkpoint", "best_checkpoint_metric")
+    value = (state.get("extra_state") or {}).get("val_loss")
+    chosen = {} if value is None or not math.isfinite(value) else {f"validation {metric}": round(float(value), 4)}
     return ModelConfig(
         format=model_folder.FORMAT,
         made_with=f"lev-plugins {lev_plugins.__version__}",
@@ -167,7 +171,7 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
         labelling=task.info.reading() if labels else {},
         decoding=decoding,
         updates=(state.get("optimizer_history") or [{}])[-1].get("num_updates"),
-        scores={**score_of(state), **extras.scores},
+        scores={**chosen, **extras.scores},
     )
 
 
@@ -217,11 +221,3 @@ def without_paths(path: Path) -> bytes:
     for rules in (model.normalizer_spec, model.denormalizer_spec):
         rules.ClearField("normalization_rule_tsv")
     return model.SerializeToString()
-
-
-def score_of(state: dict[str, Any]) -> dict[str, float]:
-    """What training chose its best checkpoint by, on the validation set."""
-    name = checkpoints.config_of(state, "checkpoint", "best_checkpoint_metric")
-    value = (state.get("extra_state") or {}).get("val_loss")
-    score = math.nan if value is None else float(value)
-    return {f"validation {name}": round(score, 4)} if math.isfinite(score) else {}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from lev_plugins.errors import require
-from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives
+from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, ratio
 
 KINDS = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
 TOKENIZERS = ["english", "space"]
@@ -53,7 +53,7 @@ def evaluate(
     return additive(
         KINDS[kind],
         np.stack([rows[:, list(KINDS).index(kind)], np.ones(len(rows))], axis=1),
-        mean,
+        ratio,
         details={title: means[name] for name, title in KINDS.items() if name != kind},
         signature=f"rouge-score {version('rouge-score')}, F1, {words}",
     )
@@ -65,7 +65,3 @@ def build_scorer(stem: bool, tokenize: str) -> Any:
     from rouge_score.tokenizers import DefaultTokenizer
 
     return RougeScorer(list(KINDS), tokenizer=SpaceTokenizer() if tokenize == "space" else DefaultTokenizer(stem))
-
-
-def mean(sums: Array) -> Array:
-    return sums[..., 0] / sums[..., 1]

@@ -66,14 +66,6 @@ def test_no_torch_file(tmp_path, content):
         checkpoints.load(path)
 
 
-@pytest.mark.parametrize("state", [{"weights": 1}, [1, 2], torch.zeros(2)])
-def test_a_torch_file_that_is_no_checkpoint(tmp_path, state):
-    path = tmp_path / "other.pt"
-    torch.save(state, path)
-    with pytest.raises(UserError, match="is a torch file but not a fairseq checkpoint: it has no entry 'model'"):
-        checkpoints.load(path)
-
-
 @pytest.mark.parametrize("name", ["absent.pt", "."])
 def test_no_file(tmp_path, name):
     with pytest.raises(UserError, match="there is no checkpoint"):

@@ -14,11 +14,6 @@ from lev_plugins import compatibility
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_nothing_is_wrong_here():
-    assert compatibility.problem() is None
-    compatibility.check_environment()
-
-
 def test_old_python(monkeypatch):
     monkeypatch.setattr(sys, "version_info", (3, 9, 18))
     with pytest.raises(

@@ -167,24 +167,15 @@ def test_training_keeps_no_answers(folders: dict[str, Path]) -> None:
     assert "_answers" not in log
 
 
-def test_scores_are_scikit_learns_and_scipys() -> None:
-    from scipy import stats
+def test_scores_are_scikit_learns() -> None:
     from sklearn import metrics as sklearn
 
     draw = np.random.default_rng(1)
-    gold, found = draw.integers(0, 3, 50), draw.random((50, 3))
-    answer = scores.evaluate("classification", gold, found, 3)
-    assert answer["accuracy"] == pytest.approx(100 * sklearn.accuracy_score(gold, found.argmax(1)))
-    assert answer["matthews"] == pytest.approx(100 * sklearn.matthews_corrcoef(gold, found.argmax(1)))
-    assert "f1" not in answer
+    assert "f1" not in scores.evaluate("classification", draw.integers(0, 3, 50), draw.random((50, 3)), 3)
     gold, found = draw.integers(0, 2, 50), draw.random((50, 2))
     for positive in (0, 1):
         expected = 100 * sklearn.f1_score(gold, found.argmax(1), pos_label=positive)
         assert scores.evaluate("classification", gold, found, 2, positive)["f1"] == pytest.approx(expected)
-    numbers, guesses = draw.random(50), draw.random(50)
-    answer = scores.evaluate("regression", numbers, guesses, 1)
-    assert answer["spearman"] == pytest.approx(100 * stats.spearmanr(numbers, guesses)[0])
-    assert answer["pearson"] == pytest.approx(100 * stats.pearsonr(numbers, guesses)[0])
     gold, found = draw.integers(0, 2, (50, 6)), draw.random((50, 6))
     answer = scores.evaluate("multilabel", gold, found, 6, at=3)
     assert answer["micro_f1"] == pytest.approx(100 * sklearn.f1_score(gold, found >= 0.5, average="micro"))

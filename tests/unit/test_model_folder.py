@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import struct
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -332,10 +331,6 @@ def without_one(tensors: dict[str, Any]) -> None:
     del tensors[sorted(tensors)[0]]
 
 
-def with_more(tensors: dict[str, Any]) -> None:
-    tensors["more"] = torch.zeros(1)
-
-
 def of_another_shape(tensors: dict[str, Any]) -> None:
     name = next(name for name, weight in tensors.items() if weight.dim() == 2)
     tensors[name] = tensors[name][:-1].clone()
@@ -352,19 +347,10 @@ def link_outside(folder: Path) -> None:
     path.symlink_to(other)
 
 
-def header(entries: object) -> bytes:
-    text = json.dumps(entries).encode()
-    return struct.pack("<Q", len(text)) + text
-
-
 DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "newer": (entry("format", value=2), r"has format version 2, but .* reads only up to 1: pip install --upgrade lev-"),
     "no format": (edited(lambda c: c.pop("format")), "was not written by lev-plugins export"),
-    "format of text": (entry("format", value="1"), "was not written by lev-plugins export"),
     "not JSON": (content("config.json", b"{"), r"config\.json is not valid JSON"),
-    "deep": (content("config.json", b"[" * 100_000), r"config\.json is not valid JSON"),
-    "a list": (content("config.json", b"[1]"), r"config\.json is not a JSON object"),
-    "not UTF-8": (content("config.json", b'{"a": "\xff"}'), r"config\.json is not valid JSON"),
     "long": (content("config.json", b" " * (17 << 20)), r"config\.json has .* bytes, but must have at most"),
     "no config": (lambda folder: (folder / "config.json").unlink(), "is not a model folder, because it has no config"),
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), r"is incomplete, .* no model\.safetensors"),
@@ -373,7 +359,6 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "unknown entry": (entry("more", value=1), "has an unknown entry 'more'"),
     "missing entry": (edited(lambda c: c.pop("task")), "has no entry 'task'"),
     "wrong type": (entry("model_flags", value=[1]), "model_flags must be an object of .*, but is"),
-    "nested flag": (entry("model_flags", "dropout", value={}), "model_flags must be an object of"),
     "not a number": (entry("scores", "bleu", value=float("nan")), "scores must be an object of a finite number"),
     "unknown flag": (entry("model_flags", "encoder_embed_path", value="/etc/passwd"), "unknown entry 'encoder_embed_"),
     "unknown task flag": (entry("task_flags", "data", value="/"), "task_flags has an unknown entry 'data'"),
@@ -383,7 +368,6 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "tokeniser": (entry("tokeniser", value="gpt2"), "tokeniser must be null or one of sentencepiece"),
     "language": (entry("task_flags", "source_lang", value="../x"), r"source_lang must have only letters"),
     "way out": (entry("files", "../x", value=""), r"a name in files must have only letters, .* but is '\.\./x'"),
-    "absolute": (entry("files", "/etc/passwd", value=""), "a name in files must have only letters"),
     "dictionary not listed": (edited(lambda c: c["files"].pop("dict.noisy.txt")), r"files must have dict\.noisy\.txt"),
     "no language": (edited(lambda c: c["task_flags"].pop("target_lang")), "task_flags must have target_lang, a text"),
     "many positions": (
@@ -391,25 +375,14 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
         "the model computes .* numbers for its positions",
     ),
     "tokeniser not listed": (entry("tokeniser", value="sentencepiece"), r"files must have sentencepiece\.bpe\.model"),
-    "hidden": (entry("files", ".x", value=""), "a name in files must have only letters"),
     "link": (link_outside, "is a link that leads out of the folder: copy the folder with its files"),
     "many layers": (entry("model_flags", "layers", value=10**9), "--layers must be at most 1000, but is 1000000000"),
     "wide": (entry("model_flags", "embed_dim", value=1_000_000), "has the shape .*, but the model needs"),
-    "odd heads": (entry("model_flags", "attention_heads", value=3), "--embed-dim must be a multiple of"),
-    "text as a size": (entry("model_flags", "embed_dim", value="wide"), "--embed-dim must be a number"),
     "beam": (entry("decoding", "beam", value=10**6), r"config\.json, decoding: --beam must be between 1 and 1000"),
     "NaN": (weights(with_nan), "the model has NaN or infinite weights, first in"),
     "a weight less": (weights(without_one), "does not fit config.json: only one of them has"),
-    "a weight more": (weights(with_more), "does not fit config.json: only one of them has more"),
     "a shorter weight": (weights(of_another_shape), "has the shape .*, but the model needs"),
     "cut short": (cut_short, r"model\.safetensors is damaged \("),
-    "empty weights": (content("model.safetensors", b""), r"is damaged \(.*header too small"),
-    "endless header": (content("model.safetensors", b"\xff" * 9), r"is damaged \(.*header too large"),
-    "odd header": (content("model.safetensors", header([1])), r"is damaged \(.*header"),
-    "negative": (
-        content("model.safetensors", header({"a": {"dtype": "F32", "shape": [-1], "data_offsets": [4, 0]}})),
-        r"is damaged \(.*header",
-    ),
 }
 
 
@@ -450,8 +423,6 @@ def labelling(name: str, value: object) -> Callable[[Path], None]:
     ("change", "message"),
     [
         (labelling("template", "{0.__class__}"), "template may have"),
-        (labelling("template", "{0"), "template is not valid"),
-        (labelling("template", "{0:>999999999}"), "template may have"),
         (labelling("kind", "guessing"), "kind must be classification or"),
         (labelling("columns", 0), "columns must be between 1 and 1000"),
         (labelling("longest", 10**9), "longest must be between 1 and 1000000"),
@@ -502,37 +473,28 @@ def test_info_does_not_open_what_a_link_leads_to(folder: Path, tmp_path: Path) -
         model_folder.read(copy)
 
 
-def fail_to_swap(
-    stop: BaseException, stops: Callable[[Path, Path], bool], folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("stop", [OSError("no"), KeyboardInterrupt("no")], ids=lambda stop: type(stop).__name__)
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_an_old_folder_is_never_lost(
+    stop: BaseException, comes_back: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The folders ``old`` and ``new``, whose moves that ``stops`` tells raise ``stop``."""
-    old, new = folder / "old", folder / "new"
+    """It stays if the new one cannot take its place; if it cannot come back either, it is not removed."""
+    old, new = tmp_path / "old", tmp_path / "new"
     for each in (old, new):
         each.mkdir()
         (each / each.name).write_text("")
     replace = Path.replace
 
     def refuse(path: Path, target: Path) -> Path:
-        if stops(path, target):
+        if target == old and (path == new or not comes_back):
             raise stop
         return replace(path, target)
 
     monkeypatch.setattr(Path, "replace", refuse)
     with pytest.raises(type(stop), match="no"):
         files.swap_in(old, new)
-
-
-@pytest.mark.parametrize("stop", [OSError("no"), KeyboardInterrupt("no")], ids=lambda stop: type(stop).__name__)
-def test_the_old_folder_stays_if_the_new_one_cannot(
-    stop: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fail_to_swap(stop, lambda path, _: path == tmp_path / "new", tmp_path, monkeypatch)
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["new", "new", "old", "old"]
-
-
-def test_an_old_folder_that_cannot_come_back_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fail_to_swap(OSError("no"), lambda _, target: target == tmp_path / "old", tmp_path, monkeypatch)
-    assert [path.name for path in tmp_path.glob(".old.old.*/old/*")] == ["old"]
+    (left,) = tmp_path.rglob("old/old")
+    assert (left.parent == old) == comes_back and (new / "new").exists()
 
 
 def test_a_file_that_is_a_link_to_itself(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,24 +82,6 @@ def test_a_request_that_fails_fails_alone() -> None:
     asyncio.run(scene())
 
 
-def test_the_queue_is_bounded_and_those_who_leave_make_room() -> None:
-    async def scene() -> None:
-        run = Doubling()
-        doing = worker(run, most=2)
-        tasks = await begin(doing, run, [1], [2], [3])
-        with pytest.raises(Full):
-            await doing.answers([4], LONG)
-        tasks[1].cancel()
-        await asyncio.sleep(0)
-        (late,) = await begin(doing, run, [5])
-        run.free.set()
-        assert [await task for task in (tasks[0], tasks[2], late)] == [[2], [6], [10]]
-        assert run.batches == [[1], [3, 5]]
-        doing.close()
-
-    asyncio.run(scene())
-
-
 def test_a_request_waits_only_so_long() -> None:
     async def scene() -> None:
         run = Doubling()

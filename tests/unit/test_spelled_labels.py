@@ -124,12 +124,3 @@ def test_a_dropped_word_is_read_as_an_unknown_one(data: Path) -> None:
         new = BatchWords.of([word], table.index)
         spelt = net.eval().encoder.embedded(torch.tensor([[table.vocabulary + 1]]), new)
     assert torch.allclose(dropped, spelt, atol=1e-6) and not torch.allclose(dropped, seen, atol=1e-3)
-
-
-def test_without_word_dropout_no_word_is_dropped(data: Path) -> None:
-    net = model_of(task_of(data), spelling=True, spelling_buckets=BUCKETS)
-    with torch.no_grad():
-        net.encoder.tokens.own.weight.normal_()  # what words have of their own
-        known = torch.tensor([[5] * 20])
-        rows = net.train().encoder.embedded(known, None)[0]
-    assert torch.equal(rows, rows[:1].expand_as(rows))
