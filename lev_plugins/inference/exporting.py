@@ -20,29 +20,12 @@ from lev_plugins.data.labels.folder import LABELS, WORDS
 from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
-from lev_plugins.inference import card
+from lev_plugins.inference import card, load_model
 from lev_plugins.inference.editor import bpe_of, require_editor
 from lev_plugins.inference.held_out import Tuning
-from lev_plugins.inference.load_model import (
-    ARCHITECTURES,
-    TASK_FLAGS,
-    Loaded,
-    family_of,
-    flags_of,
-    read_models,
-    stored_names,
-)
+from lev_plugins.inference.load_model import Loaded
 from lev_plugins.json_schema import read_object
-from lev_plugins.model_folder import (
-    BACKBONE,
-    EDITOR,
-    LABELLER,
-    THRESHOLDS,
-    TOKENISER_FILES,
-    WEIGHTS,
-    Decoding,
-    ModelConfig,
-)
+from lev_plugins.model_folder import Decoding, ModelConfig
 from lev_plugins.ranges import flag_name
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.tasks.text_labelling import TextLabellingTask
@@ -77,13 +60,13 @@ def export(checkpoint: Path, out: Path, places: dict[str, str], extras: Extras, 
         require_free(out, "OUT")
     overrides = {**WITHOUT_SCORES, "pack": False, **WITHOUT_NOISE, **places}
     require(checkpoint.is_file(), f"there is no checkpoint {checkpoint}")
-    loaded = read_models([checkpoint], overrides)
+    loaded = load_model.read_models([checkpoint], overrides)
     check_kind(loaded, checkpoint, extras)
     state = checkpoints.load(checkpoint)
     with all_or_nothing_folder(out, replace=overwrite) as scratch:
-        names, weights = stored_names(loaded.models[0]), loaded.models[0].state_dict()
+        names, weights = load_model.stored_names(loaded.models[0]), loaded.models[0].state_dict()
         stored = {name: weight.contiguous() for name, weight in weights.items() if names[name] == name}
-        save_file(stored, scratch / WEIGHTS)
+        save_file(stored, scratch / model_folder.WEIGHTS)
         config = write_parts(loaded, state, extras, scratch)
         model_folder.save(config, scratch)
         if extras.tuning.given:
@@ -100,9 +83,9 @@ def export(checkpoint: Path, out: Path, places: dict[str, str], extras: Extras, 
 def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
     task, name = loaded.cfg.task._name, architecture_of(loaded)
     require(
-        family_of(name) in ARCHITECTURES.get(task, []),
+        load_model.family_of(name) in load_model.ARCHITECTURES.get(task, []),
         f"{checkpoint} was trained with --task {task} --arch {name}, which cannot be exported; these can: "
-        + "; ".join(f"--task {each} with {', '.join(names)}" for each, names in ARCHITECTURES.items()),
+        + "; ".join(f"--task {each} with {', '.join(names)}" for each, names in load_model.ARCHITECTURES.items()),
     )
     labels = isinstance(loaded.task, TextLabellingTask)
     for flag in extras.decoding.given():
@@ -140,20 +123,22 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
     model = loaded.cfg.model
     legacy = isinstance(model, Namespace)
     values: Any = vars(model) if legacy else OmegaConf.to_container(model, resolve=True, enum_to_str=True)
-    known = flags_of(architecture_of(loaded))
+    known = load_model.flags_of(architecture_of(loaded))
     flags = {name: value for name, value in sorted(values.items()) if name in known}
     if flags.get("backbone") is not None:
-        source, backbone = Path(flags["backbone"]), folder / BACKBONE
+        source, backbone = Path(flags["backbone"]), folder / model_folder.BACKBONE
         copy_some(source, backbone, [DICTIONARY, SYMBOLS])
         entries = {name: value for name, value in read_object(source / "config.json").items() if name != HERE}
         (backbone / "config.json").write_text(json.dumps(entries, indent=1) + "\n", "utf-8")
-        flags["backbone"] = BACKBONE
+        flags["backbone"] = model_folder.BACKBONE
     if extras.thresholds is not None:
-        (folder / THRESHOLDS).write_text(json.dumps(extras.thresholds, ensure_ascii=False, indent=1) + "\n", "utf-8")
+        (folder / model_folder.THRESHOLDS).write_text(
+            json.dumps(extras.thresholds, ensure_ascii=False, indent=1) + "\n", "utf-8"
+        )
     decoding = extras.decoding
     if decoding.keep_bias is None and not labels and task.cfg.keep_bias:
         decoding = replace(decoding, keep_bias=task.cfg.keep_bias)
-    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != WEIGHTS)
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != model_folder.WEIGHTS)
     # what training chose its best checkpoint by, on the validation set
     metric = checkpoints.config_of(state, "checkpoint", "best_checkpoint_metric")
     value = (state.get("extra_state") or {}).get("val_loss")
@@ -161,11 +146,11 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
     return ModelConfig(
         format=model_folder.FORMAT,
         made_with=f"lev-plugins {lev_plugins.__version__}",
-        kind=LABELLER if labels else EDITOR,
+        kind=model_folder.LABELLER if labels else model_folder.EDITOR,
         task=task.name,
         architecture=architecture_of(loaded),
         model_flags=flags,
-        task_flags={name: getattr(task.cfg, name) for name in TASK_FLAGS[task.name]},
+        task_flags={name: getattr(task.cfg, name) for name in load_model.TASK_FLAGS[task.name]},
         files={path.relative_to(folder).as_posix(): model_folder.digest(path) for path in paths},
         tokeniser=tokeniser,
         labelling=task.info.reading() if labels else {},
@@ -180,8 +165,11 @@ def copy_tokeniser(flags: dict[str, Any], folder: Path) -> str | None:
     if not flags:
         return None
     name = flags["bpe"]
-    require(name in TOKENISER_FILES, f"--bpe {name} cannot be exported, but {', '.join(TOKENISER_FILES)} can")
-    file = TOKENISER_FILES[name]
+    require(
+        name in model_folder.TOKENISER_FILES,
+        f"--bpe {name} cannot be exported, but {', '.join(model_folder.TOKENISER_FILES)} can",
+    )
+    file = model_folder.TOKENISER_FILES[name]
     more = sorted(flags.keys() - {"bpe", file[0] if file else None})
     require(not more, f"{flag_name(''.join(more[:1]))} cannot be exported: leave it out")
     if file is not None:

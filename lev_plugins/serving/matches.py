@@ -31,10 +31,6 @@ class Rule(NamedTuple):
     short: str
     type: str
 
-    def as_dict(self) -> dict[str, Any]:
-        category = {"id": self.category, "name": self.category_name}
-        return {"id": self.id, "description": self.description, "issueType": self.issue, "category": category}
-
 
 SPELLING = Rule(
     *("LEV_SPELLING", "misspelling", "TYPOS", "Possible typo"),
@@ -50,6 +46,7 @@ TYPOGRAPHY = Rule(
 class Match(NamedTuple):
     edit: Edit  # of the plain text, widened
     rule: Rule
+    original: int  # where the edit starts in the original
 
 
 def matches(text: Annotated, edited: Edited) -> list[Match]:
@@ -63,7 +60,8 @@ def matches(text: Annotated, edited: Edited) -> list[Match]:
         first = max(place.start, found[-1].edit.end if found else 0)
         last = min(place.end, edits[i + 1].start if i + 1 < len(edits) else place.end)
         old = text.plain[edit.start : edit.end]
-        found.append(Match(widened(text.plain, edit, Span(first, last), own), rule_of(old, edit.replacement)))
+        shown = widened(text.plain, edit, Span(first, last), own)
+        found.append(Match(shown, rule_of(old, edit.replacement), place.original + shown.start - place.start))
     return found
 
 
@@ -135,12 +133,10 @@ def close(one: str, other: str) -> bool:
 
 
 def as_dict(match: Match, text: Annotated, units: Utf16, sentences: Sequence[Span]) -> dict[str, Any]:
-    edit, rule = match.edit, match.rule
-    place = text.around(edit.start, edit.end)
-    assert place is not None, "left out before"
-    start = place.original + edit.start - place.start
+    edit, rule, start = match
     end = start + edit.end - edit.start
     offset = units.before(start)
+    category = {"id": rule.category, "name": rule.category_name}
     return {
         "message": f"{rule.description} (confidence {edit.confidence:.0%})",
         "shortMessage": rule.short,
@@ -150,7 +146,7 @@ def as_dict(match: Match, text: Annotated, units: Utf16, sentences: Sequence[Spa
         "context": context(text.original, start, end),
         "sentence": sentence_at(text.plain, sentences, edit),
         "type": {"typeName": rule.type},
-        "rule": rule.as_dict(),
+        "rule": {"id": rule.id, "description": rule.description, "issueType": rule.issue, "category": category},
         "ignoreForIncompleteSentence": False,
         "contextForSureMatch": 0,
     }

@@ -25,15 +25,7 @@ from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 
 from lev_plugins import model_folder
-from lev_plugins.data.labels.text import (
-    CONLLU_COLUMNS,
-    KINDS,
-    LARGEST_STEP,
-    LEAST_STEP,
-    Labels,
-    Layout,
-    number_of,
-)
+from lev_plugins.data.labels.text import Labels, Layout, number_of
 from lev_plugins.errors import UserError, require
 from lev_plugins.json_schema import from_entries, read_object
 from lev_plugins.ranges import MOST, bounded
@@ -42,7 +34,6 @@ from lev_plugins.text.tokenise import CONFIGS, Tokeniser, ids_of
 INFO, WORDS, LABELS = "info.json", "dict.txt", "labels.txt"
 UNKNOWN = "unknown.txt"
 LONGER = ["refuse", "cut"]
-MOST_COLUMNS = 1_000
 
 
 @dataclass(frozen=True)
@@ -69,14 +60,9 @@ class Info(Layout):
 
     def check(self, where: str) -> None:
         """For what a stranger wrote."""
-        for name, known in (("kind", KINDS), ("conllu", CONLLU_COLUMNS), ("longer", LONGER)):
-            value = getattr(self, name)
-            require(value in known, f"{where}: {name} must be {' or '.join(known)}, but is {value!r}")
-        bounded(f"{where}: columns", self.columns, 1, MOST_COLUMNS)
+        super().check(where)
+        require(self.longer in LONGER, f"{where}: longer must be {' or '.join(LONGER)}, but is {self.longer!r}")
         bounded(f"{where}: longest", self.longest, 1, MOST)
-        if self.step is not None:
-            bounded(f"{where}: step", self.step, LEAST_STEP, LARGEST_STEP)
-        require(self.separator != "", f"{where}: separator must not be empty")
         require_template(self.template, self.columns, where)
 
     def check_files(self, folder: Path) -> None:

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 from lev_plugins.errors import UserError, require
+from lev_plugins.ranges import bounded
 from lev_plugins.text.lines import read_lines
 
 KINDS = ["classification", "regression", "multilabel", "tagging"]
@@ -25,6 +26,7 @@ CONLLU_COLUMN = "upos"
 CONLLU_WIDTH = 10
 SEPARATOR = ","
 SHOWN = 10  # labels in an error
+MOST_COLUMNS = 1_000
 MOST_STEPS = 10_000  # classes that are numbers
 LEAST_STEP, LARGEST_STEP = 1e-6, 1e6
 WORD_NUMBER = re.compile(r"[0-9]+$")  # neither a range (3-4: one token of several words) nor an empty node (3.1)
@@ -39,6 +41,16 @@ class Layout:
     separator: str = SEPARATOR  # separates the labels of a multilabel row
     conllu: str = CONLLU_COLUMN  # the column of the tags
     step: float | None = None  # classes are numbers, rounded to multiples of it
+
+    def check(self, where: str) -> None:
+        """For what a stranger wrote."""
+        for name, known in (("kind", KINDS), ("conllu", CONLLU_COLUMNS)):
+            value = getattr(self, name)
+            require(value in known, f"{where}: {name} must be {' or '.join(known)}, but is {value!r}")
+        bounded(f"{where}: columns", self.columns, 1, MOST_COLUMNS)
+        if self.step is not None:
+            bounded(f"{where}: step", self.step, LEAST_STEP, LARGEST_STEP)
+        require(self.separator != "", f"{where}: separator must not be empty")
 
 
 @dataclass(frozen=True)
