@@ -82,15 +82,6 @@ def additive(name: str, statistics: Sequence[Sequence[float]] | Array, formula: 
     return Additive(name, scores, rows, formula, **options)
 
 
-def whole(value: float) -> float:
-    """Counts as integers again, after summing has made them floats.
-
-    >>> whole(3.0), whole(3.5)
-    (3, 3.5)
-    """
-    return int(value) if value == int(value) else value
-
-
 def ratio(sums: Array) -> Array:
     """The first of two sums as a share of the second; 1 if the second is 0.
 

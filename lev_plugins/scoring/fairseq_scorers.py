@@ -31,20 +31,16 @@ class TextScorer(BaseScorer):
         return self.evaluate().describe()
 
 
-def register_metric(name: str, metric: Metric) -> None:
-    flags = [
-        (
-            f"{name}_{option_name}",
-            ChoiceEnum(list(option.choices)) if option.choices else bool,
-            field(default=option.default, metadata={"help": option.help}),
-        )
-        for option_name, option in metric.options.items()
-    ]
-    config = make_dataclass(f"{name}_config", flags, bases=(FairseqDataclass,))
-    scorer = type(f"{name}_scorer", (TextScorer,), {"metric": metric, "__module__": __name__})
-    register_scorer(name, dataclass=config)(scorer)
-
-
 for metric in METRICS.values():
     if metric.fairseq is not None:
-        register_metric(metric.fairseq, metric)
+        flags = [
+            (
+                f"{metric.fairseq}_{name}",
+                ChoiceEnum(list(option.choices)) if option.choices else bool,
+                field(default=option.default, metadata={"help": option.help}),
+            )
+            for name, option in metric.options.items()
+        ]
+        config = make_dataclass(f"{metric.fairseq}_config", flags, bases=(FairseqDataclass,))
+        scorer = type(f"{metric.fairseq}_scorer", (TextScorer,), {"metric": metric, "__module__": __name__})
+        register_scorer(metric.fairseq, dataclass=config)(scorer)

@@ -10,7 +10,7 @@ import numpy as np
 from sacrebleu.metrics import TER
 
 from lev_plugins.errors import require
-from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives, whole
+from lev_plugins.scoring.evaluation import Additive, Array, References, additive, alternatives
 
 
 def evaluate(
@@ -36,7 +36,7 @@ def evaluate(
         "TER",
         rows,
         ter_of,
-        details={"edits": int(edits), "reference words": whole(words)},
+        details={"edits": int(edits), "reference words": int(words) if words == int(words) else words},
         signature=f"sacrebleu {metric.get_signature()}",
         digits=2,
         higher_is_better=False,
