@@ -132,25 +132,20 @@ class DualPolicyCriterion(FairseqCriterion):
         def total(key: str) -> float:
             return float(sum(log.get(key, 0) for log in logging_outputs))
 
-        size = total("sample_size")
-        metrics.log_scalar("loss", total("loss") / size / math.log(2), size, round=3)
+        def log_mean(name: str, what: str, of: str, unit: float = math.log(2), digits: int = 3) -> None:
+            if count := total(of):
+                metrics.log_scalar(name, total(what) / count / unit, count, round=digits)
+
+        log_mean("loss", "loss", "sample_size")
         for name in HEADS:
-            count = total(f"{name}_count")
-            if count:
-                metrics.log_scalar(f"{name}_loss", total(f"{name}_loss") / count / math.log(2), count, round=3)
-                metrics.log_scalar(f"{name}_nll", total(f"{name}_nll") / count / math.log(2), count, round=3)
-                metrics.log_scalar(f"{name}_accuracy", 100 * total(f"{name}_correct") / count, count, round=2)
+            log_mean(f"{name}_loss", f"{name}_loss", f"{name}_count")
+            log_mean(f"{name}_nll", f"{name}_nll", f"{name}_count")
+            log_mean(f"{name}_accuracy", f"{name}_correct", f"{name}_count", unit=0.01, digits=2)
         for name, label in SUMMED_LABELS.items():
-            count = total(f"{name}_count")
-            if count:
-                metrics.log_scalar(label, total(f"{name}_label_sum") / count, count, round=3)
-        count = total("deletion_words")
-        if count:
-            nats = total("deletion_word_nll") / count
-            metrics.log_scalar("deletion_word_nll", nats / math.log(2), count, round=3)
-        count = total("token_count")
-        if count:
-            metrics.log_scalar("nll_loss", total("token_nll") / count / math.log(2), count, round=3)
+            log_mean(label, f"{name}_label_sum", f"{name}_count", unit=1)
+        log_mean("deletion_word_nll", "deletion_word_nll", "deletion_words")
+        log_mean("nll_loss", "token_nll", "token_count")
+        if total("token_count"):
             metrics.log_derived("ppl", lambda meters: round(2 ** min(meters["nll_loss"].avg, 100), 2))
 
     @staticmethod

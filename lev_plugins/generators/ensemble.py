@@ -55,17 +55,11 @@ class Ensemble:
                     f"models of an ensemble must have the same {flag_name(name)}, but they have {mine} and {theirs}",
                 )
         self.models = models
-        self.modules = [module for model in models for module in model.modules()]
         self.placeholder = first.placeholder
         self.spells = first.spelling is not None
         self.max_target_positions = min(model.max_positions()[1] for model in models)
         # whether the placeholder policy can reuse the states of the deletion pass
         self.shared = all(m.decoder.sharing["deletion"] == m.decoder.sharing["placeholder"] for m in models)
-
-    def eval(self) -> None:
-        if any(module.training for module in self.modules):  # asking takes less time
-            for model in self.models:
-                model.eval()
 
     def encode(self, src_tokens: Tensor, words: BatchWords | None = None) -> list[EncodedSource]:
         return [model.encode(src_tokens, words) for model in self.models]

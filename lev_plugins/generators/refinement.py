@@ -80,7 +80,9 @@ class RefinementGenerator:
         self, models: Any, sample: dict[str, Any], prefix_tokens: Tensor | None = None, constraints: Any = None
     ) -> list[list[dict[str, Any]]]:
         require(prefix_tokens is None, "--prefix-size is for left-to-right search: give a levt a draft instead")
-        self.ensemble.eval()
+        for model in self.ensemble.models:
+            if model.training:  # asking takes less time
+                model.eval()
         net_input, n = sample["net_input"], self.options.candidates
         sources, target = net_input["src_tokens"], None
         if self.options.oracle != "none":

@@ -6,11 +6,9 @@ from functools import cached_property
 from typing import Any, Optional
 
 import torch
-from fairseq import utils
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models import FairseqEncoderDecoderModel
 from fairseq.models.nat import FairseqNATModel
-from fairseq.sequence_scorer import SequenceScorer
 from fairseq.tasks import register_task
 from torch import Tensor
 
@@ -128,16 +126,6 @@ class TextCorrectionTask(ScoredTask):
         if self.cfg.keep_bias or self.cfg.min_edit_confidence is not None:
             reason = "does not work with --keep-bias or --min-edit-confidence"
             refuse(args, NOT_WITH_CAUTION, GenerationConfig, reason, "leave one out")
-        if self.cfg.min_edit_confidence is not None:
-            source, target = utils.resolve_max_positions(
-                self.max_positions(), *(each.max_positions() for each in models)
-            )
-            require(
-                source <= target,
-                "--min-edit-confidence scores every source as a target, but sources may have "
-                f"{source} tokens and targets {target}: train with equal --max-source-positions and "
-                "--max-target-positions",
-            )
         require(
             getattr(args, "replace_unk", None) in (None, False) or bool(getattr(args, "print_alignment", None)),
             "--replace-unk takes source words from the alignment: add --print-alignment, and pass '' or a file of "
@@ -153,15 +141,6 @@ class TextCorrectionTask(ScoredTask):
         A threshold of 0 rejects nothing: a sweep over thresholds decodes once with it, then replaces each hypothesis
         of lower confidence by the source.
         """
-        require(
-            options.get("constraints") is not None
-            or not getattr(getattr(generator, "search", None), "supports_constraints", False),
-            "--constraints works only in fairseq-interactive, which reads them after a TAB: leave it out here",
-        )
-        require(
-            sample.get("target") is not None or not isinstance(generator, SequenceScorer),
-            "--score-reference requires references, which only fairseq-generate reads: leave it out here",
-        )
         results = super().inference_step(generator, models, sample, **options)
         least = self.cfg.min_edit_confidence
         if least is None:

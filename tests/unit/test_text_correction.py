@@ -234,19 +234,6 @@ def test_a_search_that_cannot_work_is_refused_before_it_begins(message: str, fla
         task.build_generator([build(task)], Namespace(**flags))
 
 
-def test_constraints_and_references_that_are_not_there_are_missed() -> None:
-    task = correction_task()
-    model, source = build(task), torch.tensor([[4, 5, EOS]])
-    sample = {"net_input": {"src_tokens": source, "src_lengths": torch.tensor([3])}}
-    for flags, message in (
-        ({"constraints": "ordered"}, "--constraints works only in fairseq-interactive"),
-        ({"score_reference": True}, "--score-reference requires references"),
-    ):
-        generator = task.build_generator([model], Namespace(**flags))
-        with pytest.raises(UserError, match=message):
-            task.inference_step(generator, [model], sample)
-
-
 def test_r_drop_leaves_the_batch_to_the_decoding() -> None:
     task = correction_task(**ALL_SCORES)
     model = build(task).eval()
@@ -330,16 +317,6 @@ def test_a_criterion_of_another_task_is_refused() -> None:
     task = correction_task()
     with pytest.raises(UserError, match=f"--criterion must be {' or '.join(CRITERIONS)} for .*, but is dual_policy"):
         task.build_criterion(Namespace(criterion="dual_policy"))
-
-
-def test_a_source_must_have_room_as_a_target_where_it_is_scored_as_one() -> None:
-    task = correction_task(min_edit_confidence=0.5)
-    search = Namespace(beam=1)
-    assert task.build_generator([build(task)], search)
-    short = build(task, max_target_positions=8, no_sharing=True)
-    with pytest.raises(UserError, match="sources may have 64 tokens and targets 8"):
-        task.build_generator([short], search)
-    assert correction_task().build_generator([short], search)
 
 
 def test_another_dictionary_of_the_same_size_is_refused() -> None:
