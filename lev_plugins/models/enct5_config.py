@@ -11,7 +11,7 @@ from lev_plugins import ranges
 from lev_plugins.errors import require
 from lev_plugins.layers.t5 import FEED_FORWARDS
 from lev_plugins.models.backbones.enct5_weights import ENCODERS, backbone_sizes
-from lev_plugins.models.requirements import BUCKETS, require_task, require_use_of_buckets
+from lev_plugins.models.requirements import BUCKETS, require_task
 from lev_plugins.optim.scaled_adam import check_learning_rate
 from lev_plugins.text.pretrained import require_folder
 
@@ -117,7 +117,6 @@ def check_config(cfg: Any, task: Any) -> LabelSpec:
         value = getattr(cfg, name)
         require(value in choices, f"{ranges.flag_name(name)} must be {' or '.join(choices)}, but is {value}")
     check_learning_rate(cfg)
-    require_use_of_buckets(cfg, task)
     require(cfg.spelling or not cfg.word_dropout, "--word-dropout is for spelling-aware words: add --spelling")
     require(
         not cfg.spelling or (cfg.backbone is None and cfg.encoder != "bert"),

@@ -36,7 +36,6 @@ from lev_plugins.models.requirements import (
     BUCKETS,
     require_one_dictionary,
     require_task,
-    require_use_of_buckets,
 )
 from lev_plugins.text.candidates import WordIndex
 
@@ -122,7 +121,6 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
     def build_model(cls, cfg: LevTConfig, task: Any) -> "LevT":
         require_task(task, "text_editing", cfg._name or "levt")
         check_config(cfg)
-        require_use_of_buckets(cfg, task)
         source, target = task.source_dictionary, task.target_dictionary
         # the placeholder is not a word: it has a row in the input table, after the V words, but no output class
         own_symbol = cfg.placeholder == "plh"

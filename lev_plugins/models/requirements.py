@@ -1,4 +1,4 @@
-"""A model's requirements for its task, its dictionaries and the weights it loads."""
+"""What a model requires of its task, of its dictionaries and of the drafts that it reads."""
 
 from typing import Any
 
@@ -15,14 +15,6 @@ def require_task(task: Any, name: str, arch: str) -> None:
     require(
         getattr(task, "name", None) == name,
         f"--arch {arch} does not work with --task {selected}: use --task {name}",
-    )
-
-
-def require_use_of_buckets(cfg: Any, task: Any) -> None:
-    """Only in training: old checkpoints may have them without --spelling, or not at all."""
-    require(
-        getattr(task, "from_checkpoint", False) or getattr(cfg, "spelling", True) or cfg.spelling_buckets == BUCKETS,
-        "--spelling-buckets is for spelling-aware words: add --spelling",
     )
 
 

@@ -112,16 +112,6 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
         question = replace(self.question, asked=labels) if labels else self.question
         return LabelledDataset(examples, question, self.dictionary, pack, shuffle, self.word_index)
 
-    def get_batch_iterator(self, dataset: Any, max_tokens: Any = None, *args: Any, **options: Any) -> Any:
-        """fairseq would leave examples longer than a batch out of training."""
-        longest = int(dataset.sizes.max()) if len(dataset) else 0
-        require(
-            max_tokens is None or longest <= max_tokens,
-            f"--max-tokens must be at least {longest}, the length of an example, but is {max_tokens}: raise it, or "
-            "make the folder with a smaller --longest",
-        )
-        return super().get_batch_iterator(dataset, max_tokens, *args, **options)
-
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         name = getattr(cfg, "_name", None) or getattr(cfg, "arch", None)
         require(

@@ -11,9 +11,8 @@ from torch import Tensor
 
 from lev_plugins.criterions.dual_policy import HEADS, DualPolicyCriterion
 from lev_plugins.data.words import EditingStates
-from lev_plugins.errors import UserError
 from lev_plugins.models.levt import LevT
-from tests.helpers import EOS, PAD, slow_alignment, tensor_to_rows, toy_batch, toy_criterion, toy_model
+from tests.helpers import PAD, slow_alignment, tensor_to_rows, toy_batch, toy_criterion, toy_model
 
 SMOOTHING = {"label_smoothing": 0.1, "placeholder_label_smoothing": 0.02, "deletion_label_smoothing": 0.05}
 SMOOTHING_OF = {"token": 0.1, "placeholder": 0.02, "deletion": 0.05}
@@ -152,13 +151,6 @@ def test_two_accumulated_halves_give_the_gradient_of_the_whole(drafts: bool) -> 
     assert largest_difference(whole, split) < 1e-6
 
 
-def test_with_heads_averaging_the_gradient_depends_on_the_split() -> None:
-    model, batch = toy_model(), toy_batch()
-    criterion = toy_criterion(loss_average="heads")
-    whole, split = gradients(model, criterion, [batch]), gradients(model, criterion, halves(batch))
-    assert largest_difference(whole, split) > 1e-3
-
-
 @pytest.mark.parametrize("average", ["counts", "heads"])
 @pytest.mark.parametrize("rollin", ["argmax", "sample", "dae"])
 def test_an_empty_mask_costs_nothing_and_keeps_the_graph(average: str, rollin: str) -> None:
@@ -202,14 +194,6 @@ def test_training_draws_new_rollins_every_time(rollin: str) -> None:
     criterion = toy_criterion(deletion_rollin=rollin)
     losses = {float(criterion(model, batch)[2]["deletion_loss"]) for _ in range(5)}
     assert len(losses) > 1
-
-
-@pytest.mark.parametrize("value", [-0.1, 1.0])
-@pytest.mark.parametrize("flag", SMOOTHING)
-def test_label_smoothing_out_of_range_is_refused_by_name(flag: str, value: float) -> None:
-    name = "--" + flag.replace("_", "-")
-    with pytest.raises(UserError, match=f"{name} must be at least 0 and below 1, but is {value}"):
-        toy_criterion(**{flag: value})
 
 
 def test_the_first_nan_is_found_where_it_is(caplog: pytest.LogCaptureFixture) -> None:
@@ -268,11 +252,3 @@ def test_logs_of_several_workers_may_be_summed() -> None:
             DualPolicyCriterion.reduce_metrics(given)
         values.append(found.get_smoothed_values())
     assert values[0] == pytest.approx(values[1])
-
-
-def test_boundaries_are_decisions_of_the_deletion_policy_that_say_keep() -> None:
-    batch = toy_batch()
-    target = batch["net_input"]["states"].target
-    labels = toy_model()(**batch["net_input"]).deletion.labels.view_as(target)
-    assert not labels[:, 0].any()
-    assert not labels[target.eq(EOS)].any()

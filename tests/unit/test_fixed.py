@@ -165,27 +165,18 @@ def test_what_is_longer_than_the_widest_canvas_is_refined_as_usual(monkeypatch: 
     assert widths == [8] and max(map(len, SOURCES)) > 8
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"candidates": 2}, {"keep_bias": 1.0}, {"retain_history": True}],
-    ids=lambda options: next(iter(options)),
-)
-def test_what_it_cannot_do_is_refined_as_usual(options: dict[str, Any]) -> None:
-    model = lively_model()
-    _, other = generators(model, **options)
-    assert other.fixed is not None
-    other.generate([model], {"net_input": {"src_tokens": rows_to_tensor(SOURCES[:1])}})
-    assert not other.fixed.at_width
-
-
-def refined_as_usual(other: RefinementGenerator, **given: Tensor) -> bool:
-    sample = {"net_input": {"src_tokens": rows_to_tensor(SOURCES[:1]), **given}, "target": rows_to_tensor(DRAFTS[:1])}
+def refined_as_usual(other: RefinementGenerator, sources: int = 1, **given: Tensor) -> bool:
+    net_input = {"src_tokens": rows_to_tensor(SOURCES[:sources]), **given}
+    sample = {"net_input": net_input, "target": rows_to_tensor(DRAFTS[:sources])}
     other.generate([], sample)
     assert other.fixed is not None
     return not other.fixed.at_width
 
 
-def test_marks_and_oracles_are_refined_as_usual() -> None:
+def test_what_it_cannot_do_is_refined_as_usual() -> None:
+    for options in ({"candidates": 2}, {"keep_bias": 1.0}, {"retain_history": True}):
+        assert refined_as_usual(generators(lively_model(), **options)[1])
+    assert refined_as_usual(generators(lively_model())[1], sources=9)
     draft = rows_to_tensor(DRAFTS[:1])
     marks = torch.full_like(draft, requests.DELETE)
     assert refined_as_usual(generators(lively_model())[1], draft=draft, requests=marks)
@@ -202,14 +193,6 @@ def test_a_history_that_is_asked_for_later_is_kept() -> None:
     _, other = generators(lively_model())
     other.options = replace(other.options, retain_history=True)  # as ``Refining`` does
     assert refined_as_usual(other, draft=rows_to_tensor(DRAFTS[:1]))
-
-
-def test_several_sentences_are_refined_as_usual() -> None:
-    model = lively_model()
-    _, other = generators(model)
-    assert other.fixed is not None
-    other.generate([model], {"net_input": {"src_tokens": rows_to_tensor(SOURCES)}})
-    assert not other.fixed.at_width
 
 
 def test_the_flag_requires_a_gpu() -> None:

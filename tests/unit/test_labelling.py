@@ -101,16 +101,6 @@ def test_the_best_checkpoint_is_by_what_is_logged(
     assert metric in found.get_smoothed_values()
 
 
-def test_a_batch_may_be_split(folders: dict[str, Path]) -> None:
-    task = task_of(folders["multilabel"])
-    model, criterion = model_of(task), criterion_of(task, class_weights="balanced")
-    dataset = task.datasets["train"]
-    whole = criterion(model, dataset.collater([dataset[i] for i in range(8)]))
-    halves = [criterion(model, dataset.collater([dataset[i] for i in part])) for part in (range(3), range(3, 8))]
-    torch.testing.assert_close(whole[0], halves[0][0] + halves[1][0])
-    assert whole[1] == halves[0][1] + halves[1][1]
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_validation_scores_are_those_of_the_whole_set(folders: dict[str, Path], kind: str) -> None:
     task = task_of(folders[kind])
@@ -296,7 +286,6 @@ def test_the_meter_of_answers() -> None:
         ("tagging", {"class_weights": "NONE=1"}, "--class-weights: 'NONE' is not a known label"),
         ("tagging", {"positive_label": "LONG"}, "--positive-label applies only to classification with two labels"),
         ("classification", {"positive_label": "grey"}, "--positive-label: 'grey' is not a known label"),
-        ("multilabel", {"score_at": 0}, "--score-at must be at least 1, but is 0"),
     ],
 )
 def test_refused(folders: dict[str, Path], kind: str, options: dict[str, Any], reason: str) -> None:

@@ -57,12 +57,6 @@ def total(output: LevTOutput) -> Tensor:
 
 
 @pytest.mark.parametrize("sharing", STACKS)
-def test_each_sharing_has_its_stacks(sharing: str) -> None:
-    model = toy_model(share_weights=sharing)
-    assert {name: len(stack) for name, stack in model.decoder.stacks.items()} == STACKS[sharing]
-
-
-@pytest.mark.parametrize("sharing", STACKS)
 def test_sharings_differ_in_their_decoder_blocks_alone(sharing: str) -> None:
     names = {name for name, _ in toy_model(share_weights=sharing).named_parameters()}
     shared = {name for name, _ in toy_model(share_weights="all").named_parameters()}
@@ -78,26 +72,6 @@ def test_every_parameter_learns(options: dict[str, Any]) -> None:
     total(run_model(model, toy_batch())).backward()
     idle = [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()]
     assert idle == []
-
-
-def without_holes(batch: dict[str, Any]) -> dict[str, Any]:
-    """The same batch, in which nothing was taken out of the targets."""
-    states = batch["net_input"]["states"]
-    counts, holes = torch.zeros_like(states.missing_counts), states.hole_index[:0]
-    states = states._replace(kept_tokens=states.target, missing_counts=counts, hole_index=holes)
-    return {**batch, "net_input": {**batch["net_input"], "states": states}}
-
-
-@pytest.mark.parametrize("rollin", ["argmax", "sample", "dae"])
-@pytest.mark.parametrize("sharing", STACKS)
-def test_a_batch_without_holes_keeps_the_graph_alive(sharing: str, rollin: str) -> None:
-    model = toy_model(share_weights=sharing)
-    output = run_model(model, without_holes(toy_batch()), rollin=rollin)
-    assert output.token.logits.shape == (0, 24)
-    total(output).backward()
-    assert [name for name, p in model.named_parameters() if p.grad is None] == []
-    assert model.decoder.token_head is not None
-    assert not model.decoder.token_head.weight.grad.any()  # type: ignore[union-attr]
 
 
 def test_an_early_exit_reads_its_own_block() -> None:
@@ -137,13 +111,6 @@ def test_the_pre_norm_decoder_normalises_what_every_head_reads() -> None:
     assert isinstance(toy_model().decoder.norm, nn.Identity)
 
 
-@pytest.mark.parametrize("most", [1, 8, 255])
-def test_the_placeholder_head_has_a_class_for_every_count(most: int) -> None:
-    model = toy_model(max_insertions=most)
-    assert model.max_insertions == most
-    assert model.decoder.placeholder_head.weight.shape == (most + 1, 32)
-
-
 def test_counts_above_the_maximum_are_clamped() -> None:
     model, batch = toy_model(max_insertions=2), toy_batch()
     counts = batch["net_input"]["states"].missing_counts
@@ -159,16 +126,6 @@ def test_deletion_labels_skip_the_padding_alone() -> None:
     target = batch["net_input"]["states"].target
     labels = run_model(toy_model(), batch).deletion.labels.view_as(target)
     assert labels.eq(IGNORE).equal(target.eq(PAD))
-
-
-def test_every_row_of_a_batch_is_as_if_it_were_alone() -> None:
-    model = toy_model().eval()
-    canvas, source = (rows_to_tensor(random_rows(4, seed=seed, shortest=1)) for seed in (1, 2))
-    together = model.decoder.states("token", canvas, model.encode(source))[-1]
-    for i in range(4):
-        row, words = canvas[i : i + 1, canvas[i].ne(PAD)], source[i : i + 1, source[i].ne(PAD)]
-        alone = model.decoder.states("token", row, model.encode(words))[-1]
-        assert together[i, : row.size(1)].allclose(alone[0], atol=1e-5)
 
 
 @pytest.mark.parametrize("normalize_before", [False, True])
@@ -192,19 +149,6 @@ def test_padding_is_left_out_without_a_difference(normalize_before: bool, monkey
         expected_states, expected_gradient = found()
     assert states.allclose(expected_states, atol=1e-5)
     assert gradient.allclose(expected_gradient, atol=1e-5)
-
-
-def test_a_selected_memory_is_the_memory_of_the_selected() -> None:
-    model = toy_model(share_weights="none").eval()
-    source, canvas = (rows_to_tensor(random_rows(4, seed=seed, shortest=1)) for seed in (1, 2))
-    rows = torch.tensor([2, 0, 0])
-    memory = model.encode(source).select(rows)
-    assert memory.lengths.tolist() == source.ne(PAD).sum(1)[rows].tolist()
-    real = canvas[rows].ne(PAD)
-    for head in ("deletion", "placeholder", "token"):
-        found = model.decoder.states(head, canvas[rows], memory)[-1]
-        expected = model.decoder.states(head, canvas, model.encode(source))[-1][rows]
-        assert found[real].allclose(expected[real], atol=1e-5)
 
 
 def test_a_placeholder_of_its_own_is_no_output_class() -> None:
@@ -261,17 +205,11 @@ def test_a_preset_changes_what_it_says_and_keeps_what_was_asked(name: str, chang
 
 
 REFUSED = {
-    "--max-insertions must be at least 1, but is 0": {"max_insertions": 0},
-    "--encoder-layers must be at least 1, but is 0": {"encoder_layers": 0},
-    "--decoder-layers must be at least 1, but is 0": {"decoder_layers": 0},
     r"--deletion-layers must be between 0 .* and --decoder-layers \(2\), but is 3": {"deletion_layers": 3},
     r"--placeholder-layers must be between 0 .* and --decoder-layers \(2\), but is -1": {"placeholder_layers": -1},
     "--share-all-embeddings requires equal .*, but they are 24 and 16": {
         "share_all_embeddings": True,
         "encoder_embed_dim": 24,
-    },
-    "--decoder-embed-dim must be a multiple of --decoder-attention-heads, but 16 is not divisible by 3": {
-        "decoder_attention_heads": 3
     },
 }
 
@@ -292,11 +230,6 @@ def test_a_task_that_prepares_no_edits_is_refused() -> None:
     other = SimpleNamespace(cfg=SimpleNamespace(_name="translation"))
     with pytest.raises(UserError, match="--arch levt does not work with --task translation: use --task text_editing"):
         LevT.build_model(toy_config(), other)
-
-
-def test_argmax_rolls_in_the_best_words() -> None:
-    logits = torch.randn(7, 24)
-    assert roll_in(logits, torch.zeros(7), Learning()).tolist() == [int(row.argmax()) for row in logits]
 
 
 def test_sampling_rolls_in_words_as_often_as_the_model_says() -> None:
@@ -328,7 +261,3 @@ def test_mixed_rows_are_padded_to_the_wider() -> None:
     first, second = torch.tensor([[BOS, EOS], [BOS, EOS]]), torch.tensor([[BOS, 5, 6, EOS], [BOS, 7, EOS, PAD]])
     mixed = mix_rows(torch.tensor([True, False]), first, second, PAD)
     assert mixed.tolist() == [[BOS, EOS, PAD, PAD], [BOS, 7, EOS, PAD]]
-    assert mix_rows(torch.tensor([True, False]), second, first, PAD).tolist() == [
-        [BOS, 5, 6, EOS],
-        [BOS, EOS, PAD, PAD],
-    ]

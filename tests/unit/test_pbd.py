@@ -144,13 +144,6 @@ def test_the_mask_is_the_plain_construction(sources: list[list[int]], length: in
     assert mask[:, 0].tolist() == [slow_mask(row, length) for row in tokens.tolist()]
 
 
-@pytest.mark.parametrize(("start", "stop"), [(0, 5), (2, 3), (3, 5)])
-def test_masks_can_begin_anywhere(start: int, stop: int) -> None:
-    places = torch.tensor([[1, 2, 3, 4], [0, 0, 1, 2]])
-    assert generated_mask(start, stop).equal(generated_mask(0, 5)[start:stop, :stop])
-    assert future_mask(places, start, stop).equal(future_mask(places, 0, 5)[:, :, start:stop])
-
-
 # --- one step at a time
 
 

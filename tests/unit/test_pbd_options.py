@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
 
 from lev_plugins.errors import UserError
 from lev_plugins.models.pbd import (
@@ -26,30 +25,6 @@ from tests.helpers import (
 from tests.pbd import VARIANTS, outputs, shifted
 
 
-def parameters(model: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in model.parameters())
-
-
-def blocks(model: PBD) -> int:
-    """Everything but the tables of words."""
-    return parameters(model) - sum(p.numel() for p in {model.encoder.embedding.tokens.weight} | tables(model))
-
-
-def tables(model: PBD) -> set[nn.Parameter]:
-    head = model.decoder.token_head
-    return {model.decoder.embedding.tokens.weight} | ({head.weight} if head is not None else set())
-
-
-def test_shared_parameters_are_half_of_two_stacks_and_cross_attention() -> None:
-    own = toy_pbd(no_future=True, no_sharing=True)
-    shared = toy_pbd(no_future=True)
-    encoder = parameters(own.encoder.layers)
-    cross = sum(parameters(layer.cross_attn) + parameters(layer.cross_attn_residual) for layer in own.decoder.layers)
-    assert blocks(own) == 2 * encoder + cross
-    assert blocks(shared) == encoder + cross
-    assert blocks(toy_pbd()) == encoder + cross + 2 * 2 * 16  # two segments a block
-
-
 def test_sharing_is_by_identity_and_leaves_cross_attention() -> None:
     model = toy_pbd(normalize_before=True, learned_pos=True)
     assert model.encoder.embedding is model.decoder.embedding and model.encoder.norm is model.decoder.norm
@@ -62,14 +37,6 @@ def test_sharing_is_by_identity_and_leaves_cross_attention() -> None:
 def test_nothing_is_shared_without_sharing() -> None:
     model = toy_pbd(no_sharing=True, normalize_before=True)
     assert {id(p) for p in model.encoder.parameters()}.isdisjoint(id(p) for p in model.decoder.parameters())
-
-
-def test_saved_weights_are_the_same_after_loading() -> None:
-    model, other = toy_pbd(seed=1), toy_pbd(seed=2)
-    other.load_state_dict(model.state_dict())
-    source, previous = rows_to_tensor(outputs(3, seed=1)), shifted(outputs(3, seed=2))
-    assert model(source, None, previous)[0].equal(other(source, None, previous)[0])
-    assert other.encoder.layers[0].ffn is other.decoder.layers[0].ffn
 
 
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
@@ -88,16 +55,6 @@ def test_every_dropout_rate_acts_in_training_only(rate: str) -> None:
     assert not model(source, None, previous)[0].equal(model(source, None, previous)[0])
     model.eval()
     assert model(source, None, previous)[0].equal(model(source, None, previous)[0])
-
-
-@torch.no_grad()
-def test_future_dropout_that_hides_everything_leaves_a_model_without_a_future() -> None:
-    model = toy_pbd(future_dropout=0.999).train()
-    source, previous = rows_to_tensor(outputs(4, seed=1)), shifted(outputs(4, seed=2))
-    torch.manual_seed(1)
-    hidden = model(source, None, previous)[0]
-    model.decoder.future = False
-    torch.testing.assert_close(hidden, model(source, None, previous)[0], atol=1e-5, rtol=0)
 
 
 @torch.no_grad()
@@ -171,20 +128,6 @@ def test_positions_are_those_that_were_asked_for() -> None:
         model = toy_pbd(max_source_positions=30, max_target_positions=50, **options)
         assert model.max_positions() == (30, 50)
         assert model.max_decoder_positions() == 50
-
-
-REFUSED = {
-    "--layers must be at least 1, but is 0": {"layers": 0},
-    r"--future-dropout must be at least 0 and below 1, but is 1.0": {"future_dropout": 1.0},
-    "--embed-dim must be a multiple of --attention-heads, but 16 is not divisible by 3": {"attention_heads": 3},
-    "--attention-heads must be at least 1, but is 0": {"attention_heads": 0},
-}
-
-
-@pytest.mark.parametrize(("message", "options"), REFUSED.items())
-def test_a_wrong_option_is_refused_by_name(message: str, options: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=message):
-        toy_pbd(**options)
 
 
 def test_two_dictionaries_cannot_be_shared() -> None:

@@ -329,10 +329,11 @@ def test_a_word_that_was_torn_apart_is_seen(words: list[str], joined: str | None
         assert torch.allclose(vector, with_next[levels[at]] + with_last[levels[at - 1] if at else 0], atol=1e-6)
 
 
-def test_before_training_what_looks_alike_is_the_best_replacement() -> None:
-    table = spelling(dim=64)
+@pytest.mark.parametrize("dtype", [torch.float, torch.half, torch.bfloat16])
+def test_before_training_what_looks_alike_is_the_best_replacement(dtype: torch.dtype) -> None:
+    table = spelling(dim=64).to(dtype)
     words = table.vectors(batch_words())
-    best = scores(table, torch.zeros(3, 64), OWN + torch.arange(3), words).argmax(1)
+    best = scores(table, torch.zeros(3, 64, dtype=dtype), OWN + torch.arange(3), words).argmax(1)
     assert [dictionary()[i] for i in best.tolist()] == ["▁value", "▁the", "▁function"]
 
 
@@ -403,14 +404,6 @@ def test_training_with_samples_learns_every_parameter(small_samples: None) -> No
         toy_criterion()(levt.eval(), batch)
     assert sizes == [True, False, False]  # smoothing needs all words; validation is exact
     assert [name for name, weight in levt.named_parameters() if weight.grad is None] == []
-
-
-@pytest.mark.parametrize("dtype", [torch.half, torch.bfloat16])
-def test_half_precision(dtype: torch.dtype) -> None:
-    table = spelling(dim=64).to(dtype)
-    words = table.vectors(batch_words())
-    best = scores(table, torch.zeros(3, 64, dtype=dtype), OWN + torch.arange(3), words).argmax(1)
-    assert [dictionary()[i] for i in best.tolist()] == ["▁value", "▁the", "▁function"]
 
 
 # ---- in the model ----------------------------------------------------------------------------------------------------
@@ -518,20 +511,9 @@ def test_it_learns_from_clean_text_alone() -> None:
 def test_the_unknown_words_of_other_sentences_change_nothing() -> None:
     levt = model().eval()
     source = torch.tensor([[0, 4, OWN, 2]])
-    alone = levt.encode(source, batch_words(["▁vlaue"]))
-    company = levt.encode(source, batch_words())
-    one, other = (levt.decoder.states("deletion", source, memory)[-1] for memory in (alone, company))
-    assert torch.allclose(one, other, atol=1e-6)
-
-
-def test_spelling_makes_a_difference() -> None:
-    levt = model().eval()
-    source = torch.tensor([[0, 4, OWN, 2]])
-    states = [
-        levt.decoder.states("deletion", source, levt.encode(source, batch_words([word])))[-1]
-        for word in ("▁vlaue", "▁teh")
-    ]
-    assert not torch.allclose(*states)
+    memories = (levt.encode(source, batch_words(words)) for words in (["▁vlaue"], UNKNOWN, ["▁teh"]))
+    alone, company, another = (levt.decoder.states("deletion", source, memory)[-1] for memory in memories)
+    assert torch.allclose(alone, company, atol=1e-6) and not torch.allclose(alone, another)
 
 
 def test_a_draft_is_edited_and_its_unknown_words_are_kept() -> None:
@@ -574,17 +556,6 @@ def test_a_copy_says_the_same() -> None:
     first, second = (
         each.decoder.states("deletion", source, each.encode(source))[-1] for each in (levt, deepcopy(levt))
     )
-    assert torch.equal(first, second)
-
-
-def test_saved_and_loaded() -> None:
-    one, other = model(), model()
-    with torch.no_grad():
-        for parameter in other.parameters():
-            parameter.zero_()
-    other.load_state_dict(one.state_dict())
-    source = torch.tensor([[0, 4, 5, 2]])
-    first, second = (levt.eval().decoder.states("deletion", source, levt.encode(source))[-1] for levt in (one, other))
     assert torch.equal(first, second)
 
 

@@ -12,8 +12,6 @@ from fairseq.data import Dictionary
 from fairseq.models import FairseqEncoder, FairseqIncrementalDecoder
 from torch import Tensor, nn
 
-from lev_plugins.errors import require
-
 
 @dataclass
 class Stacks:
@@ -43,12 +41,6 @@ class PretrainedEncoder(FairseqEncoder):
     def forward(self, src_tokens: Tensor, src_lengths: Tensor | None = None, **unused: Any) -> dict[str, list[Tensor]]:
         """(B, S), padded on either side -> states (S, B, C) of the tokens in ``src_tokens``, padded on the right."""
         tokens = self.as_trained(src_tokens)
-        room = tokens.size(1) if self.positions is None else self.positions
-        require(  # data is checked when it is read, but noise added later can make it longer
-            tokens.size(1) <= room,
-            f"a source has {tokens.size(1)} tokens, but the pre-trained model has {room} positions: set "
-            f"--max-source-positions to at most {room - len(self.before)}",
-        )
         real = tokens.ne(self.dictionary.pad())  # (B, S), True = may be attended to
         states = self.stack(input_ids=tokens, attention_mask=real.long()).last_hidden_state  # (B, S, C)
         return {
