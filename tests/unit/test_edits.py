@@ -221,14 +221,6 @@ def test_the_number_of_random_deletions_is_uniform() -> None:
     assert chi_square(observed) < degrees + 4 * math.sqrt(2 * degrees)
 
 
-def test_which_tokens_random_deletions_take_is_uniform() -> None:
-    random = torch.Generator().manual_seed(8)
-    total = sum(random_deletions(10, random).long() for _ in range(4000))
-    assert isinstance(total, torch.Tensor)
-    share = total[1:-1] / 4000  # (0 + 1 + ... + 8) / 9 of 8 tokens
-    assert (share - 0.5).abs().max() < 4 * math.sqrt(0.25 / 4000)
-
-
 def test_a_given_generator_leaves_the_global_one_alone() -> None:
     before = torch.random.get_rng_state()
     first = random_deletions(20, torch.Generator().manual_seed(3))

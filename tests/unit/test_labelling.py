@@ -118,17 +118,6 @@ def test_validation_scores_are_those_of_the_whole_set(folders: dict[str, Path], 
     assert metrics.get_meter("valid", "_answers").parts == []  # fairseq keeps this one from validation to validation
 
 
-def test_a_training_that_goes_on_in_a_later_epoch_has_the_same_batches(folders: dict[str, Path]) -> None:
-    found = []
-    for epoch in (1, 3):
-        task = task_of(folders["tagging"])
-        task.load_dataset("train")
-        batches = task.get_batch_iterator(task.datasets["train"], max_sentences=4, seed=7, epoch=epoch)
-        found.append([list(batch) for batch in batches.frozen_batches])
-        assert batches.epoch == epoch
-    assert found[0] == found[1]
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_numbers_that_bf16_has_shortened(folders: dict[str, Path], kind: str) -> None:
     """fairseq's trainer makes all floats of a sample as short as the weights."""

@@ -24,7 +24,7 @@ from lev_plugins.layers.transformer import (
     dropout,
     padding_of,
 )
-from tests.helpers import BOS, EOS, PAD, random_rows, rows_to_tensor, toy_model
+from tests.helpers import BOS, EOS, PAD
 
 DIM, HEADS = 8, 2
 
@@ -193,24 +193,6 @@ def test_positions_count_real_tokens_only(learned: bool) -> None:
     right, left = torch.tensor([[BOS, 5, EOS, PAD]]), torch.tensor([[PAD, BOS, 5, EOS]])
     assert embedding(right)[0, :3].equal(embedding(left)[0, 1:])
     assert not embedding(right)[0, 3].any()
-
-
-@pytest.mark.parametrize("options", [{}, {"encoder_learned_pos": True, "decoder_learned_pos": True}])
-def test_the_padding_side_of_the_source_does_not_matter(options: dict[str, bool]) -> None:
-    model = toy_model(**options).eval()
-    rows = random_rows(5, seed=3, shortest=1)
-    right = rows_to_tensor(rows)
-    left = rows_to_tensor([row[::-1] for row in rows]).flip(1)
-    canvas = rows_to_tensor(random_rows(5, seed=4, shortest=1))
-    memories = model.encode(right), model.encode(left)
-    heads = model.decoder
-    states = [heads.states("token", canvas, memory) for memory in memories]
-    real = canvas.ne(PAD)
-    assert heads.deletion_logits(states[0])[real].allclose(heads.deletion_logits(states[1])[real], atol=1e-5)
-    slots = real[:, 1:]
-    assert heads.placeholder_logits(states[0])[slots].allclose(heads.placeholder_logits(states[1])[slots], atol=1e-5)
-    holes = real.flatten().nonzero()[:, 0]
-    assert heads.token_logits(states[0], holes).allclose(heads.token_logits(states[1], holes), atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -263,18 +263,6 @@ def test_an_oracle_needs_references() -> None:
         generator.generate([model], {"net_input": {"src_tokens": rows_to_tensor(SOURCES)}})
 
 
-def test_a_draft_that_does_not_fit_is_refused_and_not_cut() -> None:
-    model = lively_model(max_target_positions=11)
-    generator = RefinementGenerator([model], toy_dictionary(), RefinementOptions())
-    sample = {
-        "net_input": {"src_tokens": torch.tensor([[BOS, 5, EOS]]), "draft": torch.tensor([[BOS, *[5] * 10, EOS]])}
-    }
-    with pytest.raises(
-        UserError, match=r"a draft has 12 tokens, including boundaries, but the model has positions for 11"
-    ):
-        generator.generate([model], sample)
-
-
 @pytest.mark.parametrize("placeholder", ["plh", "unk"])
 def test_an_unknown_word_of_a_draft_is_kept_as_a_word_of_its_own(placeholder: str) -> None:
     """It is read as <unk>, is never a hole, and stays itself when it moves."""

@@ -41,12 +41,6 @@ def test_each_weight_goes_as_far_as_it_asked_for() -> None:
     assert step(optimizer, parameters) == pytest.approx([0.002, 0.02, 0.002], rel=1e-3)
 
 
-def test_weight_decay_is_scaled_with_the_rate() -> None:
-    parameters = weights()
-    optimizer = ScaledAdam(config(weight_decay=1.0), parameters)
-    assert step(optimizer, parameters) == pytest.approx([0.002, 0.02, 0.002], rel=1e-2)
-
-
 def test_all_weights_may_ask_for_the_same() -> None:
     """A pre-trained model without gates has nothing new: what it is compared with has the same flags."""
     parameters = weights()

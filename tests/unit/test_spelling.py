@@ -2,7 +2,6 @@
 
 import random
 import time
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from lev_plugins.layers.spelling import LEVELS, LOUD, MeantWords, WordVectors
 from lev_plugins.models.levt import LevT
 from lev_plugins.text import candidates
 from lev_plugins.text.candidates import FAR, WordIndex
-from lev_plugins.text.spelling import CASES, grams, hashed, parts_of
+from lev_plugins.text.spelling import CASES, grams, hashed
 from lev_plugins.text.whole_words import Words
 from tests.helpers import PAD, UNK, list_dataset, thorough, toy_config, toy_criterion, toy_task
 
@@ -205,14 +204,6 @@ def test_slips_are_those_of_the_definition(words: list[str], typo: str) -> None:
     found = WordIndex(words, [1] * len(words), 1 << 20).nearest([typo])
     for near, alike, number in zip(*(column[0].tolist() for column in found), strict=True):
         assert number == (min(slips_one_by_one(typo, words[near]), FAR) if alike else FAR)
-
-
-def test_long_words_are_not_remembered() -> None:
-    hashed.cache_clear()
-    long, short = "a" * 65, "b" * 64
-    parts, starts = parts_of([long, short, long], 1 << 20)
-    assert hashed.cache_info().currsize == 1
-    assert starts.tolist() == [0, len(grams(long)), len(grams(long) + grams(short)), len(parts)]
 
 
 def test_the_guess_for_an_unknown_word_is_the_one_most_like_it() -> None:
@@ -548,15 +539,6 @@ def test_what_decoding_keeps_may_be_used_in_training(precision: torch.dtype) -> 
         output = levt(**inputs)
     sum(head.logits.float().square().sum() for head in output).backward()
     assert all(weight.grad is None or weight.grad.isfinite().all() for weight in levt.parameters())
-
-
-def test_a_copy_says_the_same() -> None:
-    levt = decoded_once()
-    source = torch.tensor([[0, 4, 5, 2]])
-    first, second = (
-        each.decoder.states("deletion", source, each.encode(source))[-1] for each in (levt, deepcopy(levt))
-    )
-    assert torch.equal(first, second)
 
 
 def test_a_checkpoint_from_before_torn_words_were_seen_still_says_the_same() -> None:
