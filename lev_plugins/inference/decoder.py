@@ -1,7 +1,7 @@
 """Decoding with checkpoints of any task: of a data folder, or of segments of text that were not binarised."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -119,7 +119,8 @@ class SegmentDecoder:
         self.decoder, self.max_tokens, self.words = decoder, max_tokens, decoder.task.target_dictionary
         limits = decoder.max_positions if isinstance(decoder.max_positions, tuple) else (decoder.max_positions,)
         self.longest, self.longest_output = min(limits) - BOUNDARIES, limits[-1]
-        self.symbols = self.words.symbols[self.words.nspecial :]
+        dictionaries = decoder.task.source_dictionary, self.words
+        self.symbols: Collection[str] = {symbol for words in dictionaries for symbol in words.symbols[words.nspecial :]}
         self.warned = False
 
     def pieces(self, segment: Segment, written: list[int], origin: list[int | None]) -> list[str]:

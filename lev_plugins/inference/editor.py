@@ -174,14 +174,13 @@ class Editor:
 
     def knows(self, word: str) -> bool:
         pieces = self.tokeniser.pieces(self.form.read(word))
-        return len(pieces) == 1 and self.model.count(pieces[0]) > 0
+        return len(pieces) == 1 and pieces[0] in self.model.symbols
 
     @cached_property
     def scripts(self) -> frozenset[str] | None:
         """Those of the dictionary; None: all."""
-        if all(map(self.model.count, self.tokeniser.pieces(RARE))):
-            return None
-        return scripts_of(self.model.symbols)
+        known = all(piece in self.model.symbols for piece in self.tokeniser.pieces(RARE))
+        return None if known else scripts_of(self.model.symbols)
 
     def segment_of_draft(self, source: str, draft: str) -> tuple[Edited, Segments]:
         """The draft without its marks, and all of it as one segment."""

@@ -17,7 +17,7 @@ WordPiece, what replaces a word has a blank before it only where the text has.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -204,9 +204,7 @@ class SegmentModel(Protocol):
     task: str  # --task of its training, which says what settings have an effect
     drafts: bool  # may a segment have a source of its own, and requests?
     longest: int  # pieces of a segment, or of its source
-    symbols: Sequence[str]  # the pieces of its dictionary
-
-    def count(self, piece: str) -> int: ...  # in its training text; 0: not in its dictionary
+    symbols: Collection[str]  # the pieces of its dictionaries
 
     def decode(self, segments: list[Segment]) -> list[Decoded]: ...
 

@@ -24,7 +24,7 @@ from tests.helpers import thorough
 from tests.integration.commands import ROOT
 
 ODD = ROOT / "tests" / "odd" / "sentences.txt"
-LATIN = ["the", "hat", "v1", "5"]
+LATIN = ["▁the", "hat", "▁v1", "▁5"]
 LEVT = ROOT / "tests" / "golden" / "0.1" / "levt" / "data"
 
 
@@ -71,9 +71,6 @@ class Greedy:
     ):
         self.wish, self.new, self.drafts, self.symbols = wish, new, drafts, LATIN
         self.segments: list[Segment] = []
-
-    def count(self, piece: str) -> int:
-        return int(piece.removeprefix("▁") in self.symbols)
 
     def decode(self, segments: list[Segment]) -> list[Decoded]:
         self.segments = segments
@@ -252,7 +249,7 @@ def test_a_levt_leaves_alone_what_is_protected(tmp_path: Path) -> None:
     )
     things = ["https://a.org/b", "12.5%", "🎉", "a@b.org", "snake_case", "`x`"]
     draw = random.Random(1)
-    texts = [" ".join(draw.choices([*things, *editor.model.symbols[:8]], k=8)) for _ in range(40)]
+    texts = [" ".join(draw.choices([*things, *sorted(editor.model.symbols)[:8]], k=8)) for _ in range(40)]
     edits = lost = 0
     for text, edited, free in zip(texts, editor.edit(texts), other.edit(texts), strict=True):
         parts = [Span(*place.span()) for place in re.finditer(r"\S+", text) if place[0] in things]
