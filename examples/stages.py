@@ -260,14 +260,18 @@ def stop(number: int, frame: FrameType | None) -> None:
 def execute(recipe: list[str], name: str, log: Path, lock: int) -> None:
     """Descriptor 3 is the terminal. A stop also ends what the commands have started."""
     script = 'exec 3>&1 >>"$0" 2>&1 </dev/null\n' + "\n".join(recipe)
+    stops = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    signal.pthread_sigmask(signal.SIG_BLOCK, stops)  # until it is known what to end
     process = subprocess.Popen(
         ["bash", "-euo", "pipefail", "-c", script, str(log)],
         env={**os.environ, **ENVIRONMENT},
         start_new_session=True,
         pass_fds=[lock],
+        preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, stops),
     )
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.signal(number, stop) for number in stops}
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, stops)
         status = process.wait()
     except Stopped:
         os.killpg(process.pid, signal.SIGTERM)

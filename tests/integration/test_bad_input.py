@@ -52,6 +52,7 @@ def test_dictionaries_that_differ(data: Path, tmp_path: Path) -> None:
     ("flags", "says"),
     [
         (["--task", "translation", "--arch", "levt_tiny"], "use --task text_editing"),
+        (["--task", "text_correction", "--arch", "pbd_tiny", "--criterion", "dual_policy"], "but is dual_policy"),
         (["--task", "text_editing", "--arch", "transformer"], "--task text_editing trains --arch levt"),
         (
             ["--task", "text_editing", "--arch", "levt_tiny"],

@@ -13,7 +13,6 @@ from tests.integration.commands import (
     USER_DIR,
     hypotheses,
     lines,
-    refused,
     same_hypotheses,
     succeed,
 )
@@ -155,10 +154,3 @@ def test_hydra(noisy: Path, tmp_path: Path) -> None:
     )
     assert re.search(r"valid on .* exact_match [\d.]+", result.both)
     assert generate(noisy, tmp_path / "checkpoint_best.pt", "--max-len-b", 9)
-
-
-@pytest.mark.parametrize(
-    ("arch", "text"), [("pbd_tiny", "but is dual_policy"), ("levt_tiny", "use --task text_editing")]
-)
-def test_what_does_not_belong_together_is_refused_at_once(noisy: Path, tmp_path: Path, arch: str, text: str) -> None:
-    assert text in refused(*train(noisy, tmp_path, *FEW, "--arch", arch, "--criterion", "dual_policy"))

@@ -165,9 +165,3 @@ def test_64_at_a_time_are_answered_as_one_by_one(together: tuple[Client, list[in
             for answer, other in zip(found, alone, strict=True):
                 assert_alike(answer.json, other.json)
     assert max(sizes) > 8
-
-
-def test_an_answer_is_that_of_the_editor(together: tuple[Client, list[int]]) -> None:
-    client, _ = together
-    for text, one in zip(NOISES, corrector("pbd").edit(NOISES), strict=True):
-        assert client.edit(text).json["results"][0]["text"] == one.text

@@ -253,16 +253,6 @@ def test_a_batch_is_its_sentences() -> None:
 
 
 @torch.no_grad()
-def test_an_ensemble_of_one_model_twice_is_that_model() -> None:
-    task, model = toy_task(), lively(toy_post_editor())
-    generator = task.build_generator([model, model], Namespace(max_len_b=12, beam=4))
-    twice = task.inference_step(generator, [model, model], batch(DRAFTS))
-    once = search(task, model, batch(DRAFTS), beam=4)
-    for n, hypotheses in zip(batch(DRAFTS)["id"].tolist(), twice, strict=True):
-        assert [hypo["tokens"].tolist() for hypo in hypotheses] == [tokens for tokens, _, _ in once[n]]
-
-
-@torch.no_grad()
 def test_incremental_decoding_is_the_full_forward() -> None:
     model = lively(toy_post_editor())
     net_input = batch(DRAFTS)["net_input"]

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from lev_plugins.cli import streams
 from lev_plugins.cli.main import main
 from lev_plugins.noise import NoiseOptions, build_corruption
 
@@ -138,10 +137,3 @@ def test_bad_pairs_are_named(monkeypatch: pytest.MonkeyPatch, capsysbinary: Any,
         f"line 2 of {command[1]} and {command[2]}: lines of 3 and 3 units are too long to align"
         in run(monkeypatch, capsysbinary, b"", *command)[2]
     )
-
-
-def test_a_line_is_put_together_from_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    for text in (b"x" * 23 + b"\n\nab", b"x" * 23 + b"\n\nab\n"):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Chunks(text)))
-        found = [line for _, lines in streams.batches(2) for line in lines]
-        assert found == text.decode().splitlines(keepends=True)

@@ -1,34 +1,45 @@
-"""Noise on the fly: on what it depends, and that it is the noise of the command."""
+"""Noise in the training set: on what it depends, that it is the noise of the command, and what is refused."""
 
 import pickle
+from argparse import ArgumentParser
+from collections.abc import Iterable
+from dataclasses import MISSING
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from fairseq.data import Dictionary, LanguagePairDataset, iterators
+from fairseq.data import Dictionary, FairseqDataset, LanguagePairDataset
 from fairseq.data.encoders.characters import Characters
+from fairseq.dataclass.utils import gen_parser_from_dataclass
 
-from lev_plugins.data.noisy import UNKNOWN, NoisySourceDataset, TextCodec
+from lev_plugins.cli import noise
+from lev_plugins.data.noisy import UNKNOWN, NoiseConfig, NoisySourceDataset, TextCodec, with_noise
 from lev_plugins.errors import UserError
-from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
+from lev_plugins.fairseq_fixes.batching import EverySentence
+from lev_plugins.noise import FLAGS, Corruption, NoiseOptions, build_corruption
+from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
+from lev_plugins.text.tokenise import Chars
 from tests.helpers import end_workers, list_dataset, tensor_to_rows, toy_task
 
 TEXTS = [f"the quick brown fox number {chr(97 + number)} jumps over it" for number in range(24)]
 
 
-def characters() -> Dictionary:
+def dictionary_of(symbols: Iterable[str] = "abcdefghijklmnopqrstuvwxyz▁") -> Dictionary:
     dictionary = Dictionary()
-    for symbol in "abcdefghijklmnopqrstuvwxyz0123456789▁":
+    for symbol in symbols:
         dictionary.add_symbol(symbol)
     return dictionary
 
 
 def codec() -> TextCodec:
-    return TextCodec(characters(), Characters())
+    return TextCodec(dictionary_of(), Characters())
 
 
-def pair(sources: list[str] = TEXTS, targets: list[str] | None = None) -> LanguagePairDataset:
-    words = codec()
+def pair(
+    sources: list[str] = TEXTS, targets: list[str] | None = None, words: TextCodec | None = None
+) -> LanguagePairDataset:
+    words = words or codec()
     rows = [[words.encode(text).tolist() for text in texts] for texts in (sources, targets or sources)]
     sizes = [[len(row) for row in side] for side in rows]
     return LanguagePairDataset(
@@ -51,44 +62,10 @@ def texts(dataset: Any, side: str = "source") -> list[str]:
     return [codec().decode(dataset[index][side]) for index in range(len(dataset))]
 
 
-def test_the_source_is_what_the_command_makes_of_the_line() -> None:
-    dataset = noisy(seed=5)
-    dataset.set_epoch(3)
-    corrupt = corruption(seed=5)
-    known = set("abcdefghijklmnopqrstuvwxyz0123456789 ")
-    for index, (text, result) in enumerate(zip(TEXTS, texts(dataset), strict=True)):
-        expected = "".join(letter if letter in known else UNKNOWN for letter in corrupt(text, index, epoch=3))
-        assert result == expected != text
-    assert texts(dataset, "target") == TEXTS
-
-
 def test_the_pair_itself_stays_as_it_was() -> None:
     data = pair()
     texts(noisy(data))
     assert texts(data) == TEXTS
-
-
-def batches(workers: int, epoch: int) -> list[dict[str, Any]]:
-    dataset = noisy(pair())
-    iterator = iterators.EpochBatchIterator(
-        dataset=dataset,
-        collate_fn=dataset.collater,
-        batch_sampler=[list(range(start, start + 4)) for start in range(0, 24, 4)],
-        seed=1,
-        num_workers=workers,
-        epoch=epoch,
-    )
-    found = list(iterator.next_epoch_itr(shuffle=True))
-    end_workers()
-    return found
-
-
-def test_four_workers_make_the_batches_of_none() -> None:
-    for epoch in (1, 2):
-        for one, other in zip(batches(0, epoch), batches(4, epoch), strict=True):
-            assert one["id"].tolist() == other["id"].tolist()
-            assert one["net_input"]["src_tokens"].equal(other["net_input"]["src_tokens"])
-            assert one["target"].equal(other["target"])
 
 
 def sources_of_epochs(workers: int) -> list[dict[int, list[int]]]:
@@ -132,16 +109,6 @@ def test_noise_does_not_depend_on_the_order_or_on_numpy_or_on_the_process() -> N
     assert texts(pickle.loads(pickle.dumps(dataset))) == in_order
 
 
-def test_a_batch_holds_the_noisy_sources() -> None:
-    dataset = noisy()
-    batch = dataset.collater([dataset[index] for index in (3, 0, 7)])
-    lengths = batch["net_input"]["src_lengths"].tolist()
-    assert lengths == sorted(lengths, reverse=True)
-    for place, index in enumerate(batch["id"].tolist()):
-        row = batch["net_input"]["src_tokens"][place][-lengths[place] :]  # padded on the left
-        assert row.equal(dataset[index]["source"])
-
-
 def test_the_targets_are_read_and_the_sources_give_way() -> None:
     dataset = noisy(pair(["old noise"] * 24, TEXTS))
     assert texts(dataset) == texts(noisy())
@@ -174,10 +141,7 @@ def test_a_noisy_source_that_is_too_long_is_not_used() -> None:
 
 
 def test_unknown_words_stay_unknown_and_are_left_alone() -> None:
-    dictionary = Dictionary()
-    for word in ("the", "quick", "fox"):
-        dictionary.add_symbol(word)
-    words = TextCodec(dictionary)
+    words = TextCodec(dictionary_of(["the", "quick", "fox"]))
     tokens = words.encode("the wug fox")
     assert words.decode(tokens) == f"the {UNKNOWN} fox"
     assert words.encode(words.decode(tokens)).equal(tokens)
@@ -190,16 +154,110 @@ def test_bpe_and_tokenizer_are_undone_and_done_in_order() -> None:
     class Upper:
         encode, decode = staticmethod(str.upper), staticmethod(str.lower)
 
-    dictionary = Dictionary()
-    for symbol in "ABC▁":
-        dictionary.add_symbol(symbol)
+    dictionary = dictionary_of("ABC▁")
     words = TextCodec(dictionary, Characters(), Upper())
     assert dictionary.string(words.encode("ab c")) == "A B ▁ C"
     assert words.decode(words.encode("ab c")) == "ab c"
 
 
 def test_what_cannot_be() -> None:
-    dictionary = Dictionary()
-    dictionary.add_symbol(UNKNOWN)
     with pytest.raises(UserError, match=r"the dictionary contains the character U\+E000"):
-        TextCodec(dictionary)
+        TextCodec(dictionary_of([UNKNOWN]))
+
+
+# ---- the flags -------------------------------------------------------------------------------------------------------
+
+PLAIN: dict[str, Any] = {"noise_kind": "swap:2,keyboard", "noise_word_rate": 0.5, "noise_bpe": "chars"}
+
+
+def config(**options: Any) -> TextCorrectionConfig:
+    defaults = {"data": ".", "noise_bpe": None, "noise_tokenizer": None, "required_seq_len_multiple": 1}
+    return TextCorrectionConfig(**{**defaults, **options})
+
+
+def with_flags(codec: TextCodec, **options: Any) -> FairseqDataset:
+    cfg = config(**{**PLAIN, **options})
+    return with_noise(pair(words=codec), cfg, codec.dictionary, codec.dictionary)
+
+
+def as_typed(name: str) -> str:
+    return f"--noise-{name}".replace("_", "-")
+
+
+def test_training_has_every_flag_of_the_command_with_its_type_and_default() -> None:
+    command, training = ArgumentParser(), ArgumentParser()
+    noise.add_arguments(command)
+    gen_parser_from_dataclass(training, NoiseConfig())
+    ours = {action.dest: action for action in training._actions}
+    for flag in FLAGS:
+        theirs = next(action for action in command._actions if action.dest == flag.name)
+        mine = ours[f"noise_{flag.name}"]
+        assert mine.option_strings == [as_typed(flag.name)]
+        assert (mine.type, mine.default) == (theirs.type, theirs.default)
+        assert mine.help is not None and " --word" not in mine.help
+    assert [flag.name for flag in FLAGS if flag.default is MISSING] == ["kind"]
+    arguments = [part for flag in FLAGS if flag.type is not bool for part in (as_typed(flag.name), "1")]
+    parsed = vars(training.parse_args(arguments))
+    expected = {"kind": "1", "word_rate": 1.0, "char_rate": 1.0, "seed": 1, "layout": "1"}
+    assert {name: parsed[f"noise_{name}"] for name in expected} == expected
+
+
+def test_epochs_of_a_training_have_other_noise() -> None:
+    """The batches stay, what is in them does not."""
+    codec = TextCodec(dictionary_of(), Chars())
+    task = TextCorrectionTask(config(**PLAIN), codec.dictionary, codec.dictionary)
+    dataset = EverySentence(with_flags(codec))
+    sources = {}
+    for epoch in (1, 2):
+        batches = task.get_batch_iterator(dataset, max_sentences=4, seed=1, epoch=epoch)
+        rows = {}
+        for batch in batches.next_epoch_itr(shuffle=False):
+            for index, row in zip(batch["id"].tolist(), batch["net_input"]["src_tokens"], strict=True):
+                rows[index] = codec.decode(row[row != codec.dictionary.pad()])
+        sources[epoch] = [rows[index] for index in range(len(TEXTS))]
+    corrupt = build_corruption(NoiseOptions(PLAIN["noise_kind"], word_rate=0.5))
+    for epoch, rows in sources.items():
+        known = set("abcdefghijklmnopqrstuvwxyz ")
+        noise = [corrupt(text, index, epoch) for index, text in enumerate(TEXTS)]
+        assert rows == ["".join(letter if letter in known else UNKNOWN for letter in text) for text in noise]
+
+
+def test_a_table_of_confusions(tmp_path: Path) -> None:
+    table = tmp_path / "table.tsv"
+    table.write_text("characters\tbecome\trate\nqu\tkv\t1.0\n", encoding="utf-8")
+    codec = TextCodec(dictionary_of(), Chars())
+    dataset = with_flags(codec, noise_kind="confusions", noise_word_rate=None, noise_confusions=str(table))
+    assert codec.decode(dataset[0]["source"]) == "the kvick brown fox number a jumps over it"
+
+
+REFUSED = {
+    "--noise-kind 'typos' is unknown: choose from": {"noise_kind": "typos"},
+    r"--noise-word-rate must be between 0 and 1, but is 1\.5": {"noise_word_rate": 1.5},
+    r"--noise-char-rate must be between 0 and 1, but is -0\.1": {"noise_char_rate": -0.1},
+    "--noise-kind swap:2,keyboard needs --noise-word-rate, --noise-char-rate or both": {"noise_word_rate": None},
+    "--noise-layout": {"noise_kind": "keyboard", "noise_layout": "no-such-layout"},
+    "--noise-confusions FILE and the kind confusions go together": {"noise_kind": "confusions"},
+    "--load-alignments cannot be used with --noise-kind": {"load_alignments": True},
+    "27 symbols have the mark ▁ of pieces: give the --bpe that cut the text": {"noise_bpe": None},
+}
+
+
+@pytest.mark.parametrize(("message", "options"), REFUSED.items())
+def test_what_is_refused(message: str, options: dict[str, Any]) -> None:
+    pieces = (f"▁{letter}" for letter in "abcdefghijklmnopqrstuvwxyz")
+    codec = TextCodec(dictionary_of([*pieces, "▁"] if "pieces" in message else "abcdefghijklmnopqrstuvwxyz▁"), Chars())
+    with pytest.raises(UserError, match=message):
+        with_flags(codec, **options)
+
+
+def test_the_bpe_must_be_that_of_the_data() -> None:
+    words = TextCodec(dictionary_of(" ".join(TEXTS).split()))
+    with pytest.raises(UserError, match="24 of the first 24 targets change when they are joined and cut again"):
+        with_flags(words)
+
+
+@pytest.mark.parametrize("name", ["word_rate", "char_rate", "share", "layout", "seed"])
+def test_a_flag_of_noise_wants_a_kind(name: str, tmp_path: Path) -> None:
+    value: Any = "azerty" if name == "layout" else 0
+    with pytest.raises(UserError, match=f"--noise-{name.replace('_', '-')} requires --noise-kind"):
+        TextCorrectionTask.setup_task(config(data=str(tmp_path), **{f"noise_{name}": value}))

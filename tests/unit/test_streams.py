@@ -4,8 +4,6 @@ import io
 import os
 import signal
 import sys
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -40,21 +38,6 @@ def test_what_has_arrived_is_not_held_back(monkeypatch: pytest.MonkeyPatch) -> N
     pipe.write(b"end")
     pipe.close()
     assert list(found) == [(9, ["end"])]
-
-
-def test_whole_batches_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    pipe = Piped(monkeypatch)
-
-    def slowly() -> None:
-        for line in (b"a\n", b"b\nc\n", b"d\ne\n"):
-            pipe.write(line)
-            time.sleep(0.05)
-        pipe.close()
-
-    writer = threading.Thread(target=slowly)
-    writer.start()
-    assert list(streams.batches(2, wait=True)) == [(1, ["a\n", "b\n"]), (3, ["c\n", "d\n"]), (5, ["e\n"])]
-    writer.join()
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
