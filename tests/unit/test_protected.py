@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lev_plugins.cli.edit import decoding_of
 from lev_plugins.edits.requests import KEEP, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
+from lev_plugins.model_folder import Decoding
 from lev_plugins.text.edited import Decoded, Edit, Edited, Segment, Span, apply
 from lev_plugins.text.own_words import Protected
 from lev_plugins.text.protected import KINDS, protected
@@ -217,8 +219,13 @@ def test_kinds_that_are_edited_all_the_same() -> None:
     text = "the 5% at a@b.org :-)"
     assert greedy(each_word, "x", edit_also="numbers,symbols").edit([text])[0].text == "x x x a@b.org x"
     assert greedy(each_word, "x", edit_also="all").edit([text])[0].text == "x x x x x"
-    with pytest.raises(UserError, match=r"--edit-also must be all, or some of code,markup,.*, but has 'words'"):
-        greedy(each_word, "x", edit_also="words")
+    assert Decoding(edit_also="numbers").options == {"edit_also": "numbers"}  # as a model folder gives it to the editor
+    for refuses in (
+        lambda: greedy(each_word, "x", edit_also="words"),
+        lambda: decoding_of(Namespace(**vars(Decoding(edit_also="words")))),
+    ):
+        with pytest.raises(UserError, match=r"--edit-also must be all, or some of code,markup,.*, but has 'words'"):
+            refuses()
 
 
 def test_own_words_are_left_alone_in_drafts_too(tmp_path: Path) -> None:
