@@ -2,12 +2,14 @@
 
     python inflections.py TABLE TEXT
 
-TABLE is a file of word confusions (``lev-plugins noise --confusions``); TEXT has one tokenised sentence per line. The
-script prints the table with all words that occur in TEXT with and without an ending ("value" and "values", "use" and
-"using"). The confusions of words that are already in the table do not change.
+TABLE is a file of word confusions (``lev-plugins noise --confusions``); TEXT has one sentence per line. The script
+prints the table with all words that occur in TEXT with and without an ending ("value" and "values", "use" and "using").
+The confusions of words that are already in the table do not change. For noise, a word with a comma or a full stop
+behind it is a word of its own: each confusion is also written with these signs, and so is the loss of the comma.
 """
 
 import argparse
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -24,6 +26,9 @@ INSTEAD = {"e": ("ing",), "y": ("ies", "ied", "ily")}  # replace the last letter
 SHORTEST = 3
 LEAST = 3  # minimum occurrences of a form: rarer ones are often typos
 RATE = 0.08  # per word, for all its forms together
+SIGNS = (",", ".")  # at the end of a word
+WORD = re.compile(r"\w+")
+BEFORE_COMMA = re.compile(r"(?<!\S)\w+(?=,(?!\S))")
 
 
 def forms(word: str) -> list[str]:
@@ -53,7 +58,7 @@ def confusions(text: Iterable[str]) -> list[Confusion]:
     Confusion(clean=('use',), noisy=('uses',), rate=0.08)
     Confusion(clean=('uses',), noisy=('use',), rate=0.08)
     """
-    counts = Counter(word for line in text for word in line.split())
+    counts = Counter(word for line in text for word in WORD.findall(line))
     becomes: dict[str, set[str]] = {}
     for family in families(word for word, count in counts.items() if count >= LEAST):
         for clean, noisy in permutations(family, 2):
@@ -72,8 +77,35 @@ def added(table: ConfusionTable, more: list[Confusion]) -> ConfusionTable:
     )
 
 
+def before_signs(table: ConfusionTable) -> list[Confusion]:
+    """
+    >>> for confusion in before_signs(ConfusionTable("word", [Confusion(("in", "use"), ("uses",), 0.1)])):
+    ...     print(confusion)
+    Confusion(clean=('in', 'use,'), noisy=('uses,',), rate=0.1)
+    Confusion(clean=('in', 'use.'), noisy=('uses.',), rate=0.1)
+    """
+    return [
+        Confusion((*clean[:-1], clean[-1] + sign), (*noisy[:-1], noisy[-1] + sign), rate)
+        for clean, noisy, rate in table.confusions
+        for sign in SIGNS
+        if noisy
+    ]
+
+
+def lost_commas(text: Iterable[str]) -> list[Confusion]:
+    """
+    >>> lost_commas(["However, it is."] * 3)
+    [Confusion(clean=('however,',), noisy=('however',), rate=0.08)]
+    """
+    counts = Counter(word.lower() for line in text for word in BEFORE_COMMA.findall(line))
+    return [Confusion((f"{word},",), (word,), RATE) for word, count in counts.items() if count >= LEAST]
+
+
 def run(args: argparse.Namespace) -> None:
-    sys.stdout.writelines(write_table(added(read_table(args.table), confusions(read_lines(args.text)))))
+    text = read_lines(args.text)
+    table = added(read_table(args.table), confusions(text))
+    table.confusions.extend([*before_signs(table), *lost_commas(text)])
+    sys.stdout.writelines(write_table(table))
 
 
 def main() -> int:

@@ -14,6 +14,7 @@ from lev_plugins.errors import require
 
 SYSTEMS = {
     "symspell": "SymSpell",
+    "symspell-careful": "SymSpell, for plain words alone",
     "plain": "corrected",
     "careful": "corrected, with the dial that validation chose",
 }

@@ -28,8 +28,8 @@ def text(run: Run) -> str:
         "" if run.CONFUSIONS else learned,
         f"""lev-plugins noise --kind {run.NOISE} --word-rate {run.WORD_RATE} --seed {run.number("SEED") + 1} {confused}
             <{out}/valid.clean >{out}/valid.noisy""",
-        f"cp {run.TEST}/dev.src {out}/test.noisy",
-        f"cp {run.TEST}/dev.ref0 {out}/test.clean",
+        f"python {here}/tokens.py plain <{run.TEST}/dev.src >{out}/test.noisy",
+        f"python {here}/tokens.py plain <{run.TEST}/dev.ref0 >{out}/test.clean",
     )
     return table
 
@@ -133,19 +133,34 @@ def plan(run: Run) -> None:
     require(not (edits and (run.TUNE or run.TEST_M2)), "TUNE and TEST_M2 do not work with ARCH=levt: leave them out")
     require(not run.ERRANT or bool(run.TEST_M2), "ERRANT=yes scores TEST_M2: give it too")
     table, out, source = text(run), run.out, f"{run.TEST}/dev.src"
+
+    def tokens(path: str) -> str:
+        """What becomes of plain text is scored as tokens, as the references are."""
+        return f"python {run.here}/tokens.py back {path}"
+
     if run.speller:
-        symspell = f"python {run.examples}/denoising/symspell.py --list {run.LIST} <{source} >{out}/symspell/test.out"
-        run.stage("symspell", "", symspell)
+        symspell = f"python {run.examples}/denoising/symspell.py --list {run.LIST}"
+        run.stage(
+            "symspell",
+            "texts",
+            *(
+                f"{symspell} {flag} <{out}/texts/test.noisy | {tokens(source)} >{out}/symspell/{name}.out"
+                for name, flag in (("test", ""), ("careful", "--careful"))
+            ),
+        )
 
     # the test: as the model decodes (plain), and with the values that the validation set has chosen (careful)
     references = " ".join(map(str, sorted(Path(run.TEST).glob("dev.ref?")))) or f"{run.TEST}/dev.ref0"
     dial = f"dial=$(python {run.here}/dial.py {out}/sweep/sweep.json)"  # in a command, its failure would not count
-    against, generated = "", "--generated"
+    against = ""
     if edits:
         train_editor(run, table)
-        edit = f"lev-plugins edit {out}/editor/folder <{source}"
-        decoding = [f"{edit} --min-confidence 0 >{out}/test/plain.out", f"{edit} >{out}/test/careful.out"]
-        against, generated = (f"--against {out}/symspell/test.out" if run.speller else ""), ""
+        edit = f"lev-plugins edit {out}/editor/folder <{out}/texts/test.noisy"
+        decoding = [
+            f"{edit} {flag} | {tokens(source)} >{out}/test/{name}.out"
+            for name, flag in (("plain", "--min-confidence 0"), ("careful", ""))
+        ]
+        against = f"--against {out}/symspell/test.out" if run.speller else ""
     else:
         model, pieces = train_corrector(run, table)
 
@@ -153,23 +168,33 @@ def plan(run: Run) -> None:
             return f"""{run.generate} {data} --task text_correction -s noisy -t clean --path {model} --gen-subset test
                 --beam {run.BEAM} --remove-bpe sentencepiece --max-tokens 4000"""
 
-        plain = decode(out / "data" / "data")
-        decoding = [dial, f"{plain} >{out}/test/plain.out", f"{plain} $dial >{out}/test/careful.out"]
+        def hypotheses(generated: Path, sources: str, output: Path) -> str:
+            """In the order of the sources; fairseq-generate prints short sentences first."""
+            return f"grep ^D- {generated} | sort -t- -k2,2n | cut -f3 | {tokens(sources)} >{output}"
+
+        decoding = [dial]
+        for name, flag in (("plain", ""), ("careful", "$dial")):
+            generated = out / "test" / f"{name}.generated"
+            decoding += [
+                f"{decode(out / 'data' / 'data')} {flag} >{generated}",
+                hypotheses(generated, source, out / "test" / f"{name}.out"),
+            ]
 
     def gleu(output: str, flags: str, name: str) -> str:
         return f"""lev-plugins score gleu {output} {references} --source {source} --draft {source} --bootstrap 1000
             --json {flags} >{out}/test/{name}.json"""
 
     scoring = [
-        gleu(f"{out}/test/plain.out", generated, "plain"),
-        gleu(f"{out}/test/careful.out", f"{generated} {against}", "careful"),
+        gleu(f"{out}/test/plain.out", "", "plain"),
+        gleu(f"{out}/test/careful.out", against, "careful"),
         gleu(f"{out}/symspell/test.out", "", "symspell") if run.speller else "",
+        gleu(f"{out}/symspell/careful.out", "", "symspell-careful") if run.speller else "",
     ]
     trained = "editor" if edits else "sweep"
     run.stage("test", f"{trained} symspell" if run.speller else trained, *decoding, *scoring)
     if run.TEST_M2:
         folder = out / "test_m2"
-        score = f"lev-plugins score m2 {folder}/careful.out {run.TEST_M2} --generated"
+        score = f"lev-plugins score m2 {folder}/careful.out {run.TEST_M2}"
         run.stage(
             "test_m2",
             "sweep",
@@ -177,7 +202,8 @@ def plan(run: Run) -> None:
             f"""lev-plugins prepare -s noisy -t clean --train-prefix {folder}/test --test-prefix {folder}/test {pieces}
                 --dest {folder}/data""",
             dial,
-            f"{decode(folder / 'data')} $dial >{folder}/careful.out",
+            f"{decode(folder / 'data')} $dial >{folder}/careful.generated",
+            hypotheses(folder / "careful.generated", f"{folder}/test.tokens", folder / "careful.out"),
             f"{score} >{folder}/m2.txt",
             f"{score} --errant >{folder}/errant.txt" if run.ERRANT else "",
         )

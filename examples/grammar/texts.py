@@ -1,38 +1,30 @@
-"""Write the texts of this example: clean sentences in two splits, and M2 files as pairs.
+"""Write the texts of this example as plain text: clean sentences in two splits, and M2 files as pairs.
 
     python texts.py split CLEAN OUT [--sentences N]
     python texts.py pairs OUT A.m2 B.m2 ...
     python texts.py source GOLD.m2 OUT
 
-``split`` tokenises CLEAN (one sentence per line; or a folder with train.txt and valid.txt, as examples/demo/corpus.py
-writes it) and writes OUT/train.noisy and OUT/train.clean, which are the same, and OUT/valid.clean. ``pairs`` applies
-the first annotator's edits and writes OUT/{train,valid}.{noisy,clean}; ``source`` writes OUT/test.{noisy,clean}.
+``split`` reads CLEAN (one sentence per line, as people write it; or a folder with train.txt and valid.txt, as
+examples/demo/corpus.py writes it) and writes OUT/train.noisy and OUT/train.clean, which are the same, and
+OUT/valid.clean. ``pairs`` applies the first annotator's edits and writes OUT/{train,valid}.{noisy,clean}; ``source``
+writes OUT/test.{noisy,clean}, and the tokens of the sources as OUT/test.tokens.
 """
 
 import argparse
-import re
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from examples.grammar.tokens import plain
 from examples.shared import finish, hold_out, read_lines, write_lines
 from lev_plugins.errors import require
 from lev_plugins.scoring import m2
+from lev_plugins.text.form import APART, JOINED
 
-TOKEN = re.compile(r"\w+(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|\w+(?:[-.]\w+)*|[^\w\s]", re.IGNORECASE)
 VALID_EVERY = 100  # one sentence in VALID_EVERY is held out for validation
 MOST_VALID = 1000  # with more than 100,000 sentences, fewer are held out
 UNCORRECTED = ("UNK", "Um")  # as in the script of BEA-2019 that converts M2 files
-
-
-def tokenise(sentence: str) -> str:
-    """Tokenises like the texts of learners: punctuation and clitics are words.
-
-    >>> tokenise("It isn't the user's (first) well-known value, is it?")
-    "It is n't the user 's ( first ) well-known value , is it ?"
-    """
-    return " ".join(TOKEN.findall(sentence))
 
 
 def corrected(sentence: m2.Gold) -> str:
@@ -61,8 +53,14 @@ def read_m2(path: Path) -> list[m2.Gold]:
 
 
 def split(args: argparse.Namespace) -> None:
-    train, valid = ([line for line in map(tokenise, part) if line] for part in read_clean(args.clean))
+    train, valid = ([line for line in map(str.strip, part) if line] for part in read_clean(args.clean))
     train = train[: args.sentences or None]
+    joined, apart = (sum(len(sign.findall(line)) for line in train) for sign in (JOINED, APART))
+    require(
+        apart <= joined,
+        f"{args.clean} is tokenised, with blanks before punctuation, and an editor would learn to write so: give plain "
+        "text, or take the blanks out with tokens.py",
+    )
     require(
         bool(train) and bool(valid),
         f"{args.clean} must have sentences for training and for validation, but has too few: give more text",
@@ -75,15 +73,17 @@ def split(args: argparse.Namespace) -> None:
 def pairs(args: argparse.Namespace) -> None:
     sentences = [sentence for path in args.files for sentence in read_m2(path) if sentence.source]
     for name, part in zip(("train", "valid"), hold_out(sentences, VALID_EVERY, MOST_VALID), strict=True):
-        write_lines(args.out / f"{name}.noisy", (" ".join(sentence.source) for sentence in part))
-        write_lines(args.out / f"{name}.clean", map(corrected, part))
+        write_lines(args.out / f"{name}.noisy", (plain(" ".join(sentence.source)) for sentence in part))
+        write_lines(args.out / f"{name}.clean", (plain(corrected(sentence)) for sentence in part))
         sys.stdout.write(f"{name}: {len(part):,} sentences\n")
 
 
 def source(args: argparse.Namespace) -> None:
     sentences = read_m2(args.gold)
-    write_lines(args.out / "test.noisy", (" ".join(sentence.source) for sentence in sentences))
-    write_lines(args.out / "test.clean", map(corrected, sentences))
+    tokens = [" ".join(sentence.source) for sentence in sentences]
+    write_lines(args.out / "test.tokens", tokens)
+    write_lines(args.out / "test.noisy", map(plain, tokens))
+    write_lines(args.out / "test.clean", (plain(corrected(sentence)) for sentence in sentences))
 
 
 def main() -> int:

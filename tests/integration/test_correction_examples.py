@@ -12,7 +12,7 @@ from tests.integration.commands import ROOT, readme, readme_command, succeed
 
 SMALL = ["WIDTH=16", "FFN=16", "TOKENS=400", "WARMUP=1", "GPUS=0", "THREADS=1"]
 WORDS = ["kissa", "koira", "talo", "puu", "tuoli", "silta", "kivi", "vene", "saari", "lintu", "kala", "susi"]
-SENTENCES = ["He goes home .", "The cat sits here .", "We are in the house .", "She has a dog .", "They sleep now ."]
+SENTENCES = ["He goes home.", "The cat sits here.", "We are in the house.", "She has a dog.", "They sleep now."]
 
 
 @pytest.fixture
@@ -63,7 +63,8 @@ def learners(tmp_path: Path, number: int) -> list[object]:
     (tmp_path / "jfleg").mkdir()
     (tmp_path / "clean.txt").write_text("".join(f"{line}\n" for line in SENTENCES * 40), encoding="utf-8")
     for name, wrong in (("dev.src", True), ("dev.ref0", False), ("dev.ref1", False)):
-        lines = [line.replace("the ", "").replace("goes", "go") if wrong else line for line in SENTENCES]
+        tokens = [line.replace(".", " .") for line in SENTENCES]
+        lines = [line.replace("the ", "").replace("goes", "go") if wrong else line for line in tokens]
         (tmp_path / "jfleg" / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     folders = {"TEST": tmp_path / "jfleg", "TEXT": tmp_path / "clean.txt", "OUT": tmp_path / "run"}
     return [*readme_command("grammar", number, **folders), *SMALL]
