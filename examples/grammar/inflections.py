@@ -5,7 +5,8 @@
 TABLE is a file of word confusions (``lev-plugins noise --confusions``); TEXT has one sentence per line. The script
 prints the table with all words that occur in TEXT with and without an ending ("value" and "values", "use" and "using").
 The confusions of words that are already in the table do not change. For noise, a word with a comma or a full stop
-behind it is a word of its own: each confusion is also written with these signs, and so is the loss of the comma.
+behind it is a word of its own: each confusion is also written with these signs, and so is the loss of the comma. Words
+with a capital may lose it.
 """
 
 import argparse
@@ -101,10 +102,23 @@ def lost_commas(text: Iterable[str]) -> list[Confusion]:
     return [Confusion((f"{word},",), (word,), RATE) for word, count in counts.items() if count >= LEAST]
 
 
+def lost_capitals(text: Iterable[str]) -> list[Confusion]:
+    """
+    >>> lost_capitals(["The US, and Peru, I think."] * 3)
+    [Confusion(clean=('The',), noisy=('the',), rate=0.08), Confusion(clean=('I',), noisy=('i',), rate=0.08)]
+    """
+    counts = Counter(word for line in text for word in line.split())
+    return [
+        Confusion((word,), (word.lower(),), RATE)
+        for word, count in counts.items()
+        if count >= LEAST and word.isalpha() and word[0].isupper() and word[1:] == word[1:].lower()
+    ]
+
+
 def run(args: argparse.Namespace) -> None:
     text = read_lines(args.text)
     table = added(read_table(args.table), confusions(text))
-    table.confusions.extend([*before_signs(table), *lost_commas(text)])
+    table.confusions.extend([*before_signs(table), *lost_commas(text), *lost_capitals(text)])
     sys.stdout.writelines(write_table(table))
 
 

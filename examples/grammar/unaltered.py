@@ -1,6 +1,6 @@
 """How many sentences that need no correction does an editor alter?
 
-    python unaltered.py FOLDER... --texts G.dev S.dev [--symspell]
+    python unaltered.py FOLDER... --texts G.dev S.dev [--min-confidence P] [--symspell]
 
 FOLDERs are model folders. Each text is a set like those of CWEB, tokenised: SET.src and the corrections of several
 annotators, SET.ref0, SET.ref1, ... The sentences that all of them leave alone are edited as plain text, and what
@@ -47,8 +47,8 @@ def share_altered(tokens: Sequence[str], edit: Edit) -> float:
     return 100 * sum(altered) / len(altered)
 
 
-def editor(folder: Path) -> Edit:
-    loaded = lev_plugins.load(folder)
+def editor(folder: Path, **options: float) -> Edit:
+    loaded = lev_plugins.load(folder, **options)
     return lambda texts: [edited.text for edited in loaded.edit(texts)]
 
 
@@ -73,7 +73,8 @@ def run(args: argparse.Namespace) -> None:
         sentences = accepted(source, references)
         require(bool(sentences), f"the annotators of {prefix} have changed every sentence")
         sets[f"{prefix.name} ({len(sentences):,})"] = sentences
-    systems: dict[str, Edit] = {folder.name: editor(folder) for folder in args.folders}
+    options = {} if args.min_confidence is None else {"min_confidence": args.min_confidence}
+    systems: dict[str, Edit] = {str(folder): editor(folder, **options) for folder in args.folders}
     print(f"| altered, % | {' | '.join(sets)} |\n|{'---|' * (len(sets) + 1)}")
     for name, edit in (systems | (spellers() if args.symspell else {})).items():
         print(f"| {name} | {' | '.join(f'{share_altered(lines, edit):.1f}' for lines in sets.values())} |", flush=True)
@@ -83,6 +84,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folders", metavar="FOLDER", nargs="*", type=Path, help="model folder")
     parser.add_argument("--texts", metavar="SET", nargs="+", type=Path, required=True, help="SET.src, SET.ref0, ...")
+    parser.add_argument("--min-confidence", metavar="P", type=float, help="of an edit (default: that of the folder)")
     parser.add_argument("--symspell", action="store_true", help="two more rows, for SymSpell")
     return finish(parser, run)
 

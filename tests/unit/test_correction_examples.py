@@ -146,13 +146,14 @@ def test_sentences_that_need_no_correction(tmp_path: Path, monkeypatch: pytest.M
             seen.extend(texts)
             return [Edited(texts[0]), Edited(texts[1], (Edit(0, 2, "He"),))]
 
-    monkeypatch.setattr(unaltered.lev_plugins, "load", lambda path: Editor())
+    monkeypatch.setattr(unaltered.lev_plugins, "load", lambda path, min_confidence: Editor())
     printed: list[str] = []
     monkeypatch.setattr("builtins.print", lambda line, **flags: printed.append(line))
-    unaltered.run(Namespace(folders=[Path("editor")], texts=[tmp_path / "G.dev"], symspell=False))
+    options = {"symspell": False, "min_confidence": 0.5}
+    unaltered.run(Namespace(folders=[Path("editor")], texts=[tmp_path / "G.dev"], **options))
     assert seen == ["It isn't here, Bob."] * 2 and printed[-1] == "| editor | 50.0 |"
     with pytest.raises(UserError, match=r"there is no file .*S\.dev\.ref0"):
-        unaltered.run(Namespace(folders=[], texts=[tmp_path / "S.dev"], symspell=False))
+        unaltered.run(Namespace(folders=[], texts=[tmp_path / "S.dev"], **options))
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 99, 250, 300_000])
@@ -188,10 +189,11 @@ def test_inflections_of_the_text_join_the_table(tmp_path: Path, capsys: pytest.C
 def test_confusions_stand_before_signs_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     inflections = load_script("grammar/inflections")
     (tmp_path / "table").write_text("words\tbecome\trate\nthe\t\t0.1\na lot\talot\t0.5\n", encoding="utf-8")
-    (tmp_path / "text").write_text("However, it is.\n" * 3, encoding="utf-8")
+    (tmp_path / "text").write_text("However, I think so.\n" * 3, encoding="utf-8")
     inflections.run(Namespace(table=tmp_path / "table", text=tmp_path / "text"))
     rows = [line.split("\t")[:2] for line in capsys.readouterr().out.splitlines()]
-    assert rows[3:] == [["a lot,", "alot,"], ["a lot.", "alot."], ["however,", "however"]]
+    signs = [["a lot,", "alot,"], ["a lot.", "alot."], ["however,", "however"]]
+    assert rows[3:] == [*signs, ["I", "i"]]
 
 
 def test_the_report_of_the_corrector(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
