@@ -170,7 +170,7 @@ def plan(run: Run) -> None:
 
         def hypotheses(generated: Path, sources: str, output: Path) -> str:
             """In the order of the sources; fairseq-generate prints short sentences first."""
-            return f"grep ^D- {generated} | sort -t- -k2,2n | cut -f3 | {tokens(sources)} >{output}"
+            return f"grep -a ^D- {generated} | sort -t- -k2,2n | cut -f3 | {tokens(sources)} >{output}"
 
         decoding = [dial]
         for name, flag in (("plain", ""), ("careful", "$dial")):
