@@ -3,11 +3,30 @@
 The noisy text is the draft as well, so a text has three files: SPLIT.SOURCE, SPLIT.draft and SPLIT.TARGET.
 """
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from examples.stages import Run, both, falling
 
 PREPARE = "lev-plugins prepare -d draft --bpe words --joined-dictionary"
+# The typos of a spelling editor: of letters, since it leaves signs and digits alone, in words of three letters or more.
+# A long word may have two, each line has a rate of its own, and some lines have none.
+SLIPS = "insert,delete,substitute,swap,keyboard"
+LETTERS = Path(__file__).parent / "english" / "letters.txt"  # a keyboard without other keys
+TYPOS = {"kind": SLIPS, "layout": str(LETTERS), "word_rate": 0.125, "char_rate": 0.16, "min_letters": 3, "varied": True}
+SHARE = 0.85  # of the lines that have any
+
+
+def typos(run: Run, prefix: str = "--") -> str:
+    values = TYPOS | {"layout": f"{run.examples}/english/{LETTERS.name}", "varied": ""}
+    return " ".join(f"{prefix}{name.replace('_', '-')} {value}".strip() for name, value in values.items())
+
+
+def frequencies(run: Run, file: str = "") -> str:
+    """The flag of english/text.py: a file, or the list of the package symspellpy, if it is installed."""
+    if file or find_spec("symspellpy") is None:
+        return f"--frequencies {file}" if file else ""
+    return f'--frequencies "$(python {run.examples}/denoising/symspell.py --where)"'
 
 
 def training(run: Run, updates: int, tokens: str, rate: str, dropout: str) -> str:
@@ -21,9 +40,7 @@ def training(run: Run, updates: int, tokens: str, rate: str, dropout: str) -> st
         --no-epoch-checkpoints --log-interval 50"""
 
 
-def folder(
-    run: Run, trained: Path, data: Path, made: Path, noisy: Path, clean: Path, metric: str = "wrr", more: str = ""
-) -> str:
+def folder(run: Run, trained: Path, data: Path, made: Path, noisy: Path, clean: Path, more: str = "--best wrr") -> str:
     """Make a model folder; validation text says how often edits are right, and how sure the editor must be of one."""
     return f"""lev-plugins export {trained}/checkpoint_last.pt {made} --overwrite --bpe words --iter-decode-max-iter 0
-        --data {data} --language en --calibrate {noisy} {clean} --best {metric} {more}"""
+        --data {data} --language en --calibrate {noisy} {clean} {more}"""

@@ -9,7 +9,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from examples import editor
 from examples.stages import ROOT, Run, main
 
-SLIPS = "insert,delete,substitute,swap,keyboard"
 TOKENS = "2500"
 
 
@@ -36,26 +35,28 @@ def plan(run: Run) -> None:
     stage(
         "text",
         "corpus",
-        "misspell words of the held-out sentences",
-        f"for split in train valid test; do cp {text}/$split.txt {text}/$split.clean; done",
+        "put unexpected words into the training text, misspell words of the held-out sentences",
+        f"""python {run.examples}/english/text.py {text} --text {text}/train.txt --held-out 0 --strange 3
+            {editor.frequencies(run)}""",
         f"""for split in valid test; do
+            cp {text}/$split.txt {text}/$split.clean;
             python {here}/typos.py {text}/$split.clean {text}/$split.noisy --train {text}/train.clean
-            --updates {run.UPDATES} --tokens {TOKENS} --kind {SLIPS} --rate 0.2 --train-rate 0.25;
+            --updates {run.UPDATES} --tokens {TOKENS} --rate 0.2;
             cp {text}/$split.noisy {text}/$split.draft; done""",
     )
     stage(
         "data",
         "text",
         "cut the text into words and binarise it",
-        f"""{editor.PREPARE} -s noisy -t clean --train-prefix {text}/train --clean-train --valid-prefix {text}/valid
-            --test-prefix {text}/test --dest {run.out}/data/bin""",
+        f"""{editor.PREPARE} --clean-dictionary --srcdict {text}/dict.txt -s noisy -t clean --train-prefix {text}/train
+            --clean-train --valid-prefix {text}/valid --test-prefix {text}/test --dest {run.out}/data/bin""",
     )
     stage(
         "model",
         "data",
         f"train a Levenshtein Transformer, {run.UPDATES} updates, {run.THREADS} thread(s)",
         f"""{editor.training(run, run.number("UPDATES"), TOKENS, "0.002", "0")} {run.out}/data/bin -s noisy -t clean
-            --seed 1 --noise-kind {SLIPS} --noise-word-rate 0.25 --noise-min-letters 3 --save-dir {run.out}/model
+            --seed 1 {editor.typos(run, "--noise-")} --noise-share {editor.SHARE} --save-dir {run.out}/model
             --log-format json 2>&1 | python {here}/progress.py""",
         continues=True,
     )

@@ -1,7 +1,6 @@
 """Misspell words of a clean text, with typos that a training with noise on the fly never sees.
 
-    python examples/demo/typos.py CLEAN NOISY --train FILE --updates N --tokens N --kind KIND,... --rate 0.2 \\
-        --train-rate 0.25
+    python examples/demo/typos.py CLEAN NOISY --train FILE --updates N --tokens N --rate 0.2
 
 writes CLEAN with typos to NOISY. The noise is that of ``lev-plugins noise``. Since it depends only on seed, epoch and
 line, this script knows what ``fairseq-train --noise-kind`` will make of FILE in so many updates: a typo that this makes
@@ -9,9 +8,13 @@ of the same word is replaced by another one. Words are never split, joined or lo
 """
 
 import argparse
+import sys
 from collections.abc import Container, Iterable
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.editor import SLIPS, TYPOS
 from lev_plugins.noise import Corruption, NoiseOptions, build_corruption
 from lev_plugins.text.lines import read_lines
 
@@ -21,7 +24,13 @@ TRAINING_SEED, SEED = 1, 2
 
 
 def noise(kind: str, rate: float, seed: int) -> Corruption:
-    return build_corruption(NoiseOptions(kind, word_rate=rate, min_letters=SHORTEST, seed=seed))
+    """One typo in each word, at this rate."""
+    keys = {"layout": str(TYPOS["layout"])} if "keyboard" in kind else {}
+    return build_corruption(NoiseOptions(kind, word_rate=rate, min_letters=SHORTEST, seed=seed, **keys))
+
+
+def of_training() -> Corruption:
+    return build_corruption(NoiseOptions(**TYPOS, seed=TRAINING_SEED))  # type: ignore[arg-type]
 
 
 Typo = tuple[str, str]  # a word, and what became of it
@@ -71,15 +80,13 @@ def main() -> None:
     parser.add_argument("--train", type=Path, required=True, help="clean training text")
     parser.add_argument("--updates", type=int, required=True, help="of the training")
     parser.add_argument("--tokens", type=int, required=True, help="of a batch")
-    parser.add_argument("--kind", required=True, help="as of lev-plugins noise")
     parser.add_argument("--rate", type=float, required=True, help="share of the words that are misspelt")
-    parser.add_argument("--train-rate", type=float, required=True, help="the same in training")
     args = parser.parse_args()
     lines = list(read_lines(args.train))
     epochs = epochs_of(lines, args.updates, args.tokens)
-    seen = typos_of_training(lines, noise(args.kind, args.train_rate, TRAINING_SEED), epochs)
+    seen = typos_of_training(lines, of_training(), epochs)
     clean = list(read_lines(args.clean))
-    noisy = misspelt(clean, noise(args.kind, args.rate, SEED), noise(args.kind, 1.0, SEED), seen)
+    noisy = misspelt(clean, noise(SLIPS, args.rate, SEED), noise(SLIPS, 1.0, SEED), seen)
     args.noisy.write_text("".join(f"{line}\n" for line in noisy), encoding="utf-8")
 
 

@@ -199,7 +199,7 @@ def levt(run: Run, noise: str, noisy: Path, seed: str) -> None:
         made = run.out / test / "editor"
         also = "--edit-also all"  # the noise, and scanners, spare neither numbers nor signs
         valid = noisy / "valid.src", noisy / "valid.tgt"
-        folder = editor.folder(run, run.out / trained, words / "bin", made, *valid, more=also)
+        folder = editor.folder(run, run.out / trained, words / "bin", made, *valid, f"--best wrr {also}")
         run.stage(test, trained, folder, f"lev-plugins edit {made} <{text}/test.src >{run.out}/{test}/test.out")
 
 

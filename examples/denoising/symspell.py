@@ -110,6 +110,9 @@ def build(words: Counter[str]) -> Callable[[str], str]:
 
 def run(args: argparse.Namespace) -> None:
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
+    if args.where:
+        print(own_list())
+        return
     path = args.words or Path(args.list or own_list())
     with path.open("rb") as file:
         lines = arriving_lines(file, str(path))
@@ -123,6 +126,7 @@ def main() -> int:
     words = parser.add_mutually_exclusive_group(required=True)
     words.add_argument("--words", metavar="TEXT", type=Path, help="clean text whose words are the dictionary")
     words.add_argument("--list", metavar="FILE", nargs="?", const="", help="frequency list")
+    words.add_argument("--where", action="store_true", help="print the path of the package's list, and stop")
     parser.add_argument("--careful", action="store_true", help="correct plain words in small letters alone")
     return finish(parser, run)
 

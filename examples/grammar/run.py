@@ -66,7 +66,7 @@ def train_editor(run: Run, table: str) -> None:
     run.stage(
         "editor",
         "levt",
-        editor.folder(run, out / "levt", out / "words" / "bin", out / "editor/folder", *files, "gleu"),
+        editor.folder(run, out / "levt", out / "words" / "bin", out / "editor/folder", *files, "--best gleu"),
     )
 
 

@@ -40,7 +40,7 @@ from lev_plugins.text.edited import Edit, Edited, Segment, SegmentModel, Span, r
 from lev_plugins.text.form import Form
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.own_words import Protected, WordList
-from lev_plugins.text.protected import kinds_of, protected, scripts_of, united, untouched
+from lev_plugins.text.protected import Letters, kinds_of, letters_of, protected, united, untouched
 from lev_plugins.text.sentences import bare, fitting, lines, sentences
 from lev_plugins.text.tokenise import MODEL, Tokeniser
 
@@ -162,7 +162,7 @@ class Editor:
             return len(made[part].pieces) <= self.model.longest
 
         parts = [part for span in spans for part in fitting(text, span, fits)]
-        looks = protected(text, self.knows, () if text.isascii() else self.scripts, self.edit_also)
+        looks = protected(text, self.knows, None if text.isascii() else self.letters, self.edit_also)
         alone = united([*looks, *self.own_words(text, words)])
         segments = [(start, copy(made[text[start:end]])) for start, end in parts]
         for start, segment in segments if self.model.drafts else ():
@@ -177,10 +177,10 @@ class Editor:
         return len(pieces) == 1 and pieces[0] in self.model.symbols
 
     @cached_property
-    def scripts(self) -> frozenset[str] | None:
+    def letters(self) -> Letters | None:
         """Those of the dictionary; None: all."""
         known = all(piece in self.model.symbols for piece in self.tokeniser.pieces(RARE))
-        return None if known else scripts_of(self.model.symbols)
+        return None if known else letters_of(self.model.symbols)
 
     def segment_of_draft(self, source: str, draft: str) -> tuple[Edited, Segments]:
         """The draft without its marks, and all of it as one segment."""

@@ -150,9 +150,9 @@ class Confuse(NoiseKind):
         drawn = possible[bisect_right(cumulative, draw() * cumulative[-1])]
         return confuse(line, at, drawn) or any(confuse(line, at, other) for other in possible if other is not drawn)
 
-    def edit_by_rate(self, line: Line, draw: Draw) -> None:
-        """Confuse every place at the rate of the table."""
-        for at, rate in zip(*self.rates(line, line.words()), strict=True):
+    def edit_by_rate(self, line: Line, words: Sequence[Word], draw: Draw) -> None:
+        """Confuse every place of some words at the rate of the table."""
+        for at, rate in zip(*self.rates(line, words), strict=True):
             if draw() < rate and at not in line.touched:
                 self.edit(line, at, draw)
 

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from lev_plugins.noise.confusions import Confuse
 from lev_plugins.noise.draws import Draw, binomial, level, pick, shuffled, stream
 from lev_plugins.noise.kinds import NoiseKind
 from lev_plugins.noise.text import Line, Word, is_letter
+from lev_plugins.text.edited import Span
+from lev_plugins.text.protected import protected
 
 
 @dataclass(frozen=True)
@@ -28,36 +31,38 @@ class Corruption:
     seed: int
     min_letters: int = 0  # shorter words stay as they are
     varied: bool = False  # each line has a rate of its own, from 0 to twice that rate
+    prose: bool = False  # words stay as they are if no corrector should touch them
 
     def __call__(self, text: str, index: int, epoch: int = 1) -> str:
         line = Line(text, all(kind.alone for kind in self.kinds))
         draw = stream(self.seed, epoch, index)
         at = level(self.seed, epoch, index, draw)
         scale = 2 * stream(self.seed, epoch, index, " rate")() if self.varied else 1
+        words = prose_of(line) if self.prose else line.words()
         if self.word_rate is not None:
-            possible = [number for number in range(len(line.starts)) if self._is_long_enough(line, number)]
+            possible = [word for word in words if self._is_long_enough(line, word)]
             self._words(line, possible, binomial(len(possible), scale * self.word_rate, at), draw)
         elif self.char_rate is not None:
-            self._edits(line, line.words(), binomial(line.characters(), scale * self.char_rate, at), draw)
+            characters = sum(word.end - word.start for word in words)
+            self._edits(line, words, binomial(characters, scale * self.char_rate, at), draw)
         else:
             for kind in self.kinds:
                 assert isinstance(kind, Confuse), "other kinds have no rates"
-                kind.edit_by_rate(line, draw)
+                kind.edit_by_rate(line, words, draw)
         return str(line)
 
-    def _is_long_enough(self, line: Line, number: int) -> bool:
+    def _is_long_enough(self, line: Line, word: Word) -> bool:
         if not self.min_letters:
             return True
-        word = line.word(number)
         return sum(map(is_letter, line.cells[word.start : word.end])) >= self.min_letters
 
-    def _words(self, line: Line, possible: Sequence[int], wanted: int, draw: Draw) -> None:
+    def _words(self, line: Line, possible: Sequence[Word], wanted: int, draw: Draw) -> None:
         """Change ``wanted`` words, drawn from the ``possible`` ones that can be changed."""
-        for number in (possible[place] for place in shuffled(range(len(possible)), draw)):
+        for word in (possible[place] for place in shuffled(range(len(possible)), draw)):
             if wanted <= 0:
                 return
             before = len(line.log)
-            changed = self._word(line, line.word(number), draw)
+            changed = self._word(line, word, draw)
             if (
                 changed > wanted and draw() * changed >= wanted
             ):  # only one more is wanted, but two change: accept every second time
@@ -94,3 +99,25 @@ class Corruption:
             else:
                 possible.remove(number)
         return words
+
+
+def prose_of(line: Line) -> list[Word]:
+    """The words that a corrector may touch; the others count as touched.
+
+    >>> line = Line("see a.org or `b c` for 5 kg")
+    >>> ["".join(line.cells[word.start : word.end]) for word in prose_of(line)]
+    ['see', 'or', 'for']
+    """
+    spans = protected(line.text, lambda word: False, None)
+    places = list(accumulate(map(len, line.was), initial=0))  # of each cell in the text
+    prose = []
+    for word in line.words():
+        if touches(spans, places[word.start], places[word.end]):
+            line.touched.update(range(word.start, word.end))
+        else:
+            prose.append(word)
+    return prose
+
+
+def touches(spans: Sequence[Span], start: int, end: int) -> bool:
+    return any(span.start < end and start < span.end for span in spans)

@@ -71,6 +71,9 @@ class NoiseOptions:
         None,
     )
     varied: bool = noise_flag("", "each line has a rate of its own, from 0 to twice the given one", False)
+    prose: bool = noise_flag(
+        "", "leave alone what no corrector should touch, such as addresses, numbers and code", False
+    )
     min_letters: int = noise_flag("N", "with --word-rate: words with fewer letters stay as they are", 0)
     seed: int = noise_flag("N", "random seed", 1)
     layout: str = noise_flag(
@@ -127,7 +130,9 @@ def build_corruption(options: NoiseOptions) -> Corruption:
             f"{prefix}{option.name.replace('_', '-')} is for the kind {' or '.join(readers)}: name it, or leave it out",
         )
     kinds, rates = [KINDS[name](options) for name in weights], (options.word_rate, options.char_rate)
-    return Corruption(kinds, list(weights.values()), *rates, options.seed, options.min_letters, options.varied)
+    return Corruption(
+        kinds, list(weights.values()), *rates, options.seed, options.min_letters, options.varied, options.prose
+    )
 
 
 def parse_kinds(text: str, prefix: str = "--") -> dict[str, float]:

@@ -85,10 +85,6 @@ class Line:
         end = self._ends[number]
         return Word(starts[number], end, starts[number + 1] if number + 1 < len(starts) else end)
 
-    def characters(self) -> int:
-        """The number of characters in words."""
-        return sum(end - start for start, end in zip(self.starts, self._ends, strict=True))
-
     def words(self) -> list[Word]:
         return [self.word(number) for number in range(len(self.starts))]
 

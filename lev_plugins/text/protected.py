@@ -2,11 +2,13 @@ r"""What no corrector should touch: the list of it, and the edits that do.
 
 A corrector learns from sentences. Addresses, numbers, code or emoji are no sentences: whatever it changes there is
 wrong, however sure it is. They are found by their looks, before a model sees the text. ``KINDS`` has the patterns of
-each kind; a task that needs it edits some of them, too (``--edit-also numbers``). One more kind depends on what a model
-knows: words of scripts that its dictionary lacks. A word with digits that the dictionary has is a word like others.
+each kind; a task that needs it edits some of them, too (``--edit-also numbers``). Two more kinds depend on what a model
+knows: words with letters that its dictionary lacks (``scripts``), and words with a letter three times in a row
+(``stretched``), if they are not in it. A word with digits that the dictionary has is a word like others.
 
 >>> def shown(text, also=()):
-...     return [text[a:b] for a, b in protected(text, {"v1"}.__contains__, {"LATIN"}, also)]
+...     known = letters_of(["abcdefghijklmnopqrstuvwxyz"])
+...     return [text[a:b] for a, b in protected(text, {"v1"}.__contains__, known, also)]
 >>> shown("Mail bob@exmaple.com abuot the 0.5% in `foo bar` 🎉.")
 ['bob@exmaple.com', '0.5%', '`foo bar`', '🎉']
 >>> shown("Run `f x`, g() or std::sort with {'a': 1}")  # code
@@ -29,8 +31,10 @@ knows: words of scripts that its dictionary lacks. A word with digits that the d
 ['v2.0-rc1', '3D', 'mp3', 'UTF-8', 'snake_case', '1½x']
 >>> shown("R&D :-) -> 👍🏽 ©")  # symbols
 ['&', ':-)', '->', '👍🏽', '©']
->>> shown("См. the дом"), shown("'See (it)': a well-known \u201cthing\u201d, isn\u2019t it?")  # scripts; nothing
-(['См', 'дом'], [])
+>>> shown("См. the дом, García"), shown("It's sooo good, oops")  # scripts; stretched
+(['См', 'дом', 'García'], ['sooo'])
+>>> shown("'See (it)': a well-known \u201cthing\u201d, isn\u2019t it?")  # nothing
+[]
 >>> shown("12 hats & 3 caps", ["numbers", "digits"])
 ['&']
 """
@@ -137,17 +141,20 @@ KINDS = {
 }
 # Where none of them begins is seen at once: at white space, inside a word, at a plain word before another one.
 ORDINARY = r"(?!\s|(?<=\p{L})\p{L}|\p{Ll}++ \p{L})"
-ALL = (*KINDS, "scripts")
+ALL = (*KINDS, "scripts", "stretched")
+STRETCHED = regex.compile(r"(\p{L})\1\1")
 WORDS = regex.compile(r"\p{L}[\p{L}\p{M}'\u2019\u200c\u200d]*+")
 LETTERS = regex.compile(WORD)
 CLAUSE_ENDS = frozenset(".,;:!?")
-COMMON = 0.01  # of the words of a dictionary that has a script
+COMMON = 0.01  # share of the words of a dictionary that has a script
+USUAL = 0.001  # share of the words of a dictionary that has a letter
+MANY = 200  # letters of a script without an alphabet
 
 
 def kinds_of(names: str) -> frozenset[str]:
     """
     >>> sorted(kinds_of("symbols,numbers")), len(kinds_of("all"))
-    (['numbers', 'symbols'], 11)
+    (['numbers', 'symbols'], 12)
     """
     kinds = set(filter(None, names.split(",")))
     for kind in kinds:
@@ -156,15 +163,21 @@ def kinds_of(names: str) -> frozenset[str]:
 
 
 def protected(
-    text: str, knows: Callable[[str], bool], scripts: Collection[str] | None, also: Collection[str] = ()
+    text: str, knows: Callable[[str], bool], letters: Collection[str] | None, also: Collection[str] = ()
 ) -> list[Span]:
     """What no edit may touch, in order and apart from each other.
 
-    ``knows``: is this a word of the dictionary? ``scripts``: those that it has, None: all; ``also``: kinds to edit.
+    ``knows``: is this a word of the dictionary? ``letters``: those that it has (``letters_of``), None: all; ``also``:
+    kinds to edit.
     """
     spans = list(by_looks(text, knows, tuple(kind for kind in KINDS if kind not in also)))
-    if scripts is not None and "scripts" not in also and not text.isascii():
-        spans += (Span(*word.span()) for word in WORDS.finditer(text) if not scripts_of([word[0]], 0) <= set(scripts))
+    foreign = letters is not None and "scripts" not in also and not text.isascii()
+    stretched = "stretched" not in also and STRETCHED.search(text)
+    for word in WORDS.finditer(text) if foreign or stretched else ():
+        strange = foreign and not all(map((letters or ()).__contains__, signs_of(word[0])))
+        strange |= bool(stretched and STRETCHED.search(word[0]))
+        if strange and not knows(word[0]):
+            spans.append(Span(*word.span()))
     return united(spans)
 
 
@@ -194,14 +207,32 @@ def united(spans: Iterable[Span]) -> list[Span]:
     return joined
 
 
-def scripts_of(words: Collection[str], least: float = COMMON) -> frozenset[str]:
-    """Of the letters of these words, if at least so large a share of them has some.
+class Letters(frozenset[str]):
+    """Small letters, and the scripts of which all letters are known."""
 
-    >>> sorted(scripts_of(["Haus", "дом", "café 語"]))
-    ['CJK', 'CYRILLIC', 'LATIN']
+    def __contains__(self, letter: object) -> bool:
+        return super().__contains__(letter) or super().__contains__(script_of(str(letter)))
+
+
+def letters_of(words: Collection[str]) -> Letters:
+    """Those that are usual in these words; of a script with as many as Chinese has, all.
+
+    >>> letters = letters_of(["Haus", "über", "дом", "東京", *map(chr, range(0x4e00, 0x4f00))])
+    >>> [letter in letters for letter in "hüд語é"]
+    [True, True, True, True, False]
     """
-    counts = Counter(script for word in words for script in {script_of(sign) for sign in word if sign.isalpha()})
-    return frozenset(script for script, count in counts.items() if count >= least * len(words))
+    counts = Counter(letter for word in words for letter in set(signs_of(word)))
+    scripts: dict[str, list[str]] = {}
+    for letter in counts:
+        scripts.setdefault(script_of(letter), []).append(letter)
+    shares = {script: sum(map(counts.__getitem__, letters)) / len(words) for script, letters in scripts.items()}
+    whole = (script for script, letters in scripts.items() if len(letters) >= MANY and shares[script] >= COMMON)
+    return Letters([*whole, *(letter for letter, count in counts.items() if count >= USUAL * len(words))])
+
+
+def signs_of(word: str) -> Iterator[str]:
+    """Its letters, in small, and what combines with them."""
+    return (sign for sign in word.lower() if unicodedata.category(sign)[0] in "LM")
 
 
 @cache

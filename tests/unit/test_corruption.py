@@ -85,6 +85,29 @@ def test_a_varied_rate_is_the_same_on_average_and_another_in_each_line() -> None
         build_corruption(NoiseOptions("ocr", varied=True))
 
 
+@pytest.mark.parametrize("options", [("swap", 1.0), ("random", None, 0.5), ("ocr", None, None)])
+def test_only_prose_changes(options: tuple) -> None:
+    words = [
+        "https://a.org/b",
+        "bob@c.de",
+        "12.50",
+        "`x y`",
+        "e\u0301t\u0301at",
+        "mountains",
+        "running",
+        "morning",
+        "😀",
+    ]
+    draw = random.Random(2)
+    lines = [" ".join(draw.choices(words, k=12)) for _ in range(200)]
+    corrupt = build_corruption(NoiseOptions(*options, prose=True))
+    noisy = [corrupt(line, index) for index, line in enumerate(lines)]
+    for kept in ("https://a.org/b", "bob@c.de", "12.50", "`x y`", "😀"):
+        assert [line.count(kept) for line in noisy] == [line.count(kept) for line in lines]
+    assert sum(line != other for line, other in zip(lines, noisy, strict=True)) > 50
+    assert any(sum(map(line.count, words[4:7])) < 2 for line in noisy)
+
+
 @pytest.mark.parametrize("rate", [0.05, 0.3])
 @pytest.mark.parametrize(("kind", "sign"), [("run-on", -1), ("split", 1)])
 def test_word_rate_is_the_share_of_words_joined_or_split(kind: str, sign: int, rate: float) -> None:

@@ -19,14 +19,14 @@ from lev_plugins.inference.editor import Editor
 from lev_plugins.model_folder import Decoding
 from lev_plugins.text.edited import Decoded, Edit, Edited, Segment, Span, apply
 from lev_plugins.text.own_words import Protected
-from lev_plugins.text.protected import KINDS, protected
+from lev_plugins.text.protected import KINDS, letters_of, protected
 from lev_plugins.text.tokenise import Tokeniser
 from tests import teachers
 from tests.helpers import thorough
 from tests.integration.commands import ROOT
 
 ODD = ROOT / "tests" / "odd" / "sentences.txt"
-LATIN = ["▁the", "hat", "▁v1", "▁5"]
+LATIN = ["▁the", "hat", "▁v1", "▁5", "abcdefghijklmnopqrstuvwxyz"]
 LEVT = ROOT / "tests" / "golden" / "0.1" / "levt" / "data"
 
 
@@ -133,7 +133,7 @@ def test_what_is_ordinary_is_not_protected() -> None:
         "J. R. O'Neil's (well-known) \"hat\": is it; no, 'tis!",
         "Th-that \u2013 \u201cyes\u201d \u2026 it\u2019s \u00abno\u00bb?",
     ]:
-        assert protected(text, lambda word: False, {"LATIN"}) == []
+        assert protected(text, lambda word: False, letters_of(LATIN)) == []
         assert greedy(each_letter, "").edit([text])[0].text == ""
 
 
@@ -337,7 +337,7 @@ def test_no_text_takes_long(end: str) -> None:
     slowest = 0.0
     for part in parts:
         start = time.process_time()
-        protected((part * 20_000)[:20_000] + end, lambda word: False, {"LATIN"})
+        protected((part * 20_000)[:20_000] + end, lambda word: False, letters_of(LATIN))
         slowest = max(slowest, time.process_time() - start)
     assert slowest < 2
 

@@ -1,0 +1,50 @@
+"""A baseline: the first suggestion of Hunspell or Aspell for each word that it does not know.
+
+    python examples/english/ispell.py hunspell -d en_US < test.typos > test.out
+    python examples/english/ispell.py aspell -l en < test.typos > test.out
+
+Both answer a line of text by a line for each word and an empty line at the end (``-a``, the protocol of ispell). An
+unknown word has the line ``& word count place: suggestion, ...``
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.shared import arriving_lines
+
+UNKNOWN = re.compile(r"& (\S+) \d+ (\d+): ([^,]+)")
+
+
+def corrected(line: str, answers: Iterable[str]) -> str:
+    """``answers`` count places from the sign ^, which is put in front of a line.
+
+    >>> corrected("Teh cat sta.", ["& Teh 2 1: The, Eh", "*", "& sta 3 9: sat, star, stay"])
+    'The cat sat.'
+    """
+    for found in reversed([match for match in map(UNKNOWN.match, answers) if match]):
+        start = line.find(found[1], int(found[2]) - 1)  # some count bytes
+        if start >= 0:
+            line = line[:start] + found[3] + line[start + len(found[1]) :]
+    return line
+
+
+def main() -> None:
+    sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
+    speller = subprocess.Popen(
+        [*sys.argv[1:], "-a"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", bufsize=1
+    )
+    assert speller.stdin is not None and speller.stdout is not None
+    speller.stdout.readline()  # its version
+    for line in arriving_lines(sys.stdin.buffer):
+        print(f"^{line}", file=speller.stdin, flush=True)
+        print(corrected(line, list(iter(lambda: speller.stdout.readline().rstrip("\n"), ""))))
+    speller.stdin.close()
+
+
+if __name__ == "__main__":
+    main()

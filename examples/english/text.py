@@ -1,0 +1,172 @@
+"""Training text and a dictionary for an English editor, from clean sentences and a list of frequent words.
+
+    python examples/english/text.py FOLDER --text FILE ... [--frequencies FILE]
+
+writes FOLDER/train.clean, FOLDER/valid.clean and FOLDER/dict.txt, a dictionary for ``lev-plugins prepare``: the words
+of the text and of the frequency list.
+
+An editor has to learn that a word which it does not know, or does not expect, is not wrong for that. So some words of
+the text are replaced by others, which come back unchanged because they stand in the target: words of the list, words
+of chat, and made-up ones, names and abbreviations, which look like words, since each letter is drawn by the two
+before it. And some sentences are written as in a chat.
+"""
+
+import argparse
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from string import ascii_uppercase
+
+from lev_plugins.text.lines import read_lines
+from lev_plugins.text.whole_words import BLANK, words_with_places
+
+SENTENCE = range(3, 41)  # words
+CHAT = Path(__file__).parent / "chat.txt"  # words that lists made of books lack; the usual ones first
+LISTED = 45_000  # most frequent words of the list
+OCCURRENCES = 3  # of a word of the text that is not in the list
+LEAST_COUNT = 2  # of a word of the list that the text lacks
+STRANGE_SHARES = (0.0, 0.0, 0.04, 0.1)  # of the words of a sentence
+CAPITALS = 0.5  # share of the made-up words
+LENGTHS = range(2, 13)  # of them
+ABBREVIATIONS = range(2, 5)
+INFORMAL = 0.1  # share of the sentences
+GREETED = 0.06  # share of the sentences that begin with a word of chat
+TOKEN = re.compile(r"(\W*)([A-Za-z][A-Za-z'-]+)(\W*)")
+END = "\n"
+
+
+def read_frequencies(path: Path) -> dict[str, int]:
+    """The most frequent words of lines ``word count``."""
+    rows = (line.split() for line in path.read_text(encoding="utf-8-sig").splitlines())
+    counts = {word: int(count) for word, count in rows}
+    return dict(sorted(counts.items(), key=lambda row: -row[1])[:LISTED])
+
+
+def words_of(lines: Iterable[str]) -> dict[str, int]:
+    """
+    >>> words_of(["The cat, the Zog"])
+    {'the': 2, 'cat': 1, ',': 1, 'zog': 1}
+    """
+    return dict(Counter(word.lstrip(BLANK).lower() for line in lines for word, _ in words_with_places(line)))
+
+
+def dictionary(lines: Iterable[str], listed: dict[str, int], chat: Iterable[str]) -> Counter[str]:
+    """Words of the text that recur or are listed, and listed words, with the count that a text of this size would have.
+
+    >>> counts = dictionary(["The cat, the Zog"], {"the": 90, "cat": 10, "mat": 20}, ["lol"])
+    >>> sorted(counts.items())
+    [(',', 1), ('▁Lol', 2), ('▁The', 1), ('▁cat', 2), ('▁lol', 2), ('▁mat', 2), ('▁the', 3)]
+    """
+    of_text = Counter(word for line in lines for word, _ in words_with_places(line))
+    size, total = of_text.total(), sum(listed.values())
+    counts = Counter(
+        {
+            word: count
+            for word, count in of_text.items()
+            if count >= OCCURRENCES or word.lstrip(BLANK).lower() in listed or not any(map(str.isalpha, word))
+        }
+    )
+    for word, count in [*listed.items(), *((word, 0) for one in chat for word in (one, one.capitalize()))]:
+        counts[BLANK + word] = max(counts[BLANK + word], LEAST_COUNT, size * count // total)
+    return counts
+
+
+class Strange:
+    """Puts unexpected words into sentences."""
+
+    def __init__(self, listed: Iterable[str], chat: Sequence[str], draw: random.Random, times: float = 1.0):
+        """``times``: as many as usual; text of one kind alone needs more."""
+        self.shares = [times * share for share in STRANGE_SHARES]
+        self.listed, self.chat, self.draw = [word for word in listed if word.isalpha()], chat, draw
+        self.known = set(self.listed)
+        self.usual = [1 / (10 + place) for place in range(len(chat))]
+        self.following: dict[str, list[str]] = defaultdict(list)
+        for word in self.listed:
+            letters = f"  {word}{END}"
+            for place in range(len(word) + 1):
+                self.following[letters[place : place + 2]].append(letters[place + 2])
+
+    def among(self, line: str) -> str:
+        """The line with some of its words replaced, and now and then in small letters, without apostrophes."""
+        share = self.draw.choice(self.shares)
+        text = " ".join(self.instead_of(word) if self.draw.random() < share else word for word in line.split())
+        if self.draw.random() < GREETED:
+            text = f"{self.cased(self.of_a_chat(), 0.8)}{self.draw.choice([',', '', '!'])} {text}"
+        if self.draw.random() < INFORMAL:
+            text = text.lower().rstrip(".")
+            text = text.replace("'", "") if self.draw.random() < 0.5 else text
+        return text
+
+    def instead_of(self, word: str) -> str:
+        parts = TOKEN.fullmatch(word)
+        return word if parts is None else parts[1] + self.draw.choice(self.words)(self) + parts[3]
+
+    def made_up(self) -> str:
+        while True:
+            word = "  "
+            while not word.endswith(END):
+                word += self.draw.choice(self.following[word[-2:]])
+            word = word.strip()
+            if len(word) in LENGTHS and word not in self.known:
+                return self.cased(word, CAPITALS)
+
+    def of_the_list(self) -> str:
+        return self.cased(self.draw.choice(self.listed), 0.2)
+
+    def of_a_chat(self) -> str:
+        return self.cased(self.draw.choices(self.chat, self.usual)[0], 0.2)
+
+    def abbreviation(self) -> str:
+        return "".join(self.draw.choices(ascii_uppercase, k=self.draw.choice(ABBREVIATIONS)))
+
+    def cased(self, word: str, capitals: float) -> str:
+        return word.capitalize() if self.draw.random() < capitals else word
+
+    # as often as they stand here
+    words = (*[made_up] * 4, *[of_the_list] * 4, *[of_a_chat] * 4, abbreviation)
+
+
+def sentences(paths: Iterable[Path]) -> Iterator[str]:
+    """Of a fitting length, each once, with straight apostrophes and quotes."""
+    straight = str.maketrans("\u2019\u2018\u201c\u201d", "''\"\"")
+    seen = set()
+    for path in paths:
+        for line in read_lines(path):
+            text = " ".join(line.translate(straight).split())
+            if len(text.split()) in SENTENCE and text not in seen:
+                seen.add(text)
+                yield text
+
+
+def write(path: Path, lines: Iterable[str]) -> None:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--text", type=Path, nargs="+", required=True, help="clean text, a sentence a line")
+    parser.add_argument("--frequencies", type=Path, help="words and how often they occur: lines `word count`")
+    parser.add_argument("--held-out", type=int, default=800, help="sentences for validation (default: %(default)s)")
+    parser.add_argument("--strange", type=float, default=1.0, help="times as many unexpected words")
+    parser.add_argument("--copies", type=int, default=1, help="of the text, each with other made-up words")
+    args = parser.parse_args()
+    draw = random.Random(1)
+    lines = list(sentences(args.text))
+    draw.shuffle(lines)
+    held_out, train = lines[: args.held_out], lines[args.held_out :]
+    listed = read_frequencies(args.frequencies) if args.frequencies else words_of(train)
+    chat = CHAT.read_text(encoding="utf-8").split()
+    words, strange = dictionary(train, listed, chat), Strange(listed, chat, draw, args.strange)
+    args.folder.mkdir(parents=True, exist_ok=True)
+    if held_out:
+        write(args.folder / "valid.clean", held_out)
+    write(args.folder / "train.clean", (strange.among(line) for _ in range(args.copies) for line in train))
+    write(args.folder / "dict.txt", (f"{word} {count}" for word, count in words.most_common()))
+    print(f"{len(lines):,} sentences, {len(words):,} words in the dictionary")
+
+
+if __name__ == "__main__":
+    main()
