@@ -36,7 +36,7 @@ def plan(run: Run) -> None:
         "text",
         "corpus",
         "put unexpected words into the training text, misspell words of the held-out sentences",
-        f"""python {run.examples}/english/text.py {text} --text {text}/train.txt --held-out 0 --strange 3
+        f"""python {run.examples}/english/text.py {text} --text {text}/train.txt --held-out 0
             {editor.frequencies(run)}""",
         f"""for split in valid test; do
             cp {text}/$split.txt {text}/$split.clean;

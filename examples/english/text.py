@@ -76,9 +76,7 @@ def dictionary(lines: Iterable[str], listed: dict[str, int], chat: Iterable[str]
 class Strange:
     """Puts unexpected words into sentences."""
 
-    def __init__(self, listed: Iterable[str], chat: Sequence[str], draw: random.Random, times: float = 1.0):
-        """``times``: as many as usual; text of one kind alone needs more."""
-        self.shares = [times * share for share in STRANGE_SHARES]
+    def __init__(self, listed: Iterable[str], chat: Sequence[str], draw: random.Random):
         self.listed, self.chat, self.draw = [word for word in listed if word.isalpha()], chat, draw
         self.known = set(self.listed)
         self.usual = [1 / (10 + place) for place in range(len(chat))]
@@ -90,7 +88,7 @@ class Strange:
 
     def among(self, line: str) -> str:
         """The line with some of its words replaced, and now and then in small letters, without apostrophes."""
-        share = self.draw.choice(self.shares)
+        share = self.draw.choice(STRANGE_SHARES)
         text = " ".join(self.instead_of(word) if self.draw.random() < share else word for word in line.split())
         if self.draw.random() < GREETED:
             text = f"{self.cased(self.of_a_chat(), 0.8)}{self.draw.choice([',', '', '!'])} {text}"
@@ -150,7 +148,6 @@ def main() -> None:
     parser.add_argument("--text", type=Path, nargs="+", required=True, help="clean text, a sentence a line")
     parser.add_argument("--frequencies", type=Path, help="words and how often they occur: lines `word count`")
     parser.add_argument("--held-out", type=int, default=800, help="sentences for validation (default: %(default)s)")
-    parser.add_argument("--strange", type=float, default=1.0, help="times as many unexpected words")
     parser.add_argument("--copies", type=int, default=1, help="of the text, each with other made-up words")
     args = parser.parse_args()
     draw = random.Random(1)
@@ -159,7 +156,7 @@ def main() -> None:
     held_out, train = lines[: args.held_out], lines[args.held_out :]
     listed = read_frequencies(args.frequencies) if args.frequencies else words_of(train)
     chat = CHAT.read_text(encoding="utf-8").split()
-    words, strange = dictionary(train, listed, chat), Strange(listed, chat, draw, args.strange)
+    words, strange = dictionary(train, listed, chat), Strange(listed, chat, draw)
     args.folder.mkdir(parents=True, exist_ok=True)
     if held_out:
         write(args.folder / "valid.clean", held_out)

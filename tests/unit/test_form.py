@@ -14,7 +14,7 @@ from lev_plugins.text.tokenise import Tokeniser
 class Replacing:
     """A model that replaces words by others, and remembers what it read."""
 
-    task, drafts, longest = "text_editing", False, 100
+    task, drafts, longest, symbols = "text_editing", False, 100, ["abcdefghijklmnopqrstuvwxyz"]
 
     def __init__(self, words: dict[str, str]):
         self.words, self.read = {f"▁{word}": f"▁{new}" for word, new in words.items()}, list[str]()
