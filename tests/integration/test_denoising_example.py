@@ -59,13 +59,9 @@ def test_pairs_of_ones_own_are_trained_and_scored(pairs: Path, tmp_path: Path) -
     assert sorted(path.name for path in drawn.glob("*.svg")) == ["length.svg", "noise.svg", "sentences.svg"]
     assert len((drawn / "gates.jsonl").read_text(encoding="utf-8").splitlines()) == len(NOISY) * 2
     assert not (out / "gates_as-is_none_1").exists()
-    figure_by_task(drawn / "gates.jsonl", tmp_path)
-
-
-def figure_by_task(saved: Path, tmp_path: Path) -> None:
-    """The printed command, with one file of gates for all its tasks."""
+    # the printed command, with one file of gates for all its tasks
     (printed,) = re.findall(r"^python examples/denoising/gates.py .*?tasks.svg$", readme("denoising"), re.M | re.S)
-    command = re.sub(r"=runs/\S+", f"={saved}", printed).replace("runs/tasks.svg", str(tmp_path / "tasks.svg"))
+    command = re.sub(r"=runs/\S+", f"={drawn}/gates.jsonl", printed).replace("runs/tasks.svg", f"{tmp_path}/tasks.svg")
     succeed("bash", "-euo", "pipefail", "-c", command)
     assert "denoising" in (tmp_path / "tasks.svg").read_text(encoding="utf-8")
 
@@ -80,14 +76,12 @@ def test_splits(tmp_path: Path) -> None:
     text = tmp_path / "all.txt"
     text.write_text("".join(f"{number}\n" for number in range(100)) + "\n")
     succeed(sys.executable, EXAMPLE / "texts.py", "--train", text, "--copies", 2, "--output", tmp_path / "out")
-    lines = {
-        (split, side): (tmp_path / "out" / f"{split}.{side}").read_text().splitlines()
-        for split in ("train", "valid", "test")
+    sources, targets = (
+        [(tmp_path / "out" / f"{split}.{side}").read_text().splitlines() for split in ("train", "valid", "test")]
         for side in ("src", "tgt")
-    }
-    assert all(lines[split, "src"] == lines[split, "tgt"] for split in ("train", "valid", "test"))
-    assert [len(lines[split, "src"]) for split in ("train", "valid", "test")] == [160, 10, 10]
-    assert sorted(map(int, {line for part in lines.values() for line in part})) == list(range(100))
+    )
+    assert sources == targets and [len(part) for part in sources] == [160, 10, 10]
+    assert sorted(map(int, {line for part in sources for line in part})) == list(range(100))
     (tmp_path / "short.src").write_text("a\n")
     (tmp_path / "short.tgt").write_text("a\nb\n")
     short = [sys.executable, EXAMPLE / "texts.py", "--train", tmp_path / "short", "--source", "src", "--target", "tgt"]
@@ -117,7 +111,7 @@ def test_sets_that_were_downloaded_before_become_pairs(tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"article": "Long.", "highlights": "Short.\\nIs it?"}\n')
     assert fetched("cnn-dailymail", tmp_path / "rows.jsonl") == [("Long.", "Short. Is it?")]
     (tmp_path / "scans").mkdir()
-    (tmp_path / "scans" / "1.txt").write_text("[OCR_toInput] Tbe\n[OCR_aligned] Tbe\n[ GS_aligned] The\n")
+    (tmp_path / "scans" / "1.txt").write_text("\ufeff[OCR_toInput] Tbe\n[OCR_aligned] Tb@e\n[ GS_aligned] The\n")
     assert fetched("icdar", tmp_path / "scans") == [("Tbe", "The")]
     refused = run(sys.executable, EXAMPLE / "fetch.py", "imdb", tmp_path / "no", "--from", tmp_path / "rows.jsonl")
     assert refused.code == 2 and "fetch.py: error:" in refused.err and "Traceback" not in refused.err

@@ -20,10 +20,6 @@ ADAFACTOR = ["--optimizer", "adafactor", "--scale-parameter", "--lr", 0.01]
 GOOD_ENOUGH = {"classification": 80, "regression": 70, "multilabel": 90, "tagging": 98}
 
 
-def lev_plugins(*words: object, stdin: str = "") -> Result:
-    return run("lev-plugins", *words, stdin=stdin)
-
-
 def train(folder: Path, kind: str, *flags: object) -> Result:
     return run(*training(folder, kind, *flags))
 
@@ -95,16 +91,8 @@ def test_labels_have_been_learned(trained: Trained) -> None:
     alone = Labeller.load(checkpoint, batch_size=1).label(texts[:5])
     assert [without_scores(answer) for answer in alone] == [without_scores(answer) for answer in answers[:5]]
     if kind == "multilabel":
-        done = lev_plugins("label", checkpoint, "--cpu", stdin="".join(f"{text}\n" for text in texts))
+        done = run("lev-plugins", "label", checkpoint, "--cpu", stdin="".join(f"{text}\n" for text in texts))
         assert [json.loads(line)["labels"] for line in done.out.splitlines()] == [a["labels"] for a in answers]
-
-
-def test_training_goes_on_after_a_stop_within_an_epoch(tmp_path: Path) -> None:
-    prepare(tmp_path, "tagging")
-    for updates in (2, 4):  # of about six in an epoch
-        done = train(tmp_path, "tagging", "--save-interval-updates", 1, "--max-update", updates)
-        assert done.code == 0, done.both[-3000:]
-        assert len(re.findall("valid on 'valid' subset", done.both)) == 2
 
 
 def right(kind: str, answers: list[dict[str, Any]], lines: list[str]) -> float:
@@ -149,7 +137,7 @@ def test_labels_of_interest_and_thresholds_on_the_command_line(trained: Trained)
     folder = trained[1]
     (folder / "t.json").write_text('{"s": 0, "r": 1.0, "w": 1.0}', "utf-8")
     flags = ["--cpu", "--labels-of-interest", "w,s", "--scores", "--thresholds", folder / "t.json"]
-    done = lev_plugins("label", folder / "checkpoint.pt", *flags, stdin="fog\n")
+    done = run("lev-plugins", "label", folder / "checkpoint.pt", *flags, stdin="fog\n")
     answer = json.loads(done.out)
     assert (answer["labels"], list(answer["all_scores"])) == (["s"], ["w", "s"])
     assert "the scores differ from those among all labels" in done.err

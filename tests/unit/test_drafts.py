@@ -3,10 +3,8 @@
 import pytest
 import torch
 
-from lev_plugins.data.drafts.dataset import split_line
 from lev_plugins.data.words import PLACEHOLDER, EditingDictionary, UnknownWords
 from lev_plugins.edits.requests import KEEP, SPAN
-from lev_plugins.errors import UserError
 from tests.helpers import (
     BOS,
     EOS,
@@ -18,19 +16,6 @@ from tests.helpers import (
     toy_task,
 )
 from tests.unit.test_text_correction import correction_task
-
-
-def test_a_line_without_tab_has_no_draft() -> None:
-    assert split_line("ein Haus") == ("ein Haus", None)
-
-
-def test_a_line_with_a_tab_has_a_draft_even_if_empty() -> None:
-    assert split_line("ein Haus\t") == ("ein Haus", "")
-
-
-def test_a_second_tab_is_refused() -> None:
-    with pytest.raises(UserError, match=r"`source<TAB>draft`, but this one has 2 TABs: 'a\\tb\\tc'"):
-        split_line("a\tb\tc")
 
 
 @pytest.mark.parametrize("left", [True, False])
@@ -93,18 +78,13 @@ def test_an_unknown_word_of_a_draft_is_printed_as_it_was_written() -> None:
     assert len(dictionary) == len(toy_dictionary())
 
 
-def test_the_placeholder_has_a_name_and_is_no_entry() -> None:
-    dictionary = toy_dictionary()
-    size = len(dictionary)
-    assert dictionary[size] == PLACEHOLDER
-    assert len(dictionary) == size and PLACEHOLDER not in dictionary.symbols
-    assert dictionary.string(torch.tensor([5, size, 6])) == f"w1 {PLACEHOLDER} w2"
-
-
 def test_a_loaded_dictionary_prints_the_placeholder_of_the_model(tmp_path: object) -> None:
     path = f"{tmp_path}/dict.txt"
     toy_dictionary().save(path)
     loaded = EditingDictionary.load(path)
+    size = len(loaded)
     assert loaded[toy_model(toy_task(loaded)).placeholder] == PLACEHOLDER
+    assert len(loaded) == size and PLACEHOLDER not in loaded.symbols
+    assert loaded.string(torch.tensor([5, size, 6])) == f"w1 {PLACEHOLDER} w2"
     loaded.add_symbol("later")  # as fairseq-generate --remove-bpe does
     assert loaded[len(toy_dictionary())] == PLACEHOLDER

@@ -138,6 +138,7 @@ def test_white_space_that_characters_drop_stays() -> None:
     assert edited(CHARS, "a bc", ["a", "▁", "b", "d"], [0, 1, 2, None]).edits[0].start == 2
 
 
+NEW = {"words": ["x", "yy"], "chars": ["x", "▁", "."], "pieces": ["▁x", "y", "▁", ","], "torn": ["x@@", "y", ","]}
 SIGNS = " \t\u00a0ab,.é\u0301😀ﬁ日"
 
 
@@ -153,9 +154,7 @@ def outputs(draw: st.DrawFn) -> Case:
     pieces = [piece for unit in TOKENISERS[name].units(text) for piece in unit.pieces]
     written: list[str] = []
     origin: list[int | None] = []
-    new = {"words": ["x", "yy"], "chars": ["x", "▁", "."], "pieces": ["▁x", "y", "▁", ","], "torn": ["x@@", "y", ","]}[
-        name
-    ]
+    new = NEW[name]
     for number, piece in [*enumerate(pieces), (len(pieces), "")]:
         for word in draw(st.lists(st.sampled_from(new), max_size=1)):
             written, origin = [*written, word], [*origin, None]
@@ -166,31 +165,17 @@ def outputs(draw: st.DrawFn) -> Case:
 
 @given(outputs())
 @thorough
-def test_nothing_but_white_space_differs_from_what_was_written(
-    case: tuple[str, str, list[str], list[int | None]],
-) -> None:
+def test_edits_are_of_whole_words_and_all_of_what_differs(case: Case) -> None:
+    """But for white space."""
     name, text, written, origin = case
     offsets = TOKENISERS[name]
     result = edited(offsets, text, written, origin)
-    assert "".join(result.text.split()) == "".join(offsets.spell(offsets.named(written)).split())
-
-
-@given(outputs())
-@thorough
-def test_edits_are_apart_and_of_whole_words(case: Case) -> None:
-    name, text, written, origin = case
-    result = edited(TOKENISERS[name], text, written, origin)
     for edit in result.edits:
         assert text[edit.start : edit.end] != edit.replacement
         assert not in_word(text, edit.start) and not in_word(text, edit.end)
-
-
-@given(outputs())
-@thorough
-def test_what_is_all_kept_is_not_edited(case: Case) -> None:
-    name, text, *_ = case
-    pieces = [piece for unit in TOKENISERS[name].units(text) for piece in unit.pieces]
-    assert not edited(TOKENISERS[name], text, pieces, list(range(len(pieces)))).edits
+    pieces = [piece for unit in offsets.units(text) for piece in unit.pieces]
+    assert not edited(offsets, text, pieces, list(range(len(pieces)))).edits
+    assert "".join(result.text.split()) == "".join(offsets.spell(offsets.named(written)).split())
 
 
 # ---- pieces that do not say where blanks are -------------------------------------------------------------------------

@@ -60,12 +60,6 @@ def test_what_cannot_be_read(
     assert message in fails(script, *(flag.format(tmp_path) for flag in flags), stdin=given)
 
 
-def test_a_scan_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
-    text = "\ufeff[OCR_toInput] Tbe cat\n[OCR_aligned] Tbe c@at\n[ GS_aligned] The chat"
-    (tmp_path / "a.txt").write_text(text, "utf-8")
-    assert list(load_script("denoising/fetch").icdar(tmp_path)) == [("Tbe cat", "The chat")]
-
-
 @pytest.fixture
 def fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """The one line with which a script ends."""

@@ -22,7 +22,7 @@ from lev_plugins.layers.linear import Linear
 from lev_plugins.models.levt import LevT
 from tests.helpers import toy_config, toy_dictionary, toy_task
 from tests.integration.commands import succeed
-from tests.systems import CORRECTION, SYSTEMS, System, flags_of
+from tests.systems import CORRECTION, SYSTEMS, flags_of
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def made() -> LevT:
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_system_answers_with_it(name: str, tmp_path: Path, all_sizes: None) -> None:
     system = SYSTEMS[name](tmp_path)
-    model = load(system)
+    model = system.load(cpu_int8=True)
     parts = parts_of(model)
     attention = tuple(name for name, part in parts.items() if isinstance(part, MultiheadAttention))
     left = [name for name, part in parts.items() if isinstance(part, nn.Linear)]
@@ -112,23 +112,13 @@ def test_every_system_answers_with_it(name: str, tmp_path: Path, all_sizes: None
     assert len(system.answers(model)) == len(system.texts)
     folder = tmp_path / "exported"
     assert main(["export", str(system.checkpoint), str(folder), *system.flags]) == 0
-    exported = lev_plugins.load(folder, cpu_int8=True)
-    assert sum(isinstance(part, Int8Linear) for part in parts_of(exported).values()) == sum(
-        isinstance(part, Int8Linear) for part in parts.values()
-    )
+    exported = parts_of(lev_plugins.load(folder, cpu_int8=True))
+    in_both = [sum(isinstance(part, Int8Linear) for part in each.values()) for each in (parts, exported)]
+    assert in_both[0] == in_both[1]
 
 
 def parts_of(model: Any) -> dict[str, nn.Module]:
     return dict((model.model if isinstance(model, Labeller) else model.model.decoder.models[0]).named_modules())
-
-
-def load(system: System) -> Any:
-    if not system.edits:
-        return lev_plugins.load(system.checkpoint, system.data, cpu_int8=True)
-    from argparse import Namespace
-
-    bpe = Namespace(**system.bpe) if system.bpe else None
-    return lev_plugins.load(system.checkpoint, system.data, bpe=bpe, search=system.decoding, cpu_int8=True)
 
 
 def test_training_refuses_it() -> None:

@@ -31,11 +31,6 @@ DRAFTS = [
     "ein⟦! hund läuft ⟧⟦-über⟧",
     "[0, n⟧ ist kein ⟦ Zeichen",
 ]
-NOTED = {
-    "words": {1, 2, 3, 5, 6, 7, 8, 9},
-    "characters": {1, 2, 3, 5, 6, 7, 8, 9},
-    "sentencepiece": {1, 2, 3, 5, 6, 7, 8, 9},
-}
 
 
 @pytest.fixture()
@@ -106,7 +101,7 @@ def test_a_file_is_read_as_at_the_prompt(text: Path, bpe: str) -> None:
         found[-1]["printed"] = [task.tgt_dict.string(torch.tensor(row)) for row in found[-1].pop("draft")]
     assert found[0] == found[1]
     noted = [i for i in range(len(DRAFTS)) if dataset[i]["draft"].requests is not None]
-    assert set(noted) == NOTED[bpe]
+    assert noted == [1, 2, 3, 5, 6, 7, 8, 9]
     plain = [" ".join(tokeniser(text, bpe).encode(marks.parse_marks(draft)[0].strip()).split()) for draft in DRAFTS]
     assert [line.replace("<pad>", "").strip() for line in found[0]["printed"]] == plain
 
@@ -120,29 +115,6 @@ def test_what_learns_from_drafts_sees_ids_alone(text: Path) -> None:
     loss, _, _ = toy_criterion(task)(lively_model(task), batch)
     assert bool(torch.isfinite(loss))
     assert "requests" not in dataset.collater([dataset[0], dataset[4]])
-
-
-@pytest.mark.parametrize("size", [1, 3, 10])
-def test_marks_and_unknown_words_reach_the_hypothesis(text: Path, size: int) -> None:
-    """With random weights, in batches of any size, as from lines that are typed."""
-    assert prepare(text) == 0
-    task = task_of(text)
-    model, dataset = lively_model(task), loaded(task)
-    generator = task.build_generator([model], Namespace(iter_decode_max_iter=4))
-    found: dict[int, tuple[str, float]] = {}
-    for start in range(0, len(DRAFTS), size):
-        batch = dataset.collater([dataset[i] for i in range(start, min(start + size, len(DRAFTS)))])
-        for n, hypotheses in zip(batch["id"].tolist(), task.inference_step(generator, [model], batch), strict=True):
-            found[n] = task.tgt_dict.string(hypotheses[0]["tokens"].int()), float(hypotheses[0]["score"])
-    rows, lengths = task.get_interactive_tokens_and_lengths(
-        [f"{' '.join(KNOWN)}\t{draft}" for draft in DRAFTS], lambda line: line
-    )
-    typed = task.build_dataset_for_inference(rows, lengths)
-    batch = typed.collater([typed[i] for i in range(len(DRAFTS))])
-    for n, hypotheses in zip(batch["id"].tolist(), task.inference_step(generator, [model], batch), strict=True):
-        assert found[n][0] == task.tgt_dict.string(hypotheses[0]["tokens"].int())
-        assert found[n][1] == pytest.approx(float(hypotheses[0]["score"]), abs=1e-5)
-    assert "hund läuft" in found[1][0] and "über" not in found[8][0].split(" hund läuft")[0]
 
 
 def test_no_file_where_there_is_nothing_to_note(text: Path, capsys: pytest.CaptureFixture) -> None:
@@ -222,29 +194,19 @@ NOTE = {"line": 4, "tokens": ["Zürich"], "requests": [INSERT, KEEP + SPAN]}
 SPOILED: dict[str, str] = {
     "no JSON": "{",
     "deep": "[" * 100_000,
-    "a long number": "9" * 10_000,
     "an empty line": "",
-    "a list": "[]",
     "a key more": json.dumps({**NOTE, "x": 1}),
-    "a key less": json.dumps({"line": 4, "tokens": ["Zürich"]}),
     "no line": json.dumps({**NOTE, "line": True}),
-    "a line of a kind": json.dumps({**NOTE, "line": 4.0}),
-    "line 0": json.dumps({**NOTE, "line": 0}),
     "line 11": json.dumps({**NOTE, "line": 11}),
     "twice": f"{json.dumps(NOTE)}\n{json.dumps(NOTE)}",
     "another draft": json.dumps({**NOTE, "line": 1}),
     "a token more": json.dumps({**NOTE, "tokens": ["a", "b"], "requests": [0] * 3}),
     "a known word": json.dumps({**NOTE, "tokens": ["hund"]}),
     "a line feed": json.dumps({**NOTE, "tokens": ["a\nH-0"]}),
-    "no text": json.dumps({**NOTE, "tokens": [""]}),
     "half a character": json.dumps({**NOTE, "tokens": ["\ud800"]}),
-    "a number": json.dumps({**NOTE, "tokens": [3]}),
-    "tokens in one text": json.dumps({**NOTE, "tokens": "Z"}),
     "a request less": json.dumps({**NOTE, "requests": [0]}),
     "huge": json.dumps({**NOTE, "requests": [0, 2**62]}),
-    "negative": json.dumps({**NOTE, "requests": [0, -1]}),
     "both": json.dumps({**NOTE, "requests": [0, KEEP + DELETE + SPAN]}),
-    "a share": json.dumps({**NOTE, "requests": [0, 1.5]}),
     "protects <s>": json.dumps({**NOTE, "requests": [KEEP, 0]}),
 }
 

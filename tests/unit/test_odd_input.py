@@ -14,7 +14,6 @@ from lev_plugins.data.drafts.marks import escape, parse_marks
 from lev_plugins.errors import UserError
 from lev_plugins.files import all_or_nothing, all_or_nothing_folder
 from lev_plugins.model_folder import Decoding
-from lev_plugins.noise.options import NoiseOptions, build_corruption
 from lev_plugins.text.tokenise import learn_sentencepiece
 
 
@@ -67,13 +66,6 @@ def test_dictionaries_that_would_be_empty_or_whole(threshold: int, nwords: int) 
     wrong = r"--nwords must be -1 \(no limit\) or more than 4" if threshold == 0 else "--threshold must be at least 0"
     with pytest.raises(UserError, match=wrong):
         ranges.dictionary_size(Namespace(threshold=threshold, nwords=nwords), "threshold", "nwords")
-
-
-def test_noise_flags_of_other_kinds_are_refused() -> None:
-    with pytest.raises(UserError, match="--layout is for the kind keyboard or shift: name it, or leave it out"):
-        build_corruption(NoiseOptions("swap", 0.1, layout="dvorak"))
-    with pytest.raises(UserError, match="--alphabet is for the kind random"):
-        build_corruption(NoiseOptions("keyboard", 0.1, alphabet="abc"))
 
 
 def test_a_server_refuses_flags_that_no_model_of_it_reads() -> None:

@@ -99,11 +99,9 @@ def test_a_draft_of_nothing() -> None:
 
 
 def test_the_first_iteration_deletes_what_is_more_likely_to_go() -> None:
-    model = lively_model()
-    generator = RefinementGenerator([model], toy_dictionary(), RefinementOptions(retain_history=True))
-    net_input = {"src_tokens": rows_to_tensor(SOURCES[: len(DRAFTS)]), "draft": rows_to_tensor(DRAFTS)}
-    found = [hypotheses[0] for hypotheses in generator.generate([model], {"net_input": net_input})]
-    odds = generator.deletion_odds(net_input)
+    model, found = refined(DRAFTS)
+    generator = RefinementGenerator([model], toy_dictionary(), RefinementOptions())
+    odds = generator.deletion_odds({"src_tokens": rows_to_tensor(SOURCES), "draft": rows_to_tensor(DRAFTS)})
     for draft, row, hypothesis in zip(DRAFTS, odds, found, strict=True):
         left = [token for token, each in zip(draft, row.tolist(), strict=False) if token in (BOS, EOS) or each <= 0]
         assert hypothesis["history"][1]["tokens"].tolist() == left
