@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,10 +62,7 @@ class Labeller:
         task.with_its_precision([model])
         self.kind, self.names = task.info.kind, [] if task.labels is None else task.labels.names
         self.warned = False
-        self.thresholds = thresholds or {}
-        for name in self.thresholds:
-            require(self.kind == "multilabel", f"thresholds are for multilabel models, not for {self.kind}")
-            require(name in self.names, f"there is a threshold for {name!r}, which is not a label of this model")
+        self.thresholds = self.checked(thresholds or {})
         self.encoder = Encoder(task.info, task.info.tokeniser(task.folder), task.dictionary, task.labels)
 
     @classmethod
@@ -111,17 +109,29 @@ class Labeller:
 
     # ---- answers -------------------------------------------------------------------------------------------------
 
+    def checked(self, thresholds: dict[str, float]) -> dict[str, float]:
+        for name in thresholds:
+            require(self.kind == "multilabel", f"thresholds are for multilabel models, not for {self.kind}")
+            require(name in self.names, f"there is a threshold for {name!r}, which is not a label of this model")
+        return thresholds
+
     def label(
         self,
         texts: Iterable[str | Sequence[str]],
         labels_of_interest: Sequence[str] = (),
         scores: bool = False,
         first_line: int = 1,
+        thresholds: dict[str, float] | None = None,
     ) -> list[Answer]:
         """A text is a string with TABs between columns, or a list of columns; for tagging, a string or a list of words.
 
-        ``scores`` adds the probabilities of all labels. ``first_line`` numbers the texts in messages.
+        ``scores`` adds the probabilities of all labels. ``first_line`` numbers the texts in messages. ``thresholds``
+        are for these texts, in place of its own.
         """
+        if thresholds is not None:
+            other = copy(self)
+            other.thresholds = self.checked(thresholds)
+            return other.label(texts, labels_of_interest, scores, first_line)
         interest = self.ids_of(labels_of_interest)
         return [self.answer(scored, interest, scores) for scored in self.scored(texts, interest, first_line)]
 

@@ -129,6 +129,7 @@ def test_thresholds_are_tuned_by_one_command(trained: Trained, capsys: pytest.Ca
     assert micro and float(micro[2]) >= float(micro[1])
     assert len(set(read_thresholds(folder / "common.json").values())) == 1
     answer = Labeller.load(checkpoint, thresholds={"s": 0.0, "r": 1.0, "w": 1.0}).label(["fog"], scores=True)[0]
+    assert Labeller.load(checkpoint).label(["fog"], scores=True, thresholds={"s": 0.0, "r": 1.0, "w": 1.0}) == [answer]
     assert answer["labels"] == ["s"] and set(answer["all_scores"]) == {"s", "r", "w"}
 
 
