@@ -3,6 +3,7 @@
 import signal
 
 import pytest
+import torch
 
 import lev_plugins
 from tests.processor_time import ProcessorTime
@@ -20,6 +21,7 @@ EVERYWHERE = {"toy", "noisy"}  # fixtures that cost so little that each worker m
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    torch.set_num_threads(1)  # commands run in forks, which would wait for the threads of OpenMP for ever
     config.pluginmanager.register(ProcessorTime())
 
 

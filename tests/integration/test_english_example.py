@@ -5,8 +5,6 @@ import random
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.integration.commands import readme_command, succeed
 
 WORDS = [
@@ -33,7 +31,6 @@ def sentences(seed: int, count: int) -> str:
     return "".join(f"{' '.join(draw.choices(WORDS, k=draw.randint(4, 8)))}.\n" for _ in range(count))
 
 
-@pytest.mark.slow
 def test_from_text_to_the_table(tmp_path: Path) -> None:
     (tmp_path / "test").mkdir()
     (tmp_path / "list").write_text("".join(f"{word} 9\n" for word in WORDS))
