@@ -59,18 +59,15 @@ class NoisySourceDataset(HearsOfEpochs):
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         example = self.dataset[index]
-        text = self.noisy_text(self.decode(example["target"]), index, self.epoch)
-        noisy = None if text is None else self.encode(text)
-        if noisy is None or (self.longest is not None and noisy.numel() > self.longest):
+        if not self.is_chosen(index, self.epoch):
             return example
-        return {**example, "source": noisy}
+        noisy = self.encode(self.corrupt(self.decode(example["target"]), int(index), self.epoch))
+        return example if self.longest is not None and noisy.numel() > self.longest else {**example, "source": noisy}
 
-    def noisy_text(self, text: str, index: int, epoch: int) -> str | None:
-        """None: this example gets no noise in this epoch."""
-        index = int(index)  # may be a NumPy integer, which has only 64 bits
-        if self.share < 1 and stream(self.corrupt.seed, epoch, index, " share")() >= self.share:
-            return None
-        return self.corrupt(text, index, epoch)
+    def is_chosen(self, index: int, epoch: int) -> bool:
+        """Whether this example gets noise in this epoch."""
+        # the index may be a NumPy integer, which has only 64 bits
+        return self.share >= 1 or stream(self.corrupt.seed, epoch, int(index), " share")() < self.share
 
 
 class TextCodec:
@@ -112,13 +109,14 @@ class NoisyWords:
         self.noise, self.codec, self.longest, self.targets = noise, codec, longest, targets
 
     def __call__(self, index: int, epoch: int) -> list[str] | None:
-        """None: this example gets no noise, or would be too long with it."""
-        target = self.targets[index]
+        """None: this example gets no noise, and the source says as much; or it would be too long."""
+        target, chosen = self.targets[index], self.noise.is_chosen(index, epoch)
         ids, unknown = (target.ids, target.unknown) if isinstance(target, SpeltRow) else (target, ())
-        clean = self.codec.decode(ids, unknown)
-        text = self.noise.noisy_text(clean, index, epoch) or (clean if unknown else None)
-        words = None if text is None else self.codec.cut(text).split()
-        return None if words is None or len(words) + 2 > self.longest else words
+        if not (chosen or unknown):
+            return None
+        text = self.codec.decode(ids, unknown)
+        words = self.codec.cut(self.noise.corrupt(text, int(index), epoch) if chosen else text).split()
+        return None if len(words) + 2 > self.longest else words
 
 
 # ---- flags -----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from lev_plugins.noise.draws import Draw, binomial, level, pick, shuffled, strea
 from lev_plugins.noise.kinds import NoiseKind
 from lev_plugins.noise.text import Line, Word, is_letter
 from lev_plugins.text.edited import Span
-from lev_plugins.text.protected import protected
+from lev_plugins.text.protected import Untouchable, protected
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,15 @@ class Corruption:
         draw = stream(self.seed, epoch, index)
         at = level(self.seed, epoch, index, draw)
         scale = 2 * stream(self.seed, epoch, index, " rate")() if self.varied else 1
-        words = prose_of(line) if self.prose else line.words()
+        numbers = prose_of(line) if self.prose else range(len(line.starts))
         if self.word_rate is not None:
-            possible = [word for word in words if self._is_long_enough(line, word)]
+            possible = (
+                [number for number in numbers if self._is_long_enough(line, number)] if self.min_letters else numbers
+            )
             self._words(line, possible, binomial(len(possible), scale * self.word_rate, at), draw)
-        elif self.char_rate is not None:
+            return str(line)
+        words = [line.word(number) for number in numbers]
+        if self.char_rate is not None:
             characters = sum(word.end - word.start for word in words)
             self._edits(line, words, binomial(characters, scale * self.char_rate, at), draw)
         else:
@@ -51,18 +55,17 @@ class Corruption:
                 kind.edit_by_rate(line, words, draw)
         return str(line)
 
-    def _is_long_enough(self, line: Line, word: Word) -> bool:
-        if not self.min_letters:
-            return True
+    def _is_long_enough(self, line: Line, number: int) -> bool:
+        word = line.word(number)
         return sum(map(is_letter, line.cells[word.start : word.end])) >= self.min_letters
 
-    def _words(self, line: Line, possible: Sequence[Word], wanted: int, draw: Draw) -> None:
+    def _words(self, line: Line, possible: Sequence[int], wanted: int, draw: Draw) -> None:
         """Change ``wanted`` words, drawn from the ``possible`` ones that can be changed."""
-        for word in (possible[place] for place in shuffled(range(len(possible)), draw)):
+        for number in (possible[place] for place in shuffled(range(len(possible)), draw)):
             if wanted <= 0:
                 return
             before = len(line.log)
-            changed = self._word(line, word, draw)
+            changed = self._word(line, line.word(number), draw)
             if (
                 changed > wanted and draw() * changed >= wanted
             ):  # only one more is wanted, but two change: accept every second time
@@ -101,23 +104,18 @@ class Corruption:
         return words
 
 
-def prose_of(line: Line) -> list[Word]:
-    """The words that a corrector may touch; the others count as touched.
+def prose_of(line: Line) -> list[int]:
+    """The numbers of the words that a corrector may touch; the others count as touched.
 
-    >>> line = Line("see a.org or `b c` for 5 kg")
-    >>> ["".join(line.cells[word.start : word.end]) for word in prose_of(line)]
-    ['see', 'or', 'for']
+    >>> prose_of(Line("see a.org or `b c` for 5 kg"))
+    [0, 2, 5]
     """
-    spans = protected(line.text, lambda word: False, None)
+    strange = Untouchable(protected(line.text, lambda word: False, None))
     places = list(accumulate(map(len, line.was), initial=0))  # of each cell in the text
     prose = []
-    for word in line.words():
-        if touches(spans, places[word.start], places[word.end]):
+    for number, word in enumerate(line.words()):
+        if strange.touched_by(Span(places[word.start], places[word.end])):
             line.touched.update(range(word.start, word.end))
         else:
-            prose.append(word)
+            prose.append(number)
     return prose
-
-
-def touches(spans: Sequence[Span], start: int, end: int) -> bool:
-    return any(span.start < end and start < span.end for span in spans)

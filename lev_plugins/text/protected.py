@@ -273,7 +273,7 @@ class Untouchable:
         self.starts, self.ends = [span.start for span in self.spans], [span.end for span in self.spans]
         self.borders = frozenset(self.starts), frozenset(self.ends)
 
-    def touched_by(self, edit: Edit) -> bool:
+    def touched_by(self, edit: Edit | Span) -> bool:
         before = bisect_left(self.starts, edit.end)
         return before > 0 and self.ends[before - 1] > edit.start
 
