@@ -22,11 +22,9 @@ def typos(run: Run, prefix: str = "--") -> str:
     return " ".join(f"{prefix}{name.replace('_', '-')} {value}".strip() for name, value in values.items())
 
 
-def frequencies(run: Run, file: str = "") -> str:
+def frequencies(file: str = "") -> str:
     """The flag of english/text.py: a file, or the list of the package symspellpy, if it is installed."""
-    if file or find_spec("symspellpy") is None:
-        return f"--frequencies {file}" if file else ""
-    return f'--frequencies "$(python {run.examples}/denoising/symspell.py --where)"'
+    return f"--frequencies {file}" if file or find_spec("symspellpy") else ""
 
 
 def training(run: Run, updates: int, tokens: str, rate: str, dropout: str) -> str:

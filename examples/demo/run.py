@@ -37,7 +37,7 @@ def plan(run: Run) -> None:
         "corpus",
         "put unexpected words into the training text, misspell words of the held-out sentences",
         f"""python {run.examples}/english/text.py {text} --text {text}/train.txt --held-out 0
-            {editor.frequencies(run)}""",
+            {editor.frequencies()}""",
         f"""for split in valid test; do
             cp {text}/$split.txt {text}/$split.clean;
             python {here}/typos.py {text}/$split.clean {text}/$split.noisy --train {text}/train.clean

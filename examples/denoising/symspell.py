@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import arriving_lines, finish
 from lev_plugins.errors import UserError
+from lev_plugins.text.form import in_case_of
 
 LIST = "frequency_dictionary_en_82_765.txt"  # in symspellpy
 DISTANCE = 2  # maximum edits between a word and its correction, the package's default
@@ -57,16 +58,6 @@ def own_list() -> Path:
     if spec is None or spec.origin is None:
         raise not_installed()
     return Path(spec.origin).parent / LIST
-
-
-def in_case_of(word: str, correction: str) -> str:
-    """
-    >>> [in_case_of(word, "the") for word in ("Teh", "TEH", "teh", "tEh")]
-    ['The', 'THE', 'the', 'the']
-    """
-    if word.isupper() and len(word) > 1:
-        return correction.upper()
-    return correction[:1].upper() + correction[1:] if word[:1].isupper() else correction
 
 
 def corrected(line: str, look_up: Callable[[str], str]) -> str:
@@ -110,9 +101,6 @@ def build(words: Counter[str]) -> Callable[[str], str]:
 
 def run(args: argparse.Namespace) -> None:
     sys.stdout.reconfigure(encoding="utf-8", newline="\n")  # type: ignore[union-attr]
-    if args.where:
-        print(own_list())
-        return
     path = args.words or Path(args.list or own_list())
     with path.open("rb") as file:
         lines = arriving_lines(file, str(path))
@@ -126,7 +114,6 @@ def main() -> int:
     words = parser.add_mutually_exclusive_group(required=True)
     words.add_argument("--words", metavar="TEXT", type=Path, help="clean text whose words are the dictionary")
     words.add_argument("--list", metavar="FILE", nargs="?", const="", help="frequency list")
-    words.add_argument("--where", action="store_true", help="print the path of the package's list, and stop")
     parser.add_argument("--careful", action="store_true", help="correct plain words in small letters alone")
     return finish(parser, run)
 

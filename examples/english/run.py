@@ -20,7 +20,7 @@ def plan(run: Run) -> None:
     run.stage(
         "text",
         "",
-        f"""python {here}/text.py {text} --text {run.TEXT} {editor.frequencies(run, run.LIST)}
+        f"""python {here}/text.py {text} --text {run.TEXT} {editor.frequencies(run.LIST)}
             --copies {run.number("COPIES")}""",
         f"lev-plugins noise {editor.typos(run)} --seed 2 <{text}/valid.clean >{text}/valid.noisy",
         f"cp {text}/valid.noisy {text}/valid.draft",

@@ -1,6 +1,6 @@
 """Training text and a dictionary for an English editor, from clean sentences and a list of frequent words.
 
-    python examples/english/text.py FOLDER --text FILE ... [--frequencies FILE]
+    python examples/english/text.py FOLDER --text FILE ... [--frequencies [FILE]]
 
 writes FOLDER/train.clean, FOLDER/valid.clean and FOLDER/dict.txt, a dictionary for ``lev-plugins prepare``: the words
 of the text and of the frequency list.
@@ -14,11 +14,17 @@ before it. And some sentences are written as in a chat.
 import argparse
 import random
 import re
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from string import ascii_uppercase
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from examples.denoising import symspell
+from examples.shared import write_lines
+from lev_plugins.text.form import Form
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.whole_words import BLANK, words_with_places
 
@@ -35,13 +41,6 @@ INFORMAL = 0.1  # share of the sentences
 GREETED = 0.06  # share of the sentences that begin with a word of chat
 TOKEN = re.compile(r"(\W*)([A-Za-z][A-Za-z'-]+)(\W*)")
 END = "\n"
-
-
-def read_frequencies(path: Path) -> dict[str, int]:
-    """The most frequent words of lines ``word count``."""
-    rows = (line.split() for line in path.read_text(encoding="utf-8-sig").splitlines())
-    counts = {word: int(count) for word, count in rows}
-    return dict(sorted(counts.items(), key=lambda row: -row[1])[:LISTED])
 
 
 def words_of(lines: Iterable[str]) -> dict[str, int]:
@@ -128,25 +127,22 @@ class Strange:
 
 def sentences(paths: Iterable[Path]) -> Iterator[str]:
     """Of a fitting length, each once, with straight apostrophes and quotes."""
-    straight = str.maketrans("\u2019\u2018\u201c\u201d", "''\"\"")
-    seen = set()
+    form, seen = Form(straight=True), set()
     for path in paths:
         for line in read_lines(path):
-            text = " ".join(line.translate(straight).split())
+            text = " ".join(form.read(line).split())
             if len(text.split()) in SENTENCE and text not in seen:
                 seen.add(text)
                 yield text
-
-
-def write(path: Path, lines: Iterable[str]) -> None:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--text", type=Path, nargs="+", required=True, help="clean text, a sentence a line")
-    parser.add_argument("--frequencies", type=Path, help="words and how often they occur: lines `word count`")
+    parser.add_argument(
+        "--frequencies", metavar="FILE", nargs="?", const="", help="lines `word count`, by default those of symspellpy"
+    )
     parser.add_argument("--held-out", type=int, default=800, help="sentences for validation (default: %(default)s)")
     parser.add_argument("--copies", type=int, default=1, help="of the text, each with other made-up words")
     args = parser.parse_args()
@@ -154,14 +150,16 @@ def main() -> None:
     lines = list(sentences(args.text))
     draw.shuffle(lines)
     held_out, train = lines[: args.held_out], lines[args.held_out :]
-    listed = read_frequencies(args.frequencies) if args.frequencies else words_of(train)
+    listed = words_of(train)
+    if args.frequencies is not None:
+        list_of = Path(args.frequencies or symspell.own_list())
+        listed = dict(symspell.listed(read_lines(list_of)).most_common(LISTED))
     chat = CHAT.read_text(encoding="utf-8").split()
     words, strange = dictionary(train, listed, chat), Strange(listed, chat, draw)
-    args.folder.mkdir(parents=True, exist_ok=True)
     if held_out:
-        write(args.folder / "valid.clean", held_out)
-    write(args.folder / "train.clean", (strange.among(line) for _ in range(args.copies) for line in train))
-    write(args.folder / "dict.txt", (f"{word} {count}" for word, count in words.most_common()))
+        write_lines(args.folder / "valid.clean", held_out)
+    write_lines(args.folder / "train.clean", (strange.among(line) for _ in range(args.copies) for line in train))
+    write_lines(args.folder / "dict.txt", (f"{word} {count}" for word, count in words.most_common()))
     print(f"{len(lines):,} sentences, {len(words):,} words in the dictionary")
 
 

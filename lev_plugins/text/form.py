@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from lev_plugins.errors import require
 
-TYPOGRAPHIC = {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"'}
+TYPEWRITTEN = str.maketrans("\u2019\u2018\u201c\u201d", "''\"\"")
 RARE = 0.02  # share of the words with typographic apostrophes, where they count as absent
 MANY = 100  # words of a dictionary that can show something
 BLANKS = ("▁", "Ġ", " ")  # how pieces say that there is a blank before them
@@ -57,7 +57,7 @@ class Form(NamedTuple):
         "it's me"
         """
         if self.straight:
-            text = "".join(TYPOGRAPHIC.get(letter, letter) for letter in text)
+            text = text.translate(TYPEWRITTEN)
         if self.lower:
             text = "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
         return text
@@ -100,8 +100,8 @@ without: join them first (in Python with sacremoses' MosesDetokenizer, for examp
 
 def in_case_of(word: str, other: str) -> str:
     """
-    >>> [in_case_of(word, "the") for word in ("Teh", "TEH", "teh", "I")]
-    ['The', 'THE', 'the', 'The']
+    >>> [in_case_of(word, "the") for word in ("Teh", "TEH", "teh", "tEh", "I")]
+    ['The', 'THE', 'the', 'the', 'The']
     """
     if word.isupper() and len(word) > 1:
         return other.upper()
