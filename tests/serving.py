@@ -18,8 +18,7 @@ from lev_plugins.serving import running
 from lev_plugins.serving.app import application
 from lev_plugins.serving.context import Context, Served
 from lev_plugins.text.edited import Edit, Edited
-from lev_plugins.text.own_words import Protected
-from lev_plugins.text.protected import untouched
+from lev_plugins.text.protected import OwnWords, untouched
 from lev_plugins.text.sentences import sentences
 
 SECONDS = 1.0  # that a request may take
@@ -51,7 +50,7 @@ class FakeEditor:
         texts: Sequence[str],
         drafts: Sequence[str | None] | None = None,
         languages: Sequence[str | None] | None = None,
-        words: Sequence[Sequence[Protected]] | None = None,
+        words: Sequence[Sequence[OwnWords]] | None = None,
     ) -> list[Edited]:
         if not texts:
             return []

@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import arriving_lines, finish, read_lines
-from lev_plugins.text.whole_words import words_with_places
+from lev_plugins.text.offsets import words_with_places
 
 LEAST = 2  # words of a line
 

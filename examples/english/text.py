@@ -26,7 +26,7 @@ from examples.denoising import symspell
 from examples.shared import write_lines
 from lev_plugins.text.form import Form
 from lev_plugins.text.lines import read_lines
-from lev_plugins.text.whole_words import BLANK, words_with_places
+from lev_plugins.text.offsets import BLANK, words_with_places
 
 SENTENCE = range(3, 41)  # words
 CHAT = Path(__file__).parent / "chat.txt"  # words that lists made of books lack; the usual ones first

@@ -16,8 +16,8 @@ import sentencepiece
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.shared import finish, read_parallel
+from lev_plugins.data.tokenise import learn_sentencepiece
 from lev_plugins.errors import require
-from lev_plugins.text.tokenise import learn_sentencepiece
 
 
 def read_pair(prefix: Path, source: str, target: str) -> dict[str, list[str]]:

@@ -27,14 +27,14 @@ from tqdm import tqdm
 
 from lev_plugins import checkpoints
 from lev_plugins.cli.flags import requires
+from lev_plugins.data.binarise import load_dictionary
+from lev_plugins.data.tokenise import JOINED
 from lev_plugins.errors import UserError, explained, require
 from lev_plugins.files import all_or_nothing, all_or_nothing_folder
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.json_schema import read_object
 from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.tasks.pairs import whole_pair
-from lev_plugins.text.binarise import load_dictionary
-from lev_plugins.text.tokenise import JOINED
 
 SEARCH = ["beam", "lenpen", "unkpen", "max_len_a", "max_len_b", "min_len", "no_repeat_ngram_size"]
 RECORD = "distill.json"  # in --dest; beside --text FILE it is FILE.json

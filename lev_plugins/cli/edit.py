@@ -12,6 +12,7 @@ import torch
 
 from lev_plugins.cli.streams import add_resume_argument, answer_lines, nothing
 from lev_plugins.cli.trace import in_colour
+from lev_plugins.data.tokenise import add_bpe_arguments, bpe_options
 from lev_plugins.errors import require
 from lev_plugins.inference.editor import MAX_TOKENS, Editor
 from lev_plugins.model_folder import Decoding
@@ -19,7 +20,6 @@ from lev_plugins.ranges import at_least
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.protected import ALL, kinds_of
-from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
 from lev_plugins.traces.terminal import COLOUR, PLAIN, Style, diff_line
 
 

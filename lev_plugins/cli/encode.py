@@ -8,7 +8,7 @@ from lev_plugins.cli import streams
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
 from lev_plugins.text.lines import read_lines
-from lev_plugins.text.pretrained import PretrainedBPE, PretrainedBPEConfig
+from lev_plugins.text.pretrained import PretrainedBPE
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     require(bool(args.files) == (args.into is not None), "FILE and --into must be given together, or both left out")
-    bpe = PretrainedBPE(PretrainedBPEConfig(pretrained_tokenizer=args.folder))
+    bpe = PretrainedBPE(args.folder)
     change = bpe.decode if args.decode else bpe.encode
     if not args.files:
         return streams.change_lines(lambda line, _: change(line.rstrip("\r")))

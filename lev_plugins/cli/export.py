@@ -9,6 +9,7 @@ from typing import Any
 
 from lev_plugins.cli.edit import add_decoding_arguments, add_place_arguments, decoding_of
 from lev_plugins.cli.reporting import table
+from lev_plugins.data.tokenise import add_bpe_arguments, bpe_options
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.exporting import Extras, export
 from lev_plugins.inference.held_out import Tuning
@@ -18,7 +19,6 @@ from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import LABELLER
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.metrics import METRICS, REFERENCES, SOURCES
-from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
 
 BEST = [name for name, metric in METRICS.items() if metric.files in (REFERENCES, SOURCES) and not metric.options]
 LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}")

@@ -21,11 +21,11 @@ from lev_plugins.cli.edit import (
     editor_options,
 )
 from lev_plugins.cli.named import named_paths
+from lev_plugins.data.tokenise import add_bpe_arguments, bpe_options
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.load_model import is_labeller
 from lev_plugins.model_folder import Decoding
 from lev_plugins.ranges import at_least, bounded, flag_name
-from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
 
 if TYPE_CHECKING:
     from lev_plugins.serving.context import Served

@@ -20,6 +20,7 @@ from tqdm import tqdm
 from lev_plugins.cli.edit import device_of
 from lev_plugins.cli.export import add_held_out_arguments
 from lev_plugins.cli.reporting import table
+from lev_plugins.data.tokenise import JOINED
 from lev_plugins.errors import UserError, require
 from lev_plugins.figures import canvas, check_figures, save_figure
 from lev_plugins.inference.decoder import CheckpointDecoder
@@ -29,7 +30,6 @@ from lev_plugins.ranges import at_least, bounded, flag_name
 from lev_plugins.scoring.harm import KINDS
 from lev_plugins.scoring.threshold_curve import Judged, Point, curve, judge
 from lev_plugins.tasks.text_correction import TextCorrectionTask
-from lev_plugins.text.tokenise import JOINED
 
 THRESHOLDS = "0,0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,0.95,0.99"
 UNKNOWN_IN_TARGET = "<<unk>>"  # matches no word

@@ -16,8 +16,7 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from lev_plugins.edits.actions import known
-from lev_plugins.text.candidates import WordIndex
-from lev_plugins.text.spelling import parts_of, prints_of, shape
+from lev_plugins.text.candidates import WordIndex, parts_of, prints_of, shape
 
 PLACEHOLDER = "<plh>"
 

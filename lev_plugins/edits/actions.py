@@ -4,6 +4,7 @@ They may be words that the dictionary lacks, words that occur in a target, words
 words of the draft, whose position in it, from 1, moves with them through deletions and insertions.
 """
 
+import math
 from collections.abc import Iterable
 from itertools import repeat
 from typing import NamedTuple
@@ -74,6 +75,33 @@ def apply_placeholders(
     out = out.scatter(1, place, tokens)[:, :width]
     blank = (tokens.size(0), width + 1)
     return out, *(value.new_zeros(blank).scatter(1, place, value)[:, :width] for value in along)
+
+
+def at_least(least: int, counts: Tensor, scores: Tensor, lengths: Tensor, tokens: Tensor, pad: int) -> Tensor:
+    """(B, N - 1): more of them, up to ``least`` words, in the slot with the lowest score for no insertion.
+
+    ``scores`` are (B, N - 1, K + 1), ``lengths`` (B,) those of ``tokens`` (B, N).
+    """
+    if not least:
+        return counts
+    slots = tokens[:, 1:].ne(pad)
+    counts = counts.masked_fill(~slots, 0)
+    lack = (least + 2 - lengths - counts.sum(1)).clamp(min=0)  # (B,); 2: <s> and </s>
+    slot = scores[:, :, 0].masked_fill(~slots, math.inf).argmin(1, keepdim=True)
+    return counts.scatter_add(1, slot, lack[:, None])
+
+
+def within_room(positions: int, counts: Tensor, lengths: Tensor, tokens: Tensor, pad: int) -> Tensor:
+    """(B, N - 1): no more than the decoder has positions for, filling slots from left to right.
+
+    >>> y, p = torch.tensor([[0, 11, 12, 2]]), torch.tensor([[1, 2, 3]])
+    >>> within_room(6, p, torch.tensor([4]), y, pad=1)
+    tensor([[1, 1, 0]])
+    """
+    counts = counts.masked_fill(tokens[:, 1:].eq(pad), 0)
+    room = (positions - lengths).clamp(min=0)[:, None]
+    before = counts.cumsum(1) - counts
+    return torch.minimum(counts, (room - before).clamp(min=0))
 
 
 def apply_tokens(tokens: Tensor, holes: Tensor, words: Tensor) -> Tensor:

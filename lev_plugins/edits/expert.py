@@ -8,6 +8,7 @@ and inserts the rest of the target. Among equally cheap edits it chooses as fair
 from typing import NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from lev_plugins.edits.actions import apply_deletions
@@ -80,6 +81,23 @@ def insertion_labels(target: Tensor, missing: Tensor, pad: int) -> InsertionLabe
     counts = torch.zeros_like(target).scatter_add(1, rank.clamp(min=0), missing.to(target.dtype))
     (kept,) = apply_deletions(target, missing, pad)
     return InsertionLabels(kept, counts[:, :-1])
+
+
+def missing_counts(tokens: Tensor, target: Tensor, pad: int) -> Tensor:
+    """(B, N) -> (B, N - 1): the number of placeholders that the expert inserts in each slot.
+
+    Words missing after a token of the target are inserted after the same token in ``tokens``. Tokens that are not in
+    the target (10 here) are skipped: they are protected.
+
+    >>> y = torch.tensor([[0, 12, 13, 2, 1], [0, 10, 11, 2, 1]])
+    >>> missing_counts(y, torch.tensor([[0, 11, 11, 12, 13, 14, 2], [0, 11, 13, 14, 2, 1, 1]]), pad=1)
+    tensor([[2, 0, 1, 0],
+            [0, 0, 2, 0]])
+    """
+    kept, matched = align(tokens, target, pad)
+    counts = insertion_labels(target, ~matched & target.ne(pad), pad).counts  # (B, T - 1), by rank of the kept token
+    rank = (kept.cumsum(1) - 1).clamp(min=0)  # (B, N)
+    return F.pad(counts, (0, 1)).gather(1, rank).masked_fill(~kept, 0)[:, :-1]
 
 
 def random_deletions(length: int, generator: torch.Generator | None = None) -> Tensor:

@@ -48,3 +48,14 @@ def hand_on(requests: Tensor, deleted: Tensor) -> Tensor:
     inserts = torch.zeros_like(requests).scatter_add(1, home.clamp(min=0), insert.long())  # by rank
     moved = inserts.gather(1, home.clamp(min=0)).ne(0) & ~deleted
     return torch.where(moved, requests.bitwise_or(INSERT), requests)
+
+
+def behind_spans(counts: Tensor, shut: Tensor) -> Tensor:
+    """Move the placeholders of ``shut`` (B, N - 1) slots to the next open slot; the last slot is always open.
+
+    >>> behind_spans(torch.tensor([[0, 2, 0, 1]]), torch.tensor([[0, 1, 0, 0]]).bool())
+    tensor([[0, 0, 2, 1]])
+    """
+    slots = torch.arange(counts.size(1), device=counts.device).expand_as(counts)
+    home = slots.masked_fill(shut, counts.size(1)).flip(1).cummin(1).values.flip(1)
+    return torch.zeros_like(counts).scatter_add(1, home, counts)

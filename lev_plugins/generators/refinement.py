@@ -32,16 +32,23 @@ from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
 from lev_plugins.edits import requests
-from lev_plugins.edits.actions import apply_deletions, apply_placeholders, apply_tokens, origin_of, unopened
-from lev_plugins.edits.expert import align
+from lev_plugins.edits.actions import (
+    apply_deletions,
+    apply_placeholders,
+    apply_tokens,
+    at_least,
+    origin_of,
+    unopened,
+    within_room,
+)
+from lev_plugins.edits.expert import align, missing_counts
 from lev_plugins.errors import UserError, require
 from lev_plugins.generators.canvas import Canvas, Record, opening_odds
 from lev_plugins.generators.ensemble import Ensemble, Symbols, selected
 from lev_plugins.generators.fixed import FixedRefinement, recorded
-from lev_plugins.generators.options import RefinementOptions, at_least, behind_spans, missing_counts, within_room
+from lev_plugins.generators.options import RefinementOptions
 from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT, mix_rows
-from lev_plugins.models.requirements import require_room
 
 
 class RefinementGenerator:
@@ -161,7 +168,12 @@ class RefinementGenerator:
         if draft is None:
             draft = src_tokens.new_tensor([self.symbols.bos, self.symbols.eos]).repeat(batch, 1)
         room = self.ensemble.max_target_positions
-        require_room(draft, self.pad, room, "target")
+        longest = int(draft.ne(self.pad).sum(1).max()) if draft.size(1) > room else 0  # the rest may be padding
+        require(
+            longest <= room,
+            f"a draft has {longest} tokens, including boundaries, but the model has positions for {room}: shorten it, "
+            "or train with a larger --max-target-positions",
+        )
         tokens = draft.repeat_interleave(n, 0)
         lengths = src_tokens.ne(self.pad).sum(1).repeat_interleave(n)
         least = min(max(self.options.max_ratio_floor, self.options.min_length + 2), room)  # 2: <s> and </s>
@@ -249,7 +261,7 @@ class RefinementGenerator:
                 counts = missing_counts(self.symbols.known(canvas.tokens), canvas.target, self.pad)
                 counts = counts * extensible[:, None]
                 if canvas.requests is not None:
-                    counts = behind_spans(counts, requests.inside_span(canvas.requests, requests.KEEP))
+                    counts = requests.behind_spans(counts, requests.inside_span(canvas.requests, requests.KEEP))
             else:
                 counts[rows] = self._placeholder_counts(canvas, memory, passes, rows, lengths, odds)
             counts = within_room(self.ensemble.max_target_positions, counts, lengths, canvas.tokens, self.pad)

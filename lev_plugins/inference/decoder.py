@@ -17,6 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from lev_plugins.data.noisy import WITHOUT_NOISE
+from lev_plugins.data.tokenise import ids_of
 from lev_plugins.data.words import BatchWords, UnknownWords
 from lev_plugins.edits.expert import align
 from lev_plugins.generators.canvas import WordEdits
@@ -26,7 +27,6 @@ from lev_plugins.model_folder import ModelConfig
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.text.calibration import evidence, log_odds
 from lev_plugins.text.edited import Decoded, Edit, Rewrite, Segment, by_word, rewrites
-from lev_plugins.text.tokenise import ids_of
 
 logger = logging.getLogger(__name__)
 

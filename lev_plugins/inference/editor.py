@@ -27,6 +27,7 @@ from fairseq.utils import split_paths
 
 from lev_plugins import model_folder
 from lev_plugins.data.drafts import marks
+from lev_plugins.data.tokenise import MODEL, Tokeniser
 from lev_plugins.edits.requests import KEEP, SPAN
 from lev_plugins.errors import require
 from lev_plugins.inference.decoder import CheckpointDecoder, Refinement, Seq2Seq
@@ -39,10 +40,9 @@ from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edit, Edited, Segment, SegmentModel, Span, require_encodable
 from lev_plugins.text.form import Form
 from lev_plugins.text.offsets import offsets_of
-from lev_plugins.text.own_words import Protected, WordList
-from lev_plugins.text.protected import Letters, kinds_of, letters_of, protected, united, untouched
+from lev_plugins.text.own_words import WordList
+from lev_plugins.text.protected import Letters, OwnWords, kinds_of, letters_of, protected, united, untouched
 from lev_plugins.text.sentences import bare, fitting, lines, sentences
-from lev_plugins.text.tokenise import MODEL, Tokeniser
 
 MAX_TOKENS = 4096
 RARE = "\ua9a0"  # a letter of Javanese, which only a model that reads bytes knows
@@ -72,7 +72,7 @@ class Editor:
         ``words``: a file with words to leave alone.
         """
         bounded("--min-confidence", min_confidence, 0, 1)
-        self.model, self.tokeniser, self.offsets = model, tokeniser, offsets_of(tokeniser)
+        self.model, self.tokeniser, self.offsets = model, tokeniser, offsets_of(tokeniser.name, tokeniser.bpe)
         self.split, self.language, self.min_confidence = split, language, min_confidence
         self.calibration, self.form = calibration, form or Form()
         require(words is None or Path(words).is_file(), f"--words: there is no file {words}")
@@ -119,7 +119,7 @@ class Editor:
         texts: Sequence[str],
         drafts: Sequence[str | None] | None = None,
         languages: Sequence[str | None] | None = None,
-        words: Sequence[Iterable[Protected]] | None = None,
+        words: Sequence[Iterable[OwnWords]] | None = None,
     ) -> list[Edited]:
         """What is edited is the text, or its draft where it has one: that may have marks, and is not cut.
 
@@ -144,7 +144,7 @@ class Editor:
         return results
 
     def segments(
-        self, text: str, draft: str | None, language: str | None, words: Iterable[Protected]
+        self, text: str, draft: str | None, language: str | None, words: Iterable[OwnWords]
     ) -> tuple[Edited, Segments]:
         """The text as it is, and what the model reads of it."""
         for part in (text, draft or ""):
@@ -169,7 +169,7 @@ class Editor:
             segment.requests = keeping(segment, start, alone)
         return Edited(text, sentences=tuple(spans), protected=tuple(alone)), segments
 
-    def own_words(self, text: str, words: Iterable[Protected]) -> tuple[Span, ...]:
+    def own_words(self, text: str, words: Iterable[OwnWords]) -> tuple[Span, ...]:
         return tuple(span for some in (self.words.protected, *words) for span in some.spans(text))
 
     def knows(self, word: str) -> bool:

@@ -19,6 +19,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from lev_plugins import checkpoints, model_folder
+from lev_plugins.data.binarise import load_dictionary
 from lev_plugins.data.labels.folder import LABELS, WORDS, Info
 from lev_plugins.data.labels.text import Labels
 from lev_plugins.errors import UserError, explained, require
@@ -27,7 +28,6 @@ from lev_plugins.model_folder import BACKBONE, LABELLER, WEIGHTS, ModelConfig
 from lev_plugins.ranges import MOST, MOST_LAYERS, bounded
 from lev_plugins.tasks.precision import PrecisionTask
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
-from lev_plugins.text.binarise import load_dictionary
 
 # the models that a folder may hold, by task
 ARCHITECTURES = {

@@ -15,8 +15,7 @@ from lev_plugins.data.words import BatchWords
 from lev_plugins.layers.linear import SharedLinear
 from lev_plugins.layers.spelling import SHORT, Sample, WordVectors
 from lev_plugins.layers.weight_cache import Keeping
-from lev_plugins.text.candidates import FAR, NEAR, PLAUSIBLE, WordIndex
-from lev_plugins.text.spelling import CASES, SHAPES
+from lev_plugins.text.candidates import CASES, FAR, NEAR, PLAUSIBLE, SHAPES, WordIndex
 
 CONTEXT = 4.0  # say of the context in what replaces a word; with more, training learns by heart which typos it has seen
 OTHER_CASE = [

@@ -1,6 +1,6 @@
 """Spelling-aware words, in place of a table of embeddings.
 
-The vector of a word is the mean of the vectors of its groups of letters (``text.spelling``), plus a row of its own if
+The vector of a word is the mean of the vectors of its groups of letters (``text.candidates``), plus a row of its own if
 training has seen it, plus one for how often, and one for its capitals. So a misspelt word lies beside the word that was
 meant, though training has never seen it.
 
@@ -19,8 +19,7 @@ from torch import Tensor, nn
 
 from lev_plugins.data.words import BatchWords
 from lev_plugins.layers.weight_cache import Keeping
-from lev_plugins.text.candidates import FAMILIAR, FAR, WordIndex
-from lev_plugins.text.spelling import CASES, PROPER, SHAPES, prints_of, shape
+from lev_plugins.text.candidates import CASES, FAMILIAR, FAR, PROPER, SHAPES, WordIndex, prints_of, shape
 
 LEVELS = (1, 2, 4, 8, 16, 32, FAMILIAR)  # occurrences from which a word counts as more familiar
 LOUD = 3.0  # a mean of some thirty vectors is short: with this, it is about as long as a row of the table
@@ -289,11 +288,11 @@ def occurrences(values: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def with_next(prints: Tensor, apart: Tensor, values: Tensor, counts: Tensor) -> Tensor:
-    """(B, T) how often the word occurs that each word makes with the next one (``text.spelling.prints_of``).
+    """(B, T) how often the word occurs that each word makes with the next one (``text.candidates.prints_of``).
 
     0 where one of the two has no letters, or the next one is not ``apart``, with a blank before it.
 
-    >>> from lev_plugins.text.spelling import prints_of
+    >>> from lev_plugins.text.candidates import prints_of
     >>> to_day, (today,) = torch.tensor(prints_of(["to", "day"])), prints_of(["today"])[0]
     >>> apart = torch.tensor([[True, True]])
     >>> with_next(to_day[:, None], apart, torch.tensor([today]), torch.tensor([4])).tolist()

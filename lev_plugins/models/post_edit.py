@@ -32,7 +32,7 @@ from lev_plugins.models.encoder_decoder import (
     check_sizes,
     require_equal_widths,
 )
-from lev_plugins.models.requirements import require_one_dictionary, require_room, require_task
+from lev_plugins.models.requirements import require_one_dictionary, require_task
 
 SOURCE, DRAFT = 0, 1  # the languages
 
@@ -75,7 +75,12 @@ class PostEditEncoder(TransformerEncoderBase):
                 requests is None or not bool(requests.any()),
                 "a post_edit_transformer rewrites the whole text and ignores marks: remove them from the draft",
             )
-            require_room(draft, self.padding_idx, self.max_positions(), "source")
+            length, room = int(draft.ne(self.padding_idx).sum(1).max()), self.max_positions()
+            require(
+                length <= room,
+                f"a draft has {length} tokens, including boundaries, but the model has positions for {room}: shorten "
+                "it, or train with a larger --max-source-positions",
+            )
             draft = readable(draft, self.target)
             x = torch.cat([x, self.embed(draft, self.draft_words, DRAFT)], 1)  # (B, S + N, C)
             row = torch.cat([row, draft], 1)

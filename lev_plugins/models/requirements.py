@@ -1,8 +1,6 @@
-"""What a model requires of its task, of its dictionaries and of the drafts that it reads."""
+"""What a model requires of its task and of its dictionaries."""
 
 from typing import Any
-
-from torch import Tensor
 
 from lev_plugins.errors import require
 
@@ -25,14 +23,3 @@ def require_one_dictionary(task: Any, what: str, instead: str) -> None:
         f"{what} requires one dictionary for both sides, but dict.{task.cfg.source_lang}.txt and "
         f"dict.{task.cfg.target_lang}.txt differ: run fairseq-preprocess with --joined-dictionary, or {instead}",
     )
-
-
-def require_room(draft: Tensor, pad: int, room: int, side: str) -> None:
-    """For a ``draft`` (B, N) among the positions of a ``side``; what is too much may be padding."""
-    if draft.size(1) > room:
-        longest = int(draft.ne(pad).sum(1).max())
-        require(
-            longest <= room,
-            f"a draft has {longest} tokens, including boundaries, but the model has positions for {room}: shorten it, "
-            f"or train with a larger --max-{side}-positions",
-        )

@@ -17,7 +17,8 @@ from lev_plugins.inference.labeller import Answer, Labeller
 from lev_plugins.serving.limits import Access, Gone, Limits, Refusal
 from lev_plugins.serving.queue import Full, Worker
 from lev_plugins.text.edited import Edited
-from lev_plugins.text.own_words import Protected, WordList
+from lev_plugins.text.own_words import WordList
+from lev_plugins.text.protected import OwnWords
 
 EDIT, LABEL = "edit", "label"
 BATCH_SIZE = 8192  # characters that are decoded together
@@ -33,7 +34,7 @@ class Passage(NamedTuple):
     least: float = 0.0  # the smallest confidence of its edits
     language: str | None = None  # a code; None: that of the editor, or guessed
     scores: bool = False  # answer with the scores of all labels
-    words: tuple[Protected, ...] = ()  # that no edit may touch
+    words: tuple[OwnWords, ...] = ()  # that no edit may touch
 
     def size(self) -> int:
         words = (self.text,) if isinstance(self.text, str) else self.text

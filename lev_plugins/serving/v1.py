@@ -13,7 +13,7 @@ from lev_plugins.ranges import bounded
 from lev_plugins.serving.context import EDIT, LABEL, Context, Passage
 from lev_plugins.serving.limits import read_body
 from lev_plugins.text.control import BYTE_ORDER_MARK
-from lev_plugins.text.own_words import Protected
+from lev_plugins.text.protected import OwnWords
 
 MOST_OF_WORDS = 100_000  # characters
 T = TypeVar("T")
@@ -42,7 +42,7 @@ async def edit(request: Request) -> Response:
     least = model.least if given.min_confidence is None else given.min_confidence
     bounded("min_confidence", least, 0, 1)
     bounded("the length of all words", sum(map(len, given.words)), most=MOST_OF_WORDS)
-    own = await asyncio.to_thread(Protected, [word.strip(BYTE_ORDER_MARK) for word in given.words])
+    own = await asyncio.to_thread(OwnWords, [word.strip(BYTE_ORDER_MARK) for word in given.words])
     texts, drafts = given.texts, given.drafts
     require(
         drafts is None or model.drafts,

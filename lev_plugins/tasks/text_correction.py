@@ -14,12 +14,12 @@ from torch import Tensor
 
 from lev_plugins import ranges
 from lev_plugins.data.noisy import NoiseConfig, check_noise, with_noise
+from lev_plugins.data.tokenise import row_of
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.generators.keeping import Copier, KeepingEnsemble, with_confidence
 from lev_plugins.tasks.pairs import ScoredConfig, ScoredTask
 from lev_plugins.tasks.search import check_left_to_right, refuse
-from lev_plugins.text.tokenise import row_of
 
 CRITERIONS = ["label_smoothed_cross_entropy", "cross_entropy", "label_smoothed_cross_entropy_with_rdrop"]
 NOT_WITH_CAUTION = ("print_alignment", "replace_unk", "score_reference")

@@ -16,6 +16,7 @@ from lev_plugins.data.drafts import marks
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset, TypedLines, split_line
 from lev_plugins.data.drafts.notes import load_drafts, load_spelt_targets
 from lev_plugins.data.noisy import NoiseConfig, check_noise, noisy_words
+from lev_plugins.data.tokenise import row_of
 from lev_plugins.data.words import EditingDictionary, SpeltRow
 from lev_plugins.errors import require
 from lev_plugins.generators.options import ORACLES, RefinementOptions
@@ -25,7 +26,6 @@ from lev_plugins.models.requirements import require_one_dictionary
 from lev_plugins.tasks.pairs import ScoredConfig, ScoredTask
 from lev_plugins.tasks.search import check_left_to_right, check_search, option, refuse
 from lev_plugins.text.candidates import WordIndex
-from lev_plugins.text.tokenise import row_of
 
 NOT_GIVEN = -1  # fairseq's default of --upsample-primary
 

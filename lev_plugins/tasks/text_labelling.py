@@ -11,6 +11,7 @@ from fairseq.tasks import register_task
 from omegaconf import II
 
 from lev_plugins import ranges
+from lev_plugins.data.binarise import load_dictionary
 from lev_plugins.data.labels.dataset import BinarisedExamples, LabelledDataset, Question
 from lev_plugins.data.labels.folder import LABELS, WORDS, Info
 from lev_plugins.data.labels.text import KINDS, Labels
@@ -22,7 +23,6 @@ from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.enct5_config import fill_sizes
 from lev_plugins.tasks.pairs import fingerprint
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
-from lev_plugins.text.binarise import load_dictionary
 from lev_plugins.text.candidates import WordIndex
 
 

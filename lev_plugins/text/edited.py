@@ -20,16 +20,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import regex
 from rapidfuzz.distance import OSA
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.control import visible
-
-if TYPE_CHECKING:
-    from lev_plugins.text.offsets import Offsets, Unit
+from lev_plugins.text.offsets import Offsets, Unit
 
 UNKNOWN = "<unk>"
 NEAR = 0.5  # similarity of a word and the one that takes its place
@@ -228,9 +226,8 @@ def rewrites(segment: Segment, written: Sequence[str], origin: Sequence[int | No
 
     Where the model wrote <unk>, the text is left as it is.
 
-    >>> from lev_plugins.text.tokenise import Tokeniser
     >>> from lev_plugins.text.offsets import offsets_of
-    >>> segment = Segment("I  has a very big hat", offsets_of(Tokeniser(None)))
+    >>> segment = Segment("I  has a very big hat", offsets_of())
     >>> changes = rewrites(segment, "I have a big hat".split(), [0, None, 2, 4, 5])
     >>> [(segment.text[e.start : e.end], e.replacement) for e, given, written in changes]
     [('has', 'have'), ('very ', '')]
@@ -260,9 +257,8 @@ def rewrites(segment: Segment, written: Sequence[str], origin: Sequence[int | No
 def by_word(segment: Segment, change: Rewrite, written: Sequence[str], origin: Sequence[int | None]) -> list[Rewrite]:
     """Cut into one for each word, if as many near words take the place of several: some may be right, others not.
 
-    >>> from lev_plugins.text.tokenise import Tokeniser
     >>> from lev_plugins.text.offsets import offsets_of
-    >>> segment, new = Segment("a tydy  wrold", offsets_of(Tokeniser(None))), "a tidy world".split()
+    >>> segment, new = Segment("a tydy  wrold", offsets_of()), "a tidy world".split()
     >>> (change,) = rewrites(segment, new, [0, None, None])
     >>> [(e.start, e.end, e.replacement) for e, *_ in by_word(segment, change, new, [0, None, None])]
     [(2, 6, 'tidy'), (8, 13, 'world')]

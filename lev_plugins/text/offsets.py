@@ -12,16 +12,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from fairseq.data.encoders.characters import Characters
-from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE
-from fairseq.data.encoders.subword_nmt_bpe import SubwordNMTBPE
+import regex
 
 from lev_plugins.errors import UserError, require
-from lev_plugins.text.pretrained import Bytes, PretrainedBPE, SentencePieces
-from lev_plugins.text.tokenise import Tokeniser
-from lev_plugins.text.whole_words import Words, words_with_places
+from lev_plugins.text.pretrained import Bytes, SentencePieces
 
 BLANK = "▁"
+# and digits: w8rd is one word; vowel signs, accents of their own and joiners go on with a word
+LETTERS = r"[\p{L}\p{N}][\p{L}\p{N}\p{M}\u200c\u200d]*"
+WORD = regex.compile(rf"{LETTERS}(?:['\u2019]{LETTERS})*|[^\s\x1c-\x1f]")  # white space as str.split has it
 REFUSED = (
     "so edits cannot be placed: use sentencepiece, subword_nmt, words, chars, a pre-trained T5, BART or BERT, or no "
     "--bpe"
@@ -38,7 +37,7 @@ class Unit(NamedTuple):
 @dataclass(frozen=True)
 class Offsets:
     """
-    >>> offsets = offsets_of(Tokeniser(None))
+    >>> offsets = offsets_of()
     >>> offsets.units("a  cat"), offsets.spell(["a", "dog"])
     ([Unit(pieces=('a',), start=0, end=1, blank=True), Unit(pieces=('cat',), start=3, end=6, blank=True)], ' a dog')
     """
@@ -49,21 +48,20 @@ class Offsets:
     named: Callable[[Sequence[str]], Sequence[str]] = list  # names for ``spell``, each with the blank before it
 
 
-def offsets_of(tokeniser: Tokeniser) -> Offsets:
-    bpe = tokeniser.bpe
-    if bpe is None:
+def offsets_of(name: str | None = None, bpe: Any = None) -> Offsets:
+    """Of fairseq's ``--bpe name``; None: text is cut at white space."""
+    if name is None:
         return Offsets(words, lambda pieces: "".join(f" {piece}" for piece in pieces))
-    if isinstance(bpe, SentencepieceBPE):
+    if name == "sentencepiece":
         return Offsets(lambda text: united(text, sentencepieces(bpe.sp, text)), spell_blanks)
-    if isinstance(bpe, SubwordNMTBPE):
+    if name == "subword_nmt":
         named = partial(with_blanks, bpe.bpe.separator)
         return Offsets(lambda text: united(text, torn_words(bpe.bpe, text)), "".join, named=named)
-    if isinstance(bpe, Characters):
+    if name in ("chars", "characters"):
         return Offsets(characters, spell_blanks)
-    if isinstance(bpe, Words):
+    if name == "words":
         return Offsets(whole_words, spell_blanks)
-    if not isinstance(bpe, PretrainedBPE):
-        raise UserError(f"the tokeniser {type(bpe).__name__} does not say where in the text its pieces are, {REFUSED}")
+    require(name == "pretrained", f"--bpe {name} does not say where in the text its pieces are, {REFUSED}")
     tokenizer, symbols = bpe.tokenizer, bpe.symbols
     if isinstance(tokenizer, SentencePieces):
         return Offsets(lambda text: united(text, sentencepieces(tokenizer.model, text, symbols)), spell_blanks)
@@ -126,6 +124,20 @@ def whole_words(text: str) -> list[Unit]:
     [Unit(pieces=('▁cat',), start=3, end=6, blank=True), Unit(pieces=('.',), start=6, end=7, blank=False)]
     """
     return [Unit((piece,), *place, piece.startswith(BLANK)) for piece, place in words_with_places(text)]
+
+
+def words_with_places(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """The first word, and each after white space, begins with ▁.
+
+    >>> list(words_with_places("a cat."))
+    [('▁a', (0, 1)), ('▁cat', (2, 5)), ('.', (5, 6))]
+    >>> [word for word, _ in words_with_places("हिन्दी में")]
+    ['▁हिन्दी', '▁में']
+    """
+    end = -1
+    for found in WORD.finditer(text):
+        yield f"{BLANK}{found[0]}" if found.start() > end else found[0], found.span()
+        end = found.end()
 
 
 def sentencepieces(model: Any, text: str, symbols: Sequence[str] | None = None) -> list[Piece]:

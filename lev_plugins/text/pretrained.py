@@ -6,13 +6,8 @@ spiece.model or tokenizer.json; without them, the tokenizer works on bytes
 config.json, model.safetensors    the model, as ``transformers`` writes it; row i of a table is fairseq's symbol i
 """
 
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional
-
-from fairseq.data import Dictionary
-from fairseq.data.encoders import register_bpe
-from fairseq.dataclass import FairseqDataclass
+from typing import Any
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.json_schema import read_object
@@ -128,26 +123,18 @@ def positions_of_bert(folder: str | Path | None) -> int | None:
     return int(config["max_position_embeddings"]) if config.get("model_type") == "bert" else None
 
 
-@dataclass
-class PretrainedBPEConfig(FairseqDataclass):
-    pretrained_tokenizer: Optional[str] = field(
-        default=None, metadata={"help": "folder made by lev-plugins import-pretrained"}
-    )
-
-
-@register_bpe("pretrained", dataclass=PretrainedBPEConfig)
 class PretrainedBPE:
     """Text to the symbols of ``dict.txt`` and back: for ByT5, "a b" is ``a <0x20> b``."""
 
-    def __init__(self, cfg: PretrainedBPEConfig):
-        self.folder = folder = require_folder(cfg.pretrained_tokenizer, "--pretrained-tokenizer")
-        self.tokenizer = load_tokenizer(folder)
-        self.symbols = (folder / SYMBOLS).read_text(encoding="utf-8").split("\n")[:-1]
+    def __init__(self, folder: str | None):
+        self.folder = require_folder(folder, "--pretrained-tokenizer")
+        self.tokenizer = load_tokenizer(self.folder)
+        self.symbols = (self.folder / SYMBOLS).read_text(encoding="utf-8").split("\n")[:-1]
         self.ids = {symbol: i for i, symbol in enumerate(self.symbols)}
-        require("<unk>" in self.ids, f"{folder / SYMBOLS} is damaged: it has no <unk>; import the model again")
+        require("<unk>" in self.ids, f"{self.folder / SYMBOLS} is damaged: it has no <unk>; import the model again")
         self.unk = self.ids["<unk>"]
 
-    def require_dictionary(self, dictionary: Dictionary) -> None:
+    def require_dictionary(self, dictionary: Any) -> None:
         """Up to 1 % of the symbols may be the user's own, such as tags; more come from another model."""
         words = [word for word in dictionary.symbols[dictionary.nspecial :] if not word.startswith("madeupword")]
         foreign = [word for word in words if word not in self.ids]

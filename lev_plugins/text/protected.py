@@ -44,14 +44,16 @@ from __future__ import annotations
 import unicodedata
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import accumulate
+from typing import Any
 
 import regex
 
 from lev_plugins.errors import require
-from lev_plugins.text.edited import Edit, Edited, Span
+from lev_plugins.text.edited import Edit, Edited, Span, parts_of
 
 LETTER, WORD = r"[\p{L}\p{M}]", r"[\p{L}\p{M}\p{N}_]"
 DOMAINS = (
@@ -149,6 +151,8 @@ CLAUSE_ENDS = frozenset(".,;:!?")
 COMMON = 0.01  # share of the words of a dictionary that has a script
 USUAL = 0.001  # share of the words of a dictionary that has a letter
 MANY = 200  # letters of a script without an alphabet
+LONGEST = 200  # characters of a word that a user gave
+END = None  # in a tree of parts
 
 
 def kinds_of(names: str) -> frozenset[str]:
@@ -238,6 +242,52 @@ def signs_of(word: str) -> Iterator[str]:
 @cache
 def script_of(letter: str) -> str:
     return unicodedata.name(letter, "UNKNOWN").split()[0].split("-")[0]
+
+
+# ---- the user's own words --------------------------------------------------------------------------------------------
+
+
+class OwnWords:
+    """Words that the user gave.
+
+    >>> [text[a:b] for text in ["Tehran, teh tehs"] for a, b in OwnWords(["teh", "Tehran,"]).spans(text)]
+    ['Tehran,', 'teh']
+    """
+
+    def __init__(self, words: Iterable[str]):
+        self.next: dict[Any, Any] = {}  # a tree: the parts that may follow a part; END: here ends a word
+        for word in words:
+            require(
+                len(word) <= LONGEST, f"a word must have at most {LONGEST} characters, but {word[:20]!r}... has more"
+            )
+            for spelling in (word, word[:1].upper() + word[1:]):  # as at the start of a sentence
+                node = self.next
+                for part in parts_of(spelling.strip()):
+                    node = node.setdefault(unicodedata.normalize("NFC", part), {})
+                node[END] = {}
+
+    def spans(self, text: str) -> list[Span]:
+        """Where they are, as whole words; of those that begin at one place, the longest."""
+        if not self.next:
+            return []
+        parts = parts_of(text)
+        places = [0, *accumulate(map(len, parts))]
+        composed = [
+            unicodedata.normalize("NFC", part) for part in parts
+        ]  # macOS writes letters and their accents apart
+        ends = [self.end(composed, i) for i in range(len(parts))]
+        return [Span(places[i], places[end]) for i, end in enumerate(ends) if end > i]
+
+    def end(self, parts: Sequence[str], start: int) -> int:
+        """Behind the longest word that begins with the part ``start``; ``start`` if none does."""
+        node, found = self.next, start
+        for i in range(start, len(parts)):
+            if parts[i] not in node:
+                break
+            node = node[parts[i]]
+            if END in node:
+                found = i + 1
+        return found
 
 
 # ---- the edits -------------------------------------------------------------------------------------------------------

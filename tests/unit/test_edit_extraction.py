@@ -1,7 +1,6 @@
 """What a model wrote, back in the text: seams, and everything else untouched."""
 
 import re
-from argparse import Namespace
 from functools import partial
 
 import pytest
@@ -11,10 +10,9 @@ from hypothesis import strategies as st
 from lev_plugins.text.edited import Edited, Segment, in_word, rewrites
 from lev_plugins.text.offsets import Offsets, Unit, offsets_of, spell_blanks, united, with_blanks
 from lev_plugins.text.offsets import Piece as P
-from lev_plugins.text.tokenise import Tokeniser
 from tests.helpers import thorough
 
-WORDS, CHARS = offsets_of(Tokeniser(None)), offsets_of(Tokeniser(Namespace(bpe="chars")))
+WORDS, CHARS = offsets_of(), offsets_of("chars")
 
 
 def pieces_of(text: str) -> list[Unit]:

@@ -11,10 +11,10 @@ import sentencepiece
 from lev_plugins import ranges
 from lev_plugins.cli.serve import require_effect
 from lev_plugins.data.drafts.marks import escape, parse_marks
+from lev_plugins.data.tokenise import learn_sentencepiece
 from lev_plugins.errors import UserError
 from lev_plugins.files import all_or_nothing, all_or_nothing_folder
 from lev_plugins.model_folder import Decoding
-from lev_plugins.text.tokenise import learn_sentencepiece
 
 
 def test_pieces_are_also_learned_from_long_lines(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import sentencepiece
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from lev_plugins.data.tokenise import Tokeniser
 from lev_plugins.errors import UserError
-from lev_plugins.text.offsets import offsets_of
-from lev_plugins.text.tokenise import Tokeniser
+from lev_plugins.text.offsets import Offsets, offsets_of
 from tests.helpers import thorough
 
 pytest.importorskip("transformers")
@@ -52,6 +52,10 @@ def tokenisers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokeniser]
     return found
 
 
+def placed(tokeniser: Tokeniser) -> Offsets:
+    return offsets_of(tokeniser.name, tokeniser.bpe)
+
+
 REVERSIBLE = ["white space", "chars", "words", "nmt_nfkc", "identity", "subword_nmt", "t5", "byt5", "bart"]
 TOKENISERS = [*REVERSIBLE, "bert"]
 
@@ -64,7 +68,7 @@ TOKENISERS = [*REVERSIBLE, "bert"]
 @example("x\u200by\u00a0\tz")
 @thorough
 def test_units_cover_the_text_in_order(tokenisers: dict[str, Tokeniser], name: str, text: str) -> None:
-    units = offsets_of(tokenisers[name]).units(text)
+    units = placed(tokenisers[name]).units(text)
     assert [piece for unit in units for piece in unit.pieces] == tokenisers[name].pieces(text)
     ends = [(0, 0), *((unit.start, unit.end) for unit in units), (len(text), len(text))]
     for (_, left), (right, _) in pairwise(ends):
@@ -80,7 +84,7 @@ def dropped(gap: str, categories: list[str]) -> bool:
 @pytest.mark.parametrize("name", REVERSIBLE)
 @pytest.mark.parametrize("line", pretrained.LINES)
 def test_all_units_spelt_are_the_text(tokenisers: dict[str, Tokeniser], name: str, line: str) -> None:
-    offsets = offsets_of(tokenisers[name])
+    offsets = placed(tokenisers[name])
     pieces = [piece for unit in offsets.units(line) for piece in unit.pieces]
     assert offsets.spell(offsets.named(pieces)).strip() == line.strip()
 
@@ -88,7 +92,7 @@ def test_all_units_spelt_are_the_text(tokenisers: dict[str, Tokeniser], name: st
 @pytest.mark.parametrize("name", TOKENISERS)
 def test_a_unit_says_whether_a_blank_is_before_it(tokenisers: dict[str, Tokeniser], name: str) -> None:
     text = "the cat"
-    units = offsets_of(tokenisers[name]).units(text)
+    units = placed(tokenisers[name]).units(text)
     before = [unit for unit in units if unit.start == 4]
     assert [unit.blank for unit in before] == [name not in ("chars", "byt5")]
     assert [text[unit.start - 1] for unit in before] == [" "]
@@ -97,7 +101,7 @@ def test_a_unit_says_whether_a_blank_is_before_it(tokenisers: dict[str, Tokenise
 def test_pieces_of_wordpiece_are_spelt_as_the_tokenizer_prints_them_and_blanks_are_those_of_the_text(
     tokenisers: dict[str, Tokeniser],
 ) -> None:
-    offsets = offsets_of(tokenisers["bert"])
+    offsets = placed(tokenisers["bert"])
     assert offsets.spell(["fox"]) == " fox" and offsets.spell(["fox", "."]) == " fox." and offsets.spell([]) == ""
     text = "The  (quick) Fox."
     units = offsets.units(text)
@@ -107,4 +111,4 @@ def test_pieces_of_wordpiece_are_spelt_as_the_tokenizer_prints_them_and_blanks_a
 
 def test_tokenisers_that_cannot_say_are_refused(tokenisers: dict[str, Tokeniser]) -> None:
     with pytest.raises(UserError, match="the tokeniser Bytes does not say where in the text"):
-        offsets_of(Tokeniser(Namespace(bpe="bytes")))
+        offsets_of("bytes")

@@ -10,9 +10,9 @@ from fairseq.data import Dictionary, data_utils
 from lev_plugins import files
 from lev_plugins.cli import prepare
 from lev_plugins.cli.main import main
+from lev_plugins.data import tokenise as pieces
 from lev_plugins.data.words import EditingDictionary
 from lev_plugins.errors import UserError
-from lev_plugins.text import tokenise as pieces
 from lev_plugins.text.lines import read_lines
 from tests.helpers import toy_task
 

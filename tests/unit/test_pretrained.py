@@ -23,7 +23,7 @@ from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.models.backbones import library
 from lev_plugins.models.gated import GATES, mask_symbol
-from lev_plugins.text.pretrained import Bytes, PretrainedBPE, PretrainedBPEConfig
+from lev_plugins.text.pretrained import Bytes, PretrainedBPE
 from tests.helpers import EOS, PAD, thorough
 
 pytest.importorskip("transformers")
@@ -44,7 +44,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def bpe_of(folder: Path) -> PretrainedBPE:
-    return PretrainedBPE(PretrainedBPEConfig(pretrained_tokenizer=str(folder)))
+    return PretrainedBPE(str(folder))
 
 
 def batch(model: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

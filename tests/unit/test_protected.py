@@ -13,14 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.cli.edit import decoding_of
+from lev_plugins.data.tokenise import Tokeniser
 from lev_plugins.edits.requests import KEEP, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
 from lev_plugins.model_folder import Decoding
 from lev_plugins.text.edited import Decoded, Edit, Edited, Segment, Span, apply
-from lev_plugins.text.own_words import Protected
-from lev_plugins.text.protected import KINDS, letters_of, protected
-from lev_plugins.text.tokenise import Tokeniser
+from lev_plugins.text.protected import KINDS, OwnWords, letters_of, protected
 from tests import teachers
 from tests.helpers import thorough
 from tests.integration.commands import ROOT
@@ -233,7 +232,7 @@ def test_own_words_are_left_alone_in_drafts_too(tmp_path: Path) -> None:
     path.write_text("teh\nNew York\n", "utf-8")
     editor = greedy(each_word, "x", None, words=path)
     assert editor.edit(["Teh hat in New York"])[0].text == "Teh x x New York"
-    assert editor.edit(["a", "a"], ["teh 5 hats", "a"], words=[[Protected(["hats"])], []])[0].text == "teh x hats"
+    assert editor.edit(["a", "a"], ["teh 5 hats", "a"], words=[[OwnWords(["hats"])], []])[0].text == "teh x hats"
     with pytest.raises(UserError, match="--words: there is no file"):
         greedy(each_word, "x", words=tmp_path / "none")
 

@@ -8,18 +8,18 @@ import pytest
 
 from lev_plugins.errors import UserError
 from lev_plugins.text.edited import Edit, Edited, Span
-from lev_plugins.text.own_words import Protected, WordList
-from lev_plugins.text.protected import untouched
+from lev_plugins.text.own_words import WordList
+from lev_plugins.text.protected import OwnWords, untouched
 
 
 def test_of_words_that_begin_alike_the_longest() -> None:
-    protected = Protected(["New York", "New", "York City Hall"])
+    protected = OwnWords(["New York", "New", "York City Hall"])
     text = "New York City, new"
     assert [text[a:b] for a, b in protected.spans(text)] == ["New York"]
 
 
 def test_many_words_in_words_take_no_time() -> None:
-    protected = Protected([" ".join("a" * n) for n in range(1, 101)])
+    protected = OwnWords([" ".join("a" * n) for n in range(1, 101)])
     start = time.process_time()
     assert len(protected.spans("a " * 5_000)) == 5_000
     assert time.process_time() - start < 5  # once 46 s
@@ -28,7 +28,7 @@ def test_many_words_in_words_take_no_time() -> None:
 def test_an_accent_may_be_written_apart() -> None:
     """As macOS does; places are those of the text."""
     for word in ("café", "cafe\u0301"):
-        assert Protected([word]).spans("a cafe\u0301, café") == [(2, 7), (9, 13)]
+        assert OwnWords([word]).spans("a cafe\u0301, café") == [(2, 7), (9, 13)]
 
 
 def test_many_edits_of_many_words_take_no_time() -> None:
@@ -45,7 +45,7 @@ def test_many_edits_of_many_words_take_no_time() -> None:
     text = "teh a " * 30_000
     many = Edited(text, tuple(Edit(place, place + 3, "the") for place in range(0, len(text), 6)))
     start = time.process_time()
-    assert len(untouched(many, Protected(["a"]).spans(text)).edits) == 30_000
+    assert len(untouched(many, OwnWords(["a"]).spans(text)).edits) == 30_000
     assert time.process_time() - start < 10  # the square of 30,000 takes minutes
 
 
@@ -60,7 +60,7 @@ def test_a_byte_order_mark_is_no_part_of_a_word(tmp_path: Path) -> None:
 
 def test_a_word_that_is_too_long() -> None:
     with pytest.raises(UserError, match="at most 200 characters"):
-        Protected(["a" * 201])
+        OwnWords(["a" * 201])
 
 
 def test_a_file_with_a_word_that_is_too_long(tmp_path: Path) -> None:

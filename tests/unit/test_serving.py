@@ -21,7 +21,8 @@ from lev_plugins.errors import UserError
 from lev_plugins.serving.app import Guard
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.limits import Access, Limits
-from lev_plugins.text.own_words import Protected, WordList
+from lev_plugins.text.own_words import WordList
+from lev_plugins.text.protected import OwnWords
 from tests.serving import SECONDS, Client, FakeEditor, FakeLabeller, models, serving
 
 TOKEN = "correct-horse-battery"
@@ -465,7 +466,7 @@ def test_a_list_of_words_stays_private_and_linked(tmp_path: Path) -> None:
 
 
 def test_many_words_with_one_beginning_take_no_longer() -> None:
-    words = Protected(f"a {i}" for i in range(20_000))
+    words = OwnWords(f"a {i}" for i in range(20_000))
     start = time.process_time()
     assert len(words.spans("a " * 20_000 + "7")) == 1
     assert time.process_time() - start < 2

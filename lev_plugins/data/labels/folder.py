@@ -26,10 +26,10 @@ from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 
 from lev_plugins import model_folder
 from lev_plugins.data.labels.text import Labels, Layout, number_of
+from lev_plugins.data.tokenise import CONFIGS, Tokeniser, ids_of
 from lev_plugins.errors import UserError, require
 from lev_plugins.json_schema import from_entries, read_object
 from lev_plugins.ranges import MOST, bounded
-from lev_plugins.text.tokenise import CONFIGS, Tokeniser, ids_of
 
 INFO, WORDS, LABELS = "info.json", "dict.txt", "labels.txt"
 UNKNOWN = "unknown.txt"

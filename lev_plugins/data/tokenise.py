@@ -4,10 +4,10 @@ import multiprocessing
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import sentencepiece
 from fairseq.data import Dictionary
@@ -19,8 +19,9 @@ from fairseq.registry import REGISTRIES
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import flag_name
-from lev_plugins.text import pretrained, whole_words  # noqa: F401  BPEs that fairseq does not have
 from lev_plugins.text.lines import read_lines
+from lev_plugins.text.offsets import BLANK, words_with_places
+from lev_plugins.text.pretrained import PretrainedBPE
 
 JOINED = ["sentencepiece", "subword_nmt", "wordpiece", "letter", "_EOW"]  # pieces that fairseq joins
 RESERVED = {"<s>", "<pad>", "</s>"}  # in fairseq's dictionaries, boundaries and padding
@@ -73,7 +74,7 @@ def add_bpe_arguments(parser: ArgumentParser) -> None:
 
 def bpe_options(args: Namespace) -> Namespace | None:
     """The options that fairseq builds a BPE from; None if the text is not cut by a BPE."""
-    names = {config: {field.name for field in fields(cls)} - {"_name"} for config, cls in CONFIGS.items()}
+    names = {config: {flag.name for flag in fields(cls)} - {"_name"} for config, cls in CONFIGS.items()}
     values = {name: getattr(args, name) for name in set().union(*names.values())}
     given = {name: value for name, value in values.items() if value not in (None, False)}
     bpe = args.bpe or next((IMPLIED[name] for name in IMPLIED if name in given), None)
@@ -91,8 +92,8 @@ def bpe_options(args: Namespace) -> Namespace | None:
 
 def require_complete(bpe: str, given: Container[str]) -> None:
     """Check that ``given`` includes the flags that fairseq's ``bpe`` requires."""
-    for field in fields(CONFIGS[bpe]) if bpe in CONFIGS else ():
-        require(field.default != "???" or field.name in given, f"--bpe {bpe} needs {flag_name(field.name)}")
+    for flag in fields(CONFIGS[bpe]) if bpe in CONFIGS else ():
+        require(flag.default != "???" or flag.name in given, f"--bpe {bpe} needs {flag_name(flag.name)}")
 
 
 @contextmanager
@@ -105,17 +106,51 @@ def failing_as(bpe: str | None) -> Iterator[None]:
 
 
 @dataclass
-class CharsConfig(FairseqDataclass):
-    pass
+class NoFlags(FairseqDataclass):
+    """fairseq's own commands find a BPE only if it has a dataclass."""
 
 
-@register_bpe("chars", dataclass=CharsConfig)
+@register_bpe("chars", dataclass=NoFlags)
 class Chars(Characters):
-    """``--bpe chars``: fairseq's ``characters``, with the dataclass that its own commands need to find it.
+    """``--bpe chars``: fairseq's ``characters``.
 
     >>> Chars().encode("a cat"), Chars().decode("a ▁ c a t")
     ('a ▁ c a t', 'a cat')
     """
+
+
+@register_bpe("words", dataclass=NoFlags)
+class Words:
+    """``--bpe words``: every run of letters and digits and every sign is a token; ▁ stands for the blank before it.
+
+    Signs are tokens of their own, so that a word is the same before a comma and before a blank.
+
+    >>> Words().encode("Don't (ever) go."), Words().decode("▁Don't ▁( ever ) ▁go .")
+    ("▁Don't ▁( ever ) ▁go .", "Don't (ever) go.")
+    """
+
+    def __init__(self, *args: object) -> None:
+        pass
+
+    def encode(self, x: str) -> str:
+        """As with sentencepiece, the first word has a blank before it."""
+        return " ".join(piece for piece, _ in words_with_places(x.strip()))
+
+    def decode(self, x: str) -> str:
+        return x.replace(" ", "").replace(BLANK, " ").strip()
+
+
+@dataclass
+class PretrainedBPEConfig(FairseqDataclass):
+    pretrained_tokenizer: Optional[str] = field(
+        default=None, metadata={"help": "folder made by lev-plugins import-pretrained"}
+    )
+
+
+@register_bpe("pretrained", dataclass=PretrainedBPEConfig)
+class Pretrained(PretrainedBPE):
+    def __init__(self, cfg: PretrainedBPEConfig):
+        super().__init__(cfg.pretrained_tokenizer)
 
 
 class Tokeniser:
@@ -129,7 +164,8 @@ class Tokeniser:
     """
 
     def __init__(self, options: Namespace | None):
-        with failing_as(options.bpe if options else None):
+        self.name: str | None = options.bpe if options else None
+        with failing_as(self.name):
             self.bpe = build_bpe(options) if options else None
 
     def __call__(self, line: str) -> str:
