@@ -109,6 +109,6 @@ def test_pieces_of_wordpiece_are_spelt_as_the_tokenizer_prints_them_and_blanks_a
     assert whole["The"] and whole["("] and not whole[")"] and whole["Fox"] and not whole["."]
 
 
-def test_tokenisers_that_cannot_say_are_refused(tokenisers: dict[str, Tokeniser]) -> None:
-    with pytest.raises(UserError, match="the tokeniser Bytes does not say where in the text"):
+def test_tokenisers_that_cannot_say_are_refused() -> None:
+    with pytest.raises(UserError, match="--bpe bytes does not say where in the text"):
         offsets_of("bytes")
