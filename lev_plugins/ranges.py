@@ -3,6 +3,7 @@
 A number that is ``None`` was not set and passes. Infinite numbers and NaN are always refused.
 """
 
+import dataclasses
 import math
 import re
 from collections.abc import Mapping
@@ -64,6 +65,11 @@ def check(cfg: Any) -> None:
                 dim % number == 0,
                 f"{flag_name(width)} must be a multiple of {flag_name(heads)}, but {dim} is not divisible by {number}",
             )
+
+
+def flag(default: Any, help: str) -> Any:
+    """A field of a dataclass of fairseq, which is a flag of its commands."""
+    return dataclasses.field(default=default, metadata={"help": help})
 
 
 def flag_name(field: str) -> str:

@@ -1,7 +1,7 @@
 """Dual-policy learning: the losses of Algorithm 1, L^ins + L^del."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 from lev_plugins.edits.actions import deletable
 from lev_plugins.layers.output_loss import SummedLoss
 from lev_plugins.models.levt import IGNORE, ROLLINS, HeadOutput, Learning
-from lev_plugins.ranges import bounded
+from lev_plugins.ranges import bounded, flag
 
 HEADS = ("deletion", "placeholder", "token")
 SUMMED_LABELS = {"deletion": "deletion_rate", "placeholder": "insertions_per_slot"}
@@ -23,25 +23,19 @@ VALIDATION_SEED = 1  # keeps the roll-ins of validation independent of training
 
 @dataclass
 class DualPolicyConfig(FairseqDataclass):
-    label_smoothing: float = field(default=0.1, metadata={"help": "label smoothing of the token policy"})
-    placeholder_label_smoothing: float = field(
-        default=0.01, metadata={"help": "label smoothing of the placeholder policy"}
+    label_smoothing: float = flag(0.1, "label smoothing of the token policy")
+    placeholder_label_smoothing: float = flag(0.01, "label smoothing of the placeholder policy")
+    deletion_label_smoothing: float = flag(0.0, "label smoothing of the deletion policy")
+    deletion_rollin: ChoiceEnum(ROLLINS) = flag(  # type: ignore[valid-type]
+        "argmax",
+        "what the deletion policy learns to delete: the model's own insertions, chosen by argmax (Algorithm 1) or "
+        "sampled (Eq. 6), or random words (dae, the ablation in Table 2b)",
     )
-    deletion_label_smoothing: float = field(default=0.0, metadata={"help": "label smoothing of the deletion policy"})
-    deletion_rollin: ChoiceEnum(ROLLINS) = field(  # type: ignore[valid-type]
-        default="argmax",
-        metadata={
-            "help": "what the deletion policy learns to delete: the model's own insertions, chosen by argmax "
-            "(Algorithm 1) or sampled (Eq. 6), or random words (dae, the ablation in Table 2b)"
-        },
-    )
-    loss_average: ChoiceEnum(["counts", "heads"]) = field(  # type: ignore[valid-type]
-        default="counts",
-        metadata={
-            "help": "counts: the sum over all decisions of all policies, divided by the target tokens of the update, "
-            "which does not depend on how the update is split into batches; heads: the sum of each policy's mean "
-            "within a batch, as in fairseq's nat_loss"
-        },
+    loss_average: ChoiceEnum(["counts", "heads"]) = flag(  # type: ignore[valid-type]
+        "counts",
+        "counts: the sum over all decisions of all policies, divided by the target tokens of the update, which does "
+        "not depend on how the update is split into batches; heads: the sum of each policy's mean within a batch, as "
+        "in fairseq's nat_loss",
     )
 
 

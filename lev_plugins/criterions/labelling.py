@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Optional
 
 import numpy as np
@@ -17,7 +17,7 @@ from torch import Tensor
 from lev_plugins.data.labels.folder import Info
 from lev_plugins.data.labels.text import Labels
 from lev_plugins.errors import UserError, require
-from lev_plugins.ranges import bounded
+from lev_plugins.ranges import bounded, flag
 from lev_plugins.scoring.labelling import evaluate
 
 BALANCED = "balanced"
@@ -26,17 +26,15 @@ DIGITS = 2
 
 @dataclass
 class LabellingConfig(FairseqDataclass):
-    class_weights: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "weights in the loss: LABEL=WEIGHT,... (other labels: 1), or balanced, which gives rarer labels of "
-            "the training text more weight; multilabel: the weight of a label that is present"
-        },
+    class_weights: Optional[str] = flag(
+        None,
+        "weights in the loss: LABEL=WEIGHT,... (other labels: 1), or balanced, which gives rarer labels of the "
+        "training text more weight; multilabel: the weight of a label that is present",
     )
-    positive_label: Optional[str] = field(
-        default=None, metadata={"help": "two classes: the one whose F1 is reported as `f1` (default: the last one)"}
+    positive_label: Optional[str] = flag(
+        None, "two classes: the one whose F1 is reported as `f1` (default: the last one)"
     )
-    score_at: int = field(default=5, metadata={"help": "multilabel: k in the scores rp_at_k and ndcg_at_k"})
+    score_at: int = flag(5, "multilabel: k in the scores rp_at_k and ndcg_at_k")
 
 
 class Answers(int):

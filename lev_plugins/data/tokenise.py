@@ -4,7 +4,7 @@ import multiprocessing
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from itertools import islice
 from pathlib import Path
 from typing import Any, Optional
@@ -18,7 +18,7 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.registry import REGISTRIES
 
 from lev_plugins.errors import UserError, require
-from lev_plugins.ranges import flag_name
+from lev_plugins.ranges import flag, flag_name
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.offsets import BLANK, words_with_places
 from lev_plugins.text.pretrained import PretrainedBPE
@@ -74,7 +74,7 @@ def add_bpe_arguments(parser: ArgumentParser) -> None:
 
 def bpe_options(args: Namespace) -> Namespace | None:
     """The options that fairseq builds a BPE from; None if the text is not cut by a BPE."""
-    names = {config: {flag.name for flag in fields(cls)} - {"_name"} for config, cls in CONFIGS.items()}
+    names = {config: {own.name for own in fields(cls)} - {"_name"} for config, cls in CONFIGS.items()}
     values = {name: getattr(args, name) for name in set().union(*names.values())}
     given = {name: value for name, value in values.items() if value not in (None, False)}
     bpe = args.bpe or next((IMPLIED[name] for name in IMPLIED if name in given), None)
@@ -92,8 +92,8 @@ def bpe_options(args: Namespace) -> Namespace | None:
 
 def require_complete(bpe: str, given: Container[str]) -> None:
     """Check that ``given`` includes the flags that fairseq's ``bpe`` requires."""
-    for flag in fields(CONFIGS[bpe]) if bpe in CONFIGS else ():
-        require(flag.default != "???" or flag.name in given, f"--bpe {bpe} needs {flag_name(flag.name)}")
+    for own in fields(CONFIGS[bpe]) if bpe in CONFIGS else ():
+        require(own.default != "???" or own.name in given, f"--bpe {bpe} needs {flag_name(own.name)}")
 
 
 @contextmanager
@@ -142,9 +142,7 @@ class Words:
 
 @dataclass
 class PretrainedBPEConfig(FairseqDataclass):
-    pretrained_tokenizer: Optional[str] = field(
-        default=None, metadata={"help": "folder made by lev-plugins import-pretrained"}
-    )
+    pretrained_tokenizer: Optional[str] = flag(None, "folder made by lev-plugins import-pretrained")
 
 
 @register_bpe("pretrained", dataclass=PretrainedBPEConfig)

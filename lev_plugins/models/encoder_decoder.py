@@ -1,6 +1,6 @@
 """Sizes of the encoder-decoders that are trained from scratch: flags, checks and the shape of a block."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
 from fairseq.utils import get_available_activation_fns
@@ -9,6 +9,7 @@ from omegaconf import II
 from lev_plugins import ranges
 from lev_plugins.errors import require
 from lev_plugins.layers.transformer import LayerShape
+from lev_plugins.ranges import flag
 
 SIDES = ("encoder", "decoder")
 
@@ -17,37 +18,31 @@ SIDES = ("encoder", "decoder")
 class TransformerSizes(FairseqDataclass):
     """Flags that apply to both sides of any of these models."""
 
-    activation_fn: ChoiceEnum(get_available_activation_fns()) = field(  # type: ignore[valid-type]
-        default="relu", metadata={"help": "activation in the feed-forward layers"}
-    )
-    dropout: float = field(default=0.1, metadata={"help": "dropout"})
-    attention_dropout: float = field(default=0.0, metadata={"help": "dropout of attention weights"})
-    activation_dropout: float = field(default=0.0, metadata={"help": "dropout after the activation"})
-    share_all_embeddings: bool = field(
-        default=False, metadata={"help": "one table for source, target and output (needs a joined dictionary)"}
-    )
-    share_decoder_input_output_embed: bool = field(
-        default=False, metadata={"help": "one table for target input and output"}
-    )
-    no_scale_embedding: bool = field(default=False, metadata={"help": "do not scale embeddings by sqrt(width)"})
+    activation_fn: ChoiceEnum(get_available_activation_fns()) = flag("relu", "activation in the feed-forward layers")  # type: ignore[valid-type]
+    dropout: float = flag(0.1, "dropout")
+    attention_dropout: float = flag(0.0, "dropout of attention weights")
+    activation_dropout: float = flag(0.0, "dropout after the activation")
+    share_all_embeddings: bool = flag(False, "one table for source, target and output (needs a joined dictionary)")
+    share_decoder_input_output_embed: bool = flag(False, "one table for target input and output")
+    no_scale_embedding: bool = flag(False, "do not scale embeddings by sqrt(width)")
     max_source_positions: int = II("task.max_source_positions")
     max_target_positions: int = II("task.max_target_positions")
 
 
 @dataclass
 class EncoderDecoderConfig(TransformerSizes):
-    encoder_embed_dim: int = field(default=512, metadata={"help": "encoder width"})
-    encoder_ffn_embed_dim: int = field(default=2048, metadata={"help": "encoder feed-forward width"})
-    encoder_layers: int = field(default=6, metadata={"help": "encoder blocks"})
-    encoder_attention_heads: int = field(default=8, metadata={"help": "encoder attention heads"})
-    encoder_normalize_before: bool = field(default=False, metadata={"help": "pre-norm in the encoder"})
-    encoder_learned_pos: bool = field(default=False, metadata={"help": "learned positions in the encoder"})
-    decoder_embed_dim: int = field(default=512, metadata={"help": "decoder width"})
-    decoder_ffn_embed_dim: int = field(default=2048, metadata={"help": "decoder feed-forward width"})
-    decoder_layers: int = field(default=6, metadata={"help": "decoder blocks"})
-    decoder_attention_heads: int = field(default=8, metadata={"help": "decoder attention heads"})
-    decoder_normalize_before: bool = field(default=False, metadata={"help": "pre-norm in the decoder"})
-    decoder_learned_pos: bool = field(default=False, metadata={"help": "learned positions in the decoder"})
+    encoder_embed_dim: int = flag(512, "encoder width")
+    encoder_ffn_embed_dim: int = flag(2048, "encoder feed-forward width")
+    encoder_layers: int = flag(6, "encoder blocks")
+    encoder_attention_heads: int = flag(8, "encoder attention heads")
+    encoder_normalize_before: bool = flag(False, "pre-norm in the encoder")
+    encoder_learned_pos: bool = flag(False, "learned positions in the encoder")
+    decoder_embed_dim: int = flag(512, "decoder width")
+    decoder_ffn_embed_dim: int = flag(2048, "decoder feed-forward width")
+    decoder_layers: int = flag(6, "decoder blocks")
+    decoder_attention_heads: int = flag(8, "decoder attention heads")
+    decoder_normalize_before: bool = flag(False, "pre-norm in the decoder")
+    decoder_learned_pos: bool = flag(False, "learned positions in the decoder")
 
 
 def layer_shape(cfg: TransformerSizes, side: str = "") -> LayerShape:

@@ -13,6 +13,7 @@ from lev_plugins.layers.t5 import FEED_FORWARDS
 from lev_plugins.models.backbones.enct5_weights import ENCODERS, backbone_sizes
 from lev_plugins.models.requirements import BUCKETS, require_task
 from lev_plugins.optim.scaled_adam import check_learning_rate
+from lev_plugins.ranges import flag
 from lev_plugins.text.pretrained import require_folder
 
 LATENTS = ["label", "one"]
@@ -22,19 +23,15 @@ INITS = ["scratch", "backbone"]
 
 @dataclass
 class EncT5Config(FairseqDataclass):
-    backbone: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "folder made by lev-plugins import-pretrained from a T5, T5 1.1, mT5, ByT5 or BERT, which provides "
-            "the encoder and all sizes; needed only to start training"
-        },
+    backbone: Optional[str] = flag(
+        None,
+        "folder made by lev-plugins import-pretrained from a T5, T5 1.1, mT5, ByT5 or BERT, which provides the "
+        "encoder and all sizes; needed only to start training",
     )
-    backbone_lr_factor: float = field(
-        default=1.0,
-        metadata={
-            "help": "learning rate of the pre-trained encoder, as a multiple of --lr, which applies to the decoder; "
-            "requires --optimizer scaled_adam"
-        },
+    backbone_lr_factor: float = flag(
+        1.0,
+        "learning rate of the pre-trained encoder, as a multiple of --lr, which applies to the decoder; requires "
+        "--optimizer scaled_adam",
     )
     optimizer: str = II("optimizer._name")
     # sizes; "else": the value where neither --backbone nor the user sets it, that of T5 1.1 "small"
@@ -57,40 +54,27 @@ class EncT5Config(FairseqDataclass):
         default=None, metadata={"help": "distances from this one on share a class (128)", "else": 128}
     )
     positions: Optional[int] = field(default=None, metadata={"help": "positions of a BERT (512)", "else": 512})
-    decoder_layers: int = field(default=1, metadata={"help": "decoder blocks (Table 4: 1d, 12d)"})
-    decoder_init: ChoiceEnum(INITS) = field(  # type: ignore[valid-type]
-        default="scratch",
-        metadata={"help": "initialisation of the decoder blocks; backbone: T5's first blocks (12d-T5-init)"},
+    decoder_layers: int = flag(1, "decoder blocks (Table 4: 1d, 12d)")
+    decoder_init: ChoiceEnum(INITS) = flag(  # type: ignore[valid-type]
+        "scratch", "initialisation of the decoder blocks; backbone: T5's first blocks (12d-T5-init)"
     )
-    latents: ChoiceEnum(LATENTS) = field(  # type: ignore[valid-type]
-        default="label",
-        metadata={
-            "help": "multilabel: one latent per label (Algorithm 2), or a single latent with one head for all labels, "
-            "for thousands of labels"
-        },
+    latents: ChoiceEnum(LATENTS) = flag(  # type: ignore[valid-type]
+        "label",
+        "multilabel: one latent per label (Algorithm 2), or a single latent with one head for all labels, for "
+        "thousands of labels",
     )
-    heads: ChoiceEnum(HEADS) = field(  # type: ignore[valid-type]
-        default="label",
-        metadata={"help": "multilabel: one projection head per label (Algorithm 2), or one shared by all labels"},
+    heads: ChoiceEnum(HEADS) = flag(  # type: ignore[valid-type]
+        "label", "multilabel: one projection head per label (Algorithm 2), or one shared by all labels"
     )
-    no_label_interaction: bool = field(
-        default=False,
-        metadata={"help": "multilabel: no self-attention between latents, so that labels do not depend on each other"},
+    no_label_interaction: bool = flag(
+        False, "multilabel: no self-attention between latents, so that labels do not depend on each other"
     )
-    dropout: float = field(default=0.1, metadata={"help": "dropout"})
-    spelling: bool = field(
-        default=False,
-        metadata={
-            "help": "make word vectors of letter groups, also for words that the dictionary lacks; for data in whole "
-            "words"
-        },
+    dropout: float = flag(0.1, "dropout")
+    spelling: bool = flag(
+        False, "make word vectors of letter groups, also for words that the dictionary lacks; for data in whole words"
     )
-    spelling_buckets: int = field(
-        default=BUCKETS, metadata={"help": "size of the table for the parts of words, with --spelling"}
-    )
-    word_dropout: float = field(
-        default=0.0, metadata={"help": "with --spelling: share of the words that training shows as unknown ones"}
-    )
+    spelling_buckets: int = flag(BUCKETS, "size of the table for the parts of words, with --spelling")
+    word_dropout: float = flag(0.0, "with --spelling: share of the words that training shows as unknown ones")
 
 
 SIZES = {size.name: size.metadata["else"] for size in fields(EncT5Config) if "else" in size.metadata}
@@ -135,12 +119,12 @@ def check_config(cfg: Any, task: Any) -> LabelSpec:
         )
     kind = str(task.cfg.label_kind)
     many = kind == "multilabel" and str(cfg.latents) == "label"
-    for flag, needless in (
+    for given, needless in (
         ("--latents one", str(cfg.latents) != LATENTS[0] and kind != "multilabel"),
         ("--heads shared", str(cfg.heads) != HEADS[0] and not many),
         ("--no-label-interaction", cfg.no_label_interaction and not many),
     ):
-        require(not needless, f"{flag} requires --label-kind multilabel with one latent per label: leave it out")
+        require(not needless, f"{given} requires --label-kind multilabel with one latent per label: leave it out")
     require(
         str(cfg.decoder_init) == "scratch" or cfg.backbone is not None or task.from_checkpoint,
         "--decoder-init backbone requires --backbone",

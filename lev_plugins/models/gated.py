@@ -34,7 +34,7 @@ Shapes: B batch, S source length, T target length, C channels, V vocabulary (see
 """
 
 from argparse import ArgumentParser, Namespace
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -63,6 +63,7 @@ from lev_plugins.models.gate_equations import (
     soft_mask,
 )
 from lev_plugins.models.presets import fill_in
+from lev_plugins.ranges import flag
 
 OUTPUT_GATES = ["copy", "generate", "skip"]
 GATES = ["mask", *OUTPUT_GATES]
@@ -73,22 +74,16 @@ FILLER = "madeupword"  # what fairseq-preprocess pads a dictionary with: not a w
 
 @dataclass
 class GateConfig(FairseqDataclass):
-    gates: str = field(
-        default="mask,copy,generate",
-        metadata={"help": "any of mask, copy, generate, skip, separated by commas; '': the backbone only"},
+    gates: str = flag(
+        "mask,copy,generate", "any of mask, copy, generate, skip, separated by commas; '': the backbone only"
     )
-    gate_mix: ChoiceEnum(["hidden", "vocabulary", "probability"]) = field(  # type: ignore[valid-type]
-        default="probability",
-        metadata={
-            "help": "where copy, generate and skip are combined: in the last hidden state (Eq. 7), in the vocabulary "
-            "scores (as in the authors' code), or as a mixture of probability distributions"
-        },
+    gate_mix: ChoiceEnum(["hidden", "vocabulary", "probability"]) = flag(  # type: ignore[valid-type]
+        "probability",
+        "where copy, generate and skip are combined: in the last hidden state (Eq. 7), in the vocabulary scores (as "
+        "in the authors' code), or as a mixture of probability distributions",
     )
-    copy_from: ChoiceEnum(["decoder-input", "source"]) = field(  # type: ignore[valid-type]
-        default="source",
-        metadata={
-            "help": "what the copy gate copies: the token the decoder reads, or source tokens chosen by attention"
-        },
+    copy_from: ChoiceEnum(["decoder-input", "source"]) = flag(  # type: ignore[valid-type]
+        "source", "what the copy gate copies: the token the decoder reads, or source tokens chosen by attention"
     )
 
 

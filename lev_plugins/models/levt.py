@@ -10,7 +10,7 @@ Shapes: B batch, S source length, T target length, C channels, V vocabulary (see
 Padding of y is always on the right; the source may be padded on either side.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
@@ -37,6 +37,7 @@ from lev_plugins.models.requirements import (
     require_one_dictionary,
     require_task,
 )
+from lev_plugins.ranges import flag
 from lev_plugins.text.candidates import WordIndex
 
 IGNORE = -100  # a label that every loss ignores
@@ -53,34 +54,23 @@ ROLLINS = ["argmax", "sample", "dae"]
 
 @dataclass
 class LevTConfig(EncoderDecoderConfig):
-    decoder_layers: int = field(default=6, metadata={"help": "decoder blocks; the token policy reads the last"})
-    deletion_layers: int = field(
-        default=0, metadata={"help": "early exit: the deletion policy reads this block (0: the last)"}
+    decoder_layers: int = flag(6, "decoder blocks; the token policy reads the last")
+    deletion_layers: int = flag(0, "early exit: the deletion policy reads this block (0: the last)")
+    placeholder_layers: int = flag(0, "early exit: the placeholder policy reads this block (0: the last)")
+    share_weights: ChoiceEnum(list(SHARING)) = flag(  # type: ignore[valid-type]
+        "all", "which policies share decoder blocks (Table 2a of the paper)"
     )
-    placeholder_layers: int = field(
-        default=0, metadata={"help": "early exit: the placeholder policy reads this block (0: the last)"}
+    max_insertions: int = flag(255, "K_max: maximum number of placeholders per slot and iteration")
+    placeholder: ChoiceEnum(["plh", "unk"]) = flag(  # type: ignore[valid-type]
+        "plh", "placeholder symbol: a separate one, or <unk> as in fairseq's LevT"
     )
-    share_weights: ChoiceEnum(list(SHARING)) = field(  # type: ignore[valid-type]
-        default="all", metadata={"help": "which policies share decoder blocks (Table 2a of the paper)"}
+    spelling: bool = flag(
+        False,
+        "make word vectors of letter groups, also for words that the dictionary lacks, so that a word is found from "
+        "its misspellings; for data split into whole words, such as by --bpe words",
     )
-    max_insertions: int = field(
-        default=255, metadata={"help": "K_max: maximum number of placeholders per slot and iteration"}
-    )
-    placeholder: ChoiceEnum(["plh", "unk"]) = field(  # type: ignore[valid-type]
-        default="plh",
-        metadata={"help": "placeholder symbol: a separate one, or <unk> as in fairseq's LevT"},
-    )
-    spelling: bool = field(
-        default=False,
-        metadata={
-            "help": "make word vectors of letter groups, also for words that the dictionary lacks, so that a word is "
-            "found from its misspellings; for data split into whole words, such as by --bpe words"
-        },
-    )
-    spelling_buckets: int = field(
-        default=BUCKETS, metadata={"help": "size of the table for the parts of words, with --spelling"}
-    )
-    apply_bert_init: bool = field(default=False, metadata={"help": "normal(0, 0.02) initialisation, as BERT's"})
+    spelling_buckets: int = flag(BUCKETS, "size of the table for the parts of words, with --spelling")
+    apply_bert_init: bool = flag(False, "normal(0, 0.02) initialisation, as BERT's")
 
 
 class Learning(NamedTuple):

@@ -23,7 +23,7 @@ In beam search the decoder has R = B * beams rows; what depends only on the sour
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple, cast
 
@@ -50,6 +50,7 @@ from lev_plugins.layers.transformer import (
 from lev_plugins.models.encoder_decoder import TransformerSizes, layer_shape
 from lev_plugins.models.presets import register_presets
 from lev_plugins.models.requirements import require_one_dictionary
+from lev_plugins.ranges import flag
 
 GENERATED, COPIED = 0, 1  # segments
 STATES = ["input", "output"]
@@ -57,25 +58,20 @@ STATES = ["input", "output"]
 
 @dataclass
 class PBDConfig(TransformerSizes):
-    embed_dim: int = field(default=512, metadata={"help": "width of encoder and decoder"})
-    ffn_embed_dim: int = field(default=2048, metadata={"help": "feed-forward width of encoder and decoder"})
-    layers: int = field(default=6, metadata={"help": "number of blocks in the encoder, and in the decoder"})
-    attention_heads: int = field(default=8, metadata={"help": "attention heads"})
-    normalize_before: bool = field(default=False, metadata={"help": "pre-norm"})
-    learned_pos: bool = field(default=False, metadata={"help": "learned positions"})
-    no_future: bool = field(
-        default=False, metadata={"help": "ablation: no copied future, and therefore no segment embeddings"}
+    embed_dim: int = flag(512, "width of encoder and decoder")
+    ffn_embed_dim: int = flag(2048, "feed-forward width of encoder and decoder")
+    layers: int = flag(6, "number of blocks in the encoder, and in the decoder")
+    attention_heads: int = flag(8, "attention heads")
+    normalize_before: bool = flag(False, "pre-norm")
+    learned_pos: bool = flag(False, "learned positions")
+    no_future: bool = flag(False, "ablation: no copied future, and therefore no segment embeddings")
+    no_segments: bool = flag(False, "ablation: no segment embeddings")
+    no_sharing: bool = flag(False, "ablation: encoder and decoder have separate parameters")
+    future_states: ChoiceEnum(STATES) = flag("input", "what to copy from encoder block l: its input or its output")  # type: ignore[valid-type]
+    future_dropout: float = flag(
+        0.0, "training: probability of hiding a source token from the copied future (in all blocks)"
     )
-    no_segments: bool = field(default=False, metadata={"help": "ablation: no segment embeddings"})
-    no_sharing: bool = field(default=False, metadata={"help": "ablation: encoder and decoder have separate parameters"})
-    future_states: ChoiceEnum(STATES) = field(  # type: ignore[valid-type]
-        default="input", metadata={"help": "what to copy from encoder block l: its input or its output"}
-    )
-    future_dropout: float = field(
-        default=0.0,
-        metadata={"help": "training: probability of hiding a source token from the copied future (in all blocks)"},
-    )
-    apply_bert_init: bool = field(default=False, metadata={"help": "normal(0, 0.02) initialisation, as BERT's"})
+    apply_bert_init: bool = flag(False, "normal(0, 0.02) initialisation, as BERT's")
 
 
 class Source(NamedTuple):

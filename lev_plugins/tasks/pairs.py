@@ -6,7 +6,7 @@ import logging
 import os
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any, Optional
 
 from fairseq import utils
@@ -21,7 +21,7 @@ from lev_plugins.data.tokenise import failing_as, require_complete
 from lev_plugins.errors import UserError, require
 from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointConfig, BestCheckpointTask
 from lev_plugins.fairseq_fixes.resuming import ResumableTask
-from lev_plugins.ranges import flag_name
+from lev_plugins.ranges import flag, flag_name
 from lev_plugins.scoring.validation import VALIDATION_SCORES, ValidationScores, parse_names
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 from lev_plugins.text.pretrained import PretrainedBPE
@@ -37,13 +37,10 @@ IN_JSON = {"eval_bleu_args": '{"beam": 5}', "eval_bleu_detok_args": '{"target_la
 
 @dataclass
 class ScoredConfig(BestCheckpointConfig, PrecisionConfig, TranslationConfig):
-    eval_metrics: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "validation scores in addition to BLEU, in per cent, also for --best-checkpoint-metric: any of "
-            "ter, rouge1, rouge2, rougeL, wrr, exact_match, separated by commas; implies --eval-bleu, whose flags "
-            "set how to decode"
-        },
+    eval_metrics: Optional[str] = flag(
+        None,
+        "validation scores in addition to BLEU, in per cent, also for --best-checkpoint-metric: any of ter, rouge1, "
+        "rouge2, rougeL, wrr, exact_match, separated by commas; implies --eval-bleu, whose flags set how to decode",
     )
 
 

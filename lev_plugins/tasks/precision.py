@@ -8,7 +8,7 @@ weights and optimiser, in 32 bits.
 import functools
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,25 +18,22 @@ from lev_plugins.checkpoints import require_no_programs
 from lev_plugins.errors import require
 from lev_plugins.layers.int8 import in_8_bits
 from lev_plugins.layers.linear import pack_weights
+from lev_plugins.ranges import flag
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass
 class PrecisionConfig(FairseqDataclass):
-    cpu_bf16: bool = field(
-        default=False,
-        metadata={
-            "help": "training with --cpu: matrix products in bfloat16, weights in 32 bits; 1.3 to 2.2 times as fast "
-            "on processors with avx512_bf16 or amx_bf16, slower on others"
-        },
+    cpu_bf16: bool = flag(
+        False,
+        "training with --cpu: matrix products in bfloat16, weights in 32 bits; 1.3 to 2.2 times as fast on "
+        "processors with avx512_bf16 or amx_bf16, slower on others",
     )
-    cpu_int8: bool = field(
-        default=False,
-        metadata={
-            "help": "decoding with --cpu: matrix products in 8 bits; about twice as fast for models 512 wide, "
-            "hardly for small ones; outputs change a little, also with the other sentences of a batch"
-        },
+    cpu_int8: bool = flag(
+        False,
+        "decoding with --cpu: matrix products in 8 bits; about twice as fast for models 512 wide, hardly for small "
+        "ones; outputs change a little, also with the other sentences of a batch",
     )
 
 

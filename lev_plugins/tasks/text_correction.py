@@ -1,7 +1,7 @@
 """``--task text_correction``: noisy -> clean text, left to right."""
 
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Optional
 
@@ -18,6 +18,7 @@ from lev_plugins.data.tokenise import row_of
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.generators.keeping import Copier, KeepingEnsemble, with_confidence
+from lev_plugins.ranges import flag
 from lev_plugins.tasks.pairs import ScoredConfig, ScoredTask
 from lev_plugins.tasks.search import check_left_to_right, refuse
 
@@ -27,26 +28,19 @@ NOT_WITH_CAUTION = ("print_alignment", "replace_unk", "score_reference")
 
 @dataclass
 class TextCorrectionConfig(NoiseConfig, ScoredConfig):
-    eval_exact_match: bool = field(
-        default=False,
-        metadata={"help": "validation: decode and log `exact_match`, the percentage of lines without errors"},
+    eval_exact_match: bool = flag(
+        False, "validation: decode and log `exact_match`, the percentage of lines without errors"
     )
-    eval_wrr: bool = field(
-        default=False, metadata={"help": "validation: decode and log `wrr`, the percentage of words recognised"}
+    eval_wrr: bool = flag(False, "validation: decode and log `wrr`, the percentage of words recognised")
+    keep_bias: float = flag(
+        0.0,
+        "decoding: at every step, add this to the log-odds of the tokens that leave the rest of the source unchanged "
+        "(negative: edit more); H- and P- lines show the changed log-probabilities",
     )
-    keep_bias: float = field(
-        default=0.0,
-        metadata={
-            "help": "decoding: at every step, add this to the log-odds of the tokens that leave the rest of the source "
-            "unchanged (negative: edit more); H- and P- lines show the changed log-probabilities"
-        },
-    )
-    min_edit_confidence: Optional[float] = field(
-        default=None,
-        metadata={
-            "help": "decoding: print the source instead of the best hypothesis h if p(h) / (p(h) + p(source)) is "
-            "less than this, in [0, 1]; 0.5: the edit must be more likely than the source"
-        },
+    min_edit_confidence: Optional[float] = flag(
+        None,
+        "decoding: print the source instead of the best hypothesis h if p(h) / (p(h) + p(source)) is less than this, "
+        "in [0, 1]; 0.5: the edit must be more likely than the source",
     )
 
 

@@ -1,6 +1,6 @@
 """``--task text_editing``: source, optional draft -> target, by iterative refinement or from left to right."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any, Optional
 
 import torch
@@ -23,6 +23,7 @@ from lev_plugins.generators.options import ORACLES, RefinementOptions
 from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.models.post_edit import PostEditTransformer
 from lev_plugins.models.requirements import require_one_dictionary
+from lev_plugins.ranges import flag
 from lev_plugins.tasks.pairs import ScoredConfig, ScoredTask
 from lev_plugins.tasks.search import check_left_to_right, check_search, option, refuse
 from lev_plugins.text.candidates import WordIndex
@@ -43,45 +44,29 @@ LEFT_TO_RIGHT = (
 
 @dataclass
 class TextEditingConfig(ScoredConfig, NoiseConfig):
-    draft_lang: Optional[str] = field(
-        default=None,
-        metadata={"help": "suffix of the binarised drafts, as in train.DRAFT-TARGET.DRAFT (default: no drafts)"},
+    draft_lang: Optional[str] = flag(
+        None, "suffix of the binarised drafts, as in train.DRAFT-TARGET.DRAFT (default: no drafts)"
     )
-    rollin_alpha: float = field(
-        default=0.5, metadata={"help": "share of drafted examples that learn deletions from their draft (Eq. 6)"}
+    rollin_alpha: float = flag(0.5, "share of drafted examples that learn deletions from their draft (Eq. 6)")
+    rollin_beta: float = flag(0.5, "share of drafted examples that learn insertions from their draft (Eq. 7)")
+    max_ratio: float = flag(2.0, "decoding: insert no more once the output has this many times the source's tokens")
+    max_ratio_floor: int = flag(10, "decoding: number of tokens that --max-ratio always allows")
+    min_words: int = flag(0, "decoding: minimum number of tokens in the output")
+    soft_protection: float = flag(
+        3.0, "decoding: log-odds by which a change to a softly protected span of the draft must win"
     )
-    rollin_beta: float = field(
-        default=0.5, metadata={"help": "share of drafted examples that learn insertions from their draft (Eq. 7)"}
+    keep_bias: float = flag(
+        0.0,
+        "decoding: log-odds by which a deletion from the draft, or an insertion between neighbouring words of it, "
+        "must win (negative: edit more)",
     )
-    max_ratio: float = field(
-        default=2.0,
-        metadata={"help": "decoding: insert no more once the output has this many times the source's tokens"},
+    oracle: ChoiceEnum(ORACLES) = flag(  # type: ignore[valid-type]
+        "none", "decoding: actions to take from the reference (Figure 5 of the LevT paper)"
     )
-    max_ratio_floor: int = field(
-        default=10, metadata={"help": "decoding: number of tokens that --max-ratio always allows"}
-    )
-    min_words: int = field(default=0, metadata={"help": "decoding: minimum number of tokens in the output"})
-    soft_protection: float = field(
-        default=3.0,
-        metadata={"help": "decoding: log-odds by which a change to a softly protected span of the draft must win"},
-    )
-    keep_bias: float = field(
-        default=0.0,
-        metadata={
-            "help": "decoding: log-odds by which a deletion from the draft, or an insertion between neighbouring words "
-            "of it, must win (negative: edit more)"
-        },
-    )
-    oracle: ChoiceEnum(ORACLES) = field(  # type: ignore[valid-type]
-        default="none",
-        metadata={"help": "decoding: actions to take from the reference (Figure 5 of the LevT paper)"},
-    )
-    cuda_graphs: bool = field(
-        default=False,
-        metadata={
-            "help": "decoding on a GPU with --batch-size 1: capture each iteration as a CUDA graph and replay it (not "
-            "yet benchmarked)"
-        },
+    cuda_graphs: bool = flag(
+        False,
+        "decoding on a GPU with --batch-size 1: capture each iteration as a CUDA graph and replay it (not yet "
+        "benchmarked)",
     )
     seed: int = II("common.seed")
 

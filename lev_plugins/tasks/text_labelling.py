@@ -1,6 +1,6 @@
 """``--task text_labelling``: a class, a number, a set of labels or one tag per word, for a text."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -21,6 +21,7 @@ from lev_plugins.fairseq_fixes.gathering import gather_anything
 from lev_plugins.fairseq_fixes.resuming import ResumableTask
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.enct5_config import fill_sizes
+from lev_plugins.ranges import flag
 from lev_plugins.tasks.pairs import fingerprint
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 from lev_plugins.text.candidates import WordIndex
@@ -28,16 +29,10 @@ from lev_plugins.text.candidates import WordIndex
 
 @dataclass
 class TextLabellingConfig(BestCheckpointConfig, PrecisionConfig):
-    data: Optional[str] = field(default=None, metadata={"help": "folder made by lev-plugins prepare-labels"})
-    label_kind: Optional[ChoiceEnum(KINDS)] = field(  # type: ignore[valid-type]
-        default=None, metadata={"help": "kind of label (default: that of the folder)"}
-    )
-    pack: bool = field(
-        default=False, metadata={"help": "several examples per row, which do not see each other, instead of padding"}
-    )
-    pack_length: int = field(
-        default=512, metadata={"help": "--pack: tokens per row; a longer example gets its own row"}
-    )
+    data: Optional[str] = flag(None, "folder made by lev-plugins prepare-labels")
+    label_kind: Optional[ChoiceEnum(KINDS)] = flag(None, "kind of label (default: that of the folder)")  # type: ignore[valid-type]
+    pack: bool = flag(False, "several examples per row, which do not see each other, instead of padding")
+    pack_length: int = flag(512, "--pack: tokens per row; a longer example gets its own row")
     train_subset: str = II("dataset.train_subset")
 
 

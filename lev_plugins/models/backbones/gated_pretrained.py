@@ -1,6 +1,6 @@
 """``gated_bart``, ``gated_bert`` and ``gated_t5``: pre-trained encoder-decoders with gates."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Optional
 
@@ -16,6 +16,7 @@ from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.modules import PretrainedDecoder, PretrainedEncoder, Stacks
 from lev_plugins.models.gated import GateConfig, GatedModel
 from lev_plugins.optim.scaled_adam import check_learning_rate, scale_learning_rate
+from lev_plugins.ranges import flag
 from lev_plugins.text.pretrained import DICTIONARY, require_folder
 
 MOVED = """; if it has moved since training, add --backbone NEW (fairseq: --model-overrides "{'backbone': 'NEW'}")"""
@@ -24,25 +25,18 @@ BELOW_ALL = 30.0  # a symbol that T5 lacks scores this much below the lowest of 
 
 @dataclass
 class PretrainedConfig(GateConfig):
-    backbone: Optional[str] = field(
-        default=None, metadata={"help": "folder made by lev-plugins import-pretrained; also needed to decode"}
+    backbone: Optional[str] = flag(None, "folder made by lev-plugins import-pretrained; also needed to decode")
+    backbone_lr_factor: float = flag(
+        1.0,
+        "learning rate of pre-trained weights, as a multiple of --lr, which applies to gates and other new weights; "
+        "requires --optimizer scaled_adam",
     )
-    backbone_lr_factor: float = field(
-        default=1.0,
-        metadata={
-            "help": "learning rate of pre-trained weights, as a multiple of --lr, which applies to gates and other new "
-            "weights; requires --optimizer scaled_adam"
-        },
+    freeze_backbone: bool = flag(False, "train only new weights")
+    freeze_encoder: bool = flag(
+        False, "do not train the encoder's pre-trained weights, including those shared with the decoder"
     )
-    freeze_backbone: bool = field(default=False, metadata={"help": "train only new weights"})
-    freeze_encoder: bool = field(
-        default=False,
-        metadata={"help": "do not train the encoder's pre-trained weights, including those shared with the decoder"},
-    )
-    freeze_embeddings: bool = field(default=False, metadata={"help": "do not train word and position embeddings"})
-    dropout: Optional[float] = field(
-        default=None, metadata={"help": "all dropout rates of the backbone (default: as in pre-training)"}
-    )
+    freeze_embeddings: bool = flag(False, "do not train word and position embeddings")
+    dropout: Optional[float] = flag(None, "all dropout rates of the backbone (default: as in pre-training)")
     max_source_positions: int = II("task.max_source_positions")
     max_target_positions: int = II("task.max_target_positions")
     optimizer: str = II("optimizer._name")
@@ -151,8 +145,8 @@ class GatedBart(GatedPretrained):
 # ---- BERT ------------------------------------------------------------------------------------------------------------
 @dataclass
 class GatedBertConfig(PretrainedConfig):
-    tie_encoder_decoder: bool = field(
-        default=False, metadata={"help": "encoder and decoder share all weights except the decoder's cross-attention"}
+    tie_encoder_decoder: bool = flag(
+        False, "encoder and decoder share all weights except the decoder's cross-attention"
     )
 
 
