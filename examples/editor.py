@@ -17,8 +17,8 @@ TYPOS = {"kind": SLIPS, "layout": str(LETTERS), "word_rate": 0.125, "char_rate":
 SHARE = 0.85  # of the lines that have any
 
 
-def typos(run: Run, prefix: str = "--") -> str:
-    values = TYPOS | {"layout": f"{run.examples}/english/{LETTERS.name}", "varied": ""}
+def typos(run: Run, prefix: str = "--", **more: object) -> str:
+    values = TYPOS | {"layout": f"{run.examples}/english/{LETTERS.name}", "varied": ""} | more
     return " ".join(f"{prefix}{name.replace('_', '-')} {value}".strip() for name, value in values.items())
 
 

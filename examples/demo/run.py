@@ -36,10 +36,11 @@ def plan(run: Run) -> None:
         "text",
         "corpus",
         "put unexpected words into the training text, misspell words of the held-out sentences",
-        f"""python {run.examples}/english/text.py {text} --text {text}/train.txt --held-out 0
+        f"""python {run.examples}/english/text.py {text} --text {text}/train.txt --valid {text}/valid.txt
             {editor.frequencies()}""",
+        f"lev-plugins noise {editor.typos(run)} --seed 4 <{text}/unexpected.clean >{text}/unexpected.noisy",
+        f"cp {text}/test.txt {text}/test.clean",
         f"""for split in valid test; do
-            cp {text}/$split.txt {text}/$split.clean;
             python {here}/typos.py {text}/$split.clean {text}/$split.noisy --train {text}/train.clean
             --updates {run.UPDATES} --tokens {TOKENS} --rate 0.2;
             cp {text}/$split.noisy {text}/$split.draft; done""",
@@ -65,7 +66,13 @@ def plan(run: Run) -> None:
         "model",
         f"make a model folder, {model_folder}",
         editor.folder(
-            run, run.out / "model", run.out / "data" / "bin", model_folder, text / "valid.noisy", text / "valid.clean"
+            run,
+            run.out / "model",
+            run.out / "data" / "bin",
+            model_folder,
+            text / "valid.noisy",
+            text / "valid.clean",
+            f"--calibrate {text}/unexpected.noisy {text}/unexpected.clean --best wrr",
         ),
     )
     stage(

@@ -11,18 +11,26 @@ from examples.stages import Run, main
 from lev_plugins.errors import require
 
 PACKAGES = "numpy,scipy,sklearn,torch"
+# What looks like a typo of a word of one or two letters is mostly an abbreviation or foreign: only typos of the most
+# frequent ones are worth the risk.
+SHORT = "a,an,as,at,be,by,do,go,he,if,in,is,it,me,my,no,of,on,or,so,to,up,us,we"
+KINDS = f"{editor.SLIPS},accent:0.15"
 
 
 def plan(run: Run) -> None:
     run.begin("TEXT OUT", "SYMSPELL TEST THREADS")
     here, out, folder = run.here, run.out, run.out / "editor"
     text, other = out / "text", out / "other"
+    typos, noise = (editor.typos(run, prefix, kind=KINDS, short_words=SHORT) for prefix in ("--", "--noise-"))
     run.stage(
         "text",
         "",
         f"""python {here}/text.py {text} --text {run.TEXT} {editor.frequencies(run.LIST)}
             --copies {run.number("COPIES")}""",
-        f"lev-plugins noise {editor.typos(run)} --seed 2 <{text}/valid.clean >{text}/valid.noisy",
+        *(
+            f"lev-plugins noise {typos} --seed 2 <{text}/{name}.clean >{text}/{name}.noisy"
+            for name in ("valid", "unexpected")
+        ),
         f"cp {text}/valid.noisy {text}/valid.draft",
     )
     run.stage(
@@ -32,7 +40,7 @@ def plan(run: Run) -> None:
         if run.OTHER
         else f"""python {run.examples}/demo/corpus.py {other}/docstrings --packages {PACKAGES} &&
             head -n 2000 {other}/docstrings/train.txt >{other}/clean""",
-        f"lev-plugins noise {editor.typos(run)} --seed 3 <{other}/clean >{other}/noisy",
+        f"lev-plugins noise {typos} --seed 3 <{other}/clean >{other}/noisy",
     )
     run.stage(
         "data",
@@ -44,11 +52,12 @@ def plan(run: Run) -> None:
         "model",
         "data",
         f"""{editor.training(run, run.number("UPDATES"), run.TOKENS, run.LR, "0")} {out}/data/bin -s noisy -t clean
-            --seed {run.SEED} {editor.typos(run, "--noise-")} --noise-share {editor.SHARE} --num-workers 1 --save-dir
+            --seed {run.SEED} {noise} --noise-share {editor.SHARE} --num-workers 1 --save-dir
             {out}/model""",
     )
     valid = (text / "valid.noisy", text / "valid.clean")
-    promise = f"--calibrate {other}/noisy {other}/clean --clean {text}/valid.clean --promise-broken {run.PROMISE}"
+    promise = f"""--calibrate {text}/unexpected.noisy {text}/unexpected.clean --calibrate {other}/noisy {other}/clean
+        --clean {text}/valid.clean --promise-broken {run.PROMISE}"""
     made = editor.folder(run, out / "model", out / "data" / "bin", folder, *valid, promise)
     run.stage("export", "model other", made)
     run.show("report.md", *scores(run, folder), f"python {here}/report.py {out} >{out}/report.md")

@@ -1,9 +1,9 @@
 """Training text and a dictionary for an English editor, from clean sentences and a list of frequent words.
 
-    python examples/english/text.py FOLDER --text FILE ... [--frequencies [FILE]]
+    python examples/english/text.py FOLDER --text FILE ... [--valid FILE] [--frequencies [FILE]]
 
-writes FOLDER/train.clean, FOLDER/valid.clean and FOLDER/dict.txt, a dictionary for ``lev-plugins prepare``: the words
-of the text and of the frequency list.
+writes FOLDER/train.clean, FOLDER/valid.clean, FOLDER/unexpected.clean, which is the held-out text with many unexpected
+words, and FOLDER/dict.txt, a dictionary for ``lev-plugins prepare``: the words of the text and of the frequency list.
 
 An editor has to learn that a word which it does not know, or does not expect, is not wrong for that. So some words of
 the text are replaced by others, which come back unchanged because they stand in the target: words of the list, words
@@ -24,16 +24,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.denoising import symspell
 from examples.shared import write_lines
+from lev_plugins.noise.kinds import with_marks
 from lev_plugins.text.form import Form
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.offsets import BLANK, words_with_places
 
 SENTENCE = range(3, 41)  # words
 CHAT = Path(__file__).parent / "chat.txt"  # words that lists made of books lack; the usual ones first
+HELD_OUT = 800  # sentences
 LISTED = 45_000  # most frequent words of the list
 OCCURRENCES = 3  # of a word of the text that is not in the list
 LEAST_COUNT = 2  # of a word of the list that the text lacks
-STRANGE_SHARES = (0.0, 0.0, 0.04, 0.1)  # of the words of a sentence
+STRANGE_SHARES = (0.0, 0.0, 0.04, 0.1)  # of the words of a sentence, in training text
+MANY_SHARES = (0.1, 0.2, 0.3)  # in text that shows how often edits of text of another kind are right
 CAPITALS = 0.5  # share of the made-up words
 LENGTHS = range(2, 13)  # of them
 ABBREVIATIONS = range(2, 5)
@@ -85,9 +88,9 @@ class Strange:
             for place in range(len(word) + 1):
                 self.following[letters[place : place + 2]].append(letters[place + 2])
 
-    def among(self, line: str) -> str:
+    def among(self, line: str, shares: Sequence[float]) -> str:
         """The line with some of its words replaced, and now and then in small letters, without apostrophes."""
-        share = self.draw.choice(STRANGE_SHARES)
+        share = self.draw.choice(shares)
         text = " ".join(self.instead_of(word) if self.draw.random() < share else word for word in line.split())
         if self.draw.random() < GREETED:
             text = f"{self.cased(self.of_a_chat(), 0.8)}{self.draw.choice([',', '', '!'])} {text}"
@@ -118,11 +121,16 @@ class Strange:
     def abbreviation(self) -> str:
         return "".join(self.draw.choices(ascii_uppercase, k=self.draw.choice(ABBREVIATIONS)))
 
+    def marked(self) -> str:
+        word = self.of_the_list()
+        at = self.draw.randrange(len(word))
+        return word[:at] + self.draw.choice(with_marks().get(word[at], [word[at]])) + word[at + 1 :]
+
     def cased(self, word: str, capitals: float) -> str:
         return word.capitalize() if self.draw.random() < capitals else word
 
     # as often as they stand here
-    words = (*[made_up] * 4, *[of_the_list] * 4, *[of_a_chat] * 4, abbreviation)
+    words = (*[made_up] * 4, *[of_the_list] * 4, *[of_a_chat] * 4, abbreviation, marked)
 
 
 def sentences(paths: Iterable[Path]) -> Iterator[str]:
@@ -143,22 +151,23 @@ def main() -> None:
     parser.add_argument(
         "--frequencies", metavar="FILE", nargs="?", const="", help="lines `word count`, by default those of symspellpy"
     )
-    parser.add_argument("--held-out", type=int, default=800, help="sentences for validation (default: %(default)s)")
+    parser.add_argument("--valid", type=Path, help=f"held-out text (default: {HELD_OUT} sentences of the text)")
     parser.add_argument("--copies", type=int, default=1, help="of the text, each with other made-up words")
     args = parser.parse_args()
     draw = random.Random(1)
     lines = list(sentences(args.text))
     draw.shuffle(lines)
-    held_out, train = lines[: args.held_out], lines[args.held_out :]
+    train, held_out = (lines, [*read_lines(args.valid)]) if args.valid else (lines[HELD_OUT:], lines[:HELD_OUT])
     listed = words_of(train)
     if args.frequencies is not None:
         list_of = Path(args.frequencies or symspell.own_list())
         listed = dict(symspell.listed(read_lines(list_of)).most_common(LISTED))
     chat = CHAT.read_text(encoding="utf-8").split()
     words, strange = dictionary(train, listed, chat), Strange(listed, chat, draw)
-    if held_out:
-        write_lines(args.folder / "valid.clean", held_out)
-    write_lines(args.folder / "train.clean", (strange.among(line) for _ in range(args.copies) for line in train))
+    copies = (line for _ in range(args.copies) for line in train)
+    write_lines(args.folder / "train.clean", (strange.among(line, STRANGE_SHARES) for line in copies))
+    write_lines(args.folder / "valid.clean", held_out)
+    write_lines(args.folder / "unexpected.clean", (strange.among(line, MANY_SHARES) for line in held_out))
     write_lines(args.folder / "dict.txt", (f"{word} {count}" for word, count in words.most_common()))
     print(f"{len(lines):,} sentences, {len(words):,} words in the dictionary")
 

@@ -32,6 +32,7 @@ class Corruption:
     min_letters: int = 0  # shorter words stay as they are
     varied: bool = False  # each line has a rate of its own, from 0 to twice that rate
     prose: bool = False  # words stay as they are if no corrector should touch them
+    short_words: frozenset[str] = frozenset()  # in small letters: they may change although they are too short
 
     def __call__(self, text: str, index: int, epoch: int = 1) -> str:
         line = Line(text, all(kind.alone for kind in self.kinds))
@@ -57,7 +58,8 @@ class Corruption:
 
     def _is_long_enough(self, line: Line, number: int) -> bool:
         word = line.word(number)
-        return sum(map(is_letter, line.cells[word.start : word.end])) >= self.min_letters
+        letters = [cell for cell in line.cells[word.start : word.end] if is_letter(cell)]
+        return len(letters) >= self.min_letters or "".join(letters).lower() in self.short_words
 
     def _words(self, line: Line, possible: Sequence[int], wanted: int, draw: Draw) -> None:
         """Change ``wanted`` words, drawn from the ``possible`` ones that can be changed."""

@@ -9,6 +9,7 @@ from string import digits, punctuation
 
 from lev_plugins.noise.draws import Draw, shuffled
 from lev_plugins.noise.text import Line, Word, all_alone, clusters, is_letter, is_space, like
+from lev_plugins.text.protected import without_marks
 
 ANY = "any"  # the alphabet of everything
 ALPHABETS = Path(__file__).parent / "tables" / "alphabets.tsv"
@@ -107,6 +108,27 @@ class Substitute(NoiseKind):
         cell = line.cells[at]
         letters = others(self.alphabets.beside(cell), cell)
         return bool(letters) and line.put(at, at + 1, [letters[int(draw() * len(letters))]])
+
+
+class Accent(NoiseKind):
+    """A Latin letter gets a mark, or becomes another one that looks like it.
+
+    >>> "".join(with_marks()["o"][:8]), "".join(with_marks()["I"][:4])
+    ('òóôõöøōŏ', 'ÌÍÎÏ')
+    """
+
+    def edit(self, line: Line, at: int, draw: Draw) -> bool:
+        letters = with_marks().get(line.cells[at], ())
+        return bool(letters) and line.put(at, at + 1, [letters[int(draw() * len(letters))]])
+
+
+@lru_cache(maxsize=1)
+def with_marks() -> dict[str, list[str]]:
+    """Letters with marks, by the letter without."""
+    marked: dict[str, list[str]] = {}
+    for letter in map(chr, [*range(0xC0, 0x180), *range(0x1E00, 0x1F00)]):
+        marked.setdefault(without_marks(letter), []).append(letter)
+    return marked
 
 
 class Delete(NoiseKind):

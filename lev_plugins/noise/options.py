@@ -9,6 +9,7 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.noise.confusions import OCR, confuser, read_table
 from lev_plugins.noise.corrupt import Corruption
 from lev_plugins.noise.kinds import (
+    Accent,
     Alphabets,
     Delete,
     Insert,
@@ -34,6 +35,7 @@ KINDS: dict[str, Callable[["NoiseOptions"], NoiseKind]] = {
         neighbouring_keys(options.layout, f"{options.prefix}layout"), shifts(options.layout), options.shift_rate
     ),
     "shift": lambda options: Shift(shifts(options.layout, f"{options.prefix}layout")),
+    "accent": lambda options: Accent(),
     "swap": lambda options: Swap(),
     "swap-words": lambda options: SwapWords(),
     "run-on": lambda options: RunOn(),
@@ -75,6 +77,9 @@ class NoiseOptions:
         "", "leave alone what no corrector should touch, such as addresses, numbers and code", False
     )
     min_letters: int = noise_flag("N", "with --word-rate: words with fewer letters stay as they are", 0)
+    short_words: str = noise_flag(
+        "WORD,...", "with --min-letters: words that are changed although they are shorter, such as of,to,in", ""
+    )
     seed: int = noise_flag("N", "random seed", 1)
     layout: str = noise_flag(
         "NAME", f"for `keyboard` and `shift`: {', '.join(known_layouts())} or a layout file", "qwerty"
@@ -130,8 +135,9 @@ def build_corruption(options: NoiseOptions) -> Corruption:
             f"{prefix}{option.name.replace('_', '-')} is for the kind {' or '.join(readers)}: name it, or leave it out",
         )
     kinds, rates = [KINDS[name](options) for name in weights], (options.word_rate, options.char_rate)
+    short = frozenset(options.short_words.lower().split(","))
     return Corruption(
-        kinds, list(weights.values()), *rates, options.seed, options.min_letters, options.varied, options.prose
+        kinds, list(weights.values()), *rates, options.seed, options.min_letters, options.varied, options.prose, short
     )
 
 

@@ -3,8 +3,9 @@ r"""What no corrector should touch: the list of it, and the edits that do.
 A corrector learns from sentences. Addresses, numbers, code or emoji are no sentences: whatever it changes there is
 wrong, however sure it is. They are found by their looks, before a model sees the text. ``KINDS`` has the patterns of
 each kind; a task that needs it edits some of them, too (``--edit-also numbers``). Two more kinds depend on what a model
-knows: words with letters that its dictionary lacks (``scripts``), and words with a letter three times in a row
-(``stretched``), if they are not in it. A word with digits that the dictionary has is a word like others.
+knows: words with letters that its dictionary lacks (``scripts``), but not slips such as ``øf``, and words with a letter
+three times in a row (``stretched``), if they are not in it. A word with digits that the dictionary has is a word like
+others.
 
 >>> def shown(text, also=()):
 ...     known = letters_of(["abcdefghijklmnopqrstuvwxyz"])
@@ -31,8 +32,8 @@ knows: words with letters that its dictionary lacks (``scripts``), and words wit
 ['v2.0-rc1', '3D', 'mp3', 'UTF-8', 'snake_case', '1½x']
 >>> shown("R&D :-) -> 👍🏽 ©")  # symbols
 ['&', ':-)', '->', '👍🏽', '©']
->>> shown("См. the дом, García"), shown("It's sooo good, oops")  # scripts; stretched
-(['См', 'дом', 'García'], ['sooo'])
+>>> shown("См. the дом, García, øv"), shown("It's sooo good, oops")  # scripts; stretched
+(['См', 'дом', 'García', 'øv'], ['sooo'])
 >>> shown("'See (it)': a well-known \u201cthing\u201d, isn\u2019t it?")  # nothing
 []
 >>> shown("12 hats & 3 caps", ["numbers", "digits"])
@@ -147,6 +148,7 @@ ALL = (*KINDS, "scripts", "stretched")
 STRETCHED = regex.compile(r"(\p{L})\1\1")
 WORDS = regex.compile(r"\p{L}[\p{L}\p{M}'\u2019\u200c\u200d]*+")
 LETTERS = regex.compile(WORD)
+LIKE = str.maketrans("øØıłŁđĐħĦŧŦ", "oOilLdDhHtT")  # letters whose marks cannot be taken off
 CLAUSE_ENDS = frozenset(".,;:!?")
 COMMON = 0.01  # share of the words of a dictionary that has a script
 USUAL = 0.001  # share of the words of a dictionary that has a letter
@@ -180,7 +182,8 @@ def protected(
     for word in WORDS.finditer(text) if foreign or stretched else ():
         strange = foreign and not all(map((letters or ()).__contains__, signs_of(word[0])))
         strange |= bool(stretched and STRETCHED.search(word[0]))
-        if strange and not knows(word[0]):
+        slip = word[0].islower() and len(word[0]) > 1 and knows(without_marks(word[0]))  # such as øf
+        if strange and not slip and not knows(word[0]):
             spans.append(Span(*word.span()))
     return united(spans)
 
@@ -232,6 +235,15 @@ def letters_of(words: Collection[str]) -> Letters:
     shares = {script: sum(map(counts.__getitem__, letters)) / len(words) for script, letters in scripts.items()}
     whole = (script for script, letters in scripts.items() if len(letters) >= MANY and shares[script] >= COMMON)
     return Letters([*whole, *(letter for letter, count in counts.items() if count >= USUAL * len(words))])
+
+
+def without_marks(text: str) -> str:
+    """
+    >>> without_marks("Crème brûlée, søt")
+    'Creme brulee, sot'
+    """
+    signs = (sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.combining(sign))
+    return "".join(signs).translate(LIKE)
 
 
 def signs_of(word: str) -> Iterator[str]:

@@ -70,6 +70,13 @@ def test_short_words_stay_and_the_rate_is_that_of_the_others() -> None:
     assert sum(word != other for word, other in long) / len(long) == pytest.approx(0.3, rel=0.02)
 
 
+def test_short_words_that_are_named_change_as_often_as_long_ones() -> None:
+    found = pairs(noise("substitute", 0.3, min_letters=3, short_words="E,a,t"))
+    named = [word != other for word, other in found if word in ("e", "a", "t")]
+    assert len(named) > 1000 and sum(named) / len(named) == pytest.approx(0.3, abs=0.05)
+    assert all(word == other for word, other in found if word == "o")
+
+
 def test_a_varied_rate_is_the_same_on_average_and_another_in_each_line() -> None:
     changes = {}
     for varied in (False, True):

@@ -21,7 +21,7 @@ def strange(seed: int = 1) -> object:
 
 def test_unexpected_words_leave_everything_else_in_place() -> None:
     words = strange()
-    lines = [words.among(LINE) for _ in range(300)]  # type: ignore[attr-defined]
+    lines = [words.among(LINE, text.STRANGE_SHARES) for _ in range(300)]  # type: ignore[attr-defined]
     assert 30 < lines.count(LINE) < 270
     for line in lines:
         rest = line.split()[-len(LINE.split()) :]  # there may be a word of chat in front
@@ -44,10 +44,13 @@ def test_files_are_written(tmp_path: Path, frequencies: bool, monkeypatch: pytes
     (tmp_path / "list").write_text("".join(f"{word} {count}\n" for word, count in LISTED.items()))
     flags = ["--frequencies", str(tmp_path / "list")] if frequencies else []
     out, files = tmp_path / "out", ["--text", str(tmp_path / "text")]
-    monkeypatch.setattr("sys.argv", ["text.py", str(out), *files, *flags, "--held-out", "6", "--copies", "3"])
+    monkeypatch.setattr("sys.argv", ["text.py", str(out), *files, *flags, "--copies", "3"])
+    monkeypatch.setattr(text, "HELD_OUT", 6)
     text.main()
-    train, valid = ((out / f"{split}.clean").read_text("utf-8").splitlines() for split in ("train", "valid"))
-    assert len(valid) == 6 and len(train) == 3 * (len(sentences) - 6)
+    train, valid, unexpected = (
+        (out / f"{split}.clean").read_text("utf-8").splitlines() for split in ("train", "valid", "unexpected")
+    )
+    assert len(valid) == len(unexpected) == 6 and valid != unexpected and len(train) == 3 * (len(sentences) - 6)
     assert set(valid) <= {line.replace("\u2019", "'") for line in sentences}
     words = dict(line.split() for line in (out / "dict.txt").read_text("utf-8").splitlines())
     assert int(words["▁the"]) > int(words["▁matter"]) >= 2

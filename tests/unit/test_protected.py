@@ -237,6 +237,12 @@ def test_own_words_are_left_alone_in_drafts_too(tmp_path: Path) -> None:
         greedy(each_word, "x", words=tmp_path / "none")
 
 
+def test_strange_letters_may_be_slips_in_small_words_that_are_known_without_them() -> None:
+    known, letters = {"of", "their", "Garcia", "a"}, letters_of(["abcdefghijklmnopqrstuvwxyz"])
+    text = "øf thểir García à vår"
+    assert [text[a:b] for a, b in protected(text, known.__contains__, letters)] == ["García", "à", "vår"]
+
+
 def test_a_model_that_reads_bytes_knows_all_scripts() -> None:
     text = "дом 東京"
     assert greedy(each_word, "x").edit([text])[0].text == text
