@@ -114,6 +114,7 @@ class ModelConfig:
     labelling: dict[str, Flag] = field(default_factory=dict)  # how a labeller reads text
     decoding: Decoding = field(default_factory=Decoding)
     calibration: dict[str, float] = field(default_factory=dict)  # weights that make a confidence mean something
+    form: dict[str, bool | None] = field(default_factory=dict)  # how its text is written: ``text.form``
     updates: int | None = None
     scores: dict[str, float] = field(default_factory=dict)
 

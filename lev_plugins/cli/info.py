@@ -27,31 +27,24 @@ def run(args: argparse.Namespace) -> int:
 
 
 def facts_of(config: ModelConfig, folder: Path) -> dict[str, Any]:
+    dictionaries = [name for name in config.files if name.startswith(("dict.", "labels."))]
     return {
         "kind": config.kind,
         "task": config.task,
         "architecture": config.architecture,
         "parameters": sum(map(math.prod, model_folder.read_shapes(folder).values())),
         "bytes": (folder / model_folder.WEIGHTS).stat().st_size,
-        "dictionaries": {name: words(folder / name) for name in config.files if is_dictionary(name)},
+        "dictionaries": {name: (folder / name).read_bytes().count(b"\n") for name in dictionaries},
         "tokeniser": config.tokeniser or "white space",
         "labelling": config.labelling,
         "decoding": {name: value for name, value in asdict(config.decoding).items() if value is not None},
+        "form": config.form,
         "calibration": config.calibration,
         "updates": config.updates,
         "scores": config.scores,
         "format": config.format,
         "made_with": config.made_with,
     }
-
-
-def is_dictionary(name: str) -> bool:
-    return name.startswith(("dict.", "labels.")) and name.endswith(".txt")
-
-
-def words(path: Path) -> int:
-    with path.open("rb") as file:
-        return sum(1 for _ in file)
 
 
 def rows(facts: dict[str, Any]) -> list[list[str]]:

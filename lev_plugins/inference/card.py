@@ -15,6 +15,7 @@ WHAT = {
     "transformer": "A corrector of text (Transformer)",
     "enct5": "A model that labels texts (EncT5)",
 }
+FORM = {"straight": "typewriter apostrophes", "lower": "no capitals", "apart": "blanks before punctuation"}
 PIPELINES = {"tagging": "token-classification", "editor": "text-generation"}
 # settings of a training: where the checkpoint has them; the name of a section is that of its flag
 SETTINGS = [
@@ -76,6 +77,8 @@ def facts(config: ModelConfig, weights: int) -> list[list[str]]:
     rows.append(["parameters", f"{weights:,}"])
     rows += [] if config.updates is None else [["updates", f"{config.updates:,}"]]
     rows.append(["text is cut by", f"`{config.tokeniser}`" if config.tokeniser else "white space"])
+    written = [what for name, what in FORM.items() if config.form.get(name)]
+    rows += [["text is written with", ", ".join(written)]] if written else []
     rows += [["confidence of an edit", "calibrated on held-out text"]] if config.calibration else []
     return rows + [[name, f"`{value}`"] for name, value in defaults.items()]
 

@@ -32,6 +32,7 @@ from lev_plugins.edits.requests import KEEP, SPAN
 from lev_plugins.errors import require
 from lev_plugins.inference.decoder import CheckpointDecoder, Refinement, Seq2Seq
 from lev_plugins.inference.load_model import Loaded, places
+from lev_plugins.json_schema import from_entries
 from lev_plugins.models.levt import LevT
 from lev_plugins.ranges import bounded
 from lev_plugins.tasks.text_correction import TextCorrectionTask
@@ -109,8 +110,8 @@ class Editor:
         decoder = CheckpointDecoder([Path(path)], changed, search or {}, device, folder=folder)
         require_editor(decoder.loaded, path)
         model = (Refinement if isinstance(decoder.models[0], LevT) else Seq2Seq)(decoder, max_tokens)
-        words = decoder.task.target_dictionary
-        form = Form.of(dict(zip(words.symbols[words.nspecial :], words.count[words.nspecial :], strict=True)))
+        written = folder.form if folder else {}  # older folders do not say it
+        form = from_entries(Form, written, f"{path}: form") if written else form_of(decoder.task.target_dictionary)
         tokeniser = Tokeniser(folder.bpe(Path(path)) if folder else bpe_of(decoder.task, bpe))
         return cls(model, tokeniser, **options, form=form)
 
@@ -226,6 +227,12 @@ def require_editor(loaded: Loaded, path: str | Path) -> None:
         f"{path} was trained with --task {task.name} --arch {model.__class__.__name__}: only a levt or a "
         "model of text_correction can edit",
     )
+
+
+def form_of(words: Any) -> Form:
+    """What a dictionary of fairseq shows."""
+    pieces = slice(words.nspecial, None)
+    return Form.of(dict(zip(words.symbols[pieces], words.count[pieces], strict=True)))
 
 
 def bpe_of(task: Any, bpe: Namespace | None) -> Namespace | None:

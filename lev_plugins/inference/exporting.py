@@ -4,7 +4,7 @@ import json
 import math
 import shutil
 from argparse import Namespace
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
 from lev_plugins.inference import card, load_model
-from lev_plugins.inference.editor import bpe_of, require_editor
+from lev_plugins.inference.editor import bpe_of, form_of, require_editor
 from lev_plugins.inference.held_out import Tuning
 from lev_plugins.inference.load_model import Loaded
 from lev_plugins.json_schema import read_object
@@ -155,6 +155,7 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
         tokeniser=tokeniser,
         labelling=task.info.reading() if labels else {},
         decoding=decoding,
+        form={} if labels else asdict(form_of(task.target_dictionary)),
         updates=(state.get("optimizer_history") or [{}])[-1].get("num_updates"),
         scores={**chosen, **extras.scores},
     )

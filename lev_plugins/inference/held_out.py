@@ -58,9 +58,9 @@ class HeldOut:
 
     def scores(self, least: float) -> dict[str, float]:
         """For a model card."""
-        done, name = self.harm(least), self.noisy.name
-        scores = {f"{name}: right words broken, of 1,000": done.score}
-        repaired = {} if self.is_clean else {f"{name}: typos repaired, %": done.details["% of typos repaired"]}
+        done, name, dial = self.harm(least), self.noisy.name, f"with --min-confidence {least:g}"
+        scores = {f"{name}: right words broken, of 1,000, {dial}": done.score}
+        repaired = {} if self.is_clean else {f"{name}: typos repaired, %, {dial}": done.details["% of typos repaired"]}
         return {what: round(value, 2) for what, value in (scores | repaired).items()}
 
 

@@ -1,4 +1,4 @@
-"""How the text of a model is written, as its dictionary shows: apostrophes, capitals, blanks before punctuation.
+"""How the text of a model is written: apostrophes, capitals, blanks before punctuation. Its dictionary shows it.
 
 Text of another form is brought into that of the model, character by character, and its edits back; where that is not
 possible, it is refused.
@@ -6,7 +6,7 @@ possible, it is refused.
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from lev_plugins.errors import require
 
@@ -19,7 +19,8 @@ JOINED = re.compile(r"\w(?:,(?=\s)|[.!?]$)", re.MULTILINE)  # punctuation at a w
 APART = re.compile(r"\w [,.!?](?=\s|$)", re.MULTILINE)  # with a blank before it, as tokenisers write it
 
 
-class Form(NamedTuple):
+@dataclass(frozen=True)
+class Form:
     straight: bool = False  # apostrophes and quotes are those of typewriters
     lower: bool = False  # without capitals
     apart: bool | None = None  # with blanks before punctuation; None: not known

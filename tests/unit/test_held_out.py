@@ -162,11 +162,14 @@ def test_export_and_sweep(texts: dict[str, Path], tmp_path: Path, capsys: pytest
     command = ["export", GOLDEN / "pbd" / "checkpoint.pt", out, *flags]
     assert main([*map(str, command), "--clean", str(texts["clean"]), "--promise-broken", "30"]) == 0
     said, config = capsys.readouterr().out, model_folder.read(out)
-    broken = config.scores["clean: right words broken, of 1,000"]
-    assert broken <= 30 and "noisy: typos repaired, %" in config.scores
+    dial = f"with --min-confidence {config.decoding.min_confidence:g}"
+    broken = config.scores[f"clean: right words broken, of 1,000, {dial}"]
+    assert broken <= 30 and f"noisy: typos repaired, %, {dial}" in config.scores
     assert config.calibration.keys() == set(WEIGHTS) and config.decoding.min_confidence is not None
     assert said.splitlines()[0].split() == ["min-confidence", f"{config.decoding.min_confidence:g}"]
-    assert "| confidence of an edit | calibrated on held-out text |" in (out / "README.md").read_text("utf-8")
+    card = (out / "README.md").read_text("utf-8")
+    assert "| confidence of an edit | calibrated on held-out text |" in card
+    assert f"| clean: right words broken, of 1,000, {dial} | {broken:g} |" in card
     editor = lev_plugins.load(out, min_confidence=0.0)
     line = texts["noisy"].read_text("utf-8").splitlines()
     raw = lev_plugins.load(out, min_confidence=0.0, calibration=None).edit(line)
