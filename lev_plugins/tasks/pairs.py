@@ -70,6 +70,7 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
     cfg: ScoredConfig
     name: str
     dictionary_type: type[Dictionary] = Dictionary
+    unsupported = ["left_pad_target", "num_batch_buckets"]  # flags of fairseq; the second is for TPUs
 
     def __init__(self, cfg: ScoredConfig, src_dict: Any, tgt_dict: Any):
         super().__init__(cfg, src_dict, tgt_dict)
@@ -99,7 +100,8 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
         folder = utils.split_paths(cfg.data)[0]
         require(os.path.isdir(folder), f"there is no folder {folder}")
         ranges.check(cfg)
-        require(not cfg.left_pad_target, f"--left-pad-target is not supported by --task {cls.name}: leave it out")
+        for name in cls.unsupported:
+            require(not getattr(cfg, name), f"{flag_name(name)} is not supported by --task {cls.name}: leave it out")
         for name, example in IN_JSON.items():
             try:
                 value = json.loads(getattr(cfg, name))

@@ -31,10 +31,7 @@ from lev_plugins.text.candidates import WordIndex
 NOT_GIVEN = -1  # fairseq's default of --upsample-primary
 
 # the criterions of each model class of this task
-CRITERIONS = {
-    "LevT": ["dual_policy"],
-    "PostEditTransformer": ["label_smoothed_cross_entropy", "cross_entropy"],
-}
+CRITERIONS = {"LevT": ["dual_policy"], "PostEditTransformer": ["label_smoothed_cross_entropy", "cross_entropy"]}
 # fairseq's flags that have no effect on refinement
 LEFT_TO_RIGHT = (
     *("replace_unk", "print_alignment", "sampling", "match_source_len", "diverse_beam_groups"),
@@ -78,6 +75,7 @@ class TextEditingTask(ScoredTask):
     cfg: TextEditingConfig
     name = "text_editing"
     dictionary_type = EditingDictionary
+    unsupported = [*ScoredTask.unsupported, "load_alignments"]
     system = "LevT"  # the class of the current model, one of CRITERIONS
     word_index: WordIndex | None = None  # of the current model; None: it does not spell
     typed: TypedLines | None = None  # the lines that fairseq-interactive decodes
@@ -88,7 +86,6 @@ class TextEditingTask(ScoredTask):
         check_noise(cfg)
         if cfg.upsample_primary != NOT_GIVEN:
             ranges.at_least(cfg, 1, "upsample_primary")
-        require(not cfg.load_alignments, "--load-alignments is not supported by --task text_editing: leave it out")
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         require(from_checkpoint or not self.cfg.cuda_graphs, "--cuda-graphs is for decoding: in training, leave it out")

@@ -140,6 +140,7 @@ def test_a_full_disk_leaves_the_previous_checkpoint(toy: Path, tmp_path: Path) -
         (["--prefix-size", 2], "--prefix-size is for left-to-right search"),
         (["--iter-decode-max-iter", -1], "--iter-decode-max-iter must be between 0 and 1000, but is -1"),
         (["--left-pad-target"], "--left-pad-target is not supported"),
+        (["--num-batch-buckets", 2], "--num-batch-buckets is not supported"),
         (["--draft-lang", "mt"], "--draft-lang mt: there is no file"),
     ],
     ids=lambda value: str(value[0]) if isinstance(value, list) else "",
