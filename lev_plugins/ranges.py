@@ -121,19 +121,20 @@ def at_least(args: Any, least: float, *fields: str) -> None:
             bounded(flag_name(field), value, least)
 
 
-def dictionary_size(args: Any, threshold: str, nwords: str, but: str = "") -> None:
+def dictionary_size(args: Any, threshold: str, nwords: str, learned: bool = True) -> None:
     """How often a word of a learned dictionary must occur, and how many there may be.
 
-    ``but``: what is there instead of a learned dictionary, so that neither number applies.
+    Neither number applies to a dictionary that is not ``learned``.
 
     >>> from argparse import Namespace
     >>> dictionary_size(Namespace(threshold=0, nwords=2), "threshold", "nwords")
     Traceback (most recent call last):
     lev_plugins.errors.UserError: --nwords must be -1 (no limit) or more than 4, which <s>, <pad>, </s> and <unk> \
 take, but is 2
-    >>> dictionary_size(Namespace(threshold=1, nwords=-1), "threshold", "nwords", but="dict.txt is given")
+    >>> dictionary_size(Namespace(threshold=1, nwords=-1), "threshold", "nwords", learned=False)
     Traceback (most recent call last):
-    lev_plugins.errors.UserError: --threshold applies to a learned dictionary, but dict.txt is given: leave it out
+    lev_plugins.errors.UserError: --threshold applies to a learned dictionary, and to a joined one as a flag of the \
+source: leave it out
     """
     at_least(args, 0, threshold)
     number = getattr(args, nwords)
@@ -143,7 +144,5 @@ take, but is 2
         f"but is {number}",
     )
     for field, everything in ((threshold, 0), (nwords, -1)):
-        require(
-            not but or getattr(args, field) == everything,
-            f"{flag_name(field)} applies to a learned dictionary, but {but}: leave it out",
-        )
+        says = "applies to a learned dictionary, and to a joined one as a flag of the source: leave it out"
+        require(learned or getattr(args, field) == everything, f"{flag_name(field)} {says}")

@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sentencepiece import SentencePieceProcessor
+from torch import Tensor
 
 from examples.shared import finish, read_parallel, recognised_words
 from lev_plugins.errors import require
@@ -91,6 +93,15 @@ def f1(hit: int, false_alarm: int, miss: int) -> float:
     return 2 * hit / (2 * hit + false_alarm + miss) if hit else 0.0
 
 
+@torch.no_grad()
+def first_odds(generator: RefinementGenerator, net_input: dict[str, Any]) -> Tensor:
+    """(B, T): the deletion policy's log-odds that each token of the draft goes, in the first iteration."""
+    ensemble, draft = generator.ensemble, generator.symbols.readable(net_input["draft"])
+    memory = ensemble.encode(net_input["src_tokens"], net_input.get("words"))
+    scores = ensemble.deletion(ensemble.states("deletion", draft, memory))
+    return scores[:, :, 1] - scores[:, :, 0]
+
+
 def deletion_odds(decoder: CheckpointDecoder, split: str, max_tokens: int = 4000) -> list[list[float] | None]:
     """For each sentence of ``split``, the log-odds of each token of its draft; None where it is too long."""
     generator = decoder.generator
@@ -100,7 +111,7 @@ def deletion_odds(decoder: CheckpointDecoder, split: str, max_tokens: int = 4000
     for sample in decoder.samples(dataset, range(len(dataset)), max_tokens):
         require("draft" in sample["net_input"], "the data has no drafts: train the levt with --draft-lang")
         words = sample["net_input"]["draft"].ne(decoder.task.target_dictionary.pad())
-        of_tokens = generator.deletion_odds(sample["net_input"])
+        of_tokens = first_odds(generator, sample["net_input"])
         for index, row, inside in zip(sample["id"].tolist(), of_tokens, words, strict=True):
             odds[index] = row[inside].tolist()[1:-1]  # without <s> and </s>
     return odds

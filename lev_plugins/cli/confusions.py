@@ -13,13 +13,12 @@ from lev_plugins.text.lines import read_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("noisy", metavar="NOISY", type=Path, help="noisy text, parallel to CLEAN line by line")
-    parser.add_argument("clean", metavar="CLEAN", type=Path, help="clean text")
-    parser.add_argument("--unit", choices=UNITS, default="character", help="unit that is confused (default: character)")
-    parser.add_argument("--longest", metavar="N", type=int, default=3, help="longest confusion, in units (default: 3)")
-    parser.add_argument(
-        "--min-count", metavar="N", type=int, default=2, help="ignore confusions that occur less often (default: 2)"
-    )
+    add = parser.add_argument
+    add("noisy", metavar="NOISY", type=Path, help="noisy text, parallel to CLEAN line by line")
+    add("clean", metavar="CLEAN", type=Path, help="clean text")
+    add("--unit", choices=UNITS, default="character", help="unit that is confused (default: character)")
+    add("--longest", metavar="N", type=int, default=3, help="longest confusion, in units (default: 3)")
+    add("--min-count", metavar="N", type=int, default=2, help="ignore confusions that occur less often (default: 2)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -33,6 +33,7 @@ from lev_plugins.errors import UserError, explained, require
 from lev_plugins.files import all_or_nothing, all_or_nothing_folder
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.json_schema import read_object
+from lev_plugins.model_folder import digest
 from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.tasks.pairs import whole_pair
 
@@ -197,13 +198,7 @@ def settings_of(
 
 def hash_of_files(paths: list[Path]) -> str:
     """A hash of names and contents: copies of the files have the same."""
-    digest = hashlib.sha256()
-    for path in paths:
-        digest.update(path.name.encode())
-        with path.open("rb") as file:
-            while block := file.read(2**20):
-                digest.update(block)
-    return digest.hexdigest()
+    return hashlib.sha256("".join(f"{path.name}\n{digest(path)}\n" for path in paths).encode()).hexdigest()
 
 
 def record_of(args: argparse.Namespace) -> Path:

@@ -28,15 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("model", metavar="MODEL", help="a model folder, or a checkpoint: a levt, or any model of text_correction")
     add_place_arguments(add)
     add("--drafts", metavar="FILE", type=Path, help="levt: edit these, one for each line, which is then its source")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument(
-        "--json", action="store_true", help="print a JSON object per line, with the edits and their confidence"
-    )
-    form.add_argument(
-        "--diff",
-        action="store_true",
-        help="print each line with its edits: [-teh-]{+the+}; coloured on a terminal",
-    )
+    form = parser.add_mutually_exclusive_group().add_argument
+    form("--json", action="store_true", help="print a JSON object per line, with the edits and their confidence")
+    form("--diff", action="store_true", help="print the edits in each line: [-teh-]{+the+}; coloured on a terminal")
     add_resume_argument(add)
     add("--words", metavar="FILE", type=Path, help="words that no edit may touch, one per line")
     add_decoding_arguments(add)
@@ -50,25 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_place_arguments(add: Callable[..., Any]) -> None:
     """What a checkpoint reads besides itself; a model folder has it inside."""
-    add(
-        "--data",
-        metavar="DIR",
-        help="checkpoint: its data folder, with the dictionaries, if it has moved since training",
-    )
-    add(
-        "--backbone",
-        metavar="DIR",
-        help="checkpoint: the folder from import-pretrained that it was trained with, if it has moved since then",
-    )
+    moved = "checkpoint: its folder {}, if it has moved since training"
+    add("--data", metavar="DIR", help=moved.format("of binarised data, with the dictionaries"))
+    add("--backbone", metavar="DIR", help=moved.format("from import-pretrained"))
 
 
 def add_int8_argument(add: Callable[..., Any]) -> None:
-    add(
-        "--cpu-int8",
-        action="store_true",
-        help="use no GPU, and multiply in 8 bits: about twice as fast for models 512 wide, hardly for small ones; "
-        "outputs change a little",
-    )
+    gain = "about twice as fast for models 512 wide, hardly for small ones; outputs change a little"
+    add("--cpu-int8", action="store_true", help=f"use no GPU, and multiply in 8 bits: {gain}")
 
 
 def device_of(args: argparse.Namespace) -> str:
@@ -81,20 +64,13 @@ def add_decoding_arguments(add: Callable[..., Any]) -> None:
     """Without a default, so that a model folder can have one."""
     add("--min-confidence", metavar="P", type=float, help="leave out edits less sure than this (0 to 1)")
     add("--keep-bias", metavar="B", type=float, help="log-odds by which a change must win (negative: edit more)")
-    add(
-        "--edit-also",
-        metavar="KIND,...",
-        help=f"edit these, too, which are left alone in texts without drafts: some of {','.join(ALL)}, or all",
-    )
+    kinds = f"edit these, too, which are left alone in texts without drafts: some of {','.join(ALL)}, or all"
+    add("--edit-also", metavar="KIND,...", help=kinds)
     add("--language", metavar="CODE", help="such as de: says where sentences end (default: by the script)")
     add("--beam", metavar="N", type=int, help="text_correction: beam size (default: 5)")
     add("--iter-decode-max-iter", metavar="N", type=int, help="levt: at most N + 1 iterations (default: 10)")
-    add(
-        "--iter-decode-eos-penalty",
-        metavar="G",
-        type=float,
-        help="levt: subtracted from the log-probability of inserting nothing (positive: insert more)",
-    )
+    penalty = "levt: subtracted from the log-probability of inserting nothing (positive: insert more)"
+    add("--iter-decode-eos-penalty", metavar="G", type=float, help=penalty)
 
 
 def decoding_of(args: argparse.Namespace) -> Decoding:
@@ -108,13 +84,9 @@ def run(args: argparse.Namespace) -> int:
     at_least(args, 1, "batch_lines", "max_tokens")
     decoding = decoding_of(args)
     require(args.drafts is None or args.drafts.is_file(), f"--drafts: there is no file {args.drafts}")
-    options = {"device": device_of(args), "cpu_int8": args.cpu_int8, **decoding.options}
-    options |= {
-        "max_tokens": args.max_tokens,
-        "words": args.words,
-        "split": not args.whole_lines,
-        **editor_options(args, decoding),
-    }
+    options = {**decoding.options, **editor_options(args, decoding), "device": device_of(args)}
+    options |= {"cpu_int8": args.cpu_int8, "max_tokens": args.max_tokens, "words": args.words}
+    options["split"] = not args.whole_lines
     editor = Editor.load(args.model, args.data, **options)
     decoding.check_for(editor.model.task)
     drafts = None if args.drafts is None else Drafts(args.drafts)

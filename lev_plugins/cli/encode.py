@@ -12,14 +12,11 @@ from lev_plugins.text.pretrained import PretrainedBPE
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="FOLDER", help="folder from lev-plugins import-pretrained")
-    parser.add_argument(
-        "files", metavar="FILE", nargs="*", type=Path, help="text files (default: standard input to standard output)"
-    )
-    parser.add_argument(
-        "--into", metavar="DIR", type=Path, help="folder for the results, which keep the names of the FILEs"
-    )
-    parser.add_argument("--decode", action="store_true", help="join pieces into text instead")
+    add = parser.add_argument
+    add("folder", metavar="FOLDER", help="folder from lev-plugins import-pretrained")
+    add("files", metavar="FILE", nargs="*", type=Path, help="text (default: standard input to standard output)")
+    add("--into", metavar="DIR", type=Path, help="folder for the results, which keep the names of the FILEs")
+    add("--decode", action="store_true", help="join pieces into text instead")
 
 
 def run(args: argparse.Namespace) -> int:

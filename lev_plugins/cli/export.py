@@ -22,7 +22,6 @@ from lev_plugins.scoring.metrics import METRICS, REFERENCES, SOURCES
 
 BEST = [name for name, metric in METRICS.items() if metric.files in (REFERENCES, SOURCES) and not metric.options]
 LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}")
-SCORE_NAME = re.compile(r"[\w .@%()+/-]{1,60}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,21 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_place_arguments(add)
     add_decoding_arguments(add)
     add("--thresholds", metavar="FILE", type=Path, help="multilabel: thresholds from tune-thresholds")
-    add(
-        "--scores",
-        metavar="SCORE",
-        nargs="+",
-        default=[],
-        help="for the model card: NAME=VALUE, or a file from lev-plugins score --json",
-    )
+    scores = "for the model card: NAME=VALUE, or a file from lev-plugins score --json"
+    add("--scores", metavar="SCORE", nargs="+", default=[], help=scores)
     add("--license", metavar="NAME", help="for the model card, such as mit or cc-by-sa-4.0")
     add_held_out_arguments(add, "--calibrate", "held-out text and its correction, to calibrate confidences on")
-    add(
-        "--promise-broken",
-        metavar="N",
-        type=float,
-        help="choose the least --min-confidence that breaks at most N of 1,000 words of each --clean",
-    )
+    promise = "choose the least --min-confidence that breaks at most N of 1,000 words of each --clean"
+    add("--promise-broken", metavar="N", type=float, help=promise)
     add("--best", choices=BEST, help="choose the --min-confidence with the best score on --calibrate")
     add("--overwrite", action="store_true", help="replace OUT if it is a model folder")
     add_bpe_arguments(parser)
@@ -87,26 +77,16 @@ def score(text: str) -> tuple[str, float]:
     ('GLEU', 38.2)
     """
     name, equals, value = text.rpartition("=")
-    if not equals or Path(text).is_file():
-        return score_of_file(Path(text))
+    path = Path(text)
+    if not equals or path.is_file():
+        require(path.is_file(), f"--scores: {path} is neither NAME=VALUE nor a file")
+        entries = read_object(path)
+        system = entries.get("system")
+        name, value = str(entries.get("name")), str(system.get("score") if isinstance(system, dict) else None)
     try:
         number = float(value)
     except ValueError as error:
-        raise UserError(f"--scores {text}: {value!r} is not a number") from error
-    return checked(name, number, text)
-
-
-def score_of_file(path: Path) -> tuple[str, float]:
-    require(path.is_file(), f"--scores: {path} is neither NAME=VALUE nor a file")
-    entries = read_object(path)
-    name, system = entries.get("name"), entries.get("system")
-    value = system.get("score") if isinstance(system, dict) else None
-    if not isinstance(name, str) or not isinstance(value, (int, float)):
-        raise UserError(f"--scores {path} is not from lev-plugins score --json: give such a file, or NAME=VALUE")
-    return checked(name, float(value), str(path))
-
-
-def checked(name: str, value: float, where: str) -> tuple[str, float]:
-    bounded(f"--scores {where}", value)
-    require(SCORE_NAME.fullmatch(name) is not None, f"--scores {where}: {name!r} is not a name of letters and digits")
-    return name, value
+        says = "give NAME=VALUE, or a file from lev-plugins score --json"
+        raise UserError(f"--scores {text}: {value!r} is not a number: {says}") from error
+    bounded(f"--scores {text}", number)
+    return name, number

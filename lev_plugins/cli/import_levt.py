@@ -53,13 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("input", metavar="IN.pt", help="checkpoint of fairseq's levenshtein_transformer, or of its transformer")
     add("output", metavar="OUT.pt", help="levt checkpoint to write")
-    add(
-        "--early-exit",
-        metavar="D,P,T",
-        help="the decoder blocks that the deletion, placeholder and token policies read, such as 1,1,2; a transformer "
-        "keeps as many blocks as the last number, its first and last among them (default: as in the checkpoint; of a "
-        "transformer, the last)",
-    )
+    exits = "the decoder blocks that the deletion, placeholder and token policies read, such as 1,1,2; a transformer "
+    exits += "keeps as many as the last number, its first and last among them (default: as in the checkpoint)"
+    add("--early-exit", metavar="D,P,T", help=exits)
     sharing = "of a transformer: which policies share decoder blocks (Table 2a); the others begin with a copy "
     add("--share-weights", choices=SHARING, help=f"{sharing}(default: all share them)")
 

@@ -16,12 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("model", metavar="MODEL", help="a model folder, or a checkpoint of --task text_labelling")
     add_model_arguments(parser)
     add("--labels-of-interest", metavar="A,B", help="multilabel: score only these labels")
-    add(
-        "--thresholds",
-        metavar="FILE",
-        type=Path,
-        help="multilabel: thresholds from tune-thresholds (default: those of the model folder, or 0.5 for all labels)",
-    )
+    tuned = "multilabel: thresholds from tune-thresholds (default: those of the model folder, or 0.5 for all labels)"
+    add("--thresholds", metavar="FILE", type=Path, help=tuned)
     add("--scores", action="store_true", help="also print the probabilities of all labels")
     add("--json", action="store_true", help="print a JSON object per line, as without this flag")
     add_resume_argument(add)
@@ -29,11 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "--data",
-        metavar="DIR",
-        help="checkpoint: folder from prepare-labels, if it has moved since training",
-    )
+    add("--data", metavar="DIR", help="checkpoint: its folder from prepare-labels, if it has moved since training")
     add("--batch-size", metavar="N", type=int, default=32, help="texts per batch")
     add("--cpu", action="store_true", help="run on the CPU")
     add_int8_argument(add)

@@ -23,9 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             default=None if needed else default,
             help=flag.metadata["help"] + ("" if needed or default is None else f" (default: {default})"),
         )
-    parser.add_argument(
-        "--epoch", metavar="N", type=int, default=1, help="make the noise that training uses in this epoch (default: 1)"
-    )
+    epoch = "make the noise that training uses in this epoch (default: 1)"
+    parser.add_argument("--epoch", metavar="N", type=int, default=1, help=epoch)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -9,19 +9,12 @@ from pathlib import Path
 
 from fairseq.data import Dictionary
 
+from lev_plugins.cli import preparing
 from lev_plugins.cli.flags import requires
-from lev_plugins.cli.preparing import (
-    MODEL,
-    add_piece_arguments,
-    check_pieces,
-    folder_in_the_making,
-    learn_pieces,
-    piece_options,
-)
 from lev_plugins.cli.reporting import table
 from lev_plugins.data.binarise import binarise, learn_dictionary, load_dictionary
 from lev_plugins.data.drafts import marks, notes
-from lev_plugins.data.tokenise import Tokeniser, add_bpe_arguments, tokenising, write_tokens
+from lev_plugins.data.tokenise import MODEL, Tokeniser, add_bpe_arguments, tokenising, write_tokens
 from lev_plugins.errors import require
 from lev_plugins.files import require_free
 from lev_plugins.ranges import at_least, dictionary_size
@@ -46,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--allow-missing-drafts", action="store_true", help="treat a missing draft file as empty drafts")
     clean = "training text is only targets, from which fairseq-train --noise-kind makes sources and drafts"
     add("--clean-train", action="store_true", help=clean)
-    add_piece_arguments(parser, "all training texts")
+    preparing.add_piece_arguments(parser, "all training texts")
     add("--joined-dictionary", action="store_true", help="one dictionary for source and target")
     clean = "with --joined-dictionary: learn it from the targets alone, so that misspelt words of sources and drafts "
     clean += "are unknown; they keep their spelling, for --spelling"
@@ -63,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     check_arguments(args)
     require_free(args.dest, "--dest")
     parts = read_parts(args)
-    with folder_in_the_making(args.dest) as (folder, scratch):
+    with preparing.folder_in_the_making(args.dest) as (folder, scratch):
         report = build_texts(args, parts, folder, scratch)
     for part in parts:
         # fairseq also trains on empty sources and targets; an empty draft is normal, it means to start from nothing
@@ -94,17 +87,14 @@ def check_arguments(args: argparse.Namespace) -> None:
     requires(args, "--draft-lang", bool(args.draft_lang), allow_missing_drafts=False)
     requires(args, "--joined-dictionary", joined, clean_dictionary=False)
     at_least(args, 1, "workers")
-    check_pieces(args, "--train-prefix", args.train_prefix)
+    preparing.check_pieces(args, "--train-prefix", args.train_prefix)
     require(
         not (joined and args.srcdict and args.tgtdict),
         "--joined-dictionary uses one dictionary: give either --srcdict or --tgtdict, not both",
     )
     for side, own, other in (("src", args.srcdict, args.tgtdict), ("tgt", args.tgtdict, args.srcdict)):
         file = own or (joined and other)
-        but = f"{file} is given" if file else ""
-        if joined and side == "tgt" and not file:
-            but = "with --joined-dictionary, --thresholdsrc and --nwordssrc apply"
-        dictionary_size(args, f"threshold{side}", f"nwords{side}", but)
+        dictionary_size(args, f"threshold{side}", f"nwords{side}", not file and not (joined and side == "tgt"))
         require(
             bool(file) or trains, f"there is no --train-prefix to learn a dictionary from: give one with --{side}dict"
         )
@@ -142,9 +132,9 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
     """Texts -> tokens in ``scratch`` -> dictionaries -> binarised files and notes; returns the lines of the report."""
     train = [part for part in parts if part.name.startswith("train")]
     sides, drafts = suffixes_of(args), args.draft_lang
-    bpe = piece_options(args, folder)
+    bpe = preparing.piece_options(args, folder)
     if args.learn_sentencepiece:
-        learn_pieces(args, [path for part in train for path in part.texts.values()], folder)
+        preparing.learn_pieces(args, [path for part in train for path in part.texts.values()], folder)
     tokens = {(part.name, side): scratch / f"{part.name}.{side}" for part in parts for side in sides}
     with tokenising(bpe, args.workers) as tokenise:
         for part in parts:
@@ -178,12 +168,10 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
             if edited or (clean and side == args.target_lang):
                 text = part.texts.get(side) if edited else None
                 requests = notes.read_requests(text, encode) if text else {}
-                noted = notes.write_notes(path, requests, target, Path(f"{prefix}{notes.SUFFIX}"))
-                if edited and (noted.marked or noted.unknown):
-                    remarks.append(
-                        f"Drafts of {part.name}: {noted.marked:,} with marks, {noted.unknown:,} with unknown words, "
-                        "for fairseq-generate"
-                    )
+                unknown = notes.write_notes(path, requests, target, Path(f"{prefix}{notes.SUFFIX}"))
+                if edited and (requests or unknown):
+                    found = f"{len(requests):,} with marks, {unknown:,} with unknown words"
+                    remarks.append(f"Drafts of {part.name}: {found}, for fairseq-generate")
     if bpe is not None and bpe.bpe == "sentencepiece" and not args.learn_sentencepiece:
         shutil.copyfile(bpe.sentencepiece_model, folder / MODEL)
     if args.joined_dictionary:

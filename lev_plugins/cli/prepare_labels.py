@@ -9,16 +9,11 @@ from pathlib import Path
 
 from fairseq.data import Dictionary
 
+from lev_plugins.cli import preparing
 from lev_plugins.cli.flags import requires
-from lev_plugins.cli.preparing import (
-    add_piece_arguments,
-    check_pieces,
-    folder_in_the_making,
-    learn_pieces,
-    piece_options,
-)
 from lev_plugins.cli.reporting import table
 from lev_plugins.data.binarise import load_dictionary
+from lev_plugins.data.labels import text
 from lev_plugins.data.labels.folder import (
     LABELS,
     LONGER,
@@ -30,22 +25,6 @@ from lev_plugins.data.labels.folder import (
     tokenised_row,
     write_part,
 )
-from lev_plugins.data.labels.text import (
-    CONLLU_COLUMN,
-    CONLLU_COLUMNS,
-    KINDS,
-    LARGEST_STEP,
-    LEAST_STEP,
-    SEPARATOR,
-    Labels,
-    Row,
-    counted,
-    is_conllu,
-    is_number,
-    read_rows,
-    round_to_step,
-    steps_between,
-)
 from lev_plugins.data.tokenise import Tokeniser, add_bpe_arguments
 from lev_plugins.errors import require
 from lev_plugins.files import require_free
@@ -55,12 +34,12 @@ from lev_plugins.text.pretrained import DICTIONARY, positions_of_bert
 
 LEAST_LONGEST = 2  # tokens: a piece and </s>
 LONGEST = 512
-Rows = Callable[[str], Iterator[Row]]  # those of a part, read again at each call
+Rows = Callable[[str], Iterator[text.Row]]  # those of a part, read again at each call
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--label-kind", choices=KINDS, required=True, help="kind of labels")
+    add("--label-kind", choices=text.KINDS, required=True, help="kind of labels")
     add("--train", metavar="FILE", type=Path, help="training text; labels, dictionary and pieces are learned from it")
     add("--valid", metavar="FILE", type=Path, help="validation text")
     several = "test text; several are called test, test1, ..."
@@ -71,16 +50,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--template", metavar="TEXT", help="join the columns into one text, as in 'mrpc sentence1: {0} sentence2: {1}'")
     add("--labels", metavar="FILE", type=Path, help="all labels, one per line (default: those of --train)")
     add("--numbered-labels", action="store_true", help="labels in the text are line numbers of --labels, from 0")
-    add("--label-separator", metavar="C", default=SEPARATOR, help="multilabel: separates the labels of a text")
+    add("--label-separator", metavar="C", default=text.SEPARATOR, help="multilabel: separates the labels of a text")
     step = "classification: labels are numbers; round each to the nearest multiple of STEP, which is its class"
     add("--round-labels", metavar="STEP", type=float, help=step)
-    columns = sorted(CONLLU_COLUMNS)
-    add("--conllu-column", choices=columns, default=CONLLU_COLUMN, help="*.conllu files: column of the tags")
+    columns = sorted(text.CONLLU_COLUMNS)
+    add("--conllu-column", choices=columns, default=text.CONLLU_COLUMN, help="*.conllu files: column of the tags")
     most = "maximum tokens of an example, including </s> (default: 512, or what a pre-trained BERT can read)"
     add("--longest", metavar="N", type=int, help=most)
     longer = "what to do with longer texts; tagging always splits them"
     add("--longer", choices=LONGER, default="refuse", help=longer)
-    add_piece_arguments(parser, "--train")
+    preparing.add_piece_arguments(parser, "--train")
     add("--srcdict", metavar="FILE", type=Path, help="use this dictionary instead of learning one")
     add("--threshold", metavar="N", type=int, default=0, help="treat rarer pieces as unknown")
     add("--nwords", metavar="N", type=int, default=-1, help="size of the dictionary (-1: no limit)")
@@ -93,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     parts = {name: path for name, path in parts.items() if path is not None}
     check_label_arguments(args, parts)
     require_free(args.dest, "--dest")
-    with folder_in_the_making(args.dest) as (folder, scratch):
+    with preparing.folder_in_the_making(args.dest) as (folder, scratch):
         report = build_labels(args, parts, folder, scratch)
     sys.stdout.write("\n".join(report))
     return 0
@@ -110,23 +89,22 @@ def check_label_arguments(args: argparse.Namespace, parts: dict[str, Path]) -> N
     requires(args, "a --label-kind that has names, not numbers", kind != "regression", labels=None)
     requires(args, "--labels, the file with their names", args.labels is not None, numbered_labels=False)
     requires(args, "--label-kind classification", kind == "classification", round_labels=None)
-    requires(args, "--label-kind multilabel", kind == "multilabel", label_separator=SEPARATOR)
-    conllu = kind == "tagging" and any(map(is_conllu, parts.values()))
-    requires(args, "--label-kind tagging and a text called *.conllu", conllu, conllu_column=CONLLU_COLUMN)
+    requires(args, "--label-kind multilabel", kind == "multilabel", label_separator=text.SEPARATOR)
+    conllu = kind == "tagging" and any(map(text.is_conllu, parts.values()))
+    requires(args, "--label-kind tagging and a text called *.conllu", conllu, conllu_column=text.CONLLU_COLUMN)
     require(
         kind == "regression" or learns or args.labels is not None,
         "there is no --train to learn the labels from: add --labels",
     )
     if args.round_labels is not None:
         require(not args.numbered_labels, "--numbered-labels cannot be used with --round-labels: leave one out")
-        bounded("--round-labels", args.round_labels, LEAST_STEP, LARGEST_STEP)
+        bounded("--round-labels", args.round_labels, text.LEAST_STEP, text.LARGEST_STEP)
     require(args.label_separator not in ("", "\t"), "--label-separator must not be empty or a TAB")
-    check_pieces(args, "--train", args.train)
+    preparing.check_pieces(args, "--train", args.train)
     pretrained = args.pretrained_tokenizer
     require(learns or bool(args.srcdict or pretrained), "there is no --train to learn a dictionary from: add --srcdict")
     require(not (pretrained and args.srcdict), "--pretrained-tokenizer comes with a dictionary: leave out --srcdict")
-    but = f"that of {pretrained} is used" if pretrained else f"{args.srcdict} is given" if args.srcdict else ""
-    dictionary_size(args, "threshold", "nwords", but)
+    dictionary_size(args, "threshold", "nwords", not (pretrained or args.srcdict))
     require_template(args.template, args.text_columns, "--template")
 
 
@@ -149,8 +127,8 @@ def build_labels(args: argparse.Namespace, parts: dict[str, Path], folder: Path,
     )
     known = label_names(args) if args.labels else None
 
-    def rows(part: str) -> Iterator[Row]:
-        for row in read_rows(parts[part], info):
+    def rows(part: str) -> Iterator[text.Row]:
+        for row in text.read_rows(parts[part], info):
             yield named(row, known or [], args.labels) if args.numbered_labels else row
 
     if args.learn_sentencepiece:
@@ -158,8 +136,8 @@ def build_labels(args: argparse.Namespace, parts: dict[str, Path], folder: Path,
             for row in rows("train"):
                 columns = [" ".join(row.texts)] if info.kind == "tagging" else row.texts
                 file.writelines(f"{column}\n" for column in columns)
-        learn_pieces(args, [scratch / "texts"], scratch)
-    options = piece_options(args, scratch)
+        preparing.learn_pieces(args, [scratch / "texts"], scratch)
+    options = preparing.piece_options(args, scratch)
     tokeniser = Tokeniser(options)  # before they are copied: it says what is wrong with its files, by their own names
     if options:
         info = replace(info, **adopt_files(options, folder))
@@ -179,9 +157,9 @@ def build_labels(args: argparse.Namespace, parts: dict[str, Path], folder: Path,
         numbers = [f"{counts.examples:,}", f"{counts.tokens:,}", share, f"{counts.labels:,}"]
         lines.append([part, *numbers, f"{counts.longest:,} ({where})"])
         if counts.cut:
-            remarks.append(f"{part}: cut off at {longest:,} tokens (--longer cut): {counted(counts.cut, 'text')}")
+            remarks.append(f"{part}: cut off at {longest:,} tokens (--longer cut): {text.counted(counts.cut, 'text')}")
         if counts.split:
-            examples_more = counted(counts.split, "example")
+            examples_more = text.counted(counts.split, "example")
             remarks.append(f"{part}: split from texts of more than {longest:,} tokens: {examples_more}")
     info.save(folder)
     dictionary.save(str(folder / WORDS))
@@ -212,31 +190,33 @@ def label_names(args: argparse.Namespace) -> list[str]:
     names = [line.strip() for line in read_lines(path)]
     require(bool(names) and all(names), f"--labels {path} has an empty line")
     if args.round_labels is not None:
-        names = [round_to_step(name, args.round_labels, f"--labels {path}") for name in names]
+        names = [text.round_to_step(name, args.round_labels, f"--labels {path}") for name in names]
     name, count = Counter(names).most_common(1)[0]
     require(count == 1, f"--labels {path} contains the label {name!r} {count} times: list each label, or class, once")
     return names
 
 
-def named(row: Row, names: list[str], path: Path) -> Row:
+def named(row: text.Row, names: list[str], path: Path) -> text.Row:
     """With --numbered-labels, the numbers in a row are replaced by names."""
     for label in row.labels:
         require(
-            is_number(label) and int(label) < len(names),
+            text.is_number(label) and int(label) < len(names),
             f"{row.where}: label {label!r} is not a line number of {path}, 0 to {len(names) - 1}",
         )
     return replace(row, labels=[names[int(label)] for label in row.labels])
 
 
-def label_dictionary(args: argparse.Namespace, known: list[str] | None, parts: dict[str, Path], rows: Rows) -> Labels:
+def label_dictionary(
+    args: argparse.Namespace, known: list[str] | None, parts: dict[str, Path], rows: Rows
+) -> text.Labels:
     counts = Counter(label for row in (rows("train") if args.train else ()) for label in row.labels)
     names = sorted(counts) if known is None else known
     if args.round_labels is not None and known is None:  # every class from the lowest to the highest of all the texts
         others = {label for part in parts if part != "train" for row in rows(part) for label in row.labels}
-        names = steps_between(counts.keys() | others, args.round_labels)
+        names = text.steps_between(counts.keys() | others, args.round_labels)
     require(len(names) > 0, f"{args.train} has no labels")
     require(
         len(names) > 1 or args.label_kind == "multilabel",
         f"{args.train or args.labels} has only one label, {names[0]!r}: there is nothing to learn",
     )
-    return Labels(names, [counts[name] for name in names])
+    return text.Labels(names, [counts[name] for name in names])

@@ -54,11 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add("--seed", type=int, default=1, help="random seed of the resamples (default 1)")
         add("--per-sentence", action="store_true", help="also print the score of each sentence")
         add("--json", action="store_true", help="print JSON")
-        add(
-            "--generated",
-            action="store_true",
-            help="SYSTEM and --against are output of fairseq-generate: score its D- lines, in data order",
-        )
+        generated = "SYSTEM and --against are output of fairseq-generate: score its D- lines, in data order"
+        add("--generated", action="store_true", help=generated)
 
 
 # ---- reading -------------------------------------------------------------------------------------------------------

@@ -12,14 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import lev_plugins
-from lev_plugins.cli.edit import (
-    add_decoding_arguments,
-    add_int8_argument,
-    add_place_arguments,
-    decoding_of,
-    device_of,
-    editor_options,
-)
+from lev_plugins.cli import edit
 from lev_plugins.cli.named import named_paths
 from lev_plugins.data.tokenise import add_bpe_arguments, bpe_options
 from lev_plugins.errors import UserError, require
@@ -41,20 +34,18 @@ ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s*]+")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("models", metavar="MODEL", nargs="+", help="a model folder or a checkpoint; NAME=MODEL gives it a name")
-    add_place_arguments(add)
-    add_decoding_arguments(add)
+    edit.add_place_arguments(add)
+    edit.add_decoding_arguments(add)
     add("--words", metavar="FILE", type=Path, help="words that no edit may touch, one per line; /v2/words changes it")
     add("--cpu", action="store_true", help="use no GPU")
-    add_int8_argument(add)
+    edit.add_int8_argument(add)
     add("--host", metavar="NAME", default="127.0.0.1", help="address to listen at (default: this machine alone)")
     add("--port", metavar="N", type=int, default=8081, help="0: any free one, which is printed (default: 8081)")
     add("--allow-host", metavar="NAME", action="append", default=[], help="a further name of this server; repeatable")
     add("--allow-origin", metavar="URL", action="append", default=[], help="whose pages may use it; repeatable")
     add("--token-file", metavar="FILE", type=Path, help=f"token that clients must send (or environment {TOKEN})")
     add("--max-bytes", metavar="N", type=int, default=1_000_000, help="bytes of a request (default: 1000000)")
-    add(
-        "--max-text", metavar="N", type=int, default=20_000, help="characters of its texts, each counted as at least 20"
-    )
+    add("--max-text", metavar="N", type=int, default=20_000, help="characters of its texts, each at least 20")
     add("--timeout", metavar="S", type=float, default=30.0, help="seconds for a request, and for its answer")
     add("--queue", metavar="N", type=int, default=256, help="requests that may wait for a model (default: 256)")
     add("--log-text", action="store_true", help="write the texts of requests into the log, too")
@@ -86,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 def check(args: argparse.Namespace) -> None:
     from lev_plugins.serving import running
 
-    decoding_of(args)
+    edit.decoding_of(args)
     bounded("--port", args.port, 0, 65535)
     bounded("--timeout", args.timeout, above=0)
     at_least(args, 1, "max_bytes", "max_text", "queue")
@@ -131,7 +122,7 @@ def load_models(args: argparse.Namespace) -> list[Served]:
     paths = {name: str(path) for name, path in named_paths(args.models, "models").items()}
     for name, path in paths.items():
         require(bool(NAME.fullmatch(name)), f"{name!r}: name the model with letters and digits, as in typos={path}")
-    decoding, labellers = decoding_of(args), [name for name, path in paths.items() if is_labeller(path)]
+    decoding, labellers = edit.decoding_of(args), [name for name, path in paths.items() if is_labeller(path)]
     if len(labellers) == len(paths):
         given = [*decoding.given(), *(name for name in ("backbone", "words") if getattr(args, name) is not None)]
         given += [] if bpe_options(args) is None else ["bpe"]
@@ -139,8 +130,8 @@ def load_models(args: argparse.Namespace) -> list[Served]:
         require(not given, f"{flag} is for an editor, but all the models label texts: leave it out")
     models = {}
     for name, path in paths.items():
-        options = {} if name in labellers else editor_options(args, decoding)
-        models[name] = lev_plugins.load(path, args.data, device=device_of(args), cpu_int8=args.cpu_int8, **options)
+        options = {} if name in labellers else edit.editor_options(args, decoding)
+        models[name] = lev_plugins.load(path, args.data, device=edit.device_of(args), cpu_int8=args.cpu_int8, **options)
     require_effect(decoding, {models[name].model.task for name in paths.keys() - labellers})
     return [Served.of(name, model, args.queue, args.min_confidence) for name, model in models.items()]
 

@@ -93,12 +93,8 @@ def progress(beside_lines: bool, done: int = 0) -> Any:
 
 
 def add_resume_argument(add: Callable[..., Any]) -> None:
-    add(
-        "--resume",
-        metavar="OUT",
-        type=Path,
-        help="write to this file instead; after a stop of any kind, the same command goes on where it was",
-    )
+    resumed = "write to this file instead; after a stop of any kind, the same command goes on where it was"
+    add("--resume", metavar="OUT", type=Path, help=resumed)
 
 
 def nothing(lines: int) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from fairseq.utils import split_paths
 from tqdm import tqdm
@@ -48,18 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_held_out_arguments(add, "--pairs", "for a model folder: text and its correction")
     add("--path", metavar="FILE", help="checkpoint of --task text_correction, or an ensemble: A.pt:B.pt")
     add("--split", default="valid", help="split to decode; not the test set (default: valid)")
-    add(
-        "--min-edit-confidence",
-        metavar="P,...",
-        default=THRESHOLDS,
-        help="thresholds to compare, of a model folder those of --min-confidence; more cost no extra decoding",
-    )
-    add(
-        "--keep-bias",
-        metavar="B,...",
-        default="0",
-        help="biases to compare, one decoding each (default: 0); write --keep-bias=-1,0 if the first is negative",
-    )
+    several = "thresholds to compare, of a model folder those of --min-confidence; more cost no extra decoding"
+    add("--min-edit-confidence", metavar="P,...", default=THRESHOLDS, help=several)
+    several = "biases to compare, one decoding each (default: 0); write --keep-bias=-1,0 if the first is negative"
+    add("--keep-bias", metavar="B,...", default="0", help=several)
     add("--post-process", choices=JOINED, help="how to join pieces into words, to count edits of words")
     add("--beam", metavar="N", type=int, default=5, help="beam size (default: 5)")
     add("--lenpen", metavar="X", type=float, default=1.0, help="length penalty (default: 1)")
@@ -156,16 +147,16 @@ def judged(args: argparse.Namespace, bias: float) -> Iterator[Judged]:
     except FileNotFoundError as error:
         raise UserError(f"--split: {args.data} has no split {args.split}") from error
     require(dataset[0].get("target") is not None, f"{args.split} of {args.data} has no targets to compare with")
-    words = Words(corrector.task, args.post_process)
+    source, target = corrector.task.source_dictionary, corrector.task.target_dictionary
     hypotheses = corrector.best(dataset, range(len(dataset)), args.max_tokens)
     decoded = 0
     for index, best in tqdm(hypotheses, total=len(dataset), unit="sentence", disable=None):
         decoded += 1
         example = dataset[index]
         yield judge(
-            words.of_source(example["source"]),
-            words.of_text(best["tokens"]),
-            words.of_target(example["target"]),
+            source.string(example["source"], args.post_process).split(),
+            target.string(best["tokens"].int().cpu(), args.post_process).split(),
+            target.string(example["target"], args.post_process, unk_string=UNKNOWN_IN_TARGET).split(),
             best["confidence"],
         )
     require(decoded > 0, f"all {len(dataset)} sentences of {args.split} are too long for the model")
@@ -176,22 +167,6 @@ def judged(args: argparse.Namespace, bias: float) -> Iterator[Judged]:
 @cache
 def warn_of_length(left_out: int, sentences: int, split: str) -> None:
     logger.warning("%d of the %d sentences of %s are too long for the model and left out", left_out, sentences, split)
-
-
-class Words:
-    """Texts as words, or as pieces if these cannot be joined."""
-
-    def __init__(self, task: Any, post_process: str | None):
-        self.source, self.target, self.post_process = task.source_dictionary, task.target_dictionary, post_process
-
-    def of_source(self, tokens: Any) -> list[str]:
-        return self.source.string(tokens, self.post_process).split()
-
-    def of_text(self, tokens: Any) -> list[str]:
-        return self.target.string(tokens.int().cpu(), self.post_process).split()
-
-    def of_target(self, tokens: Any) -> list[str]:
-        return self.target.string(tokens, self.post_process, unk_string=UNKNOWN_IN_TARGET).split()
 
 
 # ---- the report ---------------------------------------------------------------------------------------------
@@ -206,26 +181,24 @@ def best_of(curves: Sequence[Curve]) -> tuple[float, Point]:
 def as_text(curves: Sequence[Curve]) -> str:
     """
     >>> print(as_text([(0.0, [Point(0.5, 0.75, 0.6, 0.7143, 0.2, 0.9, 3, 4, 5)])]), end="")
-    keep-bias  min-edit-confidence  precision  recall    F0.5  lines changed  lines right
-            0                  0.5     0.7500  0.6000  0.7143         20.0 %       90.0 %
+    keep_bias  min_edit_confidence  precision  recall  f_score  lines_changed  lines_right  correct  proposed  gold
+    0          0.5                       0.75     0.6   0.7143            0.2          0.9        3         4  5
     best F0.5: --keep-bias 0 --min-edit-confidence 0.5
     """
-    lines = ["keep-bias  min-edit-confidence  precision  recall    F0.5  lines changed  lines right"]
-    for bias, points in curves:
-        for at in points:
-            line = f"{bias:>9g}  {at.min_edit_confidence:>19g}  {at.precision:>9.4f}  {at.recall:.4f}  {at.f_score:.4f}"
-            lines.append(f"{line}  {100 * at.lines_changed:>11.1f} %  {100 * at.lines_right:>9.1f} %")
     bias, point = best_of(curves)
-    lines.append(f"best F0.5: --keep-bias {bias:g} --min-edit-confidence {point.min_edit_confidence:g}")
-    return "".join(f"{line}\n" for line in lines)
+    best = f"best F0.5: --keep-bias {bias:g} --min-edit-confidence {point.min_edit_confidence:g}"
+    return "".join(f"{line}\n" for line in [*rows_of(as_rows(curves)), best])
+
+
+def as_rows(curves: Sequence[Curve]) -> list[dict[str, float]]:
+    return [{"keep_bias": bias, **asdict(point)} for bias, points in curves for point in points]
 
 
 def as_json(args: argparse.Namespace, curves: Sequence[Curve]) -> str:
-    rows = [{"keep_bias": bias, **asdict(point)} for bias, points in curves for point in points]
     bias, point = best_of(curves)
     best = {"keep_bias": bias, "min_edit_confidence": point.min_edit_confidence}
-    settings = {"path": args.path, "split": args.split, "beam": args.beam, "lenpen": args.lenpen}
-    return json.dumps({**settings, "post_process": args.post_process, "points": rows, "best": best}, indent=2) + "\n"
+    settings = {name: vars(args)[name] for name in ("path", "split", "beam", "lenpen", "post_process")}
+    return json.dumps({**settings, "points": as_rows(curves), "best": best}, indent=2) + "\n"
 
 
 def draw(curves: Sequence[Curve], path: Path) -> None:

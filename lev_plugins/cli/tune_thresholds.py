@@ -16,15 +16,13 @@ TEST = r"test\d*"  # what fairseq calls test sets
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="CHECKPOINT", help="checkpoint of --task text_labelling")
+    add = parser.add_argument
+    add("model", metavar="CHECKPOINT", help="checkpoint of --task text_labelling")
     add_model_arguments(parser)
-    parser.add_argument("output", metavar="OUT", type=Path, help="file to write: JSON, one number per label")
-    parser.add_argument(
-        "--common",
-        action="store_true",
-        help="one threshold for all labels, with the best micro-F1: on few texts, the best for each label is chance",
-    )
-    parser.add_argument("--split", default="valid", help="split to tune on (default: valid); not the test set")
+    add("output", metavar="OUT", type=Path, help="file to write: JSON, one number per label")
+    common = "one threshold for all labels, with the best micro-F1: on few texts, the best for each label is chance"
+    add("--common", action="store_true", help=common)
+    add("--split", default="valid", help="split to tune on (default: valid); not the test set")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,8 +33,7 @@ def run(args: argparse.Namespace) -> int:
     require(not is_model_folder(args.model), f"{args.model} is a folder: thresholds are tuned on a checkpoint's data")
     labeller = load(args)
     require(
-        labeller.kind == "multilabel",
-        f"thresholds are for multilabel models, but {args.model} is for {labeller.kind}",
+        labeller.kind == "multilabel", f"thresholds are for multilabel models, but {args.model} is for {labeller.kind}"
     )
     truth, scores = labeller.of_part(args.split)
     tuned = [common_threshold(truth, scores)] * truth.shape[1] if args.common else best_thresholds(truth, scores)

@@ -82,11 +82,8 @@ class DualPolicyCriterion(FairseqCriterion):
         loss_average: str,
     ):
         super().__init__(task)
-        self.smoothing = {
-            "deletion": deletion_label_smoothing,
-            "placeholder": placeholder_label_smoothing,
-            "token": label_smoothing,
-        }
+        self.smoothing = {"deletion": deletion_label_smoothing, "placeholder": placeholder_label_smoothing}
+        self.smoothing["token"] = label_smoothing
         for head, value in self.smoothing.items():
             bounded(f"--{'' if head == 'token' else head + '-'}label-smoothing", value, 0, below=1)
         self.rollin, self.average = str(deletion_rollin), str(loss_average)
@@ -103,12 +100,8 @@ class DualPolicyCriterion(FairseqCriterion):
             loss, sample_size = sum(means.values(), torch.zeros(())), 1
         else:
             loss, sample_size = sum((h.loss for h in heads.values()), torch.zeros(())), sample["ntokens"]
-        log = {
-            "loss": loss.detach(),
-            "ntokens": sample["ntokens"],
-            "nsentences": sample["nsentences"],
-            "sample_size": sample_size,
-        }
+        log = {"loss": loss.detach(), "sample_size": sample_size}
+        log |= {name: sample[name] for name in ("ntokens", "nsentences")}
         for name, head in heads.items():
             log |= {f"{name}_{key}": value.detach() for key, value in vars(head).items()}
         for name in SUMMED_LABELS:  # the number of deletions, and of insertions

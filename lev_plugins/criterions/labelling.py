@@ -154,12 +154,8 @@ class LabellingCriterion(FairseqCriterion):
             target = target.float()
         loss = self.loss(logits, target)
         decisions = target.numel()
-        log = {
-            "loss": loss.detach(),
-            "ntokens": sample["ntokens"],
-            "nsentences": sample["nsentences"],
-            "sample_size": decisions,
-        }
+        log = {"loss": loss.detach(), "sample_size": decisions}
+        log |= {name: sample[name] for name in ("ntokens", "nsentences")}
         if not model.training:
             log["_answers"] = Answers(answers(logits.detach(), self.kind).cpu().numpy(), target.cpu().numpy())
         return loss, decisions, log

@@ -173,11 +173,6 @@ def noisy_words(
     return NoisyWords(noise, codec, longest, pair.tgt if targets is None else targets)
 
 
-def with_noise(pair: FairseqDataset, cfg: Any, source: Dictionary, target: Dictionary) -> FairseqDataset:
-    """``pair`` with noisy targets as its sources."""
-    return noise_and_codec(pair, cfg, source, target)[0]
-
-
 def noise_and_codec(
     pair: FairseqDataset, cfg: Any, source: Dictionary, target: Dictionary
 ) -> tuple[NoisySourceDataset, TextCodec]:

@@ -81,8 +81,7 @@ def bpe_options(args: Namespace) -> Namespace | None:
     for name in sorted(given):
         owners = sorted(owner for owner in names if name in names[owner])
         require(
-            bpe in owners,
-            f"{flag_name(name)} requires --bpe {' or '.join(owners)}, but --bpe is {bpe or 'not given'}",
+            bpe in owners, f"{flag_name(name)} requires --bpe {' or '.join(owners)}, but --bpe is {bpe or 'not given'}"
         )
     if bpe is None:
         return None

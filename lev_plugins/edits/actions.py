@@ -43,12 +43,7 @@ def apply_deletions(
 
 
 def apply_placeholders(
-    tokens: Tensor,
-    counts: Tensor,
-    placeholder: int,
-    pad: int,
-    *along: Tensor,
-    width: int | None = None,
+    tokens: Tensor, counts: Tensor, placeholder: int, pad: int, *along: Tensor, width: int | None = None
 ) -> tuple[Tensor, ...]:
     """Open ``counts[b, i]`` holes between token i and token i + 1.
 

@@ -85,11 +85,7 @@ def biased(log_probs: Tensor, followed: Followed, pad: int, bias: float) -> Tens
 
 
 def with_confidence(
-    models: list[nn.Module],
-    sample: dict[str, Any],
-    results: list[list[dict[str, Any]]],
-    copier: Copier,
-    least: float,
+    models: list[nn.Module], sample: dict[str, Any], results: list[list[dict[str, Any]]], copier: Copier, least: float
 ) -> list[list[dict[str, Any]]]:
     """The hypotheses for each sentence of ``sample``; the first has its ``confidence`` compared with the source.
 

@@ -31,16 +31,7 @@ from fairseq.models import FairseqEncoderDecoderModel
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
-from lev_plugins.edits import requests
-from lev_plugins.edits.actions import (
-    apply_deletions,
-    apply_placeholders,
-    apply_tokens,
-    at_least,
-    origin_of,
-    unopened,
-    within_room,
-)
+from lev_plugins.edits import actions, requests
 from lev_plugins.edits.expert import align, missing_counts
 from lev_plugins.errors import UserError, require
 from lev_plugins.generators.canvas import Canvas, Record, opening_odds
@@ -54,13 +45,7 @@ from lev_plugins.models.levt import LevT, mix_rows
 class RefinementGenerator:
     """fairseq's generator interface around Algorithm 2: ``generate(models, sample)`` -> n-best lists of dicts."""
 
-    def __init__(
-        self,
-        models: list[Any],
-        tgt_dict: Any,
-        options: RefinementOptions,
-        reranker: Any | None = None,
-    ):
+    def __init__(self, models: list[Any], tgt_dict: Any, options: RefinementOptions, reranker: Any | None = None):
         require(any(isinstance(m, LevT) for m in models), "decoding by refinement requires a levt checkpoint in --path")
         others = sorted({type(m).__name__ for m in models if not isinstance(m, LevT)})
         require(
@@ -110,14 +95,6 @@ class RefinementGenerator:
         if self.options.trained_later:
             return groups
         return tree_map_only(Tensor, torch.clone, groups)  # what is computed there, nobody else may change in place
-
-    @torch.no_grad()
-    def deletion_odds(self, net_input: dict[str, Any]) -> Tensor:
-        """(B, T): the deletion policy's log-odds that each token of the draft goes, in the first iteration."""
-        memory = self.ensemble.encode(net_input["src_tokens"], net_input.get("words"))
-        passes = self.ensemble.states("deletion", self.symbols.readable(net_input["draft"]), memory)
-        scores = self.ensemble.deletion(passes)
-        return scores[:, :, 1] - scores[:, :, 0]
 
     def _refine(self, net_input: dict[str, Any], target: Tensor | None) -> list[dict[str, Any]]:
         src_tokens = net_input["src_tokens"]
@@ -184,7 +161,7 @@ class RefinementGenerator:
         if marked is not None and bool(marked.any()):
             canvas.requests = marked.repeat_interleave(n, 0)
         if tokens.size(1) > 2 or self.options.retain_history:  # a draft of <s> </s> has no words to keep
-            canvas.origin = origin_of(tokens, self.symbols.bos, self.symbols.eos, self.pad)
+            canvas.origin = actions.origin_of(tokens, self.symbols.bos, self.symbols.eos, self.pad)
             canvas.kept = zeros
         if target is not None:
             canvas.target = target.repeat_interleave(n, 0)
@@ -231,7 +208,7 @@ class RefinementGenerator:
                 canvas.requests = requests.hand_on(marks, deleted)
             canvas.deletion = canvas.tokens, deleted
             if perhaps_some(deleted):
-                canvas.map(lambda tokens, *along: apply_deletions(tokens, deleted, self.pad, *along))
+                canvas.map(lambda tokens, *along: actions.apply_deletions(tokens, deleted, self.pad, *along))
         self._record_history(canvas)
         return passes
 
@@ -264,10 +241,12 @@ class RefinementGenerator:
                     counts = requests.behind_spans(counts, requests.inside_span(canvas.requests, requests.KEEP))
             else:
                 counts[rows] = self._placeholder_counts(canvas, memory, passes, rows, lengths, odds)
-            counts = within_room(self.ensemble.max_target_positions, counts, lengths, canvas.tokens, self.pad)
+            counts = actions.within_room(self.ensemble.max_target_positions, counts, lengths, canvas.tokens, self.pad)
             if perhaps_some(counts):
                 placeholder = self.symbols.placeholder
-                canvas.map(lambda tokens, *along: apply_placeholders(tokens, counts, placeholder, self.pad, *along))
+                canvas.map(
+                    lambda tokens, *along: actions.apply_placeholders(tokens, counts, placeholder, self.pad, *along)
+                )
             if canvas.born is not None and canvas.odds is not None and odds is not None:
                 new, of_new = opening_odds(counts, odds, canvas.tokens.size(1))
                 canvas.born = canvas.born.masked_fill(new, step + 1)
@@ -285,7 +264,7 @@ class RefinementGenerator:
         scores = self.ensemble.placeholder_scores(self.symbols.readable(canvas.tokens), memory, passes, rows, removed)
         scores[:, :, 0] -= self.options.gamma
         if self.options.keep_bias and canvas.origin is not None:
-            scores[:, :, 1:] -= self.options.keep_bias * unopened(canvas.origin[rows])[:, :, None]
+            scores[:, :, 1:] -= self.options.keep_bias * actions.unopened(canvas.origin[rows])[:, :, None]
         if canvas.requests is not None:
             # slots inside protected spans stay shut, and slots marked for insertion open
             marks = canvas.requests[rows]
@@ -298,7 +277,7 @@ class RefinementGenerator:
         picked = torch.minimum(picked, canvas.limits[rows, None])
         if odds is not None:
             odds[rows] = scores[:, :, 1:].logsumexp(-1) - scores[:, :, 0]
-        return at_least(self.options.min_length, picked, scores, lengths[rows], canvas.tokens[rows], self.pad)
+        return actions.at_least(self.options.min_length, picked, scores, lengths[rows], canvas.tokens[rows], self.pad)
 
     def _fill(self, canvas: Canvas, memory: Any) -> None:
         """y = E(y'', t)"""
@@ -308,14 +287,12 @@ class RefinementGenerator:
             open_holes = holes[rows]
             replaced = canvas.replaced(holes, self.pad) if self.symbols.spells else None
             index = open_holes.flatten().nonzero()[:, 0]
-            log_probs = self.ensemble.tokens(
-                self.symbols.readable(canvas.tokens), memory, rows, index, replaced
-            )  # (n, V)
-            log_probs = self.symbols.forbid(log_probs)
+            read = self.symbols.readable(canvas.tokens)
+            log_probs = self.symbols.forbid(self.ensemble.tokens(read, memory, rows, index, replaced))  # (n, V)
             sampled = canvas.sampled[rows][:, None].expand_as(open_holes)[open_holes]
             picked = self._pick(log_probs, sampled)
-            canvas.tokens = apply_tokens(canvas.tokens, holes, picked)
-            canvas.scores = apply_tokens(canvas.scores, holes, log_probs.gather(1, picked[:, None])[:, 0])
+            canvas.tokens = actions.apply_tokens(canvas.tokens, holes, picked)
+            canvas.scores = actions.apply_tokens(canvas.scores, holes, log_probs.gather(1, picked[:, None])[:, 0])
 
     def _pick(self, scores: Tensor, sampled: Tensor) -> Tensor:
         """(n, ..., classes) -> (n, ...): the best class, or a random one in the ``sampled`` (n,) rows."""

@@ -49,11 +49,7 @@ class TextEmbedding(nn.Module):
         return self.tokens.weight
 
     def forward(
-        self,
-        tokens: Tensor,
-        start: int = 0,
-        look_up: Callable[[Tensor], Tensor] | None = None,
-        padded: bool = True,
+        self, tokens: Tensor, start: int = 0, look_up: Callable[[Tensor], Tensor] | None = None, padded: bool = True
     ) -> Tensor:
         """(B, T) -> (B, T - start, C): the tokens from column ``start`` on, counted from the beginning.
 

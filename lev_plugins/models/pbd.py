@@ -323,10 +323,7 @@ class PBDDecoder(FairseqIncrementalDecoder):
         return self.positions
 
     def make_generation_fast_(self, need_attn: Any = False, **unused: Any) -> None:
-        require(
-            not need_attn,
-            "--print-alignment requires attention weights, which a pbd does not keep: leave it out",
-        )
+        require(not need_attn, "--print-alignment requires attention weights, which a pbd does not keep: leave it out")
 
 
 @register_model("pbd", dataclass=PBDConfig)

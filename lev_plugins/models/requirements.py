@@ -11,8 +11,7 @@ def require_task(task: Any, name: str, arch: str) -> None:
     """Each task has its name as an attribute, so models need not import tasks."""
     selected = getattr(task.cfg, "_name", None)
     require(
-        getattr(task, "name", None) == name,
-        f"--arch {arch} does not work with --task {selected}: use --task {name}",
+        getattr(task, "name", None) == name, f"--arch {arch} does not work with --task {selected}: use --task {name}"
     )
 
 

@@ -44,8 +44,7 @@ def read_table(path: Path) -> ConfusionTable:
         raise UserError(f"{path} is not UTF-8 text: create it with `lev-plugins confusions`") from error
     unit = next((unit for unit, header in HEADERS.items() if header == lines[0]), "")
     require(
-        unit != "",
-        f"{path}:1: the first line must be {' or '.join(map(repr, HEADERS.values()))}, but is {lines[0]!r}",
+        unit != "", f"{path}:1: the first line must be {' or '.join(map(repr, HEADERS.values()))}, but is {lines[0]!r}"
     )
     rows = [(number, line) for number, line in enumerate(lines[1:], 2) if line]
     require(bool(rows), f"{path} has no confusions: add at least one below its first line")
@@ -205,16 +204,11 @@ def confuse_words(line: Line, first: int, confusion: Confusion) -> bool:
             stop = last.next
         elif first:
             start = line.word(first - 1).end
-    if not line.untouched(start, stop) or (not confusion.noisy and not not_alone(line, start, stop)):
+    rest = chain(line.cells[:start], line.cells[stop:])  # more than white space must remain
+    if not line.untouched(start, stop) or not (confusion.noisy or any(cell and not is_space(cell) for cell in rest)):
         return False
     return line.put(start, stop, clusters(" ".join(confusion.noisy)))
 
 
 def capitalised(words: tuple[str, ...], model: str) -> tuple[str, ...]:
     return tuple(like(word[:1], model[:1]) + word[1:] if not number else word for number, word in enumerate(words))
-
-
-def not_alone(line: Line, start: int, stop: int) -> bool:
-    """Whether more than white space would remain without these cells."""
-    outside = chain(range(start), range(stop, len(line.cells)))
-    return any(line.cells[at] and not is_space(line.cells[at]) for at in outside)

@@ -68,9 +68,8 @@ class Corruption:
                 return
             before = len(line.log)
             changed = self._word(line, line.word(number), draw)
-            if (
-                changed > wanted and draw() * changed >= wanted
-            ):  # only one more is wanted, but two change: accept every second time
+            # only one more is wanted, but two change: accept every second time
+            if changed > wanted and draw() * changed >= wanted:
                 line.undo(before)
             wanted -= changed
 

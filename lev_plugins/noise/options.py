@@ -6,40 +6,26 @@ from pathlib import Path
 from typing import Any, Optional
 
 from lev_plugins.errors import UserError, require
+from lev_plugins.noise import kinds
 from lev_plugins.noise.confusions import OCR, confuser, read_table
 from lev_plugins.noise.corrupt import Corruption
-from lev_plugins.noise.kinds import (
-    Accent,
-    Alphabets,
-    Delete,
-    Insert,
-    Keyboard,
-    NoiseKind,
-    OneOf,
-    RunOn,
-    Shift,
-    Split,
-    Substitute,
-    Swap,
-    SwapWords,
-)
 from lev_plugins.noise.layouts import known_layouts, neighbouring_keys, shifts
 from lev_plugins.ranges import bounded
 
-KINDS: dict[str, Callable[["NoiseOptions"], NoiseKind]] = {
-    "random": lambda options: OneOf([KINDS[name](options) for name in ("insert", "delete", "substitute")]),
-    "insert": lambda options: Insert(Alphabets(options.alphabet)),
-    "delete": lambda options: Delete(),
-    "substitute": lambda options: Substitute(Alphabets(options.alphabet)),
-    "keyboard": lambda options: Keyboard(
+KINDS: dict[str, Callable[["NoiseOptions"], kinds.NoiseKind]] = {
+    "random": lambda options: kinds.OneOf([KINDS[name](options) for name in ("insert", "delete", "substitute")]),
+    "insert": lambda options: kinds.Insert(kinds.Alphabets(options.alphabet)),
+    "delete": lambda options: kinds.Delete(),
+    "substitute": lambda options: kinds.Substitute(kinds.Alphabets(options.alphabet)),
+    "keyboard": lambda options: kinds.Keyboard(
         neighbouring_keys(options.layout, f"{options.prefix}layout"), shifts(options.layout), options.shift_rate
     ),
-    "shift": lambda options: Shift(shifts(options.layout, f"{options.prefix}layout")),
-    "accent": lambda options: Accent(),
-    "swap": lambda options: Swap(),
-    "swap-words": lambda options: SwapWords(),
-    "run-on": lambda options: RunOn(),
-    "split": lambda options: Split(),
+    "shift": lambda options: kinds.Shift(shifts(options.layout, f"{options.prefix}layout")),
+    "accent": lambda options: kinds.Accent(),
+    "swap": lambda options: kinds.Swap(),
+    "swap-words": lambda options: kinds.SwapWords(),
+    "run-on": lambda options: kinds.RunOn(),
+    "split": lambda options: kinds.Split(),
     "ocr": lambda options: confuser(read_table(OCR)),
     "confusions": lambda options: confuser(read_table(Path(options.confusions or ""))),
 }
@@ -134,10 +120,9 @@ def build_corruption(options: NoiseOptions) -> Corruption:
             getattr(options, option.name) == option.default or not weights.keys().isdisjoint(readers),
             f"{prefix}{option.name.replace('_', '-')} is for the kind {' or '.join(readers)}: name it, or leave it out",
         )
-    kinds, rates = [KINDS[name](options) for name in weights], (options.word_rate, options.char_rate)
-    short = frozenset(options.short_words.lower().split(","))
+    chosen, rates = [KINDS[name](options) for name in weights], (options.word_rate, options.char_rate)
     return Corruption(
-        kinds, list(weights.values()), *rates, options.seed, options.min_letters, options.varied, options.prose, short
+        chosen, list(weights.values()), *rates, options.seed, options.min_letters, options.varied, options.prose
     )
 
 

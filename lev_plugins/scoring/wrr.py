@@ -13,9 +13,8 @@ from rapidfuzz.distance import Levenshtein
 
 from lev_plugins.scoring.evaluation import Additive, References, additive, alternatives, ratio
 
-EDIT = (
-    1 << 32
-)  # the cost of an edit; to replace a word costs 1 more, so that of as many edits most words are recognised
+# the cost of an edit; to replace a word costs 1 more, so that of as many edits most words are recognised
+EDIT = 1 << 32
 
 
 def evaluate(references: References, texts: Sequence[str]) -> Additive:

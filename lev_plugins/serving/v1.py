@@ -44,14 +44,8 @@ async def edit(request: Request) -> Response:
     bounded("the length of all words", sum(map(len, given.words)), most=MOST_OF_WORDS)
     own = await asyncio.to_thread(OwnWords, [word.strip(BYTE_ORDER_MARK) for word in given.words])
     texts, drafts = given.texts, given.drafts
-    require(
-        drafts is None or model.drafts,
-        f"drafts are for a levt, but {model.name} edits the text itself: leave drafts out",
-    )
-    require(
-        drafts is None or len(drafts) == len(texts),
-        f"there must be a draft for each text, but there are {len(drafts or [])} drafts for {len(texts)} texts",
-    )
+    count = len(texts if drafts is None else drafts)
+    require(count == len(texts), f"there are {count} drafts for {len(texts)} texts: send one for each")
     words = (own, context.words.protected)
     passages = [Passage(text, drafts[i] if drafts else None, least, words=words) for i, text in enumerate(texts)]
     context.check_length(passages)

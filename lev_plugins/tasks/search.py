@@ -13,13 +13,8 @@ from lev_plugins.ranges import flag_name
 
 # fairseq's refinement flags, which have no effect on left-to-right search
 REFINEMENT = (
-    "iter_decode_max_iter",
-    "iter_decode_eos_penalty",
-    "iter_decode_force_max_iter",
-    "iter_decode_with_beam",
-    "iter_decode_with_external_reranker",
-    "retain_iter_history",
-    "print_step",
+    *("iter_decode_max_iter", "iter_decode_eos_penalty", "iter_decode_force_max_iter", "iter_decode_with_beam"),
+    *("iter_decode_with_external_reranker", "retain_iter_history", "print_step"),
 )
 
 

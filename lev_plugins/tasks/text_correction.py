@@ -13,7 +13,7 @@ from fairseq.tasks import register_task
 from torch import Tensor
 
 from lev_plugins import ranges
-from lev_plugins.data.noisy import NoiseConfig, check_noise, with_noise
+from lev_plugins.data.noisy import NoiseConfig, check_noise, noise_and_codec
 from lev_plugins.data.tokenise import row_of
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
@@ -104,7 +104,7 @@ class TextCorrectionTask(ScoredTask):
         pair, words = self.datasets[split], self.source_dictionary
         noisy = self.cfg.noise_kind is not None and split == self.cfg.train_subset
         if noisy:
-            pair = with_noise(pair, self.cfg, words, self.target_dictionary)
+            pair, _ = noise_and_codec(pair, self.cfg, words, self.target_dictionary)
         self.datasets[split] = EverySentence(pair)
 
     def source_row(self, words: list[str]) -> Tensor:

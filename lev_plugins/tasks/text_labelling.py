@@ -47,7 +47,7 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
     def __init__(self, cfg: TextLabellingConfig, info: Info, dictionary: Dictionary, labels: Labels | None):
         super().__init__(cfg)
         self.info, self.dictionary, self.labels = info, dictionary, labels
-        self.question = Question(info.kind, self.all_labels if info.kind == "multilabel" else ())
+        self.question = Question(info.kind, tuple(range(len(labels or ()))) if info.kind == "multilabel" else ())
         self.word_index: WordIndex | None = None  # of the model, if it spells
 
     @classmethod
@@ -70,10 +70,6 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
     @property
     def folder(self) -> Path:
         return Path(utils.split_paths(self.cfg.data)[0])
-
-    @property
-    def all_labels(self) -> tuple[int, ...]:
-        return tuple(range(len(self.labels or ())))
 
     @property
     def source_dictionary(self) -> Dictionary:

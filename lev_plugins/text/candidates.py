@@ -10,7 +10,7 @@ Shapes: V words of the dictionary, n words that are looked up, K candidates of e
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -93,11 +93,6 @@ def shape(word: str) -> int:
     return case + CASES * word.startswith(BLANK)
 
 
-def hash_of(word: str) -> Callable[[str, int], tuple[int, ...]]:
-    """``hashed``, which remembers a word unless it is so long that many would fill the memory."""
-    return hashed if len(word) <= HASHED_LETTERS else hashed.__wrapped__
-
-
 @lru_cache(maxsize=HASHED)
 def hashed(word: str, buckets: int) -> tuple[int, ...]:
     """The buckets of a word's groups of letters, the same on every machine.
@@ -114,7 +109,9 @@ def parts_of(words: Sequence[str], buckets: int) -> tuple[NDArray[Any], NDArray[
     >>> parts_of(["a", "", "ab"], buckets=1000)[1].tolist()
     [0, 6, 6, 17]
     """
-    rows = [hash_of(word)(word, buckets) if word else () for word in words]
+    # what is too long is not remembered: many such words would fill the memory
+    by_length = hashed.__wrapped__, hashed
+    rows = [by_length[len(word) <= HASHED_LETTERS](word, buckets) if word else () for word in words]
     starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
     return np.fromiter((part for row in rows for part in row), np.int64, count=int(starts[-1])), starts
 

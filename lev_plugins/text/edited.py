@@ -134,10 +134,7 @@ def trimmed(original: str, edit: Edit) -> Edit:
     last = common(old[first:][::-1], new[first:][::-1])
     ahead, behind = (sum(map(len, parts)) for parts in (old[:first], old[len(old) - last :]))
     return replace(
-        edit,
-        start=edit.start + ahead,
-        end=edit.end - behind,
-        replacement="".join(new[first : len(new) - last]),
+        edit, start=edit.start + ahead, end=edit.end - behind, replacement="".join(new[first : len(new) - last])
     )
 
 
@@ -150,23 +147,19 @@ def common(one: Sequence[object], other: Sequence[object]) -> int:
     return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-def half_character(text: str) -> str | None:
-    """The first half of a surrogate pair without the other, and its place: JSON can spell it, but UTF-8 cannot.
+def require_encodable(text: str) -> None:
+    """JSON can spell half of a surrogate pair without the other, but UTF-8 cannot.
 
-    >>> print(half_character("a\\ud83d"), half_character("a😀"))
-    \\ud83d at 1 None
+    >>> require_encodable("a\\ud83d")
+    Traceback (most recent call last):
+    lev_plugins.errors.UserError: the text 'a\\ud83d' has \\ud83d at 1, half of a character: give both halves
     """
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
-        return f"\\u{ord(text[error.start]):04x} at {error.start}"
-    return None
-
-
-def require_encodable(text: str) -> None:
-    half = half_character(text)
-    if half is not None:
-        raise UserError(f"the text {visible(text)[:60]!r} has {half}, half of a character: give both halves")
+        half = f"\\u{ord(text[error.start]):04x} at {error.start}"
+        says = f"the text {visible(text)[:60]!r} has {half}, half of a character: give both halves"
+        raise UserError(says) from None
 
 
 # ---- from what a model wrote back to the text ------------------------------------------------------------------------

@@ -132,7 +132,7 @@ KINDS = {
     ],
     "digits": [
         rf"(?<![\p{{L}}\p{{M}}\p{{N}}])(?=(?:{LETTER}++[-.'\u2019/+]?){{0,8}}+(?:_++\p{{L}}|_*+\p{{N}}))(?=[\p{{N}}.,:/'\u2019+-]*+[\p{{L}}\p{{M}}_])"
-        rf"[\p{{L}}\p{{N}}]{WORD}*+(?:(?:[-.'\u2019/+]|(?<=\p{{N}})[:,](?=\p{{N}})){WORD}++)*+",
+        rf"[\p{{L}}\p{{N}}]{WORD}*+(?:(?:[-.'\u2019/+]|(?<=\p{{N}})[:,](?=\p{{N}})){WORD}++)*+"
     ],
     "symbols": [
         r"[<>]?[:;=][-'^o]?[()\[\]DPpOo3/\\|*]++(?![\p{L}\p{N}])|\b[8xX][-'^]?[()D]++(?![\p{L}\p{N}])|<3++|\^_*+\^",
@@ -284,9 +284,8 @@ class OwnWords:
             return []
         parts = parts_of(text)
         places = [0, *accumulate(map(len, parts))]
-        composed = [
-            unicodedata.normalize("NFC", part) for part in parts
-        ]  # macOS writes letters and their accents apart
+        # macOS writes letters and their accents apart
+        composed = [unicodedata.normalize("NFC", part) for part in parts]
         ends = [self.end(composed, i) for i in range(len(parts))]
         return [Span(places[i], places[end]) for i, end in enumerate(ends) if end > i]
 

@@ -14,7 +14,7 @@ from fairseq.data.encoders.characters import Characters
 from fairseq.dataclass.utils import gen_parser_from_dataclass
 
 from lev_plugins.cli import noise
-from lev_plugins.data.noisy import UNKNOWN, NoiseConfig, NoisySourceDataset, TextCodec, with_noise
+from lev_plugins.data.noisy import UNKNOWN, NoiseConfig, NoisySourceDataset, TextCodec, noise_and_codec
 from lev_plugins.data.tokenise import Chars
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_fixes.batching import EverySentence
@@ -177,7 +177,7 @@ def config(**options: Any) -> TextCorrectionConfig:
 
 def with_flags(codec: TextCodec, **options: Any) -> FairseqDataset:
     cfg = config(**{**PLAIN, **options})
-    return with_noise(pair(words=codec), cfg, codec.dictionary, codec.dictionary)
+    return noise_and_codec(pair(words=codec), cfg, codec.dictionary, codec.dictionary)[0]
 
 
 def as_typed(name: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from examples.post_editing.quality import first_odds
 from lev_plugins.edits import requests
 from lev_plugins.generators.canvas import WordEdits
 from lev_plugins.generators.ensemble import Ensemble
@@ -101,7 +102,7 @@ def test_a_draft_of_nothing() -> None:
 def test_the_first_iteration_deletes_what_is_more_likely_to_go() -> None:
     model, found = refined(DRAFTS)
     generator = RefinementGenerator([model], toy_dictionary(), RefinementOptions())
-    odds = generator.deletion_odds({"src_tokens": rows_to_tensor(SOURCES), "draft": rows_to_tensor(DRAFTS)})
+    odds = first_odds(generator, {"src_tokens": rows_to_tensor(SOURCES), "draft": rows_to_tensor(DRAFTS)})
     for draft, row, hypothesis in zip(DRAFTS, odds, found, strict=True):
         left = [token for token, each in zip(draft, row.tolist(), strict=False) if token in (BOS, EOS) or each <= 0]
         assert hypothesis["history"][1]["tokens"].tolist() == left

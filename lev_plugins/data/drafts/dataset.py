@@ -58,11 +58,6 @@ class TextEditingDataset(EverySentence):
         """``noise``: source and draft are the target with noise; ``index``: of the words, for models that spell."""
         super().__init__(pair)
         if drafts is not None:
-            require(
-                len(drafts) == len(pair),
-                f"every source line needs one draft line, but there are {len(pair)} source lines and "
-                f"{len(drafts)} drafts",
-            )
             # the draft shares the length limit of the side it is read with; batches go by the longest of the three
             if teacher_forcing:
                 pair.src_sizes = np.maximum(pair.src_sizes, drafts.sizes)

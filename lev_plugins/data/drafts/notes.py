@@ -14,7 +14,6 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -76,16 +75,11 @@ def read_requests(path: Path, encode: Callable[[str], str]) -> dict[int, list[in
     return by_line
 
 
-@dataclass(frozen=True)
-class Noted:
-    """How many drafts have each kind of note."""
+def write_notes(tokens: Path, requested: dict[int, list[int]], dictionary: Dictionary, path: Path) -> int:
+    """For drafts that were cut into ``tokens``; writes no file if there is nothing to note.
 
-    marked: int
-    unknown: int
-
-
-def write_notes(tokens: Path, requested: dict[int, list[int]], dictionary: Dictionary, path: Path) -> Noted:
-    """For drafts that were cut into ``tokens``; writes no file if there is nothing to note."""
+    Returns the number of drafts with unknown words.
+    """
     notes, unknown = [], 0
     for number, line in enumerate(read_lines(tokens), 1):
         words = line.split()
@@ -96,7 +90,7 @@ def write_notes(tokens: Path, requested: dict[int, list[int]], dictionary: Dicti
             notes.append(json.dumps(note, ensure_ascii=False))
     if notes:
         path.write_text("".join(f"{note}\n" for note in notes), "utf-8")
-    return Noted(len(requested), unknown)
+    return unknown
 
 
 # ---- to drafts -------------------------------------------------------------------------------------------------------

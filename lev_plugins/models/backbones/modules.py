@@ -43,11 +43,7 @@ class PretrainedEncoder(FairseqEncoder):
         tokens = self.as_trained(src_tokens)
         real = tokens.ne(self.dictionary.pad())  # (B, S), True = may be attended to
         states = self.stack(input_ids=tokens, attention_mask=real.long()).last_hidden_state  # (B, S, C)
-        return {
-            "encoder_out": [states.transpose(0, 1)],
-            "encoder_padding_mask": [~real],
-            "src_tokens": [tokens],
-        }
+        return {"encoder_out": [states.transpose(0, 1)], "encoder_padding_mask": [~real], "src_tokens": [tokens]}
 
     def as_trained(self, tokens: Tensor) -> Tensor:
         """Positions count from the first real token, and BERT and BART read <s> there."""
