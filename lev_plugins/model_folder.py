@@ -37,10 +37,7 @@ TOKENISER_FILES: dict[str, tuple[str, str] | None] = {
     "sentencepiece": ("sentencepiece_model", "sentencepiece.bpe.model"),
     "pretrained": ("pretrained_tokenizer", "tokenizer"),
     "subword_nmt": ("bpe_codes", "codes.txt"),
-    "words": None,
-    "chars": None,
-    "characters": None,
-    "bytes": None,
+    **dict.fromkeys(("words", "chars", "characters", "bytes")),
 }
 REFINEMENT = ("iter_decode_max_iter", "iter_decode_eos_penalty")  # flags of text_editing alone
 AGAIN = "export it again, or copy it again from where it came"

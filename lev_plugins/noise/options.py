@@ -63,9 +63,7 @@ class NoiseOptions:
         "", "leave alone what no corrector should touch, such as addresses, numbers and code", False
     )
     min_letters: int = noise_flag("N", "with --word-rate: words with fewer letters stay as they are", 0)
-    short_words: str = noise_flag(
-        "WORD,...", "with --min-letters: words that are changed although they are shorter, such as of,to,in", ""
-    )
+    short_words: str = noise_flag("WORD,...", "with --min-letters: shorter words to change, too, such as of,to,in", "")
     seed: int = noise_flag("N", "random seed", 1)
     layout: str = noise_flag(
         "NAME", f"for `keyboard` and `shift`: {', '.join(known_layouts())} or a layout file", "qwerty"
@@ -121,8 +119,9 @@ def build_corruption(options: NoiseOptions) -> Corruption:
             f"{prefix}{option.name.replace('_', '-')} is for the kind {' or '.join(readers)}: name it, or leave it out",
         )
     chosen, rates = [KINDS[name](options) for name in weights], (options.word_rate, options.char_rate)
+    short = frozenset(filter(None, options.short_words.lower().split(",")))
     return Corruption(
-        chosen, list(weights.values()), *rates, options.seed, options.min_letters, options.varied, options.prose
+        chosen, list(weights.values()), *rates, options.seed, options.min_letters, options.varied, options.prose, short
     )
 
 

@@ -44,10 +44,7 @@ class PrecisionTask:
     building = False
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        require(
-            from_checkpoint or not self.cfg.cpu_int8,
-            "--cpu-int8 is for decoding: in training, leave it out or use --cpu-bf16",
-        )
+        require(from_checkpoint or not self.cfg.cpu_int8, "--cpu-int8 is for decoding: in training, use --cpu-bf16")
         if from_checkpoint:
             require_no_programs(cfg)
         self.building = True  # with --eval-bleu, fairseq builds a generator before the weights are read
