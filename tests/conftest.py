@@ -1,11 +1,16 @@
 """Tests use the components by their names in fairseq, as its commands do; tiers, groups and the limits of time."""
 
 import signal
+from pathlib import Path
 
 import pytest
 import torch
 
 import lev_plugins
+from lev_plugins.cli.main import main
+from lev_plugins.data.labels.text import KINDS
+from tests import labelling
+from tests.helpers import Refusal
 from tests.processor_time import ProcessorTime
 
 lev_plugins.register()
@@ -17,7 +22,27 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 PIPELINES = ("example", "demo")  # in the names of the files that run examples/ from end to end
 LONGEST_FIRST = ["integration", "parity", "unit"]  # folders of tests
-EVERYWHERE = {"toy", "noisy"}  # fixtures that cost so little that each worker makes its own
+EVERYWHERE = {"toy", "noisy", "folders"}  # fixtures that cost so little that each worker makes its own
+
+
+@pytest.fixture
+def refusal(capsys: pytest.CaptureFixture[str]) -> Refusal:
+    """The one line that a command of lev-plugins says when it refuses these arguments."""
+
+    def of(*words: object) -> str:
+        capsys.readouterr()
+        assert main([str(word) for word in words]) == 2
+        out, err = capsys.readouterr()
+        assert out == "" and err.startswith("lev-plugins: error: ") and err.count("\n") == 1
+        return err
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Toy data of each kind of labels."""
+    return {kind: labelling.folder_of(tmp_path_factory.mktemp(kind), kind) for kind in KINDS}
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -4,6 +4,7 @@ import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
+from unittest import mock
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
@@ -16,3 +17,10 @@ def load_script(path: str) -> ModuleType:
     sys.modules[spec.name] = module  # where dataclasses look
     spec.loader.exec_module(module)
     return module
+
+
+def run_script(script: ModuleType | str, *words: object) -> int:
+    """The exit status of a script that is started with these arguments."""
+    module = load_script(script) if isinstance(script, str) else script
+    with mock.patch.object(sys, "argv", ["script", *map(str, words)]):
+        return int(module.main())

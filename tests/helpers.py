@@ -2,11 +2,14 @@
 
 import gc
 import os
+from argparse import Namespace
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
 from fairseq.data import Dictionary, LanguagePairDataset, ListDataset
+from fairseq.models.transformer import TransformerModel, base_architecture
 from hypothesis import settings
 from torch import Tensor
 from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
@@ -28,6 +31,8 @@ FIRST_WORD = 4
 SAME_NUMBER = ["random", "insert", "delete", "substitute", "keyboard", "shift", "swap", "swap-words", "ocr"]
 BUILT_IN = [*SAME_NUMBER, "run-on", "split"]
 
+Refusal = Callable[..., str]  # the fixture of conftest.py
+
 # the same examples in every run, and no folder of them left behind
 thorough = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 
@@ -35,6 +40,21 @@ thorough = settings(max_examples=100, deadline=None, derandomize=True, database=
 def licensed_data(variable: str, folder: str) -> Path:
     """Data of another licence than this package's: where the variable says, or in a checkout's neighbour."""
     return Path(os.environ.get(variable, Path(__file__).resolve().parents[2] / "shared" / "data" / folder))
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+class Malicious:
+    """Makes a folder wherever its pickle is read as one."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def __reduce__(self) -> tuple:
+        return os.mkdir, (str(self.folder),)
 
 
 def rows_to_tensor(rows: list[list[int]]) -> Tensor:
@@ -67,15 +87,9 @@ def toy_task(source: Dictionary | None = None, target: Dictionary | None = None,
 
 def toy_sizes() -> dict[str, Any]:
     """16 wide, 2 + 2 blocks, no dropout: every test changes what it is about."""
-    small: dict[str, Any] = {"max_source_positions": 64, "max_target_positions": 64, "dropout": 0.0}
-    for side in ("encoder", "decoder"):
-        small |= {
-            f"{side}_embed_dim": 16,
-            f"{side}_ffn_embed_dim": 32,
-            f"{side}_layers": 2,
-            f"{side}_attention_heads": 2,
-        }
-    return small
+    sizes = {"embed_dim": 16, "ffn_embed_dim": 32, "layers": 2, "attention_heads": 2}
+    small = {f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in sizes.items()}
+    return {**small, "max_source_positions": 64, "max_target_positions": 64, "dropout": 0.0}
 
 
 def toy_config(**options: Any) -> LevTConfig:
@@ -86,6 +100,14 @@ def toy_post_editor(task: TextEditingTask | None = None, seed: int = 1, **option
     torch.manual_seed(seed)
     config = EncoderDecoderConfig(**{**toy_sizes(), **options})
     return PostEditTransformer.build_model(config, task or toy_task()).eval()
+
+
+def toy_transformer(task: Any = None, seed: int = 1, **options: Any) -> TransformerModel:
+    """fairseq's own."""
+    torch.manual_seed(seed)
+    args = Namespace(**{**toy_sizes(), **options})
+    base_architecture(args)
+    return TransformerModel.build_model(args, task or toy_task()).eval()
 
 
 def toy_model(task: TextEditingTask | None = None, seed: int = 1, **options: Any) -> LevT:
@@ -152,6 +174,19 @@ def list_dataset(rows: list[list[int]]) -> ListDataset:
     return ListDataset([torch.tensor(row) for row in rows], [len(row) for row in rows])
 
 
+def toy_pairs(
+    sources: list[list[int]], targets: list[list[int]] | None, words: Dictionary | None = None, **options: Any
+) -> LanguagePairDataset:
+    """Of one dictionary."""
+    words = words or toy_dictionary()
+    sides = [(list_dataset(rows), [len(row) for row in rows], words) for rows in (sources, targets) if rows is not None]
+    return LanguagePairDataset(*[part for side in sides for part in side], **options)
+
+
+def collated(dataset: Any, rows: Iterable[int] | None = None) -> dict[str, Any]:
+    return dataset.collater([dataset[i] for i in (range(len(dataset)) if rows is None else rows)])
+
+
 def toy_dataset(
     sources: list[list[int]],
     targets: list[list[int]] | None = None,
@@ -161,31 +196,16 @@ def toy_dataset(
     words: int = 20,
     teacher_forcing: bool = False,
 ) -> TextEditingDataset:
-    dictionary = toy_dictionary(words)
-    target = list_dataset(targets) if targets is not None else None
-    pair = LanguagePairDataset(
-        list_dataset(sources),
-        [len(row) for row in sources],
-        dictionary,
-        target,
-        [len(row) for row in targets] if targets is not None else None,
-        dictionary,
-        left_pad_source=left_pad_source,
-        left_pad_target=False,
-    )
+    pair = toy_pairs(sources, targets, toy_dictionary(words), left_pad_source=left_pad_source)
     draft = list_dataset(drafts) if drafts is not None else None
     return TextEditingDataset(pair, draft, rollin, teacher_forcing=teacher_forcing)
 
 
 def toy_batch(count: int = 6, seed: int = 1, drafts: bool = False, alpha: float = 0.5, beta: float = 0.5) -> dict:
     """A training batch of ``count`` random sentences."""
-    dataset = toy_dataset(
-        random_rows(count, seed, shortest=1),
-        random_rows(count, seed + 1, shortest=2),
-        random_rows(count, seed + 2) if drafts else None,
-        RollIn(seed, alpha, beta),
-    )
-    return dataset.collater([dataset[i] for i in range(count)])
+    sides = random_rows(count, seed, shortest=1), random_rows(count, seed + 1, shortest=2)
+    drafted = random_rows(count, seed + 2) if drafts else None
+    return collated(toy_dataset(*sides, drafted, RollIn(seed, alpha, beta)))
 
 
 def run_model(model: LevT, batch: dict[str, Any], **options: Any) -> LevTOutput:
@@ -193,14 +213,9 @@ def run_model(model: LevT, batch: dict[str, Any], **options: Any) -> LevTOutput:
 
 
 def toy_criterion(task: TextEditingTask | None = None, **options: Any) -> DualPolicyCriterion:
-    defaults: dict[str, Any] = {
-        "label_smoothing": 0.0,
-        "placeholder_label_smoothing": 0.0,
-        "deletion_label_smoothing": 0.0,
-        "deletion_rollin": "argmax",
-        "loss_average": "counts",
-    }
-    return DualPolicyCriterion(task or toy_task(), **{**defaults, **options})
+    plain = dict.fromkeys(("label_smoothing", "placeholder_label_smoothing", "deletion_label_smoothing"), 0.0)
+    own = {**plain, "deletion_rollin": "argmax", "loss_average": "counts", **options}
+    return DualPolicyCriterion(task or toy_task(), **own)
 
 
 def slow_alignment(tokens: list[int], target: list[int]) -> tuple[list[bool], list[bool]]:
@@ -225,11 +240,19 @@ def slow_alignment(tokens: list[int], target: list[int]) -> tuple[list[bool], li
     return kept, matched
 
 
-def end_workers() -> None:
-    """Of all loaders: whenever the collector finds one whose workers still run, it waits 5 s for each of them."""
+def epochs_of(dataset: Any, rows: Callable[[dict], list[list[int]]], workers: int) -> list[dict[int, list[int]]]:
+    """What three epochs hold, by sentence, as fairseq's loader hands them to a trainer."""
+    batches = toy_task().get_batch_iterator(dataset, max_sentences=4, seed=1, num_workers=workers)
+    epochs: list[dict[int, list[int]]] = []
+    for _ in range(3):
+        epochs.append({})
+        for batch in batches.next_epoch_itr(shuffle=True):
+            epochs[-1] |= dict(zip(batch["id"].tolist(), rows(batch), strict=True))
+    # of all loaders: whenever the collector finds one whose workers still run, it waits 5 s for each of them
     for loader in gc.get_objects():
         if isinstance(loader, _MultiProcessingDataLoaderIter):
             loader._shutdown_workers()
+    return epochs
 
 
 def noise(kind: str, word_rate: float | None = None, char_rate: float | None = None, **options: object) -> Corruption:

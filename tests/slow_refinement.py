@@ -1,18 +1,43 @@
-"""A literal transcription of Algorithm 2: one sentence at a time, nothing remembered, no batch."""
+"""A literal transcription of Algorithm 2: one sentence at a time, nothing remembered, no batch.
+
+And the generator that is compared with it.
+"""
 
 import itertools
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import pytest
 import torch
 from torch import Tensor
 
 from lev_plugins.edits.expert import align
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.generators.options import RefinementOptions
+from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.models.levt import LevT
-from tests.helpers import BOS, EOS, PAD, UNK
+from tests.helpers import BOS, EOS, PAD, UNK, rows_to_tensor, toy_dictionary
+
+
+def refine(
+    models: list[LevT],
+    sources: list[list[int]],
+    drafts: list[list[int]] | None = None,
+    requests: list[list[int]] | None = None,
+    targets: list[list[int]] | None = None,
+    **options: Any,
+) -> list[dict[str, Any]]:
+    """The best hypotheses of a batch."""
+    net_input = {"src_tokens": rows_to_tensor(sources)}
+    if drafts is not None:
+        net_input["draft"] = rows_to_tensor(drafts)
+    if requests is not None:
+        width = net_input["draft"].size(1)
+        net_input["requests"] = torch.tensor([row + [0] * (width - len(row)) for row in requests])
+    target = None if targets is None else rows_to_tensor([row[1:] for row in targets])
+    generator = RefinementGenerator(models, toy_dictionary(), RefinementOptions(**options))
+    return [best[0] for best in generator.generate(models, {"net_input": net_input, "target": target})]
 
 
 class Word(NamedTuple):
@@ -187,3 +212,25 @@ def slow_refine(
         if options.adaptive and filled == given:
             break
     return Hypothesis(tokens_of(y), [word.score + word.kept for word in y], steps, history)
+
+
+def assert_refined(
+    models: list[LevT],
+    sources: list[list[int]],
+    drafts: list[list[int]] | None = None,
+    requests: list[list[int]] | None = None,
+    targets: list[list[int]] | None = None,
+    **options: Any,
+) -> list[dict[str, Any]]:
+    """What ``refine`` finds, which is what Algorithm 2 does with each sentence."""
+    results = refine(models, sources, drafts, requests, targets, **options)
+    for i, result in enumerate(results):
+        draft, asked, target = (rows and rows[i] for rows in (drafts, requests, targets))
+        expected = slow_refine(models, sources[i], draft, RefinementOptions(**options), asked, target)
+        assert result["tokens"].tolist() == expected.tokens[1:]
+        assert result["steps"] == expected.steps
+        assert result["positional_scores"].tolist() == pytest.approx(expected.scores[1:], abs=1e-4)
+        assert float(result["score"]) == pytest.approx(expected.score, abs=1e-4)
+        if "history" in result:
+            assert [state["tokens"].tolist() for state in result["history"]] == expected.history
+    return results

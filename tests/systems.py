@@ -10,7 +10,7 @@ from typing import Any
 
 import lev_plugins
 from tests import labelling, pretrained, teachers
-from tests.integration.commands import ROOT
+from tests.commands import ROOT
 
 GOLDEN = ROOT / "tests" / "golden" / "0.1"
 CORRECTION = ["--task", "text_correction", "-s", "noisy", "-t", "clean"]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.commands import ROOT, succeed
+from tests.commands import ROOT, succeed
 
 
 def binarised(folder: Path, source: str, target: str) -> Path:

@@ -1,6 +1,5 @@
 """Every mistake ends in one line that names it; nothing is lost, nothing half-written."""
 
-import os
 import pickle
 import shutil
 from pathlib import Path
@@ -8,19 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.integration.commands import (
-    BIN,
-    LEVT,
-    QUIET,
-    TASK,
-    generate,
-    hypotheses,
-    interactive,
-    refused,
-    run,
-    succeed,
-    train,
-)
+from tests.commands import BIN, LEVT, QUIET, TASK, generate, hypotheses, interactive, refused, run, succeed, train
+from tests.helpers import Malicious
 
 FEW = ["--max-tokens", 500, "--max-update", 2]
 
@@ -54,10 +42,7 @@ def test_dictionaries_that_differ(data: Path, tmp_path: Path) -> None:
         (["--task", "translation", "--arch", "levt_tiny"], "use --task text_editing"),
         (["--task", "text_correction", "--arch", "pbd_tiny", "--criterion", "dual_policy"], "but is dual_policy"),
         (["--task", "text_editing", "--arch", "transformer"], "--task text_editing trains --arch levt"),
-        (
-            ["--task", "text_editing", "--arch", "levt_tiny"],
-            "--criterion must be dual_policy for --task text_editing with this --arch, but is cross_entropy",
-        ),
+        (["--task", "text_editing", "--arch", "levt_tiny"], "--criterion must be dual_policy for --task text_editing"),
     ],
 )
 def test_what_does_not_belong_together(toy: Path, tmp_path: Path, flags: list[str], says: str) -> None:
@@ -87,28 +72,13 @@ def test_input_that_is_not_utf8(toy: Path) -> None:
     assert "the input is not UTF-8 (byte 0xff)" in said
 
 
-def test_a_truncated_checkpoint(toy: Path, tmp_path: Path) -> None:
-    cut = tmp_path / "cut.pt"
-    cut.write_bytes(LEVT.read_bytes()[: LEVT.stat().st_size // 2])
-    said = refused(*generate(toy, cut))
-    assert f"{cut} was not loaded" in said and "it is truncated" in said
-
-
-class Malice:
-    def __init__(self, proof: str):
-        self.proof = proof
-
-    def __reduce__(self) -> tuple:
-        return os.mkdir, (self.proof,)
-
-
 @pytest.mark.parametrize("zipped", [True, False])
 def test_a_malicious_checkpoint_is_refused_and_not_run(toy: Path, tmp_path: Path, zipped: bool) -> None:
     proof, bad = tmp_path / "proof", tmp_path / "bad.pt"
     if zipped:
-        torch.save({"model": {}, "args": Malice(str(proof))}, bad)
+        torch.save({"model": {}, "args": Malicious(proof)}, bad)
     else:
-        bad.write_bytes(pickle.dumps({"model": {}, "args": Malice(str(proof))}, protocol=2))
+        bad.write_bytes(pickle.dumps({"model": {}, "args": Malicious(proof)}, protocol=2))
     commands = [generate(toy, bad), train(toy, tmp_path / "out", *FEW, "--restore-file", bad)]
     for command in [*commands, ["lev-plugins", "average", bad, "--output", tmp_path / "out.pt"]]:
         said = refused(*command)
@@ -135,10 +105,7 @@ def test_a_full_disk_leaves_the_previous_checkpoint(toy: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
-        (["--iter-decode-with-external-reranker"], "uses the last checkpoint of --path as the reranker"),
-        (["--print-alignment"], "--print-alignment is for left-to-right search"),
         (["--prefix-size", 2], "--prefix-size is for left-to-right search"),
-        (["--iter-decode-max-iter", -1], "--iter-decode-max-iter must be between 0 and 1000, but is -1"),
         (["--left-pad-target"], "--left-pad-target is not supported"),
         (["--num-batch-buckets", 2], "--num-batch-buckets is not supported"),
         (["--draft-lang", "mt"], "--draft-lang mt: there is no file"),

@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import main, weights
-from bench.systems import ours
-from tests.integration.commands import ROOT, Result, run, succeed
+from tests.commands import ROOT, Result, run, succeed
 
 pytestmark = pytest.mark.slow
 
@@ -66,27 +64,6 @@ def test_takes_checkpoints_of_ones_own(quick: dict, folder: Path) -> None:
     found = json.loads(ran.out)
     assert found["model"]["encoder_embed_dim"] == quick["plan"]["small"]["dim"]
     assert all(line["identical"] for line in found["decoding"])
-
-
-def test_kept_weights_are_read_and_not_trained_again(
-    quick: dict, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(weights, "train_narrow", lambda *_, **__: pytest.fail("trained again"))
-    work = main.synthetic_work(main.QUICK, folder / "weights.pt")
-    assert sum(value.numel() for value in ours(work.weights).model.parameters()) == quick["model"]["parameters"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--checkpoint", "x.pt"], "--checkpoint and --data go together"),
-        (["--weights", str(ROOT / "setup.py")], "setup.py"),
-    ],
-)
-def test_says_what_is_wrong(arguments: list[str], message: str) -> None:
-    ran = bench("--quick", *arguments)
-    assert ran.code != 0
-    assert "bench/run.py: error: " in ran.err and message in ran.err
 
 
 def test_a_step_of_pbd_is_measured_beside_the_transformers(folder: Path) -> None:

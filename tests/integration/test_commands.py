@@ -6,17 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.commands import (
-    LEVT,
-    generate,
-    hypotheses,
-    interactive,
-    lines,
-    run,
-    same_hypotheses,
-    succeed,
-    train,
-)
+from tests.commands import LEVT, generate, hypotheses, interactive, lines, run, same_hypotheses, succeed, train
 from tests.teachers import TRANSFORMER, write_teacher
 
 
@@ -139,10 +129,3 @@ def test_reranking_chooses_among_candidates(toy: Path, tmp_path: Path) -> None:
     assert all(len(found) == 4 and found == sorted(found, reverse=True) for found in scores.values())
     # the words chosen are the teacher's favourites: they cannot be worse than the greedy ones in its eyes
     assert len(set(map(tuple, scores.values()))) > 50
-
-
-def test_min_words_and_max_ratio(toy: Path) -> None:
-    long = hypotheses(succeed(*generate(toy, LEVT, "--min-words", 9)).out)
-    assert all(len(words.split()) >= 9 for _, words in long.values())
-    short = hypotheses(succeed(*generate(toy, LEVT, "--max-ratio", 0, "--max-ratio-floor", 2)).out)
-    assert all(words == "" for _, words in short.values())

@@ -6,16 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.commands import (
-    ADAM,
-    QUIET,
-    TRAINED,
-    USER_DIR,
-    hypotheses,
-    lines,
-    same_hypotheses,
-    succeed,
-)
+from tests.commands import ADAM, QUIET, TRAINED, USER_DIR, hypotheses, lines, same_hypotheses, succeed
 
 TASK = ["--user-dir", USER_DIR, "--task", "text_correction", "--cpu"]
 PBD = ["--arch", "pbd_tiny", "--share-all-embeddings", "--criterion", "label_smoothed_cross_entropy"]
@@ -139,18 +130,3 @@ def test_translation_takes_a_pbd_and_r_drop_trains_it(noisy: Path, tmp_path: Pat
     succeed("fairseq-train", noisy, *flags, *arch, *ADAM, *QUIET, *FEW, "--save-dir", tmp_path, "--disable-validation")
     path = ["--path", tmp_path / "checkpoint_last.pt", "--gen-subset", "valid", "--batch-size", 50, "--max-len-b", 9]
     assert lines(succeed("fairseq-generate", noisy, *flags, *path).out, "H")
-
-
-@pytest.mark.slow
-def test_hydra(noisy: Path, tmp_path: Path) -> None:
-    result = succeed(
-        *("fairseq-hydra-train", f"common.user_dir={USER_DIR}", "common.cpu=true", f"hydra.run.dir={tmp_path}"),
-        *("+task._name=text_correction", f"+task.data={noisy}", "+task.eval_exact_match=true"),
-        *("+model._name=pbd", "+model.embed_dim=32", "+model.layers=1", "+model.future_states=output"),
-        *("criterion=cross_entropy", "optimizer=adam", "optimization.lr=[0.001]", "optimization.max_update=2"),
-        *("dataset.max_tokens=500", "checkpoint.best_checkpoint_metric=exact_match"),
-        *("checkpoint.maximize_best_checkpoint_metric=true", f"checkpoint.save_dir={tmp_path}"),
-        cwd=tmp_path,
-    )
-    assert re.search(r"valid on .* exact_match [\d.]+", result.both)
-    assert generate(noisy, tmp_path / "checkpoint_best.pt", "--max-len-b", 9)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import pretrained
-from tests.integration.commands import ROOT, readme, readme_command, succeed
+from tests.commands import ROOT, readme, readme_command, succeed
 
 SMALL = ["WIDTH=16", "FFN=16", "TOKENS=400", "WARMUP=1", "GPUS=0", "THREADS=1"]
 WORDS = ["kissa", "koira", "talo", "puu", "tuoli", "silta", "kivi", "vene", "saari", "lintu", "kala", "susi"]

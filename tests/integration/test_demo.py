@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lev_plugins.scoring import wrr
-from tests.integration.commands import ENVIRONMENT, ROOT, succeed
+from tests.commands import ENVIRONMENT, ROOT, succeed
 
 README = (ROOT / "examples" / "demo" / "README.md").read_text(encoding="utf-8")
 RUN = "make -f examples/demo/Makefile"

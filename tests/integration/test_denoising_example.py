@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.commands import ROOT, readme, readme_command, run, succeed
+from tests.commands import ROOT, readme, readme_command, run, succeed
 
 EXAMPLE = ROOT / "examples" / "denoising"
 SMALL = ["VOCAB=32", "LAYERS=1", "WIDTH=16", "FFN=16", "TOKENS=400", "WARMUP=1", "UPDATES=4", "VALID_EVERY=4", "BEAM=1"]

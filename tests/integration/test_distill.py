@@ -9,7 +9,7 @@ import pytest
 
 from lev_plugins.cli import distill
 from lev_plugins.cli.main import main
-from tests.integration.commands import BIN, ENVIRONMENT, ROOT
+from tests.commands import BIN, ENVIRONMENT, ROOT
 from tests.teachers import TRANSFORMER, random_triples, write_teacher
 
 LINES, SHARD = 300, 10

@@ -19,7 +19,7 @@ from lev_plugins.cli.main import COMMANDS
 from lev_plugins.noise import KINDS
 from lev_plugins.noise.layouts import known_layouts
 from tests import pretrained
-from tests.integration.commands import ROOT, run, succeed
+from tests.commands import ROOT, run, succeed
 
 
 def read(page: str) -> str:

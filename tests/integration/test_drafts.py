@@ -6,18 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.commands import (
-    LEVT,
-    generate,
-    hypotheses,
-    interactive,
-    lines,
-    refused,
-    run,
-    same_hypotheses,
-    succeed,
-    train,
-)
+from tests.commands import LEVT, generate, hypotheses, interactive, lines, refused, run, same_hypotheses, succeed, train
 
 LANGUAGES = ["-s", "src", "-t", "tgt"]
 DRAFTED = [*LANGUAGES, "--draft-lang", "mt"]

@@ -5,24 +5,10 @@ import random
 import re
 from pathlib import Path
 
-from tests.integration.commands import readme_command, succeed
+from tests.commands import readme_command, succeed
 
-WORDS = [
-    "the",
-    "red",
-    "old",
-    "small",
-    "dog",
-    "cat",
-    "woman",
-    "runs",
-    "sleeps",
-    "sits",
-    "eats",
-    "here",
-    "today",
-    "slowly",
-]
+WORDS = ["the", "red", "old", "small", "dog", "cat", "woman", "runs", "sleeps", "sits", "eats", "here", "today"]
+WORDS += ["slowly"]
 SMALL = ["UPDATES=20", "COPIES=1", "TOKENS=400", "THREADS=1", "PROMISE=200", "SYMSPELL=no"]
 
 
@@ -38,13 +24,8 @@ def test_from_text_to_the_table(tmp_path: Path) -> None:
         (tmp_path / name).write_text(sentences(count, count))
     clean = (tmp_path / "test" / "own.clean").read_text()
     (tmp_path / "test" / "own.typos").write_text(clean.replace("slowly", "slwoly").replace("woman", "womann"))
-    files = {
-        "TEXT": tmp_path / "text",
-        "LIST": tmp_path / "list",
-        "OTHER": tmp_path / "other",
-        "TEST": tmp_path / "test",
-    }
-    command = readme_command("english", 0, **files, OUT=tmp_path / "out")
+    files = {name: tmp_path / name.lower() for name in ("TEXT", "LIST", "OTHER", "TEST", "OUT")}
+    command = readme_command("english", 0, **files)
     done = succeed(*command, *SMALL, timeout=600).out
     assert re.findall(r"^(\S+): done in", done, re.M) == ["text", "other", "data", "model", "export"]
     assert re.search(r"\| broken of 1,000 / repaired \| own \|\n.*\n\| editor \| [\d.]+ / \d+ % \|", done)

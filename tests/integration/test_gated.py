@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests import pretrained
-from tests.integration.commands import ADAM, QUIET, USER_DIR, hypotheses, run, succeed
+from tests.commands import ADAM, QUIET, USER_DIR, hypotheses, run, succeed
 
 COMMON = ["--user-dir", USER_DIR, "--task", "translation", "--cpu"]
 LOSS = ["--criterion", "label_smoothed_cross_entropy", "--label-smoothing", 0.1]

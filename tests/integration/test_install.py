@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.commands import ROOT, Result, run, succeed
+from tests.commands import ROOT, Result, run, succeed
 from tests.integration.test_user_dir import registered, user_dir
 
 pytestmark = pytest.mark.slow
@@ -83,16 +83,8 @@ def test_a_checkout_wins_over_what_is_installed(site: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("file", "text", "says"),
     [
-        (
-            "torch-2.5.1.dist-info/METADATA",
-            "Metadata-Version: 2.1\nName: torch\nVersion: 2.5.1\n",
-            "lev-plugins needs torch 2.6 or newer, but 2.5.1 is installed: pip install --upgrade 'torch>=2.6'\n",
-        ),
-        (
-            "fairseq/__init__.py",
-            "raise ValueError('mutable default')\n",
-            "the installed fairseq cannot be imported on Python 3.",
-        ),
+        ("torch-2.5.1.dist-info/METADATA", "Metadata-Version: 2.1\nName: torch\nVersion: 2.5.1\n", "needs torch 2.6"),
+        ("fairseq/__init__.py", "raise ValueError('mutable default')\n", "the installed fairseq cannot be imported on"),
     ],
 )
 def test_libraries_that_do_not_do_are_one_line(site: Path, tmp_path: Path, file: str, text: str, says: str) -> None:
@@ -100,7 +92,7 @@ def test_libraries_that_do_not_do_are_one_line(site: Path, tmp_path: Path, file:
     (tmp_path / file).write_text(text)
     result = console(site, "average", "--help", path=tmp_path)
     assert (result.code, result.out) == (2, "")
-    assert result.err.startswith(f"lev-plugins: error: {says}") and result.err.count("\n") == 1
+    assert result.err.startswith("lev-plugins: error: ") and says in result.err and result.err.count("\n") == 1
 
 
 def test_two_copies_in_one_process_are_refused(site: Path, tmp_path: Path) -> None:

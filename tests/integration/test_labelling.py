@@ -10,7 +10,7 @@ import pytest
 from lev_plugins import checkpoints
 from lev_plugins.cli.main import main
 from lev_plugins.inference.labeller import Labeller, read_thresholds
-from tests.integration.commands import QUIET, TRAINED, USER_DIR, Result, Running, free_port, run, succeed
+from tests.commands import QUIET, TRAINED, USER_DIR, Result, run, succeed, two_ranks
 from tests.labelling import write_text
 
 KINDS = {"classification": "accuracy", "regression": "spearman", "multilabel": "micro_f1", "tagging": "tag_accuracy"}
@@ -67,11 +67,8 @@ def test_two_processes_validate_on_all_answers(tmp_path: Path) -> None:
     prepare(tmp_path, "tagging", lines=40, valid=700)
     flags = ["--max-update", 2, "--validate-interval", 1, "--batch-size-valid", 100, "--max-tokens-valid", 100_000]
     one = train(tmp_path, "tagging", *flags, "--update-freq", 2, "--no-save")
-    port = ["--distributed-init-method", f"tcp://localhost:{free_port()}", "--distributed-no-spawn"]
-    two = ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp", "--distributed-world-size", 2, "--no-save"]
-    ranks = [training(tmp_path, "tagging", *flags, *port, *two, "--distributed-rank", rank) for rank in (0, 1)]
-    first, second = [running.result() for running in [Running(*command) for command in ranks]]
-    assert [done.code for done in (one, first, second)] == [0, 0, 0], one.both[-2000:] + first.both[-2000:]
+    first, _ = two_ranks(lambda *ranks: training(tmp_path, "tagging", *flags, *ranks, "--no-save"))
+    assert one.code == 0, one.both[-2000:]
     assert best_of(first, "tag_accuracy") == pytest.approx(best_of(one, "tag_accuracy"), abs=0.1)  # in per cent
 
 

@@ -8,7 +8,7 @@ import subprocess
 import termios
 
 from lev_plugins.noise import NoiseOptions, build_corruption
-from tests.integration.commands import BIN, ENVIRONMENT, ROOT, run
+from tests.commands import BIN, ENVIRONMENT, ROOT, run
 
 LINES = ["The quick brown fox jumps over the lazy dog", "naïve e\u0301 corner 🇩🇪", "", "one word"] * 5
 FLAGS = ["--kind", "random:2,keyboard,swap,ocr", "--word-rate", "0.6", "--char-rate", "0.2", "--seed", "11"]
@@ -24,14 +24,8 @@ def test_another_process_makes_the_same_bytes() -> None:
 def test_a_line_comes_out_before_the_next_one_goes_in_and_a_terminal_sees_a_bar() -> None:
     terminal, errors = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 0, 0))
-    with subprocess.Popen(
-        [BIN / "lev-plugins", "noise", *FLAGS],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        cwd=ROOT,
-        env=ENVIRONMENT,
-    ) as process:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": errors}
+    with subprocess.Popen([BIN / "lev-plugins", "noise", *FLAGS], cwd=ROOT, env=ENVIRONMENT, **pipes) as process:
         assert process.stdin and process.stdout
         for word in (b"first", b"second"):
             process.stdin.write(word + b" line\n")

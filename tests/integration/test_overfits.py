@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.commands import generate, hypotheses, succeed
+from tests.commands import generate, hypotheses, succeed
 
 WORDS = [f"w{number}" for number in range(100)]
 PAIRS = 300

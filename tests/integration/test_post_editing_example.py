@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from examples.stages import Run
+from tests.commands import ROOT, readme_command, readme_commands, succeed
 from tests.examples import load_script
-from tests.integration.commands import ROOT, readme_command, readme_commands, succeed
 
 EXAMPLE = ROOT / "examples" / "post_editing"
 WORDS = ["red", "blue", "old", "young", "small", "big", "dog", "cat", "man", "runs", "sleeps", "sits", "eats", "now"]

@@ -11,19 +11,8 @@ import torch
 from torch import Tensor
 
 from lev_plugins import checkpoints
+from tests.commands import ADAM, LEVT, QUIET, USER_DIR, Running, generate, hypotheses, succeed, train, two_ranks
 from tests.integration import test_correction
-from tests.integration.commands import (
-    ADAM,
-    LEVT,
-    QUIET,
-    USER_DIR,
-    Running,
-    free_port,
-    generate,
-    hypotheses,
-    succeed,
-    train,
-)
 from tests.labelling import folder_of
 
 
@@ -45,17 +34,11 @@ def losses(log: str) -> list[float]:
 def test_two_processes_are_one_with_update_freq_2(toy: Path, tmp_path: Path) -> None:
     # without dropout, whose masks depend on the process; plain SGD does not blow rounding up as Adam does
     sgd = ["--optimizer", "sgd", "--lr", "0.1"]
-    flags = ["--dropout", 0, "--batch-size", 16, "--max-update", 10, "--log-interval", 1]
-    flags += ["--disable-validation"]
+    flags = ["--dropout", 0, "--batch-size", 16, "--max-update", 10, "--log-interval", 1, "--disable-validation"]
     one = succeed(*train(toy, tmp_path / "one", *flags, "--update-freq", 2, optimizer=sgd))
-    two = ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp", "--distributed-world-size", "2"]
-    two += ["--distributed-no-spawn", "--distributed-init-method", f"tcp://localhost:{free_port()}"]
-    ranks = [train(toy, tmp_path / "two", *flags, *two, "--distributed-rank", rank, optimizer=sgd) for rank in (0, 1)]
-    both = [running.result() for running in [Running(*command) for command in ranks]]
-    logs = [done.both for done in both]
-    assert [done.code for done in both] == [0, 0], logs
+    first, _ = two_ranks(lambda *ranks: train(toy, tmp_path / "two", *flags, *ranks, optimizer=sgd))
     assert len(losses(one.both)) == 10
-    assert losses(logs[0]) == pytest.approx(losses(one.both), abs=2e-3)  # three decimals are printed
+    assert losses(first.both) == pytest.approx(losses(one.both), abs=2e-3)  # three decimals are printed
     assert_same(weights(tmp_path / "one/checkpoint_last.pt"), weights(tmp_path / "two/checkpoint_last.pt"), 1e-5)
 
 
@@ -117,3 +100,31 @@ def test_generation_in_half_precision_agrees(toy: Path) -> None:
     full = hypotheses(succeed(*generate(toy, LEVT)).out)
     half = hypotheses(succeed(*generate(toy, LEVT, "--fp16")).out)
     assert sum(full[n][1] == half[n][1] for n in full) >= 0.9 * len(full)
+
+
+# ---- ``--cpu-bf16``: every system learns as it does in 32 bits -------------------------------------------------------
+
+
+MODELS = {
+    "levt": ["--task", "text_editing", "--arch", "levt_tiny", "--criterion", "dual_policy"],
+    "pbd": ["--task", "text_correction", "--arch", "pbd_tiny", "--criterion", "cross_entropy"],
+    "gated": ["--task", "text_correction", "--arch", "gated_trans_tiny", "--criterion", "cross_entropy"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", MODELS)
+def test_it_learns_the_same(system: str, toy: Path, tmp_path: Path) -> None:
+    logs = []
+    for name, flags in (("whole", []), ("half", ["--cpu-bf16"])):
+        done = succeed(
+            *("fairseq-train", toy, "--user-dir", USER_DIR, *MODELS[system], "--share-all-embeddings", *ADAM, *QUIET),
+            *("--lr-scheduler", "fixed", "--max-update", 40, "--log-interval", 20, "--max-tokens", 400, "--cpu"),
+            *("--save-dir", tmp_path / name, "--num-workers", 0, "--disable-validation", "--dropout", 0, *flags),
+        )
+        logs.append(losses(done.both))
+    whole, half = logs
+    assert len(whole) == len(half) == 2 and whole[1] < whole[0]
+    assert half == pytest.approx(whole, rel=0.03) and half != whole
+    weights = torch.load(tmp_path / "half" / "checkpoint_last.pt", weights_only=False)["model"].values()
+    assert {each.dtype for each in weights if each.is_floating_point()} == {torch.float32}

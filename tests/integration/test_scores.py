@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lev_plugins.scoring import rouge, ter
-from tests.integration.commands import generate, lines, succeed, train
+from tests.commands import generate, lines, succeed, train
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ import pytest
 from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.labeller import Labeller
 from lev_plugins.serving.context import Context
-from tests.integration.commands import ENVIRONMENT, ROOT
+from tests.commands import ENVIRONMENT, ROOT
 from tests.parity.test_golden import assert_alike
 from tests.serving import Client, FakeEditor, models, serving
 from tests.unit.test_editor import CHARS, DRAFTS, GOLDEN, LEVT, NOISES, NOISY, SOURCES, corrector

@@ -5,17 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.commands import USER_DIR, lines, succeed
+from tests.commands import USER_DIR, lines, succeed
+from tests.teachers import SMALL
 
 WORDS = ["value", "values", "function", "the", "of", "form", "from", "matrix", "sort", "rows"]
 LANGUAGES = ["-s", "noisy", "-t", "clean", "--draft-lang", "draft"]
 COMMON = ["--user-dir", USER_DIR, "--task", "text_editing", *LANGUAGES, "--cpu"]
-SIZES = [
-    flag
-    for side in ("encoder", "decoder")
-    for name, size in (("embed-dim", 32), ("ffn-embed-dim", 32), ("layers", 1), ("attention-heads", 2))
-    for flag in (f"--{side}-{name}", size)
-]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +42,7 @@ def checkpoint(data: Path, texts: Path) -> Path:
     flags += ["--noise-kind", "swap,delete", "--noise-word-rate", 0.4, "--bpe", "words", "--num-workers", 1]
     flags += ["--optimizer", "adam", "--lr", 0.01, "--max-tokens", 1000, "--max-update", 40, "--dropout", 0]
     folder = texts / "model"
-    succeed("fairseq-train", data, *COMMON, "--arch", "levt_tiny", *SIZES, "--criterion", "dual_policy", *flags,
+    succeed("fairseq-train", data, *COMMON, "--arch", "levt_tiny", *SMALL, "--criterion", "dual_policy", *flags,
             "--save-dir", folder, "--no-epoch-checkpoints", "--max-insertions", 3)  # fmt: skip
     return folder / "checkpoint_best.pt"
 

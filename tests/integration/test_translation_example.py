@@ -9,9 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from fairseq.data import data_utils
 
-from tests.integration.commands import ENVIRONMENT, ROOT, readme, readme_command, readme_commands, succeed
+from tests.commands import ENVIRONMENT, ROOT, readme, readme_command, readme_commands, succeed
 
 WORDS = ["red", "blue", "old", "young", "small", "big", "dog", "cat", "man", "woman", "runs", "sleeps", "sits", "eats"]
 WORDS += ["here", "there", "today", "now"]
@@ -99,19 +98,6 @@ def test_another_seed_has_the_same_teacher(runs: tuple[Path, str]) -> None:
     command = [*command, f"TEXT={out.parent / 'text'}", f"OUT={copy}", *SMALL, "-n"]
     trained = re.findall(r"fairseq-train .*--save-dir \S+/(\S+)", succeed(*command, timeout=120).out)
     assert trained == ["levt", "levt_fast", "levt_plh-tok", "levt_dae", "levt_1-1"]
-
-
-def test_the_distilled_text_has_a_line_for_a_line(runs: tuple[Path, str]) -> None:
-    out = runs[0]
-    targets = {}
-    for stage in ("binarise", "distil"):
-        found = data_utils.load_indexed_dataset(f"{out}/{stage}/data/train.en-de.de", None)
-        targets[stage] = [found[i].tolist() for i in range(len(found))]
-    assert len(targets["distil"]) == len(targets["binarise"]) == 250
-    same = [number for number in range(250) if targets["distil"][number] == targets["binarise"][number]]
-    assert LONG in same and len(same) < 250
-    account = json.loads((out / "distil" / "data" / "distill.json").read_text())
-    assert (account["lines"], account["kept_reference"]) == (250, {"train": [LONG + 1]})
 
 
 def test_the_report_has_its_numbers(runs: tuple[Path, str]) -> None:

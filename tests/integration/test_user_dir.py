@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from tests.integration.commands import ADAM, QUIET, ROOT, TINY, Result, lines, run, succeed
+from tests.commands import ADAM, QUIET, ROOT, TINY, Result, lines, run, succeed
 
 PACKAGE = ROOT / "lev_plugins"
 

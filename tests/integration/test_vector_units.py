@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from tests.integration.commands import run
+from tests.commands import run
 
 AVX2 = dict.fromkeys(["ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS"], "AVX2")
 AVX2 |= {"FBGEMM_ENABLE_INSTRUCTIONS": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}

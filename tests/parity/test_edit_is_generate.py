@@ -18,7 +18,7 @@ import pytest
 from lev_plugins import checkpoints
 from lev_plugins.cli.main import main
 from tests import pretrained
-from tests.integration.commands import succeed
+from tests.commands import succeed
 from tests.systems import CORRECTION, SYSTEMS, System, flags_of
 
 COUNT = 200

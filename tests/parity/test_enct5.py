@@ -17,7 +17,7 @@ from lev_plugins.models.backbones.enct5_weights import t5_name
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.enct5_config import EncT5Config
 from lev_plugins.tasks.text_labelling import TextLabellingConfig, TextLabellingTask
-from tests.integration.commands import succeed
+from tests.commands import succeed
 from tests.pretrained import MAKERS, imported
 from tests.pretrained import build as gated
 

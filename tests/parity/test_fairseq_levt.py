@@ -7,6 +7,7 @@ import pytest
 import torch
 from fairseq import options as fairseq_options
 from fairseq.criterions.nat_loss import LabelSmoothedDualImitationCriterion
+from fairseq.data import Dictionary
 from fairseq.iterative_refinement_generator import IterativeRefinementGenerator
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from fairseq.tasks.translation_lev import TranslationLevenshteinConfig, TranslationLevenshteinTask
@@ -25,7 +26,6 @@ from tests.helpers import (
     PAD,
     random_rows,
     rows_to_tensor,
-    tensor_to_rows,
     toy_criterion,
     toy_dataset,
     toy_dictionary,
@@ -80,11 +80,18 @@ def build_pair(variant: str) -> Pair:
     theirs = task.build_model(args).eval()
     liven(theirs)
     drop_attention(theirs.decoder)
-    state = convert({"args": args, "cfg": None, "model": theirs.state_dict()})
+    return theirs, imported(args, theirs, source, target)[1]
+
+
+def imported(
+    args: Any, theirs: Any, source: Dictionary, target: Dictionary, *options: str | None
+) -> tuple[dict[str, Any], LevT]:
+    """What ``import-levt`` makes of a model, and the LevT that this is."""
+    state = convert({"args": args, "cfg": None, "model": theirs.state_dict()}, *options)
     cfg = LevTConfig(**{key: value for key, value in state["cfg"]["model"].items() if key != "_name"})
     ours = LevT.build_model(cfg, toy_task(source, target)).eval()
     ours.load_state_dict(state["model"])
-    return theirs, ours
+    return state, ours
 
 
 def drop_attention(decoder: Any) -> None:
@@ -260,15 +267,6 @@ def test_a_batch_of_16_is_decoded_to_the_same(pair: Pair, gamma: float, adaptive
         assert_same(theirs, ours)
 
 
-def test_single_sentences_are_decoded_to_the_same(pair: Pair) -> None:
-    steps = set()
-    for row in tensor_to_rows(source_batch(16)):
-        expected, found = decode_both(pair, torch.tensor([row]), 0.0, True)
-        assert_same(expected[0], found[0])
-        steps.add(found[0]["steps"])
-    assert len(steps) >= 2
-
-
 def begun_from_a_transformer(
     flags: list[str], early_exit: str | None = None, share_weights: str | None = None
 ) -> tuple[Any, dict[str, Any], LevT]:
@@ -278,11 +276,7 @@ def begun_from_a_transformer(
     source = target if "--share-all-embeddings" in flags else toy_dictionary(26)
     args = settings("transformer", *flags)
     theirs = TranslationTask(TranslationConfig(data="."), source, target).build_model(args).eval()
-    state = convert({"args": args, "cfg": None, "model": theirs.state_dict()}, early_exit, share_weights)
-    cfg = LevTConfig(**{key: value for key, value in state["cfg"]["model"].items() if key != "_name"})
-    ours = LevT.build_model(cfg, toy_task(source, target)).eval()
-    ours.load_state_dict(state["model"])
-    return theirs, state, ours
+    return theirs, *imported(args, theirs, source, target, early_exit, share_weights)
 
 
 def test_an_early_exit_leaves_out_blocks_between_the_first_and_the_last() -> None:

@@ -1,19 +1,17 @@
 """``pbd`` with all three of its ideas switched off is fairseq's ``transformer``: same weights, same numbers."""
 
-from argparse import Namespace
 from typing import Any
 
 import pytest
 import torch
-from fairseq.data import Dictionary
-from fairseq.models.transformer import TransformerModel, base_architecture
+from fairseq.models.transformer import TransformerModel
 from fairseq.sequence_generator import SequenceGenerator
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from torch import Tensor
 
 from lev_plugins.cli.import_levt import convert_blocks
 from lev_plugins.models.pbd import PBD
-from tests.helpers import EOS, PAD, left_padded, random_rows, rows_to_tensor, toy_dictionary, toy_pbd
+from tests.helpers import EOS, PAD, left_padded, random_rows, rows_to_tensor, toy_dictionary, toy_pbd, toy_transformer
 
 # ours, and what fairseq calls it where that is not the same
 VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -23,19 +21,6 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "one-table": ({"share_all_embeddings": True, "activation_fn": "gelu"}, {}),
     "tied-output": ({"share_decoder_input_output_embed": True, "no_scale_embedding": True}, {}),
 }
-
-
-def task(source: Dictionary, target: Dictionary) -> TranslationTask:
-    return TranslationTask(TranslationConfig(data="", source_lang="source", target_lang="target"), source, target)
-
-
-def fairseq_transformer(made: TranslationTask, options: dict[str, Any]) -> TransformerModel:
-    torch.manual_seed(1)
-    sizes = {"embed_dim": 16, "ffn_embed_dim": 32, "layers": 3, "attention_heads": 2}
-    sides = {f"{side}_{key}": value for side in ("encoder", "decoder") for key, value in sizes.items()}
-    args = Namespace(**sides, **options, max_source_positions=64, max_target_positions=64)
-    base_architecture(args)
-    return TransformerModel.build_model(args, made).eval()
 
 
 def converted(theirs: TransformerModel, ours: PBD) -> dict[str, Tensor]:
@@ -59,9 +44,10 @@ def converted(theirs: TransformerModel, ours: PBD) -> dict[str, Tensor]:
 def both(variant: str) -> tuple[TransformerModel, PBD, TranslationTask]:
     """The pair of models, and every parameter of ours taken from fairseq's."""
     own, renamed = VARIANTS[variant]
-    made = task(toy_dictionary(20), toy_dictionary(20))
+    languages = TranslationConfig(data="", source_lang="source", target_lang="target")
+    made = TranslationTask(languages, toy_dictionary(), toy_dictionary())
     same = {key: value for key, value in own.items() if key not in ("normalize_before", "learned_pos")}
-    theirs = fairseq_transformer(made, {**same, **renamed})
+    theirs = toy_transformer(made, encoder_layers=3, decoder_layers=3, **same, **renamed)
     ours = toy_pbd(made, layers=3, no_future=True, no_sharing=True, **own)
     ours.load_state_dict(converted(theirs, ours))
     return theirs, ours, made

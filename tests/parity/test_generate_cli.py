@@ -7,22 +7,15 @@ import pytest
 
 from lev_plugins import checkpoints
 from lev_plugins.cli.import_levt import convert
-from tests.integration.commands import hypotheses, lines, same_hypotheses, succeed
+from tests.commands import hypotheses, lines, same_hypotheses, succeed
 
 SIZES = ["layers=2", "attention-heads=2", "embed-dim=48", "ffn-embed-dim=64", "normalize-before"]
 TRAINING = [f"--{side}-{size}" for side in ("encoder", "decoder") for size in SIZES]
 TRAINING += ["--task=translation_lev", "--criterion=nat_loss", "--arch=levenshtein_transformer", "--early-exit=2,2,2"]
-TRAINING += [
-    "--noise=random_delete",
-    "--share-all-embeddings",
-    "--max-source-positions=64",
-    "--max-target-positions=64",
-]
+TRAINING += ["--noise=random_delete", "--share-all-embeddings", "--max-source-positions=64"]
 TRAINING += ["--dropout=0", "--label-smoothing=0.1", "--optimizer=adam", "--lr=0.01", "--lr-scheduler=inverse_sqrt"]
 TRAINING += ["--warmup-updates=20", "--max-tokens=700", "--max-update=100", "--disable-validation", "--num-workers=0"]
-TRAINING += ["--no-epoch-checkpoints", "--no-progress-bar"]
-
-
+TRAINING += ["--no-epoch-checkpoints", "--no-progress-bar", "--max-target-positions=64"]
 TEST_SENTENCES = 152
 
 

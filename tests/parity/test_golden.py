@@ -11,7 +11,7 @@ import lev_plugins
 from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
 from lev_plugins.text.protected import kinds_of
-from tests.integration.commands import ROOT, succeed
+from tests.commands import ROOT, succeed
 
 GOLDEN = ROOT / "tests" / "golden"
 WRITING = ["levt/data", "--task", "text_editing", "-s", "src", "-t", "tgt"]

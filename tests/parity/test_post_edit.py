@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
-from fairseq.data import LanguagePairDataset
 from fairseq.models.transformer import TransformerConfig, TransformerEncoderBase, TransformerModel
 from fairseq.models.transformer.transformer_config import DecoderConfig, EncDecBaseConfig
 from fairseq.tasks.translation import TranslationTask
@@ -19,14 +18,16 @@ from tests.helpers import (
     BOS,
     EOS,
     PAD,
-    list_dataset,
+    collated,
     random_rows,
     rows_to_tensor,
     toy_dataset,
     toy_dictionary,
+    toy_pairs,
     toy_post_editor,
     toy_sizes,
     toy_task,
+    toy_transformer,
 )
 
 COUNT = 6
@@ -116,10 +117,10 @@ def test_the_encoder_reads_source_and_draft_as_one_row(options: dict[str, Any], 
 def plain_transformer(model: PostEditTransformer, task: TextEditingTask, options: dict[str, Any]) -> TransformerModel:
     """The same weights; our languages weigh nothing."""
     torch.nn.init.zeros_(model.encoder.languages.weight)
-    plain = TransformerModel.build_model(Namespace(**toy_sizes() | options), task)
+    plain = toy_transformer(task, **options)
     ours = {"encoder.languages.weight", "encoder.draft_words.weight"}
     plain.load_state_dict({name: weight for name, weight in model.state_dict().items() if name not in ours})
-    return plain.eval()
+    return plain
 
 
 def lively(model: PostEditTransformer) -> PostEditTransformer:
@@ -136,23 +137,12 @@ SOURCES, TARGETS = random_rows(COUNT, 1, shortest=1), random_rows(COUNT, 2, shor
 
 def plain_batch(left: bool = True) -> dict[str, Any]:
     """As ``--task translation`` makes it: no <s>."""
-    dictionary = toy_dictionary()
     sources, targets = ([row[1:] for row in rows] for rows in (SOURCES, TARGETS))
-    pair = LanguagePairDataset(
-        list_dataset(sources),
-        [len(row) for row in sources],
-        dictionary,
-        list_dataset(targets),
-        [len(row) for row in targets],
-        dictionary,
-        left_pad_source=left,
-    )
-    return pair.collater([pair[i] for i in range(COUNT)])
+    return collated(toy_pairs(sources, targets, left_pad_source=left))
 
 
 def batch(drafts: list[list[int]] | None, left: bool = True, rows: range = range(COUNT)) -> dict[str, Any]:
-    dataset = toy_dataset(SOURCES, TARGETS, drafts, left_pad_source=left, teacher_forcing=True)
-    return dataset.collater([dataset[i] for i in rows])
+    return collated(toy_dataset(SOURCES, TARGETS, drafts, left_pad_source=left, teacher_forcing=True), rows)
 
 
 def loss(model: Any, sample: dict[str, Any]) -> tuple[float, int, dict[str, Any]]:
@@ -168,9 +158,7 @@ without_drafts = pytest.mark.parametrize("drafts", [None, EMPTY], ids=["no-draft
 @without_drafts
 @variants
 @torch.no_grad()
-def test_without_drafts_the_loss_is_that_of_a_transformer(
-    options: dict[str, Any], drafts: list[list[int]] | None
-) -> None:
+def test_without_drafts_the_loss_is_a_transformers(options: dict[str, Any], drafts: list[list[int]] | None) -> None:
     task = toy_task()
     model = toy_post_editor(task, **options)
     plain = plain_transformer(model, task, options)
@@ -217,9 +205,7 @@ SEARCHES: dict[str, dict[str, Any]] = {
 
 @without_drafts
 @pytest.mark.parametrize("flags", SEARCHES.values(), ids=SEARCHES.keys())
-def test_without_drafts_the_search_is_that_of_a_transformer(
-    flags: dict[str, Any], drafts: list[list[int]] | None
-) -> None:
+def test_without_drafts_the_search_is_a_transformers(flags: dict[str, Any], drafts: list[list[int]] | None) -> None:
     task = toy_task()
     model = lively(toy_post_editor(task))
     plain = plain_transformer(model, task, {})

@@ -50,14 +50,6 @@ def averaged(capsys, *arguments):
     return state["model"]["weight"][0, 0].item()
 
 
-def refusal(capsys, *arguments):
-    assert main(["average", *(str(argument) for argument in arguments)]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("lev-plugins: error: ") and err.count("\n") == 1
-    return err
-
-
 def test_which_are_averaged(capsys, folder):
     """Those with the highest number, or files as they are given; one of the inputs may be the output."""
     assert averaged(capsys, folder, "--last", 3, "--output", folder / "mean.pt") == 10.0
@@ -82,11 +74,11 @@ def test_best_of_old_checkpoints_that_have_args(capsys, tmp_path):
     assert averaged(capsys, tmp_path, "--best", 1, "--output", tmp_path / "mean.pt") == 2.0
 
 
-def test_best_by_one_of_two_metrics(capsys, tmp_path):
+def test_best_by_one_of_two_metrics(capsys, refusal, tmp_path):
     write(tmp_path / "checkpoint.best_loss_1.0000.pt", 1)
     write(tmp_path / "checkpoint.best_nll_loss_1.0000.pt", 2)
     flags = [tmp_path, "--best", 1, "--output", tmp_path / "mean.pt"]
-    assert "has the best checkpoints by loss, nll_loss: choose with --metric" in refusal(capsys, *flags)
+    assert "has the best checkpoints by loss, nll_loss: choose with --metric" in refusal("average", *flags)
     assert averaged(capsys, *flags, "--metric", "nll_loss") == 2.0
 
 
@@ -103,9 +95,9 @@ def test_types_and_what_is_no_weight(folder, tmp_path):
 
 
 @pytest.mark.parametrize("changes", [{"weight": torch.zeros(5)}, {"bias": torch.zeros(5)}])
-def test_another_model_is_refused_by_file_and_name(capsys, tmp_path, changes):
+def test_another_model_is_refused_by_file_and_name(refusal, tmp_path, changes):
     files = [write(tmp_path / "a.pt", 1), write(tmp_path / "b.pt", 2, **changes)]
-    message = refusal(capsys, *files, "--output", tmp_path / "mean.pt")
+    message = refusal("average", *files, "--output", tmp_path / "mean.pt")
     assert f"b.pt and {files[0]} belong to different models: they differ in {next(iter(changes))}" in message
     assert not (tmp_path / "mean.pt").exists()
 
@@ -114,11 +106,8 @@ def test_another_model_is_refused_by_file_and_name(capsys, tmp_path, changes):
     ("flags", "message"),
     [
         (["--last", "12"], "--last 12, but {folder} has 11 checkpoints called checkpointEPOCH.pt: use a smaller"),
-        (["--last", "12", "--by-updates"], "has 11 checkpoints called checkpoint_EPOCH_UPDATES.pt: use a smaller"),
         (["--best", "1"], "has 0 checkpoints called checkpoint.best_METRIC_VALUE.pt: use a smaller number, or train"),
-        (["--best", "1", "--metric", "bleu"], "has 0 checkpoints called checkpoint.best_bleu_VALUE.pt"),
         (["--last", "0"], "--last must be at least 1, but is 0"),
-        (["--best", "-1"], "--best must be at least 1, but is -1"),
         (["--by-updates"], "--by-updates requires --last"),
         (["--metric", "bleu"], "--metric requires --best"),
         ([], "is a folder: add --last N or --best N"),
@@ -126,6 +115,6 @@ def test_another_model_is_refused_by_file_and_name(capsys, tmp_path, changes):
         (["--last", "1", "--output", "{folder}"], "is a folder: name a file"),
     ],
 )
-def test_what_cannot_work(capsys, folder, flags, message):
+def test_what_cannot_work(refusal, folder, flags, message):
     flags = [flag.format(folder=folder) for flag in flags]
-    assert message.format(folder=folder) in refusal(capsys, "--output", folder / "mean.pt", folder, *flags)
+    assert message.format(folder=folder) in refusal("average", "--output", folder / "mean.pt", folder, *flags)

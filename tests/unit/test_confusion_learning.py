@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lev_plugins.cli.main import main
 from lev_plugins.noise import NoiseOptions, build_corruption
 from lev_plugins.noise.confusions import Confusion, ConfusionTable, read_table, write_table
 from lev_plugins.noise.learning import Learner, blocks, distances, equal_units
-from tests.helpers import thorough
+from tests.helpers import Refusal, thorough
 
 strings = st.text(alphabet="abc ", max_size=8)
 
@@ -28,11 +27,11 @@ def learned(pairs: list[tuple[str, str]], unit: str = "character", longest: int 
     return learner.table(least)
 
 
-def test_clean_text_is_read_twice_so_it_is_no_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_clean_text_is_read_twice_so_it_is_no_pipe(tmp_path: Path, refusal: Refusal) -> None:
     (tmp_path / "noisy").write_text("comer\n", encoding="utf-8")
     os.mkfifo(tmp_path / "clean")
-    assert main(["confusions", str(tmp_path / "noisy"), str(tmp_path / "clean")]) == 2
-    assert "is read twice, so it must be a file, not a pipe" in capsys.readouterr().err
+    said = refusal("confusions", tmp_path / "noisy", tmp_path / "clean")
+    assert "is read twice, so it must be a file, not a pipe" in said
 
 
 @thorough

@@ -3,7 +3,6 @@
 import json
 import pickle
 import random
-import statistics
 from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
@@ -124,19 +123,6 @@ def test_without_char_rate_a_changed_word_has_one_slip(kind: str, slips: Callabl
     assert {slips(word, other) for word, other in pairs(noise(kind, 0.5)) if word != other} == {1}
 
 
-@pytest.mark.parametrize(("kind", "slips"), SLIPS[:3])
-def test_with_char_rate_a_changed_word_has_as_many_slips_as_its_length_asks_for(
-    kind: str, slips: Callable[[str, str], int]
-) -> None:
-    changed = [(word, other) for word, other in pairs(noise(kind, 0.5, 0.25)) if word != other]
-    assert len(changed) / WORDS == pytest.approx(0.5, rel=0.02)
-    made = sum(slips(word, other) for word, other in changed)
-    assert made == pytest.approx(sum(max(1, 0.25 * len(word)) for word, _ in changed), rel=0.02)
-    long = [(word, other) for word, other in changed if len(word) >= 4]
-    made = sum(slips(word, other) for word, other in long)
-    assert made / sum(len(word) for word, _ in long) == pytest.approx(0.25, rel=0.02)
-
-
 @pytest.mark.parametrize(("kind", "slips"), [*SLIPS, ("swap", exchanges)])
 def test_char_rate_alone_is_the_number_of_slips_by_characters(kind: str, slips: Callable[[str, str], int]) -> None:
     made = sum(slips(word, other) for word, other in pairs(noise(kind, None, 0.02)))
@@ -213,19 +199,6 @@ def test_a_word_that_cannot_change_leaves_its_turn_to_another() -> None:
     expected = sum(min(binomial(9, 0.4, (index + 0.5) / 2000), 6) for index in range(2000))
     assert sum(changed) == pytest.approx(expected, rel=0.02)
     assert expected / 2000 / 9 > 0.39
-
-
-def test_the_words_of_a_line_are_changed_as_if_drawn_one_by_one() -> None:
-    """Not the same number in every line: the mean and the spread of a binomial distribution."""
-    line = " ".join(["word"] * 20)
-    corrupt = noise("substitute", 0.2)
-    counts = [20 - corrupt(line, index).split().count("word") for index in range(3000)]
-    assert statistics.mean(counts) == pytest.approx(4, rel=0.01)
-    assert statistics.pvariance(counts) == pytest.approx(20 * 0.2 * 0.8, rel=0.05)
-    places = Counter(
-        at for index in range(3000) for at, word in enumerate(corrupt(line, index).split()) if word != "word"
-    )
-    assert max(places.values()) < 1.3 * min(places.values())
 
 
 def test_a_mixture_keeps_its_weights() -> None:

@@ -1,15 +1,32 @@
 """What batches hold, and on what roll-ins depend."""
 
 import pickle
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from fairseq.data import indexed_dataset
 
-from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
+from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset, as_spelt
 from lev_plugins.edits.actions import apply_placeholders
+from lev_plugins.errors import UserError
 from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask
-from tests.helpers import BOS, EOS, PAD, end_workers, random_rows, slow_alignment, tensor_to_rows, toy_dataset, toy_task
+from tests.helpers import (
+    BOS,
+    EOS,
+    FIRST_WORD,
+    PAD,
+    collated,
+    epochs_of,
+    random_rows,
+    slow_alignment,
+    tensor_to_rows,
+    toy_dataset,
+    toy_dictionary,
+    toy_task,
+)
 from tests.unit.test_editor import NOISY
 
 COUNT = 12
@@ -48,10 +65,10 @@ def test_a_rollin_depends_on_seed_epoch_and_place_alone() -> None:
 
 def test_a_rollin_does_not_depend_on_the_batch() -> None:
     dataset = training_set()
-    together = dataset.collater([dataset[i] for i in range(COUNT)])
+    together = collated(dataset)
     kept = dict(zip(together["id"].tolist(), tensor_to_rows(together["net_input"]["states"].kept_tokens), strict=True))
     for i in range(COUNT):
-        alone = dataset.collater([dataset[i]])
+        alone = collated(dataset, [i])
         assert tensor_to_rows(alone["net_input"]["states"].kept_tokens) == [kept[i]]
 
 
@@ -59,20 +76,6 @@ def test_equal_sentences_at_different_places_get_different_rollins() -> None:
     rows = [[BOS, *range(4, 20), EOS]] * 8
     dataset = toy_dataset(rows, rows, rollin=RollIn(seed=1))
     assert len({tuple(missing(dataset, i)) for i in range(8)}) > 4
-
-
-def epochs_of_a_training(workers: int) -> list[dict[int, list[int]]]:
-    """The states of three epochs, by sentence, as fairseq's loader hands them to a trainer."""
-    dataset, epochs = training_set(), []
-    batches = toy_task().get_batch_iterator(dataset, max_tokens=60, seed=1, num_workers=workers)
-    for _ in range(3):
-        states = {}
-        for batch in batches.next_epoch_itr(shuffle=True):
-            kept = tensor_to_rows(batch["net_input"]["states"].kept_tokens)
-            states |= dict(zip(batch["id"].tolist(), kept, strict=True))
-        epochs.append(states)
-    end_workers()
-    return epochs
 
 
 def test_a_truncated_source_is_not_left_out() -> None:
@@ -92,9 +95,13 @@ def test_a_truncated_source_is_not_left_out() -> None:
 
 def test_worker_processes_hear_of_a_new_epoch() -> None:
     """fairseq keeps them from epoch to epoch; without care they repeat the roll-ins of the first for ever."""
-    alone = epochs_of_a_training(workers=0)
+
+    def states(batch: dict[str, Any]) -> list[list[int]]:
+        return tensor_to_rows(batch["net_input"]["states"].kept_tokens)
+
+    alone = epochs_of(training_set(), states, workers=0)
     assert alone[0] != alone[1] != alone[2] != alone[0]
-    assert epochs_of_a_training(workers=2) == alone
+    assert epochs_of(training_set(), states, workers=2) == alone
 
 
 def test_validation_is_the_same_in_every_epoch() -> None:
@@ -126,9 +133,7 @@ def test_an_empty_draft_counts_as_none() -> None:
 
 
 def test_with_beta_1_the_draft_loses_what_the_target_lacks() -> None:
-    dataset = training_set(RollIn(seed=1, alpha=0.0, beta=1.0), drafts=True)
-    batch = dataset.collater([dataset[i] for i in range(COUNT)])
-    net_input = batch["net_input"]
+    net_input = collated(training_set(RollIn(seed=1, alpha=0.0, beta=1.0), drafts=True))["net_input"]
     kept = tensor_to_rows(net_input["states"].kept_tokens)
     sides = (tensor_to_rows(rows) for rows in (net_input["draft"], net_input["states"].target))
     for draft, target, row in zip(*sides, kept, strict=True):
@@ -138,8 +143,7 @@ def test_with_beta_1_the_draft_loses_what_the_target_lacks() -> None:
 
 @pytest.mark.parametrize("drafts", [False, True])
 def test_the_labels_of_a_batch_fit_together(drafts: bool) -> None:
-    dataset = training_set(RollIn(seed=3, alpha=0.5, beta=0.5), drafts)
-    net_input = dataset.collater([dataset[i] for i in range(COUNT)])["net_input"]
+    net_input = collated(training_set(RollIn(seed=3, alpha=0.5, beta=0.5), drafts))["net_input"]
     target, kept, counts, *_ = net_input["states"]
     holes = torch.zeros_like(target).flatten().index_fill(0, net_input["states"].hole_index, 1).view_as(target).bool()
     assert target.shape == kept.shape and counts.shape == (COUNT, target.size(1) - 1)
@@ -151,7 +155,7 @@ def test_the_labels_of_a_batch_fit_together(drafts: bool) -> None:
 
 def test_a_batch_holds_the_sentences_that_went_in() -> None:
     dataset = training_set(drafts=True)
-    batch = dataset.collater([dataset[i] for i in (3, 0, 7)])
+    batch = collated(dataset, (3, 0, 7))
     net_input, order = batch["net_input"], batch["id"].tolist()
     assert sorted(order) == [0, 3, 7]
     for place, index in enumerate(order):
@@ -171,8 +175,7 @@ def test_a_batch_holds_the_sentences_that_went_in() -> None:
 @pytest.mark.parametrize("left", [True, False])
 def test_the_source_is_padded_on_the_side_of_the_pair_and_the_rest_on_the_right(left: bool) -> None:
     rows = [[BOS, 5, EOS], [BOS, 5, 6, EOS]]
-    dataset = toy_dataset(rows, rows, rows, RollIn(seed=1), left_pad_source=left)
-    net_input = dataset.collater([dataset[0], dataset[1]])["net_input"]
+    net_input = collated(toy_dataset(rows, rows, rows, RollIn(seed=1), left_pad_source=left))["net_input"]
     assert net_input["src_tokens"][1].tolist() == ([PAD, *rows[0]] if left else [*rows[0], PAD])
     assert net_input["states"].target[1].tolist() == net_input["draft"][1].tolist() == [*rows[0], PAD]
 
@@ -180,18 +183,16 @@ def test_the_source_is_padded_on_the_side_of_the_pair_and_the_rest_on_the_right(
 def test_widths_can_be_padded_to_a_multiple() -> None:
     dataset = training_set(drafts=True)
     padded = TextEditingDataset(dataset.dataset, dataset.drafts, dataset.rollin, pad_to_multiple=8)
-    net_input = padded.collater([padded[i] for i in range(COUNT)])["net_input"]
+    net_input = collated(padded)["net_input"]
     states = net_input["states"]
     sides = (net_input["src_tokens"], net_input["draft"], states.target, states.kept_tokens)
-    widths = [side.size(1) for side in sides]
-    assert all(width % 8 == 0 for width in widths)
+    assert all(side.size(1) % 8 == 0 for side in sides)
 
 
 @pytest.mark.parametrize("forced", [False, True])
 def test_without_rollin_and_targets_a_batch_holds_what_decoding_needs(forced: bool) -> None:
     rows = random_rows(3, seed=1)
-    dataset = toy_dataset(rows, None, rows, teacher_forcing=forced)
-    batch = dataset.collater([dataset[i] for i in range(3)])
+    batch = collated(toy_dataset(rows, None, rows, teacher_forcing=forced))
     assert set(batch["net_input"]) == {"src_tokens", "src_lengths", "draft"}
     assert batch["target"] is None and batch["ntokens"] == sum(len(row) for row in rows)
 
@@ -199,8 +200,7 @@ def test_without_rollin_and_targets_a_batch_holds_what_decoding_needs(forced: bo
 @pytest.mark.parametrize("drafts", [None, random_rows(5, seed=3, shortest=1)])
 def test_a_batch_holds_what_teacher_forcing_needs(drafts: list[list[int]] | None) -> None:
     sources, targets = random_rows(5, seed=1), random_rows(5, seed=2)
-    dataset = toy_dataset(sources, targets, drafts, teacher_forcing=True)
-    batch = dataset.collater([dataset[i] for i in (3, 0, 4)])
+    batch = collated(toy_dataset(sources, targets, drafts, teacher_forcing=True), (3, 0, 4))
     net_input = batch["net_input"]
     asked = {"src_tokens", "src_lengths", "prev_output_tokens"}
     assert set(net_input) == (asked if drafts is None else {*asked, "draft"})
@@ -243,3 +243,117 @@ def test_batching_loses_no_sentence(count: int, size: int) -> None:
     batches = dataset.batch_by_size(indices, max_sentences=size, required_batch_size_multiple=8)
     assert [index for batch in batches for index in batch] == indices.tolist()
     assert all(len(batch) <= size for batch in batches)
+
+
+# ---- drafts follow the parts of a training set that fairseq strings together and repeats -----------------------------
+
+
+WORDS = 200
+
+
+def write(folder: Path, part: str, side: str, words: list[list[int]], languages: str = "source-target") -> None:
+    prefix = folder / f"{part}.{languages}.{side}"
+    builder = indexed_dataset.make_builder(f"{prefix}.bin", impl="mmap", vocab_size=WORDS + FIRST_WORD)
+    for row in words:
+        builder.add_item(torch.tensor([*(word + FIRST_WORD for word in row), EOS]))
+    builder.finalize(f"{prefix}.idx")
+
+
+def write_part(folder: Path, part: str, numbers: range, drafts: bool = True, **options: str) -> None:
+    """Sentence n is the word n, its draft the word n + 100 as often as n has units, its target n + 50."""
+    write(folder, part, "source", [[n] for n in numbers], **options)
+    write(folder, part, "target", [[n + 50] for n in numbers], **options)
+    if drafts:
+        write(folder, part, "mt", [[n + 100] * (n % 10) for n in numbers], "mt-target")
+
+
+def load(folder: Path, combine: bool = True, upsample: int = 3, split: str = "train") -> TextEditingDataset:
+    task = toy_task(toy_dictionary(WORDS), data=str(folder), draft_lang="mt", upsample_primary=upsample)
+    task.cfg.train_subset, task.cfg.dataset_impl, task.cfg.required_seq_len_multiple = "train", None, 1
+    task.load_dataset(split, combine=combine)
+    return task.datasets[split]
+
+
+def triples(dataset: TextEditingDataset) -> list[tuple[int, list[int], int]]:
+    """(source, draft, target) of each example, as words."""
+    found = []
+    for example in (dataset[i] for i in range(len(dataset))):
+        rows = [as_spelt(example[side]).ids.tolist() for side in ("source", "draft", "target")]
+        assert all(row[0] == BOS and row[-1] == EOS for row in rows)
+        source, draft, target = ([token - FIRST_WORD for token in row[1:-1]] for row in rows)
+        found.append((source[0], draft, target[0]))
+    return found
+
+
+def test_an_upsampled_draft_belongs_to_its_source(tmp_path: Path) -> None:
+    for part, numbers in (("train", range(0, 5)), ("train1", range(10, 17)), ("train2", range(20, 22))):
+        write_part(tmp_path, part, numbers)
+    dataset = load(tmp_path)
+    assert [source for source, _, _ in triples(dataset)] == [*range(5)] * 3 + [*range(10, 17), 20, 21]
+    for index, (source, draft, target) in enumerate(triples(dataset)):
+        assert draft == [source + 100] * (source % 10) and target == source + 50
+        assert dataset.dataset.tgt_sizes[index] == max(1, source % 10) + 2  # what batches are made by
+
+
+def test_a_part_without_drafts_starts_from_nothing(tmp_path: Path) -> None:
+    write_part(tmp_path, "train", range(1, 4))
+    write_part(tmp_path, "train1", range(11, 14), drafts=False)
+    found = triples(load(tmp_path, upsample=2))
+    assert [(source, len(draft)) for source, draft, _ in found] == [(1, 1), (2, 2), (3, 3)] * 2 + [
+        (11, 0), (12, 0), (13, 0)
+    ]  # fmt: skip
+
+
+def test_the_first_part_may_be_the_one_without_drafts(tmp_path: Path) -> None:
+    write_part(tmp_path, "train", range(1, 3), drafts=False)
+    write_part(tmp_path, "train1", range(11, 13))
+    assert [draft for _, draft, _ in triples(load(tmp_path, upsample=2))] == [[]] * 4 + [[111], [112, 112]]
+
+
+@pytest.mark.parametrize(("combine", "upsample", "size"), [(True, -1, 12), (True, 1, 12), (False, 3, 5)])
+def test_sizes(tmp_path: Path, combine: bool, upsample: int, size: int) -> None:
+    write_part(tmp_path, "train", range(5))
+    write_part(tmp_path, "train1", range(10, 17))
+    assert len(triples(load(tmp_path, combine, upsample))) == size
+
+
+def test_a_pair_may_lie_under_the_other_order_of_its_languages(tmp_path: Path) -> None:
+    write_part(tmp_path, "train", range(1, 4), languages="target-source")
+    assert [draft for _, draft, _ in triples(load(tmp_path))] == [[101], [102, 102], [103] * 3]
+
+
+def test_each_part_has_as_many_drafts_as_sources(tmp_path: Path) -> None:
+    """The sums agree, and everything after the first part would be off by one."""
+    for part, drafts in (("train", 4), ("train1", 2)):
+        write_part(tmp_path, part, range(3), drafts=False)
+        write(tmp_path, part, "mt", [[1]] * drafts, "mt-target")
+    with pytest.raises(UserError, match="but train has 3 source lines and 4 drafts"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(("words", "fits"), [(WORDS, True), (WORDS - 1, False)])
+def test_drafts_of_another_dictionary_are_refused(tmp_path: Path, words: int, fits: bool) -> None:
+    write_part(tmp_path, "train", range(3))
+    toy_dictionary(words).save(str(tmp_path / "dict.mt.txt"))
+    if fits:
+        assert len(load(tmp_path)) == 3
+        return
+    with pytest.raises(UserError, match=r"drafts were binarised with .*dict\.mt\.txt, but .* dict\.target\.txt"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("value", [0, -2])
+def test_upsampling_by_nothing_is_refused(tmp_path: Path, value: int) -> None:
+    cfg = toy_task(data=str(tmp_path), upsample_primary=value).cfg
+    with pytest.raises(UserError, match=f"--upsample-primary must be at least 1, but is {value}"):
+        TextEditingTask.check_config(cfg)
+
+
+def test_drafts_are_not_taken_for_the_source(tmp_path: Path) -> None:
+    """Left out, --source-lang and --target-lang are the pair that has both its sides."""
+    write_part(tmp_path, "train", range(3))
+    for side in ("source", "target"):
+        toy_dictionary(WORDS).save(str(tmp_path / f"dict.{side}.txt"))
+    assert sorted(path.name for path in tmp_path.glob("train*"))[0] == "train.mt-target.mt.bin"
+    task = TextEditingTask.setup_task(TextEditingConfig(data=str(tmp_path)))
+    assert (task.cfg.source_lang, task.cfg.target_lang) == ("source", "target")

@@ -12,7 +12,8 @@ from lev_plugins import checkpoints
 from lev_plugins.cli import distill
 from lev_plugins.cli.main import main
 from lev_plugins.inference.decoder import CheckpointDecoder
-from tests.integration.commands import succeed
+from tests.commands import succeed
+from tests.helpers import Refusal
 from tests.teachers import LEVT, TRANSFORMER, random_triples, write_teacher
 
 LONG = 7  # of the 30 training sentences, the line that is too long for the teacher
@@ -32,8 +33,12 @@ def teacher(data: Path) -> Path:
     return write_teacher(data.parent / "teacher.pt", data, *TRANSFORMER, *lengths, "-s", "en", "-t", "de")
 
 
-def run(data: Path, teacher: object, *flags: object, search: list = SHORT) -> int:
-    return main([str(word) for word in ["distill", data, "--path", teacher, "--cpu", *search, *flags]])
+def command(data: Path, teacher: object, *flags: object, search: list = SHORT) -> list[object]:
+    return ["distill", data, "--path", teacher, "--cpu", *search, *flags]
+
+
+def run(*given: Any, **options: Any) -> int:
+    return main([str(word) for word in command(*given, **options)])
 
 
 def rows(folder: Path, part: str, side: str) -> list[list[int]]:
@@ -134,16 +139,14 @@ def test_an_ensemble(data: Path, teacher: Path, tmp_path: Path, monkeypatch: pyt
     assert found != strings(tmp_path / "one", "test", "de")
 
 
-def test_other_suffixes_than_those_of_the_teachers_training(
-    data: Path, teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+def test_other_suffixes_than_in_the_training(data: Path, teacher: Path, tmp_path: Path, refusal: Refusal) -> None:
     renamed = tmp_path / "data"
     renamed.mkdir()
     for path in data.iterdir():
         name = path.name.replace("en-de", "x-y").replace(".en.", ".x.").replace(".de.", ".y.")
         (renamed / name).write_bytes(path.read_bytes())
-    assert run(renamed, teacher, "--dest", tmp_path / "new", "--split", "test") == 2
-    assert f"the dictionary {renamed}/dict.de.txt does not exist" in capsys.readouterr().err
+    said = refusal(*command(renamed, teacher, "--dest", tmp_path / "new", "--split", "test"))
+    assert f"the dictionary {renamed}/dict.de.txt does not exist" in said
     flags = ["--split", "test", "-s", "x", "-t", "y"]
     assert run(renamed, teacher, "--dest", tmp_path / "new", *flags) == 0
     assert run(data, teacher, "--dest", tmp_path / "old", "--split", "test") == 0
@@ -231,7 +234,7 @@ def test_a_stop_costs_the_open_shard(
 
 
 def test_what_is_complete_is_not_made_again(
-    data: Path, teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+    data: Path, teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, refusal: Refusal
 ) -> None:
     for flags in (["--dest", tmp_path / "new"], ["--text", tmp_path / "text"]):
         assert run(data, teacher, *flags) == 0
@@ -240,14 +243,13 @@ def test_what_is_complete_is_not_made_again(
         assert run(data, teacher, *flags) == 0
         assert f"{flags[1]} is complete: nothing to do" in capsys.readouterr().out
         assert written == [] and not list(tmp_path.glob("*.shards"))
-        assert run(data, teacher, *flags, "--lenpen", 2) == 2
-        said = capsys.readouterr().err
+        said = refusal(*command(data, teacher, *flags, "--lenpen", 2))
         assert "exists, but was not made from this data by this teacher with these flags" in said
         monkeypatch.undo()
 
 
 def test_shards_of_other_settings_are_not_used(
-    data: Path, teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+    data: Path, teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: Refusal
 ) -> None:
     flags = ["--dest", tmp_path / "new", "--shard-size", 8]
     stop_after(monkeypatch, 1)
@@ -259,8 +261,7 @@ def test_shards_of_other_settings_are_not_used(
         ((data, teacher, *flags, "--min-len", 2, "--unkpen", 1), "--unkpen and --min-len"),
         ((data, other, *flags), "teacher"),
     ):
-        assert run(*changed) == 2
-        assert f"new.shards was started with different {name}: remove it to start again" in capsys.readouterr().err
+        assert f"new.shards was started with different {name}: remove it to start again" in refusal(*command(*changed))
     assert run(data, teacher, *flags, "--max-tokens", 50, "--processes", 1) == 0
 
 
@@ -271,50 +272,42 @@ def test_shards_of_other_settings_are_not_used(
     ("flags", "message"),
     [
         (["--beam", 0], "--beam must be at least 1, but is 0"),
-        (["--max-tokens", 0], "--max-tokens must be at least 1, but is 0"),
-        (["--shard-size", 0], "--shard-size must be at least 1, but is 0"),
-        (["--processes", 0], "--processes must be at least 1, but is 0"),
         (["--post-process", "sentencepiece"], "--post-process requires --text"),
         (["--model-overrides", "[1]"], "'max_source_positions': 2000}, but is [1]"),
         (["--model-overrides", "a b"], "--model-overrides must be a dictionary, such as {"),
         (["--split", "valid"], "valid.en-de.de.idx: if the suffixes in that folder differ from those of the"),
-        (["--path", "no such"], "there is no checkpoint no such"),
     ],
 )
 def test_flags_that_cannot_work(
-    data: Path, teacher: Path, tmp_path: Path, flags: list, message: str, capsys: pytest.CaptureFixture
+    data: Path, teacher: Path, tmp_path: Path, flags: list, message: str, refusal: Refusal
 ) -> None:
-    assert run(data, teacher, "--dest", tmp_path / "new", *flags) == 2
-    assert message in capsys.readouterr().err
+    assert message in refusal(*command(data, teacher, "--dest", tmp_path / "new", *flags))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_dictionary(data: Path, teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+def test_another_dictionary(data: Path, teacher: Path, tmp_path: Path, refusal: Refusal) -> None:
     copy = tmp_path / "data"
     copy.mkdir()
     for path in data.iterdir():
         (copy / path.name).write_bytes(path.read_bytes() + (b"extra 1\n" if path.suffix == ".txt" else b""))
-    assert run(copy, teacher, "--dest", tmp_path / "new") == 2
-    assert f"{teacher} does not fit the dictionaries in {copy}: use a data folder with" in capsys.readouterr().err
+    said = refusal(*command(copy, teacher, "--dest", tmp_path / "new"))
+    assert f"{teacher} does not fit the dictionaries in {copy}: use a data folder with" in said
 
 
-def test_a_result_that_was_not_made_here(
-    data: Path, teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+def test_a_result_that_was_not_made_here(data: Path, teacher: Path, tmp_path: Path, refusal: Refusal) -> None:
     text, record = tmp_path / "text", tmp_path / "text.json"
     for path, content in ((text, "mine"), (record, "mine"), (record, "[]")):
         path.write_text(content)
-        assert run(data, teacher, "--text", text) == 2
-        assert f"{text} or {record} exists, but was not made from this data" in capsys.readouterr().err
+        said = refusal(*command(data, teacher, "--text", text))
+        assert f"{text} or {record} exists, but was not made from this data" in said
         assert path.read_text() == content
     text.unlink()
     assert run(data, teacher, "--text", text) == 2
 
 
-def test_a_folder_without_data(teacher: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    assert run(tmp_path, teacher, "--dest", tmp_path / "new") == 2
-    said = f"{tmp_path} has no pair of binarised texts: create such a folder with lev-plugins prepare"
-    assert said in capsys.readouterr().err
+def test_a_folder_without_data(teacher: Path, tmp_path: Path, refusal: Refusal) -> None:
+    said = refusal(*command(tmp_path, teacher, "--dest", tmp_path / "new"))
+    assert f"{tmp_path} has no pair of binarised texts: create such a folder with lev-plugins prepare" in said
 
 
 def test_a_teacher_that_does_not_say_what_it_translates(data: Path, teacher: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.integration.commands import ROOT
+from tests.commands import ROOT
 
 FOLDERS = ["lev_plugins", "examples", "bench", "scripts"]
 FILES = [

@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from fairseq.logging import metrics
 from fairseq.nan_detector import NanDetector
 from torch import Tensor
 
-from lev_plugins.criterions.dual_policy import HEADS, DualPolicyCriterion
-from lev_plugins.data.words import EditingStates
-from lev_plugins.models.levt import LevT
-from tests.helpers import PAD, slow_alignment, tensor_to_rows, toy_batch, toy_criterion, toy_model
+from lev_plugins.criterions.dual_policy import HEADS, DualPolicyCriterion, head_loss
+from lev_plugins.layers.output_loss import computed_at_once, summed_loss
+from lev_plugins.models.levt import HeadOutput, LevT
+from tests.helpers import slow_alignment, tensor_to_rows, toy_batch, toy_criterion, toy_model
 
 SMOOTHING = {"label_smoothing": 0.1, "placeholder_label_smoothing": 0.02, "deletion_label_smoothing": 0.05}
 SMOOTHING_OF = {"token": 0.1, "placeholder": 0.02, "deletion": 0.05}
@@ -111,44 +113,10 @@ def test_heads_averaging_adds_up_the_means() -> None:
     assert size == 1
 
 
-def gradients(model: LevT, criterion: DualPolicyCriterion, batches: list[dict[str, Any]]) -> dict[str, Tensor]:
-    """As a trainer accumulates them: the sum of all gradients over the sum of all sample sizes."""
-    model.zero_grad()
-    total = 0
-    for batch in batches:
-        loss, size, _ = criterion(model, batch)
-        loss.backward()
-        total += size
-    return {name: p.grad / total for name, p in model.named_parameters() if p.grad is not None}
-
-
-def halves(batch: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of a batch in two batches of unequal size."""
-    inputs = {**batch["net_input"]}
-    states = inputs.pop("states")
-    holes = torch.zeros_like(states.target).flatten().index_fill(0, states.hole_index, 1).bool().view_as(states.target)
-    parts = []
-    for rows in (slice(0, 2), slice(2, None)):
-        whole = states._replace(hole_index=holes)
-        own = EditingStates(*(None if value is None else value[rows] for value in whole))
-        own = own._replace(hole_index=own.hole_index.flatten().nonzero()[:, 0])
-        net_input = {**{name: value[rows] for name, value in inputs.items()}, "states": own}
-        tokens = int(own.target.ne(PAD).sum())
-        parts.append({"net_input": net_input, "ntokens": tokens, "nsentences": len(own.target)})
-    return parts
-
-
-def largest_difference(first: dict[str, Tensor], second: dict[str, Tensor]) -> float:
-    assert first.keys() == second.keys()
-    return max(float((first[name] - second[name]).abs().max()) for name in first)
-
-
-@pytest.mark.parametrize("drafts", [False, True])
-def test_two_accumulated_halves_give_the_gradient_of_the_whole(drafts: bool) -> None:
-    model, batch = toy_model(), toy_batch(drafts=drafts)
-    criterion = toy_criterion(**SMOOTHING)
-    whole, split = gradients(model, criterion, [batch]), gradients(model, criterion, halves(batch))
-    assert largest_difference(whole, split) < 1e-6
+def reduced(*logs: dict[str, Any]) -> dict[str, float]:
+    with metrics.aggregate(new_root=True) as found:
+        DualPolicyCriterion.reduce_metrics(logs)
+    return found.get_smoothed_values()
 
 
 @pytest.mark.parametrize("average", ["counts", "heads"])
@@ -164,7 +132,7 @@ def test_an_empty_mask_costs_nothing_and_keeps_the_graph(average: str, rollin: s
     loss, _, log = toy_criterion(deletion_rollin=rollin, loss_average=average, **SMOOTHING)(model, batch)
     loss.backward()
     assert math.isfinite(float(loss))
-    assert float(log["token_loss"]) == int(log["token_count"]) == 0
+    assert float(log["token_loss"]) == int(log["token_count"]) == 0 and "token_nll" not in reduced(log)
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
 
 
@@ -208,13 +176,9 @@ def test_the_first_nan_is_found_where_it_is(caplog: pytest.LogCaptureFixture) ->
 
 
 def test_the_log_reports_every_head_in_bits() -> None:
-    from fairseq.logging import metrics
-
     model, batch = toy_model().eval(), toy_batch()
     _, _, log = toy_criterion(**SMOOTHING)(model, batch)
-    with metrics.aggregate(new_root=True) as agg:
-        DualPolicyCriterion.reduce_metrics([log, log])
-    values = agg.get_smoothed_values()
+    values = reduced(log, log)
     expected = slow_losses(model, batch, SMOOTHING_OF)
     for head in HEADS:
         bits = expected[head]["nll"] / expected[head]["count"] / math.log(2)
@@ -227,28 +191,70 @@ def test_the_log_reports_every_head_in_bits() -> None:
     assert values["deletion_word_nll"] == pytest.approx(words["nll"] / words["count"] / math.log(2), abs=2e-3)
 
 
-def test_the_log_of_an_empty_head_is_left_out() -> None:
-    from fairseq.logging import metrics
-
-    model, batch = toy_model(), toy_batch()
-    net_input = batch["net_input"]
-    net_input["states"] = net_input["states"]._replace(hole_index=net_input["states"].hole_index[:0])
-    _, _, log = toy_criterion()(model, batch)
-    with metrics.aggregate(new_root=True) as agg:
-        DualPolicyCriterion.reduce_metrics([log])
-    assert "token_nll" not in agg.get_smoothed_values()
-
-
 def test_logs_of_several_workers_may_be_summed() -> None:
     """The criterion says so, and then their sums have the values that the logs have together."""
-    from fairseq.logging import metrics
-
     assert DualPolicyCriterion.logging_outputs_can_be_summed()
     model = toy_model().eval()
     logs = [toy_criterion()(model, batch)[2] for batch in (toy_batch(), toy_batch(seed=2))]
-    values = []
-    for given in (logs, [{key: logs[0][key] + logs[1][key] for key in logs[0]}]):
-        with metrics.aggregate(new_root=True) as found:
-            DualPolicyCriterion.reduce_metrics(given)
-        values.append(found.get_smoothed_values())
-    assert values[0] == pytest.approx(values[1])
+    together = {key: logs[0][key] + logs[1][key] for key in logs[0]}
+    assert reduced(*logs) == pytest.approx(reduced(together))
+
+
+# ---- the loss of an output layer, a few rows at a time, against the one from all logits ------------------------------
+
+
+def given(rows: int, classes: int) -> tuple[Tensor, Tensor, Tensor]:
+    torch.manual_seed(1)
+    x, weight = torch.randn(rows, 8, requires_grad=True), torch.randn(classes, 8, requires_grad=True)
+    return x, weight, torch.randint(classes, (rows,))
+
+
+def test_gradients_in_16_bit_floats_wait_for_the_loss_scale() -> None:
+    x = torch.zeros(1)
+    assert computed_at_once(x) and computed_at_once(x.bfloat16()) and not computed_at_once(x.half())
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("at_once", [1, 50, 1 << 22])
+def test_loss_and_gradients_are_of_all_logits(smoothing: float, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lev_plugins.layers.output_loss.AT_ONCE", at_once)
+    x, weight, labels = given(7, 12)
+    expected = head_loss(HeadOutput(F.linear(x, weight), labels), smoothing)
+    gradients = torch.autograd.grad(3 * expected.loss, (x, weight))
+    found = summed_loss(x, weight, labels, smoothing)
+    assert float(found.loss) == pytest.approx(float(expected.loss)) and float(found.nll) == pytest.approx(
+        float(expected.nll)
+    )
+    assert found.correct.equal(expected.correct) and found.best.equal(F.linear(x, weight).argmax(-1))
+    for one, other in zip(torch.autograd.grad(3 * found.loss, (x, weight)), gradients, strict=True):
+        assert one.allclose(other, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+def test_nothing_is_differentiated_where_nothing_is_learned(mode: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("lev_plugins.layers.output_loss.gradients_of")
+    with mode():
+        assert not summed_loss(*given(3, 5), 0.1).loss.requires_grad
+
+
+def test_small_steps_add_up_in_16_bits() -> None:
+    """The gradient of the weight is a sum over all rows, so it is summed in 32 bits."""
+    x, weight, labels = given(600, 12)
+    (exact,) = torch.autograd.grad(summed_loss(x, weight, labels, 0.1).loss, [weight])
+    short_x, short_weight = (each.detach().bfloat16().requires_grad_() for each in (x, weight))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lev_plugins.layers.output_loss.AT_ONCE", 50)
+        (found,) = torch.autograd.grad(summed_loss(short_x, short_weight, labels, 0.1).loss, [short_weight])
+    assert found.dtype == torch.bfloat16 and float((found - exact).norm() / exact.norm()) < 0.02
+
+
+def test_only_the_loss_has_a_gradient() -> None:
+    found = summed_loss(*given(3, 5), 0.1)
+    assert found.loss.requires_grad and not found.nll.requires_grad
+
+
+def test_without_decisions_the_loss_is_0_and_has_a_gradient() -> None:
+    x, weight, labels = given(0, 5)
+    found = summed_loss(x, weight, labels, 0.1)
+    found.loss.backward()
+    assert float(found.loss) == 0 and weight.grad is not None and not weight.grad.any()

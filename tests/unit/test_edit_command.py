@@ -10,13 +10,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
 
 import pytest
 
 from lev_plugins.cli.main import main
 from lev_plugins.text.edited import Edit, Edited
-from tests.integration.commands import ROOT
+from tests.commands import ROOT
+from tests.helpers import write_lines
 from tests.unit.test_editor import DRAFTS, GOLDEN, LEVT, NOISES, NOISY, SOURCES, characters, generated
 
 Run = Callable[..., tuple[int, bytes, str]]
@@ -75,16 +75,22 @@ def test_json_and_a_threshold(run: Run) -> None:
     assert run(*CORRECTOR, "--keep-bias", 20, stdin=TEXT)[1] == TEXT
 
 
-def test_drafts_are_edited(run: Run, tmp_path: Path) -> None:
-    drafts = tmp_path / "drafts"
-    drafts.write_text("".join(f"{line}\n" for line in DRAFTS), "utf-8")
-    levt = [GOLDEN / "levt" / "checkpoint.pt", "--data", LEVT, "--cpu", "--drafts", drafts, "--batch-lines", 8]
-    lines = "".join(f"{line}\n" for line in SOURCES).encode()
-    assert run(*levt, stdin=lines)[1].decode().splitlines() == generated("levt/expected")
-    status, _, error = run(*levt, stdin=lines + b"v3\n")
-    assert status == 2 and f"--drafts {drafts} has 20 lines, but standard input has more" in error
-    status, _, error = run(*levt, stdin=lines[: lines.index(b"\n") + 1])
-    assert status == 2 and f"--drafts {drafts} has more lines than standard input, which has 1" in error
+SOURCE_LINES = "".join(f"{line}\n" for line in SOURCES).encode()
+
+
+@pytest.fixture
+def levt(tmp_path: Path) -> list[object]:
+    """The words of a command that edits drafts; the last is their file."""
+    drafts = write_lines(tmp_path / "drafts", DRAFTS)
+    return [GOLDEN / "levt" / "checkpoint.pt", "--data", LEVT, "--cpu", "--batch-lines", 6, "--drafts", drafts]
+
+
+def test_drafts_are_edited(run: Run, levt: list[object]) -> None:
+    assert run(*levt, stdin=SOURCE_LINES)[1].decode().splitlines() == generated("levt/expected")
+    status, _, error = run(*levt, stdin=SOURCE_LINES + b"v3\n")
+    assert status == 2 and f"--drafts {levt[-1]} has 20 lines, but standard input has more" in error
+    status, _, error = run(*levt, stdin=SOURCE_LINES[: SOURCE_LINES.index(b"\n") + 1])
+    assert status == 2 and f"--drafts {levt[-1]} has more lines than standard input, which has 1" in error
 
 
 @pytest.mark.parametrize(
@@ -101,13 +107,6 @@ def test_refusals(run: Run, flags: list[str], message: str) -> None:
     assert status == 2 and out == b"" and message in error
     error = run(GOLDEN / "levt" / "checkpoint.pt", "--data", LEVT, "--cpu", "--beam", 2)[2]
     assert "--beam has no effect on a model of --task text_editing: leave it out" in error
-
-
-def test_a_folder_with_its_own_defaults(run: Run, folder: str) -> None:
-    sure = run(*CORRECTOR, "--min-confidence", 0.8, stdin=TEXT)[1]
-    every = run(*CORRECTOR, stdin=TEXT)[1]
-    assert run(folder, "--cpu", stdin=TEXT)[1] == sure != every
-    assert run(folder, "--cpu", "--min-confidence", 0, stdin=TEXT)[1] == every
 
 
 # ---- differences -------------------------------------------------------------------------------------------------
@@ -158,18 +157,15 @@ def test_a_file_is_continued(run: Run, labeller: list[str], tmp_path: Path, comm
         assert out.read_bytes() == whole
 
 
-def test_drafts_are_continued_with_their_lines(run: Run, tmp_path: Path) -> None:
-    drafts, out = tmp_path / "drafts", tmp_path / "out"
-    drafts.write_text("".join(f"{line}\n" for line in DRAFTS), "utf-8")
-    levt = [GOLDEN / "levt" / "checkpoint.pt", "--data", LEVT, "--cpu", "--drafts", drafts, "--batch-lines", 6]
-    lines = "".join(f"{line}\n" for line in SOURCES).encode()
-    whole = run(*levt, stdin=lines)[1]
+def test_drafts_are_continued_with_their_lines(run: Run, levt: list[object], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    whole = run(*levt, stdin=SOURCE_LINES)[1]
     for size, there in ((6, 13), (10, 20), (10, 10)):  # the second one has nothing left to do
         out.write_bytes(b"".join(whole.splitlines(keepends=True)[:there]))
-        assert run(*levt, "--batch-lines", size, "--resume", out, stdin=lines)[0] == 0
+        assert run(*levt, "--batch-lines", size, "--resume", out, stdin=SOURCE_LINES)[0] == 0
         assert out.read_bytes() == whole
-    drafts.write_text(drafts.read_text("utf-8") + "v1\n", "utf-8")
-    assert "has more lines than standard input, which has 20" in run(*levt, "--resume", out, stdin=lines)[2]
+    write_lines(tmp_path / "drafts", [*DRAFTS, "v1"])
+    assert "has more lines than standard input, which has 20" in run(*levt, "--resume", out, stdin=SOURCE_LINES)[2]
 
 
 @pytest.mark.parametrize(
@@ -198,42 +194,20 @@ def test_a_file_of_another_command_or_input_is_left_alone(
 # ---- signals and memory ------------------------------------------------------------------------------------------
 
 
-PROGRAM = [sys.executable, "-m", "lev_plugins", "edit"]
-
-
-def started(words: list[str], text: Path, out: BinaryIO | int) -> subprocess.Popen[bytes]:
-    with text.open("rb") as lines:
-        return subprocess.Popen([*PROGRAM, *words], stdin=lines, stdout=out, stderr=subprocess.PIPE, cwd=ROOT)
-
-
-def wait_for(path: Path, lines: int) -> None:
-    for _ in range(600):
-        if path.exists() and path.read_bytes().count(b"\n") >= lines:
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"{path} has not {lines} lines after a minute")
-
-
 def test_ctrl_c_leaves_whole_lines(folder: str, tmp_path: Path) -> None:
     text, out = tmp_path / "in", tmp_path / "out"
     text.write_bytes(TEXT * 500)
-    with out.open("wb") as file:
-        program = started([folder, "--cpu", "--batch-lines", "8"], text, file)
-    wait_for(out, 20)
+    command = [sys.executable, "-m", "lev_plugins", "edit", folder, "--cpu", "--batch-lines", "8"]
+    with text.open("rb") as lines, out.open("wb") as file:
+        program = subprocess.Popen(command, stdin=lines, stdout=file, stderr=subprocess.PIPE, cwd=ROOT)
+    deadline = time.monotonic() + 60
+    while out.read_bytes().count(b"\n") < 20:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
     program.send_signal(signal.SIGINT)
     assert b"Traceback" not in program.communicate()[1] and program.returncode == 130
     written = out.read_bytes()
     assert written.endswith(b"\n") and written.count(b"\n") < 20 * 500
-
-
-def test_a_reader_that_has_enough_is_no_error(folder: str, tmp_path: Path) -> None:
-    text = tmp_path / "in"
-    text.write_bytes(TEXT * 100)
-    program = started([folder, "--cpu"], text, subprocess.PIPE)
-    assert program.stdout is not None and program.stderr is not None
-    program.stdout.readline()
-    program.stdout.close()
-    assert b"rror" not in program.stderr.read() and program.wait() == 141
 
 
 def test_data_that_has_moved_since_the_training(run: Run, tmp_path: Path) -> None:

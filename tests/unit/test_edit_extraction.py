@@ -2,15 +2,19 @@
 
 import re
 from functools import partial
+from itertools import product
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lev_plugins.edits.expert import align
+from lev_plugins.inference.decoder import told_apart
 from lev_plugins.text.edited import Edited, Segment, in_word, rewrites
 from lev_plugins.text.offsets import Offsets, Unit, offsets_of, spell_blanks, united, with_blanks
 from lev_plugins.text.offsets import Piece as P
-from tests.helpers import thorough
+from tests.helpers import PAD, UNK, thorough
 
 WORDS, CHARS = offsets_of(), offsets_of("chars")
 
@@ -78,41 +82,29 @@ def test_blanks_at_the_seams_of_words(text: str, output: str, expected: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "written", "origin", "expected", "changed"),
+    ("offsets", "text", "written", "origin", "expected", "changed"),
     [
-        ("the hous is", ["▁th", "e", "▁hous", "es", "▁is"], [0, 1, None, None, 4], "the houses is", ["hous"]),
-        ("xx  the\tcat", ["▁th", "e", "▁ca", "t"], [1, 2, 3, 4], "the\tcat", ["xx  "]),
-        ("abcd ef", ["▁ab", "▁ef"], [0, 2], "ab ef", ["abcd"]),  # a whole word is edited
-        ("ab cd", ["▁ab", "cd"], [0, None], "abcd", ["ab cd"]),  # two words become one
-        ("abcd", ["▁ab", "▁cd"], [0, None], "ab cd", ["abcd"]),
-        ("ab .", ["▁ab", "."], [0, None], "ab.", [" "]),
-        ("ab", ["▁ab", ","], [0, None], "ab,", [""]),
-        ("ab", ["▁ab", "▁"], [0, None], "ab", []),  # no blank at the end
+        (PIECES, "the hous is", ["▁th", "e", "▁hous", "es", "▁is"], [0, 1, None, None, 4], "the houses is", ["hous"]),
+        (PIECES, "xx  the\tcat", ["▁th", "e", "▁ca", "t"], [1, 2, 3, 4], "the\tcat", ["xx  "]),
+        (PIECES, "abcd ef", ["▁ab", "▁ef"], [0, 2], "ab ef", ["abcd"]),  # a whole word is edited
+        (PIECES, "ab cd", ["▁ab", "cd"], [0, None], "abcd", ["ab cd"]),  # two words become one
+        (PIECES, "abcd", ["▁ab", "▁cd"], [0, None], "ab cd", ["abcd"]),
+        (PIECES, "ab .", ["▁ab", "."], [0, None], "ab.", [" "]),
+        (PIECES, "ab", ["▁ab", ","], [0, None], "ab,", [""]),
+        (PIECES, "ab", ["▁ab", "▁"], [0, None], "ab", []),  # no blank at the end
+        # pieces that say where no blank follows
+        (TORN, "the houz is", ["th@@", "e", "ho@@", "us", "is"], [0, 1, 2, None, 4], "the hous is", ["houz"]),
+        (TORN, "abcd  ef", ["ab@@", "ef"], [0, 2], "abef", ["abcd  ef"]),  # what ended a word has gone
+        (TORN, "abcd ef", ["cd", "ef"], [1, 2], "cd ef", ["abcd"]),
+        (TORN, "ab  cd", ["ab", "x@@", "cd"], [0, None, 1], "ab  xcd", ["cd"]),
+        (TORN, "abcd", ["ab@@"], [0], "ab", ["abcd"]),  # no word ends
+        (TORN, "ab cd", ["cd", "ab"], [None, 0], "cd ab", [" cd", ""]),
     ],
 )
 def test_pieces_of_words(
-    text: str, written: list[str], origin: list[int | None], expected: str, changed: list[str]
+    offsets: Offsets, text: str, written: list[str], origin: list[int | None], expected: str, changed: list[str]
 ) -> None:
-    result = edited(PIECES, text, written, origin)
-    assert result.text == expected
-    assert [text[edit.start : edit.end] for edit in result.edits] == changed
-
-
-@pytest.mark.parametrize(
-    ("text", "written", "origin", "expected", "changed"),
-    [
-        ("the houz is", ["th@@", "e", "ho@@", "us@@", "es", "is"], [0, 1, 2, None, None, 4], "the houses is", ["houz"]),
-        ("abcd  ef", ["ab@@", "ef"], [0, 2], "abef", ["abcd  ef"]),  # what followed an end now follows a part of a word
-        ("abcd ef", ["cd", "ef"], [1, 2], "cd ef", ["abcd"]),
-        ("ab  cd", ["ab", "x@@", "cd"], [0, None, 1], "ab  xcd", ["cd"]),
-        ("abcd", ["ab@@"], [0], "ab", ["abcd"]),  # no word ends
-        ("ab cd", ["cd", "ab"], [None, 0], "cd ab", [" cd", ""]),
-    ],
-)
-def test_pieces_that_say_where_no_blank_follows(
-    text: str, written: list[str], origin: list[int | None], expected: str, changed: list[str]
-) -> None:
-    result = edited(TORN, text, written, origin)
+    result = edited(offsets, text, written, origin)
     assert result.text == expected
     assert sorted(text[edit.start : edit.end] for edit in result.edits) == sorted(changed)
 
@@ -208,3 +200,21 @@ def test_a_word_is_replaced_without_blanks_that_the_text_does_not_have(text: str
     written = [pieces[int(part)] if part.isdigit() else part for part in parts]
     origin = [int(part) if part.isdigit() else None for part in parts]
     assert edited(BLANKLESS, text, written, origin).text == expected
+
+
+# ---- unknown words that were kept: which of several each is ----------------------------------------------------------
+
+
+FIRST, LAST, OTHER = 5, 6, 9
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+def test_words_that_are_replaced_one_by_one_leave_the_others_in_their_places(size: int) -> None:
+    given = [FIRST, *[UNK] * size, LAST]
+    for kept in product([False, True], repeat=size):
+        written = [FIRST, *(UNK if keep else OTHER for keep in kept), LAST]
+        found = align(torch.tensor([given]), torch.tensor([written]), PAD)
+        places = iter(found.kept[0].nonzero()[:, 0].tolist())
+        origin = [next(places) if same else None for same in found.matched[0].tolist()]
+        expected = [0, *(i if keep else None for i, keep in enumerate(kept, 1)), size + 1]
+        assert told_apart(origin, given, written, UNK) == expected

@@ -11,16 +11,21 @@ import torch
 from fairseq.data import Dictionary
 from fairseq.data.encoders.sentencepiece_bpe import SentencepieceBPE
 from fairseq.data.indexed_dataset import MMapIndexedDataset
+from fairseq.models import BaseFairseqModel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import lev_plugins
+from lev_plugins import checkpoints
 from lev_plugins.errors import UserError
 from lev_plugins.generators.ensemble import Ensemble
 from lev_plugins.inference.editor import Editor
+from lev_plugins.models.gated import GatedTrans
+from lev_plugins.models.levt import LevT
+from lev_plugins.models.pbd import PBD
 from lev_plugins.text.edited import Edited
 from tests import teachers
-from tests.integration.commands import ROOT
+from tests.commands import ROOT
+from tests.helpers import Malicious
 from tests.pretrained import sentencepieces
 
 GOLDEN = ROOT / "tests" / "golden" / "0.1"
@@ -262,9 +267,7 @@ def test_refusals(pbd: Editor, lively: Editor) -> None:
         lively.edit([SOURCES[0]], ["v8"], languages=["de"])
     with pytest.raises(UserError, match="a source has 2,000 tokens, but the model takes at most 1,022: shorten it"):
         lively.edit(["v1 " * 2000], ["v1"])
-    with pytest.raises(
-        UserError, match=r"post_edit/checkpoint\.pt was trained with --task text_editing --arch PostEditTran"
-    ):
+    with pytest.raises(UserError, match=r"post_edit/checkpoint\.pt was trained with --task text_editing --arch Post"):
         Editor.load(GOLDEN / "post_edit" / "checkpoint.pt", LEVT)
     with pytest.raises(UserError, match=r"there is no checkpoint .*none\.pt"):
         Editor.load("none.pt", LEVT)
@@ -286,14 +289,6 @@ def test_the_sentencepiece_model_of_the_folder_is_used(tmp_path: Path) -> None:
     assert Editor.load(GOLDEN / "gated" / "checkpoint.pt", data, CHARS).tokeniser("a b") == "a ▁ b"
 
 
-def test_load_takes_checkpoints_that_edit_and_that_label(pbd: Editor) -> None:
-    editor = lev_plugins.load(GOLDEN / "pbd" / "checkpoint.pt", NOISY, bpe=CHARS, search={"beam": 3})
-    assert editor.edit(NOISES[:3]) == pbd.edit(NOISES[:3])
-    labeller = lev_plugins.load(GOLDEN / "labels" / "checkpoint.pt", GOLDEN / "labels" / "data")
-    text = (GOLDEN / "labels" / "test.tsv").read_text("utf-8").split("\t")[0]
-    assert labeller.label([text])[0]["label"] == "no"
-
-
 def test_a_tokeniser_that_makes_unknown_words_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
     editor = Editor.load(GOLDEN / "pbd" / "checkpoint.pt", NOISY, Namespace(bpe="chars"))
     assert editor.edit(["abc def", "d"])[1].original == "d"
@@ -303,3 +298,35 @@ def test_a_tokeniser_that_makes_unknown_words_is_warned_of_once(caplog: pytest.L
         wrong.edit(["abc def"])
     (said,) = [record.message for record in caplog.records if record.levelname == "WARNING"]
     assert said.startswith("2 of the first 2 tokens are not in the model's dictionary") and "--bpe" in said
+
+
+# ---- fairseq's own way to a model in Python, ``from_pretrained`` -----------------------------------------------------
+
+
+def test_a_levt_translates() -> None:
+    model = LevT.from_pretrained(str(GOLDEN / "levt"), "checkpoint.pt", str(LEVT))
+    assert model.translate(SOURCES) == generated("levt/expected-from-nothing")
+
+
+@pytest.mark.parametrize(("name", "kind"), [("pbd", PBD), ("gated", GatedTrans)])
+def test_a_corrector_translates(name: str, kind: type[BaseFairseqModel]) -> None:
+    model = kind.from_pretrained(str(GOLDEN / name), "checkpoint.pt", str(NOISY), bpe="chars")
+    assert model.translate(NOISES, beam=3) == [characters(text).strip() for text in generated(f"{name}/expected")]
+
+
+def test_what_is_not_a_weight_is_refused(tmp_path: Path) -> None:
+    shutil.copy(GOLDEN / "pbd" / "checkpoint.pt", tmp_path)
+    state = checkpoints.load(tmp_path / "checkpoint.pt")
+    checkpoints.save({**state, "more": Malicious(tmp_path / "canary")}, tmp_path / "checkpoint.pt")
+    with pytest.raises(Exception, match=r"mkdir"):
+        PBD.from_pretrained(str(tmp_path), "checkpoint.pt", str(NOISY), bpe="chars")
+    assert not (tmp_path / "canary").exists()
+
+
+def test_an_archive_is_not_unpacked(tmp_path: Path) -> None:
+    """fairseq would write where its members say, and delete it."""
+    archive = tmp_path / "model.tar.gz"
+    archive.write_bytes(b"")
+    with pytest.raises(UserError, match="is a file, but a folder is needed: unpack it"):
+        LevT.from_pretrained(str(archive), "checkpoint_best.pt", str(tmp_path))
+    assert archive.exists()

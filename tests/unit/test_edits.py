@@ -7,6 +7,7 @@ from fairseq.models.nat.levenshtein_utils import _get_del_targets, _get_ins_targ
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lev_plugins.edits import actions
 from lev_plugins.edits.actions import apply_deletions, apply_placeholders, apply_tokens, deletable
 from lev_plugins.edits.expert import align, insertion_labels, random_deletions
 from tests.helpers import BOS, EOS, FIRST_WORD, PAD, rows_to_tensor, slow_alignment, tensor_to_rows, thorough
@@ -30,21 +31,14 @@ def pairs_to_tensors(pairs: list[tuple[list[int], list[int]]]) -> tuple[torch.Te
 
 @thorough
 @given(batches())
-def test_alignment_is_that_of_the_slow_reference(pairs: list[tuple[list[int], list[int]]]) -> None:
+def test_alignment_is_that_of_the_slow_reference(
+    pairs: list[tuple[list[int], list[int]]],
+) -> None:
     kept, matched = align(*pairs_to_tensors(pairs), PAD)
-    for i, (draft, goal) in enumerate(pairs):
+    for row, other, (draft, goal) in zip(kept.tolist(), matched.tolist(), pairs, strict=True):
         expected = slow_alignment(draft, goal)
-        assert kept[i, : len(draft)].tolist() == expected[0]
-        assert matched[i, : len(goal)].tolist() == expected[1]
-
-
-@thorough
-@given(batches())
-def test_alignment_keeps_no_padding(pairs: list[tuple[list[int], list[int]]]) -> None:
-    tokens, target = pairs_to_tensors(pairs)
-    kept, matched = align(tokens, target, PAD)
-    assert not (kept & tokens.eq(PAD)).any()
-    assert not (matched & target.eq(PAD)).any()
+        assert row == expected[0] + [False] * (len(row) - len(draft))
+        assert other == expected[1] + [False] * (len(other) - len(goal))
 
 
 @thorough
@@ -95,46 +89,6 @@ def test_applying_the_labels_gives_the_target(pairs: list[tuple[list[int], list[
     assert apply_tokens(opened, opened.eq(HOLE), target[opened.eq(HOLE)]).tolist() == target.tolist()
 
 
-@thorough
-@given(batches(), st.integers(0, 3), st.integers(0, 3))
-def test_padding_and_batch_size_do_not_change_an_alignment(
-    pairs: list[tuple[list[int], list[int]]], wider: int, longer: int
-) -> None:
-    tokens, target = pairs_to_tensors(pairs)
-    kept, matched = align(tokens, target, PAD)
-    padded = align(
-        torch.nn.functional.pad(tokens, (0, wider), value=PAD),
-        torch.nn.functional.pad(target, (0, longer), value=PAD),
-        PAD,
-    )
-    assert padded.kept[:, : tokens.size(1)].equal(kept)
-    assert padded.matched[:, : target.size(1)].equal(matched)
-    for i, (draft, goal) in enumerate(pairs):
-        alone = align(torch.tensor([draft]), torch.tensor([goal]), PAD)
-        assert kept[i, : len(draft)].equal(alone.kept[0])
-        assert matched[i, : len(goal)].equal(alone.matched[0])
-
-
-@thorough
-@given(batches(), st.data())
-def test_edit_operations_leave_their_arguments_alone(
-    pairs: list[tuple[list[int], list[int]]], data: st.DataObject
-) -> None:
-    tokens, target = pairs_to_tensors(pairs)
-    mask = torch.tensor(data.draw(masks_for(tokens)))
-    counts = mask[:, 1:].long()
-    scores = torch.rand(tokens.shape)
-    arguments = (tokens, target, mask, counts, scores)
-    before = [argument.clone() for argument in arguments]
-    align(tokens, target, PAD)
-    deletable(tokens, BOS, EOS, PAD)
-    apply_deletions(tokens, mask, PAD, scores)
-    apply_placeholders(tokens, counts, HOLE, PAD, scores)
-    apply_tokens(tokens, mask, tokens[mask] + 1)
-    insertion_labels(tokens, mask & deletable(tokens, BOS, EOS, PAD), PAD)
-    assert all(argument.equal(copy) for argument, copy in zip(arguments, before, strict=True))
-
-
 def masks_for(tokens: torch.Tensor) -> st.SearchStrategy[list[list[bool]]]:
     batch, width = tokens.shape
     row = st.lists(st.booleans(), min_size=width, max_size=width)
@@ -180,12 +134,6 @@ def test_placeholders_are_those_of_a_list(rows: list[list[int]], data: st.DataOb
     assert opened.tolist() == rows_to_tensor(expected).tolist()
     for found, score in zip(moved.tolist(), expected_scores, strict=True):
         assert found == score + [0.0] * (len(found) - len(score))
-
-
-def test_placeholders_fit_a_width_given_beforehand() -> None:
-    tokens, counts = torch.tensor([[BOS, 5, EOS, PAD]]), torch.tensor([[1, 0, 2]])
-    (wide,) = apply_placeholders(tokens, counts, HOLE, PAD, width=6)
-    assert wide.tolist() == [[BOS, HOLE, 5, EOS, PAD, PAD]]
 
 
 @thorough
@@ -234,3 +182,69 @@ def test_without_a_generator_the_global_one_decides() -> None:
     torch.manual_seed(4)
     assert random_deletions(20).equal(first)
     assert not random_deletions(20).equal(first)
+
+
+# ---- which deleted word a slot had, and which a hole replaces --------------------------------------------------------
+
+# each word with whether it is deleted, and the number of holes for each slot
+words = st.lists(st.tuples(st.integers(FIRST_WORD, FIRST_WORD + 5), st.booleans()), max_size=6)
+rows = st.lists(st.tuples(words, st.lists(st.integers(0, 2), min_size=7, max_size=7)), min_size=1, max_size=3)
+Row = tuple[list[tuple[int, bool]], list[int]]
+
+
+def gaps(row: list[tuple[int, bool]]) -> list[list[int]]:
+    """The deleted words after <s> and after each kept word."""
+    found: list[list[int]] = [[]]
+    for word, gone in row:
+        if gone:
+            found[-1].append(word)
+        else:
+            found.append([])
+    return found
+
+
+def slow_replaced(row: list[tuple[int, bool]], holes: list[int]) -> list[int]:
+    kept = [BOS, *(word for word, gone in row if not gone)]
+    result = []
+    for deleted, count in zip(gaps(row), holes[: len(kept)], strict=True):
+        result += [PAD, *[*deleted, *[PAD] * count][:count]]
+    return [*result, PAD]
+
+
+def tensors(given_rows: list[Row]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    tokens = rows_to_tensor([[BOS, *(word for word, _ in row), EOS] for row, _ in given_rows])
+    deleted = torch.zeros_like(tokens, dtype=torch.bool)
+    for i, (row, _) in enumerate(given_rows):
+        for j, (_, gone) in enumerate(row, 1):
+            deleted[i, j] = gone
+    (kept,) = apply_deletions(tokens, deleted, PAD)
+    counts = torch.zeros_like(kept[:, 1:])
+    for i, (row, holes) in enumerate(given_rows):
+        slots = len(gaps(row))
+        counts[i, :slots] = torch.tensor(holes[:slots])
+    (opened,) = apply_placeholders(kept, counts, HOLE, PAD)
+    return tokens, deleted, opened
+
+
+@thorough
+@given(rows)
+def test_a_hole_replaces_the_word_in_its_place(given_rows: list[Row]) -> None:
+    tokens, deleted, opened = tensors(given_rows)
+    before = [tensor_to_rows(each) for each in (tokens, deleted, opened)]
+    found = actions.replaced(tokens, deleted, opened.eq(HOLE), PAD)
+    assert [tensor_to_rows(each) for each in (tokens, deleted, opened)] == before
+    for row, (words_of_row, holes) in zip(found.tolist(), given_rows, strict=True):
+        expected = slow_replaced(words_of_row, holes)
+        assert row == expected + [PAD] * (len(row) - len(expected))
+
+
+@thorough
+@given(rows)
+def test_what_was_removed_after_a_word(given_rows: list[Row]) -> None:
+    tokens, deleted, _ = tensors(given_rows)
+    found = actions.removed_after(tokens, deleted, PAD)
+    for row, counts, (words_of_row, _) in zip(found.first.tolist(), found.counts.tolist(), given_rows, strict=True):
+        expected = [next(iter(gap), PAD) for gap in gaps(words_of_row)]
+        assert row == expected + [PAD] * (len(row) - len(expected))
+        numbers = [len(gap) for gap in gaps(words_of_row)]
+        assert counts == numbers + [0] * (len(counts) - len(numbers))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import ROOT
 from tests.examples import load_script
-from tests.integration.commands import ROOT
 
 text = load_script("english/text")
 LISTED = {"the": 90, "then": 40, "there": 30, "cat": 10, "carton": 5, "mat": 4, "matter": 3, "catering": 2}

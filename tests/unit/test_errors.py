@@ -79,10 +79,7 @@ def test_failures_of_fairseq_commands_alone_end_with_our_line(
     ("error", "meaning"),
     [
         (FloatingPointError("gradients are Nan/Inf"), "the loss or its gradients became NaN or infinite; a warning"),
-        (
-            FloatingPointError("Minimum loss scale reached (0.0001)."),
-            "the loss or its gradients became NaN or infinite",
-        ),
+        (FloatingPointError("Minimum loss scale reached (0.0001)."), "the loss or its gradients became NaN or inf"),
         (AssertionError("min_len cannot be larger than max_len, please"), "--min-len exceeds the longest output"),
         (
             AssertionError("Optimizer does not match; please reset (--reset-optimizer). FairseqAdam vs FairseqNAG"),

@@ -15,8 +15,8 @@ import pytest
 
 from examples.stages import Run
 from lev_plugins.errors import UserError
+from tests.commands import ENVIRONMENT, ROOT, readme_commands, run, succeed
 from tests.examples import EXAMPLES, load_script
-from tests.integration.commands import ENVIRONMENT, ROOT, readme_commands, run, succeed
 
 PLANS = Path(__file__).with_name("plans.txt")
 EXAMPLE_NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/Makefile"))

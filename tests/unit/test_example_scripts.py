@@ -9,19 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from examples import shared
 from tests.examples import load_script
-
-
-def test_minutes_leave_out_the_pause_before_a_restart_on_several_gpus(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    settings = "fairseq_cli.train | {'_name': None, 'common': {}}"
-    days = (("01", f"fairseq.distributed.utils | distributed init (rank {rank})") for rank in (0, 1))
-    lines = [f"2026-01-{day} 10:00:00 | INFO | {text}" for day, text in days]
-    lines += [f"2026-01-01 10:00:05 | INFO | {settings}", "2026-01-01 10:10:05 | INFO | train | epoch 001"]
-    again = [line.replace("2026-01-01", "2026-01-02") for line in lines]
-    log.write_text("".join(f"{line}\n" for line in lines + again), "utf-8")
-    assert shared.minutes(log) == 20.0
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,12 @@
 
 import html
 import re
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from fairseq.models.transformer import TransformerModel
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
 
 from examples import figures
@@ -17,8 +15,9 @@ from examples.denoising import gates
 from examples.denoising.gates import GatedSentence, as_line, gates_of_lines
 from lev_plugins.errors import UserError
 from lev_plugins.inference.decoder import CheckpointDecoder
-from tests.helpers import EOS, toy_dictionary, toy_model
-from tests.unit.test_gated import toy_args, toy_gated
+from tests.examples import run_script
+from tests.helpers import EOS, toy_dictionary, toy_model, toy_transformer, write_lines
+from tests.unit.test_gated import toy_gated
 from tests.unit.test_trace import logged
 
 SENTENCES = [
@@ -30,13 +29,6 @@ SENTENCES = [
     ),
     GatedSentence(["a"] * 40, ["b", "</s>"], {"mask": [0.25] * 40, "copy": [0.5, 0.5], "skip": [0.5, 0.5]}, 0.0),
 ]
-
-
-def command(script: Any, *words: object) -> int:
-    """The exit status of the script with these arguments."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys, "argv", ["script", *map(str, words)])
-        return int(script.main())
 
 
 def asked(model: Any) -> CheckpointDecoder:
@@ -77,11 +69,8 @@ def test_the_gates_are_those_of_a_forward_pass_over_what_was_written() -> None:
 def test_a_model_without_gates_has_none_to_show() -> None:
     with pytest.raises(UserError, match="the model of --path has no gates: it was trained with --gates ''"):
         gates_of_lines(asked(toy_gated("")), ["a"], str, 100)
-    words = toy_dictionary()
-    task = SimpleNamespace(source_dictionary=words, target_dictionary=words)
-    plain = TransformerModel.build_model(toy_args(""), task).eval()
-    decoder = asked(plain)
-    for other in (plain, toy_model()):
+    decoder = asked(toy_transformer())
+    for other in (*decoder.models, toy_model()):
         decoder.models = [other]
         with pytest.raises(UserError, match="--path is not a gated model: train one with --arch gated_trans"):
             gates_of_lines(decoder, ["a"], str, 100)
@@ -105,9 +94,7 @@ def test_means_are_over_tokens_by_noise_and_length() -> None:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    path = tmp_path / "denoising.jsonl"
-    path.write_text("".join(f"{as_line(sentence)}\n" for sentence in SENTENCES), encoding="utf-8")
-    return path
+    return write_lines(tmp_path / "denoising.jsonl", map(as_line, SENTENCES))
 
 
 @pytest.mark.parametrize("by", ["sentence", "noise", "length", "task"])
@@ -116,7 +103,7 @@ def test_figures_have_their_numbers_in_them(kept: Path, tmp_path: Path, by: str)
     png, svg = tmp_path / "figure.png", tmp_path / "figure.svg"
     first = ["--first", "2"] if by == "sentence" else []
     words = ["--saved", kept, f"other={kept}", "--by", by, *first, "--output"]
-    assert command(gates, *words, png, svg) == 0
+    assert run_script(gates, *words, png, svg) == 0
     assert png.read_bytes().startswith(b"\x89PNG")
     drawn = svg.read_text(encoding="utf-8")
     texts = [html.unescape(text) for text in re.findall(r">([^<>]+)</t", drawn)]
@@ -130,7 +117,7 @@ def test_figures_have_their_numbers_in_them(kept: Path, tmp_path: Path, by: str)
     colours = re.findall(r"#(..)(..)(..)\b", drawn)
     assert colours and all(red == green == blue for red, green, blue in colours)
     again = tmp_path / "again.svg"
-    assert command(gates, *words, again) == 0
+    assert run_script(gates, *words, again) == 0
     assert again.read_bytes() == svg.read_bytes()
 
 
@@ -139,10 +126,10 @@ def test_gates_that_only_some_have_are_named(tmp_path: Path, kept: Path, capsys:
     other = tmp_path / "other.jsonl"
     other.write_text(as_line(GatedSentence(["a"], ["b"], {"mask": [0.1]})) + "\n", encoding="utf-8")
     output = tmp_path / "x.svg"
-    assert command(gates, "--saved", kept, other, "--by", "task", "--output", output) == 0
+    assert run_script(gates, "--saved", kept, other, "--by", "task", "--output", output) == 0
     assert "gate copy and skip left out: not all sentences have it" in capsys.readouterr().err
     other.write_text(as_line(GatedSentence(["a"], ["b"], {"generate": [0.1]})) + "\n", encoding="utf-8")
-    assert command(gates, "--saved", kept, other, "--by", "task", "--output", output) == 2
+    assert run_script(gates, "--saved", kept, other, "--by", "task", "--output", output) == 2
     assert "no gate in common" in capsys.readouterr().err
 
 
@@ -170,9 +157,9 @@ def test_bad_input(kept: Path, tmp_path: Path, capsys: Any, arguments: list[str]
     (tmp_path / "quiet").write_text('{"source": ["a"], "output": [], "gates": {"mask": [0.5]}}\n')
     files = {name.upper(): tmp_path / name for name in ("empty", "bad", "quiet")} | {"KEPT": kept}
     words = [files.get(argument, argument) for argument in arguments]
-    assert command(gates, *words, "--output", "x.png") == 2
+    assert run_script(gates, *words, "--output", "x.png") == 2
     assert message in capsys.readouterr().err
-    assert command(gates, *words) == 2 and "add --output FILE.png, --save FILE, or both" in capsys.readouterr().err
+    assert run_script(gates, *words) == 2 and "add --output FILE.png, --save FILE, or both" in capsys.readouterr().err
 
 
 # ---- logs ------------------------------------------------------------------------------------------------------------
@@ -186,15 +173,15 @@ GROWN += "Generate test with beam=1: BLEU4 = 82.74, 100.0/100.0/100.0/100.0\n"
 def test_iterations_are_drawn_from_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log, figure = tmp_path / "log", tmp_path / "figure.svg"
     log.write_text(GROWN + logged(1, "x", "y", ("-0.1", "y", *["y"] * 4)), "utf-8")
-    assert command(figures, "iterations", log, "--output", figure) == 0
+    assert run_script(figures, "iterations", log, "--output", figure) == 0
     assert capsys.readouterr().out == f"{figure}: 2 sentences, 0.50 iterations on average\n"
     drawn = figure.read_text(encoding="utf-8")
     for text in ("one token per iteration", "logarithm of the length", "tokens of the output"):
         assert text in drawn
-    assert command(figures, "iterations", log, "--output", figure, "--bins", "1") == 0
+    assert run_script(figures, "iterations", log, "--output", figure, "--bins", "1") == 0
     assert figure.read_text(encoding="utf-8") != drawn
     log.write_text(GROWN.replace("I-", "X-"), "utf-8")
-    assert command(figures, "iterations", log, "--output", figure) == 2
+    assert run_script(figures, "iterations", log, "--output", figure) == 2
     assert re.search("does not say how many iterations .* with --print-step", capsys.readouterr().err)
 
 
@@ -204,28 +191,28 @@ def test_scores_are_drawn_by_iteration(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "reference").write_text("a b c d\n", encoding="utf-8")
     logs = ["oracle", f"right={tmp_path / 'grown'}", tmp_path / "other", "--output", tmp_path / "figure.svg"]
     words = [*logs, "--post-process", "sentencepiece", "--reference", tmp_path / "reference"]
-    assert command(figures, *words, "--metric", "ter") == 0
+    assert run_script(figures, *words, "--metric", "ter") == 0
     assert capsys.readouterr().out.splitlines()[:2] == ["right: 100.00 75.00 0.00", "other: 100.00 75.00 25.00"]
     drawn = (tmp_path / "figure.svg").read_text(encoding="utf-8")
     assert all(f">{text}<" in drawn for text in ("right", "other", "iterations", "TER"))
     (tmp_path / "reference").write_text("a b c d\n\n", encoding="utf-8")
-    assert command(figures, *words) == 2
+    assert run_script(figures, *words) == 2
     assert "has 2 references, but" in capsys.readouterr().err
-    assert command(figures, *logs) == 0  # the pieces of the log's own references
+    assert run_script(figures, *logs) == 0  # the pieces of the log's own references
     assert capsys.readouterr().out.splitlines()[0].endswith(" 100.00")
     (tmp_path / "other").write_text(GROWN.replace("E-0_6", "x"), "utf-8")
-    assert command(figures, *logs) == 2
+    assert run_script(figures, *logs) == 2
     assert "has no sentence with a complete history" in capsys.readouterr().err
 
 
 def test_scores_are_drawn_against_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log, figure = tmp_path / "log", tmp_path / "figure.svg"
     log.write_text(GROWN, "utf-8")
-    assert command(figures, "exits", f"1-1-2={log}", log, "--output", figure) == 0
+    assert run_script(figures, "exits", f"1-1-2={log}", log, "--output", figure) == 0
     assert capsys.readouterr().out == f"1-1-2: 82.74 BLEU, 400.0 ms\nlog: 82.74 BLEU, 400.0 ms\n{figure}: 2 logs\n"
     assert ">1-1-2<" in figure.read_text(encoding="utf-8")
     log.write_text(GROWN.replace("BLEU4", "WRR"), "utf-8")
-    assert command(figures, "exits", log, "--output", figure) == 2
+    assert run_script(figures, "exits", log, "--output", figure) == 2
     assert "has no score ('Generate ... BLEU4 = ...')" in capsys.readouterr().err
-    assert command(figures, "exits", log, log, "--output", figure) == 2
+    assert run_script(figures, "exits", log, log, "--output", figure) == 2
     assert "two logs are called log: name one, as in NAME=" in capsys.readouterr().err

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import torch
-from fairseq import options as fairseq_options
 from fairseq.models.transformer import TransformerModel
 from fairseq_cli.generate import get_symbols_to_strip_from_output
 
@@ -27,8 +26,9 @@ from tests.helpers import (
     toy_dictionary,
     toy_model,
     toy_task,
+    toy_transformer,
 )
-from tests.slow_refinement import Hypothesis, slow_refine
+from tests.slow_refinement import assert_refined, refine
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "base": {},
@@ -49,72 +49,15 @@ def generator(models: list[LevT], **options: Any) -> RefinementGenerator:
     return RefinementGenerator(models, toy_dictionary(), RefinementOptions(**options))
 
 
-def decode(
-    models: list[LevT], sources: list[list[int]], drafts: list[list[int]] | None = None, **options: Any
-) -> list[dict[str, Any]]:
-    net_input = {"src_tokens": rows_to_tensor(sources)}
-    if drafts is not None:
-        net_input["draft"] = rows_to_tensor(drafts)
-    return [best[0] for best in generator(models, **options).generate(models, {"net_input": net_input})]
-
-
 def words_of(result: dict[str, Any]) -> list[int]:
     return result["tokens"].tolist()
 
 
-def assert_same(result: dict[str, Any], expected: Hypothesis) -> None:
-    assert words_of(result) == expected.tokens[1:]
-    assert result["steps"] == expected.steps
-    assert result["positional_scores"].tolist() == pytest.approx(expected.scores[1:], abs=1e-4)
-    assert float(result["score"]) == pytest.approx(expected.score, abs=1e-4)
-
-
-def assert_same_as_reference(
-    models: list[LevT], drafts: list[list[int]] | None = None, sources: list[list[int]] = SOURCES, **options: Any
-) -> list[dict[str, Any]]:
-    results = decode(models, sources, drafts, **options)
-    for i, result in enumerate(results):
-        expected = slow_refine(models, sources[i], drafts[i] if drafts else None, RefinementOptions(**options))
-        assert_same(result, expected)
-    return results
-
-
 @pytest.mark.parametrize("drafts", [None, DRAFTS], ids=["scratch", "drafts"])
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
-def test_a_batch_gives_what_algorithm_2_gives_each_sentence(
-    options: dict[str, Any], drafts: list[list[int]] | None
-) -> None:
-    results = assert_same_as_reference([lively_model(**options)], drafts)
+def test_a_batch_gives_what_algorithm_2_gives(options: dict[str, Any], drafts: list[list[int]] | None) -> None:
+    results = assert_refined([lively_model(**options)], SOURCES, drafts)
     assert len({result["steps"] for result in results}) >= 2
-
-
-def test_a_sentence_ends_when_an_iteration_changes_nothing() -> None:
-    model = lively_model()
-    results = decode([model], SOURCES, max_iter=30)
-    ended = [(s, r) for s, r in zip(SOURCES, results, strict=True) if r["steps"] < 30]
-    assert len(ended) > 10
-    for source, result in ended:
-        again = slow_refine([model], source, [BOS, *words_of(result)], RefinementOptions(max_iter=0))
-        assert again.tokens[1:] == words_of(result)
-
-
-def undoing_model() -> LevT:
-    """Deletes every word, then inserts one word into every slot: it would go on for ever."""
-    model = toy_model(max_insertions=2).eval()
-    direction = torch.nn.functional.normalize(torch.randn(16), dim=0)
-    with torch.no_grad():
-        model.decoder.stacks["shared"][1].ffn_residual.norm.bias.add_(100 * direction)
-        model.decoder.deletion_head.weight[1] += direction
-        model.decoder.placeholder_head.weight[1] += torch.cat([direction, direction])
-    return model
-
-
-def test_a_sentence_ends_when_deletion_and_insertion_undo_each_other() -> None:
-    model = undoing_model()
-    result = decode([model], [SOURCES[0]], max_iter=9, retain_history=True)[0]
-    lengths = [len(state["tokens"]) for state in result["history"]]
-    assert lengths == [2, 2, 3, 3, 2, 2, 3]
-    assert result["steps"] == 1
 
 
 @pytest.mark.parametrize(
@@ -125,14 +68,15 @@ def test_a_sentence_ends_when_deletion_and_insertion_undo_each_other() -> None:
         ({"max_iter": 3}, 3, None),
         ({"max_iter": 3, "min_length": 4}, 3, 4),
         ({"adaptive": False, "max_iter": 4}, 4, None),
+        ({"gamma": 5.0, "max_ratio": 1.0, "max_ratio_floor": 0, "max_iter": 3}, 3, None),
     ],
 )
 @pytest.mark.parametrize("drafts", [None, DRAFTS], ids=["scratch", "drafts"])
 def test_limits_are_kept(
     options: dict[str, Any], steps: int, words: int | None, drafts: list[list[int]] | None
 ) -> None:
-    results = assert_same_as_reference([lively_model()], drafts, **options)
-    assert max(result["steps"] for result in results) == steps or (drafts and words)
+    results = assert_refined([lively_model()], SOURCES, drafts, **options)
+    assert max(result["steps"] for result in results) == steps or drafts
     assert min(result["steps"] for result in results) == steps or options.get("adaptive", True)
     assert "history" not in results[0]
     assert words is None or min(len(words_of(result)) - 1 for result in results) >= words
@@ -141,38 +85,23 @@ def test_limits_are_kept(
 def test_gamma_lengthens_and_a_negative_one_shortens() -> None:
     model, lengths = lively_model(seed=5), []
     for gamma in (-3.0, 0.0, 1.0, 3.0):
-        results = assert_same_as_reference([model], gamma=gamma, max_ratio=20.0, max_iter=0)
+        results = assert_refined([model], SOURCES, gamma=gamma, max_ratio=20.0, max_iter=0)
         lengths.append(sum(len(words_of(result)) for result in results))
     assert lengths[0] < lengths[1] < lengths[2] < lengths[3]
 
 
-def test_a_sentence_above_max_ratio_gets_no_more_placeholders() -> None:
-    model = lively_model()
-    results = assert_same_as_reference([model], gamma=5.0, max_ratio=1.0, max_ratio_floor=0, retain_history=True)
-    grown = 0
-    for source, result in zip(SOURCES, results, strict=True):
-        sizes = [len(state["tokens"]) for state in result["history"]]
-        for left, opened in zip(sizes[1::3], sizes[2::3], strict=True):
-            assert opened == left if left >= len(source) else opened >= left
-            grown += opened > left
-    assert grown > len(SOURCES)
-
-
 def test_the_history_is_the_start_and_three_states_an_iteration() -> None:
-    model = lively_model()
-    results = decode([model], SOURCES, DRAFTS, retain_history=True)
+    results = assert_refined([lively_model()], SOURCES, DRAFTS, retain_history=True)
     assert len({result["steps"] for result in results}) >= 3
-    for source, draft, result in zip(SOURCES, DRAFTS, results, strict=True):
-        states = [state["tokens"].tolist() for state in result["history"]]
-        assert len(states) == 1 + 3 * (result["steps"] + 1)
-        assert states == slow_refine([model], source, draft).history
+    for result in results:
+        assert len(result["history"]) == 1 + 3 * (result["steps"] + 1)
 
 
 @pytest.mark.parametrize("drafts", [None, DRAFTS])
 def test_where_nothing_is_trained_the_result_is_the_same_and_may_be_changed(drafts: list[list[int]] | None) -> None:
     model = lively_model()
-    results = decode([model], SOURCES, drafts, retain_history=True)
-    final = decode([model], SOURCES, drafts, retain_history=True, trained_later=False)
+    results = refine([model], SOURCES, drafts, retain_history=True)
+    final = refine([model], SOURCES, drafts, retain_history=True, trained_later=False)
     for one, other in zip(results, final, strict=True):
         assert words_of(one) == words_of(other) and one["steps"] == other["steps"]
         assert [state["tokens"].tolist() for state in one["history"]] == [
@@ -192,7 +121,7 @@ def eager_model() -> LevT:
 
 
 def test_boundaries_are_never_deleted() -> None:
-    results = decode([eager_model()], SOURCES, DRAFTS, max_iter=2, retain_history=True)
+    results = refine([eager_model()], SOURCES, DRAFTS, max_iter=2, retain_history=True)
     for result in results:
         assert result["history"][1]["tokens"].tolist() == [BOS, EOS]
         for state in result["history"]:
@@ -202,26 +131,24 @@ def test_boundaries_are_never_deleted() -> None:
 @pytest.mark.parametrize("learned", [True, False])
 def test_there_are_never_more_tokens_than_positions(learned: bool) -> None:
     model = lively_model(max_target_positions=12, decoder_learned_pos=learned)
-    results = assert_same_as_reference([model], gamma=9.0, max_ratio=9.0, max_iter=4, retain_history=True)
+    results = assert_refined([model], SOURCES, gamma=9.0, max_ratio=9.0, max_iter=4, retain_history=True)
     sizes = [len(state["tokens"]) for result in results for state in result["history"]]
     assert max(sizes) == 12
 
 
 def test_decoding_turns_dropout_off() -> None:
     model = lively_model(dropout=0.5).train()
-    first, second = (decode([model], SOURCES[:4]) for _ in range(2))
+    first, second = (refine([model], SOURCES[:4]) for _ in range(2))
     assert [float(r["score"]) for r in first] == [float(r["score"]) for r in second]
 
 
 @pytest.mark.parametrize("drafts", [None, DRAFTS], ids=["scratch", "drafts"])
 @pytest.mark.parametrize("second", [{}, {"share_weights": "none"}, {"deletion_layers": 1, "max_target_positions": 9}])
-def test_an_ensemble_takes_the_mean_of_the_probabilities(
-    second: dict[str, Any], drafts: list[list[int]] | None
-) -> None:
+def test_an_ensemble_takes_the_mean_of_probabilities(second: dict[str, Any], drafts: list[list[int]] | None) -> None:
     models = [lively_model(), lively_model(seed=2, **second)]
     sources, rows = [row[:8] for row in SOURCES], None if drafts is None else [row[:6] + [EOS] for row in drafts]
-    results = assert_same_as_reference(models, rows, sources)
-    alone = decode(models[:1], sources, rows)
+    results = assert_refined(models, sources, rows)
+    alone = refine(models[:1], sources, rows)
     assert [words_of(r) for r in results] != [words_of(r) for r in alone]
 
 
@@ -239,7 +166,7 @@ def test_models_that_do_not_fit_make_no_ensemble(options: dict[str, Any], messag
 
 def test_candidates_are_the_greedy_one_and_samples() -> None:
     model = lively_model()
-    greedy = decode([model], SOURCES)
+    greedy = refine([model], SOURCES)
     net_input = {"src_tokens": rows_to_tensor(SOURCES)}
     groups = generator([model], candidates=4).generate([model], {"net_input": net_input})
     assert [len(group) for group in groups] == [4] * len(SOURCES)
@@ -264,18 +191,8 @@ def test_sampling_leaves_the_global_generator_alone() -> None:
     before = torch.random.get_rng_state()
     models = [lively_model()]
     torch.random.set_rng_state(before)
-    decode(models, SOURCES[:3], candidates=3)
+    refine(models, SOURCES[:3], candidates=3)
     assert torch.random.get_rng_state().equal(before)
-
-
-def autoregressive_model(positions: int = 64) -> TransformerModel:
-    torch.manual_seed(9)
-    sizes = ["--encoder-embed-dim=16", "--encoder-ffn-embed-dim=16", "--encoder-layers=1", "--decoder-layers=1"]
-    heads = ["--encoder-attention-heads=2", "--decoder-attention-heads=2"]
-    parser = fairseq_options.get_training_parser()
-    args = fairseq_options.parse_args_and_arch(parser, [".", "--arch=transformer", *sizes, *heads])
-    args.max_source_positions, args.max_target_positions = 64, positions
-    return TransformerModel.build_model(args, toy_task()).eval()
 
 
 def slow_score(model: TransformerModel, source: list[int], tokens: list[int]) -> float:
@@ -290,7 +207,7 @@ def slow_score(model: TransformerModel, source: list[int], tokens: list[int]) ->
 
 
 def test_the_reranker_chooses_by_its_own_score() -> None:
-    model, teacher = lively_model(), autoregressive_model()
+    model, teacher = lively_model(), toy_transformer()
     options = RefinementOptions(candidates=5)
     sources = SOURCES[:8]
     sample = {"net_input": {"src_tokens": rows_to_tensor(sources)}}
@@ -307,7 +224,7 @@ def test_the_reranker_chooses_by_its_own_score() -> None:
 
 
 def test_no_candidate_is_too_long_for_the_reranker() -> None:
-    model, teacher = lively_model(), autoregressive_model(positions=6)
+    model, teacher = lively_model(), toy_transformer(max_target_positions=6)
     options = RefinementOptions(candidates=5, min_length=3)
     sample = {"net_input": {"src_tokens": rows_to_tensor(SOURCES[:8])}}
     plain = RefinementGenerator([model], toy_dictionary(), options).generate([model], sample)
@@ -320,7 +237,7 @@ def test_to_the_reranker_an_unknown_word_of_the_batch_is_unknown() -> None:
     scores = []
     for word in (UNK, toy_dictionary().size + 3):
         groups = [[{"tokens": torch.tensor([7, word, EOS])}]]
-        rerank(autoregressive_model(), toy_dictionary(), torch.tensor([[BOS, 8, 9, EOS]]), groups)
+        rerank(toy_transformer(), toy_dictionary(), torch.tensor([[BOS, 8, 9, EOS]]), groups)
         scores.append(float(groups[0][0]["score"]))
     assert scores[0] == scores[1] < 0
 
@@ -347,31 +264,13 @@ def test_a_prefix_is_refused() -> None:
 
 
 def test_the_task_hands_fairseq_flags_to_the_generator() -> None:
-    flags = Namespace(
-        iter_decode_max_iter=4,
-        iter_decode_eos_penalty=1.5,
-        iter_decode_force_max_iter=True,
-        iter_decode_with_beam=3,
-        retain_iter_history=True,
-        temperature=0.7,
-    )
-    task = toy_task(max_ratio=1.5, max_ratio_floor=7, min_words=2, soft_protection=1.0, keep_bias=0.5, oracle="delete")
-    built = task.build_generator([lively_model()], flags)
-    assert built.options == RefinementOptions(
-        trained_later=False,
-        max_iter=4,
-        gamma=1.5,
-        max_ratio=1.5,
-        max_ratio_floor=7,
-        min_length=2,
-        adaptive=False,
-        candidates=3,
-        temperature=0.7,
-        retain_history=True,
-        soft_protection=1.0,
-        keep_bias=0.5,
-        oracle="delete",
-    )
+    flags = {"iter_decode_max_iter": 4, "iter_decode_eos_penalty": 1.5, "iter_decode_force_max_iter": True}
+    flags |= {"iter_decode_with_beam": 3, "retain_iter_history": True, "temperature": 0.7}
+    own = {"max_ratio": 1.5, "max_ratio_floor": 7, "soft_protection": 1.0, "keep_bias": 0.5, "oracle": "delete"}
+    built = toy_task(min_words=2, **own).build_generator([lively_model()], Namespace(**flags))
+    given = {"max_iter": 4, "gamma": 1.5, "adaptive": False, "candidates": 3}
+    given |= {"retain_history": True, "temperature": 0.7}
+    assert built.options == RefinementOptions(trained_later=False, min_length=2, **own, **given)
 
 
 @pytest.mark.parametrize("flag", ["replace_unk", "print_alignment", "sampling", "match_source_len", "retain_dropout"])
@@ -386,17 +285,15 @@ def test_flags_of_left_to_right_search_are_refused(flag: str) -> None:
         ([], 3, "--path has only one: use --path levt.pt:transformer.pt"),
         ([lively_model], 1, "set --iter-decode-with-beam to more than 1"),
         ([lively_model], 3, "as the last checkpoint of --path, but it is a LevT: use --path levt.pt:transformer.pt"),
-        ([autoregressive_model], 0, "--path names a TransformerModel and a levt.*by --iter-decode-with-external-rer"),
+        ([toy_transformer], 0, "--path names a TransformerModel and a levt.*by --iter-decode-with-external-rer"),
     ],
 )
-def test_models_that_cannot_work_together_are_refused(
-    others: list[Callable[..., Any]], beam: int, message: str
-) -> None:
+def test_models_that_cannot_work_together(others: list[Callable[..., Any]], beam: int, message: str) -> None:
     flags = Namespace(iter_decode_with_external_reranker=beam > 0, iter_decode_with_beam=max(beam, 1))
     with pytest.raises(UserError, match=message):
         toy_task().build_generator([lively_model(), *(make() for make in others)], flags)
     with pytest.raises(UserError, match="requires a levt checkpoint in --path"):
-        toy_task().build_generator([autoregressive_model()], Namespace())
+        toy_task().build_generator([toy_transformer()], Namespace())
 
 
 def restless_model() -> LevT:
@@ -435,7 +332,7 @@ def test_padding_makes_no_draft_too_long() -> None:
     padded = torch.nn.functional.pad(rows_to_tensor(drafts), (0, 16 - max(map(len, drafts))), value=PAD)
     sample = {"net_input": {"src_tokens": rows_to_tensor(SOURCES), "draft": padded}}
     found = generator([model]).generate([model], sample)
-    assert [words_of(best[0]) for best in found] == [words_of(best) for best in decode([model], SOURCES, drafts)]
+    assert [words_of(best[0]) for best in found] == [words_of(best) for best in refine([model], SOURCES, drafts)]
 
 
 def test_weights_that_are_not_finite_are_refused() -> None:

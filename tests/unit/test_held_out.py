@@ -21,7 +21,7 @@ from lev_plugins.text import calibration
 from lev_plugins.text.calibration import CONSTANT, WEIGHTS, Evidence
 from lev_plugins.text.edited import Edit, Edited, Segment, rewrites
 from lev_plugins.text.offsets import offsets_of
-from tests.helpers import thorough
+from tests.helpers import Refusal, thorough
 from tests.systems import GOLDEN, ROOT
 
 LEVT = ROOT / "tests" / "golden" / "folders" / "0.2" / "levt-spelling" / "model"
@@ -34,9 +34,7 @@ def test_what_is_known_of_an_edit() -> None:
     segment, written = Segment("in Paaris teh 2nd", offsets_of()), ["in", "Paris", "the"]
     changes = rewrites(segment, written, [0, None, None])
     assert len(changes) == 1
-    (known,) = (
-        calibration.evidence(segment, each, written, lambda word: counts.get(word, 0), 99, -1) for each in changes
-    )
+    known = calibration.evidence(segment, changes[0], written, lambda word: counts.get(word, 0), 99, -1)
     assert known == Evidence(30, -1, pytest.approx(0.001, abs=1e-4), 1, pytest.approx(np.log(3)), 6 / 14, 0, 0, 1, 1, 0)
 
 
@@ -67,9 +65,8 @@ def test_the_weights_are_those_of_a_general_optimiser() -> None:
 
     def loss(weights: Any) -> float:
         odds = weights[0] + scaled @ weights[1:]
-        return float(
-            np.logaddexp(0, np.where(wanted, -odds, odds)).sum() + calibration.RIDGE / 2 * (weights[1:] ** 2).sum()
-        )
+        ridge = calibration.RIDGE / 2 * (weights[1:] ** 2).sum()
+        return float(np.logaddexp(0, np.where(wanted, -odds, odds)).sum() + ridge)
 
     slopes = minimize(loss, np.zeros(1 + used.sum())).x[1:] / deviation[used]
     found = calibration.fit(known, labels)
@@ -120,25 +117,21 @@ def test_a_promise_is_kept_by_the_least_confidence_or_refused(tmp_path: Path) ->
     assert dial == 0.73 and texts[0].harm(dial).score == 50 and texts[0].harm(VALUES[VALUES.index(dial) - 1]).score > 50
     assert promised(texts, 200) == 0
     sure = held_out(Editor(w1=[Edit(0, 2, "x")]), [], [clean])
-    with pytest.raises(
-        UserError, match=r"--promise-broken 4 cannot be kept: edits that are 0.999 sure break 5.0 of 1,000"
-    ):
+    with pytest.raises(UserError, match=r"--promise-broken 4 cannot be kept: edits that are 0.999 sure break 5.0 of"):
         promised(sure, 4)
 
 
-@pytest.mark.parametrize(("metric", "dial"), [("wrr", 0.9), ("gleu", 0.9), ("exact", 0.9)])
-def test_the_best_dial_is_the_most_cautious_one(metric: str, dial: float, tmp_path: Path) -> None:
-    noisy, clean = files(
-        tmp_path, noisy="teh cat sat on it\na cat sat on it\n", clean="the cat sat on it\na cat sat on it\n"
-    )
+@pytest.mark.parametrize("metric", ["wrr", "gleu", "exact"])
+def test_the_best_dial_is_the_most_cautious_one(metric: str, tmp_path: Path) -> None:
+    rest = " cat sat on it\n"
+    noisy, clean = files(tmp_path, noisy=f"teh{rest}a{rest}", clean=f"the{rest}a{rest}")
     editor = Editor(teh=[Edit(0, 3, "the", confidence=0.9)], a=[Edit(0, 1, "the", confidence=0.7)])
-    assert best(held_out(editor, [(noisy, clean)], []), metric) == dial
+    assert best(held_out(editor, [(noisy, clean)], []), metric) == 0.9
 
 
 def test_gleu_minds_a_mistake_that_is_left_more_than_one_that_is_made(tmp_path: Path) -> None:
-    noisy, clean = files(
-        tmp_path, noisy="teh cat sat on the mat by old houses\n", clean="the cat sat on the mat by old houses\n"
-    )
+    rest = " cat sat on the mat by old houses\n"
+    noisy, clean = files(tmp_path, noisy=f"teh{rest}", clean=f"the{rest}")
     texts = held_out(Editor(teh=[Edit(0, 3, "the", 0.5), Edit(26, 29, "odd", 0.5)]), [(noisy, clean)], [])
     assert (best(texts, "wrr"), best(texts, "gleu")) == (VALUES[-1], 0.5)
 
@@ -184,9 +177,7 @@ def test_export_and_sweep(texts: dict[str, Path], tmp_path: Path, capsys: pytest
     assert found["reliability"] == reliability(held_out(editor, [(*texts.values(),)], [texts["clean"]]))
     assert main([*map(str, sweep), "0.5"]) == 0
     table = capsys.readouterr().out.splitlines()
-    assert table[0] == str(texts["noisy"]) and table[1].startswith(
-        "min-confidence  broken of 1,000  % of lines changed"
-    )
+    assert table[0] == str(texts["noisy"]) and table[1].startswith("min-confidence  broken of 1,000  % of lines ")
     assert any(line.split() == ["at", "least", "edits", "claimed", "right"] for line in table)
 
 
@@ -206,16 +197,11 @@ def test_a_levt_is_swept(texts: dict[str, Path], capsys: pytest.CaptureFixture[s
         (["export", "--calibrate", "{noisy}", "{short}"], "both files must be parallel, but"),
         (["sweep"], "edits text: give --pairs NOISY CLEAN, --clean FILE, or both"),
         (["sweep", "--clean", "{clean}", "--keep-bias", "1"], "--keep-bias is for binarised data, with --path"),
-        (
-            ["sweep", "--clean", "{clean}", "--path", "a.pt"],
-            "--pairs and --clean are for a model folder, without --path",
-        ),
+        (["sweep", "--clean", "{clean}", "--path", "a.pt"], "--pairs and --clean are for a model folder, without"),
         (["sweep", "--clean", "{empty}"], "is empty"),
     ],
 )
-def test_refused(
-    flags: list[str], message: str, texts: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_refused(flags: list[str], message: str, texts: dict[str, Path], tmp_path: Path, refusal: Refusal) -> None:
     short, empty = files(tmp_path, short="a\n", empty="")
     command, *rest = (flag.format(**texts, short=short, empty=empty) for flag in flags)
     data = ["--data", str(GOLDEN / "noisy" / "data"), "--bpe", "chars"]
@@ -223,8 +209,7 @@ def test_refused(
         "export": [str(GOLDEN / "pbd" / "checkpoint.pt"), str(tmp_path / "out"), *data],
         "sweep": [str(LEVT), "--cpu"],
     }
-    assert main([command, *given[command], *rest]) == 2
-    assert message in capsys.readouterr().err
+    assert message in refusal(command, *given[command], *rest)
     assert not (tmp_path / "out").exists()
 
 

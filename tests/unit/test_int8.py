@@ -19,9 +19,8 @@ from lev_plugins.inference.labeller import Labeller
 from lev_plugins.layers import int8
 from lev_plugins.layers.int8 import Int8Linear, in_8_bits
 from lev_plugins.layers.linear import Linear
-from lev_plugins.models.levt import LevT
-from tests.helpers import toy_config, toy_dictionary, toy_task
-from tests.integration.commands import succeed
+from tests.commands import succeed
+from tests.helpers import toy_config, toy_model, toy_task
 from tests.systems import CORRECTION, SYSTEMS, flags_of
 
 
@@ -81,25 +80,6 @@ def test_what_is_shared_is_rounded_once(all_sizes: None) -> None:
     assert model[0][0] is model[1][0]  # type: ignore[index]
 
 
-def test_a_levt_says_nearly_the_same(all_sizes: None) -> None:
-    exact, rounded = (made() for _ in range(2))
-    in_8_bits(rounded)
-    source, draft = torch.tensor([[0, 5, 6, 7, 2]]), torch.tensor([[0, 8, 9, 2]])
-    found = []
-    with torch.no_grad():
-        for model in (exact, rounded):
-            states = model.decoder.states("token", draft, model.encode(source))
-            found.append([model.decoder.deletion_logits(states), model.decoder.token_logits(states, torch.tensor([1]))])
-    for one, other in zip(*found, strict=True):
-        assert 0 < far(other, one) < 0.1
-    assert not [name for name, part in rounded.named_modules() if isinstance(part, nn.Linear)]
-
-
-def made() -> LevT:
-    torch.manual_seed(1)
-    return LevT.build_model(toy_config(share_all_embeddings=True), toy_task(toy_dictionary())).eval()
-
-
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_system_answers_with_it(name: str, tmp_path: Path, all_sizes: None) -> None:
     system = SYSTEMS[name](tmp_path)
@@ -127,7 +107,7 @@ def test_training_refuses_it() -> None:
 
 
 def test_a_generator_that_is_built_before_the_weights_are_read_rounds_none(all_sizes: None) -> None:
-    task, model = toy_task(cpu_int8=True), made()
+    task, model = toy_task(cpu_int8=True), toy_model().eval()
     task.building = True
     task.with_its_precision([model])
     assert not [part for part in model.modules() if isinstance(part, Int8Linear)]

@@ -1,26 +1,18 @@
 """The dial: following the source, the bonus for leaving it alone, confidence in an edit."""
 
 import math
-from argparse import Namespace
 from typing import Any
 
 import pytest
 import torch
 from fairseq.data import Dictionary
-from fairseq.models.transformer import TransformerModel, base_architecture
 from fairseq.sequence_generator import SequenceGenerator
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from lev_plugins.edits.copy_alignment import distances_after, distances_before, expected
-from lev_plugins.generators.keeping import (
-    Copier,
-    Followed,
-    KeepingEnsemble,
-    biased,
-    with_confidence,
-)
+from lev_plugins.generators.keeping import Copier, Followed, KeepingEnsemble, biased, with_confidence
 from tests.helpers import (
     EOS,
     PAD,
@@ -32,6 +24,7 @@ from tests.helpers import (
     toy_dictionary,
     toy_pbd,
     toy_task,
+    toy_transformer,
 )
 
 words = st.lists(st.integers(4, 7), max_size=6)
@@ -98,15 +91,6 @@ def test_a_bonus_is_added_to_the_log_odds() -> None:
     odds = (found[0, 3].exp() / (1 - found[0, 3].exp())).log()
     assert float(odds) == pytest.approx(math.log(0.4 / 0.6) + 1.5, abs=1e-5)
     assert float(found[0, 0] - found[0, 2]) == pytest.approx(math.log(0.1 / 0.3), abs=1e-5)
-
-
-def toy_transformer(task: Any) -> nn.Module:
-    torch.manual_seed(3)
-    sizes = {"embed_dim": 16, "ffn_embed_dim": 32, "layers": 2, "attention_heads": 2}
-    sides = {f"{side}_{key}": value for side in ("encoder", "decoder") for key, value in sizes.items()}
-    args = Namespace(**sides, max_source_positions=64, max_target_positions=64)
-    base_architecture(args)
-    return TransformerModel.build_model(args, task).eval()
 
 
 MODELS = {"pbd": toy_pbd, "transformer": toy_transformer}

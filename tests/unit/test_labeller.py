@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from lev_plugins.cli import label as command
 from lev_plugins.cli.main import main
@@ -132,11 +131,6 @@ def test_what_is_no_text(folder: Path, tmp_path: Path) -> None:
         assert plain == marked
         with pytest.raises(UserError, match="half of a character"):
             labeller.label(["a\ud800b"])
-
-
-def test_probabilities_do_not_depend_on_the_batch(folder: Path) -> None:
-    found = [labeller_of(folder, batch_size=size).of_part("valid")[1] for size in (1, 7)]
-    torch.testing.assert_close(torch.tensor(found[0]), torch.tensor(found[1]), atol=1e-5, rtol=1e-5)
 
 
 def test_an_answer_to_a_text_that_was_cut_says_so(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,10 +13,9 @@ import torch
 
 from examples.labelling.frequency import by_frequency
 from lev_plugins.cli.main import main
-from tests.examples import load_script
-from tests.integration.commands import readme
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.commands import readme
+from tests.examples import load_script, run_script
+from tests.helpers import write_lines
 
 
 def write(folder: Path, kind: str) -> None:
@@ -28,7 +26,7 @@ def write(folder: Path, kind: str) -> None:
         "regression": ["good film\t0.93", "bad film\t0.12", "so good\t0.91", "so bad\t0.08"] * 10,
     }[kind]
     for part in ("train", "valid", "test"):
-        (folder / f"{part}.tsv").write_text("".join(f"{row}\n" for row in rows), "utf-8")
+        write_lines(folder / f"{part}.tsv", rows)
 
 
 @pytest.mark.parametrize(
@@ -41,11 +39,11 @@ def write(folder: Path, kind: str) -> None:
         ("regression", ["--round-labels", "0.1", "--label-kind", "classification"], "pearson"),
     ],
 )
-def test_baselines(tmp_path: Path, text: str, flags: list[str], score: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_baselines(tmp_path: Path, text: str, flags: list[str], score: str) -> None:
     write(tmp_path, text)
-    words = ["baselines.py", str(tmp_path), "--label-kind", text, "--output", str(tmp_path / "scores.json"), *flags]
-    monkeypatch.setattr(sys, "argv", [*words, *([] if text == "regression" else ["--numbered-labels"])])
-    assert load_script("labelling/baselines").main() == 0
+    flags = [*flags, *([] if text == "regression" else ["--numbered-labels"])]
+    words = [tmp_path, "--label-kind", text, "--output", tmp_path / "scores.json", *flags]
+    assert run_script("labelling/baselines", *words) == 0
     found = json.loads((tmp_path / "scores.json").read_text("utf-8"))
     assert found["linear"]["scores"][""][score] > 95
     assert found["majority"]["scores"][""][score] < 70
@@ -53,14 +51,11 @@ def test_baselines(tmp_path: Path, text: str, flags: list[str], score: str, monk
     assert found["linear"]["by_frequency"] == by_frequency
 
 
-def test_edit_rates_come_from_three_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edit_rates_come_from_three_files(tmp_path: Path) -> None:
     for split in ("train", "valid"):
         for suffix, text in (("src", "a b"), ("mt", "x"), ("hter", "0.25")):
             (tmp_path / f"{split}.{suffix}").write_text(f"{text}\n" * 20, encoding="utf-8")
-    monkeypatch.setattr(
-        sys, "argv", ["texts.py", str(tmp_path), "--rated", "--test", "valid", "--output", str(tmp_path)]
-    )
-    assert load_script("labelling/texts").main() == 0
+    assert run_script("labelling/texts", tmp_path, "--rated", "--test", "valid", "--output", tmp_path) == 0
     assert (tmp_path / "test.tsv").read_text("utf-8") == "a b\tx\t0.25\n" * 20
     assert (tmp_path / "valid.tsv").read_text("utf-8") == "a b\tx\t0.25\n"
 
@@ -76,7 +71,7 @@ def test_labels_by_frequency() -> None:
     assert by_frequency(gold[:2], found[:2], counts, at=1).keys() == {"frequent", "few"}  # none is new
 
 
-def test_the_report_of_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_of_what_is_there(tmp_path: Path) -> None:
     few, frequent = {"rp_at_5": 73.6, "ndcg_at_5": 69.6}, {"rp_at_5": 84.9, "ndcg_at_5": 85.9}
     scored: dict[str, Any] = {"examples": 100, "seconds": 0.5}
     tags = scored | {"scores": {"": {"tag_accuracy": 91.25, "macro_f1": 80.0}}}
@@ -85,9 +80,7 @@ def test_the_report_of_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for name, found in (("pos", tags), ("emotions", emotions)):
         (tmp_path / f"test_{name}").mkdir()
         (tmp_path / f"test_{name}" / "scores.json").write_text(json.dumps(found))
-    monkeypatch.setattr(sys, "argv", ["report.py", str(tmp_path)])
-    monkeypatch.syspath_prepend(str(ROOT))
-    assert load_script("labelling/report").main() == 0
+    assert run_script("labelling/report", tmp_path) == 0
     page = (tmp_path / "report.md").read_text("utf-8")
     assert "| EncT5 | 91.2 | 80.0 | | 200 |" in page
     assert "| EncT5, spelling-aware words | not yet run |" in page and "SST-2" not in page
@@ -96,16 +89,14 @@ def test_the_report_of_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "| ... thresholds tuned | 51.0 |" in page
 
 
-def test_what_t5_wrote_is_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = load_script("labelling/text_to_text")
-
+def test_what_t5_wrote_is_read_back(tmp_path: Path) -> None:
     def scores(kind: str, rows: list[str], said: list[str]) -> dict[str, float]:
-        (tmp_path / "gold.tsv").write_text("".join(f"{row}\n" for row in rows), "utf-8")
+        write_lines(tmp_path / "gold.tsv", rows)
         lines = [f"D-{number}\t-0.1\t{text}\n" for number, text in reversed(list(enumerate(said)))]
         (tmp_path / "generated").write_text("S-0\tx\n" + "".join(lines), "utf-8")
-        words = ["x", tmp_path / "gold.tsv", "--label-kind", kind, "--output", tmp_path / "o"]
-        monkeypatch.setattr(sys, "argv", [str(word) for word in [*words, "--generated", tmp_path / "generated"]])
-        assert module.main() == (0 if len(rows) == len(said) else 2)
+        words = [tmp_path / "gold.tsv", "--label-kind", kind, "--output", tmp_path / "o"]
+        status = run_script("labelling/text_to_text", *words, "--generated", tmp_path / "generated")
+        assert status == (0 if len(rows) == len(said) else 2)
         return json.loads((tmp_path / "o.scores.json").read_text("utf-8"))
 
     assert scores("classification", ["a\tno", "b\tyes", "c\tyes"], ["no", "maybe", "yes"])["f1"] == pytest.approx(
@@ -178,15 +169,6 @@ def test_a_small_t5_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(rows) == 40 + 100 - 3 and rows[-1] == "<extra_id_0> 1"
     encoder = transformers.T5ForConditionalGeneration.from_pretrained(tmp_path / "backbone").encoder
     assert len(encoder.block) == 1 and encoder.config.feed_forward_proj == "gated-gelu"
-
-
-def test_the_loss_of_held_out_rows_is_that_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = load_script("labelling/pretrain")
-    monkeypatch.setattr(module, "loss_of", lambda model, rows, *_: torch.tensor(rows.mean()))
-    rows = np.array([[0.0]] * 32 + [[1.0]])
-    assert module.held_out_loss(torch.nn.Identity(), rows, [], SimpleNamespace(rows=32, seed=1)) == pytest.approx(
-        1 / 33
-    )
 
 
 def counting(function: Callable[..., torch.Tensor], most: int) -> Callable[..., torch.Tensor]:

@@ -1,6 +1,7 @@
 """LanguageTool's protocol as its clients use it, with an editor that needs no model."""
 
 import json
+import random
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from lev_plugins.serving.annotated import Annotated, Part, Place
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.limits import Limits
 from lev_plugins.serving.matches import close
@@ -238,15 +240,9 @@ def test_choice_of_rules(server: Client) -> None:
         ({"language": "en", "data": "{"}, "data is not valid JSON"),
         ({"language": "en", "data": "[]"}, "data is not a JSON object"),
         ({"language": "en", "data": "{}"}, "data.annotation[0] must have either a text, or markup"),
-        (
-            {"language": "en", "data": '{"text": 1}'},
-            "perhaps interpretAs, but is {'text': 1}",
-        ),
+        ({"language": "en", "data": '{"text": 1}'}, "perhaps interpretAs, but is {'text': 1}"),
         ({"language": "en", "data": '{"annotation": [{}]}'}, "data.annotation[0] must have either a text, or markup"),
-        (
-            {"language": "en", "data": '{"annotation": [{"text": "a", "markup": "b"}]}'},
-            "but is {'text': 'a', 'markup",
-        ),
+        ({"language": "en", "data": '{"annotation": [{"text": "a", "markup": "b"}]}'}, "but is {'text': 'a', 'markup"),
         ({"language": "en", "data": '{"text": "\\ud800"}'}, "surrogates not allowed"),
         ({"language": "en", "text": "a", "enabledOnly": "true"}, "enabledOnly=true needs enabledRules or enabledCateg"),
         ({"language": "en", "text": "a", "enabledOnly": "yes", "disabledRules": "A"}, "excludes disabledRules"),
@@ -327,3 +323,38 @@ def test_text_that_is_no_word_is_not_compared_letter_by_letter() -> None:
     assert not close("a" * 20_000, "b" * 20_000) and not close("a", "a" * 60)
     assert time.process_time() - started < 1
     assert close("recieve", "receive") and not close("cat", "house")
+
+
+# ---- places in annotated text, compared with a search from the front -------------------------------------------------
+
+
+EMPTY = Part("", "<br>", False)
+
+
+def slow_around(text: Annotated, start: int, end: int) -> Place | None:
+    return next((each for each in text.places if each.text and each.start <= start and end <= each.end), None)
+
+
+def slow_place(text: Annotated, at: int) -> int:
+    inside = [each for each in text.places if each.start <= at <= each.end]
+    texts = [each for each in inside if each.text]
+    return texts[0].original + at - texts[0].start if texts else inside[0].original if inside else 0
+
+
+def test_the_same_as_from_the_front() -> None:
+    draw = random.Random(1)
+    kinds = [Part("ab ", "ab "), Part("", "", True), EMPTY, Part("xy", "<p>", False)]
+    for _ in range(300):
+        text = Annotated(draw.choices(kinds, k=draw.randint(0, 8)))
+        for at in range(len(text.plain) + 2):
+            assert text.original_place(at) == slow_place(text, at)
+            for end in range(at, len(text.plain) + 2):
+                assert text.around(at, end) == slow_around(text, at, end)
+
+
+def test_much_markup_takes_no_time() -> None:
+    text = Annotated([EMPTY] * 40_000 + [Part("Ab! " * 4_900, "Ab! " * 4_900)])
+    start = time.process_time()
+    for at in range(0, len(text.plain), 2):
+        assert text.original_place(at) >= 160_000
+    assert time.process_time() - start < 2  # 10 s or more from the front

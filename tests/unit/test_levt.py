@@ -6,17 +6,16 @@ from typing import Any
 
 import pytest
 import torch
+from fairseq.models import ARCH_CONFIG_REGISTRY
 from torch import Tensor, nn
 
 from lev_plugins.errors import UserError
-from lev_plugins.layers.transformer import padding_of
-from lev_plugins.models import levt, levt_stacks
+from lev_plugins.models import pbd
 from lev_plugins.models.levt import IGNORE, PRESETS, Learning, LevT, LevTConfig, LevTOutput, mix_rows, roll_in
 from tests.helpers import (
     BOS,
     EOS,
     PAD,
-    UNK,
     random_rows,
     rows_to_tensor,
     run_model,
@@ -74,16 +73,6 @@ def test_every_parameter_learns(options: dict[str, Any]) -> None:
     assert idle == []
 
 
-def test_an_early_exit_reads_its_own_block() -> None:
-    model = toy_model(deletion_layers=1).eval()
-    canvas = rows_to_tensor(random_rows(3, seed=1))
-    memory = model.encode(canvas)
-    full = model.decoder.states("token", canvas, memory)
-    early = model.decoder.states("deletion", canvas, memory)
-    assert (len(full), len(early)) == (3, 2)
-    assert model.decoder.deletion_logits(early).equal(model.decoder.deletion_head(full[1]))
-
-
 def test_an_early_exit_builds_no_block_that_nothing_reads() -> None:
     model = toy_model(deletion_layers=1, placeholder_layers=2, share_weights="none")
     assert {name: len(stack) for name, stack in model.decoder.stacks.items()} == {
@@ -103,88 +92,12 @@ def test_known_states_are_continued_not_recomputed() -> None:
     assert continued[-1].equal(model.decoder.states("placeholder", canvas, memory)[-1])
 
 
-def test_the_pre_norm_decoder_normalises_what_every_head_reads() -> None:
-    model = toy_model(decoder_normalize_before=True, deletion_layers=1).eval()
-    canvas = rows_to_tensor(random_rows(3, seed=1))
-    features = model.decoder.features("deletion", model.decoder.states("deletion", canvas, model.encode(canvas)))
-    assert features.mean(-1).abs().max() < 1e-5
-    assert isinstance(toy_model().decoder.norm, nn.Identity)
-
-
-def test_counts_above_the_maximum_are_clamped() -> None:
-    model, batch = toy_model(max_insertions=2), toy_batch()
-    counts = batch["net_input"]["states"].missing_counts
-    assert int(counts.max()) > 2
-    labels = run_model(model, batch).placeholder.labels.view_as(counts)
-    slots = batch["net_input"]["states"].kept_tokens[:, 1:].ne(PAD)
-    assert labels[slots].equal(counts[slots].clamp(max=2))
-    assert labels[~slots].eq(IGNORE).all()
-
-
-def test_deletion_labels_skip_the_padding_alone() -> None:
-    batch = toy_batch()
-    target = batch["net_input"]["states"].target
-    labels = run_model(toy_model(), batch).deletion.labels.view_as(target)
-    assert labels.eq(IGNORE).equal(target.eq(PAD))
-
-
-@pytest.mark.parametrize("normalize_before", [False, True])
-def test_padding_is_left_out_without_a_difference(normalize_before: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    sides = {f"{side}_normalize_before": normalize_before for side in ("encoder", "decoder")}
-    model = toy_model(**sides).eval()
-    canvas, source = (rows_to_tensor(random_rows(4, seed=seed, shortest=1)) for seed in (1, 2))
-    real = canvas.ne(PAD)
-    assert real.float().mean() < 0.9 and source.ne(PAD).float().mean() < 0.9
-
-    def found() -> tuple[Tensor, Tensor]:
-        states = model.decoder.states("token", canvas, model.encode(source))[-1]
-        ends = model.encoder.layers[0].ffn.fc1.weight, model.decoder.stack("shared")[0].cross_attn.q_proj.weight
-        gradients = torch.autograd.grad(states[real].sin().sum(), ends)
-        return states[real], torch.cat([each.flatten() for each in gradients])
-
-    states, gradient = found()
-    with monkeypatch.context() as patch:
-        for module in (levt, levt_stacks):
-            patch.setattr(module, "padding_of", lambda *given: padding_of(*given)._replace(real=None))
-        expected_states, expected_gradient = found()
-    assert states.allclose(expected_states, atol=1e-5)
-    assert gradient.allclose(expected_gradient, atol=1e-5)
-
-
 def test_a_placeholder_of_its_own_is_no_output_class() -> None:
     model = toy_model(share_all_embeddings=True)
     size = len(toy_dictionary())
     assert model.placeholder == size
     assert model.decoder.embedding.tokens.num_embeddings == size + 1
     assert run_model(model, toy_batch()).token.logits.size(1) == size
-
-
-def test_the_unknown_word_can_be_the_placeholder() -> None:
-    model = toy_model(placeholder="unk")
-    assert model.placeholder == UNK
-    assert model.decoder.embedding.tokens.num_embeddings == len(toy_dictionary())
-
-
-def test_shared_embeddings_are_one_table() -> None:
-    model = toy_model(share_all_embeddings=True)
-    assert model.encoder.embedding.tokens is model.decoder.embedding.tokens
-    assert model.decoder.token_head is None
-
-
-def test_separate_dictionaries_have_tables_of_their_own_sizes() -> None:
-    task = toy_task(toy_dictionary(30), toy_dictionary(20))
-    model = toy_model(task)
-    assert model.encoder.embedding.tokens.num_embeddings == 34
-    assert model.decoder.embedding.tokens.num_embeddings == 25
-    assert model.decoder.token_head is not None and model.decoder.token_head.out_features == 24
-
-
-def test_learned_positions_are_parameters_and_sinusoids_are_not_saved() -> None:
-    learned = toy_model(encoder_learned_pos=True, decoder_learned_pos=True).state_dict()
-    fixed = toy_model().state_dict()
-    tables = {f"{side}.embedding.learned.weight" for side in ("encoder", "decoder")}
-    assert set(learned) - set(fixed) == tables
-    assert learned["decoder.embedding.learned.weight"].shape == (64 + PAD + 1, 16)
 
 
 def test_bert_initialisation_is_narrow_and_leaves_padding_zero() -> None:
@@ -194,14 +107,14 @@ def test_bert_initialisation_is_narrow_and_leaves_padding_zero() -> None:
     assert not model.decoder.embedding.tokens.weight[PAD].any()
 
 
-@pytest.mark.parametrize(("name", "changes"), PRESETS.items())
+@pytest.mark.parametrize(("name", "changes"), [*PRESETS.items(), *pbd.PRESETS.items()])
 def test_a_preset_changes_what_it_says_and_keeps_what_was_asked(name: str, changes: dict[str, int]) -> None:
-    from fairseq.models import ARCH_CONFIG_REGISTRY
-
-    asked = SimpleNamespace(encoder_layers=7)
-    ARCH_CONFIG_REGISTRY[name](asked)
-    assert vars(asked) == {**changes, "encoder_layers": 7}
-    assert {f.name for f in dataclasses.fields(LevTConfig)} >= set(vars(asked))
+    of_pbd = name in pbd.PRESETS
+    asked = {"layers" if of_pbd else "encoder_layers": 7}
+    preset = SimpleNamespace(**asked)
+    ARCH_CONFIG_REGISTRY[name](preset)
+    assert vars(preset) == {**changes, **asked}
+    assert {f.name for f in dataclasses.fields(pbd.PBDConfig if of_pbd else LevTConfig)} >= set(vars(preset))
 
 
 REFUSED = {
@@ -245,16 +158,6 @@ def test_dae_rolls_in_the_missing_words_at_random() -> None:
     drawn = roll_in(torch.zeros(300, 24), words, Learning("dae", torch.Generator().manual_seed(1)))
     assert not drawn.equal(words)
     assert set(drawn.tolist()) == {5, 6, 7}
-
-
-@pytest.mark.parametrize("policy", ["sample", "dae"])
-def test_a_random_rollin_draws_from_the_given_generator(policy: str) -> None:
-    logits, words = torch.randn(40, 24), torch.arange(4, 24).repeat(2)
-    before = torch.random.get_rng_state()
-    draws = (Learning(policy, torch.Generator().manual_seed(seed)) for seed in (5, 5, 6))
-    first, second, other = (roll_in(logits, words, learning) for learning in draws)
-    assert torch.random.get_rng_state().equal(before)
-    assert first.equal(second) and not first.equal(other)
 
 
 def test_mixed_rows_are_padded_to_the_wider() -> None:

@@ -10,15 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils import prune
 
-from lev_plugins.layers.linear import (
-    AVAILABLE,
-    LARGE,
-    Linear,
-    PackedLinear,
-    SharedLinear,
-    linear,
-    pack_weights,
-)
+from lev_plugins.layers.linear import AVAILABLE, LARGE, Linear, PackedLinear, SharedLinear, linear, pack_weights
 from lev_plugins.layers.transformer import FeedForward, LayerShape
 from lev_plugins.models.levt import LevT
 from tests.helpers import BOS, EOS, toy_config, toy_task

@@ -22,6 +22,8 @@ from lev_plugins.inference import card
 from lev_plugins.inference.exporting import without_paths
 from tests import labelling as toy_labels
 from tests import teachers
+from tests.helpers import Refusal
+from tests.pretrained import sentencepieces
 from tests.systems import GOLDEN, SYSTEMS, System
 from tests.unit import test_light
 
@@ -159,27 +161,9 @@ def test_a_folder_from_before_torn_words_were_seen_still_answers(tmp_path: Path)
         lev_plugins.load(out)
 
 
-def test_thresholds_of_a_folder(tmp_path: Path) -> None:
-    system = SYSTEMS["multilabel"](tmp_path)
-    thresholds = tmp_path / "thresholds.json"
-    thresholds.write_text(json.dumps({"s": 0.0, "r": 1.0, "w": 1.0}))
-    assert export(system.checkpoint, tmp_path / "out", *system.flags, "--thresholds", thresholds) == 0
-    labeller = lev_plugins.load(tmp_path / "out")
-    assert [each["labels"] for each in labeller.label(system.texts)] == [["s"]] * 3
-    labeller = lev_plugins.load(tmp_path / "out", thresholds={"s": 1.0, "r": 0.0, "w": 1.0})
-    assert labeller.label(["sun"])[0]["labels"] == ["r"]
-
-
 def test_a_sentencepiece_model_cuts_as_before(tmp_path: Path) -> None:
     pieces = tmp_path / "pieces"
-    sentencepiece.SentencePieceTrainer.Train(
-        sentence_iterator=iter(["abc de f", "a bc def", "fade"] * 9),
-        model_prefix=str(pieces),
-        vocab_size=14,
-        hard_vocab_limit=False,
-        num_threads=1,
-        minloglevel=2,
-    )
+    sentencepieces(pieces, ["abc de f", "a bc def", "fade"] * 9, 14, hard_vocab_limit=False)
     given = ["--data", PBD[2], "--sentencepiece-model", f"{pieces}.model"]
     assert export(Path(PBD[0]), tmp_path / "out", *given) == 0
     path = tmp_path / "out" / "sentencepiece.bpe.model"
@@ -208,20 +192,12 @@ LEVT = [str(GOLDEN / "levt" / "checkpoint.pt"), "--data", str(GOLDEN / "levt" / 
 POST_EDIT = [str(GOLDEN / "post_edit" / "checkpoint.pt"), "--data", str(GOLDEN / "levt" / "data")]
 
 
-def refusal(capsys: pytest.CaptureFixture[str], *words: object) -> str:
-    """The one line that a command prints when it refuses."""
-    capsys.readouterr()
-    assert main([str(word) for word in words]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    return line
-
-
-def test_a_model_of_another_task(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_of_another_task(tmp_path: Path, refusal: Refusal) -> None:
     data = GOLDEN / "noisy" / "data"
     path = teachers.write_teacher(tmp_path / "other.pt", data, *teachers.TRANSFORMER, "-s", "noisy", "-t", "clean")
-    said = refusal(capsys, "export", path, tmp_path / "out", "--data", data)
+    said = refusal("export", path, tmp_path / "out", "--data", data)
     assert f"{path} was trained with --task translation --arch transformer, which cannot be exported" in said
-    assert "there is no checkpoint" in refusal(capsys, "export", tmp_path, tmp_path / "out")
+    assert "there is no checkpoint" in refusal("export", tmp_path, tmp_path / "out")
 
 
 @pytest.mark.parametrize(
@@ -241,37 +217,33 @@ def test_a_model_of_another_task(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (LABELS, ["--min-confidence", "0.5"], "--min-confidence is for an editor"),
         (LABELS, ["--bpe", "chars"], "--bpe is in the data folder of a labeller: leave it out"),
         (LABELS, ["--thresholds", "{json}"], "thresholds are for multilabel models, not for classification"),
-        (
-            POST_EDIT,
-            [],
-            "--arch post_edit_transformer, which cannot be exported; these can: --task text_",
-        ),
+        (POST_EDIT, [], "--arch post_edit_transformer, which cannot be exported; these can: --task text_"),
     ],
 )
 def test_exports_that_are_refused(
-    given: list[str], flags: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    given: list[str], flags: list[str], message: str, tmp_path: Path, refusal: Refusal
 ) -> None:
     (tmp_path / "thresholds.json").write_text('{"no": 0.5}')
     flags = [flag.replace("{json}", str(tmp_path / "thresholds.json")) for flag in flags]
-    assert message in refusal(capsys, "export", given[0], tmp_path / "out", *given[1:], *flags)
+    assert message in refusal("export", given[0], tmp_path / "out", *given[1:], *flags)
     assert [path.name for path in tmp_path.iterdir()] == ["thresholds.json"]
 
 
-def test_only_a_model_folder_is_replaced(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_a_model_folder_is_replaced(folder: Path, tmp_path: Path, refusal: Refusal) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (out / "mine.txt").write_text("mine")
-    assert f"OUT {out} is not empty (it contains mine.txt)" in refusal(capsys, "export", PBD[0], out, *PBD[1:])
-    said = refusal(capsys, "export", PBD[0], out, *PBD[1:], "--overwrite")
+    assert f"OUT {out} is not empty (it contains mine.txt)" in refusal("export", PBD[0], out, *PBD[1:])
+    said = refusal("export", PBD[0], out, *PBD[1:], "--overwrite")
     assert f"--overwrite replaces only a model folder: {out} is not a model folder, because it has no config" in said
     (out / "config.json").write_text('{"model_type": "t5"}')  # of a pre-trained model
     (out / "model.safetensors").write_text("")
-    said = refusal(capsys, "export", PBD[0], out, *PBD[1:], "--overwrite")
+    said = refusal("export", PBD[0], out, *PBD[1:], "--overwrite")
     assert "--overwrite replaces only a model folder" in said and "was not written by lev-plugins export" in said
     assert (out / "mine.txt").read_text() == "mine"
     shutil.rmtree(out)
     shutil.copytree(folder, out)
-    assert "is not empty" in refusal(capsys, "export", PBD[0], out, *PBD[1:])
+    assert "is not empty" in refusal("export", PBD[0], out, *PBD[1:])
     assert export(Path(PBD[0]), out, *PBD[1:], "--overwrite") == 0
     assert model_folder.read(out).scores == {} and [path.name for path in tmp_path.iterdir()] == ["out"]
 
@@ -285,6 +257,32 @@ def test_a_stop_leaves_the_old_folder(folder: Path, tmp_path: Path, monkeypatch:
     monkeypatch.setattr("lev_plugins.inference.exporting.save_file", stop)
     assert export(Path(PBD[0]), out, *PBD[1:], "--overwrite") == 130
     assert [path.name for path in tmp_path.iterdir()] == ["out"] and model_folder.read(out).scores["WRR"] == 70.5
+
+
+def test_a_link_to_an_empty_folder_is_filled(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    with files.all_or_nothing_folder(tmp_path / "link") as folder:
+        (folder / "file").write_text("a")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real" / "file").read_text() == "a"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
+
+
+def test_a_file_may_be_read_by_whom_the_user_lets_read_files_and_a_link_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("real")
+    old_mask = os.umask(0o027)
+    try:
+        with files.all_or_nothing(tmp_path / "link") as file:
+            file.write(b"new")
+    finally:
+        os.umask(old_mask)
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real").read_bytes() == b"new"
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o640
+    (tmp_path / "real").chmod(0o600)
+    with files.all_or_nothing(tmp_path / "link") as file:
+        file.write(b"newer")
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o600
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "real"]
 
 
 # ---- folders of strangers --------------------------------------------------------------------------------------------
@@ -340,10 +338,12 @@ def cut_short(folder: Path) -> None:
     path.write_bytes(path.read_bytes()[:-10])
 
 
-def link_outside(folder: Path) -> None:
-    path = folder / "dict.noisy.txt"
-    other = shutil.move(path, folder.parent / "outside.txt")
-    path.symlink_to(other)
+def link(name: str, target: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        (folder / name).rename(folder.parent / "outside.txt")
+        (folder / name).symlink_to(target)
+
+    return change
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
@@ -375,7 +375,9 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
         "the model computes .* numbers for its positions",
     ),
     "tokeniser not listed": (entry("tokeniser", value="sentencepiece"), r"files must have sentencepiece\.bpe\.model"),
-    "link": (link_outside, "is a link that leads out of the folder: copy the folder with its files"),
+    "link": (link("dict.noisy.txt", "../outside.txt"), "is a link that leads out of the folder: copy the folder with"),
+    "link to itself": (link("model.safetensors", "model.safetensors"), r"is incomplete, .* no model\.safetensors"),
+    "endless": (link("config.json", "/dev/zero"), "is not a model folder|leads out"),
     "many layers": (entry("model_flags", "layers", value=10**9), "--layers must be at most 1000, but is 1000000000"),
     "wide": (entry("model_flags", "embed_dim", value=1_000_000), "has the shape .*, but the model needs"),
     "beam": (entry("decoding", "beam", value=10**6), r"config\.json, decoding: --beam must be between 1 and 1000"),
@@ -387,26 +389,24 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_folder_is_refused_in_one_line(
-    damage: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_folder_is_refused_in_one_line(damage: str, folder: Path, tmp_path: Path, refusal: Refusal) -> None:
     copy = Path(shutil.copytree(folder, tmp_path / "copy"))
     change, message = DAMAGES[damage]
     change(copy)
-    assert re.search(message, refusal(capsys, "edit", copy, "--cpu"))
+    assert re.search(message, refusal("edit", copy, "--cpu"))
 
 
-def test_what_is_no_model_folder(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "is not a model folder, because it has no config.json" in refusal(capsys, "edit", tmp_path)
-    assert "there is no model folder none" in refusal(capsys, "info", "none")
-    assert "there is no checkpoint none" in refusal(capsys, "edit", "none")
-    assert f"{folder} is an editor: use lev-plugins edit" in refusal(capsys, "label", folder)
-    said = refusal(capsys, "edit", folder, "--data", tmp_path)
+def test_what_is_no_model_folder(folder: Path, tmp_path: Path, refusal: Refusal) -> None:
+    assert "is not a model folder, because it has no config.json" in refusal("edit", tmp_path)
+    assert "there is no model folder none" in refusal("info", "none")
+    assert "there is no checkpoint none" in refusal("edit", "none")
+    assert f"{folder} is an editor: use lev-plugins edit" in refusal("label", folder)
+    said = refusal("edit", folder, "--data", tmp_path)
     assert f"--data is for a checkpoint, but {folder} is a model folder: leave it out" in said
-    assert "--bpe is for a checkpoint" in refusal(capsys, "edit", folder, "--bpe", "chars")
-    said = refusal(capsys, "sweep", GOLDEN / "noisy" / "data", "--path", folder, "--cpu")
+    assert "--bpe is for a checkpoint" in refusal("edit", folder, "--bpe", "chars")
+    said = refusal("sweep", GOLDEN / "noisy" / "data", "--path", folder, "--cpu")
     assert f"{folder} is a model folder, which has its own dictionaries, but a data folder is given as well" in said
-    assert "thresholds are tuned on a checkpoint's data" in refusal(capsys, "tune-thresholds", folder, tmp_path / "t")
+    assert "thresholds are tuned on a checkpoint's data" in refusal("tune-thresholds", folder, tmp_path / "t")
 
 
 def test_a_folder_whose_name_fairseq_would_divide(folder: Path, tmp_path: Path) -> None:
@@ -434,11 +434,11 @@ def labelling(name: str, value: object) -> Callable[[Path], None]:
     ],
 )
 def test_a_labeller_of_a_stranger(
-    change: Callable[[Path], None], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    change: Callable[[Path], None], message: str, tmp_path: Path, refusal: Refusal
 ) -> None:
     assert export(Path(LABELS[0]), tmp_path / "out", *LABELS[1:]) == 0
     change(tmp_path / "out")
-    assert message in refusal(capsys, "label", tmp_path / "out", "--cpu")
+    assert message in refusal("label", tmp_path / "out", "--cpu")
 
 
 def test_a_labeller_with_nan_is_refused_as_a_checkpoint_too(tmp_path: Path) -> None:
@@ -465,14 +465,6 @@ def test_a_backbone_of_a_stranger(extra: dict[str, int], tmp_path: Path) -> None
         lev_plugins.load(tmp_path / "out")
 
 
-def test_info_does_not_open_what_a_link_leads_to(folder: Path, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
-    os.remove(copy / "config.json")
-    (copy / "config.json").symlink_to("/dev/zero")
-    with pytest.raises(UserError, match=r"is not a model folder|leads out"):
-        model_folder.read(copy)
-
-
 @pytest.mark.parametrize("stop", [OSError("no"), KeyboardInterrupt("no")], ids=lambda stop: type(stop).__name__)
 @pytest.mark.parametrize("comes_back", [True, False])
 def test_an_old_folder_is_never_lost(
@@ -495,14 +487,6 @@ def test_an_old_folder_is_never_lost(
         files.swap_in(old, new)
     (left,) = tmp_path.rglob("old/old")
     assert (left.parent == old) == comes_back and (new / "new").exists()
-
-
-def test_a_file_that_is_a_link_to_itself(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    copy = tmp_path / "copy"
-    shutil.copytree(folder, copy)
-    (copy / "model.safetensors").unlink()
-    (copy / "model.safetensors").symlink_to("model.safetensors")
-    assert f"{copy} is incomplete, because it has no model.safetensors" in refusal(capsys, "info", copy)
 
 
 def test_a_labeller_of_a_preset_is_exported(tmp_path: Path) -> None:

@@ -12,11 +12,27 @@ from fairseq.data import Dictionary, FairseqDataset
 from lev_plugins.cli.main import main
 from lev_plugins.data.drafts import marks, notes
 from lev_plugins.data.tokenise import Tokeniser
-from lev_plugins.data.words import EditingDictionary, SpeltRow
+from lev_plugins.data.words import PLACEHOLDER, EditingDictionary, SpeltRow, UnknownWords
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.tasks.text_editing import TextEditingTask
-from tests.helpers import EOS, UNK, list_dataset, lively_model, toy_criterion, toy_post_editor, toy_task
+from tests.helpers import (
+    BOS,
+    EOS,
+    PAD,
+    UNK,
+    Refusal,
+    collated,
+    list_dataset,
+    lively_model,
+    tensor_to_rows,
+    toy_criterion,
+    toy_dictionary,
+    toy_model,
+    toy_post_editor,
+    toy_task,
+)
+from tests.unit.test_text_correction import correction_task
 
 KNOWN = ["ein", "hund", "läuft", "über", "die", "wiese"]
 DRAFTS = [
@@ -51,10 +67,13 @@ FLAGS: dict[str, list[object]] = {
 }
 
 
-def prepare(text: Path, *flags: object) -> int:
+def command(text: Path, *flags: object) -> list[object]:
     words = ["prepare", "-s", "en", "-t", "de", "-d", "mt", "--train-prefix", text / "train", "--joined-dictionary"]
-    words += ["--test-prefix", text / "test", "--dest", text.parent / "data", *flags]
-    return main([str(word) for word in words])
+    return [*words, "--test-prefix", text / "test", "--dest", text.parent / "data", *flags]
+
+
+def prepare(text: Path, *flags: object) -> int:
+    return main([str(word) for word in command(text, *flags)])
 
 
 def task_of(text: Path) -> TextEditingTask:
@@ -79,7 +98,7 @@ def tokeniser(text: Path, bpe: str) -> Tokeniser:
 
 class Recorder:
     def generate(self, models: object, sample: dict[str, Any], **kwargs: object) -> list:
-        self.sample = sample
+        self.sample, self.options = sample, kwargs
         return []
 
 
@@ -92,9 +111,9 @@ def test_a_file_is_read_as_at_the_prompt(text: Path, bpe: str) -> None:
     rows, lengths = task.get_interactive_tokens_and_lengths(lines, tokeniser(text, bpe).encode)
     typed = task.build_dataset_for_inference(rows, lengths)
     found = []
-    for each, order in ((dataset, range(len(DRAFTS))), (typed, range(len(DRAFTS)))):
+    for each in (dataset, typed):
         recorder = Recorder()
-        task.inference_step(recorder, [], each.collater([each[i] for i in order]))
+        task.inference_step(recorder, [], collated(each))
         net_input = recorder.sample["net_input"]
         ids = recorder.sample.get("id", torch.arange(len(DRAFTS)))
         found.append({name: net_input[name][ids.argsort()].tolist() for name in ("src_tokens", "draft", "requests")})
@@ -110,11 +129,11 @@ def test_what_learns_from_drafts_sees_ids_alone(text: Path) -> None:
     assert prepare(text) == 0
     task = task_of(text)
     dataset = loaded(task)
-    batch = dataset.collater([dataset[i] for i in range(len(DRAFTS))])
+    batch = collated(dataset)
     assert "requests" not in batch["net_input"]
     loss, _, _ = toy_criterion(task)(lively_model(task), batch)
     assert bool(torch.isfinite(loss))
-    assert "requests" not in dataset.collater([dataset[0], dataset[4]])
+    assert "requests" not in collated(dataset, [0, 4])
 
 
 def test_no_file_where_there_is_nothing_to_note(text: Path, capsys: pytest.CaptureFixture) -> None:
@@ -134,7 +153,7 @@ def test_an_oracle_takes_an_unknown_word_for_that_of_the_reference(text: Path) -
     task.cfg.oracle = "delete"
     model, dataset = lively_model(task), loaded(task)
     generator = task.build_generator([model], Namespace(iter_decode_max_iter=0, retain_iter_history=True))
-    hypothesis = task.inference_step(generator, [model], dataset.collater([dataset[3]]))[0][0]
+    hypothesis = task.inference_step(generator, [model], collated(dataset, [3]))[0][0]
     assert task.tgt_dict.string(hypothesis["history"][1]["tokens"].int()) == "Zürich"
 
 
@@ -144,13 +163,13 @@ def test_a_post_editor_reads_unknown_words_and_keeps_to_no_marks(text: Path) -> 
     task.system = "PostEditTransformer"
     model, dataset = toy_post_editor(task), loaded(task)
     generator = task.build_generator([model], Namespace(beam=2, max_len_b=6))
-    noted, plain = dataset.collater([dataset[3], dataset[0]]), dataset.collater([dataset[3], dataset[0]])
+    noted, plain = collated(dataset, [3, 0]), collated(dataset, [3, 0])
     plain["net_input"]["draft"] = task.tgt_dict.known(plain["net_input"]["draft"])
     with_notes, without = (task.inference_step(generator, [model], batch) for batch in (noted, plain))
     for one, other in zip(with_notes, without, strict=True):
         assert one[0]["tokens"].tolist() == other[0]["tokens"].tolist()
     with pytest.raises(UserError, match="a post_edit_transformer rewrites the whole text and ignores marks"):
-        task.inference_step(generator, [model], dataset.collater([dataset[1]]))
+        task.inference_step(generator, [model], collated(dataset, [1]))
 
 
 # ---- what is refused -------------------------------------------------------------------------------------------------
@@ -159,11 +178,7 @@ def test_a_post_editor_reads_unknown_words_and_keeps_to_no_marks(text: Path) -> 
 @pytest.mark.parametrize(
     ("part", "line", "message"),
     [
-        (
-            "test",
-            "ein ⟦!hund",
-            "the mark at character 5 of the draft 'ein ⟦!hund' is not closed: add ⟧ where it ends",
-        ),
+        ("test", "ein ⟦!hund", "the mark at character 5 of the draft 'ein ⟦!hund' is not closed: add ⟧ where it ends"),
         ("test", "⟦+⟧ hund⟧", "closes nothing"),
         ("test", "h⟦!un⟧⟦-d⟧", "two marks of the draft 'h⟦!un⟧⟦-d⟧' touch the same token 'hund'"),
         ("test", "ein\thund", "contains a TAB"),
@@ -171,14 +186,11 @@ def test_a_post_editor_reads_unknown_words_and_keeps_to_no_marks(text: Path) -> 
         ("train", "ein ⟦!hund", "is not closed"),
     ],
 )
-def test_drafts_that_cannot_be_prepared(
-    text: Path, part: str, line: str, message: str, capsys: pytest.CaptureFixture
-) -> None:
+def test_drafts_that_cannot_be_prepared(text: Path, part: str, line: str, message: str, refusal: Refusal) -> None:
     lines = (text / f"{part}.mt").read_text("utf-8").splitlines()
     lines[1] = line
     (text / f"{part}.mt").write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    assert prepare(text) == 2
-    error = capsys.readouterr().err
+    error = refusal(*command(text))
     assert f"{text}/{part}.mt, line 2" in error and message in error
     assert [path.name for path in text.parent.iterdir()] == ["text"]
 
@@ -239,3 +251,73 @@ def test_a_sound_file_is_read(noted: tuple[FairseqDataset, EditingDictionary], t
     assert dataset[3].ids.tolist() == [0, UNK, EOS] and dataset[3].unknown == ["Zürich"]
     assert dataset[3].requests.tolist() == [INSERT, KEEP + SPAN, 0]
     assert dataset[2].tolist() == [0, 4, EOS]
+
+
+# ---- drafts that are typed, and the words that a dictionary prints ---------------------------------------------------
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_typed_lines_reach_the_generator_as_source_and_draft(left: bool) -> None:
+    """As ``fairseq-interactive`` calls the task: of a batch, it hands on these three tensors."""
+    task = toy_task(left_pad_source=left)
+    rows, lengths = task.get_interactive_tokens_and_lengths(["w1\tw3 ⟦!w5⟧", "w4 w6", "w2\t Zürich"], str.strip)
+    assert lengths == [3, 4, 3]
+    dataset = task.build_dataset_for_inference(rows, lengths)
+    batch = collated(dataset)
+    sample = {"net_input": {name: batch["net_input"][name] for name in ("src_tokens", "src_lengths")}}
+    recorder = Recorder()
+    task.inference_step(recorder, [], sample, constraints=batch["constraints"])
+    assert recorder.options == {"prefix_tokens": None, "constraints": None}
+    seen = recorder.sample["net_input"]
+    assert batch["id"].tolist() == [1, 0, 2]
+    short = [[PAD, BOS, 5, EOS], [PAD, BOS, 6, EOS]] if left else [[BOS, 5, EOS, PAD], [BOS, 6, EOS, PAD]]
+    assert seen["src_tokens"].tolist() == [[BOS, 8, 10, EOS], *short]
+    assert tensor_to_rows(seen["draft"]) == [[BOS, EOS], [BOS, 7, 9, EOS], [BOS, task.tgt_dict.size + 1, EOS]]
+    assert seen["requests"].tolist() == [[0] * 4, [0, 0, KEEP + SPAN, 0], [0] * 4]
+
+
+def test_nothing_of_lines_that_are_printed_is_kept() -> None:
+    """``fairseq-interactive`` makes a dataset for each buffer, and asks for its batches."""
+    correction = correction_task(required_seq_len_multiple=1)
+    for line in ("w1 w2", "w3"):
+        typed = correction.get_interactive_tokens_and_lengths([line], str.strip)
+        dataset = correction.build_dataset_for_inference(*typed)
+        assert len(correction.get_batch_iterator(dataset, max_sentences=1).next_epoch_itr()) == 1
+    assert not correction.dataset_to_epoch_iter
+    task = toy_task()
+    for word in ("Zürich", "Genf"):
+        dataset = task.build_dataset_for_inference(*task.get_interactive_tokens_and_lengths([f"w1\t{word}"], str.strip))
+        assert len(task.get_batch_iterator(dataset, max_sentences=1).next_epoch_itr()) == 1
+        assert dataset.numbered.spelt == [word]
+    assert not task.dataset_to_epoch_iter
+
+
+def test_sources_alone_have_empty_drafts() -> None:
+    """As ``from_pretrained`` of fairseq's models calls the task."""
+    task = toy_task()
+    dataset = task.build_dataset_for_inference([torch.tensor([5, 6, EOS])], [3])
+    net_input = collated(dataset)["net_input"]
+    assert net_input["src_tokens"].tolist() == [[BOS, 5, 6, EOS]] and net_input["draft"].tolist() == [[BOS, EOS]]
+
+
+def test_an_unknown_word_of_a_draft_is_printed_as_it_was_written() -> None:
+    dictionary = toy_dictionary()
+    words = UnknownWords(dictionary.size, UNK)
+    rows = words.rows(dictionary.draft(["w1", "Zürich", "</s>", "<unk>", "Zürich"]))
+    dictionary.printed = words.spelt
+    assert dictionary.string(rows.int()) == "w1 Zürich </s> <unk> Zürich"
+    assert dictionary.known(rows).tolist() == [BOS, 5, UNK, UNK, UNK, UNK, EOS]
+    assert rows[2] == rows[5]
+    assert len(dictionary) == len(toy_dictionary())
+
+
+def test_a_loaded_dictionary_prints_the_placeholder_of_the_model(tmp_path: object) -> None:
+    path = f"{tmp_path}/dict.txt"
+    toy_dictionary().save(path)
+    loaded = EditingDictionary.load(path)
+    size = len(loaded)
+    assert loaded[toy_model(toy_task(loaded)).placeholder] == PLACEHOLDER
+    assert len(loaded) == size and PLACEHOLDER not in loaded.symbols
+    assert loaded.string(torch.tensor([5, size, 6])) == f"w1 {PLACEHOLDER} w2"
+    loaded.add_symbol("later")  # as fairseq-generate --remove-bpe does
+    assert loaded[len(toy_dictionary())] == PLACEHOLDER

@@ -3,10 +3,8 @@
 import unicodedata
 from argparse import Namespace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
-import sentencepiece
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -24,24 +22,13 @@ DROPPED = ["Cc", "Cf", "Zs", "Zl", "Zp"]  # categories of what a tokeniser may l
 DROPPED_BY_BERT = [*DROPPED, "Mn", "Co", "Cn"]
 
 
-def learned(folder: Path, rule: str) -> str:
-    sentencepiece.SentencePieceTrainer.Train(
-        sentence_iterator=iter(pretrained.LINES * 20),
-        model_prefix=str(folder / rule),
-        vocab_size=50,
-        normalization_rule_name=rule,
-        num_threads=1,
-        minloglevel=2,
-    )
-    return str(folder / f"{rule}.model")
-
-
 @pytest.fixture(scope="module")
 def tokenisers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokeniser]:
     root = tmp_path_factory.mktemp("tokenisers")
     found = {"white space": Tokeniser(None), **{name: Tokeniser(Namespace(bpe=name)) for name in ("chars", "words")}}
     for rule in ("nmt_nfkc", "identity"):
-        found[rule] = Tokeniser(Namespace(bpe="sentencepiece", sentencepiece_model=learned(root, rule)))
+        pretrained.sentencepieces(root / rule, pretrained.LINES * 20, 50, normalization_rule_name=rule)
+        found[rule] = Tokeniser(Namespace(bpe="sentencepiece", sentencepiece_model=f"{root / rule}.model"))
     codes = root / "codes"
     codes.write_text("#version: 0.2\nt h\nth e</w>\no w</w>\ns h\n")
     found["subword_nmt"] = Tokeniser(Namespace(bpe="subword_nmt", bpe_codes=str(codes), bpe_separator="@@"))

@@ -1,5 +1,6 @@
-"""The model: its mask and logits against the paper written out position by position, and one step at a time."""
+"""The PBD: against the paper written out position by position, one step at a time, and what each option builds."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,26 +11,49 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from lev_plugins.errors import UserError
 from lev_plugins.layers.transformer import Block, CrossAttention, KeysValues, Residual, SelfAttention
-from lev_plugins.models.pbd import (
-    COPIED,
-    GENERATED,
-    PBD,
-    PBDLayer,
-    future_mask,
-    generated_mask,
-    grouped,
-)
+from lev_plugins.models import pbd
+from lev_plugins.models.pbd import COPIED, GENERATED, PBD, PBDLayer, future_mask, generated_mask, grouped
 from tests.helpers import (
     EOS,
     PAD,
     left_padded,
+    random_rows,
     rows_to_tensor,
     thorough,
+    toy_dictionary,
     toy_pbd,
     toy_task,
 )
-from tests.pbd import VARIANTS, outputs, shifted
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "paper": {},
+    "pre-norm": {"normalize_before": True},
+    "no-future": {"no_future": True},
+    "no-segments": {"no_segments": True},
+    "no-sharing": {"no_sharing": True},
+    "no-sharing-pre-norm": {"no_sharing": True, "normalize_before": True, "no_segments": True},
+    "nothing": {"no_future": True, "no_sharing": True},
+    "states-that-leave": {"future_states": "output"},
+    "states-that-leave-pre-norm": {"future_states": "output", "normalize_before": True},
+    "one-block": {"layers": 1, "share_all_embeddings": True},
+    "four-blocks": {"layers": 4, "activation_fn": "gelu"},
+    "learned-positions": {"learned_pos": True, "max_source_positions": 40},
+    "own-learned-positions": {"learned_pos": True, "no_sharing": True, "share_decoder_input_output_embed": True},
+    "bert": {"apply_bert_init": True, "no_scale_embedding": True},
+}
+
+
+def outputs(count: int, seed: int, shortest: int = 1, longest: int = 10) -> list[list[int]]:
+    """Sentences as fairseq has them: words and </s>, without <s>."""
+    return [row[1:] for row in random_rows(count, seed, shortest=shortest, longest=longest)]
+
+
+def shifted(rows: list[list[int]]) -> Tensor:
+    """Decoder inputs: </s> first, then all but the last token."""
+    return rows_to_tensor([[EOS, *row[:-1]] for row in rows])
+
 
 # --- the paper, one position at a time
 
@@ -121,9 +145,7 @@ def slow_logits(model: PBD, source: list[int], target: list[int], future: bool, 
 
 @pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
 @pytest.mark.parametrize(("source_length", "target_length"), [(3, 6), (5, 5), (7, 4), (1, 3)])
-def test_logits_are_those_of_the_paper_written_out(
-    options: dict[str, Any], source_length: int, target_length: int
-) -> None:
+def test_logits_are_those_of_the_paper(options: dict[str, Any], source_length: int, target_length: int) -> None:
     model = toy_pbd(**options).double()
     source, target = ([*range(4, 3 + n), EOS] for n in (source_length, target_length))
     with torch.no_grad():
@@ -183,28 +205,6 @@ def test_a_step_is_the_end_of_the_full_forward(options: dict[str, Any], beams: i
         stepwise(toy_pbd(**options), source, shifted(outputs(4, seed=2, shortest=8)), beams)
 
 
-@pytest.mark.parametrize("beams", [1, 5])
-@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
-def test_beam_search_scores_are_those_of_teacher_forcing(options: dict[str, Any], beams: int) -> None:
-    model, task = toy_pbd(**options), toy_task()
-    rows = outputs(5, seed=3)
-    source = left_padded(rows)
-    generator = SequenceGenerator([model], task.target_dictionary, beam_size=beams, max_len_b=14)
-    found = generator.generate([model], {"net_input": {"src_tokens": source, "src_lengths": source.ne(PAD).sum(1)}})
-    lengths = set()
-    for row, hypotheses in zip(rows, found, strict=True):
-        assert len(hypotheses) == beams
-        for hypothesis in hypotheses:
-            tokens = hypothesis["tokens"].tolist()
-            lengths.add(len(tokens))
-            with torch.no_grad():
-                scores = model(torch.tensor([row]), None, shifted([tokens]))[0].log_softmax(2)[0]
-            expected = scores.gather(1, hypothesis["tokens"][:, None])[:, 0]
-            # each of them is the difference of two sums of 32-bit numbers
-            torch.testing.assert_close(hypothesis["positional_scores"], expected, atol=2e-5, rtol=0)
-    assert options or beams == 1 or len(lengths) > 1
-
-
 @torch.no_grad()
 def test_several_new_tokens_make_one_step() -> None:
     model, source = toy_pbd(), rows_to_tensor(outputs(3, seed=1))
@@ -241,7 +241,7 @@ def test_beams_are_followed_without_incremental_state() -> None:
 
 
 def test_a_source_is_projected_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, task = toy_pbd(), toy_task()
+    model = toy_pbd()
     rows: list[int] = []
     for cls, name in ((SelfAttention, "project_source"), (CrossAttention, "project")):
         original = getattr(cls, name)
@@ -252,7 +252,7 @@ def test_a_source_is_projected_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
         monkeypatch.setattr(cls, name, counted)
     source = rows_to_tensor(outputs(3, seed=1))
-    generator = SequenceGenerator([model], task.target_dictionary, beam_size=5, max_len_b=10)
+    generator = SequenceGenerator([model], toy_dictionary(), beam_size=5, max_len_b=10)
     generator.generate([model], {"net_input": {"src_tokens": source, "src_lengths": source.ne(PAD).sum(1)}})
     assert rows == [3] * 4  # two blocks, each for self-attention and for cross-attention
 
@@ -274,3 +274,102 @@ def test_neither_padding_nor_the_batch_changes_a_row(options: dict[str, Any]) ->
 def test_grouped_rows_spell_out_the_same_sentences(sentences: list[int]) -> None:
     kept, beams = grouped(sentences)
     assert [sentence for sentence in kept for _ in range(beams)] == sentences
+
+
+# --- what each option builds, what learns, and what is refused
+
+
+def test_sharing_is_by_identity_and_leaves_cross_attention() -> None:
+    model = toy_pbd(normalize_before=True, learned_pos=True)
+    assert model.encoder.embedding is model.decoder.embedding and model.encoder.norm is model.decoder.norm
+    for own, other in zip(model.decoder.layers, model.encoder.layers, strict=True):
+        shared = {name for name, part in own.named_children() if part is getattr(other, name, None)}
+        assert shared == {"self_attn", "self_attn_residual", "ffn", "ffn_residual"}
+        assert {name for name, _ in own.named_children()} - shared == {"cross_attn", "cross_attn_residual", "segments"}
+
+
+def test_nothing_is_shared_without_sharing() -> None:
+    model = toy_pbd(no_sharing=True, normalize_before=True)
+    assert {id(p) for p in model.encoder.parameters()}.isdisjoint(id(p) for p in model.decoder.parameters())
+
+
+@pytest.mark.parametrize("options", VARIANTS.values(), ids=VARIANTS.keys())
+def test_every_parameter_learns(options: dict[str, Any]) -> None:
+    model = toy_pbd(**options).train()
+    targets = outputs(6, seed=2)
+    logits = model(rows_to_tensor(outputs(6, seed=1, shortest=5)), None, shifted(targets))[0]
+    F.cross_entropy(logits.flatten(0, 1), rows_to_tensor(targets).flatten(), ignore_index=PAD).backward()
+    assert [name for name, p in model.named_parameters() if p.grad is None or not p.grad.any()] == []
+
+
+@pytest.mark.parametrize("rate", ["dropout", "attention_dropout", "activation_dropout", "future_dropout"])
+def test_every_dropout_rate_acts_in_training_only(rate: str) -> None:
+    model = toy_pbd(**{rate: 0.5}).train()
+    source, previous = rows_to_tensor(outputs(4, seed=1, shortest=6)), shifted(outputs(4, seed=2))
+    assert not model(source, None, previous)[0].equal(model(source, None, previous)[0])
+    model.eval()
+    assert model(source, None, previous)[0].equal(model(source, None, previous)[0])
+
+
+@torch.no_grad()
+def test_future_dropout_hides_a_token_from_all_outputs() -> None:
+    model = toy_pbd(future_dropout=0.5)
+    memory = model.decoder.remember(model.encoder(rows_to_tensor(outputs(4, seed=1, shortest=6))))
+    shown = model.decoder.masks(memory, 0, 5, stepwise=False).generated[..., 5:]
+    torch.manual_seed(1)
+    kept = model.train().decoder.masks(memory, 0, 5, stepwise=False).generated[..., 5:]
+    hidden = ~kept.any(2, keepdim=True)
+    assert kept.equal(shown & ~hidden)
+    assert kept.any() and not kept.equal(shown)
+
+
+@torch.no_grad()
+def test_the_future_is_seen_and_nothing_before_it() -> None:
+    """Without cross-attention, output N depends on source position j just if j > N."""
+    model = toy_pbd(layers=1).double()
+    model.decoder.layers[0].cross_attn.out_proj.weight.zero_()
+    source = torch.tensor([[4, 5, 6, 7, EOS]])
+    previous = torch.tensor([[EOS, 8, 9, 10, 11, 12]])
+    before = model(source, None, previous)[0]
+    for j in range(5):
+        changed = source.clone()
+        changed[0, j] = 20
+        moved = (model(changed, None, previous)[0] - before).abs().amax(2)[0] > 1e-12
+        assert moved.tolist() == [n < j + 1 for n in range(1, 7)], j
+
+
+@pytest.mark.parametrize(("shared", "millions"), [(True, 132.0), (False, 163.3)])
+def test_the_big_preset_has_the_size_of_table_1_with_one_table(shared: bool, millions: float) -> None:
+    words = toy_dictionary(30522 - 4)
+    sizes = {**pbd.PRESETS["pbd_big"], "max_source_positions": 64, "max_target_positions": 64}
+    with torch.device("meta"):
+        model = PBD.build_model(pbd.PBDConfig(**sizes, share_all_embeddings=shared), toy_task(words, words))
+    assert round(sum(p.numel() for p in model.parameters()) / 1e6, 1) == millions
+
+
+def test_the_tables_may_be_of_two_dictionaries_where_nothing_is_shared() -> None:
+    task = toy_task(toy_dictionary(30), toy_dictionary(20))
+    model = toy_pbd(task, no_sharing=True)
+    assert model.encoder.embedding.tokens.num_embeddings == 34
+    assert model(torch.tensor([[33, EOS]]), None, torch.tensor([[EOS, 4]]))[0].shape == (1, 2, 24)
+
+
+def test_positions_are_those_that_were_asked_for() -> None:
+    for options in ({}, {"no_sharing": True}):
+        model = toy_pbd(max_source_positions=30, max_target_positions=50, **options)
+        assert model.max_positions() == (30, 50)
+        assert model.max_decoder_positions() == 50
+
+
+def test_two_dictionaries_cannot_be_shared() -> None:
+    task = toy_task(toy_dictionary(30), toy_dictionary(20))
+    with pytest.raises(UserError, match=r"shares its embeddings .* --joined-dictionary, or add --no-sharing"):
+        toy_pbd(task)
+    with pytest.raises(UserError, match="--share-all-embeddings requires one dictionary"):
+        toy_pbd(task, no_sharing=True, share_all_embeddings=True)
+
+
+def test_alignments_are_refused() -> None:
+    generation = SimpleNamespace(print_alignment="hard", beam=5)
+    with pytest.raises(UserError, match="--print-alignment requires attention weights"):
+        toy_pbd().prepare_for_inference_(SimpleNamespace(generation=generation))

@@ -2,7 +2,6 @@
 
 from argparse import Namespace
 from dataclasses import fields
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,12 +12,10 @@ from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEn
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
-from fairseq.sequence_generator import SequenceGenerator
 from omegaconf import OmegaConf
 
 from lev_plugins.criterions.dual_policy import DualPolicyConfig
 from lev_plugins.errors import UserError
-from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.models.encoder_decoder import EncoderDecoderConfig
 from lev_plugins.models.levt import LevT
 from lev_plugins.models.post_edit import PostEditTransformer
@@ -61,54 +58,12 @@ def test_every_parameter_learns(options: dict[str, Any]) -> None:
     assert idle == []
 
 
-def test_source_and_draft_have_the_tables_of_their_languages() -> None:
-    model = toy_post_editor(toy_task(toy_dictionary(20), toy_dictionary(30)))
-    assert model.encoder.embed_tokens.num_embeddings == 24
-    assert model.encoder.draft_words is model.decoder.embed_tokens
-    assert model.decoder.embed_tokens.num_embeddings == model.decoder.output_projection.out_features == 34
-
-
-def test_a_joined_dictionary_can_have_one_table() -> None:
-    model = toy_post_editor(share_all_embeddings=True)
-    assert model.encoder.embed_tokens is model.encoder.draft_words is model.decoder.embed_tokens
-    assert model.decoder.output_projection.weight is model.decoder.embed_tokens.weight
-
-
-def test_swapping_source_and_draft_is_noticed() -> None:
-    model = toy_post_editor(share_all_embeddings=True)
-    one, other = torch.tensor([[BOS, 5, 6, EOS]]), torch.tensor([[BOS, 7, EOS]])
-    here, there = (model.encoder(a, draft=b)["encoder_out"][0][:, 0] for a, b in ((one, other), (other, one)))
-    assert not here[[1, 2, 3]].allclose(there[[4, 5, 6]], atol=1e-3)
-
-
-def test_what_is_read_of_a_draft() -> None:
-    source, drafts = torch.tensor([[BOS, 5, EOS]] * 3), [[BOS, 7, EOS, PAD], [BOS, EOS, PAD, PAD], [BOS, 7, 8, EOS]]
-    masked = toy_post_editor().encoder(source, draft=torch.tensor(drafts))["encoder_padding_mask"][0]
-    assert (~masked).int().tolist() == [[0, 1, 1, 0, 1, 1, 0], [0, 1, 1, 0, 0, 0, 0], [0, 1, 1, 0, 1, 1, 1]]
-
-
 def test_a_draft_longer_than_the_table_is_refused_and_padding_does_not_count() -> None:
     model = toy_post_editor(encoder_learned_pos=True, max_source_positions=6)
     source, longest = torch.tensor([[BOS, 5, EOS]]), [BOS, 5, 6, 7, 8, EOS]
     assert model.encoder(source, draft=torch.tensor([[*longest, PAD, PAD]]))
     with pytest.raises(UserError, match=r"a draft has 7 tokens.* positions for 6: .*--max-source-positions"):
         model.encoder(source, draft=torch.tensor([[*longest[:-1], 9, EOS]]))
-
-
-def test_interactive_drafts_are_read_like_those_of_a_batch() -> None:
-    task, model = toy_task(), toy_post_editor()
-    generator = task.build_generator([model], Namespace(beam=2, max_len_b=8))
-    rows, lengths = task.get_interactive_tokens_and_lengths(["w1 w2\tw3 w4", "w5", "w6\t"], str.strip)
-    typed = task.build_dataset_for_inference(rows, lengths)
-    stored = toy_dataset([[BOS, 5, 6, EOS], [BOS, 9, EOS], [BOS, 10, EOS]], None, [[BOS, 7, 8, EOS], *[[BOS, EOS]] * 2])
-    found = []
-    for dataset in (typed, stored):
-        batch = dataset.collater([dataset[i] for i in range(3)])
-        hypotheses = task.inference_step(generator, [model], {"net_input": batch["net_input"]})
-        best = {int(n): hypos[0] for n, hypos in zip(batch["id"], hypotheses, strict=True)}
-        found.append([(best[i]["tokens"].tolist(), round(float(best[i]["score"]), 4)) for i in range(3)])
-    assert found[0] == found[1]
-    assert len({score for _, score in found[0]}) == 3
 
 
 def test_marks_are_refused() -> None:
@@ -131,12 +86,6 @@ def test_one_table_for_two_dictionaries_or_widths_is_refused() -> None:
         toy_post_editor(encoder_embed_dim=24)
     with pytest.raises(UserError, match=r"dict\.source\.txt and dict\.target\.txt differ"):
         toy_post_editor(toy_task(toy_dictionary(30), toy_dictionary(20)), share_all_embeddings=True)
-
-
-def test_a_task_without_drafts_is_refused() -> None:
-    other = SimpleNamespace(cfg=SimpleNamespace(_name="translation"))
-    with pytest.raises(UserError, match=r"--arch post_edit_transformer .* --task translation: use --task text_editing"):
-        PostEditTransformer.build_model(EncoderDecoderConfig(), other)
 
 
 # --- the task
@@ -208,11 +157,6 @@ def test_flags_of_the_editor_are_refused(name: str) -> None:
     with pytest.raises(UserError, match=f"--{name.replace('_', '-')} is for a levt .*: leave it out"):
         built(task, "post_edit_transformer", from_checkpoint=True)
     assert built(task, "levt")
-
-
-def test_each_model_decodes_in_its_way() -> None:
-    assert isinstance(toy_task().build_generator([toy_post_editor()], Namespace()), SequenceGenerator)
-    assert isinstance(toy_task().build_generator([toy_model()], Namespace()), RefinementGenerator)
 
 
 def test_what_fairseq_asks_for_by_itself_is_not_refused() -> None:

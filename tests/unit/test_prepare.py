@@ -1,20 +1,21 @@
 """``lev-plugins prepare`` in this process: what it makes, what it says, what it refuses."""
 
 import random
-from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import sentencepiece
 from fairseq.data import Dictionary, data_utils
 
 from lev_plugins import files
 from lev_plugins.cli import prepare
 from lev_plugins.cli.main import main
-from lev_plugins.data import tokenise as pieces
+from lev_plugins.data.tokenise import learn_sentencepiece
 from lev_plugins.data.words import EditingDictionary
 from lev_plugins.errors import UserError
 from lev_plugins.text.lines import read_lines
-from tests.helpers import toy_task
+from tests.helpers import Refusal, toy_task
 
 WORDS = ["ein", "kleiner", "hund", "läuft", "über", "die", "grüne", "wiese", "und", "schaut", "漢字", "نص"]
 SIDES = ("en", "mt", "de")
@@ -37,11 +38,15 @@ def text(tmp_path: Path) -> Path:
     return folder
 
 
-def run(text: Path, *flags: object, train: bool = True, drafts: bool = True) -> int:
-    words = ["prepare", "-s", "en", "-t", "de", "--dest", text.parent / "data"]
+def command(text: Path, *flags: object, train: bool = True, drafts: bool = True) -> list[object]:
+    words: list[object] = ["prepare", "-s", "en", "-t", "de", "--dest", text.parent / "data"]
     words += ["-d", "mt"] if drafts else []
     words += ["--train-prefix", text / "train"] if train else []
-    return main([str(word) for word in [*words, *flags]])
+    return [*words, *flags]
+
+
+def run(*given: Any, **options: bool) -> int:
+    return main([str(word) for word in command(*given, **options)])
 
 
 def made(text: Path) -> list[str]:
@@ -78,21 +83,6 @@ def test_triples_are_two_pairs_in_one_folder(text: Path) -> None:
         for side in SIDES:
             assert lines_of(text, part, side) == list(read_lines(text / f"{name}.{side}"))
     assert sorted(path.name for path in text.parent.iterdir()) == ["data", "text"]
-
-
-def test_the_task_loads_what_was_made(text: Path) -> None:
-    assert run(text, "--extra-train-prefix", text / "more", "--joined-dictionary") == 0
-    dictionary = Dictionary.load(str(text.parent / "data" / "dict.de.txt"))
-    task = toy_task(dictionary, dictionary, data=str(text.parent / "data"), draft_lang="mt", upsample_primary=10)
-    task.cfg.source_lang, task.cfg.target_lang, task.cfg.train_subset = "en", "de", "train"
-    task.cfg.dataset_impl, task.cfg.required_seq_len_multiple = None, 1
-    task.load_dataset("train", combine=True)
-    dataset = task.datasets["train"]
-    assert len(dataset) == 10 * 40 + 25
-    for example in (dataset[i] for i in range(len(dataset))):
-        rows = example["source"].ids, example["draft"].ids, example["target"]
-        source, draft, target = (dictionary.string(row).split() for row in rows)
-        assert draft == source[1:] and target == source[::-1]
 
 
 def test_words_of_drafts_alone_are_known(text: Path) -> None:
@@ -142,10 +132,10 @@ def test_an_empty_draft_is_no_mistake_and_other_empty_lines_are_told(text: Path,
     assert lines_of(text, "train", "mt")[2] == lines_of(text, "train", "de")[4] == ""
 
 
-def test_a_split_without_drafts_is_asked_for(text: Path, capsys: pytest.CaptureFixture) -> None:
+def test_a_split_without_drafts_is_asked_for(text: Path, capsys: pytest.CaptureFixture, refusal: Refusal) -> None:
     (text / "valid.mt").unlink()
-    assert run(text, "--valid-prefix", text / "valid") == 2
-    assert f"there is no draft file {text}/valid.mt: it must have one line per source" in capsys.readouterr().err
+    said = refusal(*command(text, "--valid-prefix", text / "valid"))
+    assert f"there is no draft file {text}/valid.mt: it must have one line per source" in said
     assert run(text, "--valid-prefix", text / "valid", "--allow-missing-drafts") == 0
     assert lines_of(text, "valid", "mt") == [""] * 4
     assert table(capsys.readouterr().out)["valid", "mt"] == ["4", "4", "0.00%", "4", "1 (line 1)"]
@@ -191,28 +181,23 @@ def test_pieces_are_learned_from_every_training_text(text: Path) -> None:
 def test_coverage_leaves_rare_characters_out(text: Path) -> None:
     (text / "train.en").write_text((text / "train.en").read_text("utf-8").replace("漢", "語", 1), "utf-8")
     assert run(text, "--learn-sentencepiece", 36, "--sentencepiece-coverage", 0.98) == 0
-    import sentencepiece
-
     model = sentencepiece.SentencePieceProcessor(model_file=str(text.parent / "data" / "sentencepiece.model"))
     assert "語" not in {model.id_to_piece(i) for i in range(len(model))}
+
+
+def test_pieces_are_also_learned_from_long_lines(tmp_path: Path) -> None:
+    """By itself, sentencepiece leaves out lines of more than 4,192 bytes."""
+    text, model = tmp_path / "text", tmp_path / "pieces.model"
+    text.write_text("in short\n" * 9 + "zyx wvu " * 1000 + "\n", encoding="utf-8")
+    learn_sentencepiece([text], model, 20, "bpe", 1.0)
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(model))
+    assert pieces.unk_id() not in pieces.encode("zyx wvu in short")
 
 
 def test_any_bpe_of_fairseq(text: Path) -> None:
     assert run(text, "--bpe", "characters", "--workers", 2, "--test-prefix", text / "test") == 0
     expected = [" ".join(line.replace(" ", "▁")) for line in read_lines(text / "train.de")]
     assert lines_of(text, "train", "de") == expected
-
-
-def test_flags_of_a_bpe_are_those_of_fairseq() -> None:
-    def given(**options: object) -> Namespace | None:
-        names = {field for config in pieces.CONFIGS.values() for field in vars(config()) if field != "_name"}
-        return pieces.bpe_options(Namespace(**{"bpe": None, **dict.fromkeys(names), **options}))
-
-    assert given() is None
-    assert given(sentencepiece_model="m") == Namespace(bpe="sentencepiece", sentencepiece_model="m")
-    shared = given(bpe="subword_nmt", bpe_codes="c", bpe_separator="~")
-    assert shared == Namespace(bpe="subword_nmt", bpe_codes="c", bpe_separator="~")
-    assert given(bpe="gpt2") == Namespace(bpe="gpt2")
 
 
 # ---- what is said ----------------------------------------------------------------------------------------------------
@@ -255,37 +240,19 @@ def cut_last_line(path: Path) -> None:
 
 SPOILED: dict[str, tuple[str, bytes, str]] = {
     "no line": ("de", b"", "{text}/train.de is empty"),
-    "latin-1": (
-        *("mt", "ein\nläuft\n".encode("latin-1")),
-        "{text}/train.mt, line 2 is not UTF-8 (invalid continuation byte): convert it, for example with iconv",
-    ),
-    "byte order mark": (
-        *("mt", b"\xef\xbb\xbfein hund\n"),
-        "{text}/train.mt begins with a byte order mark, which would be part of its first word: remove it, for "
-        "example with tail -c +4 {text}/train.mt >FILE",
-    ),
-    "tab in a source": (
-        *("en", b"ein\nein\thund\n"),
-        "{text}/train.en, line 2 contains a TAB, which separates source and draft in fairseq-interactive",
-    ),
-    "boundary": (
-        *("en", b"ein\nein </s> hund\n" + b"hund\n" * 38),
-        "{text}/train.en, line 2 contains </s>, which fairseq reserves for sentence boundaries and padding",
-    ),
-    "fewer lines": (
-        *("mt", b"ein\nein hund\n"),
-        "parallel texts must have the same number of lines, but {text}/train.en has 40 lines and {text}/train.mt "
-        "has 2 lines and {text}/train.de has 40",
-    ),
+    "latin-1": ("mt", "ein\nläuft\n".encode("latin-1"), "{text}/train.mt, line 2 is not UTF-8 (invalid continuation"),
+    "byte order mark": ("mt", b"\xef\xbb\xbfein hund\n", "{text}/train.mt begins with a byte order mark, which would"),
+    "tab in a source": ("en", b"ein\nein\thund\n", "{text}/train.en, line 2 contains a TAB, which separates source"),
+    "boundary": ("en", b"ein\nein </s> hund\n" + b"hund\n" * 38, "{text}/train.en, line 2 contains </s>, which"),
+    "fewer lines": ("mt", b"ein\nein hund\n", "{text}/train.en has 40 lines and {text}/train.mt has 2 lines and"),
 }
 
 
 @pytest.mark.parametrize("name", SPOILED)
-def test_spoiled_texts_are_refused_and_nothing_is_left(text: Path, name: str, capsys: pytest.CaptureFixture) -> None:
+def test_spoiled_texts_are_refused_and_nothing_is_left(text: Path, name: str, refusal: Refusal) -> None:
     side, content, message = SPOILED[name]
     (text / f"train.{side}").write_bytes(content)
-    assert run(text) == 2
-    assert message.format(text=text) in capsys.readouterr().err
+    assert message.format(text=text) in refusal(*command(text))
     assert [path.name for path in text.parent.iterdir()] == ["text"]
 
 
@@ -294,16 +261,13 @@ def test_spoiled_texts_are_refused_and_nothing_is_left(text: Path, name: str, ca
     [
         (["-d", "en"], "source, draft and target need different suffixes, but they are en, en, de"),
         (["--extra-train-prefix", "x", "--allow-missing-drafts"], "there is no file x.en: its name is made of prefix"),
-        (["--workers", 0], "--workers must be at least 1, but is 0"),
         (["--learn-sentencepiece", 0], "--learn-sentencepiece must be at least 1, but is 0"),
         (["--learn-sentencepiece", 9999], "--learn-sentencepiece 9999: Vocabulary size too high (9999)."),
         (["--learn-sentencepiece", 9, "--bpe", "bytes"], "leave out --bpe and --sentencepiece-model"),
         (["--learn-sentencepiece", 9, "--sentencepiece-model", "m"], "--learn-sentencepiece makes pieces of its own"),
         (["--learn-sentencepiece", 9, "--sentencepiece-coverage", 0.5], "character_coverage() >= 0.98"),
         (["--sentencepiece-type", "bpe"], "--sentencepiece-type requires --learn-sentencepiece"),
-        (["--sentencepiece-coverage", 0.9], "--sentencepiece-coverage requires --learn-sentencepiece"),
         (["--bpe", "bytes", "--bpe-codes", "c"], "requires --bpe fastbpe or subword_nmt, but --bpe is bytes"),
-        (["--bpe-cased"], "--bpe-cased requires --bpe bert, but --bpe is not given"),
         (["--bpe", "subword_nmt"], "--bpe subword_nmt needs --bpe-codes"),
         (["--sentencepiece-model", "no such"], "--bpe sentencepiece: file no such not found"),
         (["--srcdict", "a", "--tgtdict", "b", "--joined-dictionary"], "--joined-dictionary uses one dictionary: give"),
@@ -314,9 +278,8 @@ def test_spoiled_texts_are_refused_and_nothing_is_left(text: Path, name: str, ca
         (["--joined-dictionary", "--tgtdict", "a", "--thresholdsrc", 9], "--thresholdsrc applies to a learned"),
     ],
 )  # fmt: skip
-def test_flags_that_cannot_work(text: Path, flags: list, message: str, capsys: pytest.CaptureFixture) -> None:
-    assert run(text, *flags) == 2
-    assert message in capsys.readouterr().err
+def test_flags_that_cannot_work(text: Path, flags: list, message: str, refusal: Refusal) -> None:
+    assert message in refusal(*command(text, *flags))
     assert [path.name for path in text.parent.iterdir()] == ["text"]
 
 
@@ -328,29 +291,24 @@ def test_flags_that_cannot_work(text: Path, flags: list, message: str, capsys: p
         (["--test-prefix", "a", "--extra-train-prefix", "b"], "--extra-train-prefix requires --train-prefix"),
         (["--test-prefix", "a"], "there is no --train-prefix to learn a dictionary from: give one with --srcdict"),
         (["--test-prefix", "a", "--srcdict", "b"], "to learn a dictionary from: give one with --tgtdict"),
-        (["--test-prefix", "a", "--learn-sentencepiece", 9], "--learn-sentencepiece requires --train-prefix"),
         (["--test-prefix", "a", "--allow-missing-drafts"], "--allow-missing-drafts requires --draft-lang"),
     ],
 )  # fmt: skip
-def test_without_training_text(text: Path, flags: list, message: str, capsys: pytest.CaptureFixture) -> None:
-    assert run(text, *flags, train=False, drafts=False) == 2
-    assert message in capsys.readouterr().err
+def test_without_training_text(text: Path, flags: list, message: str, refusal: Refusal) -> None:
+    assert message in refusal(*command(text, *flags, train=False, drafts=False))
 
 
-def test_a_folder_that_is_not_empty_stays_as_it_is(text: Path, capsys: pytest.CaptureFixture) -> None:
+def test_a_folder_that_is_not_empty_stays_as_it_is(text: Path, refusal: Refusal) -> None:
     data = text.parent / "data"
     data.mkdir()
     assert run(text) == 0
     before = made(text)
-    assert run(text) == 2
-    assert f"--dest {data} is not empty (it contains " in capsys.readouterr().err
+    assert f"--dest {data} is not empty (it contains " in refusal(*command(text))
     assert made(text) == before
     data.rename(text.parent / "aside")
     data.write_text("a file")
-    assert run(text) == 2
-    assert f"--dest {data} exists but is not a folder" in capsys.readouterr().err
-    assert run(text, "--dest", data / "below") == 2
-    assert f"{data}" in capsys.readouterr().err
+    assert f"--dest {data} exists but is not a folder" in refusal(*command(text))
+    assert f"{data}" in refusal(*command(text, "--dest", data / "below"))
 
 
 def test_a_stop_in_the_middle_leaves_nothing(text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,13 +321,10 @@ def test_a_stop_in_the_middle_leaves_nothing(text: Path, monkeypatch: pytest.Mon
     assert [path.name for path in text.parent.iterdir()] == ["text"]
 
 
-def test_a_line_that_fairseq_loses_is_missed(
-    text: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
-) -> None:
+def test_a_line_that_fairseq_loses_is_missed(text: Path, monkeypatch: pytest.MonkeyPatch, refusal: Refusal) -> None:
     whole = prepare.binarise
     monkeypatch.setattr(prepare, "binarise", lambda tokens, *rest: (cut_last_line(tokens), whole(tokens, *rest))[1])
-    assert run(text) == 2
-    assert "fairseq binarised 39 of 40 lines of train.en-de.en" in capsys.readouterr().err
+    assert "fairseq binarised 39 of 40 lines of train.en-de.en" in refusal(*command(text))
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """``lev-plugins prepare-labels`` in this process: what it makes, what it says, what it refuses."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from lev_plugins.data.labels.dataset import BinarisedExamples
 from lev_plugins.data.labels.folder import Info
 from lev_plugins.data.labels.text import Labels
 from lev_plugins.errors import UserError
+from tests.helpers import Refusal, write_lines
 
 ROWS = {
     "classification": ["a good film\tgood", "a bad film\tbad", "so good\tgood"],
@@ -21,16 +23,13 @@ ROWS = {
 }
 
 
-def write(folder: Path, lines: list[str], name: str = "train.tsv") -> Path:
-    path = folder / name
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return path
+def command(folder: Path, kind: str, lines: list[str], *flags: object, name: str = "train.tsv") -> list[object]:
+    train = write_lines(folder / name, lines)
+    return ["prepare-labels", "--label-kind", kind, "--train", train, "--dest", folder / "data", *flags]
 
 
-def prepare(folder: Path, kind: str, lines: list[str], *flags: object, name: str = "train.tsv") -> int:
-    train = write(folder, lines, name)
-    words = ["prepare-labels", "--label-kind", kind, "--train", train, "--dest", folder / "data", *flags]
-    return main([str(word) for word in words])
+def prepare(*given: Any, **options: str) -> int:
+    return main([str(word) for word in command(*given, **options)])
 
 
 def arrays(folder: Path, part: str = "train") -> dict[str, list]:
@@ -42,11 +41,6 @@ def texts(folder: Path, part: str = "train") -> list[str]:
     dictionary = Dictionary.load(str(folder / "data" / "dict.txt"))
     found = MMapIndexedDataset(str(folder / "data" / f"{part}.text"))
     return [" ".join(dictionary[i] for i in found[k]) for k in range(len(found))]
-
-
-def refusal(capsys: pytest.CaptureFixture[str], code: int) -> str:
-    assert code == 2
-    return capsys.readouterr().err.removeprefix("lev-plugins: error: ").strip()
 
 
 @pytest.mark.parametrize(
@@ -69,26 +63,26 @@ def test_every_kind(tmp_path: Path, kind: str, values: list, ends: list) -> None
         assert Labels.load(tmp_path / "data" / "labels.txt") == Labels(["joy", "love"], [2, 1])
 
 
-def test_numbered_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = write(tmp_path, ["sad", "happy", "calm"], "labels.txt")
+def test_numbered_labels(tmp_path: Path, refusal: Refusal) -> None:
+    names = write_lines(tmp_path / "labels.txt", ["sad", "happy", "calm"])
     flags = ["--labels", names, "--numbered-labels"]
     assert prepare(tmp_path, "multilabel", ["a\t2,0", "b\t1"], *flags) == 0
     assert arrays(tmp_path)["values"] == [0, 2, 1]
     (tmp_path / "other").mkdir()
-    said = refusal(capsys, prepare(tmp_path / "other", "multilabel", ["a\t2", "b\t3"], *flags))
+    said = refusal(*command(tmp_path / "other", "multilabel", ["a\t2", "b\t3"], *flags))
     assert "line 2: label '3' is not a line number of" in said
 
 
 def test_numbers_become_classes(tmp_path: Path) -> None:
     """All of them between the lowest and the highest of all texts, in their order."""
     rows = ["a\t0.03", "b\t0.96", "c\t0.5", "d\t1"]
-    valid = write(tmp_path, ["e\t1.5"], "valid.tsv")
+    valid = write_lines(tmp_path / "valid.tsv", ["e\t1.5"])
     assert prepare(tmp_path, "classification", rows, "--round-labels", 0.25, "--valid", valid) == 0
     names, counts = ["0.00", "0.25", "0.50", "0.75", "1.00", "1.25", "1.50"], [1, 0, 1, 0, 2, 0, 0]
     assert Labels.load(tmp_path / "data" / "labels.txt") == Labels(names, counts)
     assert arrays(tmp_path)["values"] == [0, 4, 2, 4]
     assert Info.load(tmp_path / "data").step == 0.25
-    listed = ["--round-labels", 1, "--labels", write(tmp_path, ["0", "1", "2"], "labels.txt")]
+    listed = ["--round-labels", 1, "--labels", write_lines(tmp_path / "labels.txt", ["0", "1", "2"])]
     assert prepare(tmp_path, "classification", ["a\t0.9", "b\t-0.1"], *listed, "--dest", tmp_path / "listed") == 0
     assert Labels.load(tmp_path / "listed" / "labels.txt") == Labels(["0", "1", "2"], [1, 1, 0])
 
@@ -108,25 +102,20 @@ def test_labels_that_were_cut_short_say_so(tmp_path: Path, kept: int) -> None:
     [
         ("classification", [], 1, "has no labels"),
         ("regression", ["a\t1"], 1, "--round-labels requires --label-kind classification"),
-        ("classification", ["a\t1"], 0, "--round-labels must be "),
         ("classification", ["a\t1"], 1e-320, "--round-labels must be "),
-        ("classification", ["a\tx"], 1, "line 1: the label must be a number, but is 'x'"),
         ("classification", ["a\t0", "b\t1e99"], 0.1, "classes, from 0.0 to 1000"),
         ("classification", ["a\t0", "b\t1000000"], 0.1, "makes 10,000,001 classes, from 0.0 to 1000000.0"),
     ],
 )
 def test_numbers_that_cannot_be_classes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, rows: list[str], step: float, reason: str
+    tmp_path: Path, kind: str, rows: list[str], step: float, reason: str, refusal: Refusal
 ) -> None:
-    assert reason in refusal(capsys, prepare(tmp_path, kind, rows, "--round-labels", step))
+    assert reason in refusal(*command(tmp_path, kind, rows, "--round-labels", step))
 
 
 @pytest.mark.parametrize(
     ("flags", "first"),
-    [
-        ([], "a b </s> c </s>"),
-        (["--template", "pair first: {0} second: {1}"], "pair first: a b second: c </s>"),
-    ],
+    [([], "a b </s> c </s>"), (["--template", "pair first: {0} second: {1}"], "pair first: a b second: c </s>")],
 )
 def test_pairs(tmp_path: Path, flags: list[str], first: str) -> None:
     assert prepare(tmp_path, "classification", ["a b\tc\t0", "d\te\t1"], "--text-columns", 2, *flags) == 0
@@ -159,10 +148,10 @@ def test_a_long_tagged_text_is_divided_between_words(tmp_path: Path, capsys: pyt
     assert "train: split from texts of more than 3 tokens: 2 examples" in capsys.readouterr().out
 
 
-def test_a_long_text_is_refused_or_cut_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_long_text_is_refused_or_cut(tmp_path: Path, capsys: pytest.CaptureFixture[str], refusal: Refusal) -> None:
     rows = ["a b\tx", "a b c d\ty"]
-    said = refusal(capsys, prepare(tmp_path, "classification", rows, "--longest", 4))
-    assert said.startswith(f"{tmp_path}/train.tsv, line 2 has 5 tokens, including </s>, but --longest of prepare")
+    said = refusal(*command(tmp_path, "classification", rows, "--longest", 4))
+    assert f"error: {tmp_path}/train.tsv, line 2 has 5 tokens, including </s>, but --longest of prepare" in said
     assert not (tmp_path / "data").exists()
     assert prepare(tmp_path, "classification", rows, "--longest", 4, "--longer", "cut") == 0
     assert texts(tmp_path)[1] == "a b c </s>"
@@ -176,7 +165,6 @@ def test_a_long_text_is_refused_or_cut_when_asked(tmp_path: Path, capsys: pytest
         ("classification", ["a\tx", "b\t "], "line 2 has no label: its last column is empty"),
         ("classification", ["a\tx", "b\tx"], "has only one label, 'x': there is nothing to learn"),
         ("regression", ["a\t1", "b\thigh"], "line 2: the label must be a number, but is 'high'"),
-        ("regression", ["a\t1", "b\tnan"], "line 2: the label must be a number, but is 'nan'"),
         ("multilabel", ["a\tx,,y"], "line 1 has an empty label in 'x,,y'"),
         ("tagging", ["a b\tX Y", "a b\tX"], "line 2 has 2 words, but 1 tag: give one tag per word"),
         ("tagging", ["a\tX", "1\ta\t_\tX" + "\t_" * 6], "for CoNLL-U, use --label-kind tagging and a file called"),
@@ -184,30 +172,27 @@ def test_a_long_text_is_refused_or_cut_when_asked(tmp_path: Path, capsys: pytest
         ("tagging", ["\t"], "line 1 has no words to tag"),
     ],
 )
-def test_bad_rows_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str, rows: list[str], reason: str
-) -> None:
-    assert reason in refusal(capsys, prepare(tmp_path, kind, rows))
+def test_bad_rows_are_named(tmp_path: Path, kind: str, rows: list[str], reason: str, refusal: Refusal) -> None:
+    assert reason in refusal(*command(tmp_path, kind, rows))
     assert not (tmp_path / "data").exists()
 
 
-def test_a_label_that_is_not_in_the_dictionary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    valid = write(tmp_path, ["a\tgood", "b\tugly"], "valid.tsv")
-    said = refusal(capsys, prepare(tmp_path, "classification", ROWS["classification"], "--valid", valid))
-    assert said == f"{valid}, line 2: 'ugly' is not a known label; these are bad, good"
+def test_a_label_that_is_not_in_the_dictionary(tmp_path: Path, refusal: Refusal) -> None:
+    valid = write_lines(tmp_path / "valid.tsv", ["a\tgood", "b\tugly"])
+    said = refusal(*command(tmp_path, "classification", ROWS["classification"], "--valid", valid))
+    assert said.endswith(f"{valid}, line 2: 'ugly' is not a known label; these are bad, good\n")
 
 
-def test_a_conllu_file_with_a_missing_column_or_tag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = refusal(capsys, prepare(tmp_path, "tagging", ["1\ta\tA"], name="train.conllu"))
+def test_a_conllu_file_with_a_missing_column_or_tag(tmp_path: Path, refusal: Refusal) -> None:
+    said = refusal(*command(tmp_path, "tagging", ["1\ta\tA"], name="train.conllu"))
     assert "line 1 has 3 columns, but CoNLL-U has 10" in said
-    said = refusal(capsys, prepare(tmp_path, "tagging", [conllu("1", "a", "_")], name="train.conllu"))
+    said = refusal(*command(tmp_path, "tagging", [conllu("1", "a", "_")], name="train.conllu"))
     assert "line 1: the word 'a' has no tag" in said
 
 
 @pytest.mark.parametrize(
     ("flags", "reason"),
     [
-        (["--text-columns", 0], "--text-columns must be at least 1, but is 0"),
         (["--longest", 1], "--longest must be at least 2, but is 1"),
         (["--template", "{0} {1}"], "--template: template may have {0} to {0}, but has {1}"),
         (["--template", "{0:>9}"], "--template: template may have {0} to {0}, but has {0}"),
@@ -217,14 +202,13 @@ def test_a_conllu_file_with_a_missing_column_or_tag(tmp_path: Path, capsys: pyte
         (["--conllu-column", "xpos"], "--conllu-column requires --label-kind tagging and a text called"),
         (["--learn-sentencepiece", 9, "--bpe", "characters"], "leave out --bpe and --sentencepiece-model"),
         (["--pretrained-tokenizer", "t", "--bpe", "characters"], "requires --bpe pretrained, but --bpe is characters"),
-        (["--pretrained-tokenizer", "t", "--learn-sentencepiece", 9], "pretrained, but --bpe is sentencepiece"),
         (["--pretrained-tokenizer", "m/none"], "--pretrained-tokenizer m/none was not made by lev-plugins import-pre"),
         (["--sentencepiece-model", "m/none"], "--bpe sentencepiece: file m/none not found"),
         (["--labels", "none.txt"], "--labels: there is no file none.txt"),
     ],
 )
-def test_bad_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list, reason: str) -> None:
-    assert reason in refusal(capsys, prepare(tmp_path, "classification", ROWS["classification"], *flags))
+def test_bad_flags(tmp_path: Path, flags: list, reason: str, refusal: Refusal) -> None:
+    assert reason in refusal(*command(tmp_path, "classification", ROWS["classification"], *flags))
 
 
 def test_learned_pieces_go_into_the_folder(tmp_path: Path) -> None:
@@ -252,7 +236,7 @@ def test_the_name_of_a_bpe_is_no_path(tmp_path: Path, monkeypatch: pytest.Monkey
     assert info.bpe["bpe"] == "characters" and not info.files
 
 
-def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="give a folder from lev-plugins prepare-labels"):
         Info.load(tmp_path)
     for text in (

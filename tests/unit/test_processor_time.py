@@ -5,34 +5,26 @@ import pytest
 from tests.processor_time import ProcessorTime
 
 TESTS = """
-import time
-
-import pytest
-
+import time, pytest
 
 def work(seconds):
     end = time.process_time() + seconds
     while time.process_time() < end:
         pass
 
-
 @pytest.fixture(scope="module")
 def shared():
     work(0.2)
 
-
 def test_waiting_is_not_working():
     time.sleep(0.3)
-
 
 def test_shared_set_up_is_not_the_tests(shared):
     work(0.15)
 
-
 @pytest.mark.slow
 def test_slow():
     work(0.3)
-
 
 def test_long():
     work(0.3)

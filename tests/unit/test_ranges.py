@@ -103,3 +103,10 @@ def test_sizes_of_fairseqs_own_models_too(options: dict[str, Any], message: str)
 
 def test_an_architecture_without_attention_heads_is_left_alone() -> None:
     ranges.check(Namespace(encoder_layers="[(512, 3)] * 20"))  # fconv's
+
+
+@pytest.mark.parametrize(("threshold", "nwords"), [(-1, -1), (0, 0), (0, 4), (0, -7)])
+def test_dictionaries_that_would_be_empty_or_whole(threshold: int, nwords: int) -> None:
+    wrong = r"--nwords must be -1 \(no limit\) or more than 4" if threshold == 0 else "--threshold must be at least 0"
+    with pytest.raises(UserError, match=wrong):
+        ranges.dictionary_size(Namespace(threshold=threshold, nwords=nwords), "threshold", "nwords")

@@ -1,4 +1,4 @@
-"""The record of a refinement against the policies themselves, asked one by one."""
+"""The record of a refinement: what became of each word; tests/unit/test_editor.py has its odds."""
 
 import math
 from typing import Any
@@ -9,28 +9,22 @@ import torch
 from examples.post_editing.quality import first_odds
 from lev_plugins.edits import requests
 from lev_plugins.generators.canvas import WordEdits
-from lev_plugins.generators.ensemble import Ensemble
 from lev_plugins.generators.options import RefinementOptions
 from lev_plugins.generators.refinement import RefinementGenerator
 from tests.helpers import BOS, EOS, PAD, lively_model, random_rows, rows_to_tensor, toy_dictionary
+from tests.slow_refinement import refine
 
 DRAFTS = random_rows(40, seed=5, longest=8)
 SOURCES = random_rows(40, seed=6, shortest=4, longest=8)
 
 
-def refined(drafts: list[list[int]], asked: torch.Tensor | None = None, **options: Any) -> tuple[Any, list[Any]]:
-    model = lively_model()
-    generator = RefinementGenerator([model], toy_dictionary(), RefinementOptions(retain_history=True, **options))
-    net_input = {"src_tokens": rows_to_tensor(SOURCES[: len(drafts)]), "draft": rows_to_tensor(drafts)}
-    if asked is not None:
-        net_input["requests"] = asked
-    found = generator.generate([model], {"net_input": net_input})
-    return model, [hypotheses[0] for hypotheses in found]
+def recorded(drafts: list[list[int]], asked: list[list[int]] | None = None, **options: Any) -> list[Any]:
+    return refine([lively_model()], SOURCES[: len(drafts)], drafts, asked, retain_history=True, **options)
 
 
 @pytest.mark.parametrize("options", [{}, {"max_iter": 0}, {"keep_bias": 1.0}, {"adaptive": False, "max_iter": 3}])
 def test_every_word_is_kept_or_accounted_for(options: dict[str, Any]) -> None:
-    _, found = refined(DRAFTS, **options)
+    found = recorded(DRAFTS, **options)
     born = set()
     for draft, hypothesis in zip(DRAFTS, found, strict=True):
         edits: WordEdits = hypothesis["edits"]
@@ -46,37 +40,10 @@ def test_every_word_is_kept_or_accounted_for(options: dict[str, Any]) -> None:
     assert len(born) > 1  # some insertions
 
 
-@torch.no_grad()
-def test_log_odds_are_those_of_the_policies() -> None:
-    model, found = refined(DRAFTS, max_iter=0)
-    ensemble = Ensemble([model])
-    deletions = insertions = 0
-    for source, draft, hypothesis in zip(SOURCES, DRAFTS, found, strict=True):
-        edits = hypothesis["edits"]
-        memory = ensemble.encode(rows_to_tensor([source]))
-        deleted = ensemble.deletion(ensemble.states("deletion", rows_to_tensor([draft]), memory))[0]
-        for place, iteration in enumerate(edits.died[: len(draft)]):
-            if iteration:
-                deletions += 1
-                assert edits.deleted[place] == pytest.approx(float(deleted[place, 1] - deleted[place, 0]), abs=1e-4)
-        left = [BOS] + [draft[place] for place in edits.origin if place >= 0]
-        left = left if left[-1] == EOS else [*left, EOS]
-        opened = ensemble.placeholder_scores(rows_to_tensor([left]), memory, None, torch.tensor([0]))[0].exp()
-        slot = 0
-        for place, odds in zip(edits.origin, edits.inserted, strict=True):
-            if place >= 0 or len(draft) == 2:
-                slot += 1
-            else:
-                insertions += 1
-                none = float(opened[slot, 0])
-                assert odds == pytest.approx(math.log((1 - none) / none), abs=1e-3)
-    assert deletions > 5 and insertions > 5
-
-
 def test_what_a_mark_asks_for_is_certain() -> None:
     draft = [BOS, 5, 6, EOS]
-    asked = torch.tensor([[0, requests.DELETE + requests.SPAN, requests.INSERT, 0]])
-    _, (hypothesis,) = refined([draft], asked, max_iter=0)
+    asked = [[0, requests.DELETE + requests.SPAN, requests.INSERT, 0]]
+    (hypothesis,) = recorded([draft], asked, max_iter=0)
     edits = hypothesis["edits"]
     assert edits.deleted[1] == math.inf and edits.died[1] == 1
     behind = edits.origin.index(2) + 1 if 2 in edits.origin else 0
@@ -84,24 +51,21 @@ def test_what_a_mark_asks_for_is_certain() -> None:
 
 
 def test_without_history_there_is_no_record() -> None:
-    model = lively_model()
-    generator = RefinementGenerator([model], toy_dictionary(), RefinementOptions())
-    sample = {"net_input": {"src_tokens": rows_to_tensor(SOURCES), "draft": rows_to_tensor(DRAFTS)}}
-    plain = [hypotheses[0] for hypotheses in generator.generate([model], sample)]
-    for one, other in zip(plain, refined(DRAFTS)[1], strict=True):
+    plain = refine([lively_model()], SOURCES, DRAFTS)
+    for one, other in zip(plain, recorded(DRAFTS), strict=True):
         assert "edits" not in one and torch.equal(one["tokens"], other["tokens"])
         assert torch.equal(one["positional_scores"], other["positional_scores"])
 
 
 def test_a_draft_of_nothing() -> None:
-    _, (hypothesis,) = refined([[BOS, EOS]])
+    (hypothesis,) = recorded([[BOS, EOS]])
     assert hypothesis["edits"].origin == [-1] * len(hypothesis["tokens"])
     assert PAD not in hypothesis["tokens"]
 
 
 def test_the_first_iteration_deletes_what_is_more_likely_to_go() -> None:
-    model, found = refined(DRAFTS)
-    generator = RefinementGenerator([model], toy_dictionary(), RefinementOptions())
+    found = recorded(DRAFTS)
+    generator = RefinementGenerator([lively_model()], toy_dictionary(), RefinementOptions())
     odds = first_odds(generator, {"src_tokens": rows_to_tensor(SOURCES), "draft": rows_to_tensor(DRAFTS)})
     for draft, row, hypothesis in zip(DRAFTS, odds, found, strict=True):
         left = [token for token, each in zip(draft, row.tolist(), strict=False) if token in (BOS, EOS) or each <= 0]

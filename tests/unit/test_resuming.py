@@ -86,9 +86,7 @@ def test_a_training_that_is_complete_stays_as_it_is(caplog: pytest.LogCaptureFix
     assert end == -1 and "3 validations in a row were no better than the best; raise --patience" in text
     assert loaded(20, 3, caplog, max_update=30, patience=3, reset_meters=True) == (0, "")  # new validations
     assert not hasattr(should_stop_early, "num_runs")
-    with pytest.raises(
-        UserError, match=r"--restore-file other\.pt: nothing is left to train, it has had 3 of 2 updates"
-    ):
+    with pytest.raises(UserError, match=r"--restore-file other\.pt: nothing is left to train, it has had 3 of"):
         loaded(3, 1, caplog, max_update=2, restore_file="other.pt")
     # a model that is fine-tuned begins without the hours that it was trained before
     assert loaded(0, 1, caplog, stop_time_hours=0.5) == (0, "")

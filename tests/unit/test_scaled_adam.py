@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from fairseq.optim import build_optimizer
 from fairseq.optim.adam import FairseqAdam, FairseqAdamConfig
 from fairseq.optim.fp16_optimizer import FP16Optimizer
 from omegaconf import OmegaConf
@@ -51,9 +50,7 @@ def test_all_weights_may_ask_for_the_same() -> None:
 
 
 def test_without_a_factor_it_is_refused() -> None:
-    with pytest.raises(
-        UserError, match="needs weights with their own learning rate, but there are none: use --optimizer adam"
-    ):
+    with pytest.raises(UserError, match="needs weights with their own learning rate, but there are none: use"):
         ScaledAdam(config(), weights(factor=1))
 
 
@@ -75,16 +72,3 @@ def test_16_bits_keep_the_factor_or_say_that_they_do_not() -> None:
     flat = nn.Parameter(torch.cat([parameter.data for parameter in parameters]))  # what --fp16 makes otherwise
     with pytest.raises(UserError, match="--fp16 has joined all weights in one vector: add --fp16-no-flatten-grads"):
         ScaledAdam(config(), [flat])
-
-
-def test_the_mark_is_the_one_of_fairseqs_composite_optimizer() -> None:
-    adam = {"_name": "adam", "lr": [0.01], "adam_betas": "(0.9, 0.999)", "adam_eps": 1e-8, "weight_decay": 0.0}
-    adam |= {"use_old_adam": False, "fp16_adam_stats": False, "tpu": False}
-    groups = {
-        name: {"optimizer": adam, "lr_scheduler": {"_name": "fixed", "lr": [0.01], "warmup_updates": 0}}
-        for name in ("default", "backbone")
-    }
-    cfg = OmegaConf.create({"_name": "composite", "dynamic_groups": True, "groups": groups})
-    parameters = weights()
-    composite = build_optimizer(cfg, parameters)
-    assert sorted(group["lr"] for group in composite.param_groups) == pytest.approx([0.001, 0.01])

@@ -15,9 +15,9 @@ import pytest
 from lev_plugins.cli.main import main
 from lev_plugins.scoring import bleu as score_bleu
 from lev_plugins.scoring.metrics import METRICS
+from tests.helpers import Refusal
 
 Run = Callable[..., str]
-Refuse = Callable[..., str]
 
 TEXTS = {
     "system": "a cat sat on the mat .\nthe dog .\n\n",
@@ -45,17 +45,6 @@ def score(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
         captured = capsys.readouterr()
         assert code == 0, captured.err
         return captured.out
-
-    return run
-
-
-@pytest.fixture()
-def refuse(folder: Path, capsys: pytest.CaptureFixture[str]) -> Refuse:
-    def run(*arguments: object) -> str:
-        assert main(["score", *map(str, arguments)]) == 2
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        return captured.err.removeprefix("lev-plugins: error: ").removesuffix("\n")
 
     return run
 
@@ -218,7 +207,7 @@ def test_flags_of_a_metric(score: Run, flags: list[Any], name: str, value: str) 
     assert value in json.loads(score(*flags, "--json"))[name]
 
 
-def test_what_fairseq_generate_printed(score: Run, refuse: Refuse, folder: Path) -> None:
+def test_what_fairseq_generate_printed(score: Run, refusal: Refusal, folder: Path) -> None:
     rest = "S-{0}\tx\nT-{0}\ty\nH-{0}\t-0.1\tz\nD-{0}\t-0.1\t{1}\nD-{0}\t-0.5\tsecond best\nP-{0}\t-0.1\n"
     texts = TEXTS["system"].split("\n")
     log = "".join(rest.format(number, texts[number]) for number in (2, 0, 1))
@@ -226,14 +215,14 @@ def test_what_fairseq_generate_printed(score: Run, refuse: Refuse, folder: Path)
     assert score("ter", "log", "reference", "--generated") == score("ter", "system", "reference")
     found = score("ter", "log", "reference", "--generated", "--against", "log", "--draft", "draft")
     assert "do nothing  TER = 40.00" in found and "better by   0.00" in found
-    assert refuse("ter", "draft", "reference", "--generated") == (
-        "--generated: draft has no D- lines: give the output of fairseq-generate without --quiet"
-    )
+    said = refusal("score", "ter", "draft", "reference", "--generated")
+    assert "--generated: draft has no D- lines: give the output of fairseq-generate without --quiet" in said
     bar = "\r  5%|5         | 1/20 [00:01<00:19,  1.0it/s]"
     (folder / "log").write_text(log.replace("D-1\t-0.1", f"{bar}D-1\t-0.1"), encoding="utf-8")
     assert score("ter", "log", "reference", "--generated") == score("ter", "system", "reference")
     (folder / "log").write_text(log.replace("D-1", "X-1"), encoding="utf-8")
-    assert "log is incomplete: it has 2 sentences, but no D-1" in refuse("ter", "log", "reference", "--generated")
+    said = refusal("score", "ter", "log", "reference", "--generated")
+    assert "log is incomplete: it has 2 sentences, but no D-1" in said
 
 
 def test_line_ends(score: Run, folder: Path) -> None:
@@ -249,48 +238,42 @@ def test_line_ends(score: Run, folder: Path) -> None:
     [
         (["exact", "short", "reference"], "short has 1 lines and reference has 3 lines"),
         (["exact", "system", "reference", "short"], "system has 3 lines and short has 1 lines"),
-        (["gleu", "system", "reference", "--source", "short"], "system has 3 lines and short has 1 lines"),
         (["m2", "short", "gold.m2"], "short has 1 lines and gold.m2 has 3 sentences"),
-        (["exact", "system", "reference", "--draft", "short"], "system has 3 lines and short has 1 lines"),
         (["exact", "system", "reference", "--against", "short"], "system has 3 lines and short has 1 lines"),
         (["exact", "nowhere", "reference"], "nowhere: No such file or directory"),
         (["exact", "system", "."], ".: Is a directory"),
         (["exact", "empty", "reference"], "empty is empty"),
-        (["exact", "system", "empty"], "empty is empty"),
         (["exact", "latin", "reference"], "latin, line 2 is not UTF-8 (unexpected end of data): convert it"),
         (["m2", "system", "reference"], "reference, line 1: a line must begin with S or A or be empty"),
         (["exact", "system", "reference", "--bootstrap", 1], "--bootstrap must be at least 2, but is 1"),
         (["ter", "system", "reference", "--asian-support"], "--asian-support has no effect alone"),
-        (["rouge", "system", "reference", "--no-stemming", "--tokenize", "space"], "--no-stemming has no effect"),
-        (["exact", "system", "reference", "--bootstrap", 5, "--seed", -1], "the seed must be at least 0, but is -1"),
         (["exact", "short", "short", "--against", "short"], "a bootstrap needs at least 2 sentences, but there is 1"),
-        (["m2", "system", "gold.m2", "--beta", "inf"], "beta must be above 0 and finite, but is inf"),
-        (["m2", "system", "gold.m2", "--max-unchanged-words", -1], "--max-unchanged-words must be at least 0"),
         (["m2", "system", "gold.m2", "--errant"], "--errant needs the package errant"),
         (["m2", "system", "gold.m2", "--errant", "--max-unchanged-words", 1], "applies to MaxMatch, not to ERRANT"),
     ],
 )
 def test_bad_input(
-    refuse: Refuse, folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[Any], message: str
+    refusal: Refusal, folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[Any], message: str
 ) -> None:
     monkeypatch.setitem(sys.modules, "errant", None)
     (folder / "short").write_text("one line\n", encoding="utf-8")
     (folder / "empty").write_text("", encoding="utf-8")
     (folder / "latin").write_bytes("a\nä\nb\n".encode("latin-1"))
-    assert message in refuse(*arguments)
+    assert message in refusal("score", *arguments)
 
 
 @pytest.mark.skipif(find_spec("MeCab") is not None, reason="MeCab is installed here")
-def test_a_tokeniser_is_missing(refuse: Refuse) -> None:
-    message = refuse("bleu", "system", "reference", "--tokenize", "ja-mecab")
-    assert message.startswith("the BLEU tokeniser ja-mecab cannot be loaded: ") and "pip install" in message
+def test_a_tokeniser_is_missing(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    assert main(["score", "bleu", "system", "reference", "--tokenize", "ja-mecab"]) == 2
+    message = capsys.readouterr().err  # of several lines
+    assert "the BLEU tokeniser ja-mecab cannot be loaded: " in message and "pip install" in message
 
 
-def test_a_tokeniser_cannot_be_fetched(refuse: Refuse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tokeniser_cannot_be_fetched(refusal: Refusal, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def offline(**options: Any) -> None:
         raise URLError("no network")
 
     offline.TOKENIZERS = score_bleu.BLEU.TOKENIZERS  # type: ignore[attr-defined]
     monkeypatch.setattr(score_bleu, "BLEU", offline)
-    message = refuse("bleu", "system", "reference", "--tokenize", "flores200")
-    assert message == "the BLEU tokeniser flores200 cannot be loaded: <urlopen error no network>"
+    message = refusal("score", "bleu", "system", "reference", "--tokenize", "flores200")
+    assert message.endswith("the BLEU tokeniser flores200 cannot be loaded: <urlopen error no network>\n")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.text.edited import Span
-from lev_plugins.text.sentences import fitting, guess_language, lines, sentences
+from lev_plugins.text.sentences import fitting, lines, sentences
 from tests.helpers import thorough
 
 SIGNS = " .!?\n\t\r\x0b\x1c\x85\u2028\u2029\xa0\u3000ab1A\"'“”«»()。\uff01\uff1f؟।…é\u0301😀\u200b-"
@@ -70,11 +70,6 @@ def test_a_line_separator_that_stops_sentencex() -> None:
     assert [text[slice(*span)] for span in sentences(text)] == ["A.B", ".b", "C. d"]
 
 
-def test_a_comma_is_a_safer_place_than_a_blank() -> None:
-    text = "one two, three four five"
-    assert fitting(text, Span(0, 24), lambda part: len(part) < 20) == [Span(0, 8), Span(9, 24)]
-
-
 def test_long_ones_are_cut_in_the_middle() -> None:
     text = "a b c d e f g h"
     assert fitting(text, Span(0, 15), lambda part: len(part) <= 7) == [Span(0, 7), Span(8, 15)]
@@ -83,12 +78,6 @@ def test_long_ones_are_cut_in_the_middle() -> None:
 def test_half_a_character_stops_nothing() -> None:
     text = "Half a\ud800 sign. The rest."
     assert [text[slice(*span)] for span in sentences(text, "en")] == ["Half a\ud800 sign.", "The rest."]
-
-
-def test_the_language_of_a_script() -> None:
-    assert [guess_language(text) for text in ("", "12", "Ελλάδα", "هذا", "中文字", "ภาษา")] == [
-        *("en", "en", "el", "ar", "zh", "th")
-    ]
 
 
 @pytest.mark.parametrize("code", ["de", "de-AT", "DE", "de_CH"])

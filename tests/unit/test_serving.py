@@ -7,20 +7,22 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lev_plugins.cli.named import named_paths
 from lev_plugins.cli.serve import load_models
 from lev_plugins.errors import UserError
 from lev_plugins.serving.app import Guard
-from lev_plugins.serving.context import Context
+from lev_plugins.serving.context import LEAST, Context, Passage, edited, labelled
 from lev_plugins.serving.limits import Access, Limits
+from lev_plugins.serving.queue import Full, Worker
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.protected import OwnWords
 from tests.serving import SECONDS, Client, FakeEditor, FakeLabeller, models, serving
@@ -180,9 +182,14 @@ def test_a_client_that_does_not_read_is_given_up() -> None:
     async def keep(message: Message) -> None:
         assert message["type"].startswith("http.response")
 
-    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"localhost")], "query_string": b""}
-    asyncio.run(Guard(endless, Context([], limits=Limits(seconds=0.05)))(scope, lambda: None, keep))  # type: ignore[arg-type]
+    guarded(endless, Context([], limits=Limits(seconds=0.05)), keep)
     assert late.is_set()
+
+
+def guarded(app: ASGIApp, context: Context, send: Send) -> None:
+    """A request to what the guard stands in front of."""
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"localhost")], "query_string": b""}
+    asyncio.run(Guard(app, context)(scope, lambda: None, send))  # type: ignore[arg-type]
 
 
 def test_what_a_client_sends_does_not_reach_the_terminal(server: Client, caplog: pytest.LogCaptureFixture) -> None:
@@ -208,9 +215,8 @@ def test_an_answer_that_has_begun_is_not_begun_again() -> None:
     async def keep(message: Message) -> None:
         sent.append(message["type"])
 
-    scope = {"type": "http", "method": "GET", "path": "/", "headers": [(b"host", b"localhost")], "query_string": b""}
     with pytest.raises(RuntimeError, match="halfway"):
-        asyncio.run(Guard(breaking, Context(models()))(scope, lambda: None, keep))  # type: ignore[arg-type]
+        guarded(breaking, Context(models()), keep)
     assert sent == ["http.response.start"]
 
 
@@ -376,23 +382,8 @@ def test_every_answer_has_headers_that_keep_browsers_careful(server: Client) -> 
 
 def test_three_hundred_malformed_requests_leave_it_serving(server: Client) -> None:
     draw = random.Random(1)
-    pieces = [
-        *(b'{"texts": [', b'"teh"', b"]}", b"\xff\xfe", b"\x00", b"<script>alert(1)</script>", b"[" * 30, b'"\\ud800"'),
-        *(
-            b"{",
-            b"}",
-            b'"',
-            b"1e999",
-            b"null",
-            b"true",
-            b"&text=",
-            b"%",
-            b"%zz",
-            b"language=en",
-            b"=" * 50,
-            b"\r\n\r\n",
-        ),
-    ]
+    pieces = [b'{"texts": [', b'"teh"', b"]}", b"<script>alert(1)</script>", b"[" * 30, b'"\\ud800"', b"=" * 50]
+    pieces += [b"\r\n\r\n", *b'\xff\xfe \x00 { } " 1e999 null true &text= % %zz language=en'.split()]
     paths = ["/v1/edit", "/v1/label", "/v2/check", "/v2/words/add", "/v2/words/delete", "/v1/models", "/%00", "/../.."]
     found = set()
     for number in range(300):
@@ -489,3 +480,109 @@ def test_words_may_change_from_many_threads(tmp_path: Path) -> None:
     for each in threads:
         each.join()
     assert len((tmp_path / "words").read_text(encoding="utf-8").split()) == len(words.words) == 20
+
+
+# ---- requests that wait are answered together, each as if it were alone ----------------------------------------------
+
+
+LONG = 5.0  # seconds that no test waits
+
+
+class Doubling:
+    """``run`` of a worker that answers only when it may."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[int]] = []
+        self.begun, self.free = threading.Event(), threading.Event()
+
+    def __call__(self, items: list[int]) -> list[int]:
+        self.batches.append(items)
+        self.begun.set()
+        assert self.free.wait(LONG)
+        if 13 in items:
+            raise ValueError("13")
+        return [2 * item for item in items]
+
+
+def worker(run: Doubling, most: int = 10, batch_size: int = 100) -> Worker[int, int]:
+    return Worker(run, lambda item: 1, most, batch_size)
+
+
+async def begin(doing: Worker[int, int], run: Doubling, *requests: list[int]) -> list[asyncio.Task]:
+    """The first is running, the others wait."""
+    tasks = []
+    for items in requests:
+        tasks.append(asyncio.create_task(doing.answers(items, LONG)))
+        await asyncio.sleep(0)
+        await asyncio.to_thread(run.begun.wait, LONG)
+    return tasks
+
+
+def played(scene: Callable[[Doubling], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    """As a test."""
+    return lambda: asyncio.run(scene(Doubling()))
+
+
+@played
+async def test_what_waits_is_one_batch_and_everyone_gets_their_own(run: Doubling) -> None:
+    doing = worker(run)
+    tasks = await begin(doing, run, [1], [2, 3], [4])
+    run.free.set()
+    assert await asyncio.gather(*tasks) == [[2], [4, 6], [8]]
+    assert run.batches == [[1], [2, 3, 4]]
+    doing.close()
+
+
+@played
+async def test_a_batch_has_a_size_and_one_request_always_fits(run: Doubling) -> None:
+    doing = worker(run, batch_size=3)
+    tasks = await begin(doing, run, [0], [1, 2], [3, 4], [5, 6, 7, 8])
+    run.free.set()
+    await asyncio.gather(*tasks)
+    assert run.batches == [[0], [1, 2], [3, 4], [5, 6, 7, 8]]
+    doing.close()
+
+
+@played
+async def test_a_request_that_fails_fails_alone(run: Doubling) -> None:
+    doing = worker(run)
+    tasks = await begin(doing, run, [1], [13], [2])
+    run.free.set()
+    first, failed, last = await asyncio.gather(*tasks, return_exceptions=True)
+    assert (first, last) == ([2], [4]) and isinstance(failed, ValueError)
+    assert run.batches == [[1], [13, 2], [13], [2]]
+    doing.close()
+
+
+@played
+async def test_closing_answers_what_waits_and_takes_no_more(run: Doubling) -> None:
+    doing = worker(run)
+    tasks = await begin(doing, run, [1], [2])
+    run.free.set()
+    await asyncio.to_thread(doing.close)
+    assert await asyncio.gather(*tasks) == [[2], [4]]
+    with pytest.raises(Full):
+        await doing.answers([3], LONG)
+    assert not doing.thread.is_alive()
+
+
+# ---- texts -----------------------------------------------------------------------------------------------------------
+
+
+def test_drafts_and_texts_wait_for_the_same_model() -> None:
+    editor = FakeEditor(drafts=True)
+    passages = [Passage("teh"), Passage("source", "a ⟦+⟧ tset"), Passage("go", least=0.8)]
+    assert [one.text for one in edited(editor, passages)] == ["the", "a new test", "go"]
+    assert editor.calls == [["teh", "source", "go"]]
+
+
+def test_how_much_a_text_counts() -> None:
+    assert Passage("a" * 20, "de").size() == 22 and Passage(("a" * 20, "c")).size() == Passage("a" * 21).size() == 21
+    assert Passage("abc", "de").size() == Passage(("ab", "c")).size() == Passage("").size() == LEAST
+    assert Passage(("",) * 3_000).size() == 3_000
+
+
+def test_each_label_is_answered_as_its_request_says() -> None:
+    plain, scored = labelled(FakeLabeller(), [Passage("good good bad"), Passage("good bad", scores=True)])
+    assert plain == {"label": "good", "score": 0.6667}
+    assert scored["all_scores"] == {"bad": 0.5, "good": 0.5}

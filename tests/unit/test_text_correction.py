@@ -1,16 +1,20 @@
 """The task: what it refuses, what it logs, and that no sentence is left out."""
 
 from argparse import Namespace
+from contextlib import nullcontext
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import torch
+from fairseq import options
 from fairseq.criterions.cross_entropy import CrossEntropyCriterion
 from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
 from fairseq.criterions.label_smoothed_cross_entropy_with_rdrop import RdropLabelSmoothedCrossEntropyCriterion
-from fairseq.data import LanguagePairDataset
 from fairseq.data.encoders.sentencepiece_bpe import SentencepieceConfig
+from fairseq.dataclass.utils import convert_namespace_to_omegaconf
 from fairseq.logging import metrics
 from omegaconf import OmegaConf
 
@@ -19,15 +23,18 @@ from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.fairseq_fixes.best_checkpoint import logged_by
+from lev_plugins.models.encoder_decoder import SIDES
 from lev_plugins.models.pbd import PBDConfig
 from lev_plugins.scoring import wrr
+from lev_plugins.tasks.pairs import ScoredTask
 from lev_plugins.tasks.text_correction import CRITERIONS, TextCorrectionConfig, TextCorrectionTask
-from tests.helpers import EOS, UNK, list_dataset, random_rows, toy_dictionary
-from tests.integration.commands import succeed
+from lev_plugins.tasks.text_editing import TextEditingTask
+from tests.commands import succeed
+from tests.helpers import EOS, UNK, collated, random_rows, toy_dictionary, toy_pairs
 from tests.systems import SYSTEMS
 from tests.unit.test_editor import GOLDEN, NOISY
 
-ALL_SCORES = {"eval_exact_match": True, "eval_wrr": True, "eval_bleu": True}
+ALL = {"eval_exact_match": True, "eval_wrr": True, "eval_bleu": True}
 TINY = {"arch": "pbd", "attention_heads": 2, "embed_dim": 16, "ffn_embed_dim": 32, "layers": 1, "dropout": 0.0}
 POSITIONS = {"max_source_positions": 64, "max_target_positions": 64}
 
@@ -41,12 +48,6 @@ def correction_task(**options: Any) -> TextCorrectionTask:
 def build(task: TextCorrectionTask, **options: Any) -> Any:
     torch.manual_seed(1)
     return task.build_model(Namespace(**{**vars(PBDConfig()), **TINY, **POSITIONS, **options}))
-
-
-def pairs(sources: list[list[int]], targets: list[list[int]]) -> LanguagePairDataset:
-    dictionary = toy_dictionary()
-    sides = [(list_dataset(rows), [len(row) for row in rows], dictionary) for rows in (sources, targets)]
-    return LanguagePairDataset(*sides[0], *sides[1], left_pad_source=True, left_pad_target=False)
 
 
 def sentences(count: int, seed: int = 1) -> list[list[int]]:
@@ -63,12 +64,7 @@ def test_decoding_needs_nothing_that_validation_needed(tmp_path: Path) -> None:
     """Such as the package of --eval-bleu-detok."""
     system = SYSTEMS["pbd"](tmp_path)
     state = checkpoints.load(system.checkpoint)
-    state["cfg"]["task"] |= {
-        "eval_exact_match": True,
-        "eval_wrr": True,
-        "eval_metrics": "ter",
-        "eval_bleu_detok": "none",
-    }
+    state["cfg"]["task"] |= {**ALL, "eval_metrics": "ter", "eval_bleu_detok": "none"}
     checkpoints.save(state, system.checkpoint)
     assert not hasattr(system.load().model.decoder.task, "sequence_generator")
     assert main(["export", str(system.checkpoint), str(tmp_path / "out"), *system.flags]) == 0
@@ -76,7 +72,7 @@ def test_decoding_needs_nothing_that_validation_needed(tmp_path: Path) -> None:
 
 def test_no_sentence_is_left_out() -> None:
     """fairseq alone makes batches of a multiple of 8 and forgets the rest."""
-    pair = pairs(sentences(13), sentences(13, seed=2))
+    pair = toy_pairs(sentences(13), sentences(13, seed=2))
     limits = {"max_tokens": None, "max_sentences": 9, "required_batch_size_multiple": 8}
     indices = pair.ordered_indices()
     assert sum(len(batch) for batch in pair.batch_by_size(indices, **limits)) == 8
@@ -99,14 +95,14 @@ def logged(
 
 def test_the_scores_are_those_of_free_running_decoding() -> None:
     """A model that must keep its source says just that, whatever the target is; batches of different size."""
-    task = correction_task(keep_bias=50.0, **ALL_SCORES)
+    task = correction_task(keep_bias=50.0, **ALL)
     model = build(task)
     sources = sentences(9)
     targets = [row if i % 3 else [row[0], 5, *row[1:]] for i, row in enumerate(sources)]
     targets[1] = [UNK, *sources[1][1:]]  # matches nothing, not even <unk>
     sources[1] = targets[1]
-    dataset = EverySentence(pairs(sources, targets))
-    batches = [dataset.collater([dataset[i] for i in rows]) for rows in (range(2), range(2, 9))]
+    dataset = EverySentence(toy_pairs(sources, targets))
+    batches = [collated(dataset, rows) for rows in (range(2), range(2, 9))]
     found = logged(task, model, batches)
     strings = [[" ".join(f"w{token - 4}" for token in row[:-1]) for row in rows] for rows in (targets, sources)]
     strings[0][1] = strings[0][1].replace("w-1", "<<unk>>")
@@ -128,32 +124,25 @@ def test_what_the_best_checkpoint_may_go_by_is_logged(kind: str, accuracy: bool,
         "smoothed": lambda: LabelSmoothedCrossEntropyCriterion(task, average, **smoothing),
         "rdrop": lambda: RdropLabelSmoothedCrossEntropyCriterion(task, average, rdrop_alpha=1.0, **smoothing),
     }[kind]()
-    dataset = pairs(sentences(3), sentences(3))
-    found = logged(task, model, [dataset.collater([dataset[i] for i in range(3)])], criterion)
+    found = logged(task, model, [collated(toy_pairs(sentences(3), sentences(3)))], criterion)
     # the trainer adds the number of updates; no checkpoint is better for its speed, or for a sum
     others = {"num_updates", "wps", "n_correct", "total", "rdrop_kl_loss"}  # the last is 0 without dropout
     assert set(logged_by(criterion)) - others == set(found) - others
 
 
 def test_only_what_was_asked_for_is_logged() -> None:
-    task = correction_task(eval_wrr=True)
-    dataset = pairs(sentences(3), sentences(3))
-    found = logged(task, build(task), [dataset.collater([dataset[i] for i in range(3)])])
-    assert "wrr" in found and not {"exact_match", "bleu"} & set(found)
-    silent = correction_task()
-    assert not {"wrr", "exact_match"} & set(logged(silent, build(silent), [dataset.collater([dataset[0]])]))
+    for asked in ({}, {"eval_wrr": True}):
+        task = correction_task(**asked)
+        found = logged(task, build(task), [collated(toy_pairs(sentences(3), sentences(3)))])
+        assert {"exact_match", "wrr", "bleu"} & set(found) == {name.removeprefix("eval_") for name in asked}
 
 
-def test_all_scores_share_one_decoding(monkeypatch: pytest.MonkeyPatch) -> None:
-    task = correction_task(eval_metrics="ter,rougeL", **ALL_SCORES)
+def test_all_scores_share_one_decoding() -> None:
+    task = correction_task(eval_metrics="ter,rougeL", **ALL)
     model = build(task)
-    calls = []
-    generate = task.sequence_generator.generate
-    monkeypatch.setattr(task.sequence_generator, "generate", lambda *args, **k: calls.append(k) or generate(*args, **k))
-    dataset = pairs(sentences(3), sentences(3))
-    found = logged(task, model, [dataset.collater([dataset[i] for i in range(3)])])
-    assert {"exact_match", "wrr", "bleu", "ter", "rougeL"} <= set(found)
-    assert len(calls) == 1
+    with mock.patch.object(task.sequence_generator, "generate", wraps=task.sequence_generator.generate) as generate:
+        found = logged(task, model, [collated(toy_pairs(sentences(3), sentences(3)))])
+    assert {"exact_match", "wrr", "bleu", "ter", "rougeL"} <= set(found) and generate.call_count == 1
 
 
 def test_the_search_of_validation_is_the_one_that_was_described() -> None:
@@ -171,8 +160,7 @@ def test_words_are_joined_before_they_are_compared() -> None:
 
 def decoded(task: TextCorrectionTask, model: Any, sources: list[list[int]], beam: int = 3) -> list[Any]:
     generator = task.build_generator([model], Namespace(beam=beam, max_len_b=12))
-    dataset = pairs(sources, sources)
-    return task.inference_step(generator, [model], dataset.collater([dataset[i] for i in range(len(sources))]))
+    return task.inference_step(generator, [model], collated(toy_pairs(sources, sources)))
 
 
 def test_an_edit_must_be_sure_enough() -> None:
@@ -216,12 +204,8 @@ WRONG_SEARCH: dict[str, dict[str, Any]] = {
     "--temperature must be between 0.0001 and 10000, but is inf": {"temperature": float("inf")},
     "--iter-decode-eos-penalty must be between -1000 and 1000, but is nan": {"iter_decode_eos_penalty": float("nan")},
     "--iter-decode-max-iter must be between 0 and 1000, but is -1": {"iter_decode_max_iter": -1},
-    "--iter-decode-with-beam must be at least 1, but is 0": {"iter_decode_with_beam": 0},
-    "--max-len-a must be a finite number, but is nan": {"max_len_a": float("nan")},
     "--max-len-b must be at least 0, but is -7": {"max_len_b": -7},
     "--beam must be between 1 and 1000, but is 0": {"beam": 0},
-    "--nbest must be at least 1, but is 0": {"nbest": 0},
-    "--prefix-size must be at least 0, but is -2": {"prefix_size": -2},
     "--print-step is for refinement, which a PBD does not do": {"print_step": True},
     "--beam must be a number, but is .5": {"beam": "5"},
 }
@@ -235,10 +219,9 @@ def test_a_search_that_cannot_work_is_refused_before_it_begins(message: str, fla
 
 
 def test_r_drop_leaves_the_batch_to_the_decoding() -> None:
-    task = correction_task(**ALL_SCORES)
+    task = correction_task(**ALL)
     model = build(task).eval()
-    dataset = EverySentence(pairs(sentences(5), sentences(5, seed=2)))
-    batch = dataset.collater([dataset[i] for i in range(5)])
+    batch = collated(EverySentence(toy_pairs(sentences(5), sentences(5, seed=2))))
     names = ("exact_match", "wrr", "bleu")
     before = logged(task, model, [batch])
     criterion = RdropLabelSmoothedCrossEntropyCriterion(task, False, label_smoothing=0.1, rdrop_alpha=1.0)
@@ -250,6 +233,7 @@ def test_r_drop_leaves_the_batch_to_the_decoding() -> None:
 REFUSED = {
     "--task text_correction requires the folder that fairseq-preprocess made": {"data": None},
     "there is no folder /nowhere": {"data": "/nowhere"},
+    " has no binarised texts, .* pass --source-lang and --target": {},
     """--eval-bleu-args must be a JSON object, such as {"beam": 5}, but is beam=5""": {"eval_bleu_args": "beam=5"},
     "--eval-bleu-args must name flags of fairseq-generate, but names beem": {"eval_bleu_args": '{"beem": 5}'},
     """--eval-bleu-detok-args must be a JSON object, such as .*, but is 5""": {"eval_bleu_detok_args": "5"},
@@ -266,7 +250,7 @@ def test_a_wrong_option_is_refused_by_name(message: str, options: dict[str, Any]
 def test_a_training_that_goes_on_in_a_later_epoch_has_the_same_batches() -> None:
     sources, found = [[5, 6, 7]] * 20, []
     for epoch in (1, 3):
-        dataset = EverySentence(pairs(sources, sources))
+        dataset = EverySentence(toy_pairs(sources, sources))
         task = correction_task(required_seq_len_multiple=1)
         task.datasets["train"] = dataset
         batches = task.get_batch_iterator(dataset, max_sentences=4, seed=7, epoch=epoch)
@@ -277,10 +261,6 @@ def test_a_training_that_goes_on_in_a_later_epoch_has_the_same_batches() -> None
     assert found[0] == found[1] and found[0][0] != [0, 1, 2, 3]
 
 
-def bpe_config(**given: str) -> Any:
-    return OmegaConf.merge(OmegaConf.structured(SentencepieceConfig), {"_name": "sentencepiece", **given})
-
-
 def test_a_sentencepiece_model_that_is_missing_or_something_else_is_named(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no model", encoding="utf-8")
     for given, message in (
@@ -289,12 +269,8 @@ def test_a_sentencepiece_model_that_is_missing_or_something_else_is_named(tmp_pa
         ({"sentencepiece_model": str(tmp_path / "text")}, "--bpe sentencepiece: .*could not parse ModelProto"),
     ):
         with pytest.raises(UserError, match=message):
-            correction_task().build_bpe(bpe_config(**given))
-
-
-def test_a_folder_without_texts_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=f"{tmp_path} has no binarised texts, .* pass --source-lang and --target"):
-        TextCorrectionTask.setup_task(TextCorrectionConfig(data=str(tmp_path)))
+            bpe = OmegaConf.merge(OmegaConf.structured(SentencepieceConfig), {"_name": "sentencepiece", **given})
+            correction_task().build_bpe(bpe)
 
 
 @pytest.mark.parametrize("arch", ["transformer_lm", "cmlm_transformer"])
@@ -322,9 +298,7 @@ def test_another_dictionary_of_the_same_size_is_refused() -> None:
     task.load_state_dict({})  # of an older checkpoint, or of fairseq's own task
     symbols = other.tgt_dict.symbols
     symbols[-1], symbols[-2] = symbols[-2], symbols[-1]
-    with pytest.raises(
-        UserError, match=r"dict\.noisy\.txt of .* has other lines, or another order, than in the training"
-    ):
+    with pytest.raises(UserError, match=r"dict\.noisy\.txt of .* has other lines, or another order, than in the"):
         task.load_state_dict(other.state_dict())
 
 
@@ -351,3 +325,63 @@ def test_diverse_groups_of_a_beam_whatever_the_numbers_of_the_sentences() -> Non
         rows = [line.split("\t") for line in log.splitlines() if line.startswith("H-")]
         found.append(sorted((name, text) for name, _, text in rows))
     assert found[0] == found[1] and len(found[0]) > 12
+
+
+# ---- ``--best-checkpoint-metric`` is checked before the first batch --------------------------------------------------
+
+
+TASKS: dict[str, type[ScoredTask]] = {"text_correction": TextCorrectionTask, "text_editing": TextEditingTask}
+MODELS = {"text_correction": ("pbd", "cross_entropy"), "text_editing": ("levt", "dual_policy")}
+SIZES = {
+    "text_correction": {"embed_dim": 16, "layers": 1},
+    "text_editing": {f"{side}_{name}": n for side in SIDES for name, n in (("embed_dim", 16), ("layers", 1))},
+}
+
+
+def from_flags(task: str, scores: dict[str, Any], best: dict[str, Any]) -> Any:
+    """As ``fairseq-train``."""
+    arch, criterion = MODELS[task]
+    words = [".", "--task", task, "--arch", arch, "--criterion", criterion]
+    for name, value in {**SIZES[task], **POSITIONS, **scores, **best}.items():
+        words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    parser = options.get_training_parser()
+    return convert_namespace_to_omegaconf(options.parse_args_and_arch(parser, words))
+
+
+def start(cfg: Any, from_checkpoint: bool = False) -> None:
+    dictionary = toy_dictionary()
+    task = TASKS[cfg.task._name](cfg.task, dictionary, dictionary)
+    task.build_model(cfg.model, from_checkpoint)
+    task.build_criterion(cfg.criterion)
+
+
+MAXIMIZE = {"maximize_best_checkpoint_metric": True}
+
+
+@pytest.mark.parametrize(
+    ("task", "scores", "best", "message"),
+    [
+        ("text_correction", {}, {"exact_match": MAXIMIZE}, "exact_match is not computed: add --eval-metrics"),
+        ("text_correction", ALL, {"exact_match": {}}, "higher is better, so add --maximize-best-checkpoint-metric"),
+        ("text_correction", ALL, {"wrr": MAXIMIZE}, None),
+        ("text_correction", {"eval_wrr": True}, {"bleu": MAXIMIZE}, "bleu is not computed: add --eval-metrics bleu or"),
+        ("text_correction", ALL, {"loss": {}}, None),
+        ("text_correction", {"eval_metrics": "ter"}, {"ter": {}}, None),
+        ("text_correction", {"eval_metrics": "ter"}, {"ter": MAXIMIZE}, "lower is better, so remove"),
+        ("text_correction", ALL, {"werr": MAXIMIZE}, r"werr is not in the log: choose one of loss, .* \(bleu, ter, "),
+        ("text_editing", {}, {"wrr": MAXIMIZE}, "wrr is not computed: add --eval-metrics"),
+        ("text_correction", ALL, {"nll_loss": {}}, "nll_loss is not in the log: choose one of loss, ppl, bsz, "),
+        ("text_correction", ALL, {"accuracy": MAXIMIZE}, "accuracy is not in the log"),
+        ("text_editing", {}, {"token_accuracy": MAXIMIZE}, None),
+        ("text_editing", {}, {"wpb": {}}, None),
+        ("text_editing", {}, {"accuracy": MAXIMIZE}, "not in the log: choose one of loss, .*token_accuracy"),
+    ],
+)
+def test_the_best_checkpoint_is_no_mistake(
+    task: str, scores: dict[str, Any], best: dict[str, dict[str, Any]], message: str | None
+) -> None:
+    ((metric, direction),) = best.items()
+    cfg = from_flags(task, scores, {"best_checkpoint_metric": metric, **direction})
+    start(deepcopy(cfg), from_checkpoint=True)  # a validation does not keep checkpoints
+    with pytest.raises(UserError, match=message) if message else nullcontext():
+        start(cfg)

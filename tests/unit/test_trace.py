@@ -20,7 +20,7 @@ from lev_plugins.traces import page, terminal
 from lev_plugins.traces.log import Hypothesis, Log, LoggedSentence, parse_line
 from lev_plugins.traces.rows import JOININGS, TraceRow, layout, marked
 from lev_plugins.traces.script import EditKind, PieceEdit, Script, edits, iterations
-from tests.helpers import slow_alignment, thorough
+from tests.helpers import Refusal, slow_alignment, thorough
 
 ROOT = Path(__file__).parents[2]
 
@@ -79,14 +79,6 @@ def traced(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     out, err = capsys.readouterr()
     assert err == ""
     return out
-
-
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    assert main(["trace", *map(str, arguments)]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("lev-plugins: error: ") and err.count("\n") == 1
-    return err
 
 
 @pytest.fixture
@@ -244,8 +236,7 @@ def test_a_progress_bar_in_the_log_is_no_part_of_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
-    [b"A-1\t0-0", b"S-\t", b"S-1 w1", b" S-1\tw1", b"XS-1\tw1", b"\r" * 5000, b"\r" + b"1" * 100_000],
+    "line", [b"A-1\t0-0", b"S-\t", b"S-1 w1", b" S-1\tw1", b"XS-1\tw1", b"\r" * 5000, b"\r" + b"1" * 100_000]
 )
 def test_lines_that_belong_to_nobody(line: bytes) -> None:
     assert parse_line(line + b"\n") is None
@@ -463,16 +454,16 @@ def test_an_incomplete_sentence_is_named(log: Path, capsys: pytest.CaptureFixtur
     assert capsys.readouterr() == ("", err)
 
 
-def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], refusal: Refusal) -> None:
     for arguments in ([], ["-"]):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LOG.encode())))
         assert numbers(traced(capsys, *arguments)) == [3, 11, 20]
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
-    assert "standard input has no E- lines" in refusal(capsys)
+    assert "standard input has no E- lines" in refusal("trace")
 
 
 def test_a_page_is_complete_or_not_there(
-    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], refusal: Refusal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "new" / "trace.html"
     assert traced(capsys, log, "--html", out, "--first", 2) == f"{out} shows 2 of 3 sentences of {log}\n"
@@ -480,18 +471,14 @@ def test_a_page_is_complete_or_not_there(
     assert before.endswith(b"</html>\n") and [path.name for path in out.parent.iterdir()] == ["trace.html"]
     full = OSError(28, "No space left on device")
     monkeypatch.setattr(page, "trace_lines", lambda *_: (_ for _ in ()).throw(full))
-    assert "the disk is full" in refusal(capsys, log, "--html", out)
+    assert "the disk is full" in refusal("trace", log, "--html", out)
     assert out.read_bytes() == before and [path.name for path in out.parent.iterdir()] == ["trace.html"]
 
 
 @pytest.mark.parametrize(
     ("content", "flags", "message"),
     [
-        (
-            b"",
-            [],
-            "{log} has no E- lines with the history of the iterations: give the output of fairseq-generate",
-        ),
+        (b"", [], "{log} has no E- lines with the history of the iterations: give the output of fairseq-generate"),
         (b"\x80\x00\xff\n\n" * 9, [], "{log} has no E- lines"),
         (b"S-0\tw1\nW-0\t0.1\tseconds\n", [], "(fairseq-interactive prints no history)"),
         (b"S-0\tw1\nH-0\t-0.1\tv1\nE-0_0\t\n", [], "{log} has no sentence with a complete history"),
@@ -505,16 +492,10 @@ def test_a_page_is_complete_or_not_there(
         (LOG.encode(), ["--html", "{log.parent}"], "{log.parent} exists but is not a regular file"),
     ],
 )
-def test_refusals(
-    log: Path, capsys: pytest.CaptureFixture[str], content: bytes, flags: list[object], message: str
-) -> None:
+def test_refusals(log: Path, refusal: Refusal, content: bytes, flags: list[object], message: str) -> None:
     log.write_bytes(content)
-    assert message.format(log=log) in refusal(capsys, log, *(str(flag).format(log=log) for flag in flags))
+    assert message.format(log=log) in refusal("trace", log, *(str(flag).format(log=log) for flag in flags))
     assert log.read_bytes() == content
-
-
-def test_no_such_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert refusal(capsys, tmp_path / "x") == f"lev-plugins: error: {tmp_path}/x: No such file or directory\n"
 
 
 @pytest.mark.parametrize(

@@ -5,26 +5,24 @@ import io
 import json
 import os
 import re
-import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from examples import logs
-from examples.shared import read_lines
 from lev_plugins.errors import UserError
-from tests.examples import load_script
+from tests.examples import load_script, run_script
 
 PIECES, REPORT = load_script("translation/pieces"), load_script("translation/report")
 
 
-def script(name: str, *args: Any) -> tuple[int, str]:
+def script(module: ModuleType, *args: object) -> tuple[int, str]:
     """The status and the errors of a script."""
     errors = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stderr(errors):
-        patch.setattr(sys, "argv", [name, *map(str, args)])
-        return {"pieces": PIECES, "report": REPORT}[name].main(), errors.getvalue()
+    with contextlib.redirect_stderr(errors):
+        return run_script(module, *args), errors.getvalue()
 
 
 def log(hypotheses: dict[int, str], steps: dict[int, int] | None = None, seconds: float = 1.0) -> str:
@@ -40,13 +38,6 @@ def log(hypotheses: dict[int, str], steps: dict[int, int] | None = None, seconds
 
 
 # ---- logs.py -------------------------------------------------------------------------------------------------------
-
-
-def test_hypotheses_come_in_the_order_of_the_input(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    path.write_text(log({3: "▁d", 0: "▁a", 2: "", 1: "▁b b\u2028"}), encoding="utf-8")  # an empty output is an output
-    found = logs.hypotheses(logs.read_log(path))
-    assert logs.in_order(found, 4) == ["▁a", "▁b b\u2028", "", "▁d"]
 
 
 @pytest.mark.parametrize(
@@ -80,22 +71,6 @@ def write_text(folder: Path) -> Path:
         turned = (" ".join(reversed(line.split())) for line in text)
         (folder / f"{split}.de").write_text("".join(f"{line}\n" for line in turned), encoding="utf-8")
     return folder
-
-
-@pytest.mark.parametrize("separate", [False, True])
-@pytest.mark.parametrize("kind", ["unigram", "bpe"])
-def test_pieces_are_the_text_again(tmp_path: Path, separate: bool, kind: str) -> None:
-    text = write_text(tmp_path / "text")
-    more = ["--separate"] if separate else []
-    flags = ["--source", "en", "--target", "de", "--vocab", "40", "--kind", kind, *more, "--output", tmp_path / "out"]
-    code, errors = script("pieces", "--text", text, *flags)
-    assert code == 0, errors
-    for name in ("train.en", "train.de", "valid.en", "valid.de", "test.en", "test.de"):
-        pieces = read_lines(tmp_path / "out" / name)
-        assert [REPORT.join_pieces(line) for line in pieces] == read_lines(text / name)
-    assert (tmp_path / "out" / "test.reference").read_bytes() == (text / "test.de").read_bytes()
-    models = {"pieces.en.model", "pieces.de.model"} if separate else {"pieces.en-de.model"}
-    assert {path.name for path in (tmp_path / "out").glob("*.model")} == models
 
 
 def test_pieces_refuse_text_that_cannot_be_used(tmp_path: Path) -> None:
@@ -133,7 +108,7 @@ def make_run(folder: Path, outputs: dict[str, str]) -> Path:
 
 
 def report(folder: Path, *args: Any) -> tuple[int, str]:
-    return script("report", folder, "--reference", folder / "pieces" / "test.reference", *args)
+    return script(REPORT, folder, "--reference", folder / "pieces" / "test.reference", *args)
 
 
 GREEDY = log({1: "▁zwei ▁hunde ▁laufen", 0: "▁ein ▁hund ▁lä uf t ▁schnell"}, seconds=0.5)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing.process import BaseProcess
@@ -23,7 +23,7 @@ import torch
 from lev_plugins import errors
 from lev_plugins.cli.main import main
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 USER_DIR = str(ROOT / "lev_plugins")
 ENVIRONMENT = {
@@ -142,6 +142,16 @@ def refused(*command: object, **options: object) -> str:
     result = run(*command, **options)  # type: ignore[arg-type]
     assert result.code != 0
     return result.verdict
+
+
+def two_ranks(command: Callable[..., list[object]]) -> list[Result]:
+    """Of a training in two processes; ``command`` takes the flags that say so."""
+    flags = ["--distributed-backend", "gloo", "--ddp-backend", "legacy_ddp", "--distributed-world-size", 2]
+    flags += ["--distributed-no-spawn", "--distributed-init-method", f"tcp://localhost:{free_port()}"]
+    ranks = [Running(*command(*flags, "--distributed-rank", rank)) for rank in (0, 1)]
+    both = [rank.result() for rank in ranks]
+    assert [rank.code for rank in both] == [0, 0], [rank.both[-2000:] for rank in both]
+    return both
 
 
 def free_port() -> int:

@@ -1,11 +1,21 @@
-"""Intervals and tests of significance, against plain Python and on texts whose answer is known."""
+"""Scores against plain counts of the same; intervals and tests of significance on texts whose answer is known."""
 
+import difflib
+from functools import cache
+from typing import Any
+
+import editdistance
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from examples.shared import recognised_words
 from lev_plugins.errors import UserError
-from lev_plugins.scoring import exact_match, resampling, ter
+from lev_plugins.scoring import exact_match, harm, resampling, ter
 from lev_plugins.scoring.evaluation import Additive, additive, ratio
+from lev_plugins.scoring.wrr import evaluate, recognition
+from tests.helpers import thorough
 
 
 def system(seed: int, right: float, sentences: int = 200) -> Additive:
@@ -89,3 +99,92 @@ def test_lower_is_better_for_some() -> None:
 def test_bad_arguments() -> None:
     with pytest.raises(UserError, match="the number of resamples must be at least 2, but is 1"):
         resampling.resample([system(1, 0.5)], 1, seed=1)
+
+
+# ---- words that were recognised, against every alignment there is ----------------------------------------------------
+
+
+words = st.lists(st.sampled_from("abc"), max_size=6)
+
+
+def by_brute_force(reference: tuple[str, ...], text: tuple[str, ...]) -> tuple[int, int]:
+    """Least edits, and the most words recognised at that price."""
+
+    @cache
+    def best(i: int, j: int) -> tuple[int, int]:
+        if i == len(reference) or j == len(text):
+            return len(reference) - i + len(text) - j, 0
+        same = reference[i] == text[j]
+        ways = []
+        for (edits, found), price, won in (
+            (best(i + 1, j + 1), not same, same),
+            (best(i + 1, j), 1, 0),
+            (best(i, j + 1), 1, 0),
+        ):
+            ways.append((edits + price, found + won))
+        return min(ways, key=lambda way: (way[0], -way[1]))
+
+    return best(0, 0)
+
+
+@thorough
+@given(words, words)
+def test_cheapest_alignment_that_recognises_most(reference: list[str], text: list[str]) -> None:
+    edits, most = by_brute_force(tuple(reference), tuple(text))
+    assert edits == editdistance.eval(reference, text)
+    assert sum(recognised_words(reference, text)) == most
+    assert recognition(" ".join(reference), " ".join(text)) == (most, len(reference))
+
+
+def test_rate_weighs_sentences_by_their_words() -> None:
+    assert evaluate(["a", "b c d"], ["x", "b c d"]).score == 0.75
+    assert evaluate(["a b"], ["a  b and more"]).score == 1.0  # white space and words too many cost nothing
+    assert evaluate(["", "a"], ["b", "a"]).score == 1.0
+
+
+# ---- ``score harm`` against a plain count of the same thing ----------------------------------------------------------
+
+
+odd_words = st.lists(st.sampled_from(["a", "b", "C", "d.", "e1"]), max_size=8).map(" ".join)
+lines = st.lists(st.tuples(odd_words, odd_words, odd_words), min_size=1, max_size=4)
+
+
+def hits(clean: list[str], output: list[str]) -> set[int]:
+    found: set[int] = set()
+    for op, start, end, _, _ in difflib.SequenceMatcher(None, clean, output, autojunk=False).get_opcodes():
+        if op == "equal":
+            found.update(range(start, end))
+    return found
+
+
+@thorough
+@given(lines)
+def test_words_are_counted_one_by_one(rows: list[Any]) -> None:
+    sources, cleans, outputs = map(list, zip(*rows, strict=True))
+    right = wrong = broken = repaired = missing = 0
+    for source, clean, output in ([text.split() for text in row] for row in rows):
+        before, after = hits(clean, source), hits(clean, output)
+        missing += len(clean) - len(after)
+        for place in range(len(clean)):
+            if place in before:
+                right, broken = right + 1, broken + (place not in after)
+            else:
+                wrong, repaired = wrong + 1, repaired + (place in after)
+    total = right + wrong
+    plain = harm.evaluate(None, cleans, outputs)
+    assert plain.score == pytest.approx(1000 * missing / total if total else 0)
+    against = harm.evaluate(sources, cleans, outputs)
+    assert against.score == pytest.approx(1000 * broken / right if right else 0)
+    assert against.details["% of typos repaired"] == pytest.approx(100 * repaired / wrong if wrong else 100)
+    assert against.details["% of words right"] == pytest.approx(
+        100 * (right - broken + repaired) / total if total else 0
+    )
+
+
+def test_each_kind_of_word_has_its_share() -> None:
+    clean = "Paris is in France , where NASA has 20 e-mail lists"
+    score = harm.evaluate(None, [clean], [clean.replace("France", "france").replace("has 20", "had 21")])
+    shares = {name: share for name, share in score.details.items() if share}
+    assert shares.pop("% of lines changed") == 100
+    assert shares == {"capitalised inside a line": 1000, "lower-case": 200, "with digits": 1000}
+    assert not harm.evaluate(None, ["a b"], ["a  b "]).details["% of lines changed"]  # blanks are not words
