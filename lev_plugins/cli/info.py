@@ -4,7 +4,6 @@ import argparse
 import json
 import math
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,23 +27,16 @@ def run(args: argparse.Namespace) -> int:
 
 def facts_of(config: ModelConfig, folder: Path) -> dict[str, Any]:
     dictionaries = [name for name in config.files if name.startswith(("dict.", "labels."))]
-    return {
-        "kind": config.kind,
-        "task": config.task,
-        "architecture": config.architecture,
+    facts = {
+        **{name: getattr(config, name) for name in ("kind", "task", "architecture")},
         "parameters": sum(map(math.prod, model_folder.read_shapes(folder).values())),
         "bytes": (folder / model_folder.WEIGHTS).stat().st_size,
         "dictionaries": {name: (folder / name).read_bytes().count(b"\n") for name in dictionaries},
         "tokeniser": config.tokeniser or "white space",
-        "labelling": config.labelling,
-        "decoding": {name: value for name, value in asdict(config.decoding).items() if value is not None},
-        "form": config.form,
-        "calibration": config.calibration,
-        "updates": config.updates,
-        "scores": config.scores,
-        "format": config.format,
-        "made_with": config.made_with,
+        "decoding": config.decoding.given(),
     }
+    rest = ("labelling", "form", "calibration", "updates", "scores", "format", "made_with")
+    return facts | {name: getattr(config, name) for name in rest}
 
 
 def rows(facts: dict[str, Any]) -> list[list[str]]:

@@ -336,13 +336,8 @@ def from_counts(counts: Sequence[Sequence[Counts]], beta: float = BETA, signatur
     rows = [np.array(annotators, dtype=np.float64) for annotators in counts]
     sentences = np.array([f_score(choose(row[None], beta)[0], beta) for row in rows])
     correct, proposed, gold = (int(number) for number in total(rows, np.ones((1, len(rows))), beta)[0])
-    details = {
-        "precision": correct / proposed if proposed else 1.0,
-        "recall": correct / gold if gold else 1.0,
-        "correct": correct,
-        "proposed": proposed,
-        "gold": gold,
-    }
+    details = {"precision": correct / proposed if proposed else 1.0, "recall": correct / gold if gold else 1.0}
+    details |= {"correct": correct, "proposed": proposed, "gold": gold}
     return MaxMatch(f"F{beta:g}", sentences, rows, beta, details=details, signature=signature)
 
 
