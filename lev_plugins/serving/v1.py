@@ -44,6 +44,7 @@ async def edit(request: Request) -> Response:
     bounded("the length of all words", sum(map(len, given.words)), most=MOST_OF_WORDS)
     own = await asyncio.to_thread(OwnWords, [word.strip(BYTE_ORDER_MARK) for word in given.words])
     texts, drafts = given.texts, given.drafts
+    require(drafts is None or model.drafts, f"drafts are for a levt, but {model.name} edits the text itself")
     count = len(texts if drafts is None else drafts)
     require(count == len(texts), f"there are {count} drafts for {len(texts)} texts: send one for each")
     words = (own, context.words.protected)

@@ -98,7 +98,7 @@ def test_models_and_health(server: Client) -> None:
         ({"texts": ["a"], "min_confidence": 1.5}, "min_confidence must be between 0 and 1, but is 1.5"),
         ({"texts": ["a"], "words": None}, "words must be a list of text, but is None"),
         ({"texts": ["a"], "model": "gpt"}, "no model called gpt can edit; these can: m1, m2"),
-        ({"texts": ["a"], "drafts": ["b"]}, "drafts are for a levt: a model of text_correction edits the text itself"),
+        ({"texts": ["a"], "drafts": ["b"]}, "drafts are for a levt, but m1 edits the text itself"),
         ({"texts": ["a"], "drafts": [], "model": "m2"}, "there are 0 drafts for 1 texts: send one for each"),
         ({"texts": ["a"], "drafts": ["⟦!b"], "model": "m2"}, "is not closed: add ⟧ where it ends"),
         ({"texts": ["\ud800"]}, "the request is not valid JSON ('utf-8' codec can't encode character '\\ud800'"),
