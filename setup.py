@@ -56,19 +56,13 @@ setup(
     },
     entry_points={"console_scripts": ["lev-plugins = lev_plugins.cli.main:main"]},
     install_requires=[
-        # fairseq under its own name cannot be imported on Python >= 3.11, and on 3.10 pip >= 24.1 refuses its metadata;
-        # fairseq-fixed (same import name) works on 3.10 to 3.13, so no environment marker is needed
-        "fairseq-fixed>=0.12.3.1",
-        "torch>=2.6",  # torch.load reads weights only; the same floor as in lev_plugins/compatibility.py
         "numpy",
+        "onnxruntime>=1.20",  # graphs of model folders
         "scipy",
         "scikit-learn",  # scores of labels
-        "omegaconf>=2.3",
-        "protobuf",  # the format of sentencepiece's models
         "sacrebleu>=2.3",
         "sentencepiece>=0.2.3",  # offsets of pieces
         "sentencex>=1.0.32",  # where sentences end
-        "editdistance",  # fairseq's --scoring wer
         "rapidfuzz",  # edit distances
         "regex",  # grapheme clusters
         "rouge-score",
@@ -76,6 +70,16 @@ setup(
         "tqdm",
     ],
     extras_require={
+        "train": [  # all but scores, noise, and editing with a folder that has graphs
+            # fairseq under its own name cannot be imported on Python >= 3.11, and on 3.10 pip >= 24.1 refuses its
+            # metadata; fairseq-fixed (same import name) works on 3.10 to 3.13, so no environment marker is needed
+            "fairseq-fixed>=0.12.3.1",
+            "torch>=2.6",  # torch.load reads weights only; the same floor as in lev_plugins/compatibility.py
+            "omegaconf>=2.3",
+            "protobuf",  # the format of sentencepiece's models
+            "editdistance",  # fairseq's --scoring wer
+            "onnx>=1.17",  # export --onnx
+        ],
         "pretrained": ["transformers>=5.20"],
         "plot": ["matplotlib"],
         "serve": ["starlette>=1", "uvicorn>=0.40"],

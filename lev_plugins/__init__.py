@@ -20,12 +20,10 @@ def register() -> None:
 def load(path: Any, data: Any = None, **options: Any) -> Any:
     """A model folder or a checkpoint that edits or labels texts: ``load("editor").edit(["He go home."])[0].text``."""
     from lev_plugins.compatibility import quiet
-    from lev_plugins.inference.editor import Editor
-    from lev_plugins.inference.labeller import Labeller
-    from lev_plugins.inference.load_model import is_labeller
+    from lev_plugins.inference import loading
 
     with quiet("fairseq"):
-        return (Labeller if is_labeller(path) else Editor).load(path, data, **options)
+        return loading.load(path, data, **options)
 
 
 if __name__ != "lev_plugins":  # --user-dir is a link with another name: fairseq imports a package by its folder's name

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module, metadata
 
+from lev_plugins.errors import require
+
 OLDEST_PYTHON = (3, 10)
 OLDEST_TORCH = (2, 6)  # the first whose torch.load reads weights only by default
 INSTALL_FAIRSEQ = "pip install 'setuptools<81' wheel cython numpy && pip install --no-build-isolation fairseq-fixed"
@@ -17,6 +19,12 @@ def check_environment() -> None:
     message = problem()
     if message is not None:
         raise ImportError(message)
+
+
+def require_training() -> None:
+    """Where a command goes on with torch and fairseq."""
+    message = problem()
+    require(message is None, str(message))
 
 
 def problem() -> str | None:

@@ -31,7 +31,7 @@ copy_sources() {
 install_package() { # VENV
     "$1/bin/python" -m pip install --quiet "$torch" 'setuptools<81' wheel cython numpy packaging &&
         "$1/bin/python" -m pip install --quiet --no-build-isolation fairseq-fixed &&
-        "$1/bin/python" -m pip install --quiet "$scratch/sources"
+        "$1/bin/python" -m pip install --quiet "$scratch/sources[train]"
 }
 
 version_of() { "$1/bin/python" -c "from importlib.metadata import version; print(version('$2'))" 2>/dev/null || echo -; }

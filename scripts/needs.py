@@ -24,5 +24,5 @@ def needs(distribution: str, extra: str = "") -> set[str]:
 
 
 if __name__ == "__main__":
-    ours = [needs("lev-plugins", extra) for extra in ("dev", "pretrained", "plot", "serve", "baselines")]
+    ours = [needs("lev-plugins", extra) for extra in ("train", "dev", "pretrained", "plot", "serve", "baselines")]
     print("\n".join(sorted(set().union(*ours) | needs("fairseq-fixed"))))

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from examples.shared import arriving_lines, finish
 from lev_plugins.cli.edit import device_of
 from lev_plugins.cli.named import named_paths
-from lev_plugins.data.tokenise import Tokeniser, add_bpe_arguments, bpe_options, row_of
+from lev_plugins.data.tokenise import row_of
 from lev_plugins.errors import UserError, require
 from lev_plugins.figures import canvas, check_figures, save_figure
 from lev_plugins.files import all_or_nothing
@@ -38,6 +38,7 @@ from lev_plugins.ranges import at_least
 from lev_plugins.scoring.wrr import recognition
 from lev_plugins.text.control import visible
 from lev_plugins.text.lines import read_lines
+from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments, bpe_options
 
 AXES = {"noise": "words that are noise", "length": "length of the source in tokens", "task": "task"}
 COLUMNS = 16  # cells in a row; longer sentences continue below

@@ -8,18 +8,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from lev_plugins.cli.streams import add_resume_argument, answer_lines, nothing
 from lev_plugins.cli.trace import in_colour
-from lev_plugins.data.tokenise import add_bpe_arguments, bpe_options
 from lev_plugins.errors import require
 from lev_plugins.inference.editor import MAX_TOKENS, Editor
 from lev_plugins.model_folder import Decoding
 from lev_plugins.ranges import at_least
+from lev_plugins.runtime.folder import has_graphs
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.protected import ALL, kinds_of
+from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
 from lev_plugins.traces.terminal import COLOUR, PLAIN, Style, diff_line
 
 
@@ -54,10 +53,13 @@ def add_int8_argument(add: Callable[..., Any]) -> None:
     add("--cpu-int8", action="store_true", help=f"use no GPU, and multiply in 8 bits: {gain}")
 
 
-def device_of(args: argparse.Namespace) -> str:
-    """A GPU, if there is one and neither --cpu nor --cpu-int8, which not every command has."""
-    cpu = args.cpu or getattr(args, "cpu_int8", False)
-    return "cuda" if torch.cuda.is_available() and not cpu else "cpu"
+def device_of(args: argparse.Namespace, model: str | Path = "") -> str:
+    """A GPU, if there is one and neither --cpu nor --cpu-int8, which not every command has; graphs need none."""
+    if args.cpu or getattr(args, "cpu_int8", False) or has_graphs(model):
+        return "cpu"
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def add_decoding_arguments(add: Callable[..., Any]) -> None:
@@ -84,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     at_least(args, 1, "batch_lines", "max_tokens")
     decoding = decoding_of(args)
     require(args.drafts is None or args.drafts.is_file(), f"--drafts: there is no file {args.drafts}")
-    options = {**decoding.options, **editor_options(args, decoding), "device": device_of(args)}
+    options = {**decoding.options, **editor_options(args, decoding), "device": device_of(args, args.model)}
     options |= {"cpu_int8": args.cpu_int8, "max_tokens": args.max_tokens, "words": args.words}
     options["split"] = not args.whole_lines
     editor = Editor.load(args.model, args.data, **options)

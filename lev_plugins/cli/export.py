@@ -9,7 +9,6 @@ from typing import Any
 
 from lev_plugins.cli.edit import add_decoding_arguments, add_place_arguments, decoding_of
 from lev_plugins.cli.reporting import table
-from lev_plugins.data.tokenise import add_bpe_arguments, bpe_options
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.exporting import Extras, export
 from lev_plugins.inference.held_out import Tuning
@@ -19,6 +18,7 @@ from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import LABELLER
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.metrics import METRICS, REFERENCES, SOURCES
+from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
 
 BEST = [name for name, metric in METRICS.items() if metric.files in (REFERENCES, SOURCES) and not metric.options]
 LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}")
@@ -38,6 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     promise = "choose the least --min-confidence that breaks at most N of 1,000 words of each --clean"
     add("--promise-broken", metavar="N", type=float, help=promise)
     add("--best", choices=BEST, help="choose the --min-confidence with the best score on --calibrate")
+    add(
+        "--onnx",
+        action="store_true",
+        help="levt: add graphs, with which edit and serve need neither torch nor fairseq, and start at once",
+    )
     add("--overwrite", action="store_true", help="replace OUT if it is a model folder")
     add_bpe_arguments(parser)
 
@@ -61,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         license=args.license,
         tuning=Tuning(args.calibrate, args.clean, args.promise_broken, args.best),
     )
-    config = export(args.checkpoint, args.output, places(args.data, args.backbone), extras, args.overwrite)
+    config = export(args.checkpoint, args.output, places(args.data, args.backbone), extras, args.overwrite, args.onnx)
     if extras.tuning.given:
         shown = [["min-confidence", f"{config.decoding.min_confidence or 0:g}"]]
         shown += [[name, f"{value:g}"] for name, value in config.scores.items()]

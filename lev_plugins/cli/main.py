@@ -38,7 +38,8 @@ LIBRARIES = {  # read when torch is loaded
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32",
     "LRU_CACHE_CAPACITY": "32",
 }
-LIGHT = {"path", "trace", "score", "noise", "confusions", "info"}  # these need neither torch nor fairseq
+# these need neither torch nor fairseq; edit and serve do not for a folder with graphs
+LIGHT = {"path", "trace", "score", "noise", "confusions", "info", "edit", "serve"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

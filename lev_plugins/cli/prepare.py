@@ -14,11 +14,12 @@ from lev_plugins.cli.flags import requires
 from lev_plugins.cli.reporting import table
 from lev_plugins.data.binarise import binarise, learn_dictionary, load_dictionary
 from lev_plugins.data.drafts import marks, notes
-from lev_plugins.data.tokenise import MODEL, Tokeniser, add_bpe_arguments, tokenising, write_tokens
+from lev_plugins.data.tokenise import MODEL, tokenising, write_tokens
 from lev_plugins.errors import require
 from lev_plugins.files import require_free
 from lev_plugins.ranges import at_least, dictionary_size
 from lev_plugins.text.lines import ParallelTexts, read_lines, read_parallel
+from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

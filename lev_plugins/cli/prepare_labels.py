@@ -25,12 +25,12 @@ from lev_plugins.data.labels.folder import (
     tokenised_row,
     write_part,
 )
-from lev_plugins.data.tokenise import Tokeniser, add_bpe_arguments
 from lev_plugins.errors import require
 from lev_plugins.files import require_free
 from lev_plugins.ranges import at_least, bounded, dictionary_size
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import DICTIONARY, positions_of_bert
+from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments
 
 LEAST_LONGEST = 2  # tokens: a piece and </s>
 LONGEST = 512

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lev_plugins.cli.flags import requires
-from lev_plugins.data.tokenise import MODEL, bpe_options, learn_sentencepiece
+from lev_plugins.data.tokenise import MODEL, learn_sentencepiece
 from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing_folder
 from lev_plugins.ranges import at_least
+from lev_plugins.text.tokenise import bpe_options
 
 
 def add_piece_arguments(parser: argparse.ArgumentParser, texts: str) -> None:

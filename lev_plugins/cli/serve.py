@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import lev_plugins
 from lev_plugins.cli import edit
 from lev_plugins.cli.named import named_paths
-from lev_plugins.data.tokenise import add_bpe_arguments, bpe_options
 from lev_plugins.errors import UserError, require
-from lev_plugins.inference.load_model import is_labeller
+from lev_plugins.inference.loading import is_labeller
 from lev_plugins.model_folder import Decoding
 from lev_plugins.ranges import at_least, bounded, flag_name
+from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
 
 if TYPE_CHECKING:
     from lev_plugins.serving.context import Served
@@ -131,7 +131,8 @@ def load_models(args: argparse.Namespace) -> list[Served]:
     models = {}
     for name, path in paths.items():
         options = {} if name in labellers else edit.editor_options(args, decoding)
-        models[name] = lev_plugins.load(path, args.data, device=edit.device_of(args), cpu_int8=args.cpu_int8, **options)
+        options |= {"device": edit.device_of(args, path), "cpu_int8": args.cpu_int8}
+        models[name] = lev_plugins.load(path, args.data, **options)
     require_effect(decoding, {models[name].model.task for name in paths.keys() - labellers})
     return [Served.of(name, model, args.queue, args.min_confidence) for name, model in models.items()]
 

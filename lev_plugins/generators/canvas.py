@@ -16,21 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lev_plugins.edits.actions import Removed, removed_after, replaced
+from lev_plugins.text.edited import WordEdits
 
 MOVING = ("tokens", "scores", "requests", "origin", "kept", "born", "odds")  # fields that edits of the tokens move
 STAYING = ("rows", "limits", "sampled", "target")  # fields of each sentence that they do not
-
-
-@dataclass
-class WordEdits:
-    """Of one result; its tokens are counted without <s>, those of its draft with it."""
-
-    origin: list[int]  # of each token, its place in the draft; -1: it was inserted
-    born: list[int]  # the iteration that inserted it, from 1; 0: it is of the draft
-    inserted: list[float]  # log-odds of that
-    chosen: list[float]  # log-probability of the word that filled the hole; 0: it is of the draft
-    died: list[int]  # of each token of the draft, the last iteration that deleted it, from 1
-    deleted: list[float]  # log-odds of that
 
 
 @dataclass

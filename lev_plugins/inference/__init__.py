@@ -1,3 +1,1 @@
-"""Text in, text or labels out: using checkpoints outside fairseq's own commands."""
-
-from lev_plugins import registration  # noqa: F401  a checkpoint names its task and model
+"""Text in, text or labels out: using checkpoints and model folders outside fairseq's own commands."""

@@ -1,7 +1,7 @@
 """Decoding with checkpoints of any task: of a data folder, or of segments of text that were not binarised."""
 
-import logging
-from collections.abc import Collection, Iterable, Iterator
+from argparse import Namespace
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,25 +13,26 @@ from fairseq import utils
 from fairseq.data import FairseqDataset
 from fairseq.data.data_utils import collate_tokens
 from fairseq.dataclass.configs import GenerationConfig
+from fairseq.utils import split_paths
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from lev_plugins.data.noisy import WITHOUT_NOISE
-from lev_plugins.data.tokenise import ids_of
+from lev_plugins.data.tokenise import MODEL, ids_of
 from lev_plugins.data.words import BatchWords, UnknownWords
 from lev_plugins.edits.expert import align
-from lev_plugins.generators.canvas import WordEdits
+from lev_plugins.errors import require
 from lev_plugins.generators.keeping import preference, scored
-from lev_plugins.inference.load_model import read_models
+from lev_plugins.inference.load_model import Loaded, places, read_models
+from lev_plugins.inference.segments import RefinedSegments, SegmentDecoder, batches
 from lev_plugins.model_folder import ModelConfig
+from lev_plugins.models.levt import LevT
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
+from lev_plugins.tasks.text_correction import TextCorrectionTask
 from lev_plugins.text.calibration import evidence, log_odds
-from lev_plugins.text.edited import Decoded, Edit, Rewrite, Segment, by_word, rewrites
+from lev_plugins.text.edited import Decoded, Edit, Rewrite, Segment, WordEdits, rewrites
+from lev_plugins.text.tokenise import Tokeniser
 
-logger = logging.getLogger(__name__)
-
-BOUNDARIES = 2
-MANY_UNKNOWN = 0.5  # of all tokens
 BATCH = 64  # sentences that are aligned, or scored, together
 
 
@@ -93,90 +94,22 @@ class CheckpointDecoder:
         return [token for token in tokens if token not in (words.bos(), words.pad(), words.eos())] + [words.eos()]
 
 
-def batches(sizes: Any, indices: Iterable[int], max_tokens: int) -> Iterator[list[int]]:
-    """Of similar sizes; what is longer than ``max_tokens`` is a batch by itself.
-
-    >>> list(batches([3, 9, 2, 4], range(4), max_tokens=8))
-    [[2, 0], [3], [1]]
-    """
-    batch: list[int] = []
-    for index in sorted(indices, key=sizes.__getitem__):
-        if batch and sizes[index] * (len(batch) + 1) > max_tokens:
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch
+def sizes(decoder: CheckpointDecoder) -> tuple[tuple[Any, Any], tuple[int, ...]]:
+    """The dictionaries and positions of source and target."""
+    limits = decoder.max_positions if isinstance(decoder.max_positions, tuple) else (decoder.max_positions,)
+    return (decoder.task.source_dictionary, decoder.task.target_dictionary), limits
 
 
-class SegmentDecoder:
-    """What the two kinds of ``SegmentModel`` share."""
-
-    task: str
-    drafts: bool
+class Refinement(RefinedSegments):
+    """Through a levt in torch."""
 
     def __init__(self, decoder: CheckpointDecoder, max_tokens: int):
-        self.decoder, self.max_tokens, self.words = decoder, max_tokens, decoder.task.target_dictionary
-        limits = decoder.max_positions if isinstance(decoder.max_positions, tuple) else (decoder.max_positions,)
-        self.longest, self.longest_output = min(limits) - BOUNDARIES, limits[-1]
-        dictionaries = decoder.task.source_dictionary, self.words
-        self.symbols: Collection[str] = {symbol for words in dictionaries for symbol in words.symbols[words.nspecial :]}
-        self.warned = False
-
-    def pieces(self, segment: Segment, written: list[int], origin: list[int | None]) -> list[str]:
-        """A piece that was kept is spelt as in the segment, also where the dictionary does not know it."""
-        return [
-            self.words[i] if place is None else segment.pieces[place] for i, place in zip(written, origin, strict=True)
-        ]
-
-    def count(self, piece: str) -> int:
-        """How often it occurs in the training text; 0 if the dictionary lacks it."""
-        number = self.words.index(piece)
-        return max(1, self.words.count[number]) if number >= self.words.nspecial else 0
-
-    def warn_of_unknown(self, segments: list[Segment]) -> None:
-        """Once: text with so many unknown words was most likely made by another tokeniser than the model's.
-
-        A model with spelling-aware words is made for unknown words.
-        """
-        if self.warned or getattr(self.decoder.task, "word_index", None):
-            return
-        pieces = [piece for segment in segments for piece in segment.pieces]
-        unknown = sum(not self.count(piece) for piece in pieces)
-        if unknown > MANY_UNKNOWN * len(pieces):
-            self.warned = True
-            logger.warning(
-                f"{unknown:,} of the first {len(pieces):,} tokens are not in the model's dictionary: check that --bpe "
-                "and its flags are those that its data was made with"
-            )
-
-
-class Refinement(SegmentDecoder):
-    """Segments through a levt: the text is source and draft, or there is a draft of its own, which may have marks.
-
-    The confidence of an edit is p(edit) / (p(edit) + p(leaving the text alone)), as far as the policies were asked:
-    the log-odds of deleting each word that it deletes, or where it deletes none, of inserting anything in its
-    place; and the log-probabilities of the words that it inserts. What a mark asks for is certain.
-    """
-
-    task, drafts = "text_editing", True
-
-    def __init__(self, decoder: CheckpointDecoder, max_tokens: int):
-        super().__init__(decoder, max_tokens)
+        super().__init__(*sizes(decoder), max_tokens, any_words=decoder.task.word_index is not None)
+        self.decoder = decoder
         decoder.generator.options = replace(decoder.generator.options, retain_history=True)  # with it, the record
 
-    def decode(self, segments: list[Segment]) -> list[Decoded]:
-        self.warn_of_unknown(segments)
-        sources = [segment.pieces if segment.source is None else segment.source for segment in segments]
-        longest = (max(len(source), len(own.pieces)) for source, own in zip(sources, segments, strict=True))
-        sizes = [size + BOUNDARIES for size in longest]
-        decoded: dict[int, Decoded] = {}
-        for batch in batches(sizes, range(len(segments)), self.max_tokens):
-            hypotheses = self.refined([sources[i] for i in batch], [segments[i] for i in batch])
-            decoded |= {i: self.decoded(segments[i], best) for i, (best, *_) in zip(batch, hypotheses, strict=True)}
-        return [decoded[i] for i in range(len(segments))]
-
-    def refined(self, sources: list[list[str]], segments: list[Segment]) -> list[list[dict]]:
+    @torch.no_grad()
+    def refined(self, sources: list[list[str]], segments: list[Segment]) -> list[tuple[list[int], WordEdits]]:
         task, words = self.decoder.task, self.words
         numbers, left = UnknownWords(words.size, words.unk()), task.cfg.left_pad_source
         drafts = [words.draft(segment.pieces, segment.requests or ()) for segment in segments]
@@ -191,28 +124,8 @@ class Refinement(SegmentDecoder):
             net_input["words"] = BatchWords.of(numbers.spelt, task.word_index)
         words.printed = numbers.spelt
         sample = {"net_input": utils.move_to_cuda(net_input, self.decoder.device)}
-        return self.decoder.generator.generate(self.decoder.models, sample)
-
-    def decoded(self, segment: Segment, hypothesis: dict) -> Decoded:
-        edits: WordEdits = hypothesis["edits"]
-        origin = [place - 1 if place > 0 else None for place in edits.origin[:-1]]  # <s> of the draft is at 0
-        pieces = self.pieces(segment, hypothesis["tokens"].tolist()[:-1], origin)
-        whole = rewrites(segment, pieces, origin)
-        changes = [change for each in whole for change in by_word(segment, each, pieces, origin)]
-        return Decoded(pieces, origin, [self.judged(segment, edits, pieces, origin, change) for change in changes])
-
-    def judged(
-        self, segment: Segment, edits: WordEdits, pieces: list[str], origin: list[int | None], change: Rewrite
-    ) -> Edit:
-        """With its confidence and iteration."""
-        gone = [piece + 1 for piece in change.given if piece not in origin]
-        new = [i for i in change.written if origin[i] is None]
-        iterations = [*(edits.died[place] for place in gone), *(edits.born[i] for i in new)]
-        odds = [edits.deleted[place] for place in gone] or [edits.inserted[min(new, key=lambda i: edits.born[i])]]
-        choice = sum(edits.chosen[i] for i in new)
-        known = evidence(segment, change, pieces, self.count, min(odds), choice)
-        share = float(torch.tensor(sum(odds) + choice).sigmoid())
-        return replace(change.edit, confidence=share, iteration=max(iterations), evidence=known)
+        found = self.decoder.generator.generate(self.decoder.models, sample)
+        return [(best["tokens"].tolist(), best["edits"]) for best, *_ in found]
 
 
 class Seq2Seq(SegmentDecoder):
@@ -225,6 +138,11 @@ class Seq2Seq(SegmentDecoder):
 
     task, drafts = "text_correction", False
 
+    def __init__(self, decoder: CheckpointDecoder, max_tokens: int):
+        super().__init__(*sizes(decoder), max_tokens)
+        self.decoder = decoder
+
+    @torch.no_grad()
     def decode(self, segments: list[Segment]) -> list[Decoded]:
         self.warn_of_unknown(segments)
         sources = [self.decoder.task.source_row(segment.pieces) for segment in segments]
@@ -264,7 +182,6 @@ class Seq2Seq(SegmentDecoder):
                 origins[i] = told_apart(origin, given[i], written[i], self.words.unk())
         return origins
 
-    @torch.no_grad()
     def shares(
         self, sources: list[Tensor], given: list[list[int]], written: list[list[int]], changes: list[list[Rewrite]]
     ) -> Iterator[float]:
@@ -320,3 +237,37 @@ def told_apart(origin: list[int | None], given: list[int], written: list[int], u
                 places[row] = int(free[column])
         left = right
     return places
+
+
+def segment_model(
+    path: Path,
+    folder: ModelConfig | None,
+    overrides: dict[str, Any],
+    where: tuple[Any, Any],
+    bpe: Namespace | None,
+    search: dict[str, Any],
+    device: str,
+    max_tokens: int,
+) -> tuple[Refinement | Seq2Seq, Tokeniser]:
+    """A checkpoint or a ``folder`` for an ``Editor``, in torch; ``where`` its data and its backbone are."""
+    decoder = CheckpointDecoder([path], {**overrides, **places(*where)}, search, device, folder=folder)
+    require_editor(decoder.loaded, path)
+    model = (Refinement if isinstance(decoder.models[0], LevT) else Seq2Seq)(decoder, max_tokens)
+    return model, Tokeniser(folder.bpe(path) if folder else bpe_of(decoder.task, bpe))
+
+
+def require_editor(loaded: Loaded, path: str | Path) -> None:
+    model, task = loaded.models[0], loaded.task
+    require(
+        isinstance(model, LevT) or isinstance(task, TextCorrectionTask),
+        f"{path} was trained with --task {task.name} --arch {model.__class__.__name__}: only a levt or a "
+        "model of text_correction can edit",
+    )
+
+
+def bpe_of(task: Any, bpe: Namespace | None) -> Namespace | None:
+    """What was given, or the sentencepiece model that was learned with the data of a checkpoint, if any."""
+    learned = Path(split_paths(task.cfg.data)[0], MODEL)
+    if bpe is None and learned.is_file():
+        return Namespace(bpe="sentencepiece", sentencepiece_model=str(learned))
+    return bpe

@@ -22,20 +22,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import torch
-from fairseq.utils import split_paths
-
-from lev_plugins import model_folder
+from lev_plugins import compatibility, model_folder
 from lev_plugins.data.drafts import marks
-from lev_plugins.data.tokenise import MODEL, Tokeniser
 from lev_plugins.edits.requests import KEEP, SPAN
 from lev_plugins.errors import require
-from lev_plugins.inference.decoder import CheckpointDecoder, Refinement, Seq2Seq
-from lev_plugins.inference.load_model import Loaded, places
+from lev_plugins.inference.light import FLAGS, light
 from lev_plugins.json_schema import from_entries
-from lev_plugins.models.levt import LevT
 from lev_plugins.ranges import bounded
-from lev_plugins.tasks.text_correction import TextCorrectionTask
+from lev_plugins.runtime.folder import has_graphs
 from lev_plugins.text.calibration import calibrated
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edit, Edited, Segment, SegmentModel, Span, require_encodable
@@ -44,6 +38,7 @@ from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.protected import Letters, OwnWords, kinds_of, letters_of, protected, united, untouched
 from lev_plugins.text.sentences import bare, fitting, lines, sentences
+from lev_plugins.text.tokenise import Tokeniser
 
 MAX_TOKENS = 4096
 RARE = "\ua9a0"  # a letter of Javanese, which only a model that reads bytes knows
@@ -102,17 +97,25 @@ class Editor:
         ``cpu_int8``: products in 8 bits; ``max_tokens``: in a batch of the model; ``options``: those of the class.
         """
         folder = model_folder.read_kind(path, model_folder.EDITOR, data=data, backbone=backbone, bpe=bpe)
-        changed = {**(overrides or {}), "cpu_int8": cpu_int8, **places(data, backbone)}
         if folder is not None:
-            changed = {**folder.decoding.overrides, **changed}
+            overrides = {**folder.decoding.overrides, **(overrides or {})}
             search = {**folder.decoding.search, **(search or {})}
             options = {"calibration": folder.calibration, **folder.decoding.options, **options}
-        decoder = CheckpointDecoder([Path(path)], changed, search or {}, device, folder=folder)
-        require_editor(decoder.loaded, path)
-        model = (Refinement if isinstance(decoder.models[0], LevT) else Seq2Seq)(decoder, max_tokens)
+        changed, search = overrides or {}, search or {}
+        model: Any
+        if folder and device == "cpu" and has_graphs(path) and FLAGS.keys() >= {*changed, *search}:
+            model = light(Path(path), folder, {**changed, **search}, 8 if cpu_int8 else 32, max_tokens)
+            tokeniser = Tokeniser(folder.bpe(Path(path)))
+        else:
+            compatibility.require_training()
+            from lev_plugins.inference.decoder import segment_model
+
+            changed = {**changed, "cpu_int8": cpu_int8}
+            model, tokeniser = segment_model(
+                Path(path), folder, changed, (data, backbone), bpe, search, device, max_tokens
+            )
         written = folder.form if folder else {}  # older folders do not say it
-        form = from_entries(Form, written, f"{path}: form") if written else form_of(decoder.task.target_dictionary)
-        tokeniser = Tokeniser(folder.bpe(Path(path)) if folder else bpe_of(decoder.task, bpe))
+        form = from_entries(Form, written, f"{path}: form") if written else form_of(model.words)
         return cls(model, tokeniser, **options, form=form)
 
     def edit(
@@ -134,7 +137,7 @@ class Editor:
         whole = [self.segments(*row) for row in zip(*given.values(), strict=True)]
         self.form.check([edited.original for edited, _ in whole])
         waiting = [segment for _, segments in whole for _, segment in segments]
-        with self.lock, torch.no_grad():
+        with self.lock:
             decoded = iter(self.model.decode(waiting) if waiting else [])
         results = []
         for (edited, segments), draft in zip(whole, given["drafts"], strict=True):
@@ -220,24 +223,7 @@ def keeping(segment: Segment, start: int, spans: Sequence[Span]) -> list[int] | 
     return requests if any(requests) else None
 
 
-def require_editor(loaded: Loaded, path: str | Path) -> None:
-    model, task = loaded.models[0], loaded.task
-    require(
-        isinstance(model, LevT) or isinstance(task, TextCorrectionTask),
-        f"{path} was trained with --task {task.name} --arch {model.__class__.__name__}: only a levt or a "
-        "model of text_correction can edit",
-    )
-
-
 def form_of(words: Any) -> Form:
     """What a dictionary of fairseq shows."""
     pieces = slice(words.nspecial, None)
     return Form.of(dict(zip(words.symbols[pieces], words.count[pieces], strict=True)))
-
-
-def bpe_of(task: Any, bpe: Namespace | None) -> Namespace | None:
-    """What was given, or the sentencepiece model that was learned with the data of a checkpoint, if any."""
-    learned = Path(split_paths(task.cfg.data)[0], MODEL)
-    if bpe is None and learned.is_file():
-        return Namespace(bpe="sentencepiece", sentencepiece_model=str(learned))
-    return bpe

@@ -5,6 +5,7 @@ import math
 import shutil
 from argparse import Namespace
 from dataclasses import asdict, dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,17 @@ from lev_plugins.data.labels.folder import LABELS, WORDS
 from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
+from lev_plugins.generators.ensemble import Ensemble, Symbols
 from lev_plugins.inference import card, load_model
-from lev_plugins.inference.editor import bpe_of, form_of, require_editor
+from lev_plugins.inference.decoder import bpe_of, require_editor
+from lev_plugins.inference.editor import form_of
 from lev_plugins.inference.held_out import Tuning
 from lev_plugins.inference.load_model import Loaded
 from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import Decoding, ModelConfig
+from lev_plugins.models.levt import LevT
 from lev_plugins.ranges import flag_name
+from lev_plugins.runtime.folder import GRAPHS, INDEX
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.tasks.text_labelling import TextLabellingTask
 from lev_plugins.text.pretrained import DICTIONARY, SENTENCEPIECE, SYMBOLS, TOKENIZER
@@ -46,10 +51,12 @@ class Extras:
     tuning: Tuning = field(default_factory=Tuning)
 
 
-def export(checkpoint: Path, out: Path, places: dict[str, str], extras: Extras, overwrite: bool = False) -> ModelConfig:
+def export(
+    checkpoint: Path, out: Path, places: dict[str, str], extras: Extras, overwrite: bool = False, onnx: bool = False
+) -> ModelConfig:
     """Writes the folder ``out``, completely or not at all, and reads it again.
 
-    ``places``: of what the checkpoint reads besides itself, if it has moved since training.
+    ``places``: of what the checkpoint reads besides itself, if it has moved since training; ``onnx``: with graphs.
     """
     if overwrite and out.is_dir() and any(out.iterdir()):
         try:
@@ -62,6 +69,7 @@ def export(checkpoint: Path, out: Path, places: dict[str, str], extras: Extras, 
     require(checkpoint.is_file(), f"there is no checkpoint {checkpoint}")
     loaded = load_model.read_models([checkpoint], overrides)
     check_kind(loaded, checkpoint, extras)
+    require(not onnx or isinstance(loaded.models[0], LevT), f"--onnx is for a levt, which {checkpoint} is not")
     state = checkpoints.load(checkpoint)
     with all_or_nothing_folder(out, replace=overwrite) as scratch:
         names, weights = load_model.stored_names(loaded.models[0]), loaded.models[0].state_dict()
@@ -71,6 +79,9 @@ def export(checkpoint: Path, out: Path, places: dict[str, str], extras: Extras, 
         model_folder.save(config, scratch)
         if extras.tuning.given:
             config = extras.tuning.of(lev_plugins.load(scratch, min_confidence=0.0), config)
+            model_folder.save(config, scratch)
+        if onnx:
+            config = with_graphs(loaded, config, scratch)
             model_folder.save(config, scratch)
         size = sum(weight.numel() for weight in stored.values())
         text = card.card(out.resolve().name, config, size, card.training(state), extras.license)
@@ -101,6 +112,20 @@ def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
     require(extras.bpe is None or not labels, "--bpe is in the data folder of a labeller: leave it out")
     if extras.thresholds is not None:
         require(labels, f"--thresholds is for a labeller, but {checkpoint} edits texts: leave it out")
+
+
+def with_graphs(loaded: Loaded, config: ModelConfig, folder: Path) -> ModelConfig:
+    missing = [name for name in ("onnx", "onnxruntime") if find_spec(name) is None]
+    require(
+        not missing, f"--onnx needs {' and '.join(missing)}, which is not installed: pip install 'lev-plugins[train]'"
+    )
+    from lev_plugins.inference import graphs
+
+    editors = Ensemble([loaded.models[0].eval()])
+    graphs.write(loaded.models[0], Symbols.of(loaded.task.target_dictionary, editors).never, folder)
+    written = [*(folder / GRAPHS).glob("*.onnx"), *(folder / INDEX).glob("*.npy")]  # its weights are not listed, either
+    digests = {path.relative_to(folder).as_posix(): model_folder.digest(path) for path in sorted(written)}
+    return replace(config, files={**config.files, **digests})
 
 
 def architecture_of(loaded: Loaded) -> str:

@@ -18,7 +18,7 @@ from omegaconf import OmegaConf, open_dict
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from lev_plugins import checkpoints, model_folder
+from lev_plugins import checkpoints, model_folder, registration  # noqa: F401  a checkpoint names its task and model
 from lev_plugins.data.binarise import load_dictionary
 from lev_plugins.data.labels.folder import LABELS, WORDS, Info
 from lev_plugins.data.labels.text import Labels
@@ -73,12 +73,6 @@ def read_models(
     if isinstance(loaded.task, PrecisionTask):  # fairseq overrides only what a checkpoint has
         loaded.task.cfg.cpu_int8 = overrides.get("cpu_int8", False)
     return loaded
-
-
-def is_labeller(path: str | Path) -> bool:
-    if model_folder.is_model_folder(path):
-        return model_folder.described(path).kind == LABELLER
-    return checkpoints.config_of(checkpoints.load(path, mmap=True), "task", "_name") == "text_labelling"
 
 
 def places(data: str | Path | None, backbone: str | Path | None = None) -> dict[str, str]:

@@ -19,9 +19,8 @@ from torch import Tensor, nn
 
 from lev_plugins.data.words import BatchWords
 from lev_plugins.layers.weight_cache import Keeping
-from lev_plugins.text.candidates import CASES, FAMILIAR, FAR, PROPER, SHAPES, WordIndex, prints_of, shape
+from lev_plugins.text.candidates import CASES, FAMILIAR, FAR, LEVELS, PROPER, SHAPES, WordIndex, prints_of, shape
 
-LEVELS = (1, 2, 4, 8, 16, 32, FAMILIAR)  # occurrences from which a word counts as more familiar
 LOUD = 3.0  # a mean of some thirty vectors is short: with this, it is about as long as a row of the table
 SHORT = 1e-2  # vectors below this length, such as that of a word without spelling, stay shorter than 1
 

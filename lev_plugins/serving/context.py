@@ -7,18 +7,20 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.requests import Request
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.editor import Editor
-from lev_plugins.inference.labeller import Answer, Labeller
 from lev_plugins.serving.limits import Access, Gone, Limits, Refusal
 from lev_plugins.serving.queue import Full, Worker
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.protected import OwnWords
+
+if TYPE_CHECKING:  # it loads torch
+    from lev_plugins.inference.labeller import Answer, Labeller
 
 EDIT, LABEL = "edit", "label"
 BATCH_SIZE = 8192  # characters that are decoded together
@@ -65,7 +67,7 @@ class Served:
         cls, name: str, model: Editor | Labeller, most: int, least: float | None = None, batch_size: int = BATCH_SIZE
     ) -> Served:
         """``least``: in place of the editor's own; a request may have another one, so the editor leaves out nothing."""
-        if isinstance(model, Labeller):
+        if not isinstance(model, Editor):
             return cls(name, LABEL, False, None, 0.0, Worker(partial(labelled, model), Passage.size, most, batch_size))
         least, model.min_confidence = model.min_confidence if least is None else least, 0.0
         worker = Worker(partial(edited, model), Passage.size, most, batch_size)

@@ -17,7 +17,6 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from omegaconf import OmegaConf
 
 from lev_plugins import ranges
-from lev_plugins.data.tokenise import failing_as, require_complete
 from lev_plugins.errors import UserError, require
 from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointConfig, BestCheckpointTask
 from lev_plugins.fairseq_fixes.resuming import ResumableTask
@@ -25,6 +24,7 @@ from lev_plugins.ranges import flag, flag_name
 from lev_plugins.scoring.validation import VALIDATION_SCORES, ValidationScores, parse_names
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
 from lev_plugins.text.pretrained import PretrainedBPE
+from lev_plugins.text.tokenise import failing_as, require_complete
 
 logger = logging.getLogger(__name__)
 

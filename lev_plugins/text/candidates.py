@@ -34,6 +34,7 @@ FAR = 4  # slips: more do not matter
 REMEMBERED = 1 << 16  # words whose candidates are kept: 30 megabytes
 AT_ONCE = 64  # words compared with the dictionary at a time
 FAMILIAR = 64  # occurrences from which a word counts as most familiar
+LEVELS = (1, 2, 4, 8, 16, 32, FAMILIAR)  # ... and as more familiar
 DENSE = 96  # the most frequent groups, counted by one product of matrices; others by lists of the words that have them
 BLOCK = 64  # words of which only the best is looked at, to find a bound for the best ones of all
 

@@ -189,6 +189,18 @@ class Decoded(NamedTuple):
     edits: list[Edit]  # of the text of the segment, each with its confidence and iteration
 
 
+@dataclass
+class WordEdits:
+    """Of one result; its tokens are counted without <s>, those of its draft with it."""
+
+    origin: list[int]  # of each token, its place in the draft; -1: it was inserted
+    born: list[int]  # the iteration that inserted it, from 1; 0: it is of the draft
+    inserted: list[float]  # log-odds of that
+    chosen: list[float]  # log-probability of the word that filled the hole; 0: it is of the draft
+    died: list[int]  # of each token of the draft, the last iteration that deleted it, from 1
+    deleted: list[float]  # log-odds of that
+
+
 class SegmentModel(Protocol):
     """All that an editor asks of a model."""
 

@@ -4,11 +4,11 @@ from argparse import Namespace
 
 import pytest
 
-from lev_plugins.data.tokenise import Tokeniser
 from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
 from lev_plugins.text.edited import Decoded, Segment, rewrites
 from lev_plugins.text.form import Form
+from lev_plugins.text.tokenise import Tokeniser
 
 
 class Replacing:

@@ -15,11 +15,11 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 
 from lev_plugins.cli import noise
 from lev_plugins.data.noisy import UNKNOWN, NoiseConfig, NoisySourceDataset, TextCodec, noise_and_codec
-from lev_plugins.data.tokenise import Chars
 from lev_plugins.errors import UserError
 from lev_plugins.fairseq_fixes.batching import EverySentence
 from lev_plugins.noise import FLAGS, Corruption, NoiseOptions, build_corruption
 from lev_plugins.tasks.text_correction import TextCorrectionConfig, TextCorrectionTask
+from lev_plugins.text.tokenise import Chars
 from tests.helpers import epochs_of, tensor_to_rows, toy_pairs
 
 TEXTS = [f"the quick brown fox number {chr(97 + number)} jumps over it" for number in range(24)]

@@ -11,11 +11,11 @@ from fairseq.data import Dictionary, FairseqDataset
 
 from lev_plugins.cli.main import main
 from lev_plugins.data.drafts import marks, notes
-from lev_plugins.data.tokenise import Tokeniser
 from lev_plugins.data.words import PLACEHOLDER, EditingDictionary, SpeltRow, UnknownWords
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.tasks.text_editing import TextEditingTask
+from lev_plugins.text.tokenise import Tokeniser
 from tests.helpers import (
     BOS,
     EOS,

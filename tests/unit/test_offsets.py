@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lev_plugins.data.tokenise import Tokeniser
 from lev_plugins.errors import UserError
 from lev_plugins.text.offsets import Offsets, offsets_of
+from lev_plugins.text.tokenise import Tokeniser
 from tests.helpers import thorough
 
 pytest.importorskip("transformers")

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import sentencepiece
 from fairseq.data import Dictionary, data_utils
+from fairseq.data.encoders import BPE_REGISTRY
+from fairseq.registry import REGISTRIES
 
 from lev_plugins import files
 from lev_plugins.cli import prepare
@@ -14,6 +16,7 @@ from lev_plugins.cli.main import main
 from lev_plugins.data.tokenise import learn_sentencepiece
 from lev_plugins.data.words import EditingDictionary
 from lev_plugins.errors import UserError
+from lev_plugins.text import tokenise as pieces
 from lev_plugins.text.lines import read_lines
 from tests.helpers import Refusal, toy_task
 
@@ -198,6 +201,15 @@ def test_any_bpe_of_fairseq(text: Path) -> None:
     assert run(text, "--bpe", "characters", "--workers", 2, "--test-prefix", text / "test") == 0
     expected = [" ".join(line.replace(" ", "▁")) for line in read_lines(text / "train.de")]
     assert lines_of(text, "train", "de") == expected
+
+
+def test_flags_of_a_bpe_are_those_of_fairseq() -> None:
+    configs = {name: vars(config()) for name, config in REGISTRIES["bpe"]["dataclass_registry"].items()}
+    assert sorted(BPE_REGISTRY) == sorted(pieces.BPES)
+    assert {name: sorted(pieces.BPES[name]) for name in configs} == {
+        n: sorted({*c} - {"_name"}) for n, c in configs.items()
+    }
+    assert {flag for config in configs.values() for flag, value in config.items() if value == "???"} == pieces.NEEDED
 
 
 # ---- what is said ----------------------------------------------------------------------------------------------------

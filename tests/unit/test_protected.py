@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.cli.edit import decoding_of
-from lev_plugins.data.tokenise import Tokeniser
 from lev_plugins.edits.requests import KEEP, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.inference.editor import Editor
@@ -21,6 +20,7 @@ from lev_plugins.model_folder import Decoding
 from lev_plugins.text.edited import Decoded, Edit, Edited, Segment, Span, apply
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.protected import KINDS, OwnWords, letters_of, protected, untouched
+from lev_plugins.text.tokenise import Tokeniser
 from tests import teachers
 from tests.commands import ROOT
 from tests.helpers import thorough

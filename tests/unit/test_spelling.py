@@ -17,7 +17,6 @@ from torch import Tensor
 from lev_plugins.cli.main import main
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
 from lev_plugins.data.noisy import noisy_words
-from lev_plugins.data.tokenise import Words
 from lev_plugins.data.words import BatchWords, EditingDictionary
 from lev_plugins.errors import UserError
 from lev_plugins.generators.options import RefinementOptions
@@ -28,6 +27,7 @@ from lev_plugins.layers.spelling import LEVELS, LOUD, MeantWords, WordVectors
 from lev_plugins.models.levt import LevT
 from lev_plugins.text import candidates
 from lev_plugins.text.candidates import CASES, FAR, WordIndex, grams, hashed
+from lev_plugins.text.tokenise import Words
 from tests.helpers import PAD, UNK, collated, thorough, toy_config, toy_criterion, toy_pairs, toy_task, write_lines
 
 BUCKETS = 256

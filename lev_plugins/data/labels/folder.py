@@ -23,13 +23,15 @@ import numpy as np
 import torch
 from fairseq.data import Dictionary
 from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
+from fairseq.registry import REGISTRIES
 
 from lev_plugins import model_folder
 from lev_plugins.data.labels.text import Labels, Layout, number_of
-from lev_plugins.data.tokenise import CONFIGS, Tokeniser, ids_of
+from lev_plugins.data.tokenise import ids_of
 from lev_plugins.errors import UserError, require
 from lev_plugins.json_schema import from_entries, read_object
 from lev_plugins.ranges import MOST, bounded
+from lev_plugins.text.tokenise import Tokeniser
 
 INFO, WORDS, LABELS = "info.json", "dict.txt", "labels.txt"
 UNKNOWN = "unknown.txt"
@@ -67,7 +69,7 @@ class Info(Layout):
 
     def check_files(self, folder: Path) -> None:
         """A BPE reads files of the folder alone, and what fairseq itself downloads."""
-        config = CONFIGS.get(str(self.bpe.get("bpe")))
+        config = REGISTRIES["bpe"]["dataclass_registry"].get(str(self.bpe.get("bpe")))
         defaults = {} if config is None else vars(config())
         for name, value in self.bpe.items():
             if name in self.files:

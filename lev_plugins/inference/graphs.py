@@ -1,0 +1,270 @@
+"""A levt as ONNX graphs, for a runtime without torch (``lev_plugins.runtime``).
+
+encoder   a source -> the keys and values that each decoder block reads of it, and the vectors of unknown words
+decide    a text -> what the deletion and the placeholder policy say of it, both in one pass
+fill      a text with holes -> the best word for each hole, and its log-probability
+
+What depends on the dictionary alone is looked up outside: for each word, its row of each table (``Reading``). A graph
+has all the rest: vectors, blocks, policies, and the choice. All graphs share one file of weights.
+
+Shapes: B sentences, S length of the sources, T of the texts, n holes, U unknown words, P groups of letters, K
+candidates, C channels; L blocks of all decoder stacks.
+"""
+
+import hashlib
+import logging
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+import torch.nn.functional as F
+from onnx.external_data_helper import set_external_data
+from onnxruntime.quantization import QuantType, quantize_dynamic
+from torch import Tensor, nn
+
+from lev_plugins.layers.respelling import CONTEXT
+from lev_plugins.layers.spelling import LOUD, SHORT, WHOLE, MeantWords
+from lev_plugins.layers.transformer import KeysValues
+from lev_plugins.models.levt import LevT
+from lev_plugins.runtime.folder import ENDINGS, GRAPHS, INDEX, NAMES, WEIGHTS, Index
+from lev_plugins.text.candidates import FAR, SHAPES
+
+ALIGNED = 4096  # places of weights in their file, so that they can be mapped into memory
+INLINE = 1024  # bytes of a tensor that stays in its graph
+
+
+class Graph(nn.Module):
+    """What the graphs share."""
+
+    spelled: Tensor  # (V + 1, C)
+
+    def __init__(self, model: LevT):
+        super().__init__()
+        self.model, self.decoder = model, model.decoder
+        self.stacks = [name for name in model.decoder.stacks for _ in model.decoder.stack(name)]
+        if model.spelling is not None:
+            self.register_buffer("spelled", model.spelling.vectors(None).spelled.weight)
+
+    def spelling_of(self, tokens: Tensor, rare: Tensor) -> Tensor:
+        """Their rows: those of the dictionary, then those of the U unknown words."""
+        last = len(self.spelled) - 1
+        known = F.embedding(tokens.clamp(max=last), self.spelled)
+        unknown = F.embedding((tokens - last - 1).clamp(min=0), rare)
+        return torch.where(tokens[..., None] > last, unknown, known)
+
+    def vectors(self, words: Tensor, rare: Tensor, removed: tuple[Tensor, Tensor] | None = None) -> Tensor:
+        """As ``MeantWords.look_up`` and ``LevTDecoder.look_up``, of (7, B, T)."""
+        table: Any = self.model.spelling
+        tokens, own, level, shapes, guess, slips, joined = words.unbind(0)
+        x = self.spelling_of(tokens, rare) + table.own(own) + table.familiarity(level) + table.capitals(shapes)
+        meant = table.from_guess(F.embedding(guess, self.spelled) + table.own(guess)) + table.slips(slips)
+        last = table.torn.levels + 1 + F.pad(joined[:, :-1], (1, 0))
+        x = x + meant * level.eq(0)[:, :, None]
+        x = x + (F.embedding(joined, table.torn.weight) + F.embedding(last, table.torn.weight))
+        if removed is None:
+            return x
+        first, number = removed
+        spelt = F.normalize(self.spelling_of(first, rare), dim=-1, eps=SHORT)
+        counts = self.decoder.given_counts
+        return x + self.decoder.from_given(spelt) + counts(number.clamp(max=counts.num_embeddings - 1))
+
+    def look_up(self, words: Tensor, *spelling: Any) -> Callable[[Tensor], Tensor] | None:
+        """None of a model with a table of words."""
+        return partial(lambda *given: self.vectors(*given[:-1]), words, *spelling) if spelling else None
+
+    def states(self, stack: str, words: Tensor, memory: Tensor, real: Tensor, *spelling: Any) -> list[Tensor]:
+        """After each block, normalised; ``real`` (B, S) are the tokens of the sources."""
+        rare, *removed = spelling or (None,)
+        look_up = self.look_up(words, rare, tuple(removed)) if spelling else None
+        x = self.decoder.embedding(words[0], look_up=look_up)
+        mask, states = words[0].ne(self.model.pad)[:, None, None], [x]
+        first = self.stacks.index(stack)
+        for number, layer in enumerate(self.decoder.stack(stack), start=first):
+            x = layer(x, mask, None, KeysValues(*memory[number].unbind(0)), real[:, None, None])
+            states.append(self.decoder.norm(x))
+        return states
+
+
+class Encoder(Graph):
+    def forward(self, words: Tensor, *groups: Tensor) -> tuple[Tensor, ...]:
+        """(F, B, S), groups (P,) and whose they are (P,) of (U,) -> memory (L, 2, B, H, S, C / H), rare (U, C)"""
+        tokens = words[0]
+        rare: tuple[Tensor, ...] = ()
+        if groups:
+            table: Any = self.model.spelling
+            parts, owners, number = groups
+            each = table.grams[parts]
+            total = torch.zeros_like(number[:, None] * each[:1]).scatter_add(0, owners[:, None].expand_as(each), each)
+            rare = (LOUD * (total / number[:, None]),)
+        mask = tokens.ne(self.model.pad)[:, None, None]
+        source = self.model.encoder(tokens, (mask, None), self.look_up(words, *rare))
+        stored = [pair for pairs in self.decoder.remember(source).values() for pair in pairs]
+        return torch.stack([torch.stack([*pair]) for pair in stored]), *rare
+
+
+class Decide(Graph):
+    def forward(self, words: Tensor, memory: Tensor, real: Tensor, *spelling: Tensor) -> tuple[Tensor, ...]:
+        """-> deletion (B, T, 2): log-probabilities; nothing, something, most likely (B, T - 1): the log-probability of
+        inserting nothing, the one of the most likely number above 0, and that of any; number (B, T - 1)
+        """
+        sharing, depths = self.decoder.sharing, self.decoder.depths
+        stacks = {sharing[head]: self.states(sharing[head], words, memory, real, *spelling) for head in HEADS}
+        deletion, h = (stacks[sharing[head]][depths[head]] for head in HEADS)
+        counts = self.decoder.placeholder_head(torch.cat([h[:, :-1], h[:, 1:]], -1)).log_softmax(-1)
+        best, number = counts[..., 1:].max(-1)
+        some = counts[..., 1:].logsumexp(-1)
+        return self.decoder.deletion_head(deletion).log_softmax(-1), counts[..., 0], best, some, number + 1
+
+
+HEADS = ("deletion", "placeholder")
+
+
+class Fill(Graph):
+    output: Tensor  # (C, V)
+    never: Tensor  # (V,) words that no hole is filled with
+    of_shapes: Tensor
+    of_slips: Tensor
+
+    def __init__(self, model: LevT, never: tuple[int, ...]):
+        super().__init__(model)
+        size = model.decoder.vocabulary
+        table: Any = model.decoder.embedding.tokens
+        if isinstance(table, MeantWords):
+            own = table.directions(table.vectors(None))
+            respelling: Any = model.decoder.respelling
+            self.register_buffer("of_shapes", respelling.of_shapes(WHOLE))
+            self.register_buffer("of_slips", F.pad(respelling.weight("slips"), (0, FAR + 1 - len(respelling.slips))))
+        else:
+            own = table.weight[:size] if model.decoder.token_head is None else model.decoder.token_head.weight
+        self.register_buffer("output", own.T.contiguous())
+        self.register_buffer("never", torch.zeros(size).index_fill(0, torch.tensor(never), -torch.inf))
+
+    def forward(self, words: Tensor, memory: Tensor, real: Tensor, holes: Tensor, *spelling: Tensor) -> Any:
+        """holes (n,): places in (B * T) -> word (n,) and its log-probability (n,)
+
+        With --spelling: rare, replaced (B, T), whether (B, T), near, alike and slips (n, K), and shape (n,) of the word
+        that is replaced, SHAPES: none.
+        """
+        states = self.states("shared", words, memory, real, *spelling[:3])[self.decoder.depths["token"]]
+        h = states.flatten(0, 1)[holes]
+        scores = self.respelt(h, holes, *spelling) if spelling else h @ self.output
+        all_words = scores.logsumexp(-1)
+        best, word = (scores + self.never).max(-1)
+        return word, best - all_words
+
+    def respelt(
+        self,
+        h: Tensor,
+        holes: Tensor,
+        rare: Tensor,
+        first: Tensor,
+        _: Tensor,
+        near: Tensor,
+        alike: Tensor,
+        slips: Tensor,
+        shapes: Tensor,
+    ) -> Tensor:
+        """As ``Respelling.forward``."""
+        respelling: Any = self.decoder.respelling
+        replaced, none = first.flatten()[holes], shapes.eq(SHAPES)
+        say = torch.where(none[:, None], respelling.weight("vectors"), CONTEXT)
+        handed = respelling.weight("handed") * F.normalize(self.spelling_of(replaced, rare), dim=-1, eps=SHORT)
+        query = say * F.normalize(respelling.query(h) + handed, dim=-1, eps=SHORT)
+        scores = query @ self.output + F.embedding(shapes, self.of_shapes)
+        itself = replaced.where(replaced < len(self.never), torch.full_like(replaced, self.model.pad))[:, None]
+        values = respelling.weight("alike") * alike + F.embedding(slips, self.of_slips[:, None])[..., 0]
+        lost = -respelling.weight("itself") * torch.ones_like(alike[:, :1])
+        return scores.scatter_add(1, torch.cat([near, itself], 1), torch.cat([values, lost], 1))
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+
+
+def write(model: LevT, never: tuple[int, ...], folder: Path) -> None:
+    """The graphs of a model in evaluation mode, in 32 and in 8 bits, and with --spelling, the index of its words."""
+    (folder / GRAPHS).mkdir()
+    paths = {bits: [folder / GRAPHS / f"{name}{ending}" for name in NAMES] for bits, ending in ENDINGS.items()}
+    with warnings.catch_warnings(), torch.no_grad(), torch.backends.mkldnn.flags(enabled=False):
+        warnings.simplefilter("ignore")  # that sizes are those of the example, where they are
+        graphs = Encoder(model), Decide(model), Fill(model, never)
+        for graph, name, path in zip(graphs, NAMES, paths[32], strict=True):
+            trace(graph.eval(), name, path)
+    logging.disable(logging.WARNING)
+    for exact, rounded in zip(*paths.values(), strict=True):
+        # 7 bits, so that processors without VNNI, which add up in 16 bits, do not overflow
+        quantize_dynamic(exact, rounded, ["MatMul"], per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
+    logging.disable(logging.NOTSET)
+    share_weights([path for some in paths.values() for path in some], folder / GRAPHS / WEIGHTS)
+    if model.word_index is not None:
+        (folder / INDEX).mkdir()
+        for name, values in Index.of(model.word_index)._asdict().items():
+            np.save(folder / INDEX / f"{name}.npy", values, allow_pickle=False)
+
+
+def trace(graph: Graph, name: str, path: Path) -> None:
+    """Sizes may be any afterwards; those of the example are all different, so that none is taken for another."""
+    decoder, spells = graph.decoder, graph.model.spelling is not None
+    b, s, t, u, p, n, k = 2, 5, 7, 3, 11, 4, 6
+    attention = decoder.stack("shared")[0].cross_attn
+    heads, dim = attention.heads, attention.out_proj.out_features
+    memory = torch.zeros(len(graph.stacks), 2, b, heads, s, dim // heads)
+    length = s if name == "encoder" else t
+
+    def ids(*shape: int) -> Tensor:
+        return torch.zeros(shape, dtype=torch.long)
+
+    given: dict[str, tuple[Tensor, dict[int, str]]] = {"words": (ids(7 if spells else 1, b, length), {1: "B", 2: "T"})}
+    if name == "encoder":
+        if spells:
+            given |= {"parts": (ids(p), {0: "P"}), "owners": (ids(p), {0: "P"}), "number": (torch.ones(u), {0: "U"})}
+    else:
+        given |= {"memory": (memory, {2: "B", 4: "S"}), "real": (torch.ones(b, s).bool(), {0: "B", 1: "S"})}
+        if name == "fill":
+            given["holes"] = ids(n), {0: "n"}
+        if spells:
+            given["rare"] = torch.zeros(u, dim), {0: "U"}
+            given |= {side: (ids(b, t), {0: "B", 1: "T"}) for side in ("removed", "count")}
+        if spells and name == "fill":
+            near = {0: "n", 1: "K"}
+            given |= {"near": (ids(n, k), near), "alike": (torch.zeros(n, k), near), "slips": (ids(n, k), near)}
+            given["shape"] = ids(n), {0: "n"}
+    outputs = {
+        "encoder": ["memory"] + ["rare"] * spells,
+        "decide": ["deletion", "nothing", "best", "something", "number"],
+        "fill": ["word", "chosen"],
+    }
+    torch.onnx.export(
+        graph,
+        tuple(tensor for tensor, _ in given.values()),
+        str(path),
+        input_names=list(given),
+        output_names=outputs[name],
+        dynamic_axes={name: axes for name, (_, axes) in given.items()},
+        dynamo=False,
+    )
+
+
+def share_weights(paths: list[Path], weights: Path) -> None:
+    """Move the large tensors of several graphs into one file, each of them once."""
+    places: dict[str, int] = {}
+    with weights.open("wb") as file:
+        for path in paths:
+            model = onnx.load(path)
+            for tensor in model.graph.initializer:
+                data = onnx.numpy_helper.to_array(tensor).tobytes()
+                if len(data) <= INLINE:
+                    continue
+                digest = hashlib.sha256(data).hexdigest()
+                if digest not in places:
+                    file.write(bytes(-file.tell() % ALIGNED))
+                    places[digest] = file.tell()
+                    file.write(data)
+                tensor.raw_data = data  # where the next line looks for them
+                set_external_data(tensor, weights.name, places[digest], len(data))
+                tensor.ClearField("raw_data")
+            path.write_bytes(model.SerializeToString())

@@ -1,0 +1,125 @@
+"""The part of a model folder that a runtime without torch reads.
+
+graphs/encoder.onnx, decide.onnx, fill.onnx     the model in 32 bits; NAME.int8.onnx in 8 bits
+graphs/weights.bin                              the weights of all of them, mapped into memory
+index/NAME.npy                                  with --spelling, what is known of each word (``Index``), mapped as well
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lev_plugins import model_folder
+from lev_plugins.errors import UserError, require
+from lev_plugins.text.candidates import FAMILIAR, WordIndex, letters, prints_of, shape
+
+GRAPHS, WEIGHTS, INDEX = "graphs", "weights.bin", "index"
+NAMES = ("encoder", "decide", "fill")
+ENDINGS = {32: ".onnx", 8: ".int8.onnx"}  # by the bits of their products
+BOS, PAD, EOS, UNK = range(4)
+SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]
+
+
+def has_graphs(folder: str | Path) -> bool:
+    """And whether they can be used."""
+    return (Path(folder) / GRAPHS).is_dir() and find_spec("onnxruntime") is not None
+
+
+class Vocabulary:
+    """A dictionary of fairseq, as far as decoding needs it."""
+
+    nspecial = len(SYMBOLS)
+
+    def __init__(self, path: Path):
+        self.symbols, self.count = [*SYMBOLS], [1] * len(SYMBOLS)
+        with path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                symbol, _, count = line.rstrip().removesuffix(" #fairseq:overwrite").rpartition(" ")
+                require(count.isdigit(), f"{path}, line {number} is not a word and its count: {model_folder.AGAIN}")
+                self.symbols.append(symbol)
+                self.count.append(int(count))
+        self.indices = {symbol: i for i, symbol in enumerate(self.symbols)}
+
+    def __getitem__(self, number: int) -> str:
+        return self.symbols[number]
+
+    def index(self, symbol: str) -> int:
+        return self.indices.get(symbol, UNK)
+
+    def known(self, piece: str) -> int | None:
+        """None: it is spelt like a symbol, or not there."""
+        number = self.indices.get(piece, UNK)
+        return number if number >= self.nspecial else None
+
+
+class Index(NamedTuple):
+    """Of the V words of the dictionary, and in the last of V + 1 rows, of the placeholder."""
+
+    shapes: NDArray[Any]  # (V + 1,)
+    prints: NDArray[Any]  # (2, V + 1)
+    starts: NDArray[Any]  # (V + 1,) where the groups of letters of each word begin
+    having: NDArray[Any]  # (P,) the words that have each group
+    begins: NDArray[Any]  # (buckets + 1,) where those of each group begin
+
+    @classmethod
+    def of(cls, index: WordIndex) -> Index:
+        words, (having, begins) = [*index.words, ""], index.having
+        return cls(
+            np.array([shape(word) for word in words], dtype=np.uint8),
+            np.stack(prints_of(words)),
+            index.starts.astype(np.int32),
+            having.astype(np.int32),
+            begins.astype(np.int32),
+        )
+
+    @classmethod
+    def load(cls, folder: Path, words: int, buckets: int) -> Index:
+        """Mapped into memory; checked, since the folder may come from a stranger."""
+        shapes = {"shapes": (words + 1,), "prints": (2, words + 1), "starts": (words + 1,), "begins": (buckets + 1,)}
+        found = {}
+        for name in cls._fields:
+            path = model_folder.member(folder, f"{INDEX}/{name}.npy")
+            try:
+                found[name] = np.load(path, mmap_mode="r", allow_pickle=False)
+            except (ValueError, EOFError, OSError) as error:
+                raise UserError(f"{path} is damaged ({error}): {model_folder.AGAIN}") from error
+            fits = found[name].shape == shapes.get(name, found[name].shape) and found[name].dtype.kind in "iu"
+            require(fits, f"{path} does not fit the dictionary: {model_folder.AGAIN}")
+        return cls(**found)
+
+
+class StoredIndex(WordIndex):
+    """A ``WordIndex`` that computes nothing of the dictionary again."""
+
+    def __init__(self, words: Vocabulary, stored: Index):
+        self.words = [*[""] * words.nspecial, *words.symbols[words.nspecial :]]
+        self.counts = np.array([*[FAMILIAR] * words.nspecial, *words.count[words.nspecial :]], dtype=np.int64)
+        self.buckets, self.specials, self.remembered = len(stored.begins) - 1, words.nspecial, {}
+        self.lengths = np.diff(stored.starts)
+        self.log_counts = np.log(self.counts + 1.0).astype(np.float32)
+        self.having = stored.having, stored.begins
+        self.named = stored.prints[0, :-1] != 0
+
+    @cached_property
+    def letters(self) -> Any:
+        return LettersOf(self.words)
+
+
+class LettersOf(Sequence[str]):
+    """Of each word, when it is asked for."""
+
+    def __init__(self, words: list[str]):
+        self.words = words
+
+    def __getitem__(self, number: Any) -> Any:
+        return letters(self.words[number])
+
+    def __len__(self) -> int:
+        return len(self.words)

@@ -1,0 +1,260 @@
+"""Algorithm 2 of the LevT paper, by graphs: the passes are made of all sentences together, the edits of each alone.
+
+What it decides is what ``generators.refinement`` decides for one model without an oracle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
+from lev_plugins.runtime.folder import BOS, EOS, PAD, UNK
+from lev_plugins.runtime.session import Session
+from lev_plugins.runtime.words import SpeltBatch
+from lev_plugins.text.edited import WordEdits
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Options:
+    """As ``generators.options.RefinementOptions``."""
+
+    size: int  # V
+    positions: int
+    placeholder: int
+    max_iter: int = 10
+    gamma: float = 0.0
+    max_ratio: float = 2.0
+    max_ratio_floor: int = 10
+    min_length: int = 0
+    soft_protection: float = 3.0
+    keep_bias: float = 0.0
+
+
+class Word(NamedTuple):
+    """Of a sentence; all but the first is as in ``WordEdits``."""
+
+    row: int
+    asked: int = 0
+    origin: int = -1
+    born: int = 0
+    inserted: float = 0.0
+    chosen: float = 0.0
+
+
+@dataclass
+class Sentence:
+    number: int  # in the batch
+    words: list[Word]
+    limit: int  # words from which it gets no placeholders
+    died: list[int]  # of each word of the draft
+    deleted: list[float]
+    gaps: list[list[int]] = field(default_factory=list)  # what was deleted behind each word, in this iteration
+    before: Any = None  # the state after the last iteration's deletions
+
+    @property
+    def rows(self) -> list[int]:
+        return [word.row for word in self.words]
+
+    def edits(self) -> tuple[list[int], WordEdits]:
+        _, _, origin, born, inserted, chosen = map(list, zip(*self.words[1:], strict=True))
+        return self.rows[1:], WordEdits(origin, born, inserted, chosen, self.died, self.deleted)
+
+
+class Refiner:
+    def __init__(self, folder: Path, bits: int, options: Options):
+        self.options = options
+        self.encoder, self.decide, self.fill = (Session(folder, name, bits) for name in ("encoder", "decide", "fill"))
+
+    def refine(
+        self,
+        sources: Sequence[list[int]],
+        drafts: Sequence[list[int]],
+        asked: Sequence[list[int]],
+        batch: SpeltBatch | None = None,
+    ) -> list[tuple[list[int], WordEdits]]:
+        """Rows of words, with boundaries, and what marks ask for; ``batch``: how unknown words are spelt."""
+        todo = [self.start(i, *each) for i, each in enumerate(zip(sources, drafts, asked, strict=True))]
+        sentences, source = list(todo), Pass(self, sources, batch)
+        for step in range(self.options.max_iter + 1):
+            starts = [sentence.words for sentence in todo]
+            for sentence in todo:
+                sentence.gaps = []
+            scores = source.decide(todo)
+            loops = [self.delete(sentence, rows[0], step) for sentence, rows in zip(todo, scores, strict=True)]
+            self.open(todo, loops, scores, source, step)
+            holed = [one for one in todo if self.options.placeholder in one.rows]
+            if holed:
+                source.fill(holed)
+            left = []
+            for sentence, start, loop in zip(todo, starts, loops, strict=True):
+                if loop:
+                    sentence.words = start
+                sentence.words = [word._replace(asked=word.asked & ~(DELETE | INSERT)) for word in sentence.words]
+                if sentence.rows != [word.row for word in start]:
+                    left.append(sentence)
+            todo = left
+            if not todo:
+                break
+        return [sentence.edits() for sentence in sentences]
+
+    def start(self, number: int, source: list[int], draft: list[int], asked: list[int]) -> Sentence:
+        options, size = self.options, len(draft)
+        least = min(max(options.max_ratio_floor, options.min_length + 2), options.positions)
+        limit = int(min(max(len(source) * options.max_ratio, least), options.positions))
+        places = range(size) if size > 2 else [-1] * size
+        words = [Word(*each) for each in zip(draft, asked, places, strict=True)]
+        return Sentence(number, words, limit, [0] * size, [0.0] * size)
+
+    def delete(self, sentence: Sentence, scores: list[list[float]], step: int) -> bool:
+        """y' = E(y, d); returns whether the deletions left what they left in the iteration before."""
+        options, left = self.options, list[Word]()
+        for word, (keep, delete) in zip(sentence.words, scores, strict=False):
+            if word.row in (BOS, EOS):
+                left.append(word)
+                sentence.gaps.append([])
+                continue
+            if word.asked & PREFER:
+                delete -= options.soft_protection
+            if word.origin >= 0:
+                delete -= options.keep_bias
+            wanted = word.asked & DELETE
+            if (not wanted and delete <= keep) or word.asked & KEEP:
+                left.append(word)
+                sentence.gaps.append([])
+                continue
+            if word.origin >= 0:
+                sentence.died[word.origin], sentence.deleted[word.origin] = step + 1, inf if wanted else delete - keep
+            if word.asked & INSERT:
+                left[-1] = left[-1]._replace(asked=left[-1].asked | INSERT)
+            sentence.gaps[-1].append(word.row)
+        sentence.words = left
+        state = [(word.row, word.chosen, word.asked, word.origin if options.keep_bias else 0) for word in left]
+        loop, sentence.before = state == sentence.before, state
+        return loop
+
+    def open(self, todo: list[Sentence], loops: list[bool], scores: list[Any], source: Pass, step: int) -> None:
+        """y'' = E(y', p)"""
+        opens, changed = [], []
+        for i, (sentence, loop) in enumerate(zip(todo, loops, strict=True)):
+            free = not loop and len(sentence.words) < sentence.limit
+            if free or any(word.asked & INSERT for word in sentence.words):
+                opens.append(i)
+                changed += [i] * any(sentence.gaps)
+        if changed:
+            again = source.decide([todo[i] for i in changed])
+            scores = [*scores]
+            for i, rows in zip(changed, again, strict=True):
+                scores[i] = rows
+        for i in opens:
+            self.insert(todo[i], scores[i], step)
+
+    def insert(self, sentence: Sentence, scores: Any, step: int) -> None:
+        _, nothing, best, some, number = scores
+        options, words = self.options, sentence.words
+        counts, odds, least = [], [], []
+        for i, (left, right) in enumerate(pairwise(words)):
+            none, loss, both = nothing[i] - options.gamma, 0.0, left.asked & right.asked
+            if left.origin >= 0 and right.origin == left.origin + 1:
+                loss += options.keep_bias
+            if left.asked // SPAN == right.asked // SPAN:
+                loss += options.soft_protection * bool(both & PREFER)
+                none, loss = (-options.gamma, inf) if both & KEEP else (none, loss)
+            none = -inf if left.asked & INSERT else none
+            counts.append(0 if none >= best[i] - loss else min(number[i], sentence.limit))
+            odds.append(some[i] - loss - none)
+            least.append(none)
+        if options.min_length:
+            lack = options.min_length + 2 - len(words) - sum(counts)
+            counts[least.index(min(least))] += max(0, lack)
+        room, opened = options.positions - len(words), words[:1]
+        for word, count, odd in zip(words[1:], counts, odds, strict=True):
+            count = max(0, min(count, room))
+            room -= count
+            opened += [Word(options.placeholder, born=step + 1, inserted=odd)] * count + [word]
+        sentence.words = opened
+
+
+class Pass:
+    """The graphs' passes over sentences of one batch."""
+
+    def __init__(self, refiner: Refiner, sources: Sequence[list[int]], batch: SpeltBatch | None):
+        self.refiner, self.batch, self.options = refiner, batch, refiner.options
+        rows = padded(sources)
+        groups = {} if batch is None else batch.groups
+        self.memory, *rare = refiner.encoder(words=self.read(rows), **groups)
+        self.rare = {"rare": rare[0]} if rare else {}
+        self.real = rows != PAD
+
+    def read(self, rows: Array) -> Array:
+        """What the graphs read of words (B, T)"""
+        return np.where(rows > self.options.size, UNK, rows)[None] if self.batch is None else self.batch.read(rows)
+
+    def given(
+        self, sentences: Sequence[Sentence], removed: list[list[int]], count: list[list[int]]
+    ) -> dict[str, Array]:
+        numbers = [sentence.number for sentence in sentences]
+        every = len(numbers) == len(self.real)
+        return {
+            "words": self.read(padded([sentence.rows for sentence in sentences])),
+            "memory": self.memory if every else self.memory[:, :, numbers],
+            "real": self.real if every else self.real[numbers],
+            **({} if self.batch is None else {"removed": padded(removed), "count": padded(count, 0)}),
+            **self.rare,
+        }
+
+    def decide(self, sentences: Sequence[Sentence]) -> list[Any]:
+        """Of each, what the graph ``decide`` says."""
+        removed = [[gap[0] if gap else PAD for gap in one.gaps or [[]] * len(one.words)] for one in sentences]
+        count = [[len(gap) for gap in one.gaps or [[]] * len(one.words)] for one in sentences]
+        found = self.refiner.decide(**self.given(sentences, removed, count))
+        return list(zip(*(each.tolist() for each in found), strict=True))
+
+    def fill(self, sentences: Sequence[Sentence]) -> None:
+        """y = E(y'', t)"""
+        replaced = [self.replaced(sentence) for sentence in sentences]
+        count = [[int(row != PAD) for row in rows] for rows in replaced]
+        given = self.given(sentences, replaced, count)
+        holes = np.flatnonzero(padded([sentence.rows for sentence in sentences]) == self.options.placeholder)
+        if self.batch is not None:
+            given |= self.batch.candidates_of(given["removed"].flat[holes], PAD)
+        found = zip(*(each.tolist() for each in self.refiner.fill(holes=holes, **given)), strict=True)
+        for sentence in sentences:
+            sentence.words = [
+                word._replace(**dict(zip(("row", "chosen"), next(found), strict=True)))
+                if word.row == self.options.placeholder
+                else word
+                for word in sentence.words
+            ]
+
+    def replaced(self, sentence: Sentence) -> list[int]:
+        """What each hole takes the place of: the first hole behind a word, the first that was deleted there."""
+        rows, kept = list[int](), -1
+        gone: Iterator[int] = iter(())
+        for word in sentence.words:
+            hole = word.row == self.options.placeholder
+            if not hole:
+                kept += 1
+                gone = iter(sentence.gaps[kept])
+            rows.append(next(gone, PAD) if hole else PAD)
+        return rows
+
+
+def padded(rows: Sequence[Sequence[int]], fill: int = PAD) -> Array:
+    """
+    >>> padded([[5, 6], [7]]).tolist()
+    [[5, 6], [7, 1]]
+    """
+    table = np.full((len(rows), max(map(len, rows))), fill, dtype=np.int64)
+    for line, row in zip(table, rows, strict=True):
+        line[: len(row)] = row
+    return table

@@ -1,0 +1,35 @@
+"""The graphs of a folder in ONNX Runtime."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import onnxruntime
+from numpy.typing import NDArray
+
+from lev_plugins import model_folder
+from lev_plugins.errors import UserError
+from lev_plugins.runtime.folder import ENDINGS, GRAPHS, WEIGHTS
+
+
+class Session:
+    """One graph."""
+
+    def __init__(self, folder: Path, name: str, bits: int):
+        model_folder.member(folder, f"{GRAPHS}/{WEIGHTS}")
+        path = model_folder.member(folder, f"{GRAPHS}/{name}{ENDINGS[bits]}")
+        options = onnxruntime.SessionOptions()
+        # as torch has it; a small model gains little from more
+        options.intra_op_num_threads = int(os.environ.get("OMP_NUM_THREADS", "1").strip() or 1)
+        options.log_severity_level = 3
+        options.enable_mem_pattern = False  # sizes differ from batch to batch
+        options.enable_cpu_mem_arena = False
+        try:
+            self.session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # of many kinds, all of which are faults of the folder
+            reason = " ".join(str(error).split())[:200]
+            raise UserError(f"{path} cannot be read ({reason}): {model_folder.AGAIN}") from error
+        self.inputs = {given.name for given in self.session.get_inputs()}
+
+    def __call__(self, **given: NDArray[Any]) -> list[NDArray[Any]]:
+        return self.session.run(None, {name: value for name, value in given.items() if name in self.inputs})

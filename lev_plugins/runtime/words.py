@@ -1,0 +1,92 @@
+"""What the graphs read of a word: its rows in their tables, by the rules of ``layers.spelling``.
+
+Rows: 0 ... V - 1 the dictionary, V the placeholder, from V + 1 on the U unknown words of the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lev_plugins.runtime.folder import UNK, Index, StoredIndex
+from lev_plugins.text.candidates import CASES, FAMILIAR, LEVELS, PROPER, SHAPES, parts_of, prints_of, shape
+
+Array = NDArray[Any]
+
+
+class SpeltWords:
+    """The words of a dictionary."""
+
+    def __init__(self, index: StoredIndex, stored: Index):
+        self.index, self.stored, self.size = index, stored, len(index.words)
+        self.counts = np.append(index.counts, FAMILIAR)
+        spelt = stored.prints[0] != 0
+        self.values, which = np.unique(stored.prints[0][spelt], return_inverse=True)
+        self.occurrences = np.bincount(which, weights=self.counts[spelt]).astype(np.int64)
+
+    def batch(self, unknown: Sequence[str]) -> SpeltBatch:
+        return SpeltBatch(self, unknown or ["a"])  # no graph reads nothing
+
+
+class SpeltBatch:
+    """... and the unknown words of a batch."""
+
+    def __init__(self, words: SpeltWords, unknown: Sequence[str]):
+        self.words, self.unknown, stored = words, unknown, words.stored
+        found = words.index.nearest(unknown)
+        parts, starts = parts_of(unknown, words.index.buckets)
+        lengths = np.diff(starts)
+        self.groups = {
+            "parts": parts,
+            "owners": np.repeat(np.arange(len(unknown)), lengths),
+            "number": np.maximum(lengths, 1).astype(np.float32),
+        }
+        guess, slips = words.index.guesses(found)
+        self.guess = np.stack([guess, slips]).astype(np.int64)
+        self.shapes = stored.shapes, np.array([shape(word) for word in unknown], dtype=np.int64)
+        self.prints = stored.prints, np.stack(prints_of(unknown))
+
+    def of(self, tables: tuple[Array, Array], rows: Array) -> Array:
+        """Their columns of a table of the dictionary, and of one of the batch."""
+        last = self.words.size
+        known, new = tables[0][..., np.minimum(rows, last)], tables[1][..., np.maximum(rows - last - 1, 0)]
+        return np.where(rows > last, new, known)
+
+    def read(self, rows: Array) -> Array:
+        """(B, T) -> (7, B, T): itself, the word whose own row it has, level, shape, guess, slips, level of the joined
+        word; as ``MeantWords.look_up``
+        """
+        unknown = rows > self.words.size
+        count = np.where(unknown, 0, self.words.counts[np.minimum(rows, self.words.size)])
+        level, shapes = np.searchsorted(LEVELS, count, "right"), self.of(self.shapes, rows)
+        place = np.maximum(rows - self.words.size - 1, 0)
+        guess, slips = np.where(unknown, self.guess[:, place], 0)
+        case = shapes % CASES
+        known = (level == 0) & (slips == 0) & ((case == PROPER[0]) | (case == PROPER[1]))
+        level = np.where(known, np.searchsorted(LEVELS, self.words.counts[guess], "right"), level)
+        own = np.where(level == 0, UNK, np.where(known, guess, rows))
+        joined = np.searchsorted(LEVELS, self.joined(rows, shapes), "right")
+        return np.stack([rows, own, level, shapes, guess, slips, joined]).astype(np.int64)
+
+    def joined(self, rows: Array, shapes: Array) -> Array:
+        """As ``with_next``."""
+        values, counts = self.words.values, np.zeros_like(rows)
+        if len(values):
+            (first, _), (second, power) = (self.of(self.prints, side) for side in (rows[:, :-1], rows[:, 1:]))
+            with np.errstate(over="ignore"):
+                both = first * power + second
+            place = np.minimum(np.searchsorted(values, both), len(values) - 1)
+            named = (values[place] == both) & (first != 0) & (second != 0) & (shapes[:, 1:] >= CASES)
+            counts[:, :-1] = self.words.occurrences[place] * named
+        return counts
+
+    def candidates_of(self, rows: Array, pad: int) -> dict[str, Array]:
+        """Of words (n,) that are replaced; ``pad``: none."""
+        known = self.words.index.words
+        spelt = [known[row] if row < len(known) else self.unknown[row - len(known) - 1] for row in rows.tolist()]
+        near, alike, slips = self.words.index.nearest(spelt)
+        shapes = np.where(rows == pad, SHAPES, self.of(self.shapes, rows)).astype(np.int64)
+        return {"near": near.astype(np.int64), "alike": alike, "slips": slips.astype(np.int64), "shape": shapes}

@@ -1,0 +1,198 @@
+"""Cuts text into the pieces that a model reads: by sentencepiece, another BPE of fairseq, or at white space."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+
+from lev_plugins.errors import UserError, require
+from lev_plugins.ranges import flag_name
+from lev_plugins.text.offsets import BLANK, words_with_places
+from lev_plugins.text.pretrained import PretrainedBPE
+
+IMPLIED = {"sentencepiece_model": "sentencepiece", "pretrained_tokenizer": "pretrained"}  # flags that need no --bpe
+# fairseq's BPEs and our own, and the flags of each
+BPES: dict[str, tuple[str, ...]] = {
+    "bert": ("bpe_cased", "bpe_vocab_file"),
+    "byte_bpe": ("sentencepiece_model_path",),
+    "bytes": (),
+    "characters": (),
+    "chars": (),
+    "fastbpe": ("bpe_codes",),
+    "gpt2": ("gpt2_encoder_json", "gpt2_vocab_bpe"),
+    "hf_byte_bpe": ("bpe_merges", "bpe_vocab", "bpe_add_prefix_space"),
+    "pretrained": ("pretrained_tokenizer",),
+    "sentencepiece": ("sentencepiece_model", "sentencepiece_enable_sampling", "sentencepiece_alpha"),
+    "subword_nmt": ("bpe_codes", "bpe_separator"),
+    "words": (),
+}
+NEEDED = {"bpe_codes", "bpe_merges", "bpe_vocab", "sentencepiece_model", "sentencepiece_model_path"}
+SWITCHES = {"bpe_cased", "bpe_add_prefix_space", "sentencepiece_enable_sampling"}  # other flags have a value
+HELP = {
+    "bpe_codes": "codes of subword-nmt or fastBPE",
+    "pretrained_tokenizer": "folder made by lev-plugins import-pretrained",
+    "sentencepiece_model": "path to sentencepiece model",
+}
+
+
+def add_bpe_arguments(parser: ArgumentParser) -> None:
+    """``--bpe`` and the flags of all BPEs, some of which share a flag."""
+    group = parser.add_argument_group("other fairseq BPEs and their flags")
+    group.add_argument("--bpe", choices=sorted(BPES), help="name of the BPE in fairseq")
+    for name in sorted(set().union(*BPES.values())):
+        kind: dict[str, Any] = {"action": "store_true"} if name in SWITCHES else {}
+        kind |= {"type": float} if name == "sentencepiece_alpha" else {}
+        group.add_argument(flag_name(name), help=HELP.get(name), **kind)
+
+
+def bpe_options(args: Namespace) -> Namespace | None:
+    """The options that fairseq builds a BPE from; None if the text is not cut by a BPE."""
+    values = {name: getattr(args, name) for name in set().union(*BPES.values())}
+    given = {name: value for name, value in values.items() if value not in (None, False)}
+    bpe = args.bpe or next((IMPLIED[name] for name in IMPLIED if name in given), None)
+    for name in sorted(given):
+        owners = sorted(owner for owner in BPES if name in BPES[owner])
+        require(
+            bpe in owners,
+            f"{flag_name(name)} requires --bpe {' or '.join(owners)}, but --bpe is {bpe or 'not given'}",
+        )
+    if bpe is None:
+        return None
+    require_complete(bpe, given)
+    return Namespace(bpe=bpe, **given)
+
+
+def require_complete(bpe: str, given: Container[str]) -> None:
+    """Check that ``given`` includes the flags that fairseq's ``bpe`` requires."""
+    for name in BPES.get(bpe, ()):
+        require(name not in NEEDED or name in given, f"--bpe {bpe} needs {flag_name(name)}")
+
+
+@contextmanager
+def failing_as(bpe: str | None) -> Iterator[None]:
+    """Turn errors of the libraries behind ``--bpe``, such as a missing file, into one that names the flag."""
+    try:
+        yield
+    except (ImportError, OSError, RuntimeError) as error:
+        raise UserError(f"--bpe {bpe}: {error}") from error
+
+
+class Chars:
+    """``--bpe chars``: fairseq's ``characters``, which its own commands do not find.
+
+    >>> Chars().encode("a cat"), Chars().decode("a ▁ c a t")
+    ('a ▁ c a t', 'a cat')
+    """
+
+    def __init__(self, *args: object) -> None:
+        pass
+
+    def encode(self, x: str) -> str:
+        return " ".join(x.replace(" ", BLANK))
+
+    def decode(self, x: str) -> str:
+        return x.replace(" ", "").replace(BLANK, " ")
+
+
+class Words:
+    """``--bpe words``: every run of letters and digits and every sign is a token; ▁ stands for the blank before it.
+
+    Signs are tokens of their own, so that a word is the same before a comma and before a blank.
+
+    >>> Words().encode("Don't (ever) go."), Words().decode("▁Don't ▁( ever ) ▁go .")
+    ("▁Don't ▁( ever ) ▁go .", "Don't (ever) go.")
+    """
+
+    def __init__(self, *args: object) -> None:
+        pass
+
+    def encode(self, x: str) -> str:
+        """As with sentencepiece, the first word has a blank before it."""
+        return " ".join(piece for piece, _ in words_with_places(x.strip()))
+
+    def decode(self, x: str) -> str:
+        return x.replace(" ", "").replace(BLANK, " ").strip()
+
+
+class SentencePiece:
+    """``--bpe sentencepiece``, without sampling."""
+
+    def __init__(self, options: Namespace):
+        path = options.sentencepiece_model
+        require(Path(path).is_file(), f"--bpe sentencepiece: file {path} not found")
+        self.sp = sentencepiece.SentencePieceProcessor(model_file=str(path))
+
+    def encode(self, x: str) -> str:
+        return " ".join(self.sp.Encode(x, out_type=str))
+
+    def decode(self, x: str) -> str:
+        return x.replace(" ", "").replace(BLANK, " ").strip()
+
+
+class SubwordNMT:
+    """``--bpe subword_nmt``."""
+
+    def __init__(self, options: Namespace):
+        from subword_nmt import apply_bpe
+
+        with open(options.bpe_codes, encoding="utf-8") as codes:
+            self.bpe = apply_bpe.BPE(codes, separator=getattr(options, "bpe_separator", "@@"))
+
+    def encode(self, x: str) -> str:
+        return self.bpe.process_line(x)
+
+    def decode(self, x: str) -> str:
+        return f"{x} ".replace(f"{self.bpe.separator} ", "").rstrip()
+
+
+# those that need no fairseq
+OWN: dict[str, Callable[[Namespace], Any]] = {
+    "words": Words,
+    "chars": Chars,
+    "characters": Chars,
+    "sentencepiece": SentencePiece,
+    "subword_nmt": SubwordNMT,
+    "pretrained": lambda options: PretrainedBPE(options.pretrained_tokenizer),
+}
+
+
+def build_bpe(options: Namespace) -> Any:
+    if options.bpe in OWN and not getattr(options, "sentencepiece_enable_sampling", False):
+        return OWN[options.bpe](options)
+    from fairseq.data.encoders import build_bpe
+
+    return build_bpe(options)
+
+
+class Tokeniser:
+    """Cuts text into pieces as ``fairseq-interactive`` does; without ``options``, at white space.
+
+    >>> tokeniser = Tokeniser(Namespace(bpe="characters"))
+    >>> tokeniser(" ein  Haus "), tokeniser.pieces("am Haus"), tokeniser.words(["am", "Haus"])
+    ('e i n ▁ ▁ H a u s', ['a', 'm', '▁', 'H', 'a', 'u', 's'], [['a', 'm'], ['▁', 'H', 'a', 'u', 's']])
+    >>> Tokeniser(None)(" ein  Haus ")
+    'ein Haus'
+    """
+
+    def __init__(self, options: Namespace | None):
+        self.name: str | None = options.bpe if options else None
+        with failing_as(self.name):
+            self.bpe = build_bpe(options) if options else None
+
+    def __call__(self, line: str) -> str:
+        return " ".join(self.pieces(line))
+
+    def encode(self, text: str) -> str:
+        """The pieces separated by spaces; white space at both ends of the text counts as text."""
+        return self.bpe.encode(text) if self.bpe and text.strip() else text
+
+    def pieces(self, text: str) -> list[str]:
+        return self.encode(text.strip()).split()
+
+    def words(self, words: list[str]) -> list[list[str]]:
+        """The pieces of each word; a word without pieces becomes an unknown one."""
+        cut = [self.encode(f" {word}" if number else word).split() for number, word in enumerate(words)]
+        return [pieces or ["<unk>"] for pieces in cut]

@@ -1,0 +1,110 @@
+"""Graphs in ONNX Runtime: the edits of torch and of the slow reference, and neither torch nor fairseq is loaded."""
+
+import random
+import shutil
+from argparse import Namespace
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import lev_plugins
+from lev_plugins import model_folder
+from lev_plugins.cli.main import main
+from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
+from lev_plugins.errors import UserError
+from lev_plugins.generators.ensemble import Ensemble, Symbols
+from lev_plugins.generators.options import RefinementOptions
+from lev_plugins.inference import graphs
+from lev_plugins.inference.light import LightRefinement
+from lev_plugins.runtime.refinement import Options, Refiner
+from tests.helpers import lively_model, random_rows, toy_dictionary
+from tests.slow_refinement import slow_refine
+from tests.systems import SYSTEMS, System
+from tests.unit.test_generator import VARIANTS
+from tests.unit.test_light import HEAVY, run
+
+
+@pytest.fixture(scope="module", params=["levt", "levt that spells", "levt on torn words"])
+def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[System, Path]:
+    place = tmp_path_factory.mktemp(request.param)
+    system = SYSTEMS[request.param](place)
+    assert main(["export", str(system.checkpoint), str(place / "out"), "--onnx", *system.flags]) == 0
+    return system, place / "out"
+
+
+def rounded(edited: list[Any]) -> list[Any]:
+    return [[(e.start, e.end, e.replacement, e.iteration, round(e.confidence, 3)) for e in one.edits] for one in edited]
+
+
+def test_edits_are_those_of_the_checkpoint(exported: tuple[System, Path]) -> None:
+    system, folder = exported
+    model = lev_plugins.load(folder)
+    assert isinstance(model.model, LightRefinement)
+    expected = system.answers(system.load())
+    assert rounded(system.answers(model)) == rounded(expected) and any(each.edits for each in expected)
+    for flags in ({"overrides": {"keep_bias": 2.0}}, {"search": {**system.decoding, "iter_decode_eos_penalty": 3.0}}):
+        bpe = Namespace(**system.bpe) if system.bpe else None
+        theirs = lev_plugins.load(system.checkpoint, system.data, bpe=bpe, **{"search": system.decoding, **flags})
+        assert rounded(system.answers(lev_plugins.load(folder, **flags))) == rounded(system.answers(theirs))
+
+
+def test_the_command_loads_neither_torch_nor_fairseq(exported: tuple[System, Path]) -> None:
+    system, folder = exported
+    for flags in ([], ["--cpu-int8"]):
+        assert not HEAVY & run("edit", str(folder), *flags, stdin="".join(f"{text}\n" for text in system.texts))[0]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_refinement_is_that_of_the_slow_reference(name: str, tmp_path: Path) -> None:
+    model = lively_model(**VARIANTS[name])
+    dictionary = toy_dictionary()
+    graphs.write(model, Symbols.of(dictionary, Ensemble([model])).never, tmp_path)
+    sources, drafts = random_rows(16, seed=5, shortest=1), random_rows(16, seed=6)
+    draw = random.Random(1)
+    kinds = [0, 0, 0, KEEP + SPAN, PREFER + 2 * SPAN, DELETE, INSERT]
+    asked = [[0, *(draw.choice(kinds) for _ in draft[1:-1]), 0] for draft in drafts]
+    for marks in ([[0] * len(draft) for draft in drafts], asked):
+        for given in ({}, {"gamma": 2.0, "min_length": 4}, {"keep_bias": 1.0, "max_iter": 2}):
+            options = Options(len(dictionary), model.max_positions()[1], model.placeholder, **given)
+            found = Refiner(tmp_path, 32, options).refine(sources, drafts, marks)
+            for source, draft, mark, (tokens, edits) in zip(sources, drafts, marks, found, strict=True):
+                expected = slow_refine([model], source, draft, RefinementOptions(**given), mark)
+                assert tokens == expected.tokens[1:]
+                scores = zip(edits.origin, edits.chosen, expected.scores[1:], strict=True)
+                assert all(chosen == pytest.approx(score, abs=1e-4) for place, chosen, score in scores if place < 0)
+
+
+def damage_weights(folder: Path) -> None:
+    (folder / "graphs" / "weights.bin").write_bytes(b"")
+
+
+def look_outside(folder: Path) -> None:
+    path = folder / "graphs" / "encoder.onnx"
+    model = onnx.load(path, load_external_data=False)
+    for tensor in model.graph.initializer:
+        for entry in tensor.external_data:
+            entry.value = "../../weights.bin" if entry.key == "location" else entry.value
+    path.write_bytes(model.SerializeToString())
+    shutil.copy(folder / "graphs" / "weights.bin", folder.parent)
+
+
+def other_index(folder: Path) -> None:
+    np.save(folder / "index" / "shapes.npy", np.zeros(3, dtype=np.int64))
+
+
+@pytest.mark.parametrize("change", [damage_weights, look_outside, other_index])
+def test_what_does_not_fit_is_refused(change: Any, exported: tuple[System, Path], tmp_path: Path) -> None:
+    _, original = exported
+    if change is other_index and not (original / "index").is_dir():
+        pytest.skip("without --spelling, there is no index")
+    folder = Path(shutil.copytree(original, tmp_path / "model"))
+    change(folder)
+    config = model_folder.described(folder)
+    changed = {name: model_folder.digest(folder / name) for name in config.files}
+    model_folder.save(replace(config, files=changed), folder)
+    with pytest.raises(UserError, match="export it again"):
+        lev_plugins.load(folder)
