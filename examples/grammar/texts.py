@@ -24,21 +24,6 @@ from lev_plugins.text.form import APART, JOINED
 
 VALID_EVERY = 100  # one sentence in VALID_EVERY is held out for validation
 MOST_VALID = 1000  # with more than 100,000 sentences, fewer are held out
-UNCORRECTED = ("UNK", "Um")  # as in the script of BEA-2019 that converts M2 files
-
-
-def corrected(sentence: m2.Gold) -> str:
-    """Applies the first annotator's edits; errors that are marked but not corrected stay.
-
-    >>> edits = "A 1 2|||SVA|||goes|||REQUIRED|||-NONE-|||0\\nA 2 3|||UNK|||-NONE-|||REQUIRED|||-NONE-|||0\\n"
-    >>> corrected(m2.parse(f"S he go home\\n{edits}")[0])
-    'he goes home'
-    """
-    words = list(sentence.source)
-    for edit in reversed(sentence.annotators[0]):
-        if edit.kind not in UNCORRECTED:
-            words[edit.start : edit.end] = edit.corrections[0].split()
-    return " ".join(words)
 
 
 def read_clean(path: Path) -> tuple[list[str], list[str]]:
@@ -46,10 +31,6 @@ def read_clean(path: Path) -> tuple[list[str], list[str]]:
     if path.is_dir():
         return read_lines(path / "train.txt"), read_lines(path / "valid.txt")[:MOST_VALID]
     return hold_out(read_lines(path), VALID_EVERY, MOST_VALID)
-
-
-def read_m2(path: Path) -> list[m2.Gold]:
-    return m2.parse("\n".join(read_lines(path)), str(path))
 
 
 def split(args: argparse.Namespace) -> None:
@@ -71,19 +52,19 @@ def split(args: argparse.Namespace) -> None:
 
 
 def pairs(args: argparse.Namespace) -> None:
-    sentences = [sentence for path in args.files for sentence in read_m2(path) if sentence.source]
+    sentences = [sentence for path in args.files for sentence in m2.read(path) if sentence.source]
     for name, part in zip(("train", "valid"), hold_out(sentences, VALID_EVERY, MOST_VALID), strict=True):
         write_lines(args.out / f"{name}.noisy", (plain(" ".join(sentence.source)) for sentence in part))
-        write_lines(args.out / f"{name}.clean", (plain(corrected(sentence)) for sentence in part))
+        write_lines(args.out / f"{name}.clean", (plain(" ".join(m2.corrected(sentence))) for sentence in part))
         sys.stdout.write(f"{name}: {len(part):,} sentences\n")
 
 
 def source(args: argparse.Namespace) -> None:
-    sentences = read_m2(args.gold)
+    sentences = m2.read(args.gold)
     tokens = [" ".join(sentence.source) for sentence in sentences]
     write_lines(args.out / "test.tokens", tokens)
     write_lines(args.out / "test.noisy", map(plain, tokens))
-    write_lines(args.out / "test.clean", (plain(corrected(sentence)) for sentence in sentences))
+    write_lines(args.out / "test.clean", (plain(" ".join(m2.corrected(sentence))) for sentence in sentences))
 
 
 def main() -> int:

@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from fairseq.data import Dictionary
 
@@ -18,8 +19,11 @@ from lev_plugins.data.tokenise import MODEL, tokenising, write_tokens
 from lev_plugins.errors import require
 from lev_plugins.files import require_free
 from lev_plugins.ranges import at_least, dictionary_size
+from lev_plugins.scoring import m2
 from lev_plugins.text.lines import ParallelTexts, read_lines, read_parallel
 from lev_plugins.text.tokenise import Tokeniser, add_bpe_arguments
+
+M2 = ".m2"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         flag = f"--{split}-prefix"
         add(flag, metavar="PREFIX", type=Path, nargs="+", action="extend", default=[], help=meaning)
+    meaning = (
+        "more training text: M2 files, whose sentences are sources and drafts, and their corrections the targets; "
+    )
+    meaning += "a validation or test PREFIX may also be the name of a .m2 file"
+    add("--m2", metavar="FILE", type=Path, nargs="+", action="extend", default=[], help=meaning)
+    add("--m2-annotator", metavar="N", type=int, default=0, help="whose corrections they are (default: 0, the first)")
     add("--dest", metavar="DIR", type=Path, required=True, help="folder to create")
     add("--allow-missing-drafts", action="store_true", help="treat a missing draft file as empty drafts")
     clean = "training text is only targets, from which fairseq-train --noise-kind makes sources and drafts"
@@ -56,9 +66,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     check_arguments(args)
     require_free(args.dest, "--dest")
-    parts = read_parts(args)
-    with preparing.folder_in_the_making(args.dest) as (folder, scratch):
-        report = build_texts(args, parts, folder, scratch)
+    with TemporaryDirectory() as place:
+        parts = read_parts(args, Path(place))
+        with preparing.folder_in_the_making(args.dest) as (folder, scratch):
+            report = build_texts(args, parts, folder, scratch)
     for part in parts:
         # fairseq also trains on empty sources and targets; an empty draft is normal, it means to start from nothing
         surveys = {part.texts[side]: survey for side, survey in part.surveys.items() if side != args.draft_lang}
@@ -77,18 +88,19 @@ def suffixes_of(args: argparse.Namespace) -> list[str]:
 
 
 def check_arguments(args: argparse.Namespace) -> None:
-    sides, joined, trains = suffixes_of(args), args.joined_dictionary, bool(args.train_prefix)
+    sides, joined, trains = suffixes_of(args), args.joined_dictionary, bool(args.train_prefix or args.m2)
     require(
         len(set(sides)) == len(sides),
         f"source, draft and target need different suffixes, but they are {', '.join(sides)}; if the source itself is "
         "to be edited, copy its files to another suffix",
     )
-    require(trains or bool(args.valid_prefix or args.test_prefix), "no text is given: add --train-prefix")
+    require(trains or bool(args.valid_prefix or args.test_prefix), "no text is given: add --train-prefix or --m2")
     requires(args, "--train-prefix", trains, extra_train_prefix=[], clean_train=False)
     requires(args, "--draft-lang", bool(args.draft_lang), allow_missing_drafts=False)
     requires(args, "--joined-dictionary", joined, clean_dictionary=False)
     at_least(args, 1, "workers")
-    preparing.check_pieces(args, "--train-prefix", args.train_prefix)
+    at_least(args, 0, "m2_annotator")
+    preparing.check_pieces(args, "--train-prefix", args.train_prefix or next(iter(args.m2), None))
     require(
         not (joined and args.srcdict and args.tgtdict),
         "--joined-dictionary uses one dictionary: give either --srcdict or --tgtdict, not both",
@@ -101,14 +113,17 @@ def check_arguments(args: argparse.Namespace) -> None:
         )
 
 
-def read_parts(args: argparse.Namespace) -> list[ParallelTexts]:
-    """--train-prefix a --extra-train-prefix b gives the parts train and train1."""
-    train = [args.train_prefix, *args.extra_train_prefix] if args.train_prefix else []
+def read_parts(args: argparse.Namespace, place: Path) -> list[ParallelTexts]:
+    """--train-prefix a --extra-train-prefix b gives the parts train and train1; those of M2 files are in ``place``."""
+    train = [*([args.train_prefix] if args.train_prefix else []), *args.extra_train_prefix, *args.m2]
     parts = []
     for split, prefixes in (("train", train), ("valid", args.valid_prefix), ("test", args.test_prefix)):
         # with --clean-train the target in place of all sides: each is made from it, again in every epoch
-        clean = args.clean_train and split == "train"
         for number, prefix in enumerate(prefixes):
+            name, pairs = f"{split}{number or ''}", prefix.suffix == M2 or prefix in args.m2
+            clean = args.clean_train and split == "train" and not pairs
+            if pairs:
+                prefix = write_m2(args, prefix, place / name)
             texts = {side: Path(f"{prefix}.{args.target_lang if clean else side}") for side in suffixes_of(args)}
             draft = texts.get(args.draft_lang)
             if draft is not None and not draft.is_file() and not clean:
@@ -121,9 +136,24 @@ def read_parts(args: argparse.Namespace) -> list[ParallelTexts]:
             for path in texts.values():
                 require(path.is_file(), f"there is no file {path}: its name is made of prefix and suffix")
             check: Callable[[str], object] = notes.refuse_marks if split == "train" else marks.parse_marks
-            name = f"{split}{number or ''}"
             parts.append(read_parallel(name, texts, {args.target_lang}, {args.draft_lang: check}))
     return parts
+
+
+def write_m2(args: argparse.Namespace, file: Path, prefix: Path) -> Path:
+    """The texts of an M2 file."""
+    require(file.is_file(), f"there is no file {file}")
+    sentences, annotator = [sentence for sentence in m2.read(file) if sentence.source], args.m2_annotator
+    for sentence in sentences:
+        require(
+            annotator < len(sentence.annotators),
+            f"--m2-annotator must be less than {len(sentence.annotators)}, the number of those who annotated "
+            f"{' '.join(sentence.source)!r} in {file}, but is {annotator}",
+        )
+    for side in suffixes_of(args):
+        ours = (m2.corrected(each, annotator) if side == args.target_lang else each.source for each in sentences)
+        Path(f"{prefix}.{side}").write_text("".join(f"{' '.join(words)}\n" for words in ours), "utf-8")
+    return prefix
 
 
 # ---- the folder --------------------------------------------------------------------------------------------------
@@ -164,7 +194,8 @@ def build_texts(args: argparse.Namespace, parts: list[ParallelTexts], folder: Pa
             empty = part.surveys[side].empty if side in part.surveys else part.lines
             row = [f"{part.lines:,}", f"{counts.tokens:,}", f"{counts.unknown / counts.tokens:.2%}", f"{empty:,}"]
             rows.append([part.name, side, *row, f"{counts.longest:,} (line {counts.longest_line:,})"])
-            clean = args.clean_train and part in train  # drafts are made of the targets; others are edited as they are
+            # drafts are made of the targets; others are edited as they are
+            clean = part in train and len(set(part.texts.values())) == 1
             edited = side == drafts and (part not in train or (args.clean_dictionary and not clean))
             if edited or (clean and side == args.target_lang):
                 text = part.texts.get(side) if edited else None

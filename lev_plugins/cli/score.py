@@ -83,7 +83,7 @@ def read_files(args: argparse.Namespace, lines: int) -> list[Any]:
     """What the metric compares SYSTEM with: annotated sentences, or sources and references."""
     files = METRICS[args.metric].files
     if files == GOLD:
-        gold = m2.parse("\n".join(nonempty_lines(args.gold)), str(args.gold))
+        gold = m2.read(args.gold)
         check_counts(args.system, lines, args.gold, len(gold), "sentences")
         return [gold]
     source = getattr(args, "source", None)

@@ -20,6 +20,7 @@ Shapes: B resamples, N sentences, A annotators.
 """
 
 import math
+import pathlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,11 +34,13 @@ import numpy as np
 from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import bounded
 from lev_plugins.scoring.evaluation import Array, Evaluation
+from lev_plugins.text.lines import nonempty_lines
 
 MAX_UNCHANGED_WORDS = 2
 BETA = 0.5
 NOTHING = "-NONE-"
 UNCORRECTED = "UNK"
+UNCLEAR = "Um"
 INSTALL = "pip install errant && python -m spacy download en_core_web_sm"
 
 Node = tuple[int, int]  # the number of words read from the source, and from the text
@@ -118,6 +121,24 @@ def parse_edit(line: str, words: int, where: str) -> tuple[int, GoldEdit | None]
     )
     corrections = ["" if text.strip() == NOTHING else " ".join(text.split()) for text in fields[2].split("||")]
     return annotator, GoldEdit(start, end, tuple(corrections), fields[1])
+
+
+def read(path: pathlib.Path) -> list[Gold]:
+    return parse("\n".join(nonempty_lines(path)), str(path))
+
+
+def corrected(sentence: Gold, annotator: int = 0) -> list[str]:
+    """The words after the first correction of each edit; errors that are marked but not corrected stay.
+
+    >>> edits = "A 1 2|||SVA|||goes||went|||REQUIRED|||-NONE-|||0\\nA 2 3|||UNK|||-NONE-|||REQUIRED|||-NONE-|||0\\n"
+    >>> corrected(parse(f"S he go home\\n{edits}")[0])
+    ['he', 'goes', 'home']
+    """
+    words = list(sentence.source)
+    for edit in reversed(sentence.annotators[annotator]):
+        if edit.kind not in (UNCORRECTED, UNCLEAR):
+            words[edit.start : edit.end] = edit.corrections[0].split()
+    return words
 
 
 # ---- the lattice ---------------------------------------------------------------------------------------------------

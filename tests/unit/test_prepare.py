@@ -181,6 +181,19 @@ def test_pieces_are_learned_from_every_training_text(text: Path) -> None:
     assert "☃" in lines_of(text, "train1", "mt")[0]
 
 
+def test_m2_files_beside_clean_text(text: Path, capsys: pytest.CaptureFixture) -> None:
+    edits = "A 1 2|||V|||geht|||REQUIRED|||-NONE-|||0\nA 2 2|||UNK|||-NONE-|||REQUIRED|||-NONE-|||0\n"
+    (text / "pairs.m2").write_text(f"S er gehen\n{edits}A 0 2|||V|||er ging|||REQUIRED|||-NONE-|||1\n\nS\n", "utf-8")
+    pairs = ["--m2", text / "pairs.m2", "--valid-prefix", text / "pairs.m2", "--clean-train", "--joined-dictionary"]
+    assert run(text, *pairs, "--clean-dictionary", "--m2-annotator", 1) == 0
+    assert [lines_of(text, "train1", side) for side in SIDES] == [["er <unk>"], ["er <unk>"], ["er ging"]]
+    assert lines_of(text, "valid", "de") == ["er ging"]
+    assert lines_of(text, "train", "en") == lines_of(text, "train", "de")
+    assert "gehen" in (text.parent / "data" / "train1.mt-de.mt.notes.jsonl").read_text("utf-8")
+    assert run(text / "x", *pairs, "--m2-annotator", 2, train=False) == 2
+    assert "--m2-annotator must be less than 2" in capsys.readouterr().err
+
+
 def test_coverage_leaves_rare_characters_out(text: Path) -> None:
     (text / "train.en").write_text((text / "train.en").read_text("utf-8").replace("漢", "語", 1), "utf-8")
     assert run(text, "--learn-sentencepiece", 36, "--sentencepiece-coverage", 0.98) == 0
