@@ -16,9 +16,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lev_plugins.edits.actions import Removed, removed_after, replaced
-from lev_plugins.text.edited import WordEdits
+from lev_plugins.text.edited import Offer, WordEdits
 
-MOVING = ("tokens", "scores", "requests", "origin", "kept", "born", "odds")  # fields that edits of the tokens move
+# fields that edits of the tokens move
+MOVING = ("tokens", "scores", "requests", "origin", "kept", "born", "odds", "offer")
 STAYING = ("rows", "limits", "sampled", "target")  # fields of each sentence that they do not
 
 
@@ -34,11 +35,14 @@ class Record:
         self.odds[place] = odds[b, t]
         self.died[place] = step + 1
 
-    def of(self, row: int, origin: Tensor, born: Tensor, inserted: Tensor, chosen: Tensor) -> WordEdits:
+    def of(
+        self, row: int, offers: list[list[Offer]], origin: Tensor, born: Tensor, inserted: Tensor, chosen: Tensor
+    ) -> WordEdits:
         """``row`` of the results; the rest (n,) of its tokens, <s> included."""
         about = {"origin": origin - 1, "born": born, "inserted": inserted, "chosen": chosen}
         ours = {name: each[1:].tolist() for name, each in about.items()}
-        return WordEdits(**ours, died=self.died[row].tolist(), deleted=self.odds[row].tolist())
+        died, deleted = self.died[row].tolist(), self.odds[row].tolist()
+        return WordEdits(**ours, died=died, deleted=deleted, offers=offers[1:])
 
 
 @dataclass
@@ -57,6 +61,8 @@ class Canvas:
     states: list[list[Tensor]] = field(default_factory=list)  # each row's tokens after each step so far
     born: Tensor | None = None  # (B, T) iteration that inserted each token, 0 for the draft; None = no history
     odds: Tensor | None = None  # (B, T) log-odds of that insertion; None = no history
+    offer: Tensor | None = None  # (B, T) place among the ``offers`` of what its hole was offered; None = no history
+    offers: list[list[Offer]] = field(default_factory=lambda: [[]])  # the first one for tokens that filled no hole
     record: Record | None = None  # the words of the draft that were deleted; None = no history
     deletion: tuple[Tensor, Tensor] | None = None  # tokens and which were deleted, in this iteration; None = no words
 

@@ -41,6 +41,8 @@ from lev_plugins.generators.options import RefinementOptions
 from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT, mix_rows
 
+OFFERED = 5  # words for a hole that a history tells
+
 
 class RefinementGenerator:
     """fairseq's generator interface around Algorithm 2: ``generate(models, sample)`` -> n-best lists of dicts."""
@@ -167,7 +169,7 @@ class RefinementGenerator:
             canvas.target = target.repeat_interleave(n, 0)
         if self.options.retain_history:
             canvas.states = [[] for _ in range(batch * n)]
-            canvas.born, canvas.odds = torch.zeros_like(tokens), zeros
+            canvas.born, canvas.odds, canvas.offer = torch.zeros_like(tokens), zeros, torch.zeros_like(tokens)
             canvas.record = Record(zeros.clone(), torch.zeros_like(tokens))
             self._record_history(canvas)
         return canvas
@@ -291,6 +293,12 @@ class RefinementGenerator:
             log_probs = self.symbols.forbid(self.ensemble.tokens(read, memory, rows, index, replaced))  # (n, V)
             sampled = canvas.sampled[rows][:, None].expand_as(open_holes)[open_holes]
             picked = self._pick(log_probs, sampled)
+            if canvas.offer is not None:
+                best = log_probs.topk(min(OFFERED, log_probs.size(1)))
+                numbers = len(canvas.offers) + torch.arange(len(picked), device=picked.device)
+                canvas.offer = actions.apply_tokens(canvas.offer, holes, numbers)
+                pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+                canvas.offers += [list(zip(*pair, strict=True)) for pair in pairs]
             canvas.tokens = actions.apply_tokens(canvas.tokens, holes, picked)
             canvas.scores = actions.apply_tokens(canvas.scores, holes, log_probs.gather(1, picked[:, None])[:, 0])
 
@@ -327,10 +335,11 @@ class RefinementGenerator:
         }
         if self.options.retain_history:
             result["history"] = [{"tokens": tokens} for tokens in canvas.states[i]]
-        if canvas.record is not None:
+        if canvas.record is not None and canvas.offer is not None:
             about = (canvas.origin, canvas.born, canvas.odds, canvas.scores)
             words = (each[i][real] for each in about if each is not None)
-            result["edits"] = canvas.record.of(int(canvas.rows[i]), *words)
+            offers = [canvas.offers[place] for place in canvas.offer[i][real].tolist()]
+            result["edits"] = canvas.record.of(int(canvas.rows[i]), offers, *words)
         return result
 
 

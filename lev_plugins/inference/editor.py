@@ -207,7 +207,9 @@ class Editor:
     def placed(self, edit: Edit, start: int, text: str) -> Edit:
         """An edit of a segment that begins at ``start``, as an edit of the text, in its form."""
         first, end = edit.start + start, edit.end + start
-        return replace(edit, start=first, end=end, replacement=self.form.write(text[first:end], edit.replacement, text))
+        new = self.form.write(text[first:end], edit.replacement, text)
+        others = tuple(self.placed(other, start, text) for other in edit.others)
+        return replace(edit, start=first, end=end, replacement=new, others=others)
 
 
 def keeping(segment: Segment, start: int, spans: Sequence[Span]) -> list[int] | None:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from math import exp
+from math import exp, log
 from typing import Any
 
 from lev_plugins.text.calibration import evidence
@@ -13,6 +13,7 @@ logger = logging.getLogger(__name__)
 
 BOUNDARIES = 2
 MANY_UNKNOWN = 0.5  # of all tokens
+LEAST = log(0.01)  # log-probability of a word that is offered beside the best one
 LARGE = 700.0  # log-odds whose exponential is still a number
 
 
@@ -99,9 +100,23 @@ class RefinedSegments(SegmentDecoder):
     def decoded(self, segment: Segment, tokens: list[int], edits: WordEdits) -> Decoded:
         origin = [place - 1 if place > 0 else None for place in edits.origin[:-1]]  # <s> of the draft is at 0
         pieces = self.pieces(segment, tokens[:-1], origin)
-        whole = rewrites(segment, pieces, origin)
-        changes = [change for each in whole for change in by_word(segment, each, pieces, origin)]
-        return Decoded(pieces, origin, [self.judged(segment, edits, pieces, origin, change) for change in changes])
+        made = []
+        for change in changes_of(segment, pieces, origin):
+            others = tuple(self.others(segment, edits, pieces, origin, change))
+            made.append(replace(self.judged(segment, edits, pieces, origin, change), others=others))
+        return Decoded(pieces, origin, made)
+
+    def others(
+        self, segment: Segment, edits: WordEdits, pieces: list[str], origin: list[int | None], change: Rewrite
+    ) -> Iterator[Edit]:
+        """What an edit that puts one word in would be with each of the other words that its hole was offered."""
+        new, place = [i for i in change.written if origin[i] is None], (change.edit.start, change.edit.end)
+        for word, choice in edits.offers[new[0]] if len(new) == 1 and edits.offers else ():
+            other = [*pieces[: new[0]], self.words[word], *pieces[new[0] + 1 :]]
+            chosen = [*edits.chosen[: new[0]], choice, *edits.chosen[new[0] + 1 :]]
+            for found in changes_of(segment, other, origin) if choice >= LEAST and other != pieces else ():
+                if found.written == change.written and (found.edit.start, found.edit.end) == place:
+                    yield self.judged(segment, replace(edits, chosen=chosen), other, origin, found)
 
     def judged(
         self, segment: Segment, edits: WordEdits, pieces: list[str], origin: list[int | None], change: Rewrite
@@ -115,3 +130,8 @@ class RefinedSegments(SegmentDecoder):
         known = evidence(segment, change, pieces, self.count, min(odds), choice)
         share = 1 / (1 + exp(-max(-LARGE, sum(odds) + choice)))
         return replace(change.edit, confidence=share, iteration=max(iterations), evidence=known)
+
+
+def changes_of(segment: Segment, pieces: list[str], origin: list[int | None]) -> list[Rewrite]:
+    whole = rewrites(segment, pieces, origin)
+    return [change for each in whole for change in by_word(segment, each, pieces, origin)]

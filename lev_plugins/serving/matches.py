@@ -60,7 +60,9 @@ def matches(text: Annotated, edited: Edited) -> list[Match]:
         first = max(place.start, found[-1].edit.end if found else 0)
         last = min(place.end, edits[i + 1].start if i + 1 < len(edits) else place.end)
         old = text.plain[edit.start : edit.end]
-        shown = widened(text.plain, edit, Span(first, last), own)
+        room = Span(first, last)
+        shown = widened(text.plain, edit, room, own)
+        shown = replace(shown, others=tuple(widened(text.plain, other, room, own) for other in edit.others))
         found.append(Match(shown, rule_of(old, edit.replacement), place.original + shown.start - place.start))
     return found
 
@@ -140,7 +142,7 @@ def as_dict(match: Match, text: Annotated, units: Utf16, sentences: Sequence[Spa
     return {
         "message": f"{rule.description} (confidence {edit.confidence:.0%})",
         "shortMessage": rule.short,
-        "replacements": [{"value": edit.replacement}],
+        "replacements": [{"value": way.replacement} for way in (edit, *edit.others)],
         "offset": offset,
         "length": units.before(end) - offset,
         "context": context(text.original, start, end),

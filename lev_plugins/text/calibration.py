@@ -88,8 +88,11 @@ def confidence(weights: Mapping[str, float], known: Sequence[float]) -> float:
 
 def calibrated(edited: Edited, weights: Mapping[str, float]) -> Edited:
     """The same edits, but with confidences that mean something."""
-    edits = (replace(edit, confidence=confidence(weights, edit.evidence)) for edit in edited.edits)
-    return replace(edited, edits=tuple(edits))
+
+    def judged(edit: Edit) -> Edit:
+        return replace(edit, confidence=confidence(weights, edit.evidence), others=tuple(map(judged, edit.others)))
+
+    return replace(edited, edits=tuple(map(judged, edited.edits)))
 
 
 def right(text: str, edit: Edit, clean: str) -> bool:

@@ -51,6 +51,15 @@ class Edit:
     confidence: float = 1.0  # from 0 to 1: what the model gives this edit against leaving the text alone
     iteration: int = 1  # of the refinement that made it; a model that writes from left to right has only one
     evidence: tuple[float, ...] = field(default=(), compare=False, repr=False)  # for ``text.calibration``
+    others: tuple[Edit, ...] = field(default=(), compare=False, repr=False)  # that change the same to something else
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON."""
+        told = {name: getattr(self, name) for name in ("start", "end", "replacement", "confidence", "iteration")}
+        others = [
+            {"replacement": other.replacement, "confidence": round(other.confidence, DIGITS)} for other in self.others
+        ]
+        return {**told, "confidence": round(self.confidence, DIGITS), "others": others}
 
 
 @dataclass(frozen=True)
@@ -76,10 +85,7 @@ class Edited:
 
     def as_dict(self) -> dict[str, object]:
         """For JSON."""
-        edits = [{**vars(edit), "confidence": round(edit.confidence, DIGITS)} for edit in self.edits]
-        for edit in edits:
-            del edit["evidence"]
-        return {"text": self.text, "edits": edits}
+        return {"text": self.text, "edits": [edit.as_dict() for edit in self.edits]}
 
 
 DIGITS = 4  # of a confidence in JSON
@@ -189,6 +195,9 @@ class Decoded(NamedTuple):
     edits: list[Edit]  # of the text of the segment, each with its confidence and iteration
 
 
+Offer = tuple[int, float]  # a word and its log-probability
+
+
 @dataclass
 class WordEdits:
     """Of one result; its tokens are counted without <s>, those of its draft with it."""
@@ -199,6 +208,8 @@ class WordEdits:
     chosen: list[float]  # log-probability of the word that filled the hole; 0: it is of the draft
     died: list[int]  # of each token of the draft, the last iteration that deleted it, from 1
     deleted: list[float]  # log-odds of that
+    # of each token, the best words for the hole that it filled; [] of the draft, and where nobody asks for them
+    offers: list[list[Offer]] = field(default_factory=list)
 
 
 class SegmentModel(Protocol):

@@ -51,6 +51,10 @@ const scenes = {
     await answer(edits(edit(0, 0, "new", 1)));
     by("accept").click();
   },
+  async choosing_another_replacement() {
+    await checked("teh cat", { ...edit(0, 3, "the"), others: [{ replacement: "ten", confidence: 0.1 }] });
+    by("others").children[0].click();
+  },
   async accepting_what_is_as_sure_as_the_dial() {
     await checked("teh cat", edit(0, 3, "the", 0.29));
     by("dial").value = "29";

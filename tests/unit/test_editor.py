@@ -4,6 +4,7 @@ import math
 import shutil
 from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from lev_plugins.inference.editor import Editor
 from lev_plugins.models.gated import GatedTrans
 from lev_plugins.models.levt import LevT
 from lev_plugins.models.pbd import PBD
-from lev_plugins.text.edited import Edited
+from lev_plugins.text.edited import Edited, Segment, WordEdits
 from lev_plugins.text.tokenise import SentencePiece
 from tests import teachers
 from tests.commands import ROOT
@@ -149,6 +150,20 @@ def test_confidence_of_a_levt_is_that_of_its_policies(lively: Editor) -> None:
             assert 0 <= edit.confidence <= 1
             assert edit.iteration == 1
     assert deletions >= 3 and insertions >= 10
+
+
+def test_an_edit_that_puts_one_word_in_tells_what_else_its_hole_was_offered(lively: Editor) -> None:
+    words = lively.model.decoder.task.target_dictionary
+    offers = [(words.index(word), choice) for word, choice in [("v3", -0.2), ("v2", -2.0), ("v4", -2.5), ("v5", -9.0)]]
+    edits = WordEdits([1, -1, 3], [0, 1, 0], [0.0] * 3, [0.0, -0.2, 0.0], [0, 0, 1, 0], [0.0, 0.0, 3.0, 0.0], [])
+    edits = replace(edits, offers=[[], offers, []])
+    tokens = torch.tensor([words.index("v1"), offers[0][0], words.eos()])
+    segment = Segment("v1  v2", lively.offsets)
+    (edit,) = lively.model.decoded(segment, {"tokens": tokens, "edits": edits}).edits
+    assert (edit.start, edit.end, edit.replacement) == (4, 6, "v3")
+    # v2 would leave the text as it is, and v5 is too unlikely
+    assert [(other.start, other.end, other.replacement) for other in edit.others] == [(4, 6, "v4")]
+    assert edit.others[0].confidence == pytest.approx(1 / (1 + math.exp(-(3.0 - 2.5))))
 
 
 # ---- all else stays --------------------------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ import pytest
 from lev_plugins.serving.annotated import Annotated, Part, Place
 from lev_plugins.serving.context import Context
 from lev_plugins.serving.limits import Limits
-from lev_plugins.serving.matches import close
+from lev_plugins.serving.matches import close, matches
+from lev_plugins.text.edited import Edit, Edited
 from lev_plugins.text.own_words import WordList
 from tests.serving import Client, FakeEditor, models, serving
 
@@ -315,6 +316,12 @@ def test_what_is_beside_a_word_goes_to_the_other_side() -> None:
         (match,) = client.check("the end")
         assert (match["offset"], match["length"], values([match])) == (7, 0, ["."])
         assert match["sentence"] == "the end"
+
+
+def test_other_replacements_are_widened_alike() -> None:
+    edit = Edit(2, 2, "big ", 0.9, others=(Edit(2, 2, "red ", 0.2),))
+    (match,) = matches(Annotated([Part("a hat", "a hat")]), Edited("a hat", (edit,)))
+    assert [(way.start, way.replacement) for way in (match.edit, *match.edit.others)] == [(0, "a big "), (0, "a red ")]
 
 
 def test_text_that_is_no_word_is_not_compared_letter_by_letter() -> None:

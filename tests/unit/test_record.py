@@ -40,6 +40,22 @@ def test_every_word_is_kept_or_accounted_for(options: dict[str, Any]) -> None:
     assert len(born) > 1  # some insertions
 
 
+def test_what_a_hole_was_offered_begins_with_what_fills_it() -> None:
+    found = recorded(DRAFTS)
+    seen = 0
+    for hypothesis in found:
+        edits = hypothesis["edits"]
+        for word, origin, chosen, offers in zip(
+            hypothesis["tokens"].tolist(), edits.origin, edits.chosen, edits.offers, strict=True
+        ):
+            assert bool(offers) == (origin < 0)
+            if offers:
+                seen += 1
+                assert offers[0] == (word, pytest.approx(chosen)) and len(offers) == 5
+                assert sorted(offers, key=lambda offer: -offer[1]) == offers
+    assert seen
+
+
 def test_what_a_mark_asks_for_is_certain() -> None:
     draft = [BOS, 5, 6, EOS]
     asked = [[0, requests.DELETE + requests.SPAN, requests.INSERT, 0]]
