@@ -79,7 +79,7 @@ def convert_pretrained(source: Path, out: Path) -> str:
     library.require_pretrained(model, missing, source)
     library.reorder_tables(model, rows)
     library.save(model, missing, dictionary, out)
-    return library.family_of(config)
+    return library.family_of(config.model_type)
 
 
 def copy_tokenizer(source: Path, out: Path, config: Any) -> tuple[Tokenizer, dict[str, int]]:

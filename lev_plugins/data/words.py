@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from fairseq.data import Dictionary
 from torch import Tensor
@@ -123,6 +124,8 @@ class BatchWords(NamedTuple):
     alike: Tensor  # (U, K) ... how much they have in common
     slips: Tensor  # (U, K) ... and how many slips they are away
     guess: Tensor  # (2, U) the likeliest candidate, and its slips
+    pieces: Tensor  # (Q,) with a backbone, the symbols as which it reads them, word after word
+    piece_starts: Tensor  # (U + 1,)
 
     @classmethod
     def of(cls, words: Sequence[str], index: WordIndex, search: bool = True) -> BatchWords:
@@ -135,6 +138,7 @@ class BatchWords(NamedTuple):
         """
         found = index.nearest(words if search else [])
         parts, starts = parts_of(words, index.buckets)
+        pieces, piece_starts = index.pieces(words) if index.pieces else (np.empty(0, np.int64), np.zeros(1, np.int64))
         return cls(
             torch.from_numpy(parts),
             torch.from_numpy(starts),
@@ -144,6 +148,8 @@ class BatchWords(NamedTuple):
             torch.from_numpy(found.alike),
             torch.from_numpy(found.slips).long(),
             torch.stack([torch.from_numpy(numbers).long() for numbers in index.guesses(found)]),
+            torch.from_numpy(pieces),
+            torch.from_numpy(piece_starts),
         )
 
 

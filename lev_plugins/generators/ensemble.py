@@ -48,7 +48,7 @@ class Ensemble:
     def __init__(self, models: list[LevT]):
         first = models[0]
         for model in models[1:]:
-            for name in ("placeholder", "max_insertions", "spelling_buckets"):
+            for name in ("placeholder", "max_insertions", "spelling_buckets", "backbone"):
                 mine, theirs = getattr(first, name), getattr(model, name)
                 require(
                     mine == theirs,

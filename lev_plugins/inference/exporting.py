@@ -69,7 +69,9 @@ def export(
     require(checkpoint.is_file(), f"there is no checkpoint {checkpoint}")
     loaded = load_model.read_models([checkpoint], overrides)
     check_kind(loaded, checkpoint, extras)
-    require(not onnx or isinstance(loaded.models[0], LevT), f"--onnx is for a levt, which {checkpoint} is not")
+    model = loaded.models[0]
+    require(not onnx or isinstance(model, LevT), f"--onnx is for a levt, which {checkpoint} is not")
+    require(not onnx or model.backbone is None, f"--onnx: {checkpoint} has a backbone, which graphs lack: leave it out")
     state = checkpoints.load(checkpoint)
     with all_or_nothing_folder(out, replace=overwrite) as scratch:
         names, weights = load_model.stored_names(loaded.models[0]), loaded.models[0].state_dict()
@@ -152,7 +154,7 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
     flags = {name: value for name, value in sorted(values.items()) if name in known}
     if flags.get("backbone") is not None:
         source, backbone = Path(flags["backbone"]), folder / model_folder.BACKBONE
-        copy_some(source, backbone, [DICTIONARY, SYMBOLS])
+        copy_some(source, backbone, [DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER])
         entries = {name: value for name, value in read_object(source / "config.json").items() if name != HERE}
         (backbone / "config.json").write_text(json.dumps(entries, indent=1) + "\n", "utf-8")
         flags["backbone"] = model_folder.BACKBONE

@@ -19,6 +19,7 @@ n is the number of outputs of the batch: examples, or words in tagging.
 """
 
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -30,13 +31,13 @@ from lev_plugins.data.words import BatchWords
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers.spelling import SpelledWords
 from lev_plugins.layers.t5 import Norm, T5Block, T5Shape, require_range
-from lev_plugins.layers.transformer import LayerShape
 from lev_plugins.models.backbones.enct5_weights import load_backbone
 from lev_plugins.models.enct5_config import EncT5Config, LabelSpec, check_config
-from lev_plugins.models.enct5_encoders import BertLabelEncoder, T5LabelEncoder, same
+from lev_plugins.models.enct5_encoders import BertLabelEncoder, T5LabelEncoder, encoder_of, same
 from lev_plugins.models.presets import register_presets
 from lev_plugins.optim.scaled_adam import scale_learning_rate
 from lev_plugins.text.candidates import WordIndex
+from lev_plugins.text.pretrained import DICTIONARY
 
 BINARY = 2  # classes of a label: absent, present
 
@@ -105,20 +106,10 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
     def build_model(cls, cfg: Any, task: Any) -> "EncT5":
         spec, words = check_config(cfg, task), task.source_dictionary
         shape = T5Shape(**{size.name: getattr(cfg, size.name) for size in fields(T5Shape)})
-        encoder: T5LabelEncoder | BertLabelEncoder
-        if cfg.encoder == "bert":
-            rates = {"dropout": cfg.dropout, "attention_dropout": cfg.dropout}
-            blocks = LayerShape(cfg.embed_dim, cfg.ffn_embed_dim, cfg.attention_heads, activation="gelu", **rates)
-            ids = words.pad(), words.bos(), words.eos()
-            encoder = BertLabelEncoder(len(words), *ids, blocks, cfg.layers, cfg.positions)
-        else:
-            index = WordIndex.of(words, cfg.spelling_buckets) if cfg.spelling else None
-            tokens: nn.Embedding | SpelledWords = (
-                SpelledWords(words, shape.embed_dim, index) if index else nn.Embedding(len(words), shape.embed_dim)
-            )
-            if isinstance(tokens, nn.Embedding):
-                nn.init.normal_(tokens.weight)
-            encoder = T5LabelEncoder(tokens, words.pad(), shape, cfg.layers, cfg.word_dropout)
+        tokens = None
+        if cfg.spelling:
+            tokens = SpelledWords(words, shape.embed_dim, WordIndex.of(words, cfg.spelling_buckets))
+        encoder = encoder_of(words, cfg, tokens, cfg.word_dropout)
         if spec.latent_per_label:
             interaction = not cfg.no_label_interaction and spec.classes > 1
         else:  # one latent, or, in tagging with one block, copies of the same
@@ -126,7 +117,9 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
         decoder = LatentDecoder(shape, cfg.decoder_layers, spec, interaction)
         model = cls(encoder, decoder, LabelHead(shape.embed_dim, spec))
         if cfg.backbone is not None:
-            load_backbone(model, cfg, task)
+            folder = Path(cfg.backbone)
+            task.require_words_of(folder / DICTIONARY)
+            load_backbone(encoder, cfg, folder, decoder if str(cfg.decoder_init) == "backbone" else None)
             scale_learning_rate(model.encoder.parameters(), cfg.backbone_lr_factor)
         return model
 

@@ -1,7 +1,11 @@
 """The two encoders of EncT5: T5's, which can also read spelling-aware words, and BERT's."""
 
+from dataclasses import fields
+from typing import Any
+
 import torch
 import torch.nn.functional as F
+from fairseq.data import Dictionary
 from torch import Tensor, nn
 
 from lev_plugins.data.words import BatchWords
@@ -81,6 +85,21 @@ class BertLabelEncoder(nn.Module):
         for layer in self.layers:
             x = layer(x, mask, real)
         return spread(x, real)[:, 1:]
+
+
+def encoder_of(
+    words: Dictionary, sizes: Any, tokens: SpelledWords | None = None, word_dropout: float = 0.0
+) -> T5LabelEncoder | BertLabelEncoder:
+    """``sizes`` by EncT5's flags; ``tokens``: in place of a table."""
+    if sizes.encoder == "bert":
+        rates = {"dropout": sizes.dropout, "attention_dropout": sizes.dropout}
+        shape = LayerShape(sizes.embed_dim, sizes.ffn_embed_dim, sizes.attention_heads, activation="gelu", **rates)
+        return BertLabelEncoder(len(words), words.pad(), words.bos(), words.eos(), shape, sizes.layers, sizes.positions)
+    t5 = T5Shape(**{size.name: getattr(sizes, size.name) for size in fields(T5Shape)})
+    table = tokens or nn.Embedding(len(words), t5.embed_dim)
+    if isinstance(table, nn.Embedding):
+        nn.init.normal_(table.weight)
+    return T5LabelEncoder(table, words.pad(), t5, sizes.layers, word_dropout)
 
 
 def sides_of(tokens: Tensor, sep: int) -> Tensor:

@@ -11,12 +11,13 @@ Padding of y is always on the right; the source may be padded on either side.
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import torch
 import torch.nn.functional as F
 from fairseq.dataclass import ChoiceEnum
 from fairseq.models import BaseFairseqModel, register_model
+from omegaconf import II
 from torch import Tensor, nn
 
 from lev_plugins.data.words import BatchWords, EditingStates
@@ -28,7 +29,8 @@ from lev_plugins.layers.embedding import TextEmbedding, token_embedding
 from lev_plugins.layers.output_loss import SummedLoss
 from lev_plugins.layers.respelling import by_name
 from lev_plugins.layers.spelling import RIVALS, WHOLE, MeantWords, Sample
-from lev_plugins.layers.transformer import bert_init, padding_of
+from lev_plugins.layers.transformer import bert_init, padding_of, spread
+from lev_plugins.models.backbones.words import BackboneWords
 from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, layer_shape
 from lev_plugins.models.levt_stacks import EncodedSource, LevTDecoder, LevTEncoder
 from lev_plugins.models.presets import register_presets
@@ -37,8 +39,10 @@ from lev_plugins.models.requirements import (
     require_one_dictionary,
     require_task,
 )
+from lev_plugins.optim.scaled_adam import check_learning_rate
 from lev_plugins.ranges import flag
 from lev_plugins.text.candidates import WordIndex
+from lev_plugins.text.pretrained import MOVED, require_folder
 
 IGNORE = -100  # a label that every loss ignores
 
@@ -70,6 +74,18 @@ class LevTConfig(EncoderDecoderConfig):
         "its misspellings; for data split into whole words, such as by --bpe words",
     )
     spelling_buckets: int = flag(BUCKETS, "size of the table for the parts of words, with --spelling")
+    backbone: Optional[str] = flag(
+        None,
+        "with --spelling: folder made by lev-plugins import-pretrained from a T5 or a BERT, whose encoder reads the "
+        "source words as well; also needed to decode with a checkpoint",
+    )
+    freeze_backbone: bool = flag(False, "do not train the weights of --backbone")
+    backbone_lr_factor: float = flag(
+        1.0,
+        "learning rate of the backbone, as a multiple of --lr, which applies to the others; requires --optimizer "
+        "scaled_adam",
+    )
+    optimizer: str = II("optimizer._name")
     apply_bert_init: bool = flag(False, "normal(0, 0.02) initialisation, as BERT's")
 
 
@@ -118,6 +134,10 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         tokens: nn.Embedding | MeantWords = (
             spelling_of(task, cfg) if cfg.spelling else token_embedding(rows, cfg.decoder_embed_dim, target.pad())
         )
+        backbone, folder = None, None
+        if cfg.backbone is not None and isinstance(tokens, MeantWords):
+            folder = require_folder(cfg.backbone, "--backbone", MOVED)
+            backbone = BackboneWords(folder, cfg, source, tokens.index, cfg.encoder_embed_dim)
         if cfg.share_all_embeddings:
             require_one_dictionary(task, "--share-all-embeddings", "leave the flag out")
             source_tokens = tokens
@@ -128,6 +148,7 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
             TextEmbedding(source_tokens, cfg.max_source_positions, cfg.encoder_learned_pos, scale, cfg.dropout),
             layer_shape(cfg, "encoder"),
             cfg.encoder_layers,
+            backbone,
         )
         decoder = LevTDecoder(
             TextEmbedding(tokens, cfg.max_target_positions, cfg.decoder_learned_pos, scale, cfg.dropout),
@@ -141,10 +162,13 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
             sharing=SHARING[str(cfg.share_weights)],
             classes={"deletion": 2, "placeholder": cfg.max_insertions + 1, "token": len(target)},
             tie_output=cfg.share_all_embeddings or cfg.share_decoder_input_output_embed,
+            beside=backbone is not None,
         )
         model = cls(encoder, decoder, target.pad(), target.unk(), len(target) if own_symbol else target.unk())
         if cfg.apply_bert_init:
             model.apply(bert_init)
+        if backbone is not None and folder is not None and not task.from_checkpoint:
+            backbone.load(folder, cfg)
         return model
 
     @property
@@ -170,6 +194,12 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
     @property
     def spelling_buckets(self) -> int | None:
         return None if self.word_index is None else self.word_index.buckets
+
+    @property
+    def backbone(self) -> str | None:
+        """How it is told from others."""
+        part = self.encoder.backbone
+        return None if part is None else f"one with {len(part.pieces):,} pieces in the dictionary"
 
     def upgrade_names(self, state_dict: dict[str, Any]) -> None:
         """Until version 0.2, the weights of the scores of words were beside those of their vectors."""
@@ -201,7 +231,11 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         if self.spelling is not None:
             vectors = self.spelling.vectors(None if words is None else BatchWords(*words), sample)
             memory = memory._replace(words=vectors, target=target)
-        source = self.encoder(src_tokens, padding, self.decoder.look_up(memory))
+        unknown = None if memory.words is None else memory.words.words
+        source = self.encoder(src_tokens, padding, self.decoder.look_up(memory), unknown)
+        if self.decoder.from_beside is not None:
+            theirs = spread(self.decoder.from_beside(source), padding.real)
+            memory = memory._replace(beside=(src_tokens, theirs))
         return memory._replace(keys_values=self.decoder.remember(source, padding.real))
 
     def forward(
@@ -303,6 +337,13 @@ def mix_rows(first_where: Tensor, first: Tensor, second: Tensor, pad: float) -> 
 
 def check_config(cfg: LevTConfig) -> None:
     check_sizes(cfg)
+    check_learning_rate(cfg)
+    require(cfg.spelling or cfg.backbone is None, "--backbone reads words: add --spelling")
+    for name, needless in (
+        ("--freeze-backbone", cfg.freeze_backbone),
+        ("--backbone-lr-factor", cfg.backbone_lr_factor != 1),
+    ):
+        require(cfg.backbone is not None or not needless, f"{name} requires --backbone")
     for head in ("deletion", "placeholder"):
         depth = getattr(cfg, f"{head}_layers")
         require(

@@ -7,9 +7,12 @@ from collections.abc import Callable
 from typing import NamedTuple, cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lev_plugins.data.words import BatchWords
 from lev_plugins.edits.actions import Removed, among
+from lev_plugins.edits.beside import places_beside
 from lev_plugins.layers.embedding import TextEmbedding, token_embedding
 from lev_plugins.layers.linear import Linear, head_projection, linear, output_of
 from lev_plugins.layers.output_loss import SummedLoss, computed_at_once, summed_loss
@@ -25,6 +28,7 @@ from lev_plugins.layers.transformer import (
     padding_of,
     spread,
 )
+from lev_plugins.models.backbones.words import BackboneWords
 
 LookUp = Callable[[Tensor], Tensor]
 
@@ -39,6 +43,7 @@ class EncodedSource(NamedTuple):
     lengths: Tensor  # (B,) source tokens, boundaries included
     words: WordVectors | None = None  # with --spelling
     target: Tensor | None = None  # (B, T) with --spelling, in training
+    beside: tuple[Tensor, Tensor] | None = None  # with --backbone, source tokens (B, S), and their states (B, S, C)
 
     def select(self, rows: Tensor) -> "EncodedSource":
         """The sources at ``rows`` (n,); a row may appear more than once."""
@@ -50,20 +55,29 @@ class EncodedSource(NamedTuple):
             mask=None if self.mask is None else self.mask[rows],
             lengths=self.lengths[rows],
             target=None if self.target is None else self.target[rows],
+            beside=None if self.beside is None else (self.beside[0][rows], self.beside[1][rows]),
         )
 
 
 class LevTEncoder(nn.Module):
-    def __init__(self, embedding: TextEmbedding, shape: LayerShape, layers: int):
+    def __init__(self, embedding: TextEmbedding, shape: LayerShape, layers: int, backbone: BackboneWords | None = None):
         super().__init__()
-        self.embedding = embedding
+        self.embedding, self.backbone = embedding, backbone
         self.layers = nn.ModuleList(Block(shape) for _ in range(layers))
         self.norm = nn.LayerNorm(shape.dim) if shape.pre_norm else nn.Identity()
 
-    def forward(self, src_tokens: Tensor, padding: Padding, look_up: LookUp | None = None) -> Tensor:
-        """(B, S) -> (B, S, C); if padding is left out, (n, C)"""
+    def forward(
+        self,
+        src_tokens: Tensor,
+        padding: Padding,
+        look_up: LookUp | None = None,
+        words: BatchWords | None = None,
+    ) -> Tensor:
+        """(B, S) -> (B, S, C); if padding is left out, (n, C). A backbone needs the unknown ``words``."""
         mask, real = padding
         x = self.embedding(src_tokens, look_up=look_up, padded=mask is not None)
+        if self.backbone is not None and words is not None:
+            x = x + self.backbone(src_tokens, words)
         x = gathered(x, real)
         for layer in self.layers:
             x = layer(x, mask, real)
@@ -80,7 +94,9 @@ class LevTDecoder(nn.Module):
         sharing: dict[str, str],
         classes: dict[str, int],
         tie_output: bool,
+        beside: bool = False,
     ):
+        """``beside``: a token is read together with the source token in its place."""
         super().__init__()
         self.embedding, self.depths, self.sharing = embedding, depths, sharing
         self.vocabulary = classes["token"]
@@ -96,6 +112,7 @@ class LevTDecoder(nn.Module):
         self.placeholder_head = head_projection(2 * shape.dim, classes["placeholder"])  # B of Eq. (4)
         # C of Eq. (5); None = the embedding table
         self.token_head = None if tie_output else head_projection(shape.dim, classes["token"])
+        self.from_beside = Linear(source_dim, shape.dim, bias=False) if beside else None
         self.respelling: Respelling | None = None
         if isinstance(embedding.tokens, MeantWords):
             words = embedding.tokens
@@ -149,7 +166,12 @@ class LevTDecoder(nn.Module):
         states = list(known or [])
         if not states:
             look_up = self.look_up(memory, removed)
-            states.append(self.embedding(tokens, look_up=look_up, padded=mask is not None))
+            x = self.embedding(tokens, look_up=look_up, padded=mask is not None)
+            if memory.beside is not None:
+                source, theirs = memory.beside
+                places = places_beside(tokens, source, self.embedding.pad)
+                x = x + F.pad(theirs, (0, 0, 0, 1)).gather(1, places[:, :, None].expand(-1, -1, theirs.size(2)))
+            states.append(x)
         x = gathered(states[-1], real)
         layers = list(zip(self.stack(stack), memory.keys_values[stack], strict=True))
         for layer, keys_values in layers[len(states) - 1 : self.depths[head]]:

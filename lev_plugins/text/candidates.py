@@ -10,7 +10,7 @@ Shapes: V words of the dictionary, n words that are looked up, K candidates of e
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -37,6 +37,8 @@ FAMILIAR = 64  # occurrences from which a word counts as most familiar
 LEVELS = (1, 2, 4, 8, 16, 32, FAMILIAR)  # ... and as more familiar
 DENSE = 96  # the most frequent groups, counted by one product of matrices; others by lists of the words that have them
 BLOCK = 64  # words of which only the best is looked at, to find a bound for the best ones of all
+
+Pieces = Callable[[Iterable[str]], tuple[NDArray[Any], NDArray[Any]]]  # those of all words, and where each begins
 
 ROW = np.dtype([("near", np.int32), ("alike", np.float32), ("slips", np.uint8)])
 
@@ -183,6 +185,7 @@ class WordIndex:
         self.lengths = np.diff(self.starts)
         self.log_counts = np.log(self.counts + 1.0).astype(np.float32)
         self.remembered: dict[str, NDArray[Any]] = {}
+        self.pieces: Pieces | None = None  # how a pre-trained model reads words
 
     @classmethod
     def of(cls, dictionary: Any, buckets: int) -> WordIndex:

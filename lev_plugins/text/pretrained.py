@@ -14,6 +14,7 @@ from lev_plugins.json_schema import read_object
 
 DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER = "dict.txt", "symbols.txt", "spiece.model", "tokenizer.json"
 EXTRA = 'pip install "lev-plugins[pretrained]"'
+MOVED = """; if it has moved since training, add --backbone NEW (fairseq: --model-overrides "{'backbone': 'NEW'}")"""
 BYTES = 256
 MOST_IDS = 10_000_000
 BYTE_SPECIALS = ["<pad>", "</s>", "<unk>"]  # before the bytes in ByT5's vocabulary
@@ -106,6 +107,11 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     return Bytes()
 
 
+def symbols_of(folder: Path) -> list[str]:
+    """By the ids of the tokenizer."""
+    return (folder / SYMBOLS).read_text(encoding="utf-8").split("\n")[:-1]
+
+
 def require_folder(name: str | None, flag: str, hint: str = "") -> Path:
     require(name is not None, f"{flag} is missing: name a folder made by lev-plugins import-pretrained")
     folder = Path(str(name))
@@ -129,7 +135,7 @@ class PretrainedBPE:
     def __init__(self, folder: str | None):
         self.folder = require_folder(folder, "--pretrained-tokenizer")
         self.tokenizer = load_tokenizer(self.folder)
-        self.symbols = (self.folder / SYMBOLS).read_text(encoding="utf-8").split("\n")[:-1]
+        self.symbols = symbols_of(self.folder)
         self.ids = {symbol: i for i, symbol in enumerate(self.symbols)}
         require("<unk>" in self.ids, f"{self.folder / SYMBOLS} is damaged: it has no <unk>; import the model again")
         self.unk = self.ids["<unk>"]

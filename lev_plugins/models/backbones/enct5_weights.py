@@ -1,4 +1,4 @@
-"""EncT5 from a pre-trained T5 or BERT: its sizes, and its weights."""
+"""The encoder of a pre-trained T5 or BERT in EncT5 and in a levt: its sizes, and its weights."""
 
 from pathlib import Path
 from typing import Any
@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from lev_plugins.errors import require
+from lev_plugins.json_schema import read_object
 from lev_plugins.layers.t5 import FEED_FORWARDS
 from lev_plugins.models.backbones import library
-from lev_plugins.text.pretrained import DICTIONARY
 
 # EncT5's flag -> the setting in the library's configuration; a BERT's decoder has blocks of T5 1.1 of the same width
 SIZES = {
@@ -61,18 +61,20 @@ BERT_LAYERS = {
 }
 
 
-def backbone_sizes(folder: Path) -> dict[str, Any]:
-    library.need_transformers("--backbone")
-    config = library.read_config(folder)
-    family = library.family_of(config)
-    require(family in ENCODERS, f"--arch enct5 requires a T5 or a BERT, but --backbone {folder} contains a {family}")
+def backbone_sizes(folder: Path, arch: str = "enct5") -> dict[str, Any]:
+    """By EncT5's flags; without the package that the folder was made with."""
+    config = read_object(folder / "config.json")
+    family = library.family_of(config.get("model_type"))
+    require(family in ENCODERS, f"--arch {arch} requires a T5 or a BERT, but --backbone {folder} contains a {family}")
+    lacking = [name for name in (*SIZES[family].values(), *FIXED[family]) if name not in config]
+    require(not lacking, f"{folder / 'config.json'} lacks {', '.join(lacking)}: import the model again")
     for name, values in FIXED[family].items():
         require(
-            getattr(config, name) in values,
-            f"--backbone {folder}: its {name} must be {' or '.join(map(str, values))}, but is {getattr(config, name)}: "
+            config[name] in values,
+            f"--backbone {folder}: its {name} must be {' or '.join(map(str, values))}, but is {config[name]}: "
             "choose another model",
         )
-    sizes = {flag: getattr(config, name) for flag, name in SIZES[family].items()}
+    sizes = {flag: config[name] for flag, name in SIZES[family].items()}
     return {"encoder": family, "head_dim": sizes["embed_dim"] // sizes["attention_heads"], **sizes}
 
 
@@ -109,29 +111,32 @@ def bert_names(own: str) -> list[str]:
     return [f"encoder.layer.{parts[1]}.{part}.{leaf}" for part in BERT_LAYERS[".".join(parts[2:])]]
 
 
-def load_backbone(model: nn.Module, cfg: Any, task: Any) -> None:
-    """Load the encoder of --backbone and, with --decoder-init backbone, the first blocks of its decoder."""
-    folder = Path(cfg.backbone)
-    task.require_words_of(folder / DICTIONARY)
-    sides = ("encoder.", "decoder.") if str(cfg.decoder_init) == "backbone" else ("encoder.",)
-    if cfg.encoder == "bert":
+def load_backbone(encoder: nn.Module, sizes: Any, folder: Path, decoder: nn.Module | None = None) -> None:
+    """The encoder of --backbone and, with --decoder-init backbone, the first blocks of its decoder.
+
+    ``sizes`` has those of ``backbone_sizes``.
+    """
+    library.need_transformers("--backbone")
+    bert, gated = sizes.encoder == "bert", getattr(sizes, "feed_forward", None) == "gated-gelu"
+    if bert:
         require(
-            len(sides) == 1,
+            decoder is None,
             f"--decoder-init backbone needs the decoder of a T5, but --backbone {folder} is a BERT: leave it out",
         )
         theirs, missing = library.read_model("BertModel", folder, add_pooling_layer=False)
     else:
         theirs, missing = library.read_model(library.class_of(library.read_config(folder)), folder)
-        there = theirs.config.num_decoder_layers
+        there, wanted = theirs.config.num_decoder_layers, getattr(sizes, "decoder_layers", 0)
         require(
-            len(sides) == 1 or cfg.decoder_layers <= there,
+            decoder is None or wanted <= there,
             f"--decoder-init backbone: --decoder-layers must be at most {there}, as in --backbone {folder}, but is "
-            f"{cfg.decoder_layers}",
+            f"{wanted}",
         )
     weights = theirs.state_dict()
-    for name, parameter in model.named_parameters():
-        if name.startswith(sides) and name != "decoder.latents.weight":
-            names = bert_names(name) if cfg.encoder == "bert" else [t5_name(name, cfg.feed_forward == "gated-gelu")]
+    sides = {"encoder": encoder} if decoder is None else {"encoder": encoder, "decoder": decoder}
+    for name, parameter in nn.ModuleDict(sides).named_parameters():
+        if name != "decoder.latents.weight":
+            names = bert_names(name) if bert else [t5_name(name, gated)]
             lacking = sorted(missing.intersection(names))
             require(not lacking, f"--backbone {folder} lacks {', '.join(lacking)}: import a complete model")
             with torch.no_grad():

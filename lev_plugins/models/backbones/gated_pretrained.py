@@ -17,9 +17,8 @@ from lev_plugins.models.backbones.modules import PretrainedDecoder, PretrainedEn
 from lev_plugins.models.gated import GateConfig, GatedModel
 from lev_plugins.optim.scaled_adam import check_learning_rate, scale_learning_rate
 from lev_plugins.ranges import flag
-from lev_plugins.text.pretrained import DICTIONARY, require_folder
+from lev_plugins.text.pretrained import DICTIONARY, MOVED, require_folder
 
-MOVED = """; if it has moved since training, add --backbone NEW (fairseq: --model-overrides "{'backbone': 'NEW'}")"""
 BELOW_ALL = 30.0  # a symbol that T5 lacks scores this much below the lowest of the others
 
 
@@ -88,7 +87,7 @@ def check_config(cfg: Any, family: str) -> Path:
     check_learning_rate(cfg)
     library.need_transformers(f"--arch gated_{family}")
     folder = require_folder(cfg.backbone, "--backbone", MOVED)
-    own_family = library.family_of(library.read_config(folder))
+    own_family = library.family_of(library.read_config(folder).model_type)
     require(
         own_family == family,
         f"--backbone {folder} does not work with --arch gated_{family}: use --arch gated_{own_family}",

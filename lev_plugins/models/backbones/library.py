@@ -70,8 +70,9 @@ def read_config(folder: Path) -> Any:
         return AutoConfig.from_pretrained(folder, local_files_only=True)
 
 
-def family_of(config: Any) -> str:
-    return CLASSES[config.model_type][0]
+def family_of(model_type: Any) -> str:
+    """Of the type in config.json; one that is not known is its own."""
+    return CLASSES[model_type][0] if model_type in CLASSES else str(model_type)
 
 
 def class_of(config: Any) -> str:
@@ -122,7 +123,7 @@ def read_model(name: str, folder: Path, weights: bool = True, **options: Any) ->
 
 def require_pretrained(model: Any, missing: set[str], folder: Path) -> None:
     """Weights of another model have other names, and the library silently leaves ours random."""
-    family = family_of(model.config)
+    family = family_of(model.config.model_type)
     lacking = sorted(name for name in missing if not name.startswith(DISPENSABLE[family]))
     require(
         not lacking,
@@ -155,7 +156,7 @@ def save(model: Any, missing: set[str], dictionary: Dictionary, folder: Path) ->
     config.vocab_size = len(dictionary)
     config.bos_token_id, config.pad_token_id = dictionary.bos(), dictionary.pad()
     config.eos_token_id = dictionary.eos()
-    config.decoder_start_token_id = dictionary.pad() if family_of(config) == "t5" else dictionary.eos()
+    config.decoder_start_token_id = dictionary.pad() if family_of(config.model_type) == "t5" else dictionary.eos()
     model.generation_config = GenerationConfig.from_model_config(config)
     state = {name: value for name, value in model.state_dict().items() if name not in missing}
     with quietly(folder):

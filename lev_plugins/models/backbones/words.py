@@ -1,0 +1,102 @@
+"""What a pre-trained encoder says of whole words: ``levt --backbone``.
+
+The encoder reads the pieces of all words of a text, as it did in its own training, and a word is the mean of its
+pieces, projected to the width of the model. So the encoder's dictionary is of no concern to anything else: words stay
+what is edited.
+
+Shapes: B rows, S words, D channels of the encoder, C of the model, N pieces of all words of a batch.
+"""
+
+from argparse import Namespace
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from fairseq.data import Dictionary
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from lev_plugins.data.words import BatchWords
+from lev_plugins.layers.linear import Linear
+from lev_plugins.models.backbones.enct5_weights import backbone_sizes, load_backbone
+from lev_plugins.models.enct5_encoders import encoder_of
+from lev_plugins.optim.scaled_adam import scale_learning_rate
+from lev_plugins.text.candidates import BLANK, WordIndex
+from lev_plugins.text.pretrained import DICTIONARY, SentencePieces, load_tokenizer, symbols_of
+
+
+class WordPieces:
+    """How a pre-trained model reads words, of which each says by ▁ whether a blank is before it (``--bpe words``)."""
+
+    def __init__(self, folder: Path):
+        self.dictionary, self.tokenizer = Dictionary.load(str(folder / DICTIONARY)), load_tokenizer(folder)
+        self.ids = [self.dictionary.index(symbol) for symbol in symbols_of(folder)]
+        blank = self.dictionary.index(BLANK) if isinstance(self.tokenizer, SentencePieces) else None
+        self.blank = None if blank == self.dictionary.unk() else blank  # which this tokenizer adds to every text
+
+    def __call__(self, words: Iterable[str]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Symbols of the dictionary, and where those of each word begin."""
+        rows = [self.pieces(word) for word in words]
+        starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        return np.fromiter((piece for row in rows for piece in row), np.int64, count=int(starts[-1])), starts
+
+    def pieces(self, word: str) -> list[int]:
+        ids = [self.ids[i] for i in self.tokenizer.encode(word.replace(BLANK, " "))]
+        return ids[1:] if ids[:1] == [self.blank] and not word.startswith(BLANK) else ids
+
+
+class BackboneWords(nn.Module):
+    pieces: Tensor  # symbols of all words of the dictionary, and of the placeholder, which has none
+    starts: Tensor  # (V + 2,) where those of each begin
+
+    def __init__(self, folder: Path, cfg: Any, dictionary: Any, index: WordIndex, dim: int):
+        super().__init__()
+        sizes = Namespace(**backbone_sizes(folder, "levt"), dropout=cfg.dropout)
+        reader = index.pieces = WordPieces(folder)
+        symbols = reader.dictionary
+        self.pad, self.frozen = symbols.pad(), cfg.freeze_backbone
+        self.longest = sizes.positions - 1 if sizes.encoder == "bert" else None  # [CLS] is in front
+        self.encoder = encoder_of(symbols, sizes)
+        self.project = Linear(sizes.embed_dim, dim)
+        nn.init.normal_(self.project.weight, std=sizes.embed_dim**-0.5)
+        nn.init.zeros_(self.project.bias)
+        own = {dictionary.eos(): symbols.eos(), dictionary.unk(): symbols.unk()}
+        rows = [[own[i]] if i in own else reader.pieces(word) for i, word in enumerate([*index.words, ""])]
+        self.register_buffer("pieces", torch.tensor([piece for row in rows for piece in row]), persistent=False)
+        starts = torch.tensor([0, *map(len, rows)]).cumsum(0)
+        self.register_buffer("starts", starts, persistent=False)
+
+    def load(self, folder: Path, cfg: Any) -> None:
+        """The weights of the folder, to start a training."""
+        load_backbone(self.encoder, Namespace(**backbone_sizes(folder, "levt")), folder)
+        self.encoder.requires_grad_(not self.frozen)
+        scale_learning_rate(self.encoder.parameters(), cfg.backbone_lr_factor)
+
+    def train(self, mode: bool = True) -> Any:
+        super().train(mode)
+        self.encoder.train(mode and not self.frozen)
+        return self
+
+    def forward(self, tokens: Tensor, words: BatchWords) -> Tensor:
+        """(B, S) -> (B, S, C)"""
+        pieces = torch.cat([self.pieces, words.pieces])
+        starts = torch.cat([self.starts, self.starts[-1] + words.piece_starts[1:]])
+        lengths = starts.diff()[tokens]  # (B, S)
+        flat = lengths.flatten()
+        word = torch.arange(len(flat), device=flat.device).repeat_interleave(flat)  # (N,)
+        every = torch.arange(len(word), device=flat.device)
+        inside = every - (flat.cumsum(0) - flat)[word]
+        row, totals = word // tokens.size(1), lengths.sum(1)
+        place = every - (totals.cumsum(0) - totals)[row]
+        # what is longer than the encoder's positions is read in several rows
+        width = min(int(totals.max()), self.longest or len(word))
+        parts = -(-int(totals.max()) // width)
+        where = row * parts + place // width, place % width
+        table = torch.full((len(tokens) * parts, width), self.pad, device=flat.device)
+        table[where] = pieces[starts[tokens.flatten()][word] + inside]
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen):
+            states = self.encoder(table, None)[where]  # (N, D)
+        summed = states.new_zeros(len(flat), states.size(1)).index_add(0, word, states)
+        return self.project(summed / flat.clamp(min=1)[:, None]).view(*tokens.shape, -1)

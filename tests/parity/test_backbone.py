@@ -1,0 +1,166 @@
+"""``levt --backbone``: its states are those of ``transformers``, and it is trained and asked as every levt."""
+
+import shutil
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from fairseq.data.data_utils import collate_tokens
+from torch import Tensor, nn
+
+from lev_plugins import load
+from lev_plugins.cli.main import main
+from lev_plugins.data.tokenise import Words
+from lev_plugins.data.words import BatchWords, EditingDictionary, UnknownWords
+from lev_plugins.edits.beside import places_beside
+from lev_plugins.errors import UserError
+from lev_plugins.model_folder import read_shapes
+from lev_plugins.models.levt import LevT
+from tests.commands import succeed
+from tests.helpers import toy_config, toy_task
+from tests.pretrained import LINES, MAKERS, imported
+
+transformers = pytest.importorskip("transformers")
+
+TEXT = "The quick fox isn't (over) zzyx."
+SIZES = {"share_all_embeddings": True, "spelling": True, "spelling_buckets": 256, "dropout": 0.0}
+
+
+@pytest.fixture(scope="module", params=["bert", "t5", "byt5"])
+def backbone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(request.param)
+    MAKERS[request.param](folder / "theirs")
+    return imported(folder / "theirs", folder / "ours")
+
+
+def dictionary() -> EditingDictionary:
+    words = EditingDictionary()
+    for word in sorted({word for line in LINES for word in Words().encode(line).split()}):
+        words.add_symbol(word)
+    words.placeholder_index = len(words)
+    return words
+
+
+def build(folder: Path, **options: Any) -> LevT:
+    torch.manual_seed(1)
+    task = toy_task(dictionary())
+    task.from_checkpoint = False
+    return LevT.build_model(toy_config(backbone=str(folder), **SIZES, **options), task).eval()
+
+
+def read(model: LevT, *texts: str) -> tuple[Tensor, BatchWords]:
+    """Padded on the left."""
+    words = dictionary()
+    numbers = UnknownWords(words.size, words.unk())
+    rows = [numbers.rows(words.draft(Words().encode(text).split())) for text in texts]
+    assert model.word_index is not None
+    return collate_tokens(rows, words.pad(), left_pad=True), BatchWords.of(numbers.spelt, model.word_index)
+
+
+def states(model: LevT, *texts: str) -> Tensor:
+    """What the backbone says, before it is projected."""
+    part = model.encoder.backbone
+    assert part is not None
+    part.project = nn.Identity()  # type: ignore[assignment]
+    with torch.no_grad():
+        return part(*read(model, *texts))
+
+
+def expected(folder: Path, text: str) -> Tensor:
+    """The mean over the pieces of each word, from the tokenizer's own account of where they are."""
+    theirs = transformers.AutoTokenizer.from_pretrained(folder / "theirs")
+    bert = "Bert" in type(theirs).__name__
+    words = [word.replace("▁", " ") for word in Words().encode(text).split()]
+    pieces = [theirs(word, add_special_tokens=False)["input_ids"] for word in words]
+    blank = theirs.convert_tokens_to_ids("▁")
+    pieces = [
+        row[1:] if row[0] == blank and len(row) > 1 and not word.startswith(" ") and not bert else row
+        for row, word in zip(pieces, words, strict=True)
+    ]
+    ids = [piece for row in pieces for piece in row]
+    ids = [theirs.cls_token_id, *ids, theirs.sep_token_id] if bert else [*ids, theirs.eos_token_id]
+    if bert:
+        assert ids == theirs(text)["input_ids"]  # as it reads the text
+    name = "BertModel" if bert else "T5EncoderModel"
+    model = getattr(transformers, name).from_pretrained(folder / "theirs").eval()
+    with torch.no_grad():
+        found = model(input_ids=torch.tensor([ids])).last_hidden_state[0][int(bert) :]
+    parts = found.split([*map(len, pieces), 1])
+    return torch.stack([torch.zeros_like(found[0]), *(part.mean(0) for part in parts)])  # <s>: nothing
+
+
+def test_states_are_those_of_the_library(backbone: Path) -> None:
+    found = states(build(backbone), TEXT, LINES[0])
+    for row, text in zip(found, (TEXT, LINES[0]), strict=True):
+        theirs = expected(backbone.parent, text)
+        assert float((row[-len(theirs) :] - theirs).abs().max()) < 1e-5
+
+
+def test_what_is_longer_than_its_positions_is_read_in_parts(tmp_path: Path) -> None:
+    MAKERS["bert"](tmp_path / "theirs")
+    model = build(imported(tmp_path / "theirs", tmp_path / "ours"))
+    long = " ".join(["the"] * 63 + ["brown", "fox"])
+    found = states(model, long)[0]
+    assert torch.allclose(found[1:64], states(model, " ".join(["the"] * 63))[0, 1:64])  # [CLS] and 63 pieces
+    assert torch.allclose(found[64:], states(model, "brown fox")[0, 1:], atol=1e-6)
+
+
+def test_an_editor_with_a_backbone(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    """Trained frozen and then with a rate of its own, exported, asked without the folder of its training."""
+    MAKERS["t5-1.1"](tmp_path / "theirs")
+    folder = imported(tmp_path / "theirs", tmp_path / "backbone")
+    for side, lines in (("src", [TEXT, "hello brwn fox"]), ("tgt", ["the quick fox is over.", "hello brown fox"])):
+        for name in ("train.draft",) if side == "src" else ():
+            (tmp_path / name).write_text("\n".join([*lines, ""]), "utf-8")
+        (tmp_path / f"train.{side}").write_text("\n".join([*lines, ""]), "utf-8")
+    command = "prepare -s src -d draft -t tgt --bpe words --joined-dictionary --clean-dictionary --dest"
+    assert main([*command.split(), f"{tmp_path}/data", "--train-prefix", f"{tmp_path}/train"]) == 0
+    training = f"{tmp_path}/data -s src -t tgt --draft-lang draft --user-dir lev_plugins --task text_editing "
+    training += "--arch levt_tiny --spelling --spelling-buckets 256 --share-all-embeddings --criterion dual_policy "
+    training += f"--backbone {folder} --rollin-alpha 1 --rollin-beta 1 --lr 0.01 --max-sentences 2 --dropout 0 --cpu "
+    training += f"--save-dir {tmp_path} --no-progress-bar --log-format none --disable-validation --max-update"
+    succeed("fairseq-train", *training.split(), "20", "--freeze-backbone", "--optimizer", "adam")
+    frozen = load(tmp_path / "checkpoint_last.pt", min_confidence=0.0)
+    names = [name for name, _ in frozen.model.decoder.models[0].named_parameters() if ".backbone.encoder." in name]
+    before = build(folder).state_dict()
+    after = frozen.model.decoder.models[0].state_dict()
+    assert names and all(torch.equal(before[name], after[name]) for name in names)
+
+    again = ["10", "--reset-optimizer", "--restore-file", str(tmp_path / "checkpoint_last.pt"), "--save-dir"]
+    again += [str(tmp_path / "second"), "--reset-meters", "--reset-dataloader", "--reset-lr-scheduler"]
+    again += ["--optimizer", "scaled_adam", "--backbone-lr-factor", "0.1"]
+    succeed("fairseq-train", *training.split(), *again)
+    assert main(["export", str(tmp_path / "second/checkpoint_last.pt"), str(tmp_path / "made"), "--bpe", "words"]) == 0
+    texts = ["hello brwn fox", TEXT]
+    asked = {"edit_also": "all", "min_confidence": 0.0}
+    trained = load(tmp_path / "second/checkpoint_last.pt", bpe=Namespace(bpe="words"), **asked).edit(texts)
+    onnx = ["export", str(tmp_path / "second/checkpoint_last.pt"), str(tmp_path / "graphs"), "--bpe", "words", "--onnx"]
+    assert main(onnx) == 2 and "has a backbone, which graphs lack" in capsys.readouterr().err
+    shutil.rmtree(folder)
+    editor = load(tmp_path / "made", **asked)
+    after = editor.model.decoder.models[0].state_dict()
+    assert all(not torch.equal(before[name], after[name]) for name in names)
+    assert sum(".backbone.encoder.tokens" in name for name in read_shapes(tmp_path / "made")) == 1
+    assert editor.edit(texts) == trained
+
+
+def test_what_does_not_go_together(tmp_path: Path) -> None:
+    MAKERS["bart"](tmp_path / "theirs")
+    bart = imported(tmp_path / "theirs", tmp_path / "ours")
+    for options, reason in (
+        ({"backbone": str(bart)}, "--arch levt requires a T5 or a BERT, but --backbone .* contains a bart"),
+        ({"backbone": str(bart), "spelling": False}, "--backbone reads words: add --spelling"),
+        ({"backbone": str(tmp_path)}, "was not made by lev-plugins import-pretrained"),
+        ({"freeze_backbone": True}, "--freeze-backbone requires --backbone"),
+        ({"backbone_lr_factor": 0.1, "optimizer": "scaled_adam"}, "--backbone-lr-factor requires --backbone"),
+    ):
+        with pytest.raises(UserError, match=reason):
+            LevT.build_model(toy_config(**{**SIZES, **options}), toy_task(dictionary()))
+
+
+def test_a_text_that_equals_its_source_has_each_token_beside_itself() -> None:
+    source = torch.tensor([[1, 1, 0, 5, 5, 6, 2], [0, 5, 6, 7, 8, 9, 2]])
+    places = places_beside(torch.tensor([[0, 5, 5, 6, 2, 1, 1], [0, 5, 6, 7, 8, 9, 2]]), source, pad=1)
+    assert places.tolist() == [[2, 3, 4, 5, 6, 7, 7], [0, 1, 2, 3, 4, 5, 6]]
