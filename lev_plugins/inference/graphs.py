@@ -153,9 +153,9 @@ class Fill(Graph):
         states = self.states("shared", words, memory, real, *spelling[:3])[self.decoder.depths["token"]]
         h = states.flatten(0, 1)[holes]
         scores = self.respelt(h, holes, *spelling) if spelling else h @ self.output
-        all_words = scores.logsumexp(-1)
-        best, word = (scores + self.never).max(-1)
-        return word, best - all_words
+        # ONNX Runtime's own logarithm of a sum of exponentials loses the many small ones of a large dictionary
+        chosen, word = (scores.log_softmax(-1) + self.never).max(-1)
+        return word, chosen
 
     def respelt(
         self,
