@@ -157,9 +157,9 @@ def test_an_edit_that_puts_one_word_in_tells_what_else_its_hole_was_offered(live
     offers = [(words.index(word), choice) for word, choice in [("v3", -0.2), ("v2", -2.0), ("v4", -2.5), ("v5", -9.0)]]
     edits = WordEdits([1, -1, 3], [0, 1, 0], [0.0] * 3, [0.0, -0.2, 0.0], [0, 0, 1, 0], [0.0, 0.0, 3.0, 0.0], [])
     edits = replace(edits, offers=[[], offers, []])
-    tokens = torch.tensor([words.index("v1"), offers[0][0], words.eos()])
+    tokens = [words.index("v1"), offers[0][0], words.eos()]
     segment = Segment("v1  v2", lively.offsets)
-    (edit,) = lively.model.decoded(segment, {"tokens": tokens, "edits": edits}).edits
+    (edit,) = lively.model.decoded(segment, tokens, edits).edits
     assert (edit.start, edit.end, edit.replacement) == (4, 6, "v3")
     # v2 would leave the text as it is, and v5 is too unlikely
     assert [(other.start, other.end, other.replacement) for other in edit.others] == [(4, 6, "v4")]
