@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 from lev_plugins.data.drafts.marks import parse_marks
 from lev_plugins.errors import UserError
+from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.labeller import Labeller, Scored
 from lev_plugins.serving import running
 from lev_plugins.serving.app import application
@@ -33,7 +34,7 @@ CHANGES = [  # pattern, replacement, confidence
 ]
 
 
-class FakeEditor:
+class FakeEditor(Editor):
     """Changes what the patterns say; a draft gets what its marks ask for."""
 
     def __init__(self, drafts: bool = False, language: str | None = None, changes: Sequence[Any] = CHANGES):
