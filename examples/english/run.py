@@ -13,7 +13,7 @@ from lev_plugins.errors import require
 PACKAGES = "numpy,scipy,sklearn,torch"
 # What looks like a typo of a word of one or two letters is mostly an abbreviation or foreign: only typos of the most
 # frequent ones are worth the risk.
-SHORT = "a,an,as,at,be,by,do,go,he,if,in,is,it,me,my,no,of,on,or,so,to,up,us,we"
+SHORT = "a,an,as,at,be,by,he,in,is,it,of,on,or,to"
 KINDS = f"{editor.SLIPS},accent:0.15"
 
 

@@ -6,9 +6,9 @@ writes FOLDER/train.clean, FOLDER/valid.clean, FOLDER/unexpected.clean, which is
 words, and FOLDER/dict.txt, a dictionary for ``lev-plugins prepare``: the words of the text and of the frequency list.
 
 An editor has to learn that a word which it does not know, or does not expect, is not wrong for that. So some words of
-the text are replaced by others, which come back unchanged because they stand in the target: words of the list, words
-of chat, and made-up ones, names and abbreviations, which look like words, since each letter is drawn by the two
-before it. And some sentences are written as in a chat.
+the text are replaced by others, which come back unchanged because they stand in the target: words of the list, also
+rarer ones, which the dictionary lacks; words of chat; and made-up ones, names and abbreviations, which look like words,
+since each letter is drawn by the two before it. And some sentences are written as in a chat.
 """
 
 import argparse
@@ -78,8 +78,10 @@ def dictionary(lines: Iterable[str], listed: dict[str, int], chat: Iterable[str]
 class Strange:
     """Puts unexpected words into sentences."""
 
-    def __init__(self, listed: Iterable[str], chat: Sequence[str], draw: random.Random):
-        self.listed, self.chat, self.draw = [word for word in listed if word.isalpha()], chat, draw
+    def __init__(self, listed: Iterable[str], chat: Sequence[str], rare: Sequence[str], draw: random.Random):
+        """``rare``: words that the dictionary lacks."""
+        self.listed, self.chat, self.rare = [word for word in listed if word.isalpha()], chat, rare
+        self.draw = draw
         self.known = set(self.listed)
         self.usual = [1 / (10 + place) for place in range(len(chat))]
         self.following: dict[str, list[str]] = defaultdict(list)
@@ -115,6 +117,9 @@ class Strange:
     def of_the_list(self) -> str:
         return self.cased(self.draw.choice(self.listed), 0.2)
 
+    def rare_word(self) -> str:
+        return self.cased(self.draw.choice(self.rare), CAPITALS) if self.rare else self.made_up()
+
     def of_a_chat(self) -> str:
         return self.cased(self.draw.choices(self.chat, self.usual)[0], 0.2)
 
@@ -130,7 +135,7 @@ class Strange:
         return word.capitalize() if self.draw.random() < capitals else word
 
     # as often as they stand here
-    words = (*[made_up] * 4, *[of_the_list] * 4, *[of_a_chat] * 4, abbreviation, marked)
+    words = (*[made_up] * 4, *[rare_word] * 4, *[of_the_list] * 4, *[of_a_chat] * 4, abbreviation, marked)
 
 
 def sentences(paths: Iterable[Path]) -> Iterator[str]:
@@ -158,16 +163,20 @@ def main() -> None:
     lines = list(sentences(args.text))
     draw.shuffle(lines)
     train, held_out = (lines, [*read_lines(args.valid)]) if args.valid else (lines[HELD_OUT:], lines[:HELD_OUT])
-    listed = words_of(train)
+    listed, rest = words_of(train), list[str]()
     if args.frequencies is not None:
         list_of = Path(args.frequencies or symspell.own_list())
-        listed = dict(symspell.listed(read_lines(list_of)).most_common(LISTED))
+        words_listed = symspell.listed(read_lines(list_of)).most_common()
+        listed, rest = dict(words_listed[:LISTED]), [word for word, _ in words_listed[LISTED:]]
     chat = CHAT.read_text(encoding="utf-8").split()
-    words, strange = dictionary(train, listed, chat), Strange(listed, chat, draw)
+    words = dictionary(train, listed, chat)
+    rare = [word for word in rest if word.isalpha() and BLANK + word not in words]
+    draw.shuffle(rare)
+    strange, others = (Strange(listed, chat, some, draw) for some in (rare[::2], rare[1::2]))
     copies = (line for _ in range(args.copies) for line in train)
     write_lines(args.folder / "train.clean", (strange.among(line, STRANGE_SHARES) for line in copies))
     write_lines(args.folder / "valid.clean", held_out)
-    write_lines(args.folder / "unexpected.clean", (strange.among(line, MANY_SHARES) for line in held_out))
+    write_lines(args.folder / "unexpected.clean", (others.among(line, MANY_SHARES) for line in held_out))
     write_lines(args.folder / "dict.txt", (f"{word} {count}" for word, count in words.most_common()))
     print(f"{len(lines):,} sentences, {len(words):,} words in the dictionary")
 

@@ -16,7 +16,7 @@ LINE = "The cat's on the mat, at 9 a.m. in Paris."
 
 
 def strange(seed: int = 1) -> object:
-    return text.Strange(LISTED, ["lol", "omg"], random.Random(seed))
+    return text.Strange(LISTED, ["lol", "omg"], ["matted"], random.Random(seed))
 
 
 def test_unexpected_words_leave_everything_else_in_place() -> None:
@@ -28,6 +28,7 @@ def test_unexpected_words_leave_everything_else_in_place() -> None:
         assert len(line.split()) - len(rest) <= 1 and rest[6] == "9"
     new = {word for line in lines for word in line.split()} - set(LINE.split())
     assert any(word.strip(",.").lower() in ("lol", "omg") for word in new)
+    assert {"matted", "Matted"} & {word.strip(",.") for word in new}
     assert any(word.isupper() and len(word) > 1 for word in new) and any(word.islower() for word in new)
 
 
