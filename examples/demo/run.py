@@ -10,6 +10,7 @@ from examples import editor
 from examples.stages import ROOT, Run, main
 
 TOKENS = "2500"
+RATE = 0.2  # share of the words with typos, in training and in held-out sentences
 
 
 def plan(run: Run) -> None:
@@ -38,11 +39,12 @@ def plan(run: Run) -> None:
         "put unexpected words into the training text, misspell words of the held-out sentences",
         f"""python {run.examples}/english/text.py {text} --text {text}/train.txt --valid {text}/valid.txt
             {editor.frequencies()}""",
-        f"lev-plugins noise {editor.typos(run)} --seed 4 <{text}/unexpected.clean >{text}/unexpected.noisy",
+        f"""lev-plugins noise {editor.typos(run, word_rate=RATE)} --seed 4
+            <{text}/unexpected.clean >{text}/unexpected.noisy""",
         f"cp {text}/test.txt {text}/test.clean",
         f"""for split in valid test; do
             python {here}/typos.py {text}/$split.clean {text}/$split.noisy --train {text}/train.clean
-            --updates {run.UPDATES} --tokens {TOKENS} --rate 0.2;
+            --updates {run.UPDATES} --tokens {TOKENS} --rate {RATE};
             cp {text}/$split.noisy {text}/$split.draft; done""",
     )
     stage(
@@ -57,8 +59,8 @@ def plan(run: Run) -> None:
         "data",
         f"train a Levenshtein Transformer, {run.UPDATES} updates, {run.THREADS} thread(s)",
         f"""{editor.training(run, run.number("UPDATES"), TOKENS, "0.002", "0")} {run.out}/data/bin -s noisy -t clean
-            --seed 1 {editor.typos(run, "--noise-")} --noise-share {editor.SHARE} --save-dir {run.out}/model
-            --log-format json 2>&1 | python {here}/progress.py""",
+            --seed 1 {editor.typos(run, "--noise-", word_rate=RATE)} --noise-share {editor.SHARE}
+            --save-dir {run.out}/model --log-format json 2>&1 | python {here}/progress.py""",
         continues=True,
     )
     stage(

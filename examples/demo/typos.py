@@ -29,8 +29,8 @@ def noise(kind: str, rate: float, seed: int) -> Corruption:
     return build_corruption(NoiseOptions(kind, word_rate=rate, min_letters=SHORTEST, seed=seed, **keys))
 
 
-def of_training() -> Corruption:
-    return build_corruption(NoiseOptions(**TYPOS, seed=TRAINING_SEED))  # type: ignore[arg-type]
+def of_training(rate: float) -> Corruption:
+    return build_corruption(NoiseOptions(**TYPOS | {"word_rate": rate}, seed=TRAINING_SEED))  # type: ignore[arg-type]
 
 
 Typo = tuple[str, str]  # a word, and what became of it
@@ -84,7 +84,7 @@ def main() -> None:
     args = parser.parse_args()
     lines = list(read_lines(args.train))
     epochs = epochs_of(lines, args.updates, args.tokens)
-    seen = typos_of_training(lines, of_training(), epochs)
+    seen = typos_of_training(lines, of_training(args.rate), epochs)
     clean = list(read_lines(args.clean))
     noisy = misspelt(clean, noise(SLIPS, args.rate, SEED), noise(SLIPS, 1.0, SEED), seen)
     args.noisy.write_text("".join(f"{line}\n" for line in noisy), encoding="utf-8")

@@ -135,7 +135,7 @@ class Strange:
         return word.capitalize() if self.draw.random() < capitals else word
 
     # as often as they stand here
-    words = (*[made_up] * 4, *[rare_word] * 4, *[of_the_list] * 4, *[of_a_chat] * 4, abbreviation, marked)
+    words = (*[made_up] * 4, *[rare_word] * 3, *[of_the_list] * 4, *[of_a_chat] * 4, abbreviation, marked)
 
 
 def sentences(paths: Iterable[Path]) -> Iterator[str]:
