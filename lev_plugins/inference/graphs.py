@@ -2,7 +2,7 @@
 
 encoder   a source -> the keys and values that each decoder block reads of it, and the vectors of unknown words
 decide    a text -> what the deletion and the placeholder policy say of it, both in one pass
-fill      a text with holes -> the best word for each hole, and its log-probability
+fill      a text with holes -> the best words for each hole, and their log-probabilities
 
 What depends on the dictionary alone is looked up outside: for each word, its row of each table (``Reading``). A graph
 has all the rest: vectors, blocks, policies, and the choice. All graphs share one file of weights.
@@ -27,6 +27,7 @@ from onnx.external_data_helper import set_external_data
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor, nn
 
+from lev_plugins.generators.refinement import OFFERED
 from lev_plugins.layers.respelling import CONTEXT
 from lev_plugins.layers.spelling import LOUD, SHORT, WHOLE, MeantWords
 from lev_plugins.layers.transformer import KeysValues
@@ -145,7 +146,7 @@ class Fill(Graph):
         self.register_buffer("never", torch.zeros(size).index_fill(0, torch.tensor(never), -torch.inf))
 
     def forward(self, words: Tensor, memory: Tensor, real: Tensor, holes: Tensor, *spelling: Tensor) -> Any:
-        """holes (n,): places in (B * T) -> word (n,) and its log-probability (n,)
+        """holes (n,): places in (B * T) -> the best words (n, OFFERED), the best one first, and their log-probabilities
 
         With --spelling: rare, replaced (B, T), whether (B, T), near, alike and slips (n, K), and shape (n,) of the word
         that is replaced, SHAPES: none.
@@ -154,8 +155,8 @@ class Fill(Graph):
         h = states.flatten(0, 1)[holes]
         scores = self.respelt(h, holes, *spelling) if spelling else h @ self.output
         # ONNX Runtime's own logarithm of a sum of exponentials loses the many small ones of a large dictionary
-        chosen, word = (scores.log_softmax(-1) + self.never).max(-1)
-        return word, chosen
+        chosen, words = (scores.log_softmax(-1) + self.never).topk(min(OFFERED, len(self.never)))
+        return words, chosen
 
     def respelt(
         self,
@@ -236,7 +237,7 @@ def trace(graph: Graph, name: str, path: Path) -> None:
     outputs = {
         "encoder": ["memory"] + ["rare"] * spells,
         "decide": ["deletion", "nothing", "best", "something", "number"],
-        "fill": ["word", "chosen"],
+        "fill": ["best", "chosen"],
     }
     torch.onnx.export(
         graph,

@@ -19,7 +19,7 @@ from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.runtime.folder import BOS, EOS, PAD, UNK
 from lev_plugins.runtime.session import Session
 from lev_plugins.runtime.words import SpeltBatch
-from lev_plugins.text.edited import WordEdits
+from lev_plugins.text.edited import Offer, WordEdits
 
 Array = NDArray[Any]
 
@@ -49,6 +49,7 @@ class Word(NamedTuple):
     born: int = 0
     inserted: float = 0.0
     chosen: float = 0.0
+    offers: tuple[Offer, ...] = ()
 
 
 @dataclass
@@ -66,8 +67,8 @@ class Sentence:
         return [word.row for word in self.words]
 
     def edits(self) -> tuple[list[int], WordEdits]:
-        _, _, origin, born, inserted, chosen = map(list, zip(*self.words[1:], strict=True))
-        return self.rows[1:], WordEdits(origin, born, inserted, chosen, self.died, self.deleted)
+        _, _, origin, born, inserted, chosen, offers = map(list, zip(*self.words[1:], strict=True))
+        return self.rows[1:], WordEdits(origin, born, inserted, chosen, self.died, self.deleted, [*map(list, offers)])
 
 
 class Refiner:
@@ -227,14 +228,17 @@ class Pass:
         holes = np.flatnonzero(padded([sentence.rows for sentence in sentences]) == self.options.placeholder)
         if self.batch is not None:
             given |= self.batch.candidates_of(given["removed"].flat[holes], PAD)
-        found = zip(*(each.tolist() for each in self.refiner.fill(holes=holes, **given)), strict=True)
+        words, chosen = (each.tolist() for each in self.refiner.fill(holes=holes, **given))
+        offers = (tuple(zip(*pair, strict=True)) for pair in zip(words, chosen, strict=True))
+
+        def filled(word: Word) -> Word:
+            if word.row != self.options.placeholder:
+                return word
+            offered = next(offers)
+            return word._replace(row=offered[0][0], chosen=offered[0][1], offers=offered)
+
         for sentence in sentences:
-            sentence.words = [
-                word._replace(**dict(zip(("row", "chosen"), next(found), strict=True)))
-                if word.row == self.options.placeholder
-                else word
-                for word in sentence.words
-            ]
+            sentence.words = [filled(word) for word in sentence.words]
 
     def replaced(self, sentence: Sentence) -> list[int]:
         """What each hole takes the place of: the first hole behind a word, the first that was deleted there."""

@@ -21,6 +21,7 @@ from lev_plugins.generators.options import RefinementOptions
 from lev_plugins.inference import graphs
 from lev_plugins.inference.light import LightRefinement
 from lev_plugins.runtime.refinement import Options, Refiner
+from lev_plugins.text.edited import Edit
 from tests.helpers import lively_model, random_rows, toy_dictionary
 from tests.slow_refinement import slow_refine
 from tests.systems import SYSTEMS, System
@@ -37,7 +38,11 @@ def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 def rounded(edited: list[Any]) -> list[Any]:
-    return [[(e.start, e.end, e.replacement, e.iteration, round(e.confidence, 3)) for e in one.edits] for one in edited]
+    def told(edit: Edit) -> Any:
+        others = [told(other) for other in edit.others]
+        return edit.start, edit.end, edit.replacement, edit.iteration, round(edit.confidence, 3), others
+
+    return [[told(edit) for edit in one.edits] for one in edited]
 
 
 def test_edits_are_those_of_the_checkpoint(exported: tuple[System, Path]) -> None:
