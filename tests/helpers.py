@@ -28,7 +28,7 @@ BOS, PAD, EOS, UNK = 0, 1, 2, 3
 FIRST_WORD = 4
 
 # kinds of noise
-SAME_NUMBER = ["random", "insert", "delete", "substitute", "keyboard", "shift", "swap", "swap-words", "ocr"]
+SAME_NUMBER = ["random", "insert", "delete", "substitute", "keyboard", "shift", "accent", "swap", "swap-words", "ocr"]
 BUILT_IN = [*SAME_NUMBER, "run-on", "split"]
 
 Refusal = Callable[..., str]  # the fixture of conftest.py

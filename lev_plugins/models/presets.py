@@ -1,16 +1,22 @@
 """Named architectures: a model with other defaults."""
 
 from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from functools import partial
 from typing import Any
 
-from fairseq.models import register_model_architecture
+from fairseq.models import MODEL_DATACLASS_REGISTRY, register_model_architecture
 
 
 def register_presets(model: str, presets: Mapping[str, Mapping[str, Any]]) -> None:
-    """``presets``: the defaults of ``model`` that each ``--arch`` changes; the user's flags take precedence."""
+    """``presets``: the defaults of ``model`` that each ``--arch`` changes; the user's flags take precedence.
+
+    The other defaults are for checkpoints of older versions, which knew fewer flags.
+    """
+    plain = {each.name: each.default for each in fields(MODEL_DATACLASS_REGISTRY[model]) if each.default is not MISSING}
+    plain = {name: value for name, value in plain.items() if not str(value).startswith("${")}
     for name, changes in presets.items():
-        register_model_architecture(model, name)(partial(fill_in, defaults=changes))
+        register_model_architecture(model, name)(partial(fill_in, defaults=plain | dict(changes)))
 
 
 def fill_in(args: Any, defaults: Mapping[str, Any]) -> None:

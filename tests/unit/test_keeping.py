@@ -1,6 +1,7 @@
 """The dial: following the source, the bonus for leaving it alone, confidence in an edit."""
 
 import math
+from functools import partial
 from typing import Any
 
 import pytest
@@ -93,7 +94,7 @@ def test_a_bonus_is_added_to_the_log_odds() -> None:
     assert float(found[0, 0] - found[0, 2]) == pytest.approx(math.log(0.1 / 0.3), abs=1e-5)
 
 
-MODELS = {"pbd": toy_pbd, "transformer": toy_transformer}
+MODELS = {"pbd": toy_pbd, "transformer": partial(toy_transformer, seed=3)}
 
 
 def sample_of(sources: Tensor) -> dict[str, Any]:

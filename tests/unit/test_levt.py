@@ -164,3 +164,9 @@ def test_mixed_rows_are_padded_to_the_wider() -> None:
     first, second = torch.tensor([[BOS, EOS], [BOS, EOS]]), torch.tensor([[BOS, 5, 6, EOS], [BOS, 7, EOS, PAD]])
     mixed = mix_rows(torch.tensor([True, False]), first, second, PAD)
     assert mixed.tolist() == [[BOS, EOS, PAD, PAD], [BOS, 7, EOS, PAD]]
+
+
+def test_a_preset_has_the_flags_that_older_checkpoints_lack() -> None:
+    args = SimpleNamespace(deletion_layers=0)
+    ARCH_CONFIG_REGISTRY["levt_tiny"](args)
+    assert (args.backbone, args.backbone_lr_factor, args.spelling, args.deletion_layers) == (None, 1, False, 0)
