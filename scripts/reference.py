@@ -131,7 +131,8 @@ def presets(model: str) -> str:
     names = [name for name, parent in ARCH_MODEL_NAME_REGISTRY.items() if parent == model and name != model]
     if not names:
         return ""
-    base = settings(model) if model in ARCH_CONFIG_REGISTRY else {}
+    plain = {each.name: each.default for each in fields(MODEL_DATACLASS_REGISTRY.get(model, FairseqDataclass))}
+    base = settings(model) if model in ARCH_CONFIG_REGISTRY else plain
     rows = []
     for name in names:
         changed = {key: value for key, value in settings(name).items() if base.get(key, MISSING) != value}
