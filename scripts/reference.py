@@ -132,7 +132,7 @@ def presets(model: str) -> str:
     if not names:
         return ""
     plain = {each.name: each.default for each in fields(MODEL_DATACLASS_REGISTRY.get(model, FairseqDataclass))}
-    base = settings(model) if model in ARCH_CONFIG_REGISTRY else plain
+    base = plain | (settings(model) if model in ARCH_CONFIG_REGISTRY else {})
     rows = []
     for name in names:
         changed = {key: value for key, value in settings(name).items() if base.get(key, MISSING) != value}
