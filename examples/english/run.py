@@ -11,17 +11,13 @@ from examples.stages import Run, main
 from lev_plugins.errors import require
 
 PACKAGES = "numpy,scipy,sklearn,torch"
-# What looks like a typo of a word of one or two letters is mostly an abbreviation or foreign: only typos of the most
-# frequent ones are worth the risk.
-SHORT = "a,an,as,at,be,by,he,in,is,it,of,on,or,to"
-KINDS = f"{editor.SLIPS},accent:0.15"
 
 
 def plan(run: Run) -> None:
     run.begin("TEXT OUT", "SYMSPELL TEST THREADS")
     here, out, folder = run.here, run.out, run.out / "editor"
     text, other = out / "text", out / "other"
-    typos, noise = (editor.typos(run, prefix, kind=KINDS, short_words=SHORT) for prefix in ("--", "--noise-"))
+    typos, noise = editor.typos(run), editor.typos(run, "--noise-")
     run.stage(
         "text",
         "",
