@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 from fairseq.models import MODEL_DATACLASS_REGISTRY, register_model_architecture
@@ -17,10 +16,10 @@ def register_presets(model: str, presets: Mapping[str, Mapping[str, Any]]) -> No
     others = {each.name: each.default for each in fields(MODEL_DATACLASS_REGISTRY[model]) if each.name != "_name"}
     plain = {name: value for name, value in others.items() if value is not MISSING and not str(value).startswith("${")}
     for name, changes in presets.items():
-        register_model_architecture(model, name)(partial(fill_in, defaults=changes, others=plain))
+        register_model_architecture(model, name)(partial(fill_in, defaults={**plain, **changes}))
 
 
-def fill_in(args: Any, defaults: Mapping[str, Any], others: Mapping[str, Any] = MappingProxyType({})) -> None:
+def fill_in(args: Any, defaults: Mapping[str, Any]) -> None:
     """Set what the user's flags have not set.
 
     >>> from argparse import Namespace
@@ -29,5 +28,5 @@ def fill_in(args: Any, defaults: Mapping[str, Any], others: Mapping[str, Any] = 
     >>> args
     Namespace(layers=4, embed_dim=64)
     """
-    for key, value in {**others, **defaults}.items():
+    for key, value in defaults.items():
         setattr(args, key, getattr(args, key, value))
