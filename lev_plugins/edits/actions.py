@@ -12,6 +12,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from lev_plugins.errors import require
+
 
 def deletable(tokens: Tensor, bos: int, eos: int, pad: int) -> Tensor:
     """Where a token may be deleted: everywhere but at the two boundaries and on padding.
@@ -84,6 +86,17 @@ def at_least(least: int, counts: Tensor, scores: Tensor, lengths: Tensor, tokens
     lack = (least + 2 - lengths - counts.sum(1)).clamp(min=0)  # (B,); 2: <s> and </s>
     slot = scores[:, :, 0].masked_fill(~slots, math.inf).argmin(1, keepdim=True)
     return counts.scatter_add(1, slot, lack[:, None])
+
+
+def require_room(draft: Tensor, pad: int, room: int, side: str) -> None:
+    """For a ``draft`` (B, N) among the positions of a ``side``; what is too much may be padding."""
+    if draft.size(1) > room:
+        longest = int(draft.ne(pad).sum(1).max())
+        require(
+            longest <= room,
+            f"a draft has {longest} tokens, including boundaries, but the model has positions for {room}: shorten it, "
+            f"or train with a larger --max-{side}-positions",
+        )
 
 
 def within_room(positions: int, counts: Tensor, lengths: Tensor, tokens: Tensor, pad: int) -> Tensor:

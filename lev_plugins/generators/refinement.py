@@ -147,12 +147,7 @@ class RefinementGenerator:
         if draft is None:
             draft = src_tokens.new_tensor([self.symbols.bos, self.symbols.eos]).repeat(batch, 1)
         room = self.ensemble.max_target_positions
-        longest = int(draft.ne(self.pad).sum(1).max()) if draft.size(1) > room else 0  # the rest may be padding
-        require(
-            longest <= room,
-            f"a draft has {longest} tokens, including boundaries, but the model has positions for {room}: shorten it, "
-            "or train with a larger --max-target-positions",
-        )
+        actions.require_room(draft, self.pad, room, "target")
         tokens = draft.repeat_interleave(n, 0)
         lengths = src_tokens.ne(self.pad).sum(1).repeat_interleave(n)
         least = min(max(self.options.max_ratio_floor, self.options.min_length + 2), room)  # 2: <s> and </s>

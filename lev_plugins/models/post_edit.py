@@ -23,7 +23,7 @@ from fairseq.models.transformer import TransformerConfig, TransformerDecoderBase
 from torch import Tensor, nn
 
 from lev_plugins.data.words import EditingDictionary
-from lev_plugins.edits.actions import deletable
+from lev_plugins.edits.actions import deletable, require_room
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers.embedding import token_embedding
@@ -71,12 +71,7 @@ class PostEditEncoder(TransformerEncoderBase):
                 requests is None or not bool(requests.any()),
                 "a post_edit_transformer rewrites the whole text and ignores marks: remove them from the draft",
             )
-            length, room = int(draft.ne(self.padding_idx).sum(1).max()), self.max_positions()
-            require(
-                length <= room,
-                f"a draft has {length} tokens, including boundaries, but the model has positions for {room}: shorten "
-                "it, or train with a larger --max-source-positions",
-            )
+            require_room(draft, self.padding_idx, self.max_positions(), "source")
             draft = readable(draft, self.target)
             x = torch.cat([x, self.embed(draft, self.draft_words, DRAFT)], 1)  # (B, S + N, C)
             row = torch.cat([row, draft], 1)
