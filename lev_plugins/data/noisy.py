@@ -77,6 +77,10 @@ class TextCodec:
     """
 
     def __init__(self, dictionary: Dictionary, bpe: Any = None, tokenizer: Any = None):
+        require(
+            UNKNOWN not in dictionary.indices,
+            "the dictionary contains the character U+E000, which --noise-kind reserves for unknown words: remove it",
+        )
         self.dictionary = dictionary
         self.layers = [layer for layer in (tokenizer, bpe) if layer is not None]  # from the text inwards
 

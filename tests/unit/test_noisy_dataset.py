@@ -135,6 +135,11 @@ def test_bpe_and_tokenizer_are_undone_and_done_in_order() -> None:
     assert words.decode(words.encode("ab c")) == "ab c"
 
 
+def test_what_cannot_be() -> None:
+    with pytest.raises(UserError, match=r"the dictionary contains the character U\+E000"):
+        TextCodec(dictionary_of([UNKNOWN]))
+
+
 # ---- the flags -------------------------------------------------------------------------------------------------------
 
 PLAIN: dict[str, Any] = {"noise_kind": "swap:2,keyboard", "noise_word_rate": 0.5, "noise_bpe": "chars"}

@@ -222,6 +222,10 @@ class BinarisedExamples(Sequence[Example]):
         except (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile) as error:
             raise UserError(f"{path} cannot be read ({error}): run lev-plugins prepare-labels again") from error
         self.begins = np.concatenate([[0], ends])
+        require(
+            len(self.text) == len(ends),
+            f"{path} has labels for {len(ends):,} texts, but there are {len(self.text):,} texts",
+        )
         self.part = part
         unknown = folder / f"{part}.{UNKNOWN}"
         self.unknown = [line.split(" ") if line else [] for line in read_lines(unknown)] if unknown.is_file() else []
