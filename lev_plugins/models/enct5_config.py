@@ -33,7 +33,7 @@ class EncT5Config(FairseqDataclass):
         "learning rate of the pre-trained encoder, as a multiple of --lr, which applies to the decoder; requires "
         "--optimizer scaled_adam",
     )
-    optimizer: str = II("optimizer._name")
+    optimizer: Optional[str] = II("optimizer._name")
     # sizes; "else": the value where neither --backbone nor the user sets it, that of T5 1.1 "small"
     encoder: Optional[str] = field(
         default=None, metadata={"help": "t5 or bert, which requires --backbone", "else": "t5"}
