@@ -37,8 +37,8 @@ def glue(run: Run) -> list[Task]:
     """Table 1: GLUE with T5 1.1 (Algorithm 1), beside T5 writing the labels.
 
     TEXT=DIR has one folder per task with train.tsv and valid.tsv: the texts, then the label, separated by TABs, no
-    header; mnli has mismatched.tsv, too. STS-B has 21 classes, 0.0, 0.2, ... 5.0, as in the paper; STSB=number is a
-    regression instead. Texts are cut off at 512 tokens, as in the paper. Table 4, a decoder of 12 blocks, from
+    header; mnli has mismatched.tsv, too. STS-B has 26 classes, 0.0, 0.2, ... 5.0; STSB=number is a regression instead
+    (the paper says "bucketized", and of SST-2). Texts are cut off at 512 tokens, as in the paper. Table 4, a decoder of 12 blocks, from
     scratch or T5's own: ENCT5_FLAGS="--decoder-layers 12", or ENCT5_FLAGS="--decoder-layers 12 --decoder-init
     backbone"."""
     classes = run.STSB == "classes"
