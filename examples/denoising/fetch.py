@@ -111,16 +111,29 @@ def icdar(given: Path | None) -> Pairs:
 
 
 def aligned(text: str) -> Pairs:
-    """Pairs of scanned and true text; texts with unknown parts (#) are left out.
+    """Pairs of scanned and true text. Words whose truth is unknown (#) are left out on both sides, where the alignment
+    says which they are; a text without other words is left out.
 
     >>> list(aligned("[OCR_toInput] Tbe cat\\n[OCR_aligned] Tbe c@at\\n[ GS_aligned] The chat"))
     [('Tbe cat', 'The chat')]
-    >>> list(aligned("[OCR_toInput] Tbe cat\\n[OCR_aligned] Tbe cat\\n[ GS_aligned] The ###"))
+    >>> list(aligned("[OCR_toInput] Tbe c t sat\\n[OCR_aligned] Tbe c t s@at\\n[ GS_aligned] The ### slat"))
+    [('Tbe sat', 'The slat')]
+    >>> list(aligned("[OCR_toInput] Tbe cat\\n[OCR_aligned] Tbe cat\\n[ GS_aligned] #######"))
     []
     """
     sides = {match[1].strip(): match[2] for line in text.split("\n") if (match := ICDAR.match(line))}
-    if len(sides) == 3 and "#" not in sides["GS_aligned"]:
-        yield sides["OCR_toInput"], sides["GS_aligned"].replace("@", "")
+    if len(sides) < 3:
+        return
+    scan, truth = sides["OCR_aligned"], sides["GS_aligned"]
+    if "#" not in truth:
+        yield sides["OCR_toInput"], truth.replace("@", "")
+    elif len(scan) == len(truth):
+        cuts = [place for place, both in enumerate(zip(scan, truth, strict=True)) if both == (" ", " ")]
+        parts = [slice(start, end) for start, end in zip([0, *cuts], [*cuts, len(scan)], strict=True)]
+        known = [part for part in parts if "#" not in truth[part]]
+        pair = ["".join(side[part] for part in known).replace("@", "").strip() for side in (scan, truth)]
+        if all(pair):
+            yield pair[0], pair[1]
 
 
 SETS = {"imdb": imdb, "wmt14-en-fr": wmt14, "cnn-dailymail": cnn_dailymail, "icdar": icdar}

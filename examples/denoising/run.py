@@ -18,16 +18,21 @@ GATES = {
     "CG": "copy,generate",
     "MCG": "mask,copy,generate",
 }
+# noise of several kinds in equal shares, by name; every other noise is a kind of its own
+MIXTURES = {
+    "random-swap": "insert,delete,swap",  # "random" of section 4.1.1; of appendix A.2 is the kind random
+    "swap-both": "swap,swap-words",  # letters and words, as in A.2; Table 2 has letters only
+}
+WRITES = {"random", "insert", "substitute"}  # kinds that have an alphabet
 SPLITS = ("train", "valid", "test")
 
 
 def added(run: Run, noise: str, prefix: str) -> str:
     """Flags of the noise, for lev-plugins noise, and with the prefix --noise- for fairseq-train."""
-    flags = f"{prefix}kind {noise} {prefix}word-rate {run.WORD_RATE}"
+    kinds = MIXTURES.get(noise, noise)
+    flags = f"{prefix}kind {kinds} {prefix}word-rate {run.WORD_RATE}"
     flags += f" {prefix}char-rate {run.CHAR_RATE}" if run.CHAR_RATE else ""
-    flags += (
-        f" {prefix}alphabet '{run.ALPHABET}'" if run.ALPHABET and noise in ("random", "insert", "substitute") else ""
-    )
+    flags += f" {prefix}alphabet '{run.ALPHABET}'" if run.ALPHABET and WRITES & {*kinds.split(",")} else ""
     return flags + (f" {prefix}shift-rate {run.SHIFT_RATE}" if run.SHIFT_RATE and noise == "keyboard" else "")
 
 
@@ -102,7 +107,8 @@ def gated(run: Run, noise: str, name: str, seed: str) -> None:
     if run.BACKBONE:
         family = json.loads((Path(run.BACKBONE) / "config.json").read_text(encoding="utf-8"))["model_type"]
         model = f"""--arch gated_{family.replace("mt5", "t5")} --backbone {run.BACKBONE} --optimizer scaled_adam
-            --backbone-lr-factor {run.LR_FACTOR} --adam-betas '(0.9,0.999)' --best-checkpoint-metric loss"""
+            --backbone-lr-factor {run.LR_FACTOR} --adam-betas '(0.9,0.999)' --best-checkpoint-metric loss
+            {"--tie-encoder-decoder" if run.TIE and family == "bert" else ""}"""
         spelling = f"--bpe pretrained --pretrained-tokenizer {run.BACKBONE}"
     else:
         model = f"""--arch gated_trans --share-all-embeddings --dropout 0.1 {run.sizes} {both("normalize-before")}

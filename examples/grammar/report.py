@@ -53,9 +53,12 @@ def page(out: Path) -> str:
     if (path := out / "sweep/sweep.json").exists():
         flags = dial(json.loads(path.read_text("utf-8")))
         lines += ["", f"{flags} had the best F0.5 on the validation set."]
-    for name in ("m2", "errant"):
-        if (path := out / f"test_m2/{name}.txt").exists():
-            lines += ["", f"{name}: {path.read_text('utf-8').splitlines()[0]}"]
+    for folder in sorted(out.glob("test_m2_*")):
+        for name, title in (("plain", ""), ("careful", ", with the dial")):
+            for path in sorted(folder.glob(f"{name}.*.txt"), reverse=True):  # by M2, and by ERRANT
+                scorer = path.name.split(".")[1]
+                found = path.read_text("utf-8").splitlines()[0]
+                lines += ["", f"{folder.name.removeprefix('test_m2_')}, {scorer}{title}: {found}"]
     return "\n".join(lines) + "\n"
 
 

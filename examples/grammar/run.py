@@ -102,7 +102,8 @@ def train_corrector(run: Run, table: str) -> tuple[Path, str]:
 
     spelling = f"--bpe sentencepiece --sentencepiece-model {data}/sentencepiece.model"
     more = f"{noise(run, table)} --noise-seed {run.SEED} {spelling}"
-    training("train", "data", data, run.LR, "UPDATES", more)
+    if run.number("UPDATES"):
+        training("train", "data", data, run.LR, "UPDATES", more)
     last, text = out / "train", data
     pieces = f"--joined-dictionary --srcdict {data}/dict.noisy.txt --sentencepiece-model {data}/sentencepiece.model"
     if run.TUNE:  # M2 files; the last hundredth validates
@@ -115,8 +116,9 @@ def train_corrector(run: Run, table: str) -> tuple[Path, str]:
             f"""lev-plugins prepare -s noisy -t clean --train-prefix {pairs}/train --valid-prefix {pairs}/valid {pieces}
                 --dest {text}""",
         )
-        start = f"--finetune-from-model {out}/train/average.pt"
-        training("tune", "tune_data train", text, run.TUNE_LR, "TUNE_UPDATES", start)
+        start = f"--finetune-from-model {out}/train/average.pt" if run.number("UPDATES") else ""
+        after = "tune_data train" if start else "tune_data"
+        training("tune", after, text, run.TUNE_LR, "TUNE_UPDATES", start)
         last = out / "tune"
     run.stage(
         "sweep",
@@ -132,6 +134,7 @@ def plan(run: Run) -> None:
     edits = run.ARCH == "levt"
     require(not (edits and (run.TUNE or run.TEST_M2)), "TUNE and TEST_M2 do not work with ARCH=levt: leave them out")
     require(not run.ERRANT or bool(run.TEST_M2), "ERRANT=yes scores TEST_M2: give it too")
+    require(edits or bool(run.TUNE) or run.UPDATES != "0", "UPDATES=0 leaves nothing to train: give TUNE too")
     table, out, source = text(run), run.out, f"{run.TEST}/dev.src"
 
     def tokens(path: str) -> str:
@@ -192,20 +195,24 @@ def plan(run: Run) -> None:
     ]
     trained = "editor" if edits else "sweep"
     run.stage("test", f"{trained} symspell" if run.speller else trained, *decoding, *scoring)
-    if run.TEST_M2:
-        folder = out / "test_m2"
-        score = f"lev-plugins score m2 {folder}/careful.out {run.TEST_M2}"
+    for gold in run.parts("TEST_M2"):
+        folder = out / f"test_m2_{Path(gold).stem}"
+        commands = [dial]
+        for name, flag in (("plain", ""), ("careful", "$dial")):
+            score = f"lev-plugins score m2 {folder}/{name}.out {gold}"
+            commands += [
+                f"{decode(folder / 'data')} {flag} >{folder}/{name}.generated",
+                hypotheses(folder / f"{name}.generated", f"{folder}/test.tokens", folder / f"{name}.out"),
+                f"{score} >{folder}/{name}.m2.txt",
+                f"{score} --errant >{folder}/{name}.errant.txt" if run.ERRANT else "",
+            ]
         run.stage(
-            "test_m2",
+            folder.name,
             "sweep",
-            f"python {run.here}/texts.py source {run.TEST_M2} {folder}",
+            f"python {run.here}/texts.py source {gold} {folder}",
             f"""lev-plugins prepare -s noisy -t clean --train-prefix {folder}/test --test-prefix {folder}/test {pieces}
                 --dest {folder}/data""",
-            dial,
-            f"{decode(folder / 'data')} $dial >{folder}/careful.generated",
-            hypotheses(folder / "careful.generated", f"{folder}/test.tokens", folder / "careful.out"),
-            f"{score} >{folder}/m2.txt",
-            f"{score} --errant >{folder}/errant.txt" if run.ERRANT else "",
+            *commands,
         )
     run.show("report.md", f"python {run.here}/report.py {out} >{out}/report.md")
 

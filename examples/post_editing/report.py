@@ -25,8 +25,11 @@ SYSTEMS = {
     "test_teacher": "autoregressive translator, without the draft",
     "test_autoregressive": "autoregressive post-editor",
     "test_scratch": "LevT, from scratch",
+    "test_scratch_unbiased": "... without a bias",
     "test_zero_shot": "LevT, zero-shot (a translator given drafts)",
+    "test_zero_shot_unbiased": "... without a bias",
     "test_finetuned": "LevT, fine-tuned (the translator, then triples)",
+    "test_finetuned_unbiased": "... without a bias",
 }
 WHEEL = {
     "test_translator": "translator, from nothing",
@@ -59,8 +62,10 @@ def system(name: str, out: Path, references: list[str]) -> dict[str, Any] | None
     result: dict[str, Any] = {"scores": scores(hypotheses, references)}
     if steps := logs.steps(lines):
         result["iterations"] = round(sum(steps.values()) / len(steps), 2)
-        chosen = out / re.sub(r"^test_(.*?)(_delete|_both)?$", r"dials_\1", name) / "best"
-        result["gamma"], result["keep_bias"] = map(float, chosen.read_text(encoding="utf-8").split(","))
+        dials = out / re.sub(r"^test_(.*?)(_delete|_both|_unbiased)?$", r"dials_\1", name)
+        unbiased = name.endswith("_unbiased")
+        chosen = f"{read_lines(dials / 'gamma')[0]},0" if unbiased else read_lines(dials / "best")[0]
+        result["gamma"], result["keep_bias"] = map(float, chosen.split(","))
     return result
 
 

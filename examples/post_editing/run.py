@@ -64,10 +64,10 @@ def texts(run: Run, setup: Setup) -> None:
                 "weak",
                 "weak_data",
                 f"""{setup.training} {weak} --save-dir {out}/weak --lr 0.002 --task translation --arch lstm
-                    {both("layers", 1)} {both("embed-dim", 256)} {both("hidden-size", 256)} --dropout 0.3
-                    --decoder-out-embed-dim 256 --share-all-embeddings --criterion label_smoothed_cross_entropy
-                    --lr-scheduler inverse_sqrt --warmup-updates 200 --max-epoch {run.WEAK_EPOCHS}
-                    --no-epoch-checkpoints""",
+                    {both("layers", 1)} {both("embed-dim", run.WEAK_WIDTH)} {both("hidden-size", run.WEAK_WIDTH)}
+                    --dropout 0.3 --decoder-out-embed-dim {run.WEAK_WIDTH} --share-all-embeddings --criterion
+                    label_smoothed_cross_entropy --lr-scheduler inverse_sqrt --warmup-updates 200
+                    --max-epoch {run.WEAK_EPOCHS} --no-epoch-checkpoints""",
             )
             drafting = f"""lev-plugins distill {weak} --path {out}/weak/checkpoint_best.pt --split test --beam 1
                 --text {out}/drafts/all.draft --post-process sentencepiece --max-tokens 8000 {run.device}"""
@@ -104,11 +104,20 @@ def systems(run: Run, setup: Setup) -> None:
         **({} if run.TRANSLATION else {"translator": f"{shape} {levt}"}),
         "finetuned": f"{same_shape} {drafts} {levt} --finetune-from-model {setup.translator}",
     }
+    needed = {"translator", "finetuned", *(["autoregressive"] if run.DISTIL else [])}  # for the figures
     for name, own in flags.items():
-        if run.goal == "figures" and name in ("autoregressive", "scratch"):
+        if run.goal == "figures" and name not in needed:
             continue
         data = "pairs" if name == "translator" and run.PARALLEL else "triples"
-        upsampled = f"--upsample-primary {run.REAL_TIMES}" if run.SYNTHETIC and data == "triples" else ""
+        if run.DISTIL and name in ("scratch", "finetuned"):
+            data = "distil"
+            run.training(
+                data,
+                "autoregressive",
+                f"""lev-plugins distill {run.out}/triples/data --path {run.out}/autoregressive/checkpoint_best.pt --dest
+                    {run.out}/distil/data --beam {run.BEAM} --max-tokens {run.TOKENS} {run.device}""",
+            )
+        upsampled = f"--upsample-primary {run.REAL_TIMES}" if run.SYNTHETIC and data != "pairs" else ""
         updates, rate = (run.FINETUNE_UPDATES, run.FINETUNE_LR) if name == "finetuned" else (run.UPDATES, run.LR)
         after = f"{data} translator" if name == "finetuned" and not run.TRANSLATION else data
         run.training(
@@ -172,6 +181,10 @@ def tests(run: Run, setup: Setup) -> None:
                 run.stage(
                     test, f"dials_{name}", f"{refine(name, *chosen)} --gen-subset test {oracle} >{out}/{test}/test.out"
                 )
+        if name != "translator":  # as in the paper, which has no bias
+            test, gamma = f"test_{name}_unbiased", f"$(cat {out}/dials_{name}/gamma)"
+            unbiased = f"{refine(name, gamma, '0')} --gen-subset test >{out}/{test}/test.out"
+            run.stage(test, f"dials_{name}", unbiased)
     for name in EDITORS[:3]:  # which words of a draft are bad, by the deletion policy
         model = trained.get(name, setup.translator)
         run.stage(

@@ -55,6 +55,14 @@ ABLATIONS = {
     "test_levt_sample": ("... roll-in: the model's words, sampled", "levt_sample"),
     "test_levt_dae": ("... roll-in: random words (DAE)", "levt_dae"),
 }
+ABLATIONS |= {
+    name.replace("levt", "levt_oracle"): (f"{title}, original data", trained.replace("levt", "levt_oracle"))
+    for name, (title, trained) in ABLATIONS.items()
+}
+ABLATIONS |= {
+    "test_it": ("fairseq's IT, distilled data", "it"),
+    "test_maskt": ("fairseq's MaskT, distilled data", "maskt"),
+}
 
 
 def join_pieces(line: str) -> str:

@@ -6,10 +6,17 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples.stages import Run, falling, main
+from lev_plugins.errors import require
 
 SHARINGS = ("plh-tok", "tok-del", "none")
 ROLLINS = ("sample", "dae")
 ORACLES = ("alone", "delete", "delete+placeholder")
+# fairseq's own models, with the flags of its examples (Table 2a: IT and MaskT)
+PEERS = {
+    "it": """--arch iterative_nonautoregressive_transformer --noise full_mask --train-step 4 --dae-ratio 0.5
+        --stochastic-approx""",
+    "maskt": "--arch cmlm_transformer --noise random_mask",
+}
 
 
 def text(run: Run) -> str:
@@ -68,8 +75,10 @@ def variants(run: Run) -> dict[str, str]:
         flags["levt_fast"] = f"--arch levt_fast {exits}"
     if run.ALSO_ORACLE:
         flags["levt_oracle"] = ""
-    for name in run.parts("ABLATIONS"):
-        flags[f"levt_{name}"] = f"--deletion-rollin {name}" if name in ROLLINS else f"--share-weights {name}"
+    for targets, setting in (("", "ABLATIONS"), ("oracle_", "ORACLE_ABLATIONS")):
+        for name in run.parts(setting):
+            own = f"--deletion-rollin {name}" if name in ROLLINS else f"--share-weights {name}"
+            flags[f"levt_{targets}{name}"] = own
     for blocks in run.parts("EARLY_EXITS"):
         deletion, placeholder = blocks.split("-")
         flags[f"levt_{blocks}"] = f"--deletion-layers {deletion} --placeholder-layers {placeholder}"
@@ -78,20 +87,19 @@ def variants(run: Run) -> dict[str, str]:
 
 def levt(run: Run, name: str, flags: str, training: str) -> None:
     """On the teacher's translations; levt_oracle, on the original targets. It starts from the teacher's weights."""
-    data = "binarise" if name == "levt_oracle" else "distil"
-    start, variant = "", name.removeprefix("levt_")
+    data = "binarise" if name.startswith("levt_oracle") else "distil"
+    start, variant = "", name.removeprefix("levt_").removeprefix("oracle_")
     if run.LEVT_START == "teacher":
         imported = {"fast": f"--early-exit {run.FAST_EXITS}", **{each: f"--share-weights {each}" for each in SHARINGS}}
         start = f"levt_start_{variant}" if variant in imported else "levt_start"
         convert = f"lev-plugins import-levt {run.out}/average/teacher.pt {run.out}/{start}/levt.pt"
         run.stage(start, "average", f"{convert} {imported.get(variant, '')}")
-    schedule = f"{falling(0.002, 300, run.LEVT_UPDATES)} --clip-norm 1 --dropout 0.1 --max-tokens 2048"
     run.training(
         name,
         f"{data} {start}",
         f"""{run.train} {run.out}/{data}/data {training} --save-dir {run.out}/{name} --task text_editing --arch levt
-            --criterion dual_policy {positions(run.number("LONGEST") + 1)} --max-update {run.LEVT_UPDATES}
-            {run.LEVT_TRAINING or schedule} {f"--finetune-from-model {run.out}/{start}/levt.pt" if start else ""}
+            --criterion dual_policy {positions(run.number("LONGEST") + 1)} {schedule(run)}
+            {f"--finetune-from-model {run.out}/{start}/levt.pt" if start else ""}
             {run.every} --eval-bleu --eval-bleu-args
             '{{"iter_decode_max_iter": {run.MAX_ITER}, "iter_decode_eos_penalty": {run.GAMMA}}}' --eval-bleu-detok
             space --eval-bleu-remove-bpe sentencepiece --best-checkpoint-metric bleu --maximize-best-checkpoint-metric
@@ -99,8 +107,24 @@ def levt(run: Run, name: str, flags: str, training: str) -> None:
     )
 
 
+def schedule(run: Run) -> str:
+    own = f"{falling(0.002, 300, run.LEVT_UPDATES)} --clip-norm 1 --dropout 0.1 --max-tokens 2048"
+    return f"--max-update {run.LEVT_UPDATES} {run.LEVT_TRAINING or own}"
+
+
+def peer(run: Run, name: str, training: str) -> None:
+    """A refinement model of fairseq's, from scratch; its task scores no BLEU, so the loss chooses the checkpoint."""
+    run.training(
+        name,
+        "distil",
+        f"""{run.train} {run.out}/distil/data {training} --save-dir {run.out}/{name} --task translation_lev
+            {PEERS[name]} --criterion nat_loss --pred-length-offset --length-loss-factor 0.1 --apply-bert-init
+            {positions(run.number("LONGEST") + 1)} {schedule(run)} {run.every}""",
+    )
+
+
 def plan(run: Run) -> None:
-    run.begin("TEXT OUT", "ALSO_ORACLE ALSO_FAST ABLATIONS EARLY_EXITS METRIC SEGMENT THREADS")
+    run.begin("TEXT OUT", "ALSO_ORACLE ALSO_FAST ABLATIONS ORACLE_ABLATIONS EARLY_EXITS PEERS METRIC SEGMENT THREADS")
     languages = text(run)
     share = "--share-decoder-input-output-embed" if run.SEPARATE else "--share-all-embeddings"
     training = f"""{languages} {run.sizes} {share} --label-smoothing 0.1 --required-batch-size-multiple 1
@@ -109,16 +133,23 @@ def plan(run: Run) -> None:
     levts = variants(run)
     for name, flags in levts.items():
         levt(run, name, flags, training)
+    peers = run.parts("PEERS")
+    require({*peers} <= PEERS.keys(), f"PEERS must be some of {', '.join(PEERS)}, but is {run.PEERS}")
+    for name in peers:
+        peer(run, name, training)
 
     # tests: one sentence at a time in one thread, so that one run gives quality and latency
     decode = f"""OMP_NUM_THREADS=1 fairseq-generate {run.out}/binarise/data {run.fairseq} {languages}
         --required-batch-size-multiple 1 --gen-subset test --batch-size 1"""
     teaching = f"""{decode} --task translation --path {run.out}/average/teacher.pt --max-len-a 1.2 --max-len-b 10
         {positions(run.number("LONGEST"))}"""
-    editing = f"""{decode} --task text_editing {positions(run.number("LONGEST") + 1)} --beam 1 --print-step
-        --iter-decode-max-iter {run.MAX_ITER} --iter-decode-eos-penalty {run.GAMMA}"""
+    refining = f"""{decode} {positions(run.number("LONGEST") + 1)} --beam 1 --print-step
+        --iter-decode-max-iter {run.MAX_ITER}"""
+    editing = f"{refining} --task text_editing --iter-decode-eos-penalty {run.GAMMA}"
     systems = {"greedy": ("average", f"{teaching} --beam 1"), "beam": ("average", f"{teaching} --beam {run.BEAM}")}
     systems |= {name: (name, f"{editing} --path {run.out}/{name}/checkpoint_best.pt") for name in levts}
+    refining += " --task translation_lev --path"
+    systems |= {name: (name, f"{refining} {run.out}/{name}/checkpoint_best.pt") for name in peers}
     for name, (trained, command) in systems.items():
         if run.goal == "report" or name == "levt":
             run.stage(f"test_{name}", trained, f"{command} >{run.out}/test_{name}/test.out")

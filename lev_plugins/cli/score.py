@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lev_plugins.cli import streams
+from lev_plugins.cli.reporting import table
 from lev_plugins.errors import require
 from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.scoring import m2, resampling
@@ -140,11 +141,22 @@ def text_report(args: argparse.Namespace, rows: Sequence[ScoredText], comparison
             low, high = resampling.interval(row.resampled)
             line += f", 95 % between {low:.{digits}f} and {high:.{digits}f}"
         lines.append(line)
+    lines += table(detail_rows(rows)) if any(": " in name for name in rows[0].evaluation.details) else []
     if comparison is not None:
         lines += comparison_lines(comparison, digits)
     if rows[0].evaluation.signature:
         lines.append(f"settings    {rows[0].evaluation.signature}")
     return "".join(f"{line}\n" for line in lines)
+
+
+def detail_rows(rows: Sequence[ScoredText]) -> list[list[str]]:
+    """The details named ``ROW: COLUMN`` of all texts, side by side; the first column, of the source, once."""
+    names = [name.split(": ") for name in rows[0].evaluation.details if ": " in name]
+    titles, columns = dict.fromkeys(title for title, _ in names), [*dict.fromkeys(column for _, column in names)]
+    shown = [(row, column) for row in rows for column in columns if row is rows[0] or column != columns[0]]
+    head = [column if column == columns[0] else f"{column} ({row.title})" for row, column in shown]
+    counts = [[str(row.evaluation.details[f"{title}: {column}"]) for row, column in shown] for title in titles]
+    return [["errors", *head, ""], *([title, *each, ""] for title, each in zip(titles, counts, strict=True))]
 
 
 def sentence_lines(rows: Sequence[ScoredText]) -> list[str]:

@@ -43,8 +43,9 @@ class Evaluation(ABC):
         return float(self.scores_of(np.ones((1, len(self.sentences))))[0])
 
     def describe(self) -> str:
-        """One line: ``TER = 33.33 (edits 2, reference words 6)``."""
-        shown = {name: v if isinstance(v, int) else f"{v:.{self.digits}f}" for name, v in self.details.items()}
+        """One line: ``TER = 33.33 (edits 2, reference words 6)``; details of a table (``ROW: COLUMN``) are left out."""
+        details = {name: value for name, value in self.details.items() if ": " not in name}
+        shown = {name: v if isinstance(v, int) else f"{v:.{self.digits}f}" for name, v in details.items()}
         beside = ", ".join(f"{name} {value}" for name, value in shown.items())
         return f"{self.name} = {self.score:.{self.digits}f}" + (f" ({beside})" if beside else "")
 

@@ -63,6 +63,7 @@ EXPECTED: dict[str, tuple[list[str], str, str]] = {
         "with signs 0.0)",
         "400.0",
     ),
+    "errors": (["reference", "--source", "draft"], "errors repaired = 0.7500", "0.0000"),
     "bleu": (["reference"], "BLEU = 83.76 (words 10, reference words 10)", "17.86"),
 }
 
@@ -77,7 +78,7 @@ def test_system_and_doing_nothing(score: Run, metric: str) -> None:
     lines = score(metric, "system", *flags, "--draft", "draft").splitlines()
     assert lines[0] == f"system      {expected}"
     assert lines[1].startswith("do nothing  ") and f" = {draft}" in lines[1]
-    assert all(line.startswith("settings    ") for line in lines[2:])
+    assert all(line.startswith("settings    ") for line in lines[2:]) or metric == "errors"
 
 
 @pytest.mark.parametrize("metric", EXPECTED)
@@ -101,7 +102,7 @@ def test_a_text_against_itself(score: Run, metric: str) -> None:
     if metric == "m2":
         found = json.loads(score("m2", "system", "gold.m2", "--json"))
     else:
-        flags = ["--source", "draft"] if metric == "gleu" else []
+        flags = ["--source", "draft"] if metric in ("gleu", "errors") else []
         found = json.loads(score(metric, "reference", "reference", *flags, "--json"))
     assert found["system"]["score"] == pytest.approx({"ter": 0, "harm": 0, "bleu": 100}.get(metric, 1))
 
@@ -112,7 +113,7 @@ def blank(folder: Path, metric: str, reference: str = "reference") -> list[str]:
     (folder / "blank.m2").write_text("S \n\nS \n\nS \n", encoding="utf-8")
     if metric == "m2":
         return ["m2", "blank", "blank.m2" if reference == "blank" else "gold.m2"]
-    return [metric, "blank", reference, *(["--source", "blank"] if metric == "gleu" else [])]
+    return [metric, "blank", reference, *(["--source", "blank"] if metric in ("gleu", "errors") else [])]
 
 
 # nothing, where three sentences were wanted, of which the last is empty; and nothing where nothing was wanted
@@ -125,6 +126,7 @@ NOTHING = {
     "rouge": (1 / 3, 1),
     "bleu": (0, 0),
     "harm": (1000, 0),
+    "errors": (0, 1),
 }
 
 
@@ -133,6 +135,25 @@ def test_a_text_of_empty_lines(score: Run, folder: Path, metric: str) -> None:
     for reference, expected in zip(("reference", "blank"), NOTHING[metric], strict=True):
         found = json.loads(score(*blank(folder, metric, reference), "--json", "--bootstrap", 5))
         assert found["system"]["score"] == pytest.approx(expected), reference
+
+
+def test_errors_of_two_systems_side_by_side(score: Run, folder: Path) -> None:
+    for name, text in (
+        ("noisy", "teh train forParis is ofr you ."),
+        ("right", "the train for Paris is for you ."),
+        ("one", "the train forParis is for yo u ."),
+        ("two", "the train for Paris is ofr you ! ."),
+        ("list", "teh"),
+    ):
+        (folder / name).write_text(f"{text}\nsame .\n", encoding="utf-8")
+    lines = score("errors", "one", "right", "--source", "noisy", "--against", "two", "--words", "list").splitlines()
+    assert lines[:2] == ["system      errors repaired = 0.6667", "against     errors repaired = 0.6667"]
+    rows = {line[:15].strip(): line[15:].split() for line in lines[3:13]}
+    assert rows["all"] == ["3", "2", "1", "2", "1"]  # in the source; repaired and introduced, by one and by two
+    assert rows["real word"] == ["1", "1", "0", "1", "0"] and rows["non-word"] == ["1", "1", "0", "0", "0"]
+    assert rows["first letter"] == ["1", "1", "0", "0", "0"] and rows["later letters"] == ["1", "1", "0", "1", "0"]
+    assert rows["run-on"] == ["1", "0", "0", "1", "0"] and rows["split"] == ["0", "0", "1", "0", "0"]
+    assert rows["other words"] == ["0", "0", "0", "0", "1"]
 
 
 def test_per_sentence_and_significance(score: Run) -> None:

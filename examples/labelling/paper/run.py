@@ -21,8 +21,8 @@ class Task(NamedTuple):
     enct5_kind: str = ""  # if it is another kind to EncT5 than to T5
     tests: tuple[str, ...] = ()  # files, beside valid
     suffix: str = "tsv"
-    batch: str = "--pack --pack-length 512 --max-tokens 65536"  # 128 rows of 512 tokens
-    longest_target: int = 84  # maximum tokens of the output of T5
+    at_once: int = 128  # most texts on a GPU at once: of more per update, the gradients are added up
+    longest_target: int = 84  # maximum tokens that T5 learns to write, and writes; </s> included
 
 
 def pair(name: str, first: str, second: str) -> str:
@@ -38,9 +38,9 @@ def glue(run: Run) -> list[Task]:
 
     TEXT=DIR has one folder per task with train.tsv and valid.tsv: the texts, then the label, separated by TABs, no
     header; mnli has mismatched.tsv, too. STS-B has 26 classes, 0.0, 0.2, ... 5.0; STSB=number is a regression instead
-    (the paper says "bucketized", and of SST-2). Texts are cut off at 512 tokens, as in the paper. Table 4, a decoder of 12 blocks, from
-    scratch or T5's own: ENCT5_FLAGS="--decoder-layers 12", or ENCT5_FLAGS="--decoder-layers 12 --decoder-init
-    backbone"."""
+    (the paper says "bucketized", and of SST-2). Texts are cut off at 512 tokens, as in the paper. Table 4, a decoder
+    of 12 blocks, from scratch or T5's own: ENCT5_FLAGS="--decoder-layers 12", or ENCT5_FLAGS="--decoder-layers 12
+    --decoder-init backbone"."""
     classes = run.STSB == "classes"
     rounded = "--longer cut --round-labels 0.2" if classes else "--longer cut"
     sentences = ("sentence1", "sentence2")
@@ -62,26 +62,32 @@ def glue(run: Run) -> list[Task]:
 def eurlex57k(run: Run) -> list[Task]:
     """Table 2: EURLEX57K with T5 1.1 (Algorithm 2, one latent per label).
 
-    TEXT=DIR has eurlex/{train,valid,test}.tsv: header, recitals and main body as one text, TAB, labels separated by
-    commas; and eurlex/labels.txt with all 4,271 labels. Documents are cut off at 512 tokens, as in the paper. Not
-    enough memory for one latent per label? Add ENCT5_FLAGS="--latents one".
+    TEXT=DIR has what eurlex57k.py writes: eurlex/{train,valid,test}.tsv (header, recitals and main body as one text,
+    TAB, labels separated by commas) and eurlex/labels.txt with all 4,271 labels. Documents are cut off at 512 tokens,
+    as in the paper. Not enough memory for one latent per label? Add ENCT5_FLAGS="--latents one".
     """
     labels = f"--labels {run.TEXT}/eurlex/labels.txt --longest 512 --longer cut"
-    # 128 texts per update; not packed: the 4,271 latents of each text would look at each other's places for nothing
-    batch = "--max-tokens 8192 --update-freq 8"
-    return [Task("eurlex", "multilabel", "micro_f1", labels=labels, tests=("test",), batch=batch, longest_target=64)]
+    return [Task("eurlex", "multilabel", "micro_f1", labels=labels, tests=("test",), at_once=16, longest_target=64)]
 
 
 def udpos(run: Run) -> list[Task]:
     """Table 3: UDPOS with mT5 (Algorithm 3): trained on English, tested on 33 languages.
 
-    TEXT=DIR has udpos/{train,valid}.conllu of English, and the tests LANGUAGE.conllu in udpos/tests. The paper's
-    score is the mean of tag_accuracy over the tests.
+    TEXT=DIR has udpos/{train,valid}.conllu of English, and the tests LANGUAGE.conllu in udpos/tests.
     """
     folder = Path(run.TEXT) / "udpos"
     tests = tuple(f"tests/{path.stem}" for path in sorted((folder / "tests").glob("*.conllu")))
     require(bool(tests), f"there are no files {folder}/tests/LANGUAGE.conllu")
     return [Task("udpos", "tagging", "tag_accuracy", labels="", tests=tests, suffix="conllu", longest_target=1000)]
+
+
+def batches(run: Run, task: Task) -> str:
+    """The same number of texts per update for both models, whatever the number of GPUs; neither packs its texts."""
+    batch, gpus = run.number("BATCH"), run.gpus or 1
+    require(batch % gpus == 0, f"BATCH must be a multiple of the {gpus} GPUs, but is {batch}")
+    mine = batch // gpus
+    once = max(size for size in range(1, min(mine, task.at_once) + 1) if mine % size == 0)
+    return f"--batch-size {once} --update-freq {mine // once} --required-batch-size-multiple 1"
 
 
 def train_enct5(run: Run, task: Task, parts: dict[str, str], training: str, backbone: str) -> None:
@@ -99,20 +105,12 @@ def train_enct5(run: Run, task: Task, parts: dict[str, str], training: str, back
         f"{name}/enct5",
         f"{name}/labels",
         f"""{run.trainer} {out}/labels/bin {training} --save-dir {out}/enct5 --task text_labelling {question} --arch
-            enct5 --backbone {backbone} --criterion labelling {task.batch} --best-checkpoint-metric {task.metric}
-            --validate-interval 1000000 --validate-interval-updates 1000 --save-interval-updates 1000
-            --keep-interval-updates 1 {run.FLAGS} {run.ENCT5_FLAGS}""",
+            enct5 --backbone {backbone} --criterion labelling --best-checkpoint-metric {task.metric}
+            --maximize-best-checkpoint-metric --keep-interval-updates 1 {run.FLAGS} {run.ENCT5_FLAGS}""",
     )
     checkpoint, test = f"{out}/enct5/checkpoint_best.pt", f"{out}/enct5-test"
-    commands = []
-    for part in parts:
-        if part != "train":
-            commands += [
-                f"""fairseq-validate {out}/labels/bin {run.fairseq} --task text_labelling --max-tokens 16384
-                    --path {checkpoint} --valid-subset {part} >{test}/{part}.scores 2>&1""",
-                f"""{run.threads} python {run.examples}/score.py {checkpoint} --part {part} {run.device}
-                    --output {test}/{part}.json""",
-            ]
+    score = f"{run.threads} python {run.examples}/score.py {checkpoint} {run.device}"
+    commands = [f"{score} --part {part} --output {test}/{part}.json" for part in parts if part != "train"]
     run.stage(f"{name}/enct5-test", f"{name}/enct5", *commands)
 
 
@@ -125,14 +123,30 @@ def train_t5(run: Run, task: Task, parts: dict[str, str], training: str, backbon
         return f"""python {run.examples}/text_to_text.py {parts[part]} --label-kind {task.kind} {task.layout}
             --output {prefix}/{part}"""
 
+    def tested(part: str, checkpoint: str, prefix: str) -> list[str]:
+        """Writes PREFIX.scores.json."""
+        scored = f"""python {run.examples}/text_to_text.py {parts[part]} --label-kind {task.kind} {task.layout}
+            --generated {prefix}.generated --output {prefix}"""
+        return [
+            f"""{run.generate} {folder}/bin --task text_correction --gen-subset {part} --beam 1 --max-len-b
+                {task.longest_target} --path {checkpoint} {SOURCE} --bpe pretrained --pretrained-tokenizer {backbone}
+                --batch-size {task.at_once} >{prefix}.generated""",
+            scored,
+        ]
+
     commands = []
     for part in parts:
-        encode = f"lev-plugins encode {backbone} {folder}/{part}.src {folder}/{part}.tgt --into {pieces}"
-        commands += [as_text(part, folder), encode]
+        files = f"{folder}/{part}.src {folder}/{part}.tgt"
+        commands += [as_text(part, folder), f"lev-plugins encode {backbone} {files} --into {folder}/whole"]
+        commands += [
+            f"cp {folder}/whole/{part}.src {pieces}",
+            f"cut -d ' ' -f 1-{task.longest_target - 1} {folder}/whole/{part}.tgt >{pieces}/{part}.tgt",
+        ]
     tests = ",".join(f"{pieces}/{part}" for part in parts if part.startswith("test"))
     run.stage(
         f"{name}/t5-data",
         "backbone",
+        f"mkdir -p {pieces}",
         *commands,
         f"""fairseq-preprocess -s src -t tgt --trainpref {pieces}/train --validpref {pieces}/valid
             {f"--testpref {tests}" if tests else ""} --joined-dictionary --srcdict {backbone}/dict.txt --destdir
@@ -142,19 +156,23 @@ def train_t5(run: Run, task: Task, parts: dict[str, str], training: str, backbon
         f"{name}/t5",
         f"{name}/t5-data",
         f"""{run.trainer} {folder}/bin {training} --save-dir {out}/t5 --task text_correction --arch gated_t5 --gates ''
-            --backbone {backbone} --criterion cross_entropy --batch-size 128 --eval-exact-match {SOURCE}
-            --max-target-positions 1024 --best-checkpoint-metric exact_match {run.FLAGS}""",
+            --backbone {backbone} --criterion cross_entropy {SOURCE} --max-target-positions {task.longest_target}
+            {run.FLAGS}""",
     )
-    commands, test = [], out / "t5-test"
-    for part in parts:
-        if part != "train":
-            commands += [
-                f"""{run.generate} {folder}/bin --task text_correction --gen-subset {part} --beam 1
-                    --max-len-b {task.longest_target} --path {out}/t5/checkpoint_best.pt {SOURCE} --bpe pretrained
-                    --pretrained-tokenizer {backbone} >{test}/{part}.generated""",
-                f"{as_text(part, test)} --generated {test}/{part}.generated",
-            ]
-    run.stage(f"{name}/t5-test", f"{name}/t5", *commands)
+    choice = out / "t5-choice"  # as of EncT5, the checkpoint with the best score on the validation set
+    run.stage(
+        f"{name}/t5-choice",
+        f"{name}/t5",
+        f"for each in {out}/t5/checkpoint_*_*.pt; do",
+        *tested("valid", "$each", f"{choice}/$(basename $each .pt)"),
+        "done",
+        f"python {run.here}/best.py {task.metric} {choice}/*.scores.json >{choice}/best",
+    )
+    checkpoint = f"{out}/t5/$(cat {choice}/best).pt"
+    commands = [
+        command for part in parts if part != "train" for command in tested(part, checkpoint, f"{out}/t5-test/{part}")
+    ]
+    run.stage(f"{name}/t5-test", f"{name}/t5-choice", *commands)
 
 
 def plan(run: Run) -> None:
@@ -167,21 +185,20 @@ def plan(run: Run) -> None:
     backbone = f"{run.out}/backbone/data"
     run.stage("backbone", "", f"lev-plugins import-pretrained {run.MODEL} {backbone}")
     training = f"""--optimizer adafactor --scale-parameter --lr 0.001 --dropout 0.1 --max-update 100000
-        {"" if run.device else "--bf16"} --maximize-best-checkpoint-metric --no-epoch-checkpoints"""
+        {"" if run.device else "--bf16"} --no-epoch-checkpoints --validate-interval 1000000
+        --validate-interval-updates {run.VALID_EVERY} --save-interval-updates {run.VALID_EVERY}"""
+    rows = []
     for name in chosen:
         task = tasks[name]
         # fairseq's names of the tests: test, test1, test2, ...
         files = {"train": "train", "valid": "valid"}
         files |= {f"test{number or ''}": file for number, file in enumerate(task.tests)}
         parts = {part: f"{run.TEXT}/{name}/{file}.{task.suffix}" for part, file in files.items()}
-        train_enct5(run, task, parts, training, backbone)
-        train_t5(run, task, parts, training, backbone)
-    scores = " ".join(
-        f"{run.out}/{name}/{files}"
-        for name in chosen
-        for files in ("enct5-test/*.{scores,json}", "t5-test/*.scores.json")
-    )
-    run.show("", f"tail -n 1 {scores}")
+        train_enct5(run, task, parts, f"{training} {batches(run, task)}", backbone)
+        train_t5(run, task, parts, f"{training} {batches(run, task)}", backbone)
+        scored = [part for part in parts if part.startswith("test") or (run.SET == "glue" and part == "valid")]
+        rows += [f"{name}/{Path(files[part]).name}={name}/{part}:{task.metric}" for part in scored]
+    run.show(f"{run.SET}.md", f"python {run.here}/report.py {run.out} {' '.join(rows)} >{run.out}/{run.SET}.md")
 
 
 if __name__ == "__main__":
