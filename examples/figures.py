@@ -1,6 +1,6 @@
 """Figures of the LevT paper, from logs of fairseq-generate; they need matplotlib (pip install '.[plot]').
 
-    python examples/figures.py iterations LOG --output FILE       Figure 4a: iterations by the length of the output
+    python examples/figures.py iterations LOG --output FILE       Figure 4a: iterations by length
     python examples/figures.py exits NAME=LOG ... --output FILE   Figure 4b: BLEU against the time of a sentence
     python examples/figures.py oracle NAME=LOG ... --output FILE  Figure 5: the score after each iteration
 
@@ -38,7 +38,7 @@ LOOKS = list(product(["-", "--", "-.", ":"], "osD^vP*X"))  # of one curve after 
 class IterationCount(NamedTuple):
     """A sentence."""
 
-    length: int  # tokens of the output
+    length: int  # tokens of the output, or of the source
     iterations: int
 
 
@@ -59,34 +59,38 @@ def report(paths: list[Path], lines: dict[str, str]) -> None:
 def iterations(args: argparse.Namespace) -> None:
     at_least(args, 1, "bins")
     with args.log.open("rb") as file:
-        decoded = list(decoded_in(file).values())
+        decoded = list(decoded_in(file, args.by).values())
     require(
         bool(decoded),
         f"{args.log} does not say how many iterations a sentence took: run fairseq-generate with --print-step",
     )
-    draw_iterations(decoded, args.bins, args.output)
+    draw_iterations(decoded, args.bins, args.output, args.by)
     mean = sum(sentence.iterations for sentence in decoded) / len(decoded)
     plural = "s" if len(decoded) > 1 else ""
     written = ", ".join(map(str, args.output))
     sys.stdout.write(f"{written}: {len(decoded):,} sentence{plural}, {mean:.2f} iterations on average\n")
 
 
-def decoded_in(log: Iterable[bytes]) -> dict[int, IterationCount]:
+def decoded_in(log: Iterable[bytes], by: str = "output") -> dict[int, IterationCount]:
     """The best hypothesis of each sentence; the last iteration, which changes nothing, does not count.
 
     ``P-`` has a score for each piece and for </s>, also where ``H-`` has words, because of --remove-bpe.
 
     >>> decoded_in([b"H-3\\t-0.5\\tab\\n", b"P-3\\t-1 -2 -3\\n", b"I-3\\t2\\n", b"H-3\\t-0.9\\ta\\n", b"I-3\\t1\\n"])
     {3: IterationCount(length=2, iterations=2)}
+    >>> decoded_in([b"S-3\\ta b c\\n", b"H-3\\t-0.5\\tab\\n", b"I-3\\t2\\n"], by="source")
+    {3: IterationCount(length=3, iterations=2)}
     """
     lengths: dict[int, int] = {}
     decoded: dict[int, IterationCount] = {}
     for line in filter(None, map(parse_line, log)):
         text = line.text.decode("utf-8", errors="replace")
-        if line.kind == "H" and line.number not in lengths:
+        if line.kind == "S" and by == "source":
+            lengths[line.number] = len(to_pieces(text))
+        elif line.kind == "H" and line.number not in lengths:
             lengths[line.number] = len(to_pieces(text.partition("\t")[2]))
         elif line.number in lengths and line.number not in decoded:
-            if line.kind == "P":
+            if line.kind == "P" and by == "output":
                 lengths[line.number] = len(text.split()) - 1
             elif line.kind == "I" and text.isdecimal():
                 decoded[line.number] = IterationCount(lengths[line.number], int(text))
@@ -109,7 +113,7 @@ def bins_of_iterations(decoded: Sequence[IterationCount], bins: int) -> list[np.
     return [ordered[group == number] for number in np.unique(group)]
 
 
-def draw_iterations(decoded: Sequence[IterationCount], bins: int, paths: Sequence[Path]) -> None:
+def draw_iterations(decoded: Sequence[IterationCount], bins: int, paths: Sequence[Path], by: str) -> None:
     """Beside what one token per iteration takes, and what doubling the length in each iteration would."""
     groups = bins_of_iterations(decoded, bins)
     lengths, means = np.array([group.mean(axis=0) for group in groups]).T
@@ -122,7 +126,7 @@ def draw_iterations(decoded: Sequence[IterationCount], bins: int, paths: Sequenc
         axes.plot(along, along, color="0.5", linestyle="--", label="one token per iteration")
         axes.plot(along, np.log2(along), color="0.5", linestyle=":", label="logarithm of the length, base 2")
         highest = 1.25 * max(*high, *means, np.log2(along[-1]))
-        axes.set(xlabel="tokens of the output", ylabel="iterations", xlim=(0, None), ylim=(0, highest))
+        axes.set(xlabel=f"tokens of the {by}", ylabel="iterations", xlim=(0, None), ylim=(0, highest))
         axes.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=3)
         save_figure(figure, paths)
 
@@ -212,7 +216,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     figures = parser.add_subparsers(required=True, metavar="FIGURE")
     for draw, meaning in (
-        (iterations, "draw the number of iterations by the length of the output"),
+        (iterations, "draw the number of iterations by length"),
         (exits, "draw BLEU against the time of a sentence, one point for each log, such as of several early exits"),
         (oracle, "draw scores after each iteration, one curve for each log, such as with and without --oracle"),
     ):
@@ -221,6 +225,7 @@ def main() -> int:
         add = figure.add_argument
         if draw is iterations:
             add("log", metavar="LOG", type=Path, help="output of fairseq-generate --print-step, decoded by a levt")
+            add("--by", choices=["output", "source"], default="output", help="whose length (default: output)")
             add("--bins", metavar="N", type=int, default=10, help="at most N points, of nearly as many sentences each")
         else:
             flags = " --retain-iter-history --print-step" if draw is oracle else ", with 2>&1"
