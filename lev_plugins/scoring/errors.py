@@ -2,9 +2,10 @@
 that it introduces.
 
 The words of a text are aligned with those of the reference. A word in place of another one is an error: of one letter
-or of several, in the first letter or later, and a real word (of the references, or of a list) or not. Words that differ
-in their spaces only are run on or split. Missing and extra words have no class in the paper. An error of the source is
-repaired if the output has none at its place; one of the output is introduced if the source has none at its place.
+or of several, in the first letter or later, and a real word (of the references, or of a list) or not. Words that are
+nearly equal but for their spaces are run on or split. Missing and extra words have no class in the paper. An error of
+the source is repaired if the output has none at its place; one of the output is introduced if the source has none at
+its place.
 """
 
 import string
@@ -22,6 +23,7 @@ from lev_plugins.text.lines import read_lines
 LETTERS = ("one letter", "several letters", "first letter", "later letters", "real word", "non-word")
 CLASSES = (*LETTERS, "run-on", "split", "other words")
 COLUMNS = ("in the source", "repaired", "introduced")
+NEAR = 0.2  # most letters that differ in words that are run on or split
 SPANS = ((1, 1), (1, 2), (1, 3), (2, 1), (3, 1), (0, 1), (1, 0))  # words of the text, and of the reference, that pair
 
 
@@ -56,12 +58,12 @@ def errors_in(text: str, reference: str, lexicon: Collection[str] = ()) -> Itera
 
 
 def paired(given: list[str], right: list[str]) -> list[tuple[list[str], list[str]]]:
-    """The words of two stretches that belong together: equal but for their spaces, or else one by one, in order.
+    """The words of two stretches that belong together: nearly equal but for their spaces, or one by one, in order.
 
     >>> paired(["hte", "c", "at", "now"], ["the", "cat"])
     [(['hte'], ['the']), (['c', 'at'], ['cat']), (['now'], [])]
     """
-    best: dict[tuple[int, int], tuple[float, tuple[int, int]]] = {(0, 0): (0.0, (0, 0))}
+    best: dict[tuple[int, int], tuple[float, tuple[int, int]]] = {}  # the cost of so many words, and the last pair's
     for i in range(len(given) + 1):
         for j in range(len(right) + 1):
             ways = [
@@ -69,7 +71,7 @@ def paired(given: list[str], right: list[str]) -> list[tuple[list[str], list[str
                 for m, n in SPANS
                 if m <= i and n <= j
             ]
-            best[i, j] = min(ways, default=best.get((i, j), (0.0, (0, 0))))
+            best[i, j] = min(ways, default=(0.0, (0, 0)))
     pairs, (i, j) = [], (len(given), len(right))
     while i or j:
         m, n = best[i, j][1]
@@ -80,17 +82,19 @@ def paired(given: list[str], right: list[str]) -> list[tuple[list[str], list[str
 
 def distance(given: list[str], right: list[str]) -> float:
     """The cost of a pair: less than that of a missing and an extra word."""
-    if len(given) == len(right) == 1:
-        return float(Levenshtein.normalized_distance(given[0], right[0]))
-    if "".join(given) == "".join(right):
-        return 0.5
-    return 0.75 if len(given) + len(right) == 1 else float("inf")
+    if not (given and right):
+        return 0.75
+    differ = float(Levenshtein.normalized_distance("".join(given), "".join(right)))
+    if len(given) == len(right):
+        return differ
+    return 0.5 + differ if differ <= NEAR else float("inf")
 
 
 def classes_of(given: list[str], right: list[str], lexicon: Collection[str]) -> tuple[str, ...]:
-    if len(given) != 1 or len(right) != 1:
-        spaces = "run-on" if len(given) < len(right) else "split"
-        return (spaces if "".join(given) == "".join(right) else "other words",)
+    if not (given and right):
+        return ("other words",)
+    if len(given) != len(right):
+        return ("run-on" if len(given) < len(right) else "split",)
     (one,), (other,) = given, right
     return (
         "one letter" if Levenshtein.distance(one, other) == 1 else "several letters",
@@ -123,7 +127,7 @@ def evaluate(
         before = [*errors_in(source, reference, lexicon)]
         repaired = [error for error in before if not any(map(error.touches, after))]
         introduced = [error for error in after if not any(map(error.touches, before))]
-        rows.append([len(repaired), len(before), len(introduced)])
+        rows.append([len(repaired), len(before)])
         for column, errors in zip(COLUMNS, (before, repaired, introduced), strict=True):
             counts.update((name, column) for error in errors for name in ("all", *error.classes))
     details = {f"{name}: {column}": counts[name, column] for name in ("all", *CLASSES) for column in COLUMNS}

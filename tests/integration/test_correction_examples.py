@@ -110,13 +110,13 @@ def test_the_papers_sets_train_on_a_pretrained_model(tmp_path: Path) -> None:
     out = tmp_path / "run"
     folders = {"TEXT": tmp_path / "glue", "MODEL": tmp_path / "model", "OUT": out}
     command = ["make", "-f", "examples/labelling/paper.mk", "SET=glue", "ONLY=rte", "GPUS=0", "THREADS=1", "BATCH=8"]
-    few = "--max-update 4 --save-interval-updates 2 --validate-interval-updates 2 --log-interval 1"
+    few = "--max-update 2 --save-interval-updates 2 --validate-interval-updates 2 --log-interval 1"
     done = succeed(*command, *(f"{name}={path}" for name, path in folders.items()), f"FLAGS={few}", timeout=600).out
     assert "rte/enct5-test: done" in done and "rte/t5-test: done" in done
     page = (out / "glue.md").read_text("utf-8")
     assert done.endswith(page) and re.search(r"^\| rte/valid \| accuracy \| [\d.]+ \| [\d.]+ \|$", page, re.M)
     assert [*re.findall(r"^\| rte \| \w+ \| [\d.]+ \| (\d+) \|", page, re.M)] == ["8", "8"]  # texts per update
-    assert (out / "rte" / "t5-choice" / "best").read_text("utf-8") in ("checkpoint_1_2\n", "checkpoint_1_4\n")
+    assert (out / "rte" / "t5-choice" / "best").read_text("utf-8") == "checkpoint_1_2\n"
 
 
 def test_labels_are_learned_and_scored(tmp_path: Path) -> None:
