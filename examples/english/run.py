@@ -53,7 +53,7 @@ def plan(run: Run) -> None:
     )
     valid = (text / "valid.noisy", text / "valid.clean")
     promise = f"""--calibrate {text}/unexpected.noisy {text}/unexpected.clean --calibrate {other}/noisy {other}/clean
-        --clean {text}/valid.clean --promise-broken {run.PROMISE}"""
+        --clean {text}/unexpected.clean --promise-broken {run.PROMISE}"""
     made = editor.folder(run, out / "model", out / "data" / "bin", folder, *valid, promise)
     run.stage("export", "model other", made)
     run.show("report.md", *scores(run, folder), f"python {here}/report.py {out} >{out}/report.md")

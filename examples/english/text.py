@@ -6,9 +6,10 @@ writes FOLDER/train.clean, FOLDER/valid.clean, FOLDER/unexpected.clean, which is
 words, and FOLDER/dict.txt, a dictionary for ``lev-plugins prepare``: the words of the text and of the frequency list.
 
 An editor has to learn that a word which it does not know, or does not expect, is not wrong for that. So some words of
-the text are replaced by others, which come back unchanged because they stand in the target: words of the list, also
-rarer ones, which the dictionary lacks; words of chat; and made-up ones, names and abbreviations, which look like words,
-since each letter is drawn by the two before it. And some sentences are written as in a chat.
+the text are replaced by others, which come back unchanged because they stand in the target: words of the list; words of
+chat; and made-up ones, names and abbreviations, which look like words, since each letter is drawn by the two before it.
+And some sentences are written as in a chat. The held-out text also has words of a kind that training does not show:
+rare words of the list, which the dictionary lacks, and words with foreign letters.
 """
 
 import argparse
@@ -79,7 +80,8 @@ class Strange:
     """Puts unexpected words into sentences."""
 
     def __init__(self, listed: Iterable[str], chat: Sequence[str], rare: Sequence[str], draw: random.Random):
-        """``rare``: words that the dictionary lacks."""
+        """``rare``: words that the dictionary lacks, if such words and words with marks are to come as well."""
+        self.kinds = self.more_kinds if rare else self.usual_kinds
         self.listed, self.chat, self.rare = [word for word in listed if word.isalpha()], chat, rare
         self.draw = draw
         self.known = set(self.listed)
@@ -103,7 +105,7 @@ class Strange:
 
     def instead_of(self, word: str) -> str:
         parts = TOKEN.fullmatch(word)
-        return word if parts is None else parts[1] + self.draw.choice(self.words)(self) + parts[3]
+        return word if parts is None else parts[1] + self.draw.choice(self.kinds)(self) + parts[3]
 
     def made_up(self) -> str:
         while True:
@@ -118,7 +120,7 @@ class Strange:
         return self.cased(self.draw.choice(self.listed), 0.2)
 
     def rare_word(self) -> str:
-        return self.cased(self.draw.choice(self.rare), CAPITALS) if self.rare else self.made_up()
+        return self.cased(self.draw.choice(self.rare), CAPITALS)
 
     def of_a_chat(self) -> str:
         return self.cased(self.draw.choices(self.chat, self.usual)[0], 0.2)
@@ -135,7 +137,8 @@ class Strange:
         return word.capitalize() if self.draw.random() < capitals else word
 
     # as often as they stand here
-    words = (*[made_up] * 4, *[rare_word] * 3, *[of_the_list] * 4, *[of_a_chat] * 4, abbreviation, marked)
+    usual_kinds = (*[made_up] * 4, *[of_the_list] * 4, *[of_a_chat] * 4, abbreviation)
+    more_kinds = (*usual_kinds, *[rare_word] * 3, marked)
 
 
 def sentences(paths: Iterable[Path]) -> Iterator[str]:
@@ -171,8 +174,7 @@ def main() -> None:
     chat = CHAT.read_text(encoding="utf-8").split()
     words = dictionary(train, listed, chat)
     rare = [word for word in rest if word.isalpha() and BLANK + word not in words]
-    draw.shuffle(rare)
-    strange, others = (Strange(listed, chat, some, draw) for some in (rare[::2], rare[1::2]))
+    strange, others = (Strange(listed, chat, some, draw) for some in ([], rare))
     copies = (line for _ in range(args.copies) for line in train)
     write_lines(args.folder / "train.clean", (strange.among(line, STRANGE_SHARES) for line in copies))
     write_lines(args.folder / "valid.clean", held_out)

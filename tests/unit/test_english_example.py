@@ -32,6 +32,13 @@ def test_unexpected_words_leave_everything_else_in_place() -> None:
     assert any(word.isupper() and len(word) > 1 for word in new) and any(word.islower() for word in new)
 
 
+def test_training_text_has_no_rare_words_and_no_foreign_letters() -> None:
+    words = text.Strange(LISTED, ["lol", "omg"], [], random.Random(1))
+    lines = [words.among(LINE, text.MANY_SHARES) for _ in range(300)]
+    assert all(line.isascii() and "matted" not in line.lower().split() for line in lines)
+    assert any(not words.among(LINE, (1.0,)).isascii() for words in map(strange, range(20)))  # type: ignore[attr-defined]
+
+
 def test_made_up_words_are_no_words_and_the_same_every_time() -> None:
     first, second = ([words.made_up() for _ in range(50)] for words in (strange(2), strange(2)))  # type: ignore[attr-defined]
     assert first == second and not {word.lower() for word in first} & LISTED.keys()
