@@ -1,6 +1,6 @@
 """Training text and a dictionary for an English editor, from clean sentences and a list of frequent words.
 
-    python examples/english/text.py FOLDER --text FILE ... [--valid FILE] [--frequencies [FILE]]
+    python examples/english/text.py FOLDER --text FILE ... [--valid FILE] [--frequencies [FILE]] [--rare-words]
 
 writes FOLDER/train.clean, FOLDER/valid.clean, FOLDER/unexpected.clean, which is the held-out text with many unexpected
 words, and FOLDER/dict.txt, a dictionary for ``lev-plugins prepare``: the words of the text and of the frequency list.
@@ -8,8 +8,8 @@ words, and FOLDER/dict.txt, a dictionary for ``lev-plugins prepare``: the words 
 An editor has to learn that a word which it does not know, or does not expect, is not wrong for that. So some words of
 the text are replaced by others, which come back unchanged because they stand in the target: words of the list; words of
 chat; and made-up ones, names and abbreviations, which look like words, since each letter is drawn by the two before it.
-And some sentences are written as in a chat. The held-out text also has words of a kind that training does not show:
-rare words of the list, which the dictionary lacks, and words with foreign letters.
+And some sentences are written as in a chat. The held-out text also has words of a kind that training does not show
+(unless with ``--rare-words``): rare words of the list, which the dictionary lacks, and words with foreign letters.
 """
 
 import argparse
@@ -160,6 +160,9 @@ def main() -> None:
         "--frequencies", metavar="FILE", nargs="?", const="", help="lines `word count`, by default those of symspellpy"
     )
     parser.add_argument("--valid", type=Path, help=f"held-out text (default: {HELD_OUT} sentences of the text)")
+    parser.add_argument(
+        "--rare-words", action="store_true", help="rare words and foreign letters in training text, too"
+    )
     parser.add_argument("--copies", type=int, default=1, help="of the text, each with other made-up words")
     args = parser.parse_args()
     draw = random.Random(1)
@@ -174,7 +177,11 @@ def main() -> None:
     chat = CHAT.read_text(encoding="utf-8").split()
     words = dictionary(train, listed, chat)
     rare = [word for word in rest if word.isalpha() and BLANK + word not in words]
-    strange, others = (Strange(listed, chat, some, draw) for some in ([], rare))
+    shown = list[str]()
+    if args.rare_words:
+        draw.shuffle(rare)
+        shown, rare = rare[::2], rare[1::2]
+    strange, others = (Strange(listed, chat, some, draw) for some in (shown, rare))
     copies = (line for _ in range(args.copies) for line in train)
     write_lines(args.folder / "train.clean", (strange.among(line, STRANGE_SHARES) for line in copies))
     write_lines(args.folder / "valid.clean", held_out)
