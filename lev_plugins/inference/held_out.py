@@ -75,9 +75,10 @@ def held_out(editor: Any, pairs: Sequence[tuple[Path, Path]], clean: Sequence[Pa
 
 
 def calibrate(texts: Sequence[HeldOut]) -> dict[str, float]:
-    """The weights that these texts say, which are applied to them; none if they say too little."""
-    known = [edit.evidence for text in texts for one in text.edited for edit in one.edits]
-    labels = [label for text in texts for label in text.labels]
+    """The weights that the pairs say, which are applied to all texts; none if they say too little."""
+    pairs = [text for text in texts if not text.is_clean]
+    known = [edit.evidence for text in pairs for one in text.edited for edit in one.edits]
+    labels = [label for text in pairs for label in text.labels]
     if len(labels) < FEWEST or len(set(labels)) == 1:
         logger.warning(
             f"confidences are not calibrated: that takes {FEWEST} edits, some right and some wrong, but of the "
