@@ -41,8 +41,10 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         r"the checkpoint was trained with \2, but this command asks for \3: use --criterion, --optimizer and --fp16 as "
         "before, or restart the count of updates and the learning rate with --reset-optimizer"
     ),
-    "Torch not compiled with CUDA enabled|no attribute 'xla_device'": (
-        "--fp16 and --bf16 need a GPU: leave them out, or train on a CPU with --cpu-bf16"
+    "Torch not compiled with CUDA enabled": "--fp16 needs a GPU: leave it out, or train on a CPU with --cpu-bf16",
+    "no attribute 'xla_device'|No module named 'torch_xla'": (
+        "--bf16 needs a GPU and an --arch of lev-plugins (for one of fairseq, it needs a TPU): leave it out, or use "
+        "--cpu-bf16 on a CPU, --fp16 or --amp on a GPU"
     ),
     r"GLOBAL (\S+)": r"it contains \1, which weights and settings do not need",
     "malformed node or string": (

@@ -10,7 +10,8 @@ These are all the patches of fairseq and of the process; each is made once, when
 | `distributed.utils.all_gather_list` | `gathering` | at most 16 KB, through GPU memory; only for `text_labelling` |
 | `sys.excepthook` | `errors` | a failed fairseq command ends with one line that says what to do |
 
-`criterions.labelling` adds a class to `fairseq.logging.meters`, where fairseq looks up the meters of a checkpoint. The
-rest of this package are classes that our tasks, datasets and models inherit from, and a function that is called at exit
+`criterions.labelling` adds a class to `fairseq.logging.meters`, where fairseq looks up the meters of a checkpoint.
+`gpus` adds to the functions of our own architectures, which fairseq calls when it has read the flags. The rest of this
+package are classes that our tasks, datasets and models inherit from, and a function that is called at exit
 (`shutdown`).
 """
