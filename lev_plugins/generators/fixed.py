@@ -148,25 +148,27 @@ class FixedRefinement:
 
 
 def recorded(function: Function, *example: Tensor) -> Function:
-    """``function`` as a CUDA graph, which always writes to the same tensors.
+    """``function`` as a CUDA graph of the example's GPU, which always writes to the same tensors.
 
     Not measured on a GPU yet.
     """
-    places = [each.clone() for each in example]
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(WARM_UPS):
-            function(*places)
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # fairseq's thread that loads data may go on
-        written = function(*places)
+    places, gpu = [each.clone() for each in example], example[0].device  # which need not be the current one
+    with torch.cuda.device(gpu):
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(WARM_UPS):
+                function(*places)
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # fairseq's thread that loads data may go on
+            written = function(*places)
 
     def replay(*values: Tensor) -> Any:
         for place, value in zip(places, values, strict=True):
             place.copy_(value)
-        graph.replay()
+        with torch.cuda.device(gpu):
+            graph.replay()
         return written
 
     return replay
