@@ -24,6 +24,7 @@ OTHER_CASE = [
     [1, 1, 0, 1],
     [0.5, 0, 0.5, 0],
 ]  # from the word that is replaced (row) to the one that is wanted
+QUIET = 0.3  # length, at first, of what the model asks for by itself, beside the 1 of the word that is replaced
 FAST = 10.0  # an optimiser changes all parameters by like amounts: weights of a score must move faster than vectors
 
 
@@ -97,9 +98,12 @@ class Respelling(nn.Module):
         super().__init__()
         self.vocabulary, self.padding_idx = len(index.words), pad
         self.register_buffer("shapes", shapes[:-1], persistent=False)
+        self.register_buffer("other_case", torch.tensor(OTHER_CASE), persistent=False)
         self.register_buffer("log_counts", torch.from_numpy(index.counts + 1.0).float().log(), persistent=False)
         self.query = nn.Linear(dim, dim)
-        nn.init.zeros_(self.query.weight)  # before training, the word that is replaced decides alone
+        # before training, the word that is replaced decides almost alone; from 0, the gradient of a direction is huge
+        with torch.no_grad():
+            self.query.weight.mul_(QUIET * (3 / dim) ** 0.5)  # torch begins with a variance of 1 / 3 dim
         nn.init.zeros_(self.query.bias)
         self.bias = nn.Parameter(torch.zeros(self.vocabulary))
         for name, value in vars(Say()).items():

@@ -53,6 +53,7 @@ def spelling(dim: int = 8, seed: int = 1, words: EditingDictionary | None = None
 
 
 def scores(table: MeantWords, states: Tensor, replaced: Tensor, words: WordVectors) -> Tensor:
+    torch.manual_seed(1)
     respelling = Respelling(table.index, table.shapes, PAD, table.embedding_dim).to(table.grams.dtype)
     return respelling(states, replaced, words, table.directions(words))
 
