@@ -116,8 +116,14 @@ class DualPolicyCriterion(FairseqCriterion):
 
     @staticmethod
     def reduce_metrics(logging_outputs: list[dict[str, Any]]) -> None:
+        sums = {key: sum(log.get(key, 0) for log in logging_outputs) for log in logging_outputs[:1] for key in log}
+        on_device = [key for key, value in sums.items() if isinstance(value, Tensor)]
+        if on_device:  # one question to a GPU
+            told = torch.stack([sums[key].double() for key in on_device]).tolist()
+            sums.update(zip(on_device, told, strict=True))
+
         def total(key: str) -> float:
-            return float(sum(log.get(key, 0) for log in logging_outputs))
+            return float(sums.get(key, 0))
 
         def log_mean(name: str, what: str, of: str, unit: float = math.log(2), digits: int = 3) -> None:
             if count := total(of):

@@ -183,6 +183,15 @@ def known(tokens: Tensor, size: int, unk: int) -> Tensor:
     return tokens.masked_fill(tokens > size, unk)
 
 
+def places_of(marks: Tensor, number: int) -> Tensor:
+    """The places of the ``number`` marks in (n,), in their order; a GPU is not asked how many they are.
+
+    >>> places_of(torch.tensor([False, True, True]), 2)
+    tensor([1, 2])
+    """
+    return (~marks).to(torch.uint8).argsort(stable=True)[:number] if marks.is_cuda else marks.nonzero()[:, 0]
+
+
 def among(tokens: Tensor, target: Tensor) -> Tensor:
     """(B, T), (B, N) -> (B, T) True = the token is somewhere in the row's target.
 

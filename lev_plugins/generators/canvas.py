@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -23,26 +25,52 @@ MOVING = ("tokens", "scores", "requests", "origin", "kept", "born", "odds", "off
 STAYING = ("rows", "limits", "sampled", "target")  # fields of each sentence that they do not
 
 
+def lists_of(rows: Iterable[Tensor]) -> list[list[Any]]:
+    """Rows of a kind and of any lengths, as Python's lists: one question to a GPU.
+
+    >>> lists_of([torch.tensor([5, 6]), torch.tensor([7])])
+    [[5, 6], [7]]
+    """
+    rows = list(rows)
+    values = iter(torch.cat(rows).tolist() if rows else [])
+    return [list(islice(values, len(row))) for row in rows]
+
+
+def index_of(rows: list[int], device: torch.device) -> Tensor:
+    """A GPU is not waited for."""
+    return torch.tensor(rows, dtype=torch.long).to(device, non_blocking=True)
+
+
 @dataclass
 class Record:
-    odds: Tensor  # (R, N)
-    died: Tensor  # (R, N)
+    odds: Tensor  # (R, N + 1) by place in the draft, from 1
+    died: Tensor  # (R, N + 1)
+    # of the tokens of each result but <s>: origin, born, offer, odds and scores, as on the canvas
+    of_results: dict[int, list[Tensor]] = field(default_factory=dict)
+    best: list[tuple[Tensor, ...]] = field(default_factory=list)  # (n, K) words for holes, and log-probabilities
 
     def note(self, step: int, rows: Tensor, origin: Tensor, deleted: Tensor, odds: Tensor) -> None:
         """The words of the draft among the ``deleted`` (B, T), in place; ``rows`` (B,) are those of the results."""
-        b, t = (deleted & origin.ne(0)).nonzero(as_tuple=True)
-        place = rows[b], origin[b, t] - 1
-        self.odds[place] = odds[b, t]
+        place = rows[:, None], origin.masked_fill(~deleted, 0)  # 0: nowhere
+        self.odds[place] = odds
         self.died[place] = step + 1
 
-    def of(
-        self, row: int, offers: list[list[Offer]], origin: Tensor, born: Tensor, inserted: Tensor, chosen: Tensor
-    ) -> WordEdits:
-        """``row`` of the results; the rest (n,) of its tokens, <s> included."""
-        about = {"origin": origin - 1, "born": born, "inserted": inserted, "chosen": chosen}
-        ours = {name: each[1:].tolist() for name, each in about.items()}
-        died, deleted = self.died[row].tolist(), self.odds[row].tolist()
-        return WordEdits(**ours, died=died, deleted=deleted, offers=offers[1:])
+    def edits(self) -> dict[int, WordEdits]:
+        """Of all results, which is all that is asked of a GPU."""
+        offers: list[list[Offer]] = [[]]  # for tokens that filled no hole
+        if self.best:
+            pairs = zip(*(torch.cat(part).tolist() for part in zip(*self.best, strict=True)), strict=True)
+            offers += [list(zip(*pair, strict=True)) for pair in pairs]
+        whole = iter(lists_of(row for rows in self.of_results.values() for row in rows[:3]))
+        parts = iter(lists_of(row for rows in self.of_results.values() for row in rows[3:]))
+        died, deleted = self.died[:, 1:].tolist(), self.odds[:, 1:].tolist()
+        found = {}
+        for row in self.of_results:
+            origin, born, offer = next(whole), next(whole), next(whole)
+            chosen = [offers[place] for place in offer]
+            about = [place - 1 for place in origin], born, next(parts), next(parts)
+            found[row] = WordEdits(*about, died[row], deleted[row], chosen)
+        return found
 
 
 @dataclass
@@ -58,11 +86,11 @@ class Canvas:
     origin: Tensor | None = None  # (B, T) position of each token in the draft; None = no drafts
     kept: Tensor | None = None  # (B, T) log-probability of keeping each word of the draft; None = no drafts
     target: Tensor | None = None  # (B, R) the reference, for an oracle
-    states: list[list[Tensor]] = field(default_factory=list)  # each row's tokens after each step so far
+    places: list[int] = field(default_factory=list)  # the rows, where no question to a GPU is needed
+    states: list[tuple[list[int], Tensor]] = field(default_factory=list)  # rows and their tokens after each step so far
     born: Tensor | None = None  # (B, T) iteration that inserted each token, 0 for the draft; None = no history
     odds: Tensor | None = None  # (B, T) log-odds of that insertion; None = no history
-    offer: Tensor | None = None  # (B, T) place among the ``offers`` of what its hole was offered; None = no history
-    offers: list[list[Offer]] = field(default_factory=lambda: [[]])  # the first one for tokens that filled no hole
+    offer: Tensor | None = None  # (B, T) number of the hole that each filled, from 1; None = no history
     record: Record | None = None  # the words of the draft that were deleted; None = no history
     deletion: tuple[Tensor, Tensor] | None = None  # tokens and which were deleted, in this iteration; None = no words
 
@@ -74,6 +102,13 @@ class Canvas:
     def moving(self) -> dict[str, Tensor]:
         return {name: vars(self)[name] for name in MOVING if vars(self)[name] is not None}
 
+    def deleted(self, pad: int) -> Tensor:
+        """(B, N) what was deleted in this iteration, padding elsewhere."""
+        if self.deletion is None:
+            return torch.full_like(self.tokens, pad)
+        tokens, deleted = self.deletion
+        return tokens.masked_fill(~deleted, pad)
+
     def removed(self, pad: int) -> Removed:
         """What was deleted right after each token, in this iteration."""
         if self.deletion is None:
@@ -84,11 +119,10 @@ class Canvas:
         """(B, T) the deleted token that each of the ``holes`` takes the place of, padding elsewhere."""
         return torch.full_like(self.tokens, pad) if self.deletion is None else replaced(*self.deletion, holes, pad)
 
-    def select(self, keep: Tensor) -> Canvas:
-        """The sentences that ``keep`` (B,) says; what was deleted in this iteration is left out."""
-        of_rows = {name: value[keep] for name in (*MOVING, *STAYING) if (value := vars(self)[name]) is not None}
-        states = [row for row, kept in zip(self.states, keep.tolist(), strict=True) if kept] if self.states else []
-        return replace(self, **of_rows, states=states, deletion=None)
+    def select(self, left: list[int], index: Tensor) -> Canvas:
+        """The sentences that are ``left``, also as an ``index``, without the deletions of this iteration."""
+        of_rows = {name: value[index] for name in (*MOVING, *STAYING) if (value := vars(self)[name]) is not None}
+        return replace(self, **of_rows, places=[self.places[i] for i in left], deletion=None)
 
 
 def opening_odds(counts: Tensor, odds: Tensor, width: int) -> tuple[Tensor, Tensor]:

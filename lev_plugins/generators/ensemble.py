@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor
 from lev_plugins.data.words import BatchWords
 from lev_plugins.edits.actions import Removed, deletable, known
 from lev_plugins.errors import require
+from lev_plugins.generators.canvas import index_of
 from lev_plugins.models.levt import LevT, one_each
 from lev_plugins.models.levt_stacks import EncodedSource
 from lev_plugins.ranges import flag_name
@@ -24,6 +25,7 @@ class Passes:
 
     states: list[list[Tensor]]
     valid: Tensor  # (B,) True = the row has not changed since
+    same: list[bool] = field(default_factory=list)  # the same, once it has been asked for
 
 
 def selected(sources: list[EncodedSource], rows: Tensor) -> list[EncodedSource]:
@@ -58,6 +60,7 @@ class Ensemble:
         self.placeholder = first.placeholder
         self.spells = first.spelling is not None
         self.max_target_positions = min(model.max_positions()[1] for model in models)
+        self.respellings = [m.decoder.respelling for m in models if m.decoder.respelling is not None]
         # whether the placeholder policy can reuse the states of the deletion pass
         self.shared = all(m.decoder.sharing["deletion"] == m.decoder.sharing["placeholder"] for m in models)
 
@@ -79,38 +82,36 @@ class Ensemble:
         tokens: Tensor,
         memories: list[EncodedSource],
         passes: Passes | None,
-        rows: Tensor,
+        rows: list[int],
         removed: Removed | None = None,
     ) -> Tensor:
-        """Log-probabilities (b, T - 1, K + 1) for ``rows`` (b,), reusing ``passes`` where they are valid.
+        """Log-probabilities (b, T - 1, K + 1) for b ``rows``, reusing ``passes`` where they are the same.
 
         ``removed``: the words that were deleted after each token, for models that spell.
         """
         if not self.shared:
             passes = None
         if passes is not None:
-            reusable = passes.valid[rows]  # (b,)
-            if not bool(reusable.any()):
+            old = [row for row in rows if passes.same[row]]
+            new = [row for row in rows if not passes.same[row]]
+            if not old:
                 passes = None
-            elif not bool(reusable.all()):
-                old, new = (
-                    self.placeholder_scores(tokens, memories, passes, rows[some], removed)
-                    for some in (reusable, ~reusable)
-                )
-                scores = old.new_empty(rows.numel(), *old.shape[1:])
-                scores[reusable], scores[~reusable] = old, new
-                return scores
-        every = rows.numel() == tokens.size(0)
+            elif new:
+                both, parts = old + new, (old, new)
+                scores = [self.placeholder_scores(tokens, memories, passes, some, removed) for some in parts]
+                return torch.cat(scores)[index_of(sorted(range(len(both)), key=both.__getitem__), tokens.device)]
+        every = len(rows) == tokens.size(0)
         if not every:
-            tokens, removed = tokens[rows], None if removed is None else Removed(*(each[rows] for each in removed))
+            index = index_of(rows, tokens.device)
+            tokens, removed = tokens[index], None if removed is None else Removed(*(each[index] for each in removed))
         logits = []
         for i, (model, memory) in enumerate(zip(self.models, memories, strict=True)):
             known = None
             if passes is not None:
                 needed = passes.states[i][: model.decoder.depths["placeholder"] + 1]
-                known = needed if every else [state[rows] for state in needed]
+                known = needed if every else [state[index] for state in needed]
             complete = known is not None and len(known) > model.decoder.depths["placeholder"]
-            source = memory if every or complete else memory.select(rows)
+            source = memory if every or complete else memory.select(index)
             states = model.decoder.states("placeholder", tokens, source, known, removed)
             logits.append(model.decoder.placeholder_logits(states))
         return mean_log_probs(logits)
@@ -128,8 +129,20 @@ class Ensemble:
         logits = []
         for model, memory in zip(self.models, memories, strict=True):
             states = model.decoder.states("token", tokens, memory, removed=one_each(replaced, model.pad))
-            logits.append(model.decoder.token_logits(states, index, memory.words, replaced))
+            nearest, respelling = None, model.decoder.respelling
+            if replaced is not None and respelling is not None and memory.words is not None:
+                nearest = respelling.found(replaced.flatten()[index], memory.words.words)
+            logits.append(model.decoder.token_logits(states, index, memory.words, replaced, nearest))
         return mean_log_probs(logits)
+
+    def lacks(self, words: Tensor) -> Tensor:
+        """(B, N) -> (B,) True = candidates for a word of the dictionary have yet to be found."""
+        rows = [respelling.lacks(words).any(1) for respelling in self.respellings]
+        return torch.stack(rows).any(0) if rows else torch.zeros_like(words[:, 0], dtype=torch.bool)
+
+    def find(self, words: Tensor) -> None:
+        for respelling in self.respellings:
+            respelling.find(words)
 
 
 class Symbols(NamedTuple):

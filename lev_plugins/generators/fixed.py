@@ -137,9 +137,7 @@ class FixedRefinement:
     def counts(self, memory: list[EncodedSource], tokens: Tensor, limit: Tensor) -> Tensor:
         """(1, N - 1) placeholders"""
         pad, lengths = self.symbols.pad, tokens.ne(self.symbols.pad).sum(1)
-        scores = self.ensemble.placeholder_scores(
-            self.symbols.readable(tokens), memory, None, torch.zeros_like(lengths)
-        )
+        scores = self.ensemble.placeholder_scores(self.symbols.readable(tokens), memory, None, rows=[0])
         scores[:, :, 0] -= self.options.gamma
         counts = scores.argmax(-1).minimum(limit[:, None])
         counts = at_least(self.options.min_length, counts, scores, lengths, tokens, pad)

@@ -34,7 +34,7 @@ from torch.utils._pytree import tree_map_only
 from lev_plugins.edits import actions, requests
 from lev_plugins.edits.expert import align, missing_counts
 from lev_plugins.errors import UserError, require
-from lev_plugins.generators.canvas import Canvas, Record, opening_odds
+from lev_plugins.generators.canvas import Canvas, Record, index_of, opening_odds
 from lev_plugins.generators.ensemble import Ensemble, Symbols, selected
 from lev_plugins.generators.fixed import FixedRefinement, recorded
 from lev_plugins.generators.options import RefinementOptions
@@ -93,7 +93,10 @@ class RefinementGenerator:
             if self.reranker is not None:
                 known = self.symbols.known(sources) if self.symbols.spells else sources
                 rerank(self.reranker, self.tgt_dict, known, groups)
-        groups = [sorted(group, key=lambda hypo: -float(hypo["score"])) for group in groups]
+        if n > 1:
+            scores = torch.stack([hypo["score"] for group in groups for hypo in group]).view(-1, n)
+            order = scores.argsort(dim=1, descending=True, stable=True).tolist()
+            groups = [[group[i] for i in best] for group, best in zip(groups, order, strict=True)]
         if self.options.trained_later:
             return groups
         return tree_map_only(Tensor, torch.clone, groups)  # what is computed there, nobody else may change in place
@@ -104,7 +107,7 @@ class RefinementGenerator:
         if self.fixed is not None and self.fixed.suits(canvas):
             last = self.fixed.refine(src_tokens, canvas)
             if last is not None:
-                return [self._result(canvas, 0, last)]
+                return [self._result(canvas, 0, last, int(canvas.tokens.ne(self.pad).sum()))]
         memory = self.ensemble.encode(src_tokens, net_input.get("words"))
         if self.options.candidates > 1:
             memory = selected(memory, canvas.rows // self.options.candidates)
@@ -121,8 +124,8 @@ class RefinementGenerator:
                 for n, pair in enumerate(zip(now, before, strict=True)):
                     loops = loops & same_rows(*pair, self.pad if n == 0 else 0)
             before = now
-            self._open(canvas, memory, passes, ~loops, step)
-            self._fill(canvas, memory)
+            holes = self._open(canvas, memory, passes, ~loops, step)
+            self._fill(canvas, memory, holes)
             self._put_back(canvas, loops, start)
             if canvas.requests is not None:  # protection lasts
                 canvas.requests = canvas.requests.bitwise_and(~(requests.DELETE | requests.INSERT))
@@ -130,15 +133,23 @@ class RefinementGenerator:
             done = torch.full_like(loops, step == self.options.max_iter)
             if self.options.adaptive:
                 done = done | same_rows(canvas.tokens, start[0], self.pad)
-            finished = done.tolist()
-            for i in [i for i, end in enumerate(finished) if end]:
-                results[int(canvas.rows[i])] = self._result(canvas, i, step)
-            if all(finished):
+            lengths_now = canvas.tokens.ne(self.pad).sum(1)
+            finished, lengths = torch.stack([done.long(), lengths_now]).tolist()  # the last question
+            left = []
+            for i, end in enumerate(finished):
+                if end:
+                    results[canvas.places[i]] = self._result(canvas, i, step, lengths[i])
+                else:
+                    left.append(i)
+            if not left:
                 break
-            if any(finished):
-                canvas, memory = canvas.select(~done), selected(memory, (~done).nonzero()[:, 0])
-                before = [each[~done] for each in before]
-            self._trim(canvas)
+            if len(left) < len(finished):
+                index = index_of(left, done.device)
+                canvas, memory = canvas.select(left, index), selected(memory, index)
+                before = [each[index] for each in before]
+            width = max(lengths[i] for i in left)
+            canvas.map(lambda *values, width=width: [value[:, :width] for value in values])
+        self._tell_history(canvas, results)
         return results
 
     def _start(self, src_tokens: Tensor, draft: Tensor | None, marked: Tensor | None, target: Tensor | None) -> Canvas:
@@ -154,7 +165,7 @@ class RefinementGenerator:
         limits = (lengths * self.options.max_ratio).clamp(min=least, max=room).long()
         rows = torch.arange(batch * n, device=src_tokens.device)
         zeros = torch.zeros_like(tokens, dtype=torch.float)
-        canvas = Canvas(tokens, zeros, rows, limits, rows % n > 0)
+        canvas = Canvas(tokens, zeros, rows, limits, rows % n > 0, places=list(range(batch * n)))
         if marked is not None and bool(marked.any()):
             canvas.requests = marked.repeat_interleave(n, 0)
         if tokens.size(1) > 2 or self.options.retain_history:  # a draft of <s> </s> has no words to keep
@@ -163,9 +174,8 @@ class RefinementGenerator:
         if target is not None:
             canvas.target = target.repeat_interleave(n, 0)
         if self.options.retain_history:
-            canvas.states = [[] for _ in range(batch * n)]
             canvas.born, canvas.odds, canvas.offer = torch.zeros_like(tokens), zeros, torch.zeros_like(tokens)
-            canvas.record = Record(zeros.clone(), torch.zeros_like(tokens))
+            canvas.record = Record(F.pad(zeros, (1, 0)), F.pad(canvas.born, (1, 0)))
             self._record_history(canvas)
         return canvas
 
@@ -174,7 +184,7 @@ class RefinementGenerator:
         passes = None
         canvas.deletion = None
         words, marks = self.symbols.words(canvas.tokens), canvas.requests
-        if bool(words.any()):  # otherwise all sentences are empty
+        if words.size(1) > 2:  # otherwise all sentences are empty
             if canvas.target is None:
                 passes = self.ensemble.states("deletion", self.symbols.readable(canvas.tokens), memory)
                 scores = self.ensemble.deletion(passes)  # (B, T, 2), less what a deletion must win by
@@ -216,19 +226,24 @@ class RefinementGenerator:
 
     def _put_back(self, canvas: Canvas, loops: Tensor, start: list[Tensor]) -> None:
         """Restore each sentence in a loop to its state at the start of the iteration."""
-        if bool(loops.any()):
+        if perhaps_some(loops):
             fills = [self.pad, *(0 for _ in start[1:])]
             canvas.map(lambda *now: [mix_rows(loops, *values) for values in zip(start, now, fills, strict=True)])
 
-    def _open(self, canvas: Canvas, memory: Any, passes: Any, active: Tensor, step: int) -> None:
-        """y'' = E(y', p) for the ``active`` (B,) sentences"""
+    def _open(self, canvas: Canvas, memory: Any, passes: Any, active: Tensor, step: int) -> list[int]:
+        """y'' = E(y', p) for the ``active`` (B,) sentences; the number of holes in each sentence."""
         lengths = canvas.tokens.ne(self.pad).sum(1)
         extensible = active & (lengths < canvas.limits)  # (B,)
         if canvas.requests is not None:
             extensible = extensible | requests.has(canvas.requests, requests.INSERT).any(1)
-        if bool(extensible.any()):
-            rows = extensible.nonzero()[:, 0]
-            counts = torch.zeros_like(canvas.tokens[:, 1:])
+        deleted = canvas.deleted(self.pad)
+        asked = [extensible, extensible if passes is None else passes.valid, self.ensemble.lacks(deleted)]
+        may_open, same, new = torch.stack(asked).tolist()  # the first question of an iteration
+        if any(new):
+            self.ensemble.find(deleted)
+        counts = torch.zeros_like(canvas.tokens[:, 1:])
+        odds = None
+        if any(may_open):
             # an oracle is certain
             odds = None if canvas.odds is None else torch.full_like(canvas.odds[:, 1:], math.inf)
             if canvas.target is not None and self.options.oracle == "delete+placeholder":
@@ -237,23 +252,39 @@ class RefinementGenerator:
                 if canvas.requests is not None:
                     counts = requests.behind_spans(counts, requests.inside_span(canvas.requests, requests.KEEP))
             else:
-                counts[rows] = self._placeholder_counts(canvas, memory, passes, rows, lengths, odds)
+                if passes is not None:
+                    passes.same = same
+                rows = [i for i, yes in enumerate(may_open) if yes]
+                index = index_of(rows, lengths.device)
+                counts[index] = self._placeholder_counts(canvas, memory, passes, rows, index, lengths, odds)
             counts = actions.within_room(self.ensemble.max_target_positions, counts, lengths, canvas.tokens, self.pad)
-            if perhaps_some(counts):
-                placeholder = self.symbols.placeholder
-                canvas.map(
-                    lambda tokens, *along: actions.apply_placeholders(tokens, counts, placeholder, self.pad, *along)
+        placeholder, new_words = self.symbols.placeholder, counts.sum(1)
+        asked = [lengths + new_words, new_words + canvas.tokens.eq(placeholder).sum(1)]
+        widths, holes = torch.stack(asked).tolist()  # the second question
+        if any(holes):
+            canvas.map(
+                lambda tokens, *along: actions.apply_placeholders(
+                    tokens, counts, placeholder, self.pad, *along, width=max(widths)
                 )
-            if canvas.born is not None and canvas.odds is not None and odds is not None:
-                new, of_new = opening_odds(counts, odds, canvas.tokens.size(1))
-                canvas.born = canvas.born.masked_fill(new, step + 1)
-                canvas.odds = torch.where(new, of_new, canvas.odds)
+            )
+        if canvas.born is not None and canvas.odds is not None and odds is not None:
+            new_places, of_new = opening_odds(counts, odds, canvas.tokens.size(1))
+            canvas.born = canvas.born.masked_fill(new_places, step + 1)
+            canvas.odds = torch.where(new_places, of_new, canvas.odds)
         self._record_history(canvas)
+        return holes
 
     def _placeholder_counts(
-        self, canvas: Canvas, memory: Any, passes: Any, rows: Tensor, lengths: Tensor, odds: Tensor | None
+        self,
+        canvas: Canvas,
+        memory: Any,
+        passes: Any,
+        rows: list[int],
+        index: Tensor,
+        lengths: Tensor,
+        odds: Tensor | None,
     ) -> Tensor:
-        """(b, T - 1): the policy's number of placeholders for each slot of ``rows`` (b,).
+        """(b, T - 1): the policy's number of placeholders for each slot of the b ``rows``, also as an ``index``.
 
         In place: ``odds`` (B, T - 1) get the log-odds of at least one placeholder.
         """
@@ -261,81 +292,85 @@ class RefinementGenerator:
         scores = self.ensemble.placeholder_scores(self.symbols.readable(canvas.tokens), memory, passes, rows, removed)
         scores[:, :, 0] -= self.options.gamma
         if self.options.keep_bias and canvas.origin is not None:
-            scores[:, :, 1:] -= self.options.keep_bias * actions.unopened(canvas.origin[rows])[:, :, None]
+            scores[:, :, 1:] -= self.options.keep_bias * actions.unopened(canvas.origin[index])[:, :, None]
         if canvas.requests is not None:
             # slots inside protected spans stay shut, and slots marked for insertion open
-            marks = canvas.requests[rows]
+            marks = canvas.requests[index]
             soft, hard = (requests.inside_span(marks, kind) for kind in (requests.PREFER, requests.KEEP))
             scores[:, :, 1:] -= self.options.soft_protection * soft[:, :, None]
             scores[:, :, 0].masked_fill_(hard, -self.options.gamma)  # certain; gamma was subtracted from the others
             scores[:, :, 1:].masked_fill_(hard[:, :, None], -math.inf)
             scores[:, :, 0].masked_fill_(requests.has(marks[:, :-1], requests.INSERT), -math.inf)
-        picked = self._pick(scores, canvas.sampled[rows])
-        picked = torch.minimum(picked, canvas.limits[rows, None])
+        picked = self._pick(scores, [canvas.places[row] for row in rows])
+        picked = torch.minimum(picked, canvas.limits[index, None])
         if odds is not None:
-            odds[rows] = scores[:, :, 1:].logsumexp(-1) - scores[:, :, 0]
-        return actions.at_least(self.options.min_length, picked, scores, lengths[rows], canvas.tokens[rows], self.pad)
+            odds[index] = scores[:, :, 1:].logsumexp(-1) - scores[:, :, 0]
+        return actions.at_least(self.options.min_length, picked, scores, lengths[index], canvas.tokens[index], self.pad)
 
-    def _fill(self, canvas: Canvas, memory: Any) -> None:
-        """y = E(y'', t)"""
-        holes = canvas.tokens.eq(self.symbols.placeholder)
-        rows = holes.any(1).nonzero()[:, 0]
-        if rows.numel():
-            open_holes = holes[rows]
+    def _fill(self, canvas: Canvas, memory: Any, numbers: list[int]) -> None:
+        """y = E(y'', t); ``numbers``: how many holes each sentence has."""
+        rows = [i for i, number in enumerate(numbers) if number]
+        if rows:
+            holes, chosen = canvas.tokens.eq(self.symbols.placeholder), index_of(rows, canvas.tokens.device)
             replaced = canvas.replaced(holes, self.pad) if self.symbols.spells else None
-            index = open_holes.flatten().nonzero()[:, 0]
+            index = actions.places_of(holes[chosen].flatten(), sum(numbers))
             read = self.symbols.readable(canvas.tokens)
-            log_probs = self.symbols.forbid(self.ensemble.tokens(read, memory, rows, index, replaced))  # (n, V)
-            sampled = canvas.sampled[rows][:, None].expand_as(open_holes)[open_holes]
-            picked = self._pick(log_probs, sampled)
-            if canvas.offer is not None:
-                best = log_probs.topk(min(OFFERED, log_probs.size(1)))
-                numbers = len(canvas.offers) + torch.arange(len(picked), device=picked.device)
-                canvas.offer = actions.apply_tokens(canvas.offer, holes, numbers)
-                pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-                canvas.offers += [list(zip(*pair, strict=True)) for pair in pairs]
+            log_probs = self.symbols.forbid(self.ensemble.tokens(read, memory, chosen, index, replaced))  # (n, V)
+            picked = self._pick(log_probs, [canvas.places[row] for row in rows for _ in range(numbers[row])])
+            if canvas.offer is not None and canvas.record is not None:
+                first = 1 + sum(len(words) for words, _ in canvas.record.best)
+                canvas.record.best.append(tuple(log_probs.topk(min(OFFERED, log_probs.size(1))))[::-1])
+                of_holes = torch.arange(first, first + len(picked), device=picked.device)
+                canvas.offer = actions.apply_tokens(canvas.offer, holes, of_holes)
             canvas.tokens = actions.apply_tokens(canvas.tokens, holes, picked)
             canvas.scores = actions.apply_tokens(canvas.scores, holes, log_probs.gather(1, picked[:, None])[:, 0])
 
-    def _pick(self, scores: Tensor, sampled: Tensor) -> Tensor:
-        """(n, ..., classes) -> (n, ...): the best class, or a random one in the ``sampled`` (n,) rows."""
+    def _pick(self, scores: Tensor, places: list[int]) -> Tensor:
+        """(n, ..., classes) -> (n, ...): the best class, or a random one for candidates but the first.
+
+        ``places`` (n,) are those of the results.
+        """
         best = scores.argmax(-1)
-        if self.options.candidates > 1 and bool(sampled.any()):  # avoids a device synchronisation for one candidate
-            weights = (scores[sampled].float() / self.options.temperature).softmax(-1)
-            flat = weights.flatten(0, -2).cpu()
-            drawn = torch.multinomial(flat, 1, generator=self.random)
-            best[sampled] = drawn.view(weights.shape[:-1]).to(best.device)
+        sampled = [i for i, place in enumerate(places) if place % self.options.candidates]
+        if sampled:
+            index = index_of(sampled, scores.device)
+            weights = (scores[index].float() / self.options.temperature).softmax(-1)
+            if self.random.device != weights.device:
+                self.random = torch.Generator(weights.device).manual_seed(self.random.initial_seed())
+            # as torch.multinomial does, which would make a GPU tell whether these are probabilities
+            drawn = weights / torch.empty_like(weights).exponential_(generator=self.random)
+            best[index] = drawn.argmax(-1)
         return best
 
     def _record_history(self, canvas: Canvas) -> None:
         if self.options.retain_history:
-            for history, tokens in zip(canvas.states, canvas.tokens, strict=True):
-                history.append(tokens[tokens.ne(self.pad)])
+            canvas.states.append((canvas.places, canvas.tokens))
 
-    def _trim(self, canvas: Canvas) -> None:
-        width = int(canvas.tokens.ne(self.pad).sum(1).max())
-        canvas.map(lambda *values: [value[:, :width] for value in values])
+    def _tell_history(self, canvas: Canvas, results: list[dict[str, Any]]) -> None:
+        """Only when all is done: a GPU is asked once for all sentences."""
+        if canvas.record is None:
+            return
+        lengths = iter(torch.cat([tokens.ne(self.pad).sum(1) for _, tokens in canvas.states]).tolist())
+        for places, states in canvas.states:
+            for place, tokens in zip(places, states, strict=True):
+                results[place].setdefault("history", []).append({"tokens": tokens[: next(lengths)]})
+        for place, edits in canvas.record.edits().items():
+            results[place]["edits"] = edits
 
-    def _result(self, canvas: Canvas, i: int, step: int) -> dict[str, Any]:
+    def _result(self, canvas: Canvas, i: int, step: int, length: int) -> dict[str, Any]:
         """A hypothesis as fairseq expects it. The score is the mean over all tokens, including boundaries."""
-        real = canvas.tokens[i].ne(self.pad)
-        scores = (canvas.scores if canvas.kept is None else canvas.scores + canvas.kept)[i][real]
-        result = {
-            "tokens": canvas.tokens[i][real][1:],  # fairseq omits <s>
+        scores = (canvas.scores if canvas.kept is None else canvas.scores + canvas.kept)[i, :length]
+        if canvas.record is not None:
+            about = (canvas.origin, canvas.born, canvas.offer, canvas.odds, canvas.scores)
+            canvas.record.of_results[canvas.places[i]] = [each[i, 1:length] for each in about if each is not None]
+        return {
+            "tokens": canvas.tokens[i, 1:length],  # fairseq omits <s>
             "positional_scores": scores[1:],
             "score": scores.mean(),
             "steps": step,
             "alignment": None,
             "attention": None,
         }
-        if self.options.retain_history:
-            result["history"] = [{"tokens": tokens} for tokens in canvas.states[i]]
-        if canvas.record is not None and canvas.offer is not None:
-            about = (canvas.origin, canvas.born, canvas.odds, canvas.scores)
-            words = (each[i][real] for each in about if each is not None)
-            offers = [canvas.offers[place] for place in canvas.offer[i][real].tolist()]
-            result["edits"] = canvas.record.of(int(canvas.rows[i]), offers, *words)
-        return result
 
 
 def perhaps_some(marks: Tensor) -> bool:

@@ -22,6 +22,7 @@ from lev_plugins.data.tokenise import MODEL, ids_of
 from lev_plugins.data.words import BatchWords, UnknownWords
 from lev_plugins.edits.expert import align
 from lev_plugins.errors import require
+from lev_plugins.generators.canvas import lists_of
 from lev_plugins.generators.keeping import preference, scored
 from lev_plugins.inference.load_model import Loaded, places, read_models
 from lev_plugins.inference.segments import RefinedSegments, SegmentDecoder, batches
@@ -125,7 +126,8 @@ class Refinement(RefinedSegments):
         words.printed = numbers.spelt
         sample = {"net_input": utils.move_to_cuda(net_input, self.decoder.device)}
         found = self.decoder.generator.generate(self.decoder.models, sample)
-        return [(best["tokens"].tolist(), best["edits"]) for best, *_ in found]
+        tokens = lists_of(best["tokens"] for best, *_ in found)
+        return [(row, best["edits"]) for row, (best, *_) in zip(tokens, found, strict=True)]
 
 
 class Seq2Seq(SegmentDecoder):

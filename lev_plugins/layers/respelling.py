@@ -71,15 +71,19 @@ class KnownCandidates(nn.Module):
             self.register_buffer(name, torch.zeros(size, dtype=dtype), persistent=False)
         self.register_buffer("filled", torch.zeros(size[0], dtype=torch.bool), persistent=False)
 
-    def forward(self, words: Tensor) -> Nearest:
-        new = words[~self.filled[words]].unique()
+    def find(self, words: Tensor) -> None:
+        """Words that have not been asked for yet."""
+        new = words[~self.filled[words]]
         if len(new):
-            spelt = self.index.words
+            new, spelt = new.unique(), self.index.words
             near, alike, slips = self.index.nearest([spelt[i] if i < len(spelt) else "" for i in new.tolist()])
             tables = (self.near, near), (self.alike, alike.view(np.int32)), (self.slips, slips)
             for table, rows in tables:
                 table[new] = torch.from_numpy(rows).to(table)
             self.filled[new] = True
+
+    def forward(self, words: Tensor) -> Nearest:
+        """Of words that have been found."""
         return Nearest(self.near[words].long(), self.alike[words].view(torch.float32), self.slips[words].long())
 
 
@@ -88,6 +92,7 @@ class Respelling(nn.Module):
 
     shapes: Tensor  # (V,)
     log_counts: Tensor  # (V,)
+    other_case: Tensor  # (CASES, CASES)
     # weights, a FAST-th of what Say says
     slips: Tensor  # (FAR,)
     frequency: Tensor
@@ -116,8 +121,21 @@ class Respelling(nn.Module):
 
     def candidates(self, replaced: Tensor, words: BatchWords | None) -> Nearest:
         """Of words (n,); those of unknown ``words`` came with the batch."""
-        unknown = replaced > self.vocabulary
-        known = self.known(replaced.masked_fill(unknown, self.padding_idx))
+        self.find(replaced)
+        return self.found(replaced, words)
+
+    def lacks(self, words: Tensor) -> Tensor:
+        return ~self.known.filled[self.of_dictionary(words)]
+
+    def find(self, words: Tensor) -> None:
+        self.known.find(self.of_dictionary(words))
+
+    def of_dictionary(self, words: Tensor) -> Tensor:
+        return words.masked_fill(words > self.vocabulary, self.padding_idx)
+
+    def found(self, replaced: Tensor, words: BatchWords | None) -> Nearest:
+        """As ``candidates``, after ``find``."""
+        unknown, known = replaced > self.vocabulary, self.known(self.of_dictionary(replaced))
         if words is None or not len(words.near):
             return known
         place = (replaced - self.vocabulary - 1).clamp(min=0)
@@ -158,7 +176,7 @@ class Respelling(nn.Module):
         """
         wanted, old = sample.of(self.shapes)[None], torch.arange(SHAPES, device=self.shapes.device)[:, None]
         blank = (wanted // CASES).ne(old // CASES)
-        case = self.bias.new_tensor(OTHER_CASE)[old % CASES, wanted % CASES]
+        case = self.other_case[old % CASES, wanted % CASES]
         losses = F.pad(self.weight("blank") * blank + self.weight("case") * case, (0, 0, 0, 1))
         frequent = sample.of(self.bias) + self.weight("frequency") * sample.of(self.log_counts)
         if sample.stands_for is not None:

@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lev_plugins.data.words import BatchWords
+from lev_plugins.edits.actions import places_of
 from lev_plugins.layers.weight_cache import Keeping
 from lev_plugins.text.candidates import CASES, FAMILIAR, FAR, LEVELS, PROPER, SHAPES, WordIndex, prints_of, shape
 
@@ -68,9 +69,9 @@ def draw_sample(needed: Tensor, others: int) -> Sample:
     >>> sample.place(torch.tensor([5, 1, 6])).tolist(), sample.word(torch.tensor([1, 0])).tolist()
     ([1, 0, 4], [5, 1])
     """
-    rest = (~needed).nonzero()[:, 0]
+    count = int(needed.sum())  # the one question to a GPU
+    own, rest = places_of(needed, count), places_of(~needed, len(needed) - count)
     drawn = rest[torch.randperm(len(rest), device=rest.device)[:others]]
-    own = needed.nonzero()[:, 0]
     ids = torch.cat([own, drawn])
     places = torch.full((len(needed) + 1,), -1, device=ids.device)
     places[ids] = torch.arange(len(ids), device=ids.device)
@@ -138,8 +139,9 @@ class SpelledWords(nn.Module):
             rows = F.pad(sample.ids, (0, 1), value=self.vocabulary)
             lengths = self.starts.diff()[rows]
             starts = F.pad(lengths.cumsum(0), (1, 0))
-            inside = torch.arange(int(starts[-1]), device=rows.device) - starts[:-1].repeat_interleave(lengths)
-            parts = self.parts[self.starts[rows].repeat_interleave(lengths) + inside]
+            size = int(starts[-1])
+            begins = (self.starts[rows] - starts[:-1]).repeat_interleave(lengths, output_size=size)
+            parts = self.parts[begins + torch.arange(size, device=rows.device)]
             own, spelled = own[rows], self.mean(parts, starts)
         if len(words.shapes):
             rare = self.mean(words.parts, words.starts)
@@ -214,13 +216,12 @@ class MeantWords(SpelledWords):
         """The words that a step needs which reads ``tokens`` and has ``rivals`` for what it replaces."""
         if self.vocabulary <= 3 * (SAMPLED + COMMON):
             return WHOLE
-        needed = torch.zeros_like(self.counts, dtype=torch.bool)
-        needed[tokens[tokens <= self.vocabulary]] = True
-        for others in (self.guessed[0, needed], words.guess[0], rivals.flatten()):
-            needed[others] = True
+        needed = self.counts.new_zeros(len(self.counts) + len(words.shapes), dtype=torch.bool)
+        for some in (tokens, self.guessed[0, tokens.clamp(max=self.vocabulary)], words.guess[0], rivals.flatten()):
+            needed[some] = True
         needed[self.counts[:-1].topk(COMMON).indices] = True
         needed[: self.index.specials] = True
-        return draw_sample(needed[:-1], SAMPLED)
+        return draw_sample(needed[: self.vocabulary], SAMPLED)
 
     def look_up(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None = None) -> Tensor:
         level, shapes = self.level(tokens, words, held_out), words.shapes[tokens]

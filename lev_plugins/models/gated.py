@@ -266,7 +266,9 @@ class GatedDecoder(FairseqIncrementalDecoder):
 def embed(backbone: Any, tokens: Tensor | int) -> Tensor:
     """Token embeddings as the backbone reads them, without positions: (...,) -> (..., C)"""
     table = backbone.embed_tokens
-    return backbone.embed_scale * table(torch.as_tensor(tokens, device=next(table.parameters()).device))
+    if not isinstance(tokens, Tensor):
+        tokens = torch.full((), tokens, device=next(table.parameters()).device)  # unlike a copy, no wait for a GPU
+    return backbone.embed_scale * table(tokens)
 
 
 class GatedModel(LoadedFromFolder, FairseqEncoderDecoderModel):

@@ -20,6 +20,7 @@ from lev_plugins import ranges
 from lev_plugins.errors import UserError, require
 from lev_plugins.fairseq_fixes.best_checkpoint import BestCheckpointConfig, BestCheckpointTask
 from lev_plugins.fairseq_fixes.resuming import ResumableTask
+from lev_plugins.generators.canvas import lists_of
 from lev_plugins.ranges import flag, flag_name
 from lev_plugins.scoring.validation import VALIDATION_SCORES, ValidationScores, parse_names
 from lev_plugins.tasks.precision import PrecisionConfig, PrecisionTask
@@ -187,14 +188,15 @@ class ScoredTask(BestCheckpointTask, PrecisionTask, ResumableTask, TranslationTa
     def _decode(self, sample: dict[str, Any], model: Any) -> tuple[list[str], list[str]]:
         """The references and the decoded texts."""
         results = self.inference_step(self.sequence_generator, [model], sample, prefix_tokens=None)
-        texts = [self._text(hypotheses[0]["tokens"], UNKNOWN_IN_TEXT) for hypotheses in results]
-        rows = (utils.strip_pad(row, self.tgt_dict.pad()) for row in sample["target"])
+        written = lists_of(hypotheses[0]["tokens"] for hypotheses in results)
+        texts = [self._text(row, UNKNOWN_IN_TEXT) for row in written]
+        rows = ([token for token in row if token != self.tgt_dict.pad()] for row in sample["target"].tolist())
         references = [self._text(row, UNKNOWN_IN_REFERENCE) for row in rows]
         if self.cfg.eval_bleu_print_samples:
             logger.info("example hypothesis: " + texts[0])
             logger.info("example reference: " + references[0])
         return references, texts
 
-    def _text(self, tokens: Any, unknown: str) -> str:
-        words = self.tgt_dict.string(tokens.int().cpu(), self.cfg.eval_bleu_remove_bpe, unk_string=unknown)
+    def _text(self, tokens: list[int], unknown: str) -> str:
+        words = self.tgt_dict.string(tokens, self.cfg.eval_bleu_remove_bpe, unk_string=unknown)
         return self.tokenizer.decode(words) if self.tokenizer else words

@@ -127,7 +127,7 @@ def test_confidence_of_a_levt_is_that_of_its_policies(lively: Editor) -> None:
         canvas = target.encode_line(f"<s> {draft}", add_if_not_exist=False).long()
         going = ensemble.deletion(ensemble.states("deletion", canvas[None], memory))[0].exp()
         left = canvas[~(going[:, 1] > going[:, 0]) | canvas.eq(target.bos()) | canvas.eq(target.eos())]
-        opened = ensemble.placeholder_scores(left[None], memory, None, torch.tensor([0]))[0].exp()
+        opened = ensemble.placeholder_scores(left[None], memory, None, [0])[0].exp()
         opened[:, 0] *= math.exp(-GAMMA)
         counts = opened.argmax(1)
         filled = torch.cat([torch.tensor([word, *[hole] * n]) for word, n in zip(left, [*counts, 0], strict=True)])
