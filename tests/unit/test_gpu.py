@@ -1,0 +1,237 @@
+"""What a GPU would do: on tensors that say they are on one (``tests/simulated_gpu.py``)."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from fairseq import options
+from fairseq.logging import metrics
+from fairseq.utils import move_to_cuda
+from torch import Tensor
+
+from lev_plugins.edits.requests import KEEP
+from lev_plugins.errors import explain
+from lev_plugins.generators import fixed
+from lev_plugins.generators.options import RefinementOptions
+from lev_plugins.generators.refinement import RefinementGenerator
+from lev_plugins.layers import spelling
+from tests.helpers import (
+    lively_model,
+    random_rows,
+    rows_to_tensor,
+    toy_batch,
+    toy_criterion,
+    toy_dictionary,
+    toy_model,
+)
+from tests.simulated_gpu import simulated_gpu
+from tests.unit import test_spelling as spelled
+
+AN_ITERATION = 3  # waits for the GPU; see docs/scaling.md
+A_BATCH = 10  # at most: what comes in, what is told in the end
+AN_UPDATE = 2
+
+
+def test_the_simulation_fails_and_waits_as_a_gpu_does() -> None:
+    with simulated_gpu() as gpu:
+        x, here = torch.ones(2, 3, requires_grad=True).to("cuda"), torch.ones(2, 3)
+        assert x.is_cuda and (2 * x).view(3, 2).device == torch.zeros(1, device="cuda").device
+        for wrong in (lambda: x + here, lambda: here[x.long()], lambda: x.detach().numpy()):
+            with pytest.raises((RuntimeError, TypeError), match=r"device|cpu|cuda:0"):
+                wrong()
+        layer = torch.nn.Linear(3, 2).to("cuda")
+        layer(x).sum().backward()
+        assert layer.weight.is_cuda and layer.weight.grad is not None and layer.weight.grad.is_cuda
+        assert not x.cpu().is_cuda
+    assert gpu.waited == 0  # those of this file are nobody's
+
+
+# ---- decoding --------------------------------------------------------------------------------------------------------
+
+
+def assert_few_waits(model: Any, words: Any, net_input: dict[str, Any], **options: Any) -> int:
+    """The same hypotheses on the CPU and on the GPU, which is waited for in iterations alone: their number."""
+    results = []
+    for device in ("cpu", "cuda"):
+        with simulated_gpu() as gpu:
+            model.to(device)
+            sample = {"net_input": move_to_cuda(net_input, torch.device(device))}
+            generator = RefinementGenerator([model], words, RefinementOptions(**options))
+            before = gpu.waited
+            groups = generator.generate(None, sample)
+            waits = gpu.waited - before
+            steps = [hypothesis["steps"] for group in groups for hypothesis in group]
+            results.append([told(best) for best, *_ in groups])
+            model.to("cpu")
+    if options.get("candidates", 1) == 1:  # others are drawn by a generator of the device
+        assert results[0] == results[1]
+    assert AN_ITERATION < waits <= AN_ITERATION * (1 + max(steps)) + A_BATCH
+    return 1 + max(steps)
+
+
+def told(hypothesis: dict[str, Any]) -> Any:
+    states = [state["tokens"].cpu().tolist() for state in hypothesis.get("history", ())]
+    return hypothesis["tokens"].tolist(), hypothesis["steps"], states, hypothesis.get("edits")
+
+
+def batch(number: int) -> dict[str, Any]:
+    sources, drafts = random_rows(number, seed=6, shortest=4), random_rows(number, seed=5, longest=8)
+    return {"src_tokens": rows_to_tensor(sources), "draft": rows_to_tensor(drafts)}
+
+
+def marked(net_input: dict[str, Any]) -> dict[str, Any]:
+    marks = torch.zeros_like(net_input["draft"])
+    marks[:, 1] = KEEP * net_input["draft"][:, 1].gt(3)
+    return {**net_input, "requests": marks}
+
+
+def with_unknown_words(number: int) -> dict[str, Any]:
+    """Each sentence has a known word and one that the dictionary lacks."""
+    known = [spelled.dictionary().index(word) for word in ("▁value", "▁the", "▁form")]
+    rows = torch.tensor([[0, known[i % 3], spelled.OWN, 2] for i in range(number)])
+    return {"src_tokens": rows, "draft": rows, "words": spelled.batch_words(["▁vlaue"])}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"retain_history": True},
+        {"candidates": 3},
+        {"keep_bias": 1.0, "min_length": 3},
+        {"adaptive": False, "max_iter": 2},
+    ],
+    ids=str,
+)
+def test_refinement_waits_for_decisions_alone(options: dict[str, Any]) -> None:
+    model = lively_model()
+    assert max(assert_few_waits(model, toy_dictionary(), batch(number), **options) for number in (4, 32)) > 2
+
+
+@pytest.mark.parametrize("share", ["all", "none"])
+def test_marks_and_passes_that_are_shared(share: str) -> None:
+    assert assert_few_waits(lively_model(share_weights=share), toy_dictionary(), marked(batch(8))) > 1
+
+
+def test_words_that_are_spelt() -> None:
+    model, words = spelled.model().eval(), spelled.dictionary()
+    for number in (2, 32):
+        assert_few_waits(model, words, with_unknown_words(number), max_iter=2)
+
+
+# ---- training --------------------------------------------------------------------------------------------------------
+
+
+def updates(model: Any, criterion: Any, sample: dict[str, Any], number: int) -> list[int]:
+    """Waits in each update and its log."""
+    found = []
+    with simulated_gpu() as gpu:
+        model.to("cuda")
+        sample = move_to_cuda(sample, torch.device("cuda"))
+        for _ in range(number):
+            before = gpu.waited
+            loss, _, log = criterion(model, sample)
+            loss.backward()
+            with metrics.aggregate(new_root=True):
+                criterion.reduce_metrics([log])
+            found.append(gpu.waited - before)
+    return found
+
+
+def test_an_update_waits_for_its_log_alone() -> None:
+    assert max(updates(toy_model(), toy_criterion(), toy_batch(drafts=True), 2)) <= AN_UPDATE
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+def test_an_update_of_words_that_are_spelt(sampled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if sampled:  # as if the dictionary were large
+        monkeypatch.setattr(spelling, "SAMPLED", 2)
+        monkeypatch.setattr(spelling, "COMMON", 1)
+    sample = spelled.collated(spelled.noisy_dataset(), range(4))
+    _, *later = updates(spelled.model().train(), toy_criterion(), sample, 3)  # the first finds candidates
+    assert max(later) <= AN_UPDATE + 2 * sampled
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_first_gradients_of_words_that_are_spelt_fit_into_16_bits(seed: int) -> None:
+    torch.manual_seed(seed)
+    model = spelled.model().train()
+    loss, _, _ = toy_criterion()(model, spelled.collated(spelled.noisy_dataset(), range(4)))
+    loss.backward()
+    largest = {
+        name: float(weight.grad.abs().max()) for name, weight in model.named_parameters() if weight.grad is not None
+    }
+    query = max(value for name, value in largest.items() if "respelling.query" in name)
+    assert query <= 2 * max(value for name, value in largest.items() if "respelling" not in name)
+
+
+# ---- flags and graphs ------------------------------------------------------------------------------------------------
+
+
+def tpu(*flags: str) -> bool:
+    words = ["data", "--arch", "levt_tiny", "--task", "text_editing", "--criterion", "dual_policy", *flags]
+    return bool(options.parse_args_and_arch(options.get_training_parser(), words).tpu)
+
+
+@pytest.mark.parametrize("flag", ["--bf16", "--memory-efficient-bf16"])
+def test_bf16_is_not_for_a_tpu_if_there_is_a_gpu(flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["fairseq-train"])
+    assert tpu(flag)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert not tpu(flag) and tpu(flag, "--cpu") and not tpu()
+
+
+@pytest.mark.parametrize("message", ["'NoneType' object has no attribute 'xla_device'", "No module named 'torch_xla'"])
+def test_bf16_that_cannot_work_is_explained(message: str) -> None:
+    assert "--bf16 needs a GPU and an --arch of lev-plugins" in str(explain(Exception(message)))
+
+
+class Gpus:
+    """Of torch.cuda, what a recording needs: which GPU is current when, and nothing else."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch):
+        self.current, self.seen = 0, []
+        for name in ("device", "stream", "graph", "Stream", "CUDAGraph", "current_stream"):
+            monkeypatch.setattr(torch.cuda, name, getattr(self, name))
+
+    @contextlib.contextmanager
+    def device(self, device: torch.device) -> Iterator[None]:
+        before, self.current = self.current, device.index
+        yield
+        self.current = before
+
+    def note(self, *given: Any, **named: Any) -> Any:
+        self.seen.append(self.current)
+        return contextlib.nullcontext()
+
+    graph = stream = note
+
+    def Stream(self) -> Any:
+        self.note()
+        return self
+
+    current_stream = CUDAGraph = Stream
+
+    def wait_stream(self, other: Any) -> None:
+        self.note()
+
+    replay = note
+
+
+def test_a_graph_is_recorded_and_replayed_where_the_model_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpus = Gpus(monkeypatch)
+
+    class Far(Tensor):
+        device = torch.device("cuda", 1)  # type: ignore[assignment]
+
+    noted: list[int] = []
+
+    def function(x: Tensor) -> Tensor:
+        noted.append(gpus.current)
+        return x
+
+    example: Callable[..., Any] = fixed.recorded(function, torch.ones(1).as_subclass(Far))
+    example(torch.zeros(1))
+    assert set(gpus.seen) == {1} and set(noted) == {1} and gpus.current == 0
