@@ -73,7 +73,7 @@ class SimulatedGpu:
 
 
 def on_gpu(device: Any) -> bool:
-    return torch.device(device).type == "cuda"  # a number is that of a GPU
+    return isinstance(device, int) or torch.device(device).type == "cuda"  # a number is that of a GPU
 
 
 class Functions(TorchFunctionMode):

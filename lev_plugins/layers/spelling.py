@@ -75,7 +75,7 @@ def draw_sample(needed: Tensor, others: int) -> Sample:
     ids = torch.cat([own, drawn])
     places = torch.full((len(needed) + 1,), -1, device=ids.device)
     places[ids] = torch.arange(len(ids), device=ids.device)
-    places[-1] = len(ids)
+    places[-1:] = len(ids)
     number = torch.zeros(len(ids), device=ids.device)
     if len(drawn):
         number[len(own) :] = math.log(len(rest) / len(drawn))

@@ -30,7 +30,8 @@ LABELLERS = {
     "packed tags": ("tagging", "characters", [*LABELLER, "--pack", "--pack-length", 64]),
     "tags of words that spell": ("tagging", "words", [*LABELLER, *SPELT]),
 }
-PRECISIONS = ["--fp16", "--amp", "--bf16", "--memory-efficient-bf16"]
+IN_16_BITS = [(model, flag) for model in (*WRITERS, *LABELLERS) for flag in ("--fp16", "--amp", "--bf16")]
+IN_16_BITS += [(model, "--memory-efficient-bf16") for model in ("levt", "tagging")]
 
 Train = Callable[..., Result]
 
@@ -90,8 +91,7 @@ def test_it_learns_and_decodes_what_a_cpu_does(model: str, train: Train, triples
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("precision", PRECISIONS)
-@pytest.mark.parametrize("model", [*WRITERS, *LABELLERS])
+@pytest.mark.parametrize(("model", "precision"), IN_16_BITS)
 def test_it_learns_in_16_bits(model: str, precision: str, train: Train, tmp_path: Path) -> None:
     with simulated_gpu():
         done = train(model, precision)

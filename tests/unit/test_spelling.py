@@ -53,8 +53,9 @@ def spelling(dim: int = 8, seed: int = 1, words: EditingDictionary | None = None
 
 
 def scores(table: MeantWords, states: Tensor, replaced: Tensor, words: WordVectors) -> Tensor:
-    torch.manual_seed(1)
-    respelling = Respelling(table.index, table.shapes, PAD, table.embedding_dim).to(table.grams.dtype)
+    with torch.random.fork_rng():  # draws go on as they are
+        torch.manual_seed(1)
+        respelling = Respelling(table.index, table.shapes, PAD, table.embedding_dim).to(table.grams.dtype)
     return respelling(states, replaced, words, table.directions(words))
 
 
