@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from lev_plugins.cli.import_levt import convert
 from lev_plugins.criterions.dual_policy import DualPolicyConfig, DualPolicyCriterion
-from lev_plugins.generators.options import RefinementOptions
+from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.models.levt import LevT, LevTConfig
 from lev_plugins.tasks.text_editing import TextEditingConfig, TextEditingTask

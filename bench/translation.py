@@ -24,8 +24,8 @@ from bench import decoding, peer, report, systems, weights
 from bench.clock import CLOCKS, Clock, spread
 from bench.main import BASE, NARROW, QUICK, Plan
 from bench.peer import PEER, Decoder, Sample
+from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import require
-from lev_plugins.generators.options import RefinementOptions
 from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.inference.load_model import read_models
 from lev_plugins.layers.int8 import in_8_bits

@@ -24,9 +24,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lev_plugins.edits.actions import apply_deletions, apply_placeholders, at_least, within_room
+from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.generators.canvas import Canvas
 from lev_plugins.generators.ensemble import Ensemble, Symbols
-from lev_plugins.generators.options import RefinementOptions
 from lev_plugins.models.levt_stacks import EncodedSource
 
 WIDTHS = (16, 32, 48, 64, 96, 128, 192, 256)

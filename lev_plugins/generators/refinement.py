@@ -33,11 +33,11 @@ from torch.utils._pytree import tree_map_only
 
 from lev_plugins.edits import actions, requests
 from lev_plugins.edits.expert import align, missing_counts
+from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError, require
 from lev_plugins.generators.canvas import Canvas, Record, index_of, opening_odds
 from lev_plugins.generators.ensemble import Ensemble, Symbols, selected
 from lev_plugins.generators.fixed import FixedRefinement, recorded
-from lev_plugins.generators.options import RefinementOptions
 from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT, mix_rows
 

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from lev_plugins import model_folder
+from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
 from lev_plugins.inference.segments import RefinedSegments
 from lev_plugins.model_folder import ModelConfig
 from lev_plugins.ranges import check as check_ranges
 from lev_plugins.runtime.folder import BOS, EOS, UNK, Index, StoredIndex, Vocabulary
-from lev_plugins.runtime.refinement import Options, Refiner
+from lev_plugins.runtime.refinement import Refiner, Symbols
 from lev_plugins.runtime.words import SpeltWords
 from lev_plugins.text.edited import Segment, WordEdits
 
@@ -50,13 +51,10 @@ class LightRefinement(RefinedSegments):
         spells = bool(model["spelling"])
         super().__init__((source, words), limits, max_tokens, any_words=spells)
         size = len(words.symbols)
-        options = Options(
-            size,
-            model["max_target_positions"],
-            size if model["placeholder"] == "plh" else UNK,
-            **{FLAGS[name]: value for name, value in {**task, **flags}.items() if name in FLAGS},
-        )
-        self.source, self.refiner, self.spelt = source, Refiner(folder, bits, options), None
+        symbols = Symbols(size, model["max_target_positions"], size if model["placeholder"] == "plh" else UNK)
+        given = {FLAGS[name]: value for name, value in {**task, **flags}.items() if name in FLAGS}
+        self.refiner = Refiner(folder, bits, symbols, RefinementOptions(**given))
+        self.source, self.spelt = source, None
         if spells:
             stored = Index.load(folder, size, model["spelling_buckets"])
             self.spelt = SpeltWords(StoredIndex(words, stored), stored)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.runtime.folder import BOS, EOS, PAD, UNK
 from lev_plugins.runtime.session import Session
@@ -24,20 +25,10 @@ from lev_plugins.text.edited import Offer, WordEdits
 Array = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Options:
-    """As ``generators.options.RefinementOptions``."""
-
+class Symbols(NamedTuple):
     size: int  # V
     positions: int
     placeholder: int
-    max_iter: int = 10
-    gamma: float = 0.0
-    max_ratio: float = 2.0
-    max_ratio_floor: int = 10
-    min_length: int = 0
-    soft_protection: float = 3.0
-    keep_bias: float = 0.0
 
 
 class Word(NamedTuple):
@@ -72,8 +63,8 @@ class Sentence:
 
 
 class Refiner:
-    def __init__(self, folder: Path, bits: int, options: Options):
-        self.options = options
+    def __init__(self, folder: Path, bits: int, symbols: Symbols, options: RefinementOptions):
+        self.symbols, self.options = symbols, options
         self.encoder, self.decide, self.fill = (Session(folder, name, bits) for name in ("encoder", "decide", "fill"))
 
     def refine(
@@ -93,7 +84,7 @@ class Refiner:
             scores = source.decide(todo)
             loops = [self.delete(sentence, rows[0], step) for sentence, rows in zip(todo, scores, strict=True)]
             self.open(todo, loops, scores, source, step)
-            holed = [one for one in todo if self.options.placeholder in one.rows]
+            holed = [one for one in todo if self.symbols.placeholder in one.rows]
             if holed:
                 source.fill(holed)
             left = []
@@ -110,8 +101,9 @@ class Refiner:
 
     def start(self, number: int, source: list[int], draft: list[int], asked: list[int]) -> Sentence:
         options, size = self.options, len(draft)
-        least = min(max(options.max_ratio_floor, options.min_length + 2), options.positions)
-        limit = int(min(max(len(source) * options.max_ratio, least), options.positions))
+        positions = self.symbols.positions
+        least = min(max(options.max_ratio_floor, options.min_length + 2), positions)
+        limit = int(min(max(len(source) * options.max_ratio, least), positions))
         places = range(size) if size > 2 else [-1] * size
         words = [Word(*each) for each in zip(draft, asked, places, strict=True)]
         return Sentence(number, words, limit, [0] * size, [0.0] * size)
@@ -177,11 +169,11 @@ class Refiner:
         if options.min_length:
             lack = options.min_length + 2 - len(words) - sum(counts)
             counts[least.index(min(least))] += max(0, lack)
-        room, opened = options.positions - len(words), words[:1]
+        room, opened = self.symbols.positions - len(words), words[:1]
         for word, count, odd in zip(words[1:], counts, odds, strict=True):
             count = max(0, min(count, room))
             room -= count
-            opened += [Word(options.placeholder, born=step + 1, inserted=odd)] * count + [word]
+            opened += [Word(self.symbols.placeholder, born=step + 1, inserted=odd)] * count + [word]
         sentence.words = opened
 
 
@@ -189,7 +181,7 @@ class Pass:
     """The graphs' passes over sentences of one batch."""
 
     def __init__(self, refiner: Refiner, sources: Sequence[list[int]], batch: SpeltBatch | None):
-        self.refiner, self.batch, self.options = refiner, batch, refiner.options
+        self.refiner, self.batch, self.symbols = refiner, batch, refiner.symbols
         rows = padded(sources)
         groups = {} if batch is None else batch.groups
         self.memory, *rare = refiner.encoder(words=self.read(rows), **groups)
@@ -198,7 +190,7 @@ class Pass:
 
     def read(self, rows: Array) -> Array:
         """What the graphs read of words (B, T)"""
-        return np.where(rows > self.options.size, UNK, rows)[None] if self.batch is None else self.batch.read(rows)
+        return np.where(rows > self.symbols.size, UNK, rows)[None] if self.batch is None else self.batch.read(rows)
 
     def given(
         self, sentences: Sequence[Sentence], removed: list[list[int]], count: list[list[int]]
@@ -225,14 +217,14 @@ class Pass:
         replaced = [self.replaced(sentence) for sentence in sentences]
         count = [[int(row != PAD) for row in rows] for rows in replaced]
         given = self.given(sentences, replaced, count)
-        holes = np.flatnonzero(padded([sentence.rows for sentence in sentences]) == self.options.placeholder)
+        holes = np.flatnonzero(padded([sentence.rows for sentence in sentences]) == self.symbols.placeholder)
         if self.batch is not None:
             given |= self.batch.candidates_of(given["removed"].flat[holes], PAD)
         words, chosen = (each.tolist() for each in self.refiner.fill(holes=holes, **given))
         offers = (tuple(zip(*pair, strict=True)) for pair in zip(words, chosen, strict=True))
 
         def filled(word: Word) -> Word:
-            if word.row != self.options.placeholder:
+            if word.row != self.symbols.placeholder:
                 return word
             offered = next(offers)
             return word._replace(row=offered[0][0], chosen=offered[0][1], offers=offered)
@@ -245,7 +237,7 @@ class Pass:
         rows, kept = list[int](), -1
         gone: Iterator[int] = iter(())
         for word in sentence.words:
-            hole = word.row == self.options.placeholder
+            hole = word.row == self.symbols.placeholder
             if not hole:
                 kept += 1
                 gone = iter(sentence.gaps[kept])

@@ -18,8 +18,8 @@ from lev_plugins.data.drafts.notes import load_drafts, load_spelt_targets
 from lev_plugins.data.noisy import NoiseConfig, check_noise, noisy_words
 from lev_plugins.data.tokenise import row_of
 from lev_plugins.data.words import EditingDictionary, SpeltRow
+from lev_plugins.edits.options import ORACLES, RefinementOptions
 from lev_plugins.errors import require
-from lev_plugins.generators.options import ORACLES, RefinementOptions
 from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.models.post_edit import PostEditTransformer
 from lev_plugins.models.requirements import require_one_dictionary

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from lev_plugins.cli.import_levt import convert
 from lev_plugins.data.drafts.dataset import RollIn
 from lev_plugins.edits.expert import align
+from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
-from lev_plugins.generators.options import RefinementOptions
 from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.models.levt import SHARING, LevT, LevTConfig
 from tests.helpers import (

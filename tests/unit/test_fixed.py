@@ -11,10 +11,10 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from lev_plugins.edits import requests
+from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
 from lev_plugins.generators import fixed
 from lev_plugins.generators.fixed import FixedRefinement
-from lev_plugins.generators.options import RefinementOptions
 from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.layers.transformer import Padding
 from lev_plugins.models.levt import LevT

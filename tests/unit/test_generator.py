@@ -10,8 +10,8 @@ from fairseq.models.transformer import TransformerModel
 from fairseq_cli.generate import get_symbols_to_strip_from_output
 
 from lev_plugins.edits.expert import align
+from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
-from lev_plugins.generators.options import RefinementOptions
 from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.generators.rerank import rerank
 from lev_plugins.models.levt import LevT

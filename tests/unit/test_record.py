@@ -8,7 +8,7 @@ import torch
 
 from examples.post_editing.quality import first_odds
 from lev_plugins.edits import requests
-from lev_plugins.generators.options import RefinementOptions
+from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.text.edited import WordEdits
 from tests.helpers import BOS, EOS, PAD, lively_model, random_rows, rows_to_tensor, toy_dictionary

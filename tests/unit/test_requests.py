@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.data.drafts import marks
+from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.errors import UserError
-from lev_plugins.generators.options import RefinementOptions
 from lev_plugins.generators.refinement import RefinementGenerator
 from tests.helpers import BOS, EOS, UNK, lively_model, random_rows, rows_to_tensor, thorough, toy_dictionary
 from tests.slow_refinement import assert_refined, refine

@@ -14,13 +14,13 @@ import pytest
 import lev_plugins
 from lev_plugins import model_folder
 from lev_plugins.cli.main import main
+from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.errors import UserError
-from lev_plugins.generators.ensemble import Ensemble, Symbols
-from lev_plugins.generators.options import RefinementOptions
+from lev_plugins.generators import ensemble
 from lev_plugins.inference import graphs
 from lev_plugins.inference.light import LightRefinement
-from lev_plugins.runtime.refinement import Options, Refiner
+from lev_plugins.runtime.refinement import Refiner, Symbols
 from lev_plugins.text.edited import Edit
 from tests.helpers import lively_model, random_rows, toy_dictionary
 from tests.slow_refinement import slow_refine
@@ -67,17 +67,18 @@ def test_the_command_loads_neither_torch_nor_fairseq(exported: tuple[System, Pat
 def test_refinement_is_that_of_the_slow_reference(name: str, tmp_path: Path) -> None:
     model = lively_model(**VARIANTS[name])
     dictionary = toy_dictionary()
-    graphs.write(model, Symbols.of(dictionary, Ensemble([model])).never, tmp_path)
+    graphs.write(model, ensemble.Symbols.of(dictionary, ensemble.Ensemble([model])).never, tmp_path)
+    symbols = Symbols(len(dictionary), model.max_positions()[1], model.placeholder)
     sources, drafts = random_rows(16, seed=5, shortest=1), random_rows(16, seed=6)
     draw = random.Random(1)
     kinds = [0, 0, 0, KEEP + SPAN, PREFER + 2 * SPAN, DELETE, INSERT]
     asked = [[0, *(draw.choice(kinds) for _ in draft[1:-1]), 0] for draft in drafts]
     for marks in ([[0] * len(draft) for draft in drafts], asked):
         for given in ({}, {"gamma": 2.0, "min_length": 4}, {"keep_bias": 1.0, "max_iter": 2}):
-            options = Options(len(dictionary), model.max_positions()[1], model.placeholder, **given)
-            found = Refiner(tmp_path, 32, options).refine(sources, drafts, marks)
+            options = RefinementOptions(**given)
+            found = Refiner(tmp_path, 32, symbols, options).refine(sources, drafts, marks)
             for source, draft, mark, (tokens, edits) in zip(sources, drafts, marks, found, strict=True):
-                expected = slow_refine([model], source, draft, RefinementOptions(**given), mark)
+                expected = slow_refine([model], source, draft, options, mark)
                 assert tokens == expected.tokens[1:]
                 scores = zip(edits.origin, edits.chosen, expected.scores[1:], strict=True)
                 assert all(chosen == pytest.approx(score, abs=1e-4) for place, chosen, score in scores if place < 0)

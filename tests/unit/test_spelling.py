@@ -18,8 +18,8 @@ from lev_plugins.cli.main import main
 from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
 from lev_plugins.data.noisy import noisy_words
 from lev_plugins.data.words import BatchWords, EditingDictionary
+from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
-from lev_plugins.generators.options import RefinementOptions
 from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.layers import spelling as spelling_layers
 from lev_plugins.layers.respelling import Respelling
