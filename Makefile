@@ -14,7 +14,7 @@ this_make := $(MAKE)
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test test-all lint format docs demo bench check-pythons clean
+.PHONY: help setup test test-all lint format docs demo bench release check-pythons clean
 
 # an environment whose Python is gone (moved, upgraded, half-made) does not count as complete
 ifneq ($(shell "$(BIN)/python" -m pip --version >/dev/null 2>&1 && echo works),works)
@@ -56,6 +56,11 @@ demo: setup  ## repair typos with a model trained here: 8 to 12 minutes on two c
 
 bench: setup  ## speed beside fairseq's own Levenshtein Transformer, as JSON
 	$(RUN) python bench/run.py
+
+release: setup  ## the packages as they are published, in dist/
+	rm -rf dist
+	$(RUN) python -m build --no-isolation --outdir dist
+	$(RUN) python -m twine check --strict dist/*
 
 check-pythons:  ## install, train and decode on every Python 3.10 to 3.13 found; fetches a torch for each
 	bash scripts/check_pythons.sh

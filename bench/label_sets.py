@@ -14,7 +14,8 @@ from fairseq.data import Dictionary
 
 from bench import labelling, report
 from bench.clock import CLOCKS, Clock, spread
-from lev_plugins.data.labels.dataset import LabelledDataset, Question
+from lev_plugins.data.labels.dataset import LabelledDataset
+from lev_plugins.data.labels.examples import Question
 from lev_plugins.models.enct5_config import LabelSpec
 from lev_plugins.ranges import at_least
 

@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from bench import report
 from bench.clock import CLOCKS, Clock, device_of, spread
 from bench.noise import english
-from lev_plugins.data.labels.dataset import LabelledDataset, Question
-from lev_plugins.data.labels.folder import Example
+from lev_plugins.data.labels.dataset import LabelledDataset
+from lev_plugins.data.labels.examples import Example, Question
 from lev_plugins.layers.t5 import T5Shape
 from lev_plugins.models.enct5 import EncT5, LabelHead, LatentDecoder
 from lev_plugins.models.enct5_config import LabelSpec

@@ -31,11 +31,11 @@ AT = 5
 def answers(labeller: Labeller, part: str) -> tuple[Any, Any]:
     """Truth and probabilities of all examples, or of all words."""
     if labeller.kind != "tagging":
-        return labeller.of_part(part)
-    labeller.task.load_dataset(part)
-    dataset = labeller.task.datasets[part]
-    truth = [tag for example in dataset.examples for tag in example.labels]
-    return np.array(truth), np.concatenate(labeller.probabilities(dataset))
+        return labeller.scorer.of_part(part)
+    labeller.scorer.task.load_dataset(part)
+    examples = labeller.scorer.task.datasets[part].examples
+    truth = [tag for example in examples for tag in example.labels]
+    return np.array(truth), np.concatenate(labeller.scorer.scores(examples))
 
 
 def measure(labeller: Labeller, part: str) -> dict[str, Any]:
@@ -43,28 +43,28 @@ def measure(labeller: Labeller, part: str) -> dict[str, Any]:
     truth, found = answers(labeller, part)
     seconds = time.perf_counter() - begun
     classes = max(len(labeller.names), 1)
-    numbers = labeller.names if labeller.task.info.step is not None else None
+    numbers = labeller.names if labeller.scorer.info.step is not None else None
     scores = {"": evaluate(labeller.kind, truth, found, classes, classes - 1, AT, numbers)}
     frequencies = {}
     if labeller.kind == "multilabel":
         valid = answers(labeller, "valid")
         scores["one threshold tuned"] = multilabel(truth, found, AT, common_threshold(*valid))
         scores["thresholds tuned"] = multilabel(truth, found, AT, best_thresholds(*valid))
-        frequencies = by_frequency(truth, found, np.array(labeller.task.labels.counts), AT)
+        frequencies = by_frequency(truth, found, np.array(labeller.scorer.labels.counts), AT)
     return {
         "scores": scores,
         "by_frequency": frequencies,
-        "examples": len(labeller.task.datasets[part]),
+        "examples": len(labeller.scorer.task.datasets[part]),
         "seconds": seconds,
-        "parameters": sum(p.numel() for p in labeller.model.parameters()),
+        "parameters": sum(p.numel() for p in labeller.scorer.model.parameters()),
     }
 
 
 def measure_interest(labeller: Labeller, part: str, names: list[str]) -> dict[str, Any]:
     """Also the mean absolute difference of the probabilities."""
-    ids = list(labeller.ids_of(names))
-    truth, among_all = (each[:, ids] for each in labeller.of_part(part))
-    _, alone = labeller.of_part(part, names)
+    ids = labeller.ids_of(names)
+    truth, among_all = (each[:, list(ids)] for each in labeller.scorer.of_part(part))
+    _, alone = labeller.scorer.of_part(part, ids)
     ways = {"asked for all labels": among_all, "asked for these alone": alone}
     scores = {way: multilabel(truth, found, AT) for way, found in ways.items()}
     return {"scores": scores, "mean difference": float(np.abs(among_all - alone).mean())}

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--onnx",
         action="store_true",
-        help="levt: add graphs, with which edit and serve need neither torch nor fairseq, and start at once",
+        help="levt, enct5: add graphs, with which edit, label and serve start at once, without torch and fairseq",
     )
     add("--overwrite", action="store_true", help="replace OUT if it is a model folder")
     add_bpe_arguments(parser)

@@ -32,7 +32,8 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def load(args: argparse.Namespace, **options: Any) -> Labeller:
-    return Labeller.load(args.model, args.data, device_of(args), args.cpu_int8, batch_size=args.batch_size, **options)
+    device = device_of(args, args.model)
+    return Labeller.load(args.model, args.data, device, args.cpu_int8, batch_size=args.batch_size, **options)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -38,8 +38,8 @@ LIBRARIES = {  # read when torch is loaded
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32",
     "LRU_CACHE_CAPACITY": "32",
 }
-# these need neither torch nor fairseq; edit and serve do not for a folder with graphs
-LIGHT = {"path", "trace", "score", "noise", "confusions", "info", "edit", "serve"}
+# these need neither torch nor fairseq; edit, label and serve do not for a folder with graphs
+LIGHT = {"path", "trace", "score", "noise", "confusions", "info", "edit", "label", "serve"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

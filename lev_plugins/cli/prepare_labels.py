@@ -14,17 +14,9 @@ from lev_plugins.cli.flags import requires
 from lev_plugins.cli.reporting import table
 from lev_plugins.data.binarise import load_dictionary
 from lev_plugins.data.labels import text
-from lev_plugins.data.labels.folder import (
-    LABELS,
-    LONGER,
-    WORDS,
-    Encoder,
-    Info,
-    adopt_files,
-    require_template,
-    tokenised_row,
-    write_part,
-)
+from lev_plugins.data.labels.dataset import write_part
+from lev_plugins.data.labels.examples import Encoder, tokenised_row
+from lev_plugins.data.labels.folder import LABELS, LONGER, WORDS, Info, adopt_files, require_template
 from lev_plugins.errors import require
 from lev_plugins.files import require_free
 from lev_plugins.ranges import at_least, bounded, dictionary_size

@@ -16,6 +16,7 @@ from fairseq.dataclass import FairseqDataclass
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.ranges import flag
+from lev_plugins.runtime.folder import ids_of
 from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import PretrainedBPE
 from lev_plugins.text.tokenise import HELP, Chars, Tokeniser, Words
@@ -107,17 +108,6 @@ def tokenising(options: Namespace | None, workers: int) -> Iterator[Tokenise]:
                 yield from pool.map(tokenise_line, block, chunksize=1000)
 
         yield in_blocks
-
-
-def ids_of(pieces: Iterable[str], words: Dictionary) -> list[int]:
-    """<unk> for what is spelt like <s> and the like as well: in a text, they are not boundaries.
-
-    >>> words = Dictionary()
-    >>> _ = words.add_symbol("a")
-    >>> ids_of(["a", "b", "</s>"], words)
-    [4, 3, 3]
-    """
-    return [i if (i := words.index(piece)) >= words.nspecial else words.unk() for piece in pieces]
 
 
 def row_of(pieces: Iterable[str], words: Dictionary) -> list[int]:

@@ -18,7 +18,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from lev_plugins.data.noisy import WITHOUT_NOISE
-from lev_plugins.data.tokenise import MODEL, ids_of
+from lev_plugins.data.tokenise import MODEL
 from lev_plugins.data.words import BatchWords, UnknownWords
 from lev_plugins.edits.expert import align
 from lev_plugins.errors import require
@@ -28,6 +28,7 @@ from lev_plugins.inference.load_model import Loaded, places, read_models
 from lev_plugins.inference.segments import RefinedSegments, SegmentDecoder, batches
 from lev_plugins.model_folder import ModelConfig
 from lev_plugins.models.levt import LevT
+from lev_plugins.runtime.folder import ids_of
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.tasks.text_correction import TextCorrectionTask
 from lev_plugins.text.calibration import evidence, log_odds

@@ -29,6 +29,7 @@ from lev_plugins.inference.held_out import Tuning
 from lev_plugins.inference.load_model import Loaded
 from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import Decoding, ModelConfig
+from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.levt import LevT
 from lev_plugins.ranges import flag_name
 from lev_plugins.runtime.folder import GRAPHS, INDEX
@@ -70,8 +71,12 @@ def export(
     loaded = load_model.read_models([checkpoint], overrides)
     check_kind(loaded, checkpoint, extras)
     model = loaded.models[0]
-    require(not onnx or isinstance(model, LevT), f"--onnx is for a levt, which {checkpoint} is not")
-    require(not onnx or model.backbone is None, f"--onnx: {checkpoint} has a backbone, which graphs lack: leave it out")
+    has_graphs = isinstance(model, (LevT, EncT5))
+    require(not onnx or has_graphs, f"--onnx is for a levt or an enct5, which {checkpoint} is not: leave it out")
+    require(
+        not onnx or getattr(model, "backbone", None) is None,
+        f"--onnx: {checkpoint} has a backbone, which graphs lack: leave it out",
+    )
     state = checkpoints.load(checkpoint)
     with all_or_nothing_folder(out, replace=overwrite) as scratch:
         names, weights = load_model.stored_names(loaded.models[0]), loaded.models[0].state_dict()
@@ -123,8 +128,8 @@ def with_graphs(loaded: Loaded, config: ModelConfig, folder: Path) -> ModelConfi
     )
     from lev_plugins.inference import graphs
 
-    editors = Ensemble([loaded.models[0].eval()])
-    graphs.write(loaded.models[0], Symbols.of(loaded.task.target_dictionary, editors).never, folder)
+    words, model = loaded.task.target_dictionary, loaded.models[0].eval()
+    graphs.write(model, Symbols.of(words, Ensemble([model])).never if words else (), folder)
     written = [*(folder / GRAPHS).glob("*.onnx"), *(folder / INDEX).glob("*.npy")]  # its weights are not listed, either
     digests = {path.relative_to(folder).as_posix(): model_folder.digest(path) for path in sorted(written)}
     return replace(config, files={**config.files, **digests})

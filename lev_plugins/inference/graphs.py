@@ -1,8 +1,9 @@
-"""A levt as ONNX graphs, for a runtime without torch (``lev_plugins.runtime``).
+"""A levt or an enct5 as ONNX graphs, for a runtime without torch (``lev_plugins.runtime``).
 
 encoder   a source -> the keys and values that each decoder block reads of it, and the vectors of unknown words
 decide    a text -> what the deletion and the placeholder policy say of it, both in one pass
 fill      a text with holes -> the best words for each hole, and their log-probabilities
+label     of an enct5: texts -> the scores of their labels
 
 What depends on the dictionary alone is looked up outside: for each word, its row of each table (``Reading``). A graph
 has all the rest: vectors, blocks, policies, and the choice. All graphs share one file of weights.
@@ -17,7 +18,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -27,29 +28,45 @@ from onnx.external_data_helper import set_external_data
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor, nn
 
+from lev_plugins.criterions.labelling import answers
 from lev_plugins.generators.refinement import OFFERED
 from lev_plugins.layers.respelling import CONTEXT
 from lev_plugins.layers.spelling import LOUD, SHORT, WHOLE, MeantWords
 from lev_plugins.layers.transformer import KeysValues
+from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.levt import LevT
-from lev_plugins.runtime.folder import ENDINGS, GRAPHS, INDEX, NAMES, WEIGHTS, Index
+from lev_plugins.runtime.folder import ENDINGS, GRAPHS, INDEX, LABEL, WEIGHTS, Index
 from lev_plugins.text.candidates import FAR, SHAPES
 
 ALIGNED = 4096  # places of weights in their file, so that they can be mapped into memory
 INLINE = 1024  # bytes of a tensor that stays in its graph
 
 
-class Graph(nn.Module):
-    """What the graphs share."""
+class Traced(NamedTuple):
+    """What makes a graph: a module, an example of each input with those of its sizes that may be any, and outputs."""
+
+    module: nn.Module
+    inputs: dict[str, tuple[Tensor, dict[int, str]]]
+    outputs: list[str]
+
+
+class Spelling(nn.Module):
+    """Vectors of words, known and unknown."""
 
     spelled: Tensor  # (V + 1, C)
 
-    def __init__(self, model: LevT):
+    def __init__(self, table: Any):
+        """``table``: ``SpelledWords``, or None."""
         super().__init__()
-        self.model, self.decoder = model, model.decoder
-        self.stacks = [name for name in model.decoder.stacks for _ in model.decoder.stack(name)]
-        if model.spelling is not None:
-            self.register_buffer("spelled", model.spelling.vectors(None).spelled.weight)
+        self.table = table
+        if table is not None:
+            self.register_buffer("spelled", table.vectors(None).spelled.weight)
+
+    def of_groups(self, parts: Tensor, owners: Tensor, number: Tensor) -> Tensor:
+        """Groups (P,) and whose they are (P,) of (U,) -> (U, C)"""
+        each = self.table.grams[parts]
+        total = torch.zeros_like(number[:, None] * each[:1]).scatter_add(0, owners[:, None].expand_as(each), each)
+        return LOUD * (total / number[:, None])
 
     def spelling_of(self, tokens: Tensor, rare: Tensor) -> Tensor:
         """Their rows: those of the dictionary, then those of the U unknown words."""
@@ -58,11 +75,26 @@ class Graph(nn.Module):
         unknown = F.embedding((tokens - last - 1).clamp(min=0), rare)
         return torch.where(tokens[..., None] > last, unknown, known)
 
+    def placed(self, words: Tensor, rare: Tensor) -> Tensor:
+        """As ``SpelledWords.placed``, of (4, B, T)."""
+        tokens, own, level, shapes = words.unbind(0)
+        table = self.table
+        return self.spelling_of(tokens, rare) + table.own(own) + table.familiarity(level) + table.capitals(shapes)
+
+
+class Graph(Spelling):
+    """What those of a levt share."""
+
+    def __init__(self, model: LevT):
+        super().__init__(model.spelling)
+        self.model, self.decoder = model, model.decoder
+        self.stacks = [name for name in model.decoder.stacks for _ in model.decoder.stack(name)]
+
     def vectors(self, words: Tensor, rare: Tensor, removed: tuple[Tensor, Tensor] | None = None) -> Tensor:
         """As ``MeantWords.look_up`` and ``LevTDecoder.look_up``, of (7, B, T)."""
-        table: Any = self.model.spelling
-        tokens, own, level, shapes, guess, slips, joined = words.unbind(0)
-        x = self.spelling_of(tokens, rare) + table.own(own) + table.familiarity(level) + table.capitals(shapes)
+        table, level = self.table, words[2]
+        guess, slips, joined = words[4:].unbind(0)
+        x = self.placed(words[:4], rare)
         meant = table.from_guess(F.embedding(guess, self.spelled) + table.own(guess)) + table.slips(slips)
         last = table.torn.levels + 1 + F.pad(joined[:, :-1], (1, 0))
         x = x + meant * level.eq(0)[:, :, None]
@@ -93,15 +125,9 @@ class Graph(nn.Module):
 
 class Encoder(Graph):
     def forward(self, words: Tensor, *groups: Tensor) -> tuple[Tensor, ...]:
-        """(F, B, S), groups (P,) and whose they are (P,) of (U,) -> memory (L, 2, B, H, S, C / H), rare (U, C)"""
+        """(F, B, S), and groups of letters -> memory (L, 2, B, H, S, C / H), rare (U, C)"""
         tokens = words[0]
-        rare: tuple[Tensor, ...] = ()
-        if groups:
-            table: Any = self.model.spelling
-            parts, owners, number = groups
-            each = table.grams[parts]
-            total = torch.zeros_like(number[:, None] * each[:1]).scatter_add(0, owners[:, None].expand_as(each), each)
-            rare = (LOUD * (total / number[:, None]),)
+        rare = (self.of_groups(*groups),) if groups else ()
         mask = tokens.ne(self.model.pad)[:, None, None]
         source = self.model.encoder(tokens, (mask, None), self.look_up(words, *rare))
         stored = [pair for pairs in self.decoder.remember(source).values() for pair in pairs]
@@ -183,18 +209,45 @@ class Fill(Graph):
         return scores.scatter_add(1, torch.cat([near, itself], 1), torch.cat([values, lost], 1))
 
 
+class Label(Spelling):
+    def __init__(self, model: EncT5, names: list[str]):
+        """``names`` of what the graph reads besides words and groups."""
+        super().__init__(model.encoder.tokens if model.word_index is not None else None)
+        self.model, self.names = model, names
+
+    def forward(self, words: Tensor, *given: Tensor) -> Tensor:
+        """(F, B, S), with --spelling groups of letters, and what ``EncT5.forward`` reads -> what it answers"""
+        batch = dict(zip(self.names, given, strict=False))
+        if self.table is not None:
+            batch["words"] = self.placed(words, self.of_groups(*given[len(self.names) :]))
+        return answers(self.model(words[0], **batch).logits, self.model.spec.kind)
+
+
 # ---- files -----------------------------------------------------------------------------------------------------------
 
 
-def write(model: LevT, never: tuple[int, ...], folder: Path) -> None:
-    """The graphs of a model in evaluation mode, in 32 and in 8 bits, and with --spelling, the index of its words."""
+def write(model: LevT | EncT5, never: tuple[int, ...], folder: Path) -> None:
+    """The graphs of a model, in 32 and in 8 bits, and with --spelling, the index of its words.
+
+    ``never``: what no hole is filled with.
+    """
     (folder / GRAPHS).mkdir()
-    paths = {bits: [folder / GRAPHS / f"{name}{ending}" for name in NAMES] for bits, ending in ENDINGS.items()}
+    paths: dict[int, list[Path]] = {bits: [] for bits in ENDINGS}
     with warnings.catch_warnings(), torch.no_grad(), torch.backends.mkldnn.flags(enabled=False):
         warnings.simplefilter("ignore")  # that sizes are those of the example, where they are
-        graphs = Encoder(model), Decide(model), Fill(model, never)
-        for graph, name, path in zip(graphs, NAMES, paths[32], strict=True):
-            trace(graph.eval(), name, path)
+        graphs = of_levt(model, never) if isinstance(model, LevT) else of_enct5(model)
+        for name, traced in graphs.items():
+            for bits, ending in ENDINGS.items():
+                paths[bits].append(folder / GRAPHS / f"{name}{ending}")
+            torch.onnx.export(
+                traced.module.eval(),
+                tuple(tensor for tensor, _ in traced.inputs.values()),
+                str(paths[32][-1]),
+                input_names=list(traced.inputs),
+                output_names=traced.outputs,
+                dynamic_axes={name: axes for name, (_, axes) in traced.inputs.items()},
+                dynamo=False,
+            )
     logging.disable(logging.WARNING)
     for exact, rounded in zip(*paths.values(), strict=True):
         # 7 bits, so that processors without VNNI, which add up in 16 bits, do not overflow
@@ -207,47 +260,54 @@ def write(model: LevT, never: tuple[int, ...], folder: Path) -> None:
             np.save(folder / INDEX / f"{name}.npy", values, allow_pickle=False)
 
 
-def trace(graph: Graph, name: str, path: Path) -> None:
-    """Sizes may be any afterwards; those of the example are all different, so that none is taken for another."""
-    decoder, spells = graph.decoder, graph.model.spelling is not None
-    b, s, t, u, p, n, k = 2, 5, 7, 3, 11, 4, 6
-    attention = decoder.stack("shared")[0].cross_attn
+# sizes of the examples, all different, so that none is taken for another
+B, S, T, U, P, N, K = 2, 5, 7, 3, 11, 4, 6
+Inputs = dict[str, tuple[Tensor, dict[int, str]]]
+
+
+def ids(*shape: int) -> Tensor:
+    return torch.zeros(shape, dtype=torch.long)
+
+
+def groups_of(spells: bool) -> Inputs:
+    groups: Inputs = {"parts": (ids(P), {0: "P"}), "owners": (ids(P), {0: "P"}), "number": (torch.ones(U), {0: "U"})}
+    return groups if spells else {}
+
+
+def of_levt(model: LevT, never: tuple[int, ...]) -> dict[str, Traced]:
+    spells, encoder, decide = model.spelling is not None, Encoder(model), Decide(model)
+    attention = model.decoder.stack("shared")[0].cross_attn
     heads, dim = attention.heads, attention.out_proj.out_features
-    memory = torch.zeros(len(graph.stacks), 2, b, heads, s, dim // heads)
-    length = s if name == "encoder" else t
-
-    def ids(*shape: int) -> Tensor:
-        return torch.zeros(shape, dtype=torch.long)
-
-    given: dict[str, tuple[Tensor, dict[int, str]]] = {"words": (ids(7 if spells else 1, b, length), {1: "B", 2: "T"})}
-    if name == "encoder":
-        if spells:
-            given |= {"parts": (ids(p), {0: "P"}), "owners": (ids(p), {0: "P"}), "number": (torch.ones(u), {0: "U"})}
-    else:
-        given |= {"memory": (memory, {2: "B", 4: "S"}), "real": (torch.ones(b, s).bool(), {0: "B", 1: "S"})}
-        if name == "fill":
-            given["holes"] = ids(n), {0: "n"}
-        if spells:
-            given["rare"] = torch.zeros(u, dim), {0: "U"}
-            given |= {side: (ids(b, t), {0: "B", 1: "T"}) for side in ("removed", "count")}
-        if spells and name == "fill":
-            near = {0: "n", 1: "K"}
-            given |= {"near": (ids(n, k), near), "alike": (torch.zeros(n, k), near), "slips": (ids(n, k), near)}
-            given["shape"] = ids(n), {0: "n"}
-    outputs = {
-        "encoder": ["memory"] + ["rare"] * spells,
-        "decide": ["deletion", "nothing", "best", "something", "number"],
-        "fill": ["best", "chosen"],
+    memory = torch.zeros(len(encoder.stacks), 2, B, heads, S, dim // heads)
+    rows, spelling, near = {1: "B", 2: "T"}, Inputs(), {0: "n", 1: "K"}
+    source: Inputs = {"memory": (memory, {2: "B", 4: "S"}), "real": (torch.ones(B, S).bool(), {0: "B", 1: "S"})}
+    text = {"words": (ids(7 if spells else 1, B, T), rows), **source}
+    holes: Inputs = {"holes": (ids(N), {0: "n"})}
+    candidates = Inputs()
+    if spells:
+        spelling = {"rare": (torch.zeros(U, dim), {0: "U"})}
+        spelling |= {side: (ids(B, T), {0: "B", 1: "T"}) for side in ("removed", "count")}
+        candidates = {"near": (ids(N, K), near), "alike": (torch.zeros(N, K), near), "slips": (ids(N, K), near)}
+        candidates["shape"] = ids(N), {0: "n"}
+    read = {"words": (ids(7 if spells else 1, B, S), rows), **groups_of(spells)}
+    said = ["deletion", "nothing", "best", "something", "number"]
+    return {
+        "encoder": Traced(encoder, read, ["memory"] + ["rare"] * spells),
+        "decide": Traced(decide, {**text, **spelling}, said),
+        "fill": Traced(Fill(model, never), {**text, **holes, **spelling, **candidates}, ["best", "chosen"]),
     }
-    torch.onnx.export(
-        graph,
-        tuple(tensor for tensor, _ in given.values()),
-        str(path),
-        input_names=list(given),
-        output_names=outputs[name],
-        dynamic_axes={name: axes for name, (_, axes) in given.items()},
-        dynamo=False,
-    )
+
+
+def of_enct5(model: EncT5) -> dict[str, Traced]:
+    kind, spells, sources, texts = model.spec.kind, model.word_index is not None, {0: "B", 1: "S"}, {0: "B", 1: "T"}
+    given: Inputs = {"latents": (ids(B, T), texts), "where": (torch.arange(B * T), {0: "n"})}
+    if kind == "multilabel":
+        given["asked"] = ids(T), {0: "L"}
+    if kind == "tagging":
+        given |= {name: (ids(B, T), texts) for name in ("decoder_segments", "latent_encdec_segments")}
+        given["encdec_segments"] = ids(B, S), sources
+    words: Inputs = {"words": (ids(4 if spells else 1, B, S), {1: "B", 2: "S"})}
+    return {LABEL: Traced(Label(model, list(given)), {**words, **given, **groups_of(spells)}, ["scores"])}
 
 
 def share_weights(paths: list[Path], weights: Path) -> None:

@@ -15,27 +15,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
-from fairseq.utils import move_to_cuda
 
-from lev_plugins import checkpoints, model_folder
-from lev_plugins.criterions.labelling import answers
-from lev_plugins.data.labels.dataset import LabelledDataset, targets
-from lev_plugins.data.labels.folder import Encoder
+from lev_plugins import compatibility, model_folder
 from lev_plugins.errors import require
-from lev_plugins.inference.load_model import places, read_models
+from lev_plugins.inference.light import LightScorer, light
+from lev_plugins.inference.scorer import BATCH, Scorer
 from lev_plugins.json_schema import read_object
-from lev_plugins.models.enct5 import EncT5
 from lev_plugins.ranges import bounded
+from lev_plugins.runtime.folder import has_graphs
 from lev_plugins.scoring.labelling import POSITIVE
-from lev_plugins.tasks.text_labelling import TextLabellingTask
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import require_encodable
 
 logger = logging.getLogger(__name__)
 
 Answer = dict[str, Any]
-BATCH = 32
 DIGITS = 4  # digits of a probability
 
 
@@ -46,24 +40,13 @@ class Scored(NamedTuple):
 
 
 class Labeller:
-    def __init__(
-        self,
-        task: TextLabellingTask,
-        model: EncT5,
-        device: str = "cpu",
-        batch_size: int = BATCH,
-        thresholds: dict[str, float] | None = None,
-    ):
+    def __init__(self, scorer: Scorer, batch_size: int = BATCH, thresholds: dict[str, float] | None = None):
         """``thresholds``: from which probability on a label of a set is given, by default 0.5."""
         bounded("--batch-size", batch_size, 1)
-        checkpoints.require_finite_weights(model)
-        self.task, self.batch_size = task, batch_size
-        self.device, self.model = torch.device(device), model.to(device).eval()
-        task.with_its_precision([model])
-        self.kind, self.names = task.info.kind, [] if task.labels is None else task.labels.names
-        self.warned = False
+        self.scorer: Any = scorer
+        self.batch_size, self.warned = batch_size, False
+        self.kind, self.names = scorer.info.kind, [] if scorer.labels is None else scorer.labels.names
         self.thresholds = self.checked(thresholds or {})
-        self.encoder = Encoder(task.info, task.info.tokeniser(task.folder), task.dictionary, task.labels)
 
     @classmethod
     def load(
@@ -80,34 +63,12 @@ class Labeller:
         folder = model_folder.read_kind(path, model_folder.LABELLER, data=data)
         if folder is not None and model_folder.THRESHOLDS in folder.files:
             options = {"thresholds": read_thresholds(Path(path) / model_folder.THRESHOLDS), **options}
-        overrides = {"pack": False, "cpu_int8": cpu_int8, **places(data)}
-        loaded = read_models([Path(path)], overrides, ["text_labelling"], folder)
-        return cls(loaded.task, loaded.models[0], device, **options)
+        if folder and device == "cpu" and has_graphs(path):
+            return cls(light(LightScorer, Path(path), folder, 8 if cpu_int8 else 32), **options)
+        compatibility.require_training()
+        from lev_plugins.inference.task_scorer import TaskScorer
 
-    # ---- probabilities -------------------------------------------------------------------------------------------
-
-    def probabilities(self, dataset: LabelledDataset) -> list[Any]:
-        """For each example: (labels,), (words, tags), or the number of a regression."""
-        by_example: list[Any] = [None] * len(dataset)
-        for batch in dataset.batch_by_size(dataset.ordered_indices(), max_sentences=self.batch_size):
-            sample = dataset.collater([dataset[i] for i in batch])
-            sample = move_to_cuda(sample, self.device)  # despite its name, to any device
-            with torch.no_grad():
-                scored = answers(self.model(**sample["net_input"]).logits.float(), self.kind).cpu().numpy()
-            sizes = sample["words"].tolist() if self.kind == "tagging" else [1] * len(sample["id"])
-            parts = np.split(scored, np.cumsum(sizes)[:-1])
-            for i, part in zip(sample["id"].tolist(), parts, strict=True):
-                by_example[i] = part if self.kind == "tagging" else part[0]
-        return by_example
-
-    def of_part(self, part: str, labels_of_interest: Sequence[str] = ()) -> tuple[Any, Any]:
-        """Truth and probabilities (n, L) of a binarised part, of all labels or of those of interest."""
-        self.task.load_dataset(part)
-        examples = self.task.datasets[part].examples
-        dataset = self.task.dataset_of(examples, labels=self.ids_of(labels_of_interest))
-        return targets(examples, dataset.question).numpy(), np.stack(self.probabilities(dataset))
-
-    # ---- answers -------------------------------------------------------------------------------------------------
+        return cls(TaskScorer.load(Path(path), data, device, cpu_int8, folder), **options)
 
     def checked(self, thresholds: dict[str, float]) -> dict[str, float]:
         for name in thresholds:
@@ -140,13 +101,12 @@ class Labeller:
     ) -> list[Scored]:
         columns = [self.columns(text, f"line {number}") for number, text in enumerate(texts, first_line)]
         examples = [
-            self.encoder.examples(text, [], f"line {number}") for number, text in enumerate(columns, first_line)
+            self.scorer.encoder.examples(text, [], f"line {number}") for number, text in enumerate(columns, first_line)
         ]
-        dataset = self.task.dataset_of([part for parts in examples for part in parts], labels=interest)
-        probabilities = iter(self.probabilities(dataset) if columns else [])
+        found = iter(self.scorer.scores([part for parts in examples for part in parts], interest, self.batch_size))
         results = []
         for text, parts in zip(columns, examples, strict=True):
-            scores = [next(probabilities) for _ in parts]
+            scores = [next(found) for _ in parts]
             whole = np.concatenate(scores) if self.kind == "tagging" else scores[0]
             results.append(Scored(text, whole, any(part.cut for part in parts)))
         return results
@@ -160,7 +120,7 @@ class Labeller:
             require(len(columns) > 0, f"{where} has no words to tag")
             require(all(word.strip() for word in columns), f"{where} has an empty word")
             return columns
-        expected = self.task.info.columns
+        expected = self.scorer.info.columns
         require(
             len(columns) == expected,
             f"{where} has {len(columns)} columns, but the model was trained on {expected}, separated by TABs",
@@ -169,7 +129,7 @@ class Labeller:
 
     def names_in(self, text: str) -> list[str]:
         """The labels that a command line lists, separated as in the training text."""
-        names = [name.strip() for name in text.split(self.task.info.separator)]
+        names = [name.strip() for name in text.split(self.scorer.info.separator)]
         require(all(names), f"--labels-of-interest contains an empty label: {text!r}")
         return names
 
@@ -177,10 +137,10 @@ class Labeller:
         if not names:
             return ()
         require(self.kind == "multilabel", f"--labels-of-interest is for multilabel, but this model is for {self.kind}")
-        assert self.task.labels is not None
-        ids = tuple(self.task.labels.id_of(name, "--labels-of-interest") for name in names)
+        assert self.scorer.labels is not None
+        ids = tuple(self.scorer.labels.id_of(name, "--labels-of-interest") for name in names)
         require(len(set(ids)) == len(ids), "--labels-of-interest contains a label twice")
-        if self.model.decoder.interaction and len(ids) < len(self.names) and not self.warned:
+        if self.scorer.interaction and len(ids) < len(self.names) and not self.warned:
             self.warned = True
             logger.warning(
                 "with --labels-of-interest, the scores differ from those among all labels, because the labels of this "

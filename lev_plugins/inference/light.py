@@ -1,20 +1,27 @@
-"""Segments through a levt without torch and fairseq, by the graphs of a model folder."""
+"""Edits of a levt and labels of an enct5 without torch and fairseq, by the graphs of a model folder."""
 
 from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lev_plugins import model_folder
+from lev_plugins.data.labels.examples import Example, Question, collate
+from lev_plugins.data.labels.folder import WORDS, Info
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
+from lev_plugins.inference.scorer import Scorer
 from lev_plugins.inference.segments import RefinedSegments
 from lev_plugins.model_folder import ModelConfig
 from lev_plugins.ranges import check as check_ranges
-from lev_plugins.runtime.folder import BOS, EOS, UNK, Index, StoredIndex, Vocabulary
+from lev_plugins.runtime.folder import BOS, EOS, LABEL, PAD, UNK, Index, StoredIndex, Vocabulary, ids_of, numbered
 from lev_plugins.runtime.refinement import Refiner, Symbols
-from lev_plugins.runtime.words import SpeltWords
+from lev_plugins.runtime.session import Session
+from lev_plugins.runtime.words import MeantBatch, SpeltBatch, SpeltWords
 from lev_plugins.text.edited import Segment, WordEdits
 
+Made = TypeVar("Made")
 # fairseq's and the task's flags that decoding by graphs has, under their names here
 FLAGS = {
     "iter_decode_max_iter": "max_iter",
@@ -27,10 +34,10 @@ FLAGS = {
 }
 
 
-def light(folder: Path, config: ModelConfig, *how: Any) -> "LightRefinement":
-    """As the class, for a folder that may come from a stranger."""
+def light(make: Callable[..., Made], folder: Path, *how: Any) -> Made:
+    """One of the classes below, for a folder that may come from a stranger."""
     try:
-        return LightRefinement(folder, config, *how)
+        return make(folder, *how)
     except (KeyError, TypeError) as error:
         reason = f"{type(error).__name__}: {error}"[:200]
         raise UserError(f"{folder} cannot be loaded ({reason}): {model_folder.AGAIN}") from error
@@ -56,23 +63,49 @@ class LightRefinement(RefinedSegments):
         self.refiner = Refiner(folder, bits, symbols, RefinementOptions(**given))
         self.source, self.spelt = source, None
         if spells:
-            stored = Index.load(folder, size, model["spelling_buckets"])
-            self.spelt = SpeltWords(StoredIndex(words, stored), stored)
+            self.spelt = stored_words(folder, words, model)
 
     def refined(self, sources: list[list[str]], segments: list[Segment]) -> list[tuple[list[int], WordEdits]]:
         unknown: dict[str, int] = {}
-        first = len(self.words.symbols) + 1
 
-        def row(pieces: list[str], words: Vocabulary, numbered: bool = True) -> list[int]:
-            found = (words.indices.get(piece, UNK) for piece in pieces)
-            rows = [
-                i if i > UNK else first + unknown.setdefault(piece, len(unknown)) if numbered else UNK
-                for i, piece in zip(found, pieces, strict=True)
-            ]
-            return [BOS, *rows, EOS]
+        def row(pieces: list[str], words: Vocabulary, apart: bool = True) -> list[int]:
+            ids = ids_of(pieces, words)
+            spelt = [piece for i, piece in zip(ids, pieces, strict=True) if i == UNK]
+            return [BOS, *(numbered(ids, spelt, unknown, len(self.words.symbols) + 1) if apart else ids), EOS]
 
         read = [row(source, self.source, self.spelt is not None) for source in sources]
         drafts = [row(segment.pieces, self.words) for segment in segments]
         asked = [[*(one.requests or [0] * (len(one.pieces) + 1)), 0] for one in segments]
-        batch = None if self.spelt is None else self.spelt.batch(list(unknown))
+        batch = None if self.spelt is None else MeantBatch(self.spelt, list(unknown))
         return self.refiner.refine(read, drafts, asked, batch)
+
+
+class LightScorer(Scorer):
+    def __init__(self, folder: Path, config: ModelConfig, bits: int):
+        info, words, flags = Info.of(config, folder), Vocabulary(folder / WORDS), config.model_flags
+        super().__init__(info, words, info.labels(folder), folder)
+        self.label, self.first, self.spelt = Session(folder, LABEL, bits), len(words.symbols) + 1, None
+        every = tuple(range(len(self.labels or ()))) if info.kind == "multilabel" else ()
+        self.question = Question(info.kind, every, bool(every) and flags["latents"] == "label")
+        self.interaction = self.question.a_latent_each and not flags["no_label_interaction"] and len(every) > 1
+        if flags["spelling"]:
+            self.spelt = stored_words(folder, words, flags)
+
+    def batch(self, examples: list[Example], asked: tuple[int, ...]) -> list[Any]:
+        question, unknown, groups = self.question, dict[str, int](), dict[str, Any]()
+        if self.spelt is not None:
+            rows = (numbered(each.tokens, each.unknown, unknown, self.first) for each in examples)
+            examples = [replace(each, tokens=row) for each, row in zip(examples, rows, strict=True)]
+        question = replace(question, asked=asked) if asked else question
+        given = collate(examples, [[i] for i in range(len(examples))], question, PAD, packed=False)
+        tokens = given.pop("src_tokens")
+        words = tokens[None]
+        if self.spelt is not None:
+            batch = SpeltBatch(self.spelt, list(unknown))
+            words, groups = batch.read(tokens), batch.groups
+        return self.apart(self.label(words=words, **groups, **given)[0], examples)
+
+
+def stored_words(folder: Path, words: Vocabulary, flags: dict[str, Any]) -> SpeltWords:
+    stored = Index.load(folder, len(words.symbols), flags["spelling_buckets"])
+    return SpeltWords(StoredIndex(words, stored), stored)

@@ -3,7 +3,7 @@
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Collection
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,10 +20,9 @@ from torch import Tensor, nn
 
 from lev_plugins import checkpoints, model_folder, registration  # noqa: F401  a checkpoint names its task and model
 from lev_plugins.data.binarise import load_dictionary
-from lev_plugins.data.labels.folder import LABELS, WORDS, Info
-from lev_plugins.data.labels.text import Labels
+from lev_plugins.data.labels.folder import WORDS, Info
 from lev_plugins.errors import UserError, explained, require
-from lev_plugins.json_schema import from_entries, read_object
+from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import BACKBONE, LABELLER, WEIGHTS, ModelConfig
 from lev_plugins.ranges import MOST, MOST_LAYERS, bounded
 from lev_plugins.tasks.precision import PrecisionTask
@@ -248,16 +247,9 @@ def build_task(config: ModelConfig, cfg: Any, folder: Path) -> Any:
         for side in ("source_lang", "target_lang"):
             model_folder.require_listed(config, folder, f"dict.{config.task_flags[side]}.txt")
         return tasks.setup_task(cfg.task, from_checkpoint=True)
-    where = f"{folder / model_folder.CONFIG}: labelling"
-    file = config.tokeniser_file
-    bpe = {} if config.tokeniser is None else {"bpe": config.tokeniser, **file}
-    info = replace(from_entries(Info, config.labelling, where), bpe=bpe, files=list(file))
-    info.check(where)
-    for name in (WORDS, *([] if info.kind == "regression" else [LABELS])):
-        model_folder.require_listed(config, folder, name)
-    labels = None if info.kind == "regression" else Labels.load(folder / LABELS)
+    info = Info.of(config, folder)
     settings = TextLabellingConfig(data=str(folder), label_kind=info.kind)
-    return TextLabellingTask(settings, info, load_dictionary(folder / WORDS), labels)
+    return TextLabellingTask(settings, info, load_dictionary(folder / WORDS), info.labels(folder))
 
 
 def read_weights(task: Any, cfg: Any, folder: Path) -> dict[str, Tensor]:

@@ -5,15 +5,11 @@ from typing import Any
 
 from lev_plugins import compatibility, model_folder
 from lev_plugins.inference.editor import Editor
+from lev_plugins.inference.labeller import Labeller
 
 
 def load(path: Any, data: Any = None, **options: Any) -> Any:
-    if not is_labeller(path):
-        return Editor.load(path, data, **options)
-    compatibility.require_training()
-    from lev_plugins.inference.labeller import Labeller
-
-    return Labeller.load(path, data, **options)
+    return (Labeller if is_labeller(path) else Editor).load(path, data, **options)
 
 
 def is_labeller(path: str | Path) -> bool:

@@ -79,6 +79,8 @@ def padding_of(tokens: Tensor, pad: int) -> Padding:
     >>> padding_of(torch.tensor([[5, 6], [7, 8]]), pad=1)
     Padding(mask=None, real=None)
     """
+    if torch.jit.is_tracing():  # a graph is for any padding
+        return Padding(tokens.ne(pad)[:, None, None, :], None)
     mask = attention_mask(tokens, pad)
     if mask is None or tokens.is_cuda:
         return Padding(mask, None)

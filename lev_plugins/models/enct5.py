@@ -141,7 +141,7 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
         decoder_segments: Tensor | None = None,  # (B, T) the examples that the latents belong to
         encdec_segments: Tensor | None = None,  # (B, S) words of a row: 1, 2, ...; 0 = none
         latent_encdec_segments: Tensor | None = None,  # (B, T) the words that the latents belong to
-        words: BatchWords | None = None,  # with --spelling: the words of the batch that the dictionary lacks
+        words: BatchWords | Tensor | None = None,  # with --spelling: those of the batch that the dictionary lacks
         **unused: Any,
     ) -> EncT5Output:
         require_range(self.head.weight, "EncT5")

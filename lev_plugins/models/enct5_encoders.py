@@ -29,7 +29,7 @@ class T5LabelEncoder(nn.Module):
         self.layers = nn.ModuleList(T5Block(shape, look_around=True, look_at_source=False) for _ in range(layers))
         self.norm = Norm(shape.embed_dim)
 
-    def forward(self, tokens: Tensor, segments: Tensor | None, words: BatchWords | None = None) -> Tensor:
+    def forward(self, tokens: Tensor, segments: Tensor | None, words: BatchWords | Tensor | None = None) -> Tensor:
         """(B, S) -> (B, S, C); ``segments`` (B, S) number the examples of a packed row, 0 = padding.
 
         With --spelling, ``words`` are those of the batch that the dictionary lacks.
@@ -42,14 +42,19 @@ class T5LabelEncoder(nn.Module):
             x = layer(x, bias)
         return F.dropout(self.norm(x), self.dropout, self.training)
 
-    def embedded(self, tokens: Tensor, words: BatchWords | None) -> Tensor:
-        """(B, S) -> (B, S, C); in training, no spelling-aware word counts its own occurrence; some, none."""
+    def embedded(self, tokens: Tensor, words: BatchWords | Tensor | None) -> Tensor:
+        """(B, S) -> (B, S, C); in training, no spelling-aware word counts its own occurrence; some, none.
+
+        ``words`` (B, S, C): the vectors, if they are computed elsewhere.
+        """
         if not isinstance(self.tokens, SpelledWords):
             return self.tokens(tokens)
         held_out = None
         if self.training:
             dropped = torch.rand_like(tokens, dtype=torch.float) < self.word_dropout
             held_out = torch.ones_like(tokens).masked_fill(dropped, EVERY)
+        if isinstance(words, Tensor):
+            return self.tokens.embedding_dim**0.5 * words
         vectors = self.tokens.vectors(None if words is None else BatchWords(*words))
         return self.tokens.embedding_dim**0.5 * self.tokens.look_up(tokens, vectors, held_out)
 
@@ -77,7 +82,7 @@ class BertLabelEncoder(nn.Module):
     def forward(self, tokens: Tensor, segments: Tensor | None, words: None = None) -> Tensor:
         """(B, S), padded on the right -> (B, S, C)"""
         assert segments is None, "positions count from the start of a row, which holds one example"
-        tokens = torch.cat([tokens.new_full((len(tokens), 1), self.cls), tokens], 1)
+        tokens = F.pad(tokens, (1, 0), value=self.cls)
         mask, real = padding_of(tokens, self.pad)
         places = torch.arange(tokens.size(1), device=tokens.device)
         x = self.norm(self.tokens(tokens) + self.positions(places) + self.sides(sides_of(tokens, self.sep)))

@@ -1,13 +1,14 @@
 """The part of a model folder that a runtime without torch reads.
 
-graphs/encoder.onnx, decide.onnx, fill.onnx     the model in 32 bits; NAME.int8.onnx in 8 bits
+graphs/encoder.onnx, decide.onnx, fill.onnx     a levt in 32 bits; NAME.int8.onnx in 8 bits
+graphs/label.onnx                               an enct5
 graphs/weights.bin                              the weights of all of them, mapped into memory
 index/NAME.npy                                  with --spelling, what is known of each word (``Index``), mapped as well
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +22,7 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.text.candidates import FAMILIAR, WordIndex, letters, prints_of, shape
 
 GRAPHS, WEIGHTS, INDEX = "graphs", "weights.bin", "index"
-NAMES = ("encoder", "decide", "fill")
+LABEL = "label"  # the graph of an enct5
 ENDINGS = {32: ".onnx", 8: ".int8.onnx"}  # by the bits of their products
 BOS, PAD, EOS, UNK = range(4)
 SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]
@@ -53,10 +54,25 @@ class Vocabulary:
     def index(self, symbol: str) -> int:
         return self.indices.get(symbol, UNK)
 
-    def known(self, piece: str) -> int | None:
-        """None: it is spelt like a symbol, or not there."""
-        number = self.indices.get(piece, UNK)
-        return number if number >= self.nspecial else None
+
+def ids_of(pieces: Iterable[str], words: Any) -> list[int]:
+    """Of a ``Vocabulary`` or a dictionary of fairseq. What is spelt like a symbol is <unk>, too: it is no boundary.
+
+    >>> from types import SimpleNamespace
+    >>> ids_of(["a", "b", "</s>"], SimpleNamespace(nspecial=4, index={"a": 4, "b": 3, "</s>": 2}.get))
+    [4, 3, 3]
+    """
+    return [i if (i := words.index(piece)) >= words.nspecial else UNK for piece in pieces]
+
+
+def numbered(ids: Iterable[int], unknown: Iterable[str], numbers: dict[str, int], first: int) -> list[int]:
+    """With a row, from ``first`` on, for each of the unknown words that are <unk>; ``numbers`` grows.
+
+    >>> numbered([5, UNK, UNK, 6], ["teh", "fo"], {"fo": 0}, first=10)
+    [5, 11, 10, 6]
+    """
+    spelt = iter(unknown)
+    return [first + numbers.setdefault(next(spelt), len(numbers)) if i == UNK else i for i in ids]
 
 
 class Index(NamedTuple):

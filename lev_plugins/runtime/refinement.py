@@ -19,7 +19,7 @@ from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.runtime.folder import BOS, EOS, PAD, UNK
 from lev_plugins.runtime.session import Session
-from lev_plugins.runtime.words import SpeltBatch
+from lev_plugins.runtime.words import MeantBatch
 from lev_plugins.text.edited import Offer, WordEdits
 
 Array = NDArray[Any]
@@ -72,7 +72,7 @@ class Refiner:
         sources: Sequence[list[int]],
         drafts: Sequence[list[int]],
         asked: Sequence[list[int]],
-        batch: SpeltBatch | None = None,
+        batch: MeantBatch | None = None,
     ) -> list[tuple[list[int], WordEdits]]:
         """Rows of words, with boundaries, and what marks ask for; ``batch``: how unknown words are spelt."""
         todo = [self.start(i, *each) for i, each in enumerate(zip(sources, drafts, asked, strict=True))]
@@ -180,7 +180,7 @@ class Refiner:
 class Pass:
     """The graphs' passes over sentences of one batch."""
 
-    def __init__(self, refiner: Refiner, sources: Sequence[list[int]], batch: SpeltBatch | None):
+    def __init__(self, refiner: Refiner, sources: Sequence[list[int]], batch: MeantBatch | None):
         self.refiner, self.batch, self.symbols = refiner, batch, refiner.symbols
         rows = padded(sources)
         groups = {} if batch is None else batch.groups

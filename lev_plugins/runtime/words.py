@@ -27,27 +27,20 @@ class SpeltWords:
         self.values, which = np.unique(stored.prints[0][spelt], return_inverse=True)
         self.occurrences = np.bincount(which, weights=self.counts[spelt]).astype(np.int64)
 
-    def batch(self, unknown: Sequence[str]) -> SpeltBatch:
-        return SpeltBatch(self, unknown or ["a"])  # no graph reads nothing
-
 
 class SpeltBatch:
     """... and the unknown words of a batch."""
 
     def __init__(self, words: SpeltWords, unknown: Sequence[str]):
-        self.words, self.unknown, stored = words, unknown, words.stored
-        found = words.index.nearest(unknown)
-        parts, starts = parts_of(unknown, words.index.buckets)
+        self.words, self.unknown = words, unknown or ["a"]  # no graph reads nothing
+        parts, starts = parts_of(self.unknown, words.index.buckets)
         lengths = np.diff(starts)
         self.groups = {
             "parts": parts,
-            "owners": np.repeat(np.arange(len(unknown)), lengths),
+            "owners": np.repeat(np.arange(len(self.unknown)), lengths),
             "number": np.maximum(lengths, 1).astype(np.float32),
         }
-        guess, slips = words.index.guesses(found)
-        self.guess = np.stack([guess, slips]).astype(np.int64)
-        self.shapes = stored.shapes, np.array([shape(word) for word in unknown], dtype=np.int64)
-        self.prints = stored.prints, np.stack(prints_of(unknown))
+        self.shapes = words.stored.shapes, np.array([shape(word) for word in self.unknown], dtype=np.int64)
 
     def of(self, tables: tuple[Array, Array], rows: Array) -> Array:
         """Their columns of a table of the dictionary, and of one of the batch."""
@@ -55,13 +48,31 @@ class SpeltBatch:
         known, new = tables[0][..., np.minimum(rows, last)], tables[1][..., np.maximum(rows - last - 1, 0)]
         return np.where(rows > last, new, known)
 
+    def level(self, rows: Array) -> Array:
+        count = np.where(rows > self.words.size, 0, self.words.counts[np.minimum(rows, self.words.size)])
+        return np.searchsorted(LEVELS, count, "right")
+
+    def read(self, rows: Array) -> Array:
+        """(B, T) -> (4, B, T): itself, the word whose own row it has, level, shape; as ``SpelledWords.look_up``"""
+        level = self.level(rows)
+        own = np.where(level == 0, UNK, rows)
+        return np.stack([rows, own, level, self.of(self.shapes, rows)]).astype(np.int64)
+
+
+class MeantBatch(SpeltBatch):
+    """... with what they may be meant to be."""
+
+    def __init__(self, words: SpeltWords, unknown: Sequence[str]):
+        super().__init__(words, unknown)
+        guess, slips = words.index.guesses(words.index.nearest(self.unknown))
+        self.guess = np.stack([guess, slips]).astype(np.int64)
+        self.prints = words.stored.prints, np.stack(prints_of(self.unknown))
+
     def read(self, rows: Array) -> Array:
         """(B, T) -> (7, B, T): itself, the word whose own row it has, level, shape, guess, slips, level of the joined
         word; as ``MeantWords.look_up``
         """
-        unknown = rows > self.words.size
-        count = np.where(unknown, 0, self.words.counts[np.minimum(rows, self.words.size)])
-        level, shapes = np.searchsorted(LEVELS, count, "right"), self.of(self.shapes, rows)
+        unknown, level, shapes = rows > self.words.size, self.level(rows), self.of(self.shapes, rows)
         place = np.maximum(rows - self.words.size - 1, 0)
         guess, slips = np.where(unknown, self.guess[:, place], 0)
         case = shapes % CASES

@@ -7,20 +7,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 
 from lev_plugins.errors import UserError, require
 from lev_plugins.inference.editor import Editor
+from lev_plugins.inference.labeller import Answer, Labeller
 from lev_plugins.serving.limits import Access, Gone, Limits, Refusal
 from lev_plugins.serving.queue import Full, Worker
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.protected import OwnWords
-
-if TYPE_CHECKING:  # it loads torch
-    from lev_plugins.inference.labeller import Answer, Labeller
 
 EDIT, LABEL = "edit", "label"
 BATCH_SIZE = 8192  # characters that are decoded together

@@ -12,7 +12,8 @@ from omegaconf import II
 
 from lev_plugins import ranges
 from lev_plugins.data.binarise import load_dictionary
-from lev_plugins.data.labels.dataset import BinarisedExamples, LabelledDataset, Question
+from lev_plugins.data.labels.dataset import BinarisedExamples, LabelledDataset
+from lev_plugins.data.labels.examples import Question
 from lev_plugins.data.labels.folder import LABELS, WORDS, Info
 from lev_plugins.data.labels.text import KINDS, Labels
 from lev_plugins.errors import UserError, require
@@ -64,8 +65,7 @@ class TextLabellingTask(BestCheckpointTask, PrecisionTask, ResumableTask):
             f"--label-kind is {kind}, but {folder} was made for {info.kind}: leave it out, or make another folder",
         )
         cfg.label_kind = info.kind
-        labels = None if info.kind == "regression" else Labels.load(folder / LABELS)
-        return cls(cfg, info, load_dictionary(folder / WORDS), labels)
+        return cls(cfg, info, load_dictionary(folder / WORDS), info.labels(folder))
 
     @property
     def folder(self) -> Path:

@@ -1,14 +1,17 @@
 """The package as pip installs it: complete, reachable, and on good terms with a checkout of itself."""
 
 import shutil
+import subprocess
 import sys
 from email import message_from_string
 from pathlib import Path
 
 import pytest
 
+from bench.fresh import measured
 from tests.commands import ROOT, Result, run, succeed
 from tests.integration.test_user_dir import registered, user_dir
+from tests.systems import speller
 
 pytestmark = pytest.mark.slow
 
@@ -64,6 +67,19 @@ def test_what_pip_is_told(site: Path) -> None:
     assert metadata["Requires-Python"] == ">=3.10"
     assert set(metadata.get_all("Provides-Extra")) == {"baselines", "dev", "plot", "pretrained", "serve", "train"}
     assert any(need.startswith("fairseq-fixed") for need in metadata.get_all("Requires-Dist"))
+
+
+def test_a_fresh_environment_edits(packages: list[Path], tmp_path: Path) -> None:
+    """Without a compiler, torch and fairseq: pip installs wheels alone."""
+    system, folder = speller(tmp_path), tmp_path / "out"
+    succeed("lev-plugins", "export", system.checkpoint, folder, "--onnx", *system.flags)
+    wheel = next(path for path in packages if path.suffix == ".whl")
+    try:
+        found = measured(wheel, folder, system.texts[0], tmp_path / "fresh")
+    except subprocess.CalledProcessError:
+        pytest.skip("pip does not reach an index that has what lev-plugins needs")
+    assert found["edited"] == system.load().edit(system.texts[:1])[0].text != system.texts[0]
+    assert not {"torch", "fairseq", "fairseq-fixed"} & {*found["packages"]}
 
 
 def test_path_is_for_user_dir(site: Path, tmp_path: Path) -> None:

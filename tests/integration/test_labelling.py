@@ -149,11 +149,11 @@ def test_bad_input_to_label(trained: Trained) -> None:
     with pytest.raises(ValueError, match=reason):
         labeller.label(["sun", " " if tags else "a\tb"])
     with pytest.raises(ValueError, match="--batch-size must be at least 1"):
-        Labeller(labeller.task, labeller.model, batch_size=0)
+        Labeller(labeller.scorer, batch_size=0)
     known = kind == "multilabel"
     wrong = "there is a threshold for 'x'" if known else f"thresholds are for multilabel models, not for {kind}"
     with pytest.raises(ValueError, match=wrong):
-        Labeller(labeller.task, labeller.model, thresholds={"x": 0.5})
+        Labeller(labeller.scorer, thresholds={"x": 0.5})
     wrong = ": 'x' is not a known label" if known else " is for multilabel"
     with pytest.raises(ValueError, match=f"--labels-of-interest{wrong}"):
         labeller.label(["sun"], labels_of_interest=["x"])

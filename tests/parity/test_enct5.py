@@ -128,7 +128,7 @@ def test_a_bert_trains_and_labels(bert: Bert, tmp_path: Path) -> None:
     shutil.rmtree(backbone)
     assert main(["export", str(tmp_path / "checkpoint_last.pt"), str(tmp_path / "exported")]) == 0
     labeller = Labeller.load(tmp_path / "checkpoint_last.pt")
-    for name, parameter in labeller.model.encoder.named_parameters():
+    for name, parameter in labeller.scorer.model.encoder.named_parameters():
         assert not torch.equal(parameter, bert.model.encoder.get_parameter(name)), name
     found = [answer["label"] for answer in labeller.label(["\t".join(pair) for pair in PAIRS])]
     assert found == [str(len(one)) for one, _ in PAIRS]

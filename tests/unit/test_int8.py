@@ -98,7 +98,7 @@ def test_every_system_answers_with_it(name: str, tmp_path: Path, all_sizes: None
 
 
 def parts_of(model: Any) -> dict[str, nn.Module]:
-    return dict((model.model if isinstance(model, Labeller) else model.model.decoder.models[0]).named_modules())
+    return dict((model.scorer.model if isinstance(model, Labeller) else model.model.decoder.models[0]).named_modules())
 
 
 def test_training_refuses_it() -> None:

@@ -14,6 +14,7 @@ from lev_plugins.cli import label as command
 from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference.labeller import Labeller, Scored
+from lev_plugins.inference.task_scorer import TaskScorer
 from lev_plugins.scoring.labelling import best_thresholds
 from tests.labelling import folder_of, model_of, task_of
 
@@ -38,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def labeller_of(folder: Path, batch_size: int = 32, **options: Any) -> Labeller:
     task = task_of(folder)
-    return Labeller(task, model_of(task, **options), batch_size=batch_size)
+    return Labeller(TaskScorer(task, model_of(task, **options)), batch_size)
 
 
 @pytest.mark.parametrize("options", [{"no_label_interaction": True}, {"latents": "one"}])
@@ -69,8 +70,8 @@ def test_else_it_is_said_and_only_once(folder: Path, caplog: pytest.LogCaptureFi
 
 def test_truth_and_probabilities_of_the_labels_of_interest(folder: Path) -> None:
     labeller = labeller_of(folder, no_label_interaction=True)
-    truth, among_all = labeller.of_part("valid")
-    asked, alone = labeller.of_part("valid", ASKED)
+    truth, among_all = labeller.scorer.of_part("valid")
+    asked, alone = labeller.scorer.of_part("valid", labeller.ids_of(ASKED))
     ids = [LABELS.index(name) for name in ASKED]
     assert asked.any() and (asked == truth[:, ids]).all()
     np.testing.assert_allclose(alone, among_all[:, ids], atol=1e-5)
@@ -96,7 +97,7 @@ def test_thresholds_are_of_scores_not_of_what_is_printed_of_them(folder: Path) -
 def test_a_batch_is_one_pass_however_many_labels_or_words(tmp_path: Path, kind: str) -> None:
     labeller = labeller_of(folder_of(tmp_path, kind), batch_size=2)
     passes: list[int] = []
-    labeller.model.register_forward_hook(lambda *_: passes.append(1))
+    labeller.scorer.model.register_forward_hook(lambda *_: passes.append(1))
     answers = labeller.label(["sun", "rain snow", "fog ice hail"], scores=True)
     assert len(passes) == 2  # three texts, two at a time
     assert len(answers) == 3
@@ -135,6 +136,6 @@ def test_what_is_no_text(folder: Path, tmp_path: Path) -> None:
 
 def test_an_answer_to_a_text_that_was_cut_says_so(tmp_path: Path) -> None:
     data = folder_of(tmp_path, "classification", "--bpe", "characters", "--longest", 40, "--longer", "cut")
-    labeller = Labeller(task_of(data), model_of(task_of(data)))
+    labeller = labeller_of(data)
     whole, cut = labeller.label(["a b", "a" * 50])
     assert cut["cut"] is True and "cut" not in whole

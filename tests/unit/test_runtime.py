@@ -14,12 +14,13 @@ import pytest
 import lev_plugins
 from lev_plugins import model_folder
 from lev_plugins.cli.main import main
+from lev_plugins.data.labels.text import KINDS
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.generators import ensemble
 from lev_plugins.inference import graphs
-from lev_plugins.inference.light import LightRefinement
+from lev_plugins.inference.light import LightRefinement, LightScorer
 from lev_plugins.runtime.refinement import Refiner, Symbols
 from lev_plugins.text.edited import Edit
 from tests.helpers import lively_model, random_rows, toy_dictionary
@@ -61,6 +62,29 @@ def test_the_command_loads_neither_torch_nor_fairseq(exported: tuple[System, Pat
     system, folder = exported
     for flags in ([], ["--cpu-int8"]):
         assert not HEAVY & run("edit", str(folder), *flags, stdin="".join(f"{text}\n" for text in system.texts))[0]
+
+
+LABELLERS = [name for name in SYSTEMS if name in KINDS or "label" in name or "enct5" in name]
+
+
+@pytest.mark.parametrize("name", LABELLERS)
+def test_labels_are_those_of_the_checkpoint(name: str, tmp_path: Path) -> None:
+    system, folder = SYSTEMS[name](tmp_path), tmp_path / "out"
+    assert main(["export", str(system.checkpoint), str(folder), "--onnx", "--data", str(system.data)]) == 0
+    theirs, ours, rounded = system.load(), lev_plugins.load(folder), lev_plugins.load(folder, cpu_int8=True)
+    assert isinstance(ours.scorer, LightScorer)
+    texts, asked = (
+        [*system.texts, "snow wind Zürich", "ice " * 9],
+        theirs.names[::-2] if theirs.kind == "multilabel" else [],
+    )
+    for interest in ([], asked):
+        ids = theirs.ids_of(interest)
+        for one, other, rough in zip(*(model.scored(texts, ids) for model in (theirs, ours, rounded)), strict=True):
+            np.testing.assert_allclose(other.scores, one.scores, atol=1e-5)
+            np.testing.assert_allclose(rough.scores, one.scores, atol=0.1)
+            assert theirs.answer(one, ids) == pytest.approx(ours.answer(other, ids))
+    lines = "".join(f"{text}\n" for text in system.texts)
+    assert not HEAVY & run("label", str(folder), stdin=lines)[0]
 
 
 @pytest.mark.parametrize("name", VARIANTS)

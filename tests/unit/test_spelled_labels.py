@@ -11,6 +11,7 @@ from lev_plugins.data.labels.dataset import BinarisedExamples
 from lev_plugins.data.words import BatchWords
 from lev_plugins.errors import UserError
 from lev_plugins.inference.labeller import Labeller
+from lev_plugins.inference.task_scorer import TaskScorer
 from lev_plugins.layers.spelling import SpelledWords
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.tasks.text_labelling import TextLabellingTask
@@ -103,7 +104,7 @@ def test_endings_tell_the_tags_of_words_that_training_has_not_seen(data: Path) -
 @pytest.mark.parametrize("pack", [False, True])
 def test_company_changes_nothing(data: Path, pack: bool) -> None:
     task, model = spelled(data, pack)
-    labeller = Labeller(task, model)
+    labeller = Labeller(TaskScorer(task, model))
     texts = ["cooking", "walked printer", "talking mixes jumper looked", "opener"]
     alone = [labeller.scored([text])[0].scores for text in texts]
     for together, found in zip(labeller.scored(texts), alone, strict=True):

@@ -3,7 +3,7 @@
 Shapes: B rows, S source length, T latents of a row; n counts examples, or words for tagging.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,89 +12,16 @@ from zipfile import BadZipFile
 import numpy as np
 import torch
 from fairseq.data import Dictionary, FairseqDataset, data_utils
+from fairseq.data.indexed_dataset import MMapIndexedDatasetBuilder
 from torch import Tensor
 
-from lev_plugins.data.labels.folder import UNKNOWN, Example
+from lev_plugins.data.labels.examples import Example, Question, collate, first_fit
 from lev_plugins.data.words import BatchWords, SpeltRow, UnknownWords
 from lev_plugins.errors import UserError, require
 from lev_plugins.text.candidates import WordIndex
 from lev_plugins.text.lines import read_lines
 
-
-@dataclass(frozen=True)
-class Question:
-    """What the model answers for each example: how many latents it gets, and which."""
-
-    kind: str
-    asked: tuple[int, ...] = ()  # multilabel: ids of the labels of interest
-    a_latent_each: bool = False  # ... each with its own latent
-
-    def latents(self, example: Example) -> list[int]:
-        """decoder_input_tokens of the paper.
-
-        >>> Question("multilabel", (0, 2), True).latents(Example("", [5, 2], []))
-        [0, 2]
-        >>> Question("tagging").latents(Example("", [5, 6, 7, 2], [], spans=[2, 1]))
-        [0, 0]
-        """
-        if self.kind == "tagging":
-            return [0] * len(example.spans)
-        return list(self.asked) if self.a_latent_each else [0]
-
-
-def first_fit(lengths: Sequence[int], width: int) -> list[list[int]]:
-    """The examples that share a row of ``width`` tokens: longest first, each in the first row with enough room.
-
-    >>> first_fit([3, 9, 4, 2, 1], width=8)
-    [[1], [2, 0, 4], [3]]
-    """
-    rows: list[list[int]] = []
-    room: list[int] = []
-    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
-        row = next((r for r, left in enumerate(room) if left >= lengths[i]), None)
-        if row is None:
-            row = len(rows)
-            rows.append([])
-            room.append(width)
-        rows[row].append(i)
-        room[row] -= lengths[i]
-    return rows
-
-
-def collate(
-    examples: list[Example], rows: list[list[int]], question: Question, pad: int, packed: bool
-) -> dict[str, Tensor]:
-    """The arguments of ``EncT5.forward``; ``rows`` lists the examples in each row."""
-    asked = {i: question.latents(example) for i, example in enumerate(examples)}
-    width = max(sum(len(examples[i].tokens) for i in row) for row in rows)
-    latents_of_row = max(sum(len(asked[i]) for i in row) for row in rows)
-    tokens = np.full((len(rows), width), pad, dtype=np.int64)  # (B, S)
-    segments, spans = np.zeros_like(tokens), np.zeros_like(tokens)
-    latents = np.zeros((len(rows), latents_of_row), dtype=np.int64)  # (B, T)
-    latent_segments, latent_spans = np.zeros_like(latents), np.zeros_like(latents)
-    for r, row in enumerate(rows):
-        at = latent_at = 0
-        for number, i in enumerate(row, 1):
-            example, end, latent_end = examples[i], at + len(examples[i].tokens), latent_at + len(asked[i])
-            tokens[r, at:end] = example.tokens
-            segments[r, at:end] = number
-            latents[r, latent_at:latent_end] = asked[i]
-            latent_segments[r, latent_at:latent_end] = number
-            if question.kind == "tagging":  # words are numbered along the row; </s> belongs to no word
-                words = np.arange(latent_at + 1, latent_end + 1)
-                spans[r, at : end - 1] = np.repeat(words, example.spans)
-                latent_spans[r, latent_at:latent_end] = words
-            at, latent_at = end, latent_end
-    batch = {"src_tokens": tokens, "latents": latents, "where": latent_segments.reshape(-1).nonzero()[0]}
-    if packed:
-        batch["encoder_segments"] = segments
-    if packed or question.kind == "tagging":
-        batch["decoder_segments"] = latent_segments
-    if question.kind == "tagging":
-        batch |= {"encdec_segments": spans, "latent_encdec_segments": latent_spans}
-    if question.asked:
-        batch["asked"] = np.array(question.asked)
-    return {name: torch.from_numpy(array) for name, array in batch.items()}
+UNKNOWN = "unknown.txt"
 
 
 def targets(examples: list[Example], question: Question) -> Tensor:
@@ -191,9 +118,8 @@ class LabelledDataset(FairseqDataset):
         lengths = [len(example.tokens) for example in examples]
         rows = first_fit(lengths, self.pack) if self.pack else [[i] for i in range(len(examples))]
         order = [i for row in rows for i in row]
-        net_input: dict[str, Any] = collate(
-            examples, rows, self.question, self.dictionary.pad(), packed=bool(self.pack)
-        )
+        arrays = collate(examples, rows, self.question, self.dictionary.pad(), packed=bool(self.pack))
+        net_input: dict[str, Any] = {name: torch.from_numpy(array) for name, array in arrays.items()}
         if self.index is not None:
             net_input["words"] = BatchWords.of(unknown.spelt, self.index, search=False)
         ordered = [examples[i] for i in order]
@@ -247,3 +173,47 @@ class BinarisedExamples(Sequence[Example]):
             spans,
             unknown=self.unknown[index] if self.unknown else [],
         )
+
+
+@dataclass
+class ExampleCounts:
+    """Statistics of a part of the folder."""
+
+    examples: int = 0
+    tokens: int = 0
+    unknown: int = 0
+    labels: int = 0
+    longest: int = 0
+    longest_where: str = ""
+    cut: int = 0
+    split: int = 0  # examples that continue a text
+
+
+def write_part(examples: Iterable[Example], prefix: Path, kind: str) -> ExampleCounts:
+    text = MMapIndexedDatasetBuilder(f"{prefix}.text.bin", dtype=np.int32)
+    counts = ExampleCounts()
+    values: list[float] = []
+    ends: list[int] = []
+    spans: list[int] = []
+    before = ""
+    with open(f"{prefix}.{UNKNOWN}", "w", encoding="utf-8") as unknown:
+        for example in examples:
+            unknown.write(f"{' '.join(example.unknown)}\n")
+            text.add_item(torch.tensor(example.tokens))
+            values += example.labels
+            spans += example.spans
+            ends.append(len(values))
+            counts.examples += 1
+            counts.tokens += len(example.tokens)
+            counts.unknown += len(example.unknown)
+            counts.cut += example.cut
+            counts.split += example.where == before
+            before = example.where
+            if len(example.tokens) > counts.longest:
+                counts.longest, counts.longest_where = len(example.tokens), example.where
+    text.finalize(f"{prefix}.text.idx")
+    counts.labels = len(values)
+    kept = np.array(values, dtype=np.float64 if kind == "regression" else np.int32)
+    arrays = {"values": kept, "ends": np.array(ends, dtype=np.int64), "spans": np.array(spans, dtype=np.int32)}
+    np.savez(f"{prefix}.labels.npz", **arrays)  # type: ignore[arg-type]
+    return counts

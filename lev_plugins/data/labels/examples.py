@@ -1,0 +1,177 @@
+"""Texts to label as what a model reads: ids, and the latents that ask; without torch and fairseq.
+
+Shapes: B rows, S source length, T latents of a row; n counts examples, or words for tagging.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lev_plugins.data.labels.folder import Info
+from lev_plugins.data.labels.text import Labels, number_of
+from lev_plugins.errors import require
+from lev_plugins.runtime.folder import EOS, UNK, ids_of
+from lev_plugins.text.tokenise import Tokeniser
+
+
+@dataclass
+class Example:
+    where: str
+    tokens: list[int]  # ending with </s>
+    labels: list[int] | list[float]
+    spans: list[int] = field(default_factory=list)  # tagging: the number of pieces of each word
+    cut: bool = False  # whether the text was cut off
+    unknown: list[str] = field(default_factory=list)  # the pieces that are <unk> in ``tokens``, in their order
+
+
+def tokenised_row(texts: list[str], info: Info, tokeniser: Tokeniser) -> list[list[str]]:
+    """The pieces of each word (tagging), of each column, or of the text that a template makes of the columns.
+
+    >>> tokenised_row(["a b", "c"], Info("classification", 2), Tokeniser(None))
+    [['a', 'b'], ['c']]
+    >>> tokenised_row(["a b", "c"], Info("classification", 2, template="{1} {0}"), Tokeniser(None))
+    [['c', 'a', 'b']]
+    """
+    if info.kind == "tagging":
+        return tokeniser.words(texts)
+    if info.template is not None:
+        texts = [info.template.format(*texts)]
+    return [tokeniser.pieces(text) for text in texts]
+
+
+class Encoder:
+    """Turns rows into examples, for preparing a folder and for labelling new text alike."""
+
+    def __init__(self, info: Info, tokeniser: Tokeniser, dictionary: Any, labels: Labels | None):
+        self.info, self.tokeniser, self.dictionary, self.labels = info, tokeniser, dictionary, labels
+
+    def examples(self, texts: list[str], labels: list[str], where: str) -> list[Example]:
+        """One example, or several for a text to be tagged that is too long."""
+        known = self.labels
+        ids: list[Any] = [number_of(label, where) if known is None else known.id_of(label, where) for label in labels]
+        cut, longest = tokenised_row(texts, self.info, self.tokeniser), self.info.longest
+        if self.info.kind == "tagging":
+            spans = [len(pieces) for pieces in cut]
+            too_long = next((word for word, span in zip(texts, spans, strict=True) if span >= longest), None)
+            require(
+                too_long is None,
+                f"{where}: the word {str(too_long)[:40]!r} alone has more pieces than --longest {longest} allows",
+            )
+            examples = []
+            for a, b in split_words(spans, longest - 1):
+                tokens, unknown = self._encoded([[piece for word in cut[a:b] for piece in word]])
+                examples.append(Example(where, tokens, ids[a:b], spans[a:b], unknown=unknown))
+            return examples
+        tokens, unknown = self._encoded(cut)
+        if len(tokens) <= longest:
+            return [Example(where, tokens, ids, unknown=unknown)]
+        require(
+            self.info.longer == "cut",
+            f"{where} has {len(tokens):,} tokens, including </s>, but --longest of prepare-labels is {longest:,}: "
+            "shorten it, or prepare labels with a larger --longest, or with --longer cut, which cuts off such texts",
+        )
+        kept = [*tokens[: longest - 1], EOS]
+        return [Example(where, kept, ids, cut=True, unknown=unknown[: kept.count(UNK)])]
+
+    def _encoded(self, texts: list[list[str]]) -> tuple[list[int], list[str]]:
+        """The ids of some texts, each with </s>, and the pieces that are <unk>."""
+        ids = [[*ids_of(pieces, self.dictionary), EOS] for pieces in texts]
+        pairs = [pair for pieces, row in zip(texts, ids, strict=True) for pair in zip(pieces, row, strict=False)]
+        return [i for row in ids for i in row], [piece for piece, i in pairs if i == UNK]
+
+
+def split_words(spans: list[int], room: int) -> list[tuple[int, int]]:
+    """Runs of words whose pieces fit into ``room``; words are never split.
+
+    >>> split_words([2, 1, 3, 1], room=4)
+    [(0, 2), (2, 4)]
+    """
+    runs, start, used = [], 0, 0
+    for i, span in enumerate(spans):
+        if used + span > room and i > start:
+            runs.append((start, i))
+            start, used = i, 0
+        used += span
+    return [*runs, (start, len(spans))]
+
+
+# ---- batches ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the model answers for each example: how many latents it gets, and which."""
+
+    kind: str
+    asked: tuple[int, ...] = ()  # multilabel: ids of the labels of interest
+    a_latent_each: bool = False  # ... each with its own latent
+
+    def latents(self, example: Example) -> list[int]:
+        """decoder_input_tokens of the paper.
+
+        >>> Question("multilabel", (0, 2), True).latents(Example("", [5, 2], []))
+        [0, 2]
+        >>> Question("tagging").latents(Example("", [5, 6, 7, 2], [], spans=[2, 1]))
+        [0, 0]
+        """
+        if self.kind == "tagging":
+            return [0] * len(example.spans)
+        return list(self.asked) if self.a_latent_each else [0]
+
+
+def first_fit(lengths: Sequence[int], width: int) -> list[list[int]]:
+    """The examples that share a row of ``width`` tokens: longest first, each in the first row with enough room.
+
+    >>> first_fit([3, 9, 4, 2, 1], width=8)
+    [[1], [2, 0, 4], [3]]
+    """
+    rows: list[list[int]] = []
+    room: list[int] = []
+    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        row = next((r for r, left in enumerate(room) if left >= lengths[i]), None)
+        if row is None:
+            row = len(rows)
+            rows.append([])
+            room.append(width)
+        rows[row].append(i)
+        room[row] -= lengths[i]
+    return rows
+
+
+def collate(
+    examples: list[Example], rows: list[list[int]], question: Question, pad: int, packed: bool
+) -> dict[str, NDArray[Any]]:
+    """The arguments of ``EncT5.forward``; ``rows`` lists the examples in each row."""
+    asked = {i: question.latents(example) for i, example in enumerate(examples)}
+    width = max(sum(len(examples[i].tokens) for i in row) for row in rows)
+    latents_of_row = max(sum(len(asked[i]) for i in row) for row in rows)
+    tokens = np.full((len(rows), width), pad, dtype=np.int64)  # (B, S)
+    segments, spans = np.zeros_like(tokens), np.zeros_like(tokens)
+    latents = np.zeros((len(rows), latents_of_row), dtype=np.int64)  # (B, T)
+    latent_segments, latent_spans = np.zeros_like(latents), np.zeros_like(latents)
+    for r, row in enumerate(rows):
+        at = latent_at = 0
+        for number, i in enumerate(row, 1):
+            example, end, latent_end = examples[i], at + len(examples[i].tokens), latent_at + len(asked[i])
+            tokens[r, at:end] = example.tokens
+            segments[r, at:end] = number
+            latents[r, latent_at:latent_end] = asked[i]
+            latent_segments[r, latent_at:latent_end] = number
+            if question.kind == "tagging":  # words are numbered along the row; </s> belongs to no word
+                words = np.arange(latent_at + 1, latent_end + 1)
+                spans[r, at : end - 1] = np.repeat(words, example.spans)
+                latent_spans[r, latent_at:latent_end] = words
+            at, latent_at = end, latent_end
+    batch = {"src_tokens": tokens, "latents": latents, "where": latent_segments.reshape(-1).nonzero()[0]}
+    if packed:
+        batch["encoder_segments"] = segments
+    if packed or question.kind == "tagging":
+        batch["decoder_segments"] = latent_segments
+    if question.kind == "tagging":
+        batch |= {"encdec_segments": spans, "latent_encdec_segments": latent_spans}
+    if question.asked:
+        batch["asked"] = np.array(question.asked)
+    return batch
