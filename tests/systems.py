@@ -142,12 +142,35 @@ def labeller(kind: str, *flags: object, bpe: str = "characters") -> Callable[[Pa
     return make
 
 
-def pretrained_labeller(folder: Path) -> System:
-    backbone = imported("t5", folder)
-    data = labelling.folder_of(folder / "labels", "classification", "--pretrained-tokenizer", backbone)
-    flags = [*TINY_LABELLER, "--backbone", backbone, "--decoder-init", "backbone"]
-    checkpoint = teachers.write_teacher(folder / "labels" / "checkpoint.pt", data, *flags)
-    return System(checkpoint, data, ["sun rain", "fog", "hail storm ice"])
+def pretrained_labeller(kind: str, *flags: object) -> Callable[[Path], System]:
+    def make(folder: Path) -> System:
+        backbone = imported(kind, folder)
+        data = labelling.folder_of(
+            folder / "labels", "classification", "--pretrained-tokenizer", backbone, "--longest", 60
+        )
+        words = [*TINY_LABELLER, "--backbone", backbone, *flags]
+        checkpoint = teachers.write_teacher(folder / "labels" / "checkpoint.pt", data, *words)
+        return System(checkpoint, data, ["sun rain", "fog", "hail storm ice"])
+
+    return make
+
+
+def speller_with(kind: str) -> Callable[[Path], System]:
+    """A levt with a pre-trained encoder, which reads one of the texts in parts if it is a BERT."""
+
+    def make(folder: Path) -> System:
+        backbone, data = imported(kind, folder), folder / "data"
+        data.mkdir()
+        for side in ("noisy", "clean"):
+            (data / f"dict.{side}.txt").write_text("▁the 9\n▁quick 3\n▁fox 7\n▁jumps 1\n. 5\n", encoding="utf-8")
+        flags = ["-s", "noisy", "-t", "clean", "--spelling", "--spelling-buckets", 300, "--share-all-embeddings"]
+        flags += ["--backbone", backbone]
+        checkpoint = teachers.write_teacher(folder / "checkpoint.pt", data, *teachers.LEVT, *flags, seed=1)
+        texts = ["the qiuck fox jumps.", "Zürich", "the quick fox", " ".join(["fox jmps"] * 40)]
+        search = {"iter_decode_max_iter": 1, "iter_decode_eos_penalty": 5.0}
+        return System(checkpoint, data, texts, bpe={"bpe": "words"}, decoding=search)
+
+    return make
 
 
 SYSTEMS: dict[str, Callable[[Path], System]] = {
@@ -166,5 +189,8 @@ if find_spec("transformers") is not None:
         "gated_byt5": gated("byt5", "--freeze-backbone"),
         "gated_bart": gated("bart"),
         "gated_bert": gated("bert", "--tie-encoder-decoder"),
-        "enct5_of_t5": pretrained_labeller,
+        "enct5_of_t5": pretrained_labeller("t5", "--decoder-init", "backbone"),
+        "enct5_of_bert": pretrained_labeller("bert"),
+        "levt with a bert": speller_with("bert"),
+        "levt with a t5": speller_with("t5"),
     }

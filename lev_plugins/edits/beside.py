@@ -1,8 +1,13 @@
 """Which token of a source stands in the place of each token of a text that is being edited."""
 
-import torch
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from rapidfuzz.distance import Levenshtein
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def places_beside(tokens: Tensor, source: Tensor, pad: int) -> Tensor:
@@ -10,6 +15,7 @@ def places_beside(tokens: Tensor, source: Tensor, pad: int) -> Tensor:
 
     The source may be padded on either side.
 
+    >>> import torch
     >>> source = torch.tensor([[1, 0, 11, 12, 2]])
     >>> places_beside(torch.tensor([[0, 11, 12, 2], [0, 11, 99, 2]]), source.repeat(2, 1), pad=1)
     tensor([[1, 2, 3, 4],
@@ -17,12 +23,18 @@ def places_beside(tokens: Tensor, source: Tensor, pad: int) -> Tensor:
     >>> places_beside(torch.tensor([[0, 12, 99, 2, 1]]), source, pad=1)
     tensor([[1, 3, 5, 4, 5]])
     """
-    width = source.size(1)
-    rows = [[width] * tokens.size(1) for _ in tokens]
-    for row, own, theirs in zip(rows, tokens.tolist(), source.tolist(), strict=True):
-        start = theirs.count(pad) if theirs[0] == pad else 0
-        pair = [[token for token in side if token != pad] for side in (own, theirs)]
-        for step in Levenshtein.opcodes(*pair):
-            if step.tag in ("equal", "replace"):
-                row[step.src_start : step.src_end] = range(start + step.dest_start, start + step.dest_end)
-    return torch.tensor(rows, device=tokens.device)
+    return tokens.new_tensor([beside(*pair, pad) for pair in zip(tokens.tolist(), source.tolist(), strict=True)])
+
+
+def beside(own: list[int], theirs: list[int], pad: int) -> list[int]:
+    """Of one row.
+
+    >>> beside([0, 12, 99, 2, 1], [1, 0, 11, 12, 2], pad=1)
+    [1, 3, 5, 4, 5]
+    """
+    row, start = [len(theirs)] * len(own), theirs.count(pad) if theirs[0] == pad else 0
+    pair = [[token for token in side if token != pad] for side in (own, theirs)]
+    for step in Levenshtein.opcodes(*pair):
+        if step.tag in ("equal", "replace"):
+            row[step.src_start : step.src_end] = range(start + step.dest_start, start + step.dest_end)
+    return row

@@ -73,10 +73,6 @@ def export(
     model = loaded.models[0]
     has_graphs = isinstance(model, (LevT, EncT5))
     require(not onnx or has_graphs, f"--onnx is for a levt or an enct5, which {checkpoint} is not: leave it out")
-    require(
-        not onnx or getattr(model, "backbone", None) is None,
-        f"--onnx: {checkpoint} has a backbone, which graphs lack: leave it out",
-    )
     state = checkpoints.load(checkpoint)
     with all_or_nothing_folder(out, replace=overwrite) as scratch:
         names, weights = load_model.stored_names(loaded.models[0]), loaded.models[0].state_dict()

@@ -110,11 +110,19 @@ class Graph(Spelling):
         """None of a model with a table of words."""
         return partial(lambda *given: self.vectors(*given[:-1]), words, *spelling) if spelling else None
 
-    def states(self, stack: str, words: Tensor, memory: Tensor, real: Tensor, *spelling: Any) -> list[Tensor]:
-        """After each block, normalised; ``real`` (B, S) are the tokens of the sources."""
+    def states(
+        self, stack: str, words: Tensor, memory: Tensor, real: Tensor, spelling: Any, beside: Any
+    ) -> list[Tensor]:
+        """After each block, normalised; ``real`` (B, S) are the tokens of the sources.
+
+        ``beside``, if anything: states of the source (B, S, C), and which of them is beside each token (B, T).
+        """
         rare, *removed = spelling or (None,)
         look_up = self.look_up(words, rare, tuple(removed)) if spelling else None
         x = self.decoder.embedding(words[0], look_up=look_up)
+        if beside:
+            theirs, places = beside
+            x = x + F.pad(theirs, (0, 0, 0, 1)).gather(1, places[:, :, None].expand(-1, -1, theirs.size(2)))
         mask, states = words[0].ne(self.model.pad)[:, None, None], [x]
         first = self.stacks.index(stack)
         for number, layer in enumerate(self.decoder.stack(stack), start=first):
@@ -124,14 +132,17 @@ class Graph(Spelling):
 
 
 class Encoder(Graph):
-    def forward(self, words: Tensor, *groups: Tensor) -> tuple[Tensor, ...]:
-        """(F, B, S), and groups of letters -> memory (L, 2, B, H, S, C / H), rare (U, C)"""
-        tokens = words[0]
+    def forward(self, words: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
+        """(F, B, S), groups of letters, pieces -> memory (L, 2, B, H, S, C / H), rare (U, C), beside (B, S, C)"""
+        tokens, groups, pieces = words[0], given[:3], given[3:]
         rare = (self.of_groups(*groups),) if groups else ()
+        backbone: Any = self.model.encoder.backbone
+        said = backbone.said(*pieces, tokens) if pieces else None
         mask = tokens.ne(self.model.pad)[:, None, None]
-        source = self.model.encoder(tokens, (mask, None), self.look_up(words, *rare))
+        source = self.model.encoder(tokens, (mask, None), self.look_up(words, *rare), said)
+        beside = [self.decoder.from_beside(source)] if self.decoder.from_beside is not None else []
         stored = [pair for pairs in self.decoder.remember(source).values() for pair in pairs]
-        return torch.stack([torch.stack([*pair]) for pair in stored]), *rare
+        return torch.stack([torch.stack([*pair]) for pair in stored]), *rare, *beside
 
 
 class Decide(Graph):
@@ -140,7 +151,8 @@ class Decide(Graph):
         inserting nothing, the one of the most likely number above 0, and that of any; number (B, T - 1)
         """
         sharing, depths = self.decoder.sharing, self.decoder.depths
-        stacks = {sharing[head]: self.states(sharing[head], words, memory, real, *spelling) for head in HEADS}
+        read = words, memory, real, spelling[:3], spelling[3:]
+        stacks = {sharing[head]: self.states(sharing[head], *read) for head in HEADS}
         deletion, h = (stacks[sharing[head]][depths[head]] for head in HEADS)
         counts = self.decoder.placeholder_head(torch.cat([h[:, :-1], h[:, 1:]], -1)).log_softmax(-1)
         best, number = counts[..., 1:].max(-1)
@@ -177,9 +189,9 @@ class Fill(Graph):
         With --spelling: rare, replaced (B, T), whether (B, T), near, alike and slips (n, K), and shape (n,) of the word
         that is replaced, SHAPES: none.
         """
-        states = self.states("shared", words, memory, real, *spelling[:3])[self.decoder.depths["token"]]
+        states = self.states("shared", words, memory, real, spelling[:3], spelling[7:])[self.decoder.depths["token"]]
         h = states.flatten(0, 1)[holes]
-        scores = self.respelt(h, holes, *spelling) if spelling else h @ self.output
+        scores = self.respelt(h, holes, *spelling[:7]) if spelling else h @ self.output
         # ONNX Runtime's own logarithm of a sum of exponentials loses the many small ones of a large dictionary
         chosen, words = (scores.log_softmax(-1) + self.never).topk(min(OFFERED, len(self.never)))
         return words, chosen
@@ -256,12 +268,14 @@ def write(model: LevT | EncT5, never: tuple[int, ...], folder: Path) -> None:
     share_weights([path for some in paths.values() for path in some], folder / GRAPHS / WEIGHTS)
     if model.word_index is not None:
         (folder / INDEX).mkdir()
-        for name, values in Index.of(model.word_index)._asdict().items():
+        backbone: Any = model.encoder.backbone if isinstance(model, LevT) else None
+        pieces = None if backbone is None else (backbone.pieces.numpy(), backbone.starts.numpy())
+        for name, values in Index.of(model.word_index, pieces)._asdict().items():
             np.save(folder / INDEX / f"{name}.npy", values, allow_pickle=False)
 
 
 # sizes of the examples, all different, so that none is taken for another
-B, S, T, U, P, N, K = 2, 5, 7, 3, 11, 4, 6
+B, S, T, U, P, N, K, W, Q = 2, 5, 7, 3, 11, 4, 6, 8, 9
 Inputs = dict[str, tuple[Tensor, dict[int, str]]]
 
 
@@ -290,11 +304,15 @@ def of_levt(model: LevT, never: tuple[int, ...]) -> dict[str, Traced]:
         candidates = {"near": (ids(N, K), near), "alike": (torch.zeros(N, K), near), "slips": (ids(N, K), near)}
         candidates["shape"] = ids(N), {0: "n"}
     read = {"words": (ids(7 if spells else 1, B, S), rows), **groups_of(spells)}
+    beside = Inputs()
+    if model.encoder.backbone is not None:
+        read |= {"pieces": (ids(B, W), {0: "R", 1: "W"}), "where": (ids(Q), {0: "Q"}), "word": (ids(Q), {0: "Q"})}
+        beside = {"beside": (torch.zeros(B, S, dim), {0: "B", 1: "S"}), "places": (ids(B, T), {0: "B", 1: "T"})}
     said = ["deletion", "nothing", "best", "something", "number"]
     return {
-        "encoder": Traced(encoder, read, ["memory"] + ["rare"] * spells),
-        "decide": Traced(decide, {**text, **spelling}, said),
-        "fill": Traced(Fill(model, never), {**text, **holes, **spelling, **candidates}, ["best", "chosen"]),
+        "encoder": Traced(encoder, read, ["memory"] + ["rare"] * spells + ["beside"] * bool(beside)),
+        "decide": Traced(decide, {**text, **spelling, **beside}, said),
+        "fill": Traced(Fill(model, never), {**text, **holes, **spelling, **candidates, **beside}, ["best", "chosen"]),
     }
 
 

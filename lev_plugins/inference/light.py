@@ -13,13 +13,14 @@ from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
 from lev_plugins.inference.scorer import Scorer
 from lev_plugins.inference.segments import RefinedSegments
-from lev_plugins.model_folder import ModelConfig
+from lev_plugins.model_folder import BACKBONE, ModelConfig
 from lev_plugins.ranges import check as check_ranges
 from lev_plugins.runtime.folder import BOS, EOS, LABEL, PAD, UNK, Index, StoredIndex, Vocabulary, ids_of, numbered
 from lev_plugins.runtime.refinement import Refiner, Symbols
 from lev_plugins.runtime.session import Session
 from lev_plugins.runtime.words import MeantBatch, SpeltBatch, SpeltWords
 from lev_plugins.text.edited import Segment, WordEdits
+from lev_plugins.text.pretrained import DICTIONARY, WordPieces, positions_of_bert
 
 Made = TypeVar("Made")
 # fairseq's and the task's flags that decoding by graphs has, under their names here
@@ -63,7 +64,7 @@ class LightRefinement(RefinedSegments):
         self.refiner = Refiner(folder, bits, symbols, RefinementOptions(**given))
         self.source, self.spelt = source, None
         if spells:
-            self.spelt = stored_words(folder, words, model)
+            self.spelt = stored_words(folder, words, config)
 
     def refined(self, sources: list[list[str]], segments: list[Segment]) -> list[tuple[list[int], WordEdits]]:
         unknown: dict[str, int] = {}
@@ -89,7 +90,7 @@ class LightScorer(Scorer):
         self.question = Question(info.kind, every, bool(every) and flags["latents"] == "label")
         self.interaction = self.question.a_latent_each and not flags["no_label_interaction"] and len(every) > 1
         if flags["spelling"]:
-            self.spelt = stored_words(folder, words, flags)
+            self.spelt = stored_words(folder, words, config)
 
     def batch(self, examples: list[Example], asked: tuple[int, ...]) -> list[Any]:
         question, unknown, groups = self.question, dict[str, int](), dict[str, Any]()
@@ -106,6 +107,13 @@ class LightScorer(Scorer):
         return self.apart(self.label(words=words, **groups, **given)[0], examples)
 
 
-def stored_words(folder: Path, words: Vocabulary, flags: dict[str, Any]) -> SpeltWords:
-    stored = Index.load(folder, len(words.symbols), flags["spelling_buckets"])
-    return SpeltWords(StoredIndex(words, stored), stored)
+def stored_words(folder: Path, words: Vocabulary, config: ModelConfig) -> SpeltWords:
+    buckets: Any = config.model_flags["spelling_buckets"]
+    stored = Index.load(folder, len(words.symbols), buckets)
+    reader, longest = None, None
+    if config.model_flags.get("backbone") is not None:
+        model_folder.require_listed(config, folder, BACKBONE)
+        pretrained = folder / BACKBONE
+        reader, positions = WordPieces(pretrained, Vocabulary(pretrained / DICTIONARY)), positions_of_bert(pretrained)
+        longest = None if positions is None else positions - 1  # [CLS] is in front
+    return SpeltWords(StoredIndex(words, stored), stored, reader, longest)

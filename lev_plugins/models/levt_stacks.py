@@ -71,7 +71,7 @@ class LevTEncoder(nn.Module):
         src_tokens: Tensor,
         padding: Padding,
         look_up: LookUp | None = None,
-        words: BatchWords | None = None,
+        words: BatchWords | Tensor | None = None,
     ) -> Tensor:
         """(B, S) -> (B, S, C); if padding is left out, (n, C). A backbone needs the unknown ``words``."""
         mask, real = padding

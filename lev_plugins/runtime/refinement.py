@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lev_plugins.edits.beside import beside
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.runtime.folder import BOS, EOS, PAD, UNK
@@ -183,10 +184,10 @@ class Pass:
     def __init__(self, refiner: Refiner, sources: Sequence[list[int]], batch: MeantBatch | None):
         self.refiner, self.batch, self.symbols = refiner, batch, refiner.symbols
         rows = padded(sources)
-        groups = {} if batch is None else batch.groups
-        self.memory, *rare = refiner.encoder(words=self.read(rows), **groups)
-        self.rare = {"rare": rare[0]} if rare else {}
-        self.real = rows != PAD
+        given = {} if batch is None else {**batch.groups, **batch.pieces(rows)}
+        self.memory, *more = refiner.encoder(words=self.read(rows), **given)
+        self.rare, self.beside = dict(zip(["rare"], more, strict=False)), more[1:]
+        self.real, self.sources = rows != PAD, rows.tolist()
 
     def read(self, rows: Array) -> Array:
         """What the graphs read of words (B, T)"""
@@ -196,13 +197,18 @@ class Pass:
         self, sentences: Sequence[Sentence], removed: list[list[int]], count: list[list[int]]
     ) -> dict[str, Array]:
         numbers = [sentence.number for sentence in sentences]
-        every = len(numbers) == len(self.real)
+        every, rows = len(numbers) == len(self.real), padded([sentence.rows for sentence in sentences])
+        given = dict[str, Array]()
+        for each in self.beside:
+            pairs = zip(rows.tolist(), (self.sources[number] for number in numbers), strict=True)
+            given = {"beside": each[numbers], "places": np.array([beside(*pair, PAD) for pair in pairs])}
         return {
-            "words": self.read(padded([sentence.rows for sentence in sentences])),
+            "words": self.read(rows),
             "memory": self.memory if every else self.memory[:, :, numbers],
             "real": self.real if every else self.real[numbers],
             **({} if self.batch is None else {"removed": padded(removed), "count": padded(count, 0)}),
             **self.rare,
+            **given,
         }
 
     def decide(self, sentences: Sequence[Sentence]) -> list[Any]:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lev_plugins.runtime.folder import UNK, Index, StoredIndex
-from lev_plugins.text.candidates import CASES, FAMILIAR, LEVELS, PROPER, SHAPES, parts_of, prints_of, shape
+from lev_plugins.runtime.folder import PAD, UNK, Index, StoredIndex
+from lev_plugins.text.candidates import CASES, FAMILIAR, LEVELS, PROPER, SHAPES, Pieces, parts_of, prints_of, shape
 
 Array = NDArray[Any]
 
@@ -20,8 +20,10 @@ Array = NDArray[Any]
 class SpeltWords:
     """The words of a dictionary."""
 
-    def __init__(self, index: StoredIndex, stored: Index):
+    def __init__(self, index: StoredIndex, stored: Index, reader: Pieces | None = None, longest: int | None = None):
+        """``reader``: of a pre-trained model, which reads rows of at most ``longest`` symbols."""
         self.index, self.stored, self.size = index, stored, len(index.words)
+        self.reader, self.longest = reader, longest
         self.counts = np.append(index.counts, FAMILIAR)
         spelt = stored.prints[0] != 0
         self.values, which = np.unique(stored.prints[0][spelt], return_inverse=True)
@@ -81,6 +83,26 @@ class MeantBatch(SpeltBatch):
         own = np.where(level == 0, UNK, np.where(known, guess, rows))
         joined = np.searchsorted(LEVELS, self.joined(rows, shapes), "right")
         return np.stack([rows, own, level, shapes, guess, slips, joined]).astype(np.int64)
+
+    def pieces(self, rows: Array) -> dict[str, Array]:
+        """What the pre-trained model reads of sources (B, S); as ``BackboneWords.forward``."""
+        if self.words.reader is None:
+            return {}
+        known, (new, begins) = self.words.stored, self.words.reader(self.unknown)
+        pieces = np.concatenate([known.pieces, new])
+        starts = np.concatenate([known.piece_starts, known.piece_starts[-1] + begins[1:]])
+        lengths = np.diff(starts)[rows]
+        word = np.repeat(np.arange(rows.size), lengths.flat)
+        every, totals = np.arange(len(word)), lengths.sum(1)
+        inside = every - (lengths.cumsum() - lengths.flat)[word]
+        row = word // rows.shape[1]
+        place = every - (totals.cumsum() - totals)[row]
+        width = min(int(totals.max()), self.words.longest or len(word))
+        parts = -(-int(totals.max()) // width)
+        table = np.full((len(rows) * parts, width), PAD, dtype=np.int64)
+        where = (row * parts + place // width) * width + place % width
+        table.flat[where] = pieces[starts[rows.flat][word] + inside]
+        return {"pieces": table, "where": where, "word": word}
 
     def joined(self, rows: Array, shapes: Array) -> Array:
         """As ``with_next``."""

@@ -6,11 +6,16 @@ spiece.model or tokenizer.json; without them, the tokenizer works on bytes
 config.json, model.safetensors    the model, as ``transformers`` writes it; row i of a table is fairseq's symbol i
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lev_plugins.errors import UserError, require
 from lev_plugins.json_schema import read_object
+from lev_plugins.text.candidates import BLANK
 
 DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER = "dict.txt", "symbols.txt", "spiece.model", "tokenizer.json"
 EXTRA = 'pip install "lev-plugins[pretrained]"'
@@ -127,6 +132,27 @@ def positions_of_bert(folder: str | Path | None) -> int | None:
     path = None if folder is None else Path(folder) / "config.json"
     config = read_object(path) if path is not None and path.is_file() else {}
     return int(config["max_position_embeddings"]) if config.get("model_type") == "bert" else None
+
+
+class WordPieces:
+    """How a pre-trained model reads words, of which each says by ▁ whether a blank is before it (``--bpe words``)."""
+
+    def __init__(self, folder: Path, dictionary: Any):
+        """``dictionary``: of the folder."""
+        self.tokenizer, unk = load_tokenizer(folder), dictionary.index("<unk>")
+        self.ids = [dictionary.index(symbol) for symbol in symbols_of(folder)]
+        blank = dictionary.index(BLANK) if isinstance(self.tokenizer, SentencePieces) else None
+        self.blank = None if blank == unk else blank  # which this tokenizer adds to every text
+
+    def __call__(self, words: Iterable[str]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Symbols of the dictionary, and where those of each word begin."""
+        rows = [self.pieces(word) for word in words]
+        starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        return np.fromiter((piece for row in rows for piece in row), np.int64, count=int(starts[-1])), starts
+
+    def pieces(self, word: str) -> list[int]:
+        ids = [self.ids[i] for i in self.tokenizer.encode(word.replace(BLANK, " "))]
+        return ids[1:] if ids[:1] == [self.blank] and not word.startswith(BLANK) else ids
 
 
 class PretrainedBPE:

@@ -30,7 +30,7 @@ from tests.unit.test_generator import VARIANTS
 from tests.unit.test_light import HEAVY, run
 
 
-@pytest.fixture(scope="module", params=["levt", "levt that spells", "levt on torn words"])
+@pytest.fixture(scope="module", params=[name for name in SYSTEMS if name.startswith("levt")])
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[System, Path]:
     place = tmp_path_factory.mktemp(request.param)
     system = SYSTEMS[request.param](place)

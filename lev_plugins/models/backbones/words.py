@@ -8,14 +8,11 @@ Shapes: B rows, S words, D channels of the encoder, C of the model, N pieces of 
 """
 
 from argparse import Namespace
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from fairseq.data import Dictionary
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from lev_plugins.data.words import BatchWords
@@ -23,28 +20,8 @@ from lev_plugins.layers.linear import Linear
 from lev_plugins.models.backbones.enct5_weights import backbone_sizes, load_backbone
 from lev_plugins.models.enct5_encoders import encoder_of
 from lev_plugins.optim.scaled_adam import scale_learning_rate
-from lev_plugins.text.candidates import BLANK, WordIndex
-from lev_plugins.text.pretrained import DICTIONARY, SentencePieces, load_tokenizer, symbols_of
-
-
-class WordPieces:
-    """How a pre-trained model reads words, of which each says by ▁ whether a blank is before it (``--bpe words``)."""
-
-    def __init__(self, folder: Path):
-        self.dictionary, self.tokenizer = Dictionary.load(str(folder / DICTIONARY)), load_tokenizer(folder)
-        self.ids = [self.dictionary.index(symbol) for symbol in symbols_of(folder)]
-        blank = self.dictionary.index(BLANK) if isinstance(self.tokenizer, SentencePieces) else None
-        self.blank = None if blank == self.dictionary.unk() else blank  # which this tokenizer adds to every text
-
-    def __call__(self, words: Iterable[str]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Symbols of the dictionary, and where those of each word begin."""
-        rows = [self.pieces(word) for word in words]
-        starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-        return np.fromiter((piece for row in rows for piece in row), np.int64, count=int(starts[-1])), starts
-
-    def pieces(self, word: str) -> list[int]:
-        ids = [self.ids[i] for i in self.tokenizer.encode(word.replace(BLANK, " "))]
-        return ids[1:] if ids[:1] == [self.blank] and not word.startswith(BLANK) else ids
+from lev_plugins.text.candidates import WordIndex
+from lev_plugins.text.pretrained import DICTIONARY, WordPieces
 
 
 class BackboneWords(nn.Module):
@@ -54,8 +31,8 @@ class BackboneWords(nn.Module):
     def __init__(self, folder: Path, cfg: Any, dictionary: Any, index: WordIndex, dim: int):
         super().__init__()
         sizes = Namespace(**backbone_sizes(folder, "levt"), dropout=cfg.dropout)
-        reader = index.pieces = WordPieces(folder)
-        symbols = reader.dictionary
+        symbols = Dictionary.load(str(folder / DICTIONARY))
+        reader = index.pieces = WordPieces(folder, symbols)
         self.pad, self.frozen = symbols.pad(), cfg.freeze_backbone
         self.longest = sizes.positions - 1 if sizes.encoder == "bert" else None  # [CLS] is in front
         self.encoder = encoder_of(symbols, sizes)
@@ -79,8 +56,10 @@ class BackboneWords(nn.Module):
         self.encoder.train(mode and not self.frozen)
         return self
 
-    def forward(self, tokens: Tensor, words: BatchWords) -> Tensor:
-        """(B, S) -> (B, S, C)"""
+    def forward(self, tokens: Tensor, words: BatchWords | Tensor) -> Tensor:
+        """(B, S) -> (B, S, C): ``words``, if they are that already"""
+        if isinstance(words, Tensor):
+            return words
         pieces = torch.cat([self.pieces, words.pieces])
         starts = torch.cat([self.starts, self.starts[-1] + words.piece_starts[1:]])
         lengths = starts.diff()[tokens]  # (B, S)
@@ -93,10 +72,16 @@ class BackboneWords(nn.Module):
         # what is longer than the encoder's positions is read in several rows
         width = min(int(totals.max()), self.longest or len(word))
         parts = -(-int(totals.max()) // width)
-        where = row * parts + place // width, place % width
+        where = (row * parts + place // width) * width + place % width
         table = torch.full((len(tokens) * parts, width), self.pad, device=flat.device)
-        table[where] = pieces[starts[tokens.flatten()][word] + inside]
+        table.view(-1)[where] = pieces[starts[tokens.flatten()][word] + inside]
+        return self.said(table, where, word, tokens)
+
+    def said(self, table: Tensor, where: Tensor, word: Tensor, tokens: Tensor) -> Tensor:
+        """(B, S, C), from pieces in rows, and for each (N,) its place in them, and its word's among the tokens."""
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen):
-            states = self.encoder(table, None)[where]  # (N, D)
-        summed = states.new_zeros(len(flat), states.size(1)).index_add(0, word, states)
-        return self.project(summed / flat.clamp(min=1)[:, None]).view(*tokens.shape, -1)
+            states = self.encoder(table, None).flatten(0, 1)[where]  # (N, D)
+        states = torch.cat([states, torch.ones_like(states[:, :1])], 1)
+        nothing = states.new_zeros(tokens.numel(), states.size(1))
+        summed = nothing.scatter_add(0, word[:, None].expand_as(states), states)
+        return self.project(summed[:, :-1] / summed[:, -1:].clamp(min=1)).view(*tokens.shape, -1)
