@@ -68,13 +68,19 @@ def levt(folder: Path) -> System:
 
 
 def speller(folder: Path) -> System:
+    texts = ["the vlaue of teh function.", "Zürich", "the value of the function."]
+    return spelling(folder, ["the", "value", "of", "function"], texts)
+
+
+def spelling(folder: Path, words: list[str], texts: list[str], *flags: object) -> System:
     data = folder / "data"
     data.mkdir()
+    lines = zip([*(f"▁{word}" for word in words), "."], (9, 3, 7, 1, 5), strict=True)
+    text = "".join(f"{word} {count}\n" for word, count in lines)
     for side in ("noisy", "clean"):
-        (data / f"dict.{side}.txt").write_text("▁the 9\n▁value 3\n▁of 7\n▁function 1\n. 5\n", encoding="utf-8")
-    flags = ["-s", "noisy", "-t", "clean", "--spelling", "--spelling-buckets", 300, "--share-all-embeddings"]
+        (data / f"dict.{side}.txt").write_text(text, encoding="utf-8")
+    flags = ("-s", "noisy", "-t", "clean", "--spelling", "--spelling-buckets", 300, "--share-all-embeddings", *flags)
     checkpoint = teachers.write_teacher(folder / "checkpoint.pt", data, *teachers.LEVT, *flags, seed=1)
-    texts = ["the vlaue of teh function.", "Zürich", "the value of the function."]
     search = {"iter_decode_max_iter": 1, "iter_decode_eos_penalty": 5.0}
     return System(checkpoint, data, texts, bpe={"bpe": "words"}, decoding=search)
 
@@ -155,22 +161,10 @@ def pretrained_labeller(kind: str, *flags: object) -> Callable[[Path], System]:
     return make
 
 
-def speller_with(kind: str) -> Callable[[Path], System]:
-    """A levt with a pre-trained encoder, which reads one of the texts in parts if it is a BERT."""
-
-    def make(folder: Path) -> System:
-        backbone, data = imported(kind, folder), folder / "data"
-        data.mkdir()
-        for side in ("noisy", "clean"):
-            (data / f"dict.{side}.txt").write_text("▁the 9\n▁quick 3\n▁fox 7\n▁jumps 1\n. 5\n", encoding="utf-8")
-        flags = ["-s", "noisy", "-t", "clean", "--spelling", "--spelling-buckets", 300, "--share-all-embeddings"]
-        flags += ["--backbone", backbone]
-        checkpoint = teachers.write_teacher(folder / "checkpoint.pt", data, *teachers.LEVT, *flags, seed=1)
-        texts = ["the qiuck fox jumps.", "Zürich", "the quick fox", " ".join(["fox jmps"] * 40)]
-        search = {"iter_decode_max_iter": 1, "iter_decode_eos_penalty": 5.0}
-        return System(checkpoint, data, texts, bpe={"bpe": "words"}, decoding=search)
-
-    return make
+def speller_with_a_bert(folder: Path) -> System:
+    """The BERT reads the last text in parts."""
+    texts = ["the qiuck fox jumps.", "Zürich", "the quick fox", " ".join(["fox jmps"] * 40)]
+    return spelling(folder, ["the", "quick", "fox", "jumps"], texts, "--backbone", imported("bert", folder))
 
 
 SYSTEMS: dict[str, Callable[[Path], System]] = {
@@ -191,6 +185,5 @@ if find_spec("transformers") is not None:
         "gated_bert": gated("bert", "--tie-encoder-decoder"),
         "enct5_of_t5": pretrained_labeller("t5", "--decoder-init", "backbone"),
         "enct5_of_bert": pretrained_labeller("bert"),
-        "levt with a bert": speller_with("bert"),
-        "levt with a t5": speller_with("t5"),
+        "levt with a bert": speller_with_a_bert,
     }

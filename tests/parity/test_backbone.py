@@ -132,7 +132,9 @@ def test_an_editor_with_a_backbone(tmp_path: Path) -> None:
     again += [str(tmp_path / "second"), "--reset-meters", "--reset-dataloader", "--reset-lr-scheduler"]
     again += ["--optimizer", "scaled_adam", "--backbone-lr-factor", "0.1"]
     succeed("fairseq-train", *training.split(), *again)
-    assert main(["export", str(tmp_path / "second/checkpoint_last.pt"), str(tmp_path / "made"), "--bpe", "words"]) == 0
+    for name, flags in (("made", []), ("graphs", ["--onnx"])):
+        export = ["export", str(tmp_path / "second/checkpoint_last.pt"), str(tmp_path / name), "--bpe", "words"]
+        assert main([*export, *flags]) == 0
     texts = ["hello brwn fox", TEXT]
     asked = {"edit_also": "all", "min_confidence": 0.0}
     trained = load(tmp_path / "second/checkpoint_last.pt", bpe=Namespace(bpe="words"), **asked).edit(texts)
@@ -142,6 +144,8 @@ def test_an_editor_with_a_backbone(tmp_path: Path) -> None:
     assert all(not torch.equal(before[name], after[name]) for name in names)
     assert sum(".backbone.encoder.tokens" in name for name in read_shapes(tmp_path / "made")) == 1
     assert editor.edit(texts) == trained
+    for one, other in zip(load(tmp_path / "graphs", **asked).edit(texts), trained, strict=True):
+        assert one.text == other.text and one.edits[0].confidence == pytest.approx(other.edits[0].confidence, abs=1e-4)
 
 
 def test_what_does_not_go_together(tmp_path: Path) -> None:
