@@ -15,6 +15,7 @@ from typing import Any
 FORMAT = 1  # of the JSON
 TEXT = "I beleive it."
 MB = 1_000_000
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def main() -> int:
@@ -24,34 +25,35 @@ def main() -> int:
     parser.add_argument("--text", default=TEXT, help=f"to edit (default: {TEXT})")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        found = {"format": FORMAT, **measured(args.wheel, args.folder, args.text, Path(place))}
+        seconds = installed(args.wheel, Path(place))
+        found = {"format": FORMAT, "installation, seconds": seconds, **edited(Path(place), args.folder, args.text)}
     sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
     return 0
 
 
-def measured(wheel: Path, folder: Path, text: str, place: Path) -> dict[str, Any]:
-    """``CalledProcessError``: pip finds no wheel of something that lev-plugins needs."""
+def installed(wheel: Path, place: Path) -> float:
+    """Seconds; ``CalledProcessError``: pip finds no wheel of something that lev-plugins needs."""
     start = time.perf_counter()
     subprocess.run([sys.executable, "-m", "venv", place], check=True)
-    program = place / "bin" / "python"
-    before = set(place.rglob("*"))
-    pip = [program, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", wheel]  # nothing is compiled
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    subprocess.run(pip, check=True, env=environment, stdout=subprocess.DEVNULL)
-    installed = time.perf_counter()
-    files = [path for path in set(place.rglob("*")) - before if path.is_file()]
-    begun = resource.getrusage(resource.RUSAGE_CHILDREN)
+    pip = [place / "bin" / "python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:"]  # nothing is compiled
+    subprocess.run([*pip, wheel], check=True, env=ENVIRONMENT)
+    return time.perf_counter() - start
+
+
+def edited(place: Path, folder: Path, text: str) -> dict[str, Any]:
+    pip = [place / "bin" / "python", "-m", "pip", "list", "--format=json"]
+    listed = json.loads(subprocess.run(pip, stdout=subprocess.PIPE, check=True, env=ENVIRONMENT).stdout)
+    size = sum(path.stat().st_size for path in place.rglob("*") if path.is_file() and not path.is_symlink())
+    start, begun = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [place / "bin" / "lev-plugins", "edit", folder.resolve()]
-    done = subprocess.run(command, input=f"{text}\n".encode(), stdout=subprocess.PIPE, check=True, env=environment)
+    done = subprocess.run(command, input=f"{text}\n", stdout=subprocess.PIPE, text=True, check=True, env=ENVIRONMENT)
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    listed = subprocess.run([program, "-m", "pip", "list", "--format=json"], stdout=subprocess.PIPE, env=environment)
     return {
-        "edited": done.stdout.decode().removesuffix("\n"),
-        "packages": sorted(package["name"] for package in json.loads(listed.stdout)),
-        "installed, MB": sum(path.stat().st_size for path in files) / MB,
-        "installation, seconds": installed - start,
+        "packages": sorted(package["name"] for package in listed),
+        "size with pip, MB": size / MB,
+        "edited": done.stdout.removesuffix("\n"),
+        "first edit, seconds": time.perf_counter() - start,
         "first edit, processor seconds": ended.ru_utime + ended.ru_stime - begun.ru_utime - begun.ru_stime,
-        "all, seconds": time.perf_counter() - start,
     }
 
 

@@ -108,12 +108,12 @@ class LightScorer(Scorer):
 
 
 def stored_words(folder: Path, words: Vocabulary, config: ModelConfig) -> SpeltWords:
-    buckets: Any = config.model_flags["spelling_buckets"]
-    stored = Index.load(folder, len(words.symbols), buckets)
-    reader, longest = None, None
-    if config.model_flags.get("backbone") is not None:
+    flags: dict[str, Any] = config.model_flags
+    pretrained, reader, longest = flags.get("backbone") is not None, None, None
+    stored = Index.load(folder, len(words.symbols), flags["spelling_buckets"], pretrained)
+    if pretrained:
         model_folder.require_listed(config, folder, BACKBONE)
-        pretrained = folder / BACKBONE
-        reader, positions = WordPieces(pretrained, Vocabulary(pretrained / DICTIONARY)), positions_of_bert(pretrained)
+        inside = folder / BACKBONE
+        reader, positions = WordPieces(inside, Vocabulary(inside / DICTIONARY)), positions_of_bert(inside)
         longest = None if positions is None else positions - 1  # [CLS] is in front
     return SpeltWords(StoredIndex(words, stored), stored, reader, longest)

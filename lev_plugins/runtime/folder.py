@@ -83,11 +83,12 @@ class Index(NamedTuple):
     starts: NDArray[Any]  # (V + 1,) where the groups of letters of each word begin
     having: NDArray[Any]  # (P,) the words that have each group
     begins: NDArray[Any]  # (buckets + 1,) where those of each group begin
-    pieces: NDArray[Any]  # (Q,) the symbols as which a pre-trained model reads each word; none without one
-    piece_starts: NDArray[Any]  # (V + 2,) where those of each word begin
+    # with a pre-trained model:
+    pieces: NDArray[Any] | None = None  # (Q,) the symbols as which it reads each word
+    piece_starts: NDArray[Any] | None = None  # (V + 2,) where those of each word begin
 
     @classmethod
-    def of(cls, index: WordIndex, pieces: tuple[NDArray[Any], NDArray[Any]] | None) -> Index:
+    def of(cls, index: WordIndex, *pieces: NDArray[Any]) -> Index:
         words, (having, begins) = [*index.words, ""], index.having
         return cls(
             np.array([shape(word) for word in words], dtype=np.uint8),
@@ -95,16 +96,16 @@ class Index(NamedTuple):
             index.starts.astype(np.int32),
             having.astype(np.int32),
             begins.astype(np.int32),
-            *(pieces or np.zeros((2, len(words) + 1), dtype=np.int32)),
+            *pieces,
         )
 
     @classmethod
-    def load(cls, folder: Path, words: int, buckets: int) -> Index:
+    def load(cls, folder: Path, words: int, buckets: int, pretrained: bool) -> Index:
         """Mapped into memory; checked, since the folder may come from a stranger."""
         shapes = {"shapes": (words + 1,), "prints": (2, words + 1), "starts": (words + 1,), "begins": (buckets + 1,)}
         shapes["piece_starts"] = (words + 2,)
         found = {}
-        for name in cls._fields:
+        for name in cls._fields if pretrained else cls._fields[: -len(cls._field_defaults)]:
             path = model_folder.member(folder, f"{INDEX}/{name}.npy")
             try:
                 found[name] = np.load(path, mmap_mode="r", allow_pickle=False)

@@ -88,7 +88,8 @@ class MeantBatch(SpeltBatch):
         """What the pre-trained model reads of sources (B, S); as ``BackboneWords.forward``."""
         if self.words.reader is None:
             return {}
-        known, (new, begins) = self.words.stored, self.words.reader(self.unknown)
+        known: Any = self.words.stored
+        new, begins = self.words.reader(self.unknown)
         pieces = np.concatenate([known.pieces, new])
         starts = np.concatenate([known.piece_starts, known.piece_starts[-1] + begins[1:]])
         lengths = np.diff(starts)[rows]
