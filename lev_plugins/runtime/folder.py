@@ -113,6 +113,10 @@ class Index(NamedTuple):
                 raise UserError(f"{path} is damaged ({error}): {model_folder.AGAIN}") from error
             fits = found[name].shape == shapes.get(name, found[name].shape) and found[name].dtype.kind in "iu"
             require(fits, f"{path} does not fit the dictionary: {model_folder.AGAIN}")
+        if pretrained:
+            begins, last = found["piece_starts"], len(found["pieces"])
+            ascending = begins[0] == 0 and begins[-1] == last and bool((begins[1:] >= begins[:-1]).all())
+            require(ascending, f"{folder / INDEX} has pieces that are not those of its words: {model_folder.AGAIN}")
         return cls(**found)
 
 
