@@ -24,7 +24,8 @@ class Scorer:
 
     def scores(self, examples: Sequence[Example], asked: tuple[int, ...] = (), size: int = BATCH) -> list[Any]:
         """``asked``: of a set, the labels of interest, by default all; ``size`` examples are scored together."""
-        lengths, found = [len(example.tokens) for example in examples], {}
+        found: dict[int, Any] = {}
+        lengths = [len(example.tokens) for example in examples]
         order = sorted(range(len(lengths)), key=lengths.__getitem__)
         for first in range(0, len(order), size):
             some = order[first : first + size]
