@@ -11,10 +11,10 @@ from fairseq.logging import metrics
 from fairseq.utils import move_to_cuda
 from torch import Tensor
 
+from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.requests import KEEP
 from lev_plugins.errors import explain
 from lev_plugins.generators import fixed
-from lev_plugins.generators.options import RefinementOptions
 from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.layers import spelling
 from tests.helpers import (
