@@ -15,6 +15,7 @@ SMALL = ["VOCAB=60", "TOKENS=400", "LAYERS=1", "WIDTH=16", "FFN=32", "WARMUP=4",
 SMALL += ["VALID_EVERY=5", "WEAK_EPOCHS=1", "BEAM=2", "MAX_ITER=2", "GAMMAS=0", "KEEP_BIASES=1", "GPUS=0", "THREADS=1"]
 SYSTEMS = ["autoregressive", "scratch", "zero_shot", "finetuned", "translator", "translator_delete"]
 SYSTEMS += ["translator_both", "finetuned_delete", "finetuned_both"]
+SYSTEMS += ["scratch_unbiased", "zero_shot_unbiased", "finetuned_unbiased"]
 
 
 def write_text(folder: Path, *suffixes: str) -> Path:

@@ -13,12 +13,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from examples.shared import finish
 
 
-def updates(name: str) -> int:
+def updates(name: str) -> float:
     """
-    >>> updates("checkpoint_3_15000")
-    15000
+    >>> updates("checkpoint_3_15000"), updates("checkpoint_last")
+    (15000, inf)
     """
-    return int(name.rpartition("_")[2])
+    last = name.rpartition("_")[2]
+    return float("inf") if last == "last" else int(last)
 
 
 def run(args: argparse.Namespace) -> None:

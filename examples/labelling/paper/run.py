@@ -163,7 +163,8 @@ def train_t5(run: Run, task: Task, parts: dict[str, str], training: str, backbon
     run.stage(
         f"{name}/t5-choice",
         f"{name}/t5",
-        f"for each in {out}/t5/checkpoint_*_*.pt; do",
+        # at the end of an epoch, fairseq writes no checkpoint of an update, so the last may have no other name
+        f"for each in $(ls {out}/t5/checkpoint_[0-9]*.pt {out}/t5/checkpoint_last.pt 2>/dev/null); do",
         *tested("valid", "$each", f"{choice}/$(basename $each .pt)"),
         "done",
         f"python {run.here}/best.py {task.metric} {choice}/*.scores.json >{choice}/best",
