@@ -25,11 +25,10 @@ from lev_plugins.edits.actions import Removed, known
 from lev_plugins.edits.expert import align
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
-from lev_plugins.layers.embedding import TextEmbedding, token_embedding
 from lev_plugins.layers.output_loss import SummedLoss
 from lev_plugins.layers.respelling import by_name
 from lev_plugins.layers.spelling import RIVALS, WHOLE, MeantWords, Sample
-from lev_plugins.layers.transformer import bert_init, padding_of, spread
+from lev_plugins.layers.transformer import TextEmbedding, bert_init, padding_of, spread, token_embedding
 from lev_plugins.models.backbones.words import BackboneWords
 from lev_plugins.models.encoder_decoder import SIDES, EncoderDecoderConfig, check_sizes, layer_shape
 from lev_plugins.models.levt_stacks import EncodedSource, LevTDecoder, LevTEncoder

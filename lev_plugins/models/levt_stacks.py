@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from lev_plugins.data.words import BatchWords
 from lev_plugins.edits.actions import Removed, among
 from lev_plugins.edits.beside import places_beside
-from lev_plugins.layers.embedding import TextEmbedding, token_embedding
 from lev_plugins.layers.linear import Linear, head_projection, linear, output_of
 from lev_plugins.layers.output_loss import SummedLoss, computed_at_once, summed_loss
 from lev_plugins.layers.respelling import Nearest, Respelling
@@ -24,9 +23,11 @@ from lev_plugins.layers.transformer import (
     LayerShape,
     Padding,
     RealTokens,
+    TextEmbedding,
     gathered,
     padding_of,
     spread,
+    token_embedding,
 )
 from lev_plugins.models.backbones.words import BackboneWords
 

@@ -36,16 +36,17 @@ from torch import Tensor, nn
 from lev_plugins import ranges
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
-from lev_plugins.layers.embedding import TextEmbedding, token_embedding
 from lev_plugins.layers.linear import head_projection, linear, output_of
 from lev_plugins.layers.transformer import (
     Block,
     KeysValues,
     LayerShape,
+    TextEmbedding,
     attend,
     attend_to_both,
     attention_mask,
     bert_init,
+    token_embedding,
 )
 from lev_plugins.models.encoder_decoder import TransformerSizes, layer_shape
 from lev_plugins.models.presets import register_presets

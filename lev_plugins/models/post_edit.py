@@ -26,7 +26,7 @@ from lev_plugins.data.words import EditingDictionary
 from lev_plugins.edits.actions import deletable, require_room
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
-from lev_plugins.layers.embedding import token_embedding
+from lev_plugins.layers.transformer import token_embedding
 from lev_plugins.models.encoder_decoder import EncoderDecoderConfig, check_sizes, require_equal_widths
 from lev_plugins.models.requirements import require_one_dictionary, require_task
 

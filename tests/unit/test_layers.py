@@ -5,17 +5,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lev_plugins.layers.embedding import TextEmbedding, token_embedding
 from lev_plugins.layers.spelling import Table
 from lev_plugins.layers.transformer import (
     Block,
     KeysValues,
     LayerShape,
+    TextEmbedding,
     attend,
     attend_to_both,
     attention_mask,
     dropout,
     padding_of,
+    token_embedding,
 )
 from tests.helpers import BOS, EOS, PAD
 
