@@ -115,7 +115,8 @@ def systems(run: Run, setup: Setup) -> None:
                 data,
                 "autoregressive",
                 f"""lev-plugins distill {run.out}/triples/data --path {run.out}/autoregressive/checkpoint_best.pt --dest
-                    {run.out}/distil/data --beam {run.BEAM} --max-tokens {run.TOKENS} {run.device}""",
+                    {run.out}/distil/data --beam {run.BEAM} --max-len-a 1.2 --max-len-b 10 --max-tokens {run.TOKENS}
+                    {run.device}""",
             )
         upsampled = f"--upsample-primary {run.REAL_TIMES}" if run.SYNTHETIC and data != "pairs" else ""
         updates, rate = (run.FINETUNE_UPDATES, run.FINETUNE_LR) if name == "finetuned" else (run.UPDATES, run.LR)
