@@ -23,6 +23,7 @@ from lev_plugins.text.edited import Segment, WordEdits
 from lev_plugins.text.pretrained import DICTIONARY, WordPieces, positions_of_bert
 
 Made = TypeVar("Made")
+TOGETHER = 256  # tokens of a batch: on one core, more only need more padding
 # fairseq's and the task's flags that decoding by graphs has, under their names here
 FLAGS = {
     "iter_decode_max_iter": "max_iter",
@@ -57,7 +58,7 @@ class LightRefinement(RefinedSegments):
         task: dict[str, Any] = config.task_flags
         limits = [min(model[side], task[side]) for side in ("max_source_positions", "max_target_positions")]
         spells = bool(model["spelling"])
-        super().__init__((source, words), limits, max_tokens, any_words=spells)
+        super().__init__((source, words), limits, min(max_tokens, TOGETHER), any_words=spells)
         size = len(words.symbols)
         symbols = Symbols(size, model["max_target_positions"], size if model["placeholder"] == "plh" else UNK)
         given = {FLAGS[name]: value for name, value in {**task, **flags}.items() if name in FLAGS}
