@@ -15,12 +15,13 @@ from tests.simulated_gpu import simulated_gpu
 EDITING = ["--task", "text_editing", "-s", "en", "-t", "de", "--draft-lang", "mt"]
 CORRECTION = ["--task", "text_correction", "-s", "en", "-t", "de"]
 SHARED = [*teachers.SMALL, "--share-all-embeddings"]
+ONE_STACK = ["--layers", 1, "--embed-dim", 32, "--ffn-embed-dim", 32, "--attention-heads", 2, "--share-all-embeddings"]
 LEVT = [*EDITING, "--arch", "levt", "--criterion", "dual_policy", *SHARED, "--eval-metrics", "ter"]
 WRITERS = {
     "levt": LEVT,
     "levt that spells": [*LEVT, "--spelling", "--spelling-buckets", 300],
     "post_edit": [*EDITING, "--arch", "post_edit_transformer", "--criterion", "cross_entropy", *SHARED],
-    "pbd": [*CORRECTION, "--arch", "pbd", *SHARED, "--criterion", "cross_entropy", "--eval-exact-match"],
+    "pbd": [*CORRECTION, "--arch", "pbd", *ONE_STACK, "--criterion", "cross_entropy", "--eval-exact-match"],
     "gated": [*CORRECTION, "--arch", "gated_trans", *SHARED, "--criterion", "cross_entropy", "--eval-wrr"],
 }
 LABELLER = ["--task", "text_labelling", "--arch", "enct5_tiny", "--criterion", "labelling"]
