@@ -28,10 +28,12 @@ from lev_plugins.errors import UserError, require
 ROOT = Path(__file__).resolve().parents[1]
 SETTING = re.compile(r"(\w+)=(.*?)(?:\s+# (.*))?")
 GPUS, SET = ("auto", "GPUs to use; 0 = CPU"), ("", "name of a file in sets/, with other defaults")
+FROM = ("", "folder with the published files, for the goal data; empty: it downloads them")
 PATHS = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 ENVIRONMENT = {"PYTHONPATH": PATHS, "PYTHONWARNINGS": "ignore", "PYTHONUTF8": "1"}
 # idle threads of torch give up their cores sooner: on a busy machine twice as fast, on an idle one the same
 ENVIRONMENT |= {} if "OMP_WAIT_POLICY" in os.environ else {"GOMP_SPINCOUNT": os.environ.get("GOMP_SPINCOUNT", "10000")}
+DATA = "data/"  # where the defaults of settings look for published sets
 SHOWN = 20  # lines of the log of a stage that failed
 
 
@@ -69,7 +71,8 @@ class Run:
         self.examples = str(Path(self.here).parent)
         self.goal, self.dry = goal, dry
         sets = [path.name for path in (example / "sets").glob("*")]
-        self.meanings = {"GPUS": GPUS} | ({"SET": SET} if sets else {}) | read_settings(example / "settings")
+        self.meanings = {"GPUS": GPUS, "FROM": FROM} | ({"SET": SET} if sets else {})
+        self.meanings |= read_settings(example / "settings")
         typed = dict(word.partition("=")[::2] for word in words)
         unknown = [name for name in typed if name not in self.meanings]
         require(not unknown, f"there is no setting {', '.join(unknown)}: choose from {', '.join(self.meanings)}")
@@ -101,12 +104,20 @@ class Run:
         """Checks the settings: those that are needed are given; those that do not only select what is run this time are
         the same as before in this OUT, where they are recorded."""
         for name in needed.split():
-            require(bool(getattr(self, name)), f"{name} is missing: give a folder, {name}=DIR")
+            folder = str(getattr(self, name))
+            require(bool(folder), f"{name} is missing: give a folder, {name}=DIR")
+            fetched = folder.startswith(DATA) and folder == self.meanings[name][0]
+            require(
+                not fetched or self.dry or all(map(os.path.exists, folder.split())),
+                f"there is no {folder}: the goal data fetches it; or give {name}=DIR",
+            )
         self.out = Path(self.OUT)
         record = self.out / "settings"
         before = defaults(record) if record.is_file() else {}
         now = {
-            name: value for name, value in self.values.items() if name not in {"OUT", "SET", "GPUS", *selecting.split()}
+            name: value
+            for name, value in self.values.items()
+            if name not in {"OUT", "SET", "GPUS", "FROM", *selecting.split()}
         }
         changed = [f"{name}={value}" for name, value in before.items() if now.get(name, value).strip() != value]
         require(
@@ -114,6 +125,14 @@ class Run:
             f"{self.out} was made with {', '.join(changed)}: use another OUT, or remove this one",
         )
         self.record = before | now
+
+    def fetch(self, sets: dict[str, str]) -> None:
+        """Makes the folders of the published sets that are not there: a folder is complete or absent."""
+        for name, folder in sets.items():
+            if Path(folder).is_dir():
+                print(f"{folder} exists")
+            else:
+                self.show("", f"lev-plugins data {name} {folder} {f'--from {self.FROM}' if self.FROM else ''}")
 
     # ---- parts of commands -------------------------------------------------------------------------------------------
 
@@ -220,7 +239,7 @@ class Run:
                 continue
             bash = ["bash", "-euo", "pipefail", "-c", command]
             done = subprocess.run(bash, env={**os.environ, **ENVIRONMENT})
-            require(done.returncode == 0, "the report failed: see above")
+            require(done.returncode == 0, "a command failed: see above")
         if page and not self.dry:
             sys.stdout.write((self.out / page).read_text(encoding="utf-8"))
 
@@ -286,10 +305,13 @@ def execute(recipe: list[str], name: str, log: Path, lock: int) -> None:
         raise UserError(f"{name} failed; the end of {log}:\n{end}")
 
 
-def main(script: str, goals: str, plan: Callable[[Run], None]) -> int:
-    """The command of an example: its goal, and its settings as NAME=value."""
+Sets = Callable[[Run], dict[str, str]]  # names of published sets, and the folders where an example looks for them
+
+
+def main(script: str, goals: str, plan: Callable[[Run], None], sets: Sets = lambda run: {}) -> int:
+    """The command of an example: its goal, and its settings as NAME=value. ``sets``: for the goal data."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("goal", choices=[*goals.split(), "help"])
+    parser.add_argument("goal", choices=[*goals.split(), "data", "help"])
     parser.add_argument("--dry-run", action="store_true", help="print the commands only")
     parser.add_argument("settings", nargs="*", metavar="NAME=value")
 
@@ -298,6 +320,8 @@ def main(script: str, goals: str, plan: Callable[[Run], None]) -> int:
         if args.goal == "help":
             for name, (default, meaning) in example.meanings.items():
                 print(f"{f'{name}={default}':<34} {meaning}")
+        elif args.goal == "data":
+            example.fetch(sets(example))
         else:
             plan(example)
 

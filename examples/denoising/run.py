@@ -240,4 +240,4 @@ def plan(run: Run) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(__file__, "report trainings figures", plan))
+    sys.exit(main(__file__, "report trainings figures", plan, lambda run: {"icdar2017": run.TEXT or "data/icdar2017"}))

@@ -14,7 +14,7 @@ PACKAGES = "numpy,scipy,sklearn,torch"
 
 
 def plan(run: Run) -> None:
-    run.begin("TEXT OUT", "SYMSPELL TEST THREADS")
+    run.begin("TEXT OUT" + (" TEST" if run.TEST else ""), "SYMSPELL TEST THREADS")
     here, out, folder = run.here, run.out, run.out / "editor"
     text, other = out / "text", out / "other"
     typos, noise = editor.typos(run), editor.typos(run, "--noise-")
@@ -59,6 +59,12 @@ def plan(run: Run) -> None:
     run.show("report.md", *scores(run, folder), f"python {here}/report.py {out} >{out}/report.md")
 
 
+def sets(run: Run) -> dict[str, str]:
+    """Those that TEXT and TEST name, if they do not name others."""
+    folders = {name: f"data/{name}" for name in ("news-commentary", "misspellings")}
+    return {name: folder for name, folder in folders.items() if folder in f"{run.TEXT} {run.TEST}"}
+
+
 def scores(run: Run, folder: Path) -> list[str]:
     """What the editor and SymSpell do to the clean and the misspelt text of each kind in TEST."""
     tests = sorted(Path(run.TEST).glob("*.clean")) if run.TEST else []
@@ -85,4 +91,4 @@ def scores(run: Run, folder: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(__file__, "report", plan))
+    sys.exit(main(__file__, "report", plan, sets))

@@ -11,6 +11,7 @@ from lev_plugins.errors import require
 
 
 class Task(NamedTuple):
+    published: str  # name of the set
     text: str  # folder and flags of texts.py: the published validation set is the test
     kind: str
     metric: str
@@ -19,12 +20,14 @@ class Task(NamedTuple):
 
 RATED = "ape-mlqe/en-de --rated --test valid"
 TASKS = {
-    "sst2": Task("cls-sst2 --test valid", "classification", "accuracy"),
-    "mrpc": Task("pair-mrpc --test dev", "classification", "f1", "--text-columns 2"),
-    "emotions": Task("multilabel-goemotions --test dev", "multilabel", "micro_f1", "--numbered-labels --labels"),
-    "pos": Task("pos-ud-ewt --test dev", "tagging", "tag_accuracy"),
-    "hter": Task(RATED, "regression", "pearson", "--text-columns 2"),
-    "hter21": Task(RATED, "classification", "pearson", "--text-columns 2 --round-labels 0.05"),
+    "sst2": Task("sst2", "cls-sst2 --test valid", "classification", "accuracy"),
+    "mrpc": Task("mrpc", "pair-mrpc --test dev", "classification", "f1", "--text-columns 2"),
+    "emotions": Task(
+        "goemotions", "multilabel-goemotions --test dev", "multilabel", "micro_f1", "--numbered-labels --labels"
+    ),
+    "pos": Task("ud-ewt", "pos-ud-ewt --test dev", "tagging", "tag_accuracy"),
+    "hter": Task("mlqe-pe", RATED, "regression", "pearson", "--text-columns 2"),
+    "hter21": Task("mlqe-pe", RATED, "classification", "pearson", "--text-columns 2 --round-labels 0.05"),
 }
 
 
@@ -44,6 +47,11 @@ def variants(run: Run, name: str) -> dict[str, tuple[str, str, str]]:
         models["_pretrained"] = ("backbone", run.BACKBONE_UPDATES, f"{start} {run.BACKBONE_FLAGS}")
     chosen = {"plain": [""], "pretrained": ["_pretrained"]}.get(run.goal, list(models))
     return {variant: models[variant] for variant in chosen}
+
+
+def sets(run: Run) -> dict[str, str]:
+    tasks = [TASKS[name] for name in run.parts("TASKS") if name in TASKS]
+    return {task.published: f"{run.DATA}/{task.text.partition(' ')[0]}" for task in tasks}
 
 
 def plan(run: Run) -> None:
@@ -94,4 +102,4 @@ def plan(run: Run) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(__file__, "report plain pretrained", plan))
+    sys.exit(main(__file__, "report plain pretrained", plan, sets))

@@ -130,4 +130,4 @@ def plan(run: Run) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(__file__, "report", plan))
+    sys.exit(main(__file__, "report", plan, lambda run: {"ocr-finnish": run.DATA}))

@@ -233,4 +233,4 @@ def plan(run: Run) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(__file__, "report figures", plan))
+    sys.exit(main(__file__, "report figures", plan, lambda run: {"multi30k": run.TEXT}))

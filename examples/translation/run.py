@@ -184,4 +184,4 @@ def figures(run: Run, systems: dict[str, tuple[str, str]]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(__file__, "report figures", plan))
+    sys.exit(main(__file__, "report figures", plan, lambda run: {"multi30k": run.TEXT}))

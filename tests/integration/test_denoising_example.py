@@ -1,10 +1,8 @@
 """examples/denoising: its scripts and its pipeline on tiny text."""
 
-import io
 import json
 import re
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -86,32 +84,3 @@ def test_splits(tmp_path: Path) -> None:
     (tmp_path / "short.tgt").write_text("a\nb\n")
     short = [sys.executable, EXAMPLE / "texts.py", "--train", tmp_path / "short", "--source", "src", "--target", "tgt"]
     assert "short.src has 1 lines and" in run(*short, "--output", tmp_path / "no").err
-
-
-def archive(path: Path, files: dict[str, str]) -> Path:
-    with tarfile.open(path, "w:gz") as out:
-        for name, text in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(text.encode())
-            out.addfile(entry, io.BytesIO(text.encode()))
-    return path
-
-
-def test_sets_that_were_downloaded_before_become_pairs(tmp_path: Path) -> None:
-    def fetched(name: str, given: Path) -> list[tuple[str, str]]:
-        out = tmp_path / name
-        succeed(sys.executable, EXAMPLE / "fetch.py", name, out, "--from", given)
-        sides = ((out / f"all.{side}").read_text(encoding="utf-8").splitlines() for side in ("src", "tgt"))
-        return list(zip(*sides, strict=True))
-
-    reviews = {"aclImdb/train/pos/0_9.txt": "Good.<br />Very  good.", "aclImdb/train/unsup/1_0.txt": "No."}
-    assert fetched("imdb", archive(tmp_path / "a.tgz", reviews)) == [("Good. Very good.", "Good. Very good.")]
-    news = {f"training/news-commentary-v9.fr-en.{side}": f"{side} 1\n{side} 2" for side in ("en", "fr")}
-    assert fetched("wmt14-en-fr", archive(tmp_path / "b.tgz", news)) == [("en 1", "fr 1"), ("en 2", "fr 2")]
-    (tmp_path / "rows.jsonl").write_text('{"article": "Long.", "highlights": "Short.\\nIs it?"}\n')
-    assert fetched("cnn-dailymail", tmp_path / "rows.jsonl") == [("Long.", "Short. Is it?")]
-    (tmp_path / "scans").mkdir()
-    (tmp_path / "scans" / "1.txt").write_text("\ufeff[OCR_toInput] Tbe\n[OCR_aligned] Tb@e\n[ GS_aligned] The\n")
-    assert fetched("icdar", tmp_path / "scans") == [("Tbe", "The")]
-    refused = run(sys.executable, EXAMPLE / "fetch.py", "imdb", tmp_path / "no", "--from", tmp_path / "rows.jsonl")
-    assert refused.code == 2 and "fetch.py: error:" in refused.err and "Traceback" not in refused.err

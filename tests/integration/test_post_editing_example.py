@@ -21,7 +21,7 @@ SYSTEMS += ["scratch_unbiased", "zero_shot_unbiased", "finetuned_unbiased"]
 def write_text(folder: Path, *suffixes: str) -> Path:
     draw = random.Random(1)
     folder.mkdir()
-    for split, size in (("train", 300), ("valid", 8), ("test16", 6)):
+    for split, size in (("train", 300), ("valid", 8), ("test", 6)):
         text = [" ".join(draw.choices(WORDS, k=draw.randint(3, 6))) for _ in range(size)]
         for suffix in suffixes:
             changed = text if suffix == "en" else [line.upper() for line in text]
@@ -65,9 +65,9 @@ def test_synthetic_triples_a_larger_text_and_word_for_word(tmp_path: Path) -> No
     """Editors of one's own drafts, which also learn from other ones; a translator that learns from more text."""
     text, more = write_text(tmp_path / "text", "en", "de", "mt"), write_text(tmp_path / "more", "en", "de", "mt")
     out, words = tmp_path / "run", tmp_path / "words"
-    texts(f"TEXT={text}", "TEST=test16", "DRAFT=mt", f"OUT={out}", f"SYNTHETIC={more}/train", f"PARALLEL={more}/train")
+    texts(f"TEXT={text}", "DRAFT=mt", f"OUT={out}", f"SYNTHETIC={more}/train", f"PARALLEL={more}/train")
     assert (out / "triples" / "data" / "train1.en-de.en.bin").is_file() and (out / "pairs" / "done").is_file()
-    texts(f"TEXT={text}", "TEST=test16", "WEAK=words", f"OUT={words}")
+    texts(f"TEXT={text}", "WEAK=words", f"OUT={words}")
     assert (words / "triples" / "done").is_file()
     drafts = (words / "drafts" / "test.draft").read_text(encoding="utf-8").splitlines()
     assert drafts == (words / "drafts" / "test.de").read_text(encoding="utf-8").splitlines()  # capitals of each word

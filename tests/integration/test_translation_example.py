@@ -31,7 +31,7 @@ def write_text(folder: Path) -> None:
     """The "translation" of a sentence is its words, turned around and spelt in capitals."""
     draw = random.Random(1)
     folder.mkdir()
-    for split, size in (("train", 250), ("valid", 8), ("test16", 6)):
+    for split, size in (("train", 250), ("valid", 8), ("test", 6)):
         text = [" ".join(draw.choices(WORDS, k=draw.randint(3, 6))) for _ in range(size)]
         if split == "train":
             text[LONG] = " ".join(WORDS * 2)

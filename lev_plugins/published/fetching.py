@@ -1,0 +1,86 @@
+"""Files of published sets: downloaded into a cache, or taken from a folder, and the same as at the first time."""
+
+import os
+from http.client import HTTPException
+from pathlib import Path
+from typing import BinaryIO
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+from tqdm import tqdm
+
+from lev_plugins.errors import UserError, require
+from lev_plugins.files import all_or_nothing, digest
+from lev_plugins.published.sets import PublishedSet
+
+PIECE, TIMEOUT = 1 << 18, 60
+
+
+def cached(published: PublishedSet, file: str) -> Path:
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache, "lev-plugins", "data", published.name, file)
+
+
+def place_of(published: PublishedSet, file: str, given: Path | None) -> Path:
+    """Where a file is, or is to be: in the cache; or in the ``given`` folder, as published or at the top."""
+    if given is None:
+        return cached(published, file)
+    return given / file if (given / file).exists() else given / Path(file).name
+
+
+def fetch(published: PublishedSet, given: Path | None) -> dict[str, Path]:
+    """Its files, if they have not changed since ``remember`` was called."""
+    places = {file: place_of(published, file, given) for file in published.files}
+    for file, place in places.items():
+        if given is None and not place.exists():
+            download(published.at + file, place)
+        require(place.is_file(), f"--from {given} has no file {place.name}, which {published.name} needs")
+        known = cached(published, f"{file}.sha256")
+        require(
+            not known.exists() or known.read_text() == digest(place),
+            f"{place} is not the file that {published.name} was made of before: its SHA-256 has changed. Remove it, or "
+            f"{known} if the new file is right, and repeat the command",
+        )
+    return places
+
+
+def remember(published: PublishedSet, places: dict[str, Path]) -> None:
+    for file, place in places.items():
+        with all_or_nothing(cached(published, f"{file}.sha256")) as known:
+            known.write(digest(place).encode())
+
+
+def download(address: str, place: Path) -> None:
+    """Continues what an earlier command has begun."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    begun = place.with_name(f"{place.name}.part")
+    with begun.open("ab") as file:
+        try:
+            receive(address, file)
+        except (URLError, HTTPException, ConnectionError, TimeoutError) as error:
+            if isinstance(error, HTTPError):  # such as 416: what was begun does not fit
+                begun.unlink()
+            raise UserError(
+                f"{address} cannot be downloaded ({getattr(error, 'reason', '') or error}): the same command continues "
+                "when the network works, and --from FOLDER takes copies of the files"
+            ) from error
+        file.flush()
+        os.fsync(file.fileno())
+    begun.replace(place)
+
+
+def receive(address: str, file: BinaryIO) -> None:
+    begun = file.tell()
+    request = Request(address, headers={"Range": f"bytes={begun}-"} if begun else {})
+    with urlopen(request, timeout=TIMEOUT) as answer:
+        require(answer.url.startswith("https:"), f"{address} leads to {answer.url}, which is not safe")
+        if not (answer.headers.get("Content-Range") or "").startswith(f"bytes {begun}-"):  # it sends everything
+            begun = file.seek(0)
+            file.truncate()
+        length = answer.headers.get("Content-Length")
+        end = begun + int(length) if length else None
+        # disable=None: shown only on a terminal
+        with tqdm(total=end, initial=begun, desc=Path(file.name).stem, unit="B", unit_scale=True, disable=None) as bar:
+            while piece := answer.read(PIECE):
+                bar.update(file.write(piece))
+        require(end in (None, file.tell()), f"{address} ended early: the same command continues")

@@ -1,0 +1,70 @@
+"""The files of a set, made of the published ones."""
+
+import gzip
+import math
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Sequence
+from contextlib import ExitStack
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+
+from lev_plugins.errors import UserError, require
+from lev_plugins.published import conversions
+from lev_plugins.published.sets import PublishedSet
+
+MOST_BYTES = 16 << 30  # of all members of an archive together; the largest has 4 GB
+DAMAGED = (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError)
+
+
+def make(published: PublishedSet, places: dict[str, Path], given: Path | None, folder: Path) -> None:
+    with TemporaryDirectory(dir=folder.parent, prefix=".unpacked.") as scratch:
+        unpacked = {"": given or Path()}
+        for number, file in enumerate(file for file, archive in published.files.items() if archive):
+            unpacked[file] = Path(scratch) / str(number)
+            unpack(places[file], unpacked[file])
+        for part in published.parts:
+            sources = []
+            for file, pattern in part.of:
+                sources.append(sorted(unpacked[file].glob(pattern)) if pattern else [places[file]])
+                require(bool(sources[-1]), f"{places.get(file, given)} has no file {PurePosixPath(pattern).name}")
+            function, *arguments = part.conversion
+            rows = islice(getattr(conversions, function)(sources, *arguments), part.first)
+            append(rows, [folder / name for name in part.to])
+
+
+def append(rows: conversions.Rows, paths: list[Path]) -> None:
+    """A column for each file, or all columns, separated by TABs, for a single one."""
+    with ExitStack() as stack:
+        for path in paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        files = [stack.enter_context(path.open("a", encoding="utf-8", newline="\n")) for path in paths]
+        for row in rows:
+            for file, text in zip(files, row if len(files) > 1 else ["\t".join(row)], strict=True):
+                file.write(f"{text}\n")
+
+
+def unpack(path: Path, folder: Path) -> None:
+    """An archive that anybody may have written."""
+    try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:  # it makes no links
+                check(path, [(entry.filename, entry.file_size) for entry in archive.infolist()])
+                archive.extractall(folder)
+        else:
+            with tarfile.open(path) as tar:
+                check(path, [(each.name, each.size if each.isfile() or each.isdir() else math.inf) for each in tar])
+                tar.extractall(folder)
+    except DAMAGED as error:
+        raise UserError(f"{path} is damaged or not an archive: remove it and repeat the command") from error
+
+
+def check(path: Path, members: Sequence[tuple[str, float]]) -> None:
+    """Whether all members are files, and those of the folder in which they are unpacked."""
+    total = 0.0
+    for name, size in members:
+        total += size
+        harmless = total <= MOST_BYTES and not name.startswith("/") and ".." not in PurePosixPath(name).parts
+        require(harmless, f"{path} is refused: {name!r} in it is a link, is too large, or leads out of the archive")

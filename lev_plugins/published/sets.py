@@ -1,0 +1,51 @@
+"""The table of published sets, sets.json: where each one is, its licence, and what its files become.
+
+A part makes the files ``to`` of the sources ``of``, by the function of conversions.py that ``as`` names, with its
+arguments; parts with the same files continue each other. A source is a file, or ``ARCHIVE!PATTERN``: the members of an
+archive with such a path. Without ARCHIVE, these are files of the folder that a user gives.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+
+class Part(NamedTuple):
+    to: list[str]
+    of: list[tuple[str, str]]  # file, or archive and pattern
+    conversion: list[str]
+    first: int | None  # rows
+
+
+@dataclass(frozen=True)
+class PublishedSet:
+    name: str
+    about: str
+    licence: str
+    at: str  # the address before each file; without files, where a person gets them, because of a form
+    parts: list[Part]
+
+    @property
+    def files(self) -> dict[str, bool]:
+        """What is published, and whether it is an archive.
+
+        >>> read_sets()["sst2"].files
+        {'SST-2.zip': True}
+        """
+        return {file: bool(pattern) for part in self.parts for file, pattern in part.of if file}
+
+
+def read_sets() -> dict[str, PublishedSet]:
+    table = json.loads(files("lev_plugins.published").joinpath("sets.json").read_text("utf-8"))
+    for entry in table.values():
+        entry["parts"] = [part for row in entry["parts"] for part in expanded(row)]
+    return {name: PublishedSet(name, **entry) for name, entry in table.items()}
+
+
+def expanded(row: dict[str, Any]) -> Iterator[Part]:
+    """A part for each word of ``each``, in place of {}."""
+    for word in row.get("each", "").split() or [""]:
+        to, of, conversion = (row[key].replace("{}", word).split() for key in ("to", "of", "as"))
+        yield Part(to, [source.partition("!")[::2] for source in of], conversion, row.get("first"))

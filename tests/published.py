@@ -1,0 +1,70 @@
+"""Published sets as they are to be found on the web, in small: invented texts in the formats of the real files."""
+
+import io
+import tarfile
+import zipfile
+from collections import defaultdict
+from pathlib import Path
+
+from lev_plugins.published.sets import PublishedSet
+
+ROWS = "".join("\t".join(f" {name}{i} " for i in range(5)) + "\r\n" for name in ("head", "a", "b"))
+LAW = """{"header": "On\\nfish", "recitals": "Whereas", "main_body": ["fish", "swim,"], "concepts": ["%d", "7"]}"""
+FORMATS = {  # of what each conversion reads; the name of a source stands for SOURCE
+    "lines": "first SOURCE \r\n\r\nlast SOURCE\n",
+    "pairs": "<t> first   SOURCE </t>\n\n<t> last SOURCE </t>\n",
+    "segments": '<doc docid="x">\n<seg id="1"> first SOURCE </seg>\n<seg id="2">last SOURCE</seg>\n</doc>\n',
+    "columns": "It works!\t3,4\tid1\nNo.\t27\tid2\n",
+    "table": ROWS,
+    "mrpc": f"\ufeff{ROWS}",
+    "corrections": "S a cat sit\nA 2 3|||SVA|||sits|||REQUIRED|||-NONE-|||0\n"
+    "A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||1\n",
+    "tags": "# text = I don't.\n1\tI\ti\tPRON\t"
+    + "\t".join("_" * 6)
+    + "\n2-3\tdon't"
+    + "\t_" * 8
+    + "\n2\tdo\tdo\tAUX"
+    + "\t_" * 6
+    + "\n3\tn't\tnot\tPART"
+    + "\t_" * 6
+    + "\n\n",
+    "characters": 'S : S\n0 : -\nm : in\n\n"0" : o\n^ : 0\n\n',
+    "scans": "\ufeff[OCR_toInput] Tbe cat\n[OCR_aligned] Tbe c@at\n[ GS_aligned] The chat\n",
+    "reviews": "Good.<br />Very  good.",
+    "laws": LAW % 12,
+    "concepts": LAW % 12,
+}
+
+
+def publish(published: PublishedSet, folder: Path) -> Path:
+    """Writes all files of the set, under their names, and what a person unpacks of those with a form."""
+    archives: dict[str, dict[str, bytes]] = defaultdict(dict)
+    for part in sorted(published.parts, key=lambda part: part.conversion[0] != "lines"):
+        for file, pattern in part.of:
+            path = (
+                pattern.replace("**/", "top/").replace("t*", "train").replace("[np]*", "pos").replace("*", "1") or file
+            )
+            text = FORMATS[part.conversion[0]].replace("SOURCE", Path(path).name)
+            if path.endswith("dev_ids.tsv"):
+                text = "b1\tb2\n"
+            archives[file if pattern else ""][path] = text.encode()
+    for path, content in archives.pop("", {}).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    for file, members in archives.items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        write_archive(folder / file, members)
+    return folder
+
+
+def write_archive(path: Path, members: dict[str, bytes]) -> None:
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+        return
+    with tarfile.open(path, "w:gz") as tar:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))

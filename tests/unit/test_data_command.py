@@ -1,0 +1,301 @@
+"""lev-plugins data: published sets become the files that the examples read, from the web or from a folder."""
+
+import io
+import re
+import tarfile
+from collections.abc import Callable
+from email.message import Message
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import Request
+
+import pytest
+
+from lev_plugins.cli.main import main
+from lev_plugins.published import fetching, making
+from lev_plugins.published.sets import read_sets
+from tests.commands import ROOT, succeed
+from tests.published import publish, write_archive
+
+SETS = read_sets()
+JFLEG = SETS["jfleg"]
+WEB = "https://host/"
+EXPECTED = {  # one file or two for each conversion and each kind of archive
+    "jfleg/dev.ref3": "first dev.ref3 \n\nlast dev.ref3\n",
+    "cweb/G.dev.src": "a cat sit\n",
+    "cweb/G.dev.ref0": "a cat sits\n",
+    "cweb/G.dev.ref1": "a cat sit\n",
+    "wi-locness/A.train.gold.bea19.m2": "first A.train.gold.bea19.m2 \n\nlast A.train.gold.bea19.m2\n",
+    "icdar2017/periodical.valid.src": "a1\nb1\n",
+    "icdar2017/periodical.valid.tgt": "a2\nb2\n",
+    "icdar/all.tgt": "The chat\n",
+    "ocr-finnish/fold9/test.src": "S m\n0 ^\n",
+    "ocr-finnish/fold9/test.tgt": "S - i n\no\n",
+    "misspellings/wiki.clean": "first correct.txt \n\nlast correct.txt\n",
+    "multi30k/test.de": "first test_2016_flickr.lc.norm.tok.de \n\nlast test_2016_flickr.lc.norm.tok.de\n",
+    "wmt14-en-de/train.de": "".join(
+        f"first {name}.de-en.de\nlast {name}.de-en.de\n"
+        for name in ("europarl-v7", "commoncrawl", "news-commentary-v9")
+    ),
+    "wmt14-en-de/test.en": "first newstest2014-deen-src.en.sgm\nlast newstest2014-deen-src.en.sgm\n",
+    "sst2/valid.tsv": "a0\ta1\nb0\tb1\n",
+    "mrpc/train.tsv": "a3\ta4\ta0\n",
+    "mrpc/dev.tsv": "b3\tb4\tb0\n",
+    "goemotions/dev.tsv": "It works!\t3,4\nNo.\t27\n",
+    "ud-ewt/test.tsv": "I do n't\tPRON AUX PART\n",
+    "eurlex57k/train.tsv": "On fish Whereas fish swim,\t12,7\n",
+    "eurlex57k/labels.txt": "12\n7\n",
+    "imdb/all.src": "Good. Very good.\n",
+    "gigaword/test.title": "first task1_ref0.txt\nlast task1_ref0.txt\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "cache" / "lev-plugins" / "data"
+
+
+def data(*words: object) -> int:
+    return main(["data", *map(str, words)])
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """The one line that is said of these arguments; the licence may have been printed before."""
+
+    def said(*words: object) -> str:
+        assert data(*words) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        return line
+
+    return said
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_every_set_is_converted_and_always_to_the_same(name: str, tmp_path: Path, capsys: Any) -> None:
+    given = publish(SETS[name], tmp_path / "given")
+    for out in ("one", "two"):
+        assert data(name, tmp_path / out, "--from", given) == 0
+    one, two = contents(tmp_path / "one"), contents(tmp_path / "two")
+    assert one == two and all(one.values())
+    assert one.keys() == {file for part in SETS[name].parts for file in part.to}
+    expected = {place: text for place, text in EXPECTED.items() if place.startswith(f"{name}/")}
+    assert {place: one[place.partition("/")[2]].decode() for place in expected} == expected
+    printed = capsys.readouterr().out
+    assert f"licence: {SETS[name].licence}\n" in printed and f"{tmp_path / 'two'} is complete: " in printed
+    assert sorted(path.name for path in tmp_path.iterdir()) in (
+        ["cache", "given", "one", "two"],
+        ["given", "one", "two"],
+    )
+
+
+def test_addresses_are_pinned_and_safe() -> None:
+    for published in SETS.values():
+        for file in published.files:
+            address = published.at + file
+            assert address.startswith("https://") and " " not in address
+            assert "github" not in address or re.search(r"/[0-9a-f]{40}/", address)
+
+
+def test_a_changed_file_is_refused(tmp_path: Path, cache: Path, refused: Any) -> None:
+    given = publish(JFLEG, tmp_path / "given")
+    assert data("jfleg", "one", "--from", given) == 0
+    changed = given / "test" / "test.src"
+    changed.write_text("other\n\nlast\n")
+    known = cache / "jfleg" / "test" / "test.src.sha256"
+    said = refused("jfleg", "two", "--from", str(given))
+    assert f"{changed} is not the file that jfleg was made of before" in said and f"or {known} if the new" in said
+    assert not Path("two").exists()
+    known.unlink()
+    assert data("jfleg", "two", "--from", given) == 0
+
+
+def test_copies_may_lie_at_the_top_of_the_folder(tmp_path: Path, refused: Any) -> None:
+    given = publish(JFLEG, tmp_path / "given")
+    for path in [*given.glob("*/*")]:
+        path.rename(given / path.name)
+    assert data("jfleg", "--from", given) == 0 and Path("data/jfleg/dev.ref0").is_file()
+    (given / "test.ref2").unlink()
+    assert "--from given has no file test.ref2, which jfleg needs" in refused("jfleg", "x", "--from", "given")
+
+
+def test_what_is_asked_for_is_checked(tmp_path: Path, refused: Any, capsys: Any) -> None:
+    assert "NAME must be one of jfleg, cweb, wi-locness," in refused()
+    assert "but is jflag" in refused("jflag", "x")
+    form = refused("nucle", "x")
+    assert "get it from https://www.cl.cam.ac.uk/research/nl/bea2019st/, after a form, then use --from" in form
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").touch()
+    assert "DIR full is not empty" in refused("jfleg", "full")
+    (tmp_path / "empty").mkdir()
+    assert "empty has no file nucle.train.gold.bea19.m2" in refused("nucle", "x", "--from", "empty")
+    capsys.readouterr()
+    assert data("--list") == 0
+    listed = capsys.readouterr().out
+    assert [line.split()[0] for line in listed.splitlines()] == ["name", *SETS] and "CC BY-NC-SA 4.0" in listed
+    assert data("fce", "x", "--dry-run") == 0
+    assert f"from {SETS['fce'].at}fce_v2.1.bea19.tar.gz" in capsys.readouterr().out and not Path("x").exists()
+
+
+# ---- archives of strangers -------------------------------------------------------------------------------------------
+
+
+def hostile(path: Path, name: str = "m2/a", kind: bytes = tarfile.REGTYPE, size: int = 0) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.linkname, entry.size = kind, "/etc/passwd", size
+    with tarfile.open(path, "w:gz") as tar:
+        tar.addfile(entry, io.BytesIO(bytes(size)))
+
+
+@pytest.mark.parametrize(
+    ("write", "reason"),
+    [
+        (lambda path: hostile(path, "../m2/a"), "'../m2/a' in it is a link, is too large, or leads out"),
+        (lambda path: hostile(path, "/m2/a"), "'/m2/a' in it"),
+        (lambda path: hostile(path, kind=tarfile.SYMTYPE), "'m2/a' in it"),
+        (lambda path: hostile(path, kind=tarfile.LNKTYPE), "'m2/a' in it"),
+        (lambda path: hostile(path, kind=tarfile.FIFOTYPE), "'m2/a' in it"),
+        (lambda path: hostile(path, size=1001), "'m2/a' in it"),
+        (lambda path: write_archive(path, {f"m2/{i}": bytes(400) for i in range(3)}), "'m2/2' in it"),
+        (lambda path: path.write_bytes(b"<html>not found</html>"), "is damaged"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-30]), "is damaged"),
+    ],
+)
+def test_hostile_and_damaged_archives_are_refused(
+    write: Callable[[Path], object], reason: str, tmp_path: Path, refused: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(making, "MOST_BYTES", 1000)
+    archive = publish(SETS["conll14"], tmp_path / "given") / "conll14st-test-data.tar.gz"
+    write(archive)
+    before = contents(tmp_path)
+    assert reason in refused("conll14", "x", "--from", "given")
+    assert contents(tmp_path) == before  # nothing is unpacked, written or remembered
+
+
+def test_a_zip_that_leads_out_is_refused(tmp_path: Path, refused: Any) -> None:
+    write_archive(publish(SETS["sst2"], tmp_path / "given") / "SST-2.zip", {"SST-2/../../train.tsv": b"a\n"})
+    assert "or leads out of the archive" in refused("sst2", "x", "--from", "given")
+
+
+# ---- the web ---------------------------------------------------------------------------------------------------------
+
+
+class Web:
+    """Answers as a server that may stop after ``sends`` bytes and may ignore what part is wanted."""
+
+    def __init__(self, content: bytes, sends: int = 1 << 30, resumes: bool = True, url: str = f"{WEB}a.txt"):
+        self.content, self.sends, self.resumes, self.url = content, sends, resumes, url
+        self.asked: list[str | None] = []
+
+    def __call__(self, request: Request, timeout: int) -> Any:
+        self.asked.append(request.get_header("Range"))
+        headers, begin = Message(), 0
+        if self.asked[-1] and self.resumes:
+            begin = int(re.sub(r"\D", "", str(self.asked[-1])))
+            if begin >= len(self.content):
+                raise HTTPError(self.url, 416, "Range Not Satisfiable", headers, None)
+            headers["Content-Range"] = f"bytes {begin}-{len(self.content) - 1}/{len(self.content)}"
+        headers["Content-Length"] = str(len(self.content) - begin)
+        answer: Any = io.BytesIO(self.content[begin : begin + self.sends])
+        answer.headers, answer.url = headers, self.url
+        return answer
+
+
+@pytest.fixture
+def get(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], bool]:
+    """Makes conll14 from what a server sends; returns whether that succeeded."""
+    archive = publish(SETS["conll14"], tmp_path / "given") / "conll14st-test-data.tar.gz"
+
+    def made(web: Any) -> bool:
+        monkeypatch.setattr(fetching, "urlopen", web)
+        if isinstance(web, Web) and not web.content:
+            web.content = archive.read_bytes()
+        return data("conll14", "out") == 0
+
+    return made
+
+
+def test_a_stop_is_resumed(get: Any, cache: Path, capsys: Any) -> None:
+    first, second = Web(b"", sends=70), Web(b"")
+    assert not get(first) and "ended early: the same command continues" in capsys.readouterr().err
+    part = cache / "conll14" / "conll14st-test-data.tar.gz.part"
+    assert part.stat().st_size == 70 and not Path("out").exists()
+    assert get(second) and second.asked == ["bytes=70-"] and not part.exists()
+    assert part.with_suffix("").read_bytes() == second.content and Path("out/official-2014.combined.m2").is_file()
+
+
+def test_a_server_that_does_not_resume_sends_all_again(get: Any, cache: Path) -> None:
+    again = Web(b"", resumes=False)
+    assert not get(Web(b"", sends=70)) and get(again)
+    assert (cache / "conll14" / "conll14st-test-data.tar.gz").read_bytes() == again.content
+
+
+def test_a_part_that_does_not_fit_is_fetched_again(get: Any, cache: Path) -> None:
+    part = cache / "conll14" / "conll14st-test-data.tar.gz.part"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(bytes(10_000))
+    assert not get(Web(b"")) and not part.exists()
+    assert get(Web(b""))
+
+
+def test_what_is_in_the_cache_is_not_fetched_again(get: Any) -> None:
+    assert get(Web(b""))
+    Path("out").rename("before")
+    silent = Web(b"")
+    assert get(silent) and not silent.asked
+    assert contents(Path("before")) == contents(Path("out"))
+
+
+def test_no_network_and_detours_are_told(get: Any, capsys: Any) -> None:
+    def offline(request: Request, timeout: int) -> None:
+        raise URLError("Name or service not known")
+
+    assert not get(offline)
+    said = capsys.readouterr().err
+    assert "conll14st-test-data.tar.gz cannot be downloaded (Name or service not known): the same command" in said
+    assert (
+        not get(Web(b"", url="http://host/a"))
+        and "leads to http://host/a, which is not safe" in capsys.readouterr().err
+    )
+
+
+# ---- examples --------------------------------------------------------------------------------------------------------
+
+
+def test_what_the_pages_fetch_exists() -> None:
+    pages = [*ROOT.glob("examples/*/*.md"), *ROOT.glob("docs/*.md")]
+    named = set(
+        re.findall(r"lev-plugins data ([a-z]\w*(?:-\w+)*)", "\n".join(page.read_text("utf-8") for page in pages))
+    )
+    assert {"cweb", "imdb", "typo-twitter"} <= named <= SETS.keys()
+
+
+@pytest.mark.parametrize(
+    ("example", "sets", "made"),
+    [
+        ("grammar", ["jfleg"], "jfleg/dev.src"),
+        ("labelling", ["sst2", "mrpc", "goemotions", "ud-ewt"], "labelling/pair-mrpc/dev.tsv"),
+        ("ocr_correction", ["ocr-finnish"], "ocr-finnish/fold0/train.src"),
+        ("translation", ["multi30k"], "multi30k/test.de"),
+        ("post_editing", ["multi30k"], "multi30k/train.en"),
+        ("denoising", ["icdar2017"], "icdar2017/periodical.train.src"),
+        ("english", ["news-commentary", "misspellings"], "misspellings/wiki.typos"),
+        ("demo", [], ""),
+    ],
+)
+def test_an_example_fetches_what_it_reads(example: str, sets: list[str], made: str, tmp_path: Path) -> None:
+    for name in sets:
+        publish(SETS[name], tmp_path / "given")
+    makefile = ROOT / "examples" / example / "Makefile"
+    command = ["make", "-f", makefile, "data", "FROM=given"]
+    done = succeed(*command, cwd=tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")).out
+    assert done.count("licence:") == len(sets) and (tmp_path / "data" / made).exists() is bool(made)
+    again = succeed(*command, cwd=tmp_path).out
+    assert again.count(" exists\n") == len(sets) and "licence" not in again
