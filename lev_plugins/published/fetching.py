@@ -23,9 +23,8 @@ def cached(published: PublishedSet, file: str) -> Path:
 
 def place_of(published: PublishedSet, file: str, given: Path | None) -> Path:
     """Where a file is, or is to be: in the cache; or in the ``given`` folder, as published or at the top."""
-    if given is None:
-        return cached(published, file)
-    return given / file if (given / file).exists() else given / Path(file).name
+    place = given / file if given else cached(published, file)
+    return place if given is None or place.exists() else given / place.name
 
 
 def fetch(published: PublishedSet, given: Path | None) -> dict[str, Path]:
@@ -71,8 +70,7 @@ def download(address: str, place: Path) -> None:
 
 def receive(address: str, file: BinaryIO) -> None:
     begun = file.tell()
-    request = Request(address, headers={"Range": f"bytes={begun}-"} if begun else {})
-    with urlopen(request, timeout=TIMEOUT) as answer:
+    with urlopen(Request(address, headers={"Range": f"bytes={begun}-"} if begun else {}), timeout=TIMEOUT) as answer:
         require(answer.url.startswith("https:"), f"{address} leads to {answer.url}, which is not safe")
         if not (answer.headers.get("Content-Range") or "").startswith(f"bytes {begun}-"):  # it sends everything
             begun = file.seek(0)

@@ -1,6 +1,5 @@
 """The files of a set, made of the published ones."""
 
-import gzip
 import math
 import tarfile
 import zipfile
@@ -16,7 +15,7 @@ from lev_plugins.published import conversions
 from lev_plugins.published.sets import PublishedSet
 
 MOST_BYTES = 16 << 30  # of all members of an archive together; the largest has 4 GB
-DAMAGED = (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError)
+DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError)
 
 
 def make(published: PublishedSet, places: dict[str, Path], given: Path | None, folder: Path) -> None:
@@ -31,8 +30,11 @@ def make(published: PublishedSet, places: dict[str, Path], given: Path | None, f
                 sources.append(sorted(unpacked[file].glob(pattern)) if pattern else [places[file]])
                 require(bool(sources[-1]), f"{places.get(file, given)} has no file {PurePosixPath(pattern).name}")
             function, *arguments = part.conversion
-            rows = islice(getattr(conversions, function)(sources, *arguments), part.first)
-            append(rows, [folder / name for name in part.to])
+            try:
+                rows = islice(getattr(conversions, function)(sources, *arguments), part.first)
+                append(rows, [folder / name for name in part.to])
+            except (ValueError, LookupError) as error:
+                raise UserError(f"{sources[0][0]} is not in the format of {published.name}: {error}") from error
 
 
 def append(rows: conversions.Rows, paths: list[Path]) -> None:

@@ -7,7 +7,6 @@ archive with such a path. Without ARCHIVE, these are files of the folder that a 
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -19,8 +18,7 @@ class Part(NamedTuple):
     first: int | None  # rows
 
 
-@dataclass(frozen=True)
-class PublishedSet:
+class PublishedSet(NamedTuple):
     name: str
     about: str
     licence: str

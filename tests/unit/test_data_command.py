@@ -144,6 +144,24 @@ def test_what_is_asked_for_is_checked(tmp_path: Path, refused: Any, capsys: Any)
     assert f"from {SETS['fce'].at}fce_v2.1.bea19.tar.gz" in capsys.readouterr().out and not Path("x").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "file", "text"),
+    [
+        ("goemotions", "dev.tsv", "no column\n"),
+        ("multi30k", "data/task1/tok/train.lc.norm.tok.de", "only one line\n"),
+        ("cweb", "data/m2/CWEB-G.dev.m2", "S one annotator\n"),
+        ("ud-ewt", "en_ewt-ud-dev.conllu", "1\tfew columns\n"),
+        ("ocr-finnish", "data/klk.0.dev", "a : b : c\n"),
+        ("jfleg", "dev/dev.src", b"\xff\n\n\n".decode("latin-1")),
+    ],
+)
+def test_another_format_is_refused(name: str, file: str, text: str, tmp_path: Path, refused: Any) -> None:
+    given = publish(SETS[name], tmp_path / "given")
+    (given / file).write_text(text, encoding="latin-1")
+    assert f"is not in the format of {name}: " in refused(name, "x", "--from", "given")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["given"]
+
+
 # ---- archives of strangers -------------------------------------------------------------------------------------------
 
 
