@@ -1,6 +1,5 @@
 """Files and folders that are either complete or absent."""
 
-import hashlib
 import os
 import secrets
 import shutil
@@ -89,15 +88,6 @@ def swap_in(path: Path, new: Path) -> None:
         old.parent.rmdir()
         raise
     shutil.rmtree(old.parent)
-
-
-def digest(path: Path) -> str:
-    """The SHA-256 of the content."""
-    sums = hashlib.sha256()
-    with path.open("rb") as file:
-        while part := file.read(1 << 20):
-            sums.update(part)
-    return sums.hexdigest()
 
 
 def open_to_all(folder: Path) -> None:

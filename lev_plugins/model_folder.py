@@ -11,6 +11,7 @@ README.md              the model card
 A folder may come from a stranger. Nothing in it is executed, and nothing outside it is read.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -22,7 +23,6 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from lev_plugins.errors import UserError, require
-from lev_plugins.files import digest
 from lev_plugins.json_schema import from_entries, read_object
 from lev_plugins.ranges import check as check_ranges
 from lev_plugins.ranges import flag_name
@@ -236,6 +236,14 @@ def member(folder: Path, name: str) -> Path:
     path = inside(folder, name)
     require(path.is_file(), f"{folder} is incomplete, because it has no {name}: {AGAIN}")
     return path
+
+
+def digest(path: Path) -> str:
+    sums = hashlib.sha256()
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            sums.update(part)
+    return sums.hexdigest()
 
 
 def read_shapes(folder: Path) -> dict[str, tuple[int, ...]]:

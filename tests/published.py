@@ -11,11 +11,11 @@ from lev_plugins.published.sets import PublishedSet
 ROWS = "".join("\t".join(f" {name}{i} " for i in range(5)) + "\r\n" for name in ("head", "a", "b"))
 LAW = """{"header": "On\\nfish", "recitals": "Whereas", "main_body": ["fish", "swim,"], "concepts": ["%d", "7"]}"""
 FORMATS = {  # of what each conversion reads; the name of a source stands for SOURCE
-    "lines": "first SOURCE \r\n\r\nlast SOURCE\n",
+    "aligned_lines": "first SOURCE \r\n\r\nlast SOURCE\n",
     "pairs": "<t> first   SOURCE </t>\n\n<t> last SOURCE </t>\n",
     "segments": '<doc docid="x">\n<seg id="1"> first SOURCE </seg>\n<seg id="2">last SOURCE</seg>\n</doc>\n',
     "columns": "It works!\t3,4\tid1\nNo.\t27\tid2\n",
-    "table": ROWS,
+    "headed_columns": ROWS,
     "mrpc": f"\ufeff{ROWS}",
     "corrections": "S a cat sit\nA 2 3|||SVA|||sits|||REQUIRED|||-NONE-|||0\n"
     "A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||1\n",
@@ -28,8 +28,8 @@ FORMATS = {  # of what each conversion reads; the name of a source stands for SO
     + "\n3\tn't\tnot\tPART"
     + "\t_" * 6
     + "\n\n",
-    "characters": 'S : S\n0 : -\nm : in\n\n"0" : o\n^ : 0\n\n',
-    "scans": "\ufeff[OCR_toInput] Tbe cat\n[OCR_aligned] Tbe c@at\n[ GS_aligned] The chat\n",
+    "misread_words": 'S : S\n0 : -\nm : in\n\n"0" : o\n^ : 0\n\n',
+    "scans": "\ufeff[OCR_toInput] Tbe c t sat\n[OCR_aligned] Tbe c t s@at\n[ GS_aligned] The ### slat\n",
     "reviews": "Good.<br />Very  good.",
     "laws": LAW % 12,
     "concepts": LAW % 12,
@@ -39,7 +39,7 @@ FORMATS = {  # of what each conversion reads; the name of a source stands for SO
 def publish(published: PublishedSet, folder: Path) -> Path:
     """Writes all files of the set, under their names, and what a person unpacks of those with a form."""
     archives: dict[str, dict[str, bytes]] = defaultdict(dict)
-    for part in sorted(published.parts, key=lambda part: part.conversion[0] != "lines"):
+    for part in sorted(published.parts, key=lambda part: part.conversion[0] != "aligned_lines"):
         for file, pattern in part.of:
             path = (
                 pattern.replace("**/", "top/").replace("t*", "train").replace("[np]*", "pos").replace("*", "1") or file

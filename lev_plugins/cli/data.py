@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
             place = fetching.place_of(published, file, given)
             print(f"{place}: " + ("exists" if place.exists() else f"from {published.at}{file}"))
         return 0
-    places = fetching.fetch(published, given)
+    places = fetching.fetch_files(published, given)
     with all_or_nothing_folder(folder) as scratch:
         make(published, places, given, scratch)
     fetching.remember(published, places)

@@ -30,9 +30,10 @@ from lev_plugins.cli.flags import requires
 from lev_plugins.data.binarise import load_dictionary
 from lev_plugins.data.tokenise import JOINED
 from lev_plugins.errors import UserError, explained, require
-from lev_plugins.files import all_or_nothing, all_or_nothing_folder, digest
+from lev_plugins.files import all_or_nothing, all_or_nothing_folder
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.json_schema import read_object
+from lev_plugins.model_folder import digest
 from lev_plugins.ranges import at_least, flag_name
 from lev_plugins.tasks.pairs import whole_pair
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain, islice, pairwise, starmap
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ Sources = list[list[Path]]  # the files of each source
 MARKUP = re.compile(r"<br\s*/?>|</?t>")
 SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>")
 SIGNS = {"0": "", '"0"': "0"}
-# a text of ICDAR: what the scanner read, the same with @ for gaps, and the truth with @ for gaps and # for unknown
-ICDAR = re.compile(r"\[(OCR_toInput|OCR_aligned|\s*GS_aligned)\] ?(.*)")
+# the lines of a text of ICDAR that have the scan and the truth, of the same length: @ is a gap, and # is not known
+ICDAR = re.compile(r"^\[\s*(OCR_aligned|GS_aligned)\] ?(.*)$", re.MULTILINE)
 
 
-def read(*paths: Path) -> Iterator[str]:
+def text_lines(*paths: Path) -> Iterator[str]:
     for path in paths:
         with path.open(encoding="utf-8-sig", newline="\n") as file:
             yield from (line.rstrip("\r\n") for line in file)
@@ -33,27 +33,27 @@ def plain(text: str) -> str:
     return " ".join(MARKUP.sub(" ", text).split())
 
 
-def lines(sources: Sources) -> Rows:
-    return zip(*(read(*paths) for paths in sources), strict=True)
+def aligned_lines(sources: Sources) -> Rows:
+    return zip(*(text_lines(*paths) for paths in sources), strict=True)
 
 
 def pairs(sources: Sources) -> Rows:
     """Parallel text, without what is empty on a side."""
-    return (row for row in (tuple(map(plain, row)) for row in lines(sources)) if all(row))
+    return (row for row in (tuple(map(plain, row)) for row in aligned_lines(sources)) if all(row))
 
 
 def segments(sources: Sources) -> Rows:
     """SGML: a text stands between <seg> and </seg>."""
-    return zip(*(map(plain, SEGMENT.findall("\n".join(read(*paths)))) for paths in sources), strict=True)
+    return zip(*(map(plain, SEGMENT.findall("\n".join(text_lines(*paths)))) for paths in sources), strict=True)
 
 
 def columns(sources: Sources, *numbers: str) -> Rows:
-    for line in read(*sources[0]):
+    for line in text_lines(*sources[0]):
         cells = line.split("\t")
         yield tuple(cells[int(number)].strip() for number in numbers)
 
 
-def table(sources: Sources, *numbers: str) -> Rows:
+def headed_columns(sources: Sources, *numbers: str) -> Rows:
     """Columns below a head."""
     return islice(columns(sources, *numbers), 1, None)
 
@@ -61,7 +61,7 @@ def table(sources: Sources, *numbers: str) -> Rows:
 def mrpc(sources: Sources, split: str) -> Rows:
     """GLUE's development set: the pairs of the training set whose numbers are in the second file."""
     chosen = set(columns(sources[1:], "0", "1"))
-    for first, second, *row in table(sources, "1", "2", "3", "4", "0"):
+    for first, second, *row in headed_columns(sources, "1", "2", "3", "4", "0"):
         if ((first, second) in chosen) == (split == "dev"):
             yield tuple(row)
 
@@ -78,36 +78,43 @@ def tags(sources: Sources) -> Rows:
         yield " ".join(row.texts), " ".join(row.labels)
 
 
-def characters(sources: Sources) -> Rows:
+def misread_words(sources: Sources) -> Rows:
     """Words with a line for each character, ``misread : right``, where 0 is none and "0" a zero; then an empty line.
 
     The lines ``m : n``, ``0 : a`` and ``x : x`` are the word that reads "m x", but should be "n a x".
     """
-    for word in re.split("\n\n+", "\n".join(read(*sources[0])).strip("\n")):
+    for word in re.split("\n\n+", "\n".join(text_lines(*sources[0])).strip("\n")):
         signs = [[SIGNS.get(sign, sign) for sign in line.split(" : ")] for line in word.split("\n")]
         yield tuple(" ".join("".join(side)) for side in zip(*signs, strict=True))
 
 
 def scans(sources: Sources) -> Rows:
-    """Texts of ICDAR without those that have unknown parts (#)."""
+    """Texts of ICDAR, cut where both sides have a blank: parts whose truth is unknown are left out on both."""
     for path in sources[0]:
-        sides = {match[1].strip(): match[2] for match in map(ICDAR.match, read(path)) if match}
-        if len(sides) == 3 and "#" not in sides["GS_aligned"]:
-            yield plain(sides["OCR_toInput"]), plain(sides["GS_aligned"].replace("@", ""))
+        sides = dict(ICDAR.findall("\n".join(text_lines(path))))
+        scan, truth = (sides.get(f"{side}_aligned", "") for side in ("OCR", "GS"))
+        blanks = [place for place, both in enumerate(zip(scan, truth, strict=False)) if both == (" ", " ")]
+        known = [part for part in starmap(slice, pairwise([0, *blanks, None])) if "#" not in truth[part]]
+        row = tuple(plain("".join(side[part] for part in known).replace("@", "")) for side in (scan, truth))
+        if all(row) and (len(scan) == len(truth) or "#" not in truth):
+            yield row
 
 
 def reviews(sources: Sources) -> Rows:
     """Clean text on both sides."""
-    return ((plain(" ".join(read(path))),) * 2 for path in sources[0])
+    return ((plain(" ".join(text_lines(path))),) * 2 for path in sources[0])
 
 
 def documents(sources: Sources) -> Iterator[dict[str, Any]]:
-    return (json.loads("\n".join(read(path))) for path in chain.from_iterable(sources))
+    return (json.loads("\n".join(text_lines(path))) for path in chain.from_iterable(sources))
 
 
 def laws(sources: Sources) -> Rows:
     for law in documents(sources):
-        yield plain(" ".join([law["header"], law["recitals"], *law["main_body"]])), ",".join(law["concepts"])
+        yield (
+            plain(" ".join([law["header"] or "", law["recitals"] or "", *law["main_body"]])),
+            ",".join(law["concepts"]),
+        )
 
 
 def concepts(sources: Sources) -> Rows:

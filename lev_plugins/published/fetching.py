@@ -10,7 +10,8 @@ from urllib.request import Request, urlopen
 from tqdm import tqdm
 
 from lev_plugins.errors import UserError, require
-from lev_plugins.files import all_or_nothing, digest
+from lev_plugins.files import all_or_nothing
+from lev_plugins.model_folder import digest
 from lev_plugins.published.sets import PublishedSet
 
 PIECE, TIMEOUT = 1 << 18, 60
@@ -27,7 +28,7 @@ def place_of(published: PublishedSet, file: str, given: Path | None) -> Path:
     return place if given is None or place.exists() else given / place.name
 
 
-def fetch(published: PublishedSet, given: Path | None) -> dict[str, Path]:
+def fetch_files(published: PublishedSet, given: Path | None) -> dict[str, Path]:
     """Its files, if they have not changed since ``remember`` was called."""
     places = {file: place_of(published, file, given) for file in published.files}
     for file, place in places.items():

@@ -53,17 +53,17 @@ def unpack(path: Path, folder: Path) -> None:
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:  # it makes no links
-                check(path, [(entry.filename, entry.file_size) for entry in archive.infolist()])
+                vet(path, [(entry.filename, entry.file_size) for entry in archive.infolist()])
                 archive.extractall(folder)
         else:
             with tarfile.open(path) as tar:
-                check(path, [(each.name, each.size if each.isfile() or each.isdir() else math.inf) for each in tar])
+                vet(path, [(each.name, each.size if each.isfile() or each.isdir() else math.inf) for each in tar])
                 tar.extractall(folder)
     except DAMAGED as error:
         raise UserError(f"{path} is damaged or not an archive: remove it and repeat the command") from error
 
 
-def check(path: Path, members: Sequence[tuple[str, float]]) -> None:
+def vet(path: Path, members: Sequence[tuple[str, float]]) -> None:
     """Whether all members are files, and those of the folder in which they are unpacked."""
     total = 0.0
     for name, size in members:

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 
-class Part(NamedTuple):
+class SetPart(NamedTuple):
     to: list[str]
     of: list[tuple[str, str]]  # file, or archive and pattern
     conversion: list[str]
@@ -23,7 +23,7 @@ class PublishedSet(NamedTuple):
     about: str
     licence: str
     at: str  # the address before each file; without files, where a person gets them, because of a form
-    parts: list[Part]
+    parts: list[SetPart]
 
     @property
     def files(self) -> dict[str, bool]:
@@ -42,8 +42,8 @@ def read_sets() -> dict[str, PublishedSet]:
     return {name: PublishedSet(name, **entry) for name, entry in table.items()}
 
 
-def expanded(row: dict[str, Any]) -> Iterator[Part]:
+def expanded(row: dict[str, Any]) -> Iterator[SetPart]:
     """A part for each word of ``each``, in place of {}."""
     for word in row.get("each", "").split() or [""]:
         to, of, conversion = (row[key].replace("{}", word).split() for key in ("to", "of", "as"))
-        yield Part(to, [source.partition("!")[::2] for source in of], conversion, row.get("first"))
+        yield SetPart(to, [source.partition("!")[::2] for source in of], conversion, row.get("first"))

@@ -112,20 +112,6 @@ def test_what_t5_wrote_is_read_back(tmp_path: Path) -> None:
 
 
 # ---- pretrain: T5's span corruption ----------------------------------------------------------------------------------
-def test_documents_of_eurlex57k(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    document = {"header": "Rule", "recitals": "\nWhereas", "main_body": ["Article 1", "Article 2"]}
-    for part, concepts in (("train", ["20", "3"]), ("dev", ["3"]), ("test", ["100"])):
-        (tmp_path / part).mkdir()
-        (tmp_path / part / "1.json").write_text(json.dumps({**document, "concepts": concepts}), encoding="utf-8")
-    assert run_script("labelling/eurlex57k", tmp_path, tmp_path / "out") == 0
-    rows = (tmp_path / "out" / "eurlex" / "train.tsv").read_text(encoding="utf-8")
-    assert rows == "Rule Whereas Article 1 Article 2\t20,3\n"
-    assert (tmp_path / "out" / "eurlex" / "labels.txt").read_text(encoding="utf-8") == "100\n20\n3\n"
-    (tmp_path / "test" / "1.json").write_text("[]", encoding="utf-8")
-    assert run_script("labelling/eurlex57k", tmp_path, tmp_path / "out") == 2
-    assert "1.json is not a document of EURLEX57K" in capsys.readouterr().err
-
-
 def test_hidden_spans_are_what_the_sentinels_stand_for() -> None:
     module = load_script("labelling/pretrain")
     row = np.arange(10, 138)

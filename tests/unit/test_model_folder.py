@@ -457,7 +457,7 @@ def test_a_backbone_of_a_stranger(extra: dict[str, int], tmp_path: Path) -> None
     assert export(system.checkpoint, tmp_path / "out", *system.flags) == 0
     path = tmp_path / "out" / "backbone" / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **extra}))
-    entry("files", "backbone/config.json", value=files.digest(path))(tmp_path / "out")
+    entry("files", "backbone/config.json", value=model_folder.digest(path))(tmp_path / "out")
     with pytest.raises(UserError, match=rf"backbone/config\.json: {next(iter(extra))} must be"):
         lev_plugins.load(tmp_path / "out")
     (path.parent / "generation_config.json").write_text("{}")

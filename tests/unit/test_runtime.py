@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 import lev_plugins
-from lev_plugins import files, model_folder
+from lev_plugins import model_folder
 from lev_plugins.cli.main import main
 from lev_plugins.data.labels.text import KINDS
 from lev_plugins.edits.options import RefinementOptions
@@ -134,7 +134,7 @@ def test_what_does_not_fit_is_refused(change: Any, exported: tuple[System, Path]
     folder = Path(shutil.copytree(original, tmp_path / "model"))
     change(folder)
     config = model_folder.described(folder)
-    changed = {name: files.digest(folder / name) for name in config.files}
+    changed = {name: model_folder.digest(folder / name) for name in config.files}
     model_folder.save(replace(config, files=changed), folder)
     with pytest.raises(UserError, match="export it again"):
         lev_plugins.load(folder)

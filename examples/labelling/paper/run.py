@@ -62,7 +62,7 @@ def glue(run: Run) -> list[Task]:
 def eurlex57k(run: Run) -> list[Task]:
     """Table 2: EURLEX57K with T5 1.1 (Algorithm 2, one latent per label).
 
-    TEXT=DIR has what eurlex57k.py writes: eurlex/{train,valid,test}.tsv (header, recitals and main body as one text,
+    TEXT=DIR has what the goal data fetches: eurlex/{train,valid,test}.tsv (header, recitals and main body as one text,
     TAB, labels separated by commas) and eurlex/labels.txt with all 4,271 labels. Documents are cut off at 512 tokens,
     as in the paper. Not enough memory for one latent per label? Add ENCT5_FLAGS="--latents one".
     """
@@ -202,5 +202,9 @@ def plan(run: Run) -> None:
     run.show(f"{run.SET}.md", f"python {run.here}/report.py {run.out} {' '.join(rows)} >{run.out}/{run.SET}.md")
 
 
+def published(run: Run) -> dict[str, str]:
+    return {"eurlex57k": f"{run.TEXT or 'data'}/eurlex"} if run.SET == "eurlex57k" else {}
+
+
 if __name__ == "__main__":
-    sys.exit(main(__file__, "report", plan))
+    sys.exit(main(__file__, "report", plan, published))
