@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
     require(
         labeller.kind == "multilabel", f"thresholds are for multilabel models, but {args.model} is for {labeller.kind}"
     )
-    truth, scores = labeller.scorer.of_part(args.split)
+    truth, scores = labeller.scorer.of_part(args.split, size=labeller.batch_size)
     tuned = [common_threshold(truth, scores)] * truth.shape[1] if args.common else best_thresholds(truth, scores)
     before, after = multilabel(truth, scores, 1), multilabel(truth, scores, 1, tuned)
     thresholds = dict(zip(labeller.names, tuned, strict=True))

@@ -12,7 +12,7 @@ from lev_plugins.criterions.labelling import answers
 from lev_plugins.data.labels.dataset import targets
 from lev_plugins.data.labels.examples import Example
 from lev_plugins.inference.load_model import places, read_models
-from lev_plugins.inference.scorer import Scorer
+from lev_plugins.inference.scorer import BATCH, Scorer
 from lev_plugins.model_folder import ModelConfig
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.tasks.text_labelling import TextLabellingTask
@@ -43,9 +43,9 @@ class TaskScorer(Scorer):
         found = dict(zip(places, self.apart(scored, [examples[i] for i in places]), strict=True))
         return [found[i] for i in range(len(examples))]
 
-    def of_part(self, part: str, asked: tuple[int, ...] = ()) -> tuple[Any, Any]:
+    def of_part(self, part: str, asked: tuple[int, ...] = (), size: int = BATCH) -> tuple[Any, Any]:
         """Truth and scores (n, L) of a binarised part, of all labels or of those of interest."""
         self.task.load_dataset(part)
         examples = self.task.datasets[part].examples
         question = self.task.dataset_of(examples, labels=asked).question
-        return targets(examples, question).numpy(), np.stack(self.scores(examples, asked))
+        return targets(examples, question).numpy(), np.stack(self.scores(examples, asked, size))

@@ -103,6 +103,14 @@ def test_a_batch_is_one_pass_however_many_labels_or_words(tmp_path: Path, kind: 
     assert len(answers) == 3
 
 
+def test_a_part_is_scored_in_batches_of_the_size_that_is_asked_for(folder: Path) -> None:
+    labeller = labeller_of(folder)
+    passes: list[int] = []
+    labeller.scorer.model.register_forward_hook(lambda *_: passes.append(1))
+    truth, _ = labeller.scorer.of_part("valid", size=1)
+    assert len(passes) == len(truth) > 1
+
+
 def test_labels_of_interest_of_the_command_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
