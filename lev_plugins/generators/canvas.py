@@ -22,7 +22,7 @@ from lev_plugins.text.edited import Offer, WordEdits
 
 # fields that edits of the tokens move
 MOVING = ("tokens", "scores", "requests", "origin", "kept", "born", "odds", "offer")
-STAYING = ("rows", "limits", "sampled", "target")  # fields of each sentence that they do not
+STAYING = ("rows", "limits", "target")  # fields of each sentence that they do not
 
 
 def lists_of(rows: Iterable[Tensor]) -> list[list[Any]]:
@@ -81,7 +81,6 @@ class Canvas:
     scores: Tensor  # (B, T) log-probability of each token when inserted; 0 for boundaries and the draft
     rows: Tensor  # (B,) index of each sentence's result
     limits: Tensor  # (B,) number of tokens from which a sentence gets no placeholders
-    sampled: Tensor  # (B,) True = a candidate drawn at random
     requests: Tensor | None = None  # (B, T) a person's requests for each token; None = no requests
     origin: Tensor | None = None  # (B, T) position of each token in the draft; None = no drafts
     kept: Tensor | None = None  # (B, T) log-probability of keeping each word of the draft; None = no drafts

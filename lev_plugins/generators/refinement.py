@@ -117,7 +117,8 @@ class RefinementGenerator:
             start = list(canvas.moving().values())
             passes = self._delete(canvas, memory, step)
             # (B,) True where the deletions left the same state as before, so the insertions would repeat as well
-            loops, now = ~canvas.sampled, self._steering(canvas)
+            # candidates but the first are drawn at random: they may come back and go on
+            loops, now = canvas.rows % self.options.candidates == 0, self._steering(canvas)
             if before is None or not self.options.adaptive:
                 loops = torch.zeros_like(loops)
             else:
@@ -165,7 +166,7 @@ class RefinementGenerator:
         limits = (lengths * self.options.max_ratio).clamp(min=least, max=room).long()
         rows = torch.arange(batch * n, device=src_tokens.device)
         zeros = torch.zeros_like(tokens, dtype=torch.float)
-        canvas = Canvas(tokens, zeros, rows, limits, rows % n > 0, places=list(range(batch * n)))
+        canvas = Canvas(tokens, zeros, rows, limits, places=list(range(batch * n)))
         if marked is not None and bool(marked.any()):
             canvas.requests = marked.repeat_interleave(n, 0)
         if tokens.size(1) > 2 or self.options.retain_history:  # a draft of <s> </s> has no words to keep

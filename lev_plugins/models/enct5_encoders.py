@@ -49,12 +49,12 @@ class T5LabelEncoder(nn.Module):
         """
         if not isinstance(self.tokens, SpelledWords):
             return self.tokens(tokens)
+        if isinstance(words, Tensor):
+            return self.tokens.embedding_dim**0.5 * words
         held_out = None
         if self.training:
             dropped = torch.rand_like(tokens, dtype=torch.float) < self.word_dropout
             held_out = torch.ones_like(tokens).masked_fill(dropped, EVERY)
-        if isinstance(words, Tensor):
-            return self.tokens.embedding_dim**0.5 * words
         vectors = self.tokens.vectors(None if words is None else BatchWords(*words))
         return self.tokens.embedding_dim**0.5 * self.tokens.look_up(tokens, vectors, held_out)
 

@@ -46,8 +46,10 @@ def fetch_files(published: PublishedSet, given: Path | None) -> dict[str, Path]:
 
 def remember(published: PublishedSet, places: dict[str, Path]) -> None:
     for file, place in places.items():
-        with all_or_nothing(cached(published, f"{file}.sha256")) as known:
-            known.write(digest(place).encode())
+        known = cached(published, f"{file}.sha256")
+        if not known.exists():  # otherwise it is the same, as ``fetch_files`` has seen
+            with all_or_nothing(known) as written:
+                written.write(digest(place).encode())
 
 
 def download(address: str, place: Path) -> None:
