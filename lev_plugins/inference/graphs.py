@@ -269,7 +269,7 @@ def write(model: LevT | EncT5, never: tuple[int, ...], folder: Path) -> None:
     if model.word_index is not None:
         (folder / INDEX).mkdir()
         backbone: Any = model.encoder.backbone if isinstance(model, LevT) else None
-        pieces = [] if backbone is None else [backbone.pieces.numpy(), backbone.starts.numpy()]
+        pieces = [] if backbone is None else [backbone.pieces, backbone.starts]
         for name, values in Index.of(model.word_index, *pieces)._asdict().items():
             if values is not None:
                 np.save(folder / INDEX / f"{name}.npy", values, allow_pickle=False)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from lev_plugins.runtime.folder import PAD, UNK, Index, StoredIndex
 from lev_plugins.text.candidates import CASES, FAMILIAR, LEVELS, PROPER, SHAPES, Pieces, parts_of, prints_of, shape
+from lev_plugins.text.pretrained import in_rows, with_new
 
 Array = NDArray[Any]
 
@@ -85,24 +86,12 @@ class MeantBatch(SpeltBatch):
         return np.stack([rows, own, level, shapes, guess, slips, joined]).astype(np.int64)
 
     def pieces(self, rows: Array) -> dict[str, Array]:
-        """What the pre-trained model reads of sources (B, S); as ``BackboneWords.forward``."""
+        """What the pre-trained model reads of sources (B, S)."""
         if self.words.reader is None:
             return {}
         known: Any = self.words.stored
-        new, begins = self.words.reader(self.unknown)
-        pieces = np.concatenate([known.pieces, new])
-        starts = np.concatenate([known.piece_starts, known.piece_starts[-1] + begins[1:]])
-        lengths = np.diff(starts)[rows]
-        word = np.repeat(np.arange(rows.size), lengths.flat)
-        every, totals = np.arange(len(word)), lengths.sum(1)
-        inside = every - (lengths.cumsum() - lengths.flat)[word]
-        row = word // rows.shape[1]
-        place = every - (totals.cumsum() - totals)[row]
-        width = min(int(totals.max()), self.words.longest or len(word))
-        parts = -(-int(totals.max()) // width)
-        table = np.full((len(rows) * parts, width), PAD, dtype=np.int64)
-        where = (row * parts + place // width) * width + place % width
-        table.flat[where] = pieces[starts[rows.flat][word] + inside]
+        pieces, starts = with_new(known.pieces, known.piece_starts, *self.words.reader(self.unknown))
+        table, where, word = in_rows(rows, pieces, starts, self.words.longest, PAD)
         return {"pieces": table, "where": where, "word": word}
 
     def joined(self, rows: Array, shapes: Array) -> Array:

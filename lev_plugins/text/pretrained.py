@@ -8,7 +8,7 @@ config.json, model.safetensors    the model, as ``transformers`` writes it; row 
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,6 +153,45 @@ class WordPieces:
     def pieces(self, word: str) -> list[int]:
         ids = [self.ids[i] for i in self.tokenizer.encode(word.replace(BLANK, " "))]
         return ids[1:] if ids[:1] == [self.blank] and not word.startswith(BLANK) else ids
+
+
+class PiecesInRows(NamedTuple):
+    """The N pieces of a batch of words, in rows that a pre-trained model can read."""
+
+    table: NDArray[Any]  # (R, W) symbols
+    where: NDArray[Any]  # (N,) the place of each in the flattened table
+    word: NDArray[Any]  # (N,) and the word it is of, in the flattened (B, S)
+
+
+def in_rows(
+    words: NDArray[Any], pieces: NDArray[Any], starts: NDArray[Any], longest: int | None, pad: int
+) -> PiecesInRows:
+    """Of ``words`` (B, S), whose pieces begin at ``starts``; a text with more than ``longest`` takes several rows.
+
+    >>> words, pieces, starts = np.array([[0, 1], [1, 2]]), np.array([7, 8, 9]), np.array([0, 1, 3, 3])
+    >>> rows = in_rows(words, pieces, starts, longest=2, pad=1)
+    >>> rows.table.tolist(), rows.where.tolist(), rows.word.tolist()
+    ([[7, 8], [9, 1], [8, 9], [1, 1]], [0, 1, 2, 4, 5], [0, 1, 1, 2, 2])
+    """
+    lengths = np.diff(starts)[words]
+    word = np.repeat(np.arange(words.size), lengths.flat)
+    every, totals = np.arange(len(word)), lengths.sum(1)
+    inside = every - (lengths.cumsum() - lengths.flat)[word]
+    row = word // words.shape[1]
+    place = every - (totals.cumsum() - totals)[row]
+    width = min(int(totals.max()), longest or len(word))
+    parts = -(-int(totals.max()) // width)
+    table = np.full((len(words) * parts, width), pad, dtype=np.int64)
+    where = (row * parts + place // width) * width + place % width
+    table.flat[where] = pieces[starts[words.flat][word] + inside]
+    return PiecesInRows(table, where, word)
+
+
+def with_new(
+    pieces: NDArray[Any], starts: NDArray[Any], new: NDArray[Any], begins: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Pieces and starts of the dictionary's words, then those of a batch."""
+    return np.concatenate([pieces, new]), np.concatenate([starts, starts[-1] + begins[1:]])
 
 
 class PretrainedBPE:

@@ -11,6 +11,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from fairseq.data import Dictionary
 from torch import Tensor, nn
@@ -21,13 +22,10 @@ from lev_plugins.models.backbones.enct5_weights import backbone_sizes, load_back
 from lev_plugins.models.enct5_encoders import encoder_of
 from lev_plugins.optim.scaled_adam import scale_learning_rate
 from lev_plugins.text.candidates import WordIndex
-from lev_plugins.text.pretrained import DICTIONARY, WordPieces
+from lev_plugins.text.pretrained import DICTIONARY, WordPieces, in_rows, with_new
 
 
 class BackboneWords(nn.Module):
-    pieces: Tensor  # symbols of all words of the dictionary, and of the placeholder, which has none
-    starts: Tensor  # (V + 2,) where those of each begin
-
     def __init__(self, folder: Path, cfg: Any, dictionary: Any, index: WordIndex, dim: int):
         super().__init__()
         sizes = Namespace(**backbone_sizes(folder, "levt"), dropout=cfg.dropout)
@@ -41,9 +39,9 @@ class BackboneWords(nn.Module):
         nn.init.zeros_(self.project.bias)
         own = {dictionary.eos(): symbols.eos(), dictionary.unk(): symbols.unk()}
         rows = [[own[i]] if i in own else reader.pieces(word) for i, word in enumerate([*index.words, ""])]
-        self.register_buffer("pieces", torch.tensor([piece for row in rows for piece in row]), persistent=False)
-        starts = torch.tensor([0, *map(len, rows)]).cumsum(0)
-        self.register_buffer("starts", starts, persistent=False)
+        # symbols of all words of the dictionary, and of the placeholder, which has none
+        self.pieces = np.array([piece for row in rows for piece in row])
+        self.starts = np.cumsum([0, *map(len, rows)])  # (V + 2,) where those of each begin
 
     def load(self, folder: Path, cfg: Any) -> None:
         """The weights of the folder, to start a training."""
@@ -60,21 +58,10 @@ class BackboneWords(nn.Module):
         """(B, S) -> (B, S, C): ``words``, if they are that already"""
         if isinstance(words, Tensor):
             return words
-        pieces = torch.cat([self.pieces, words.pieces])
-        starts = torch.cat([self.starts, self.starts[-1] + words.piece_starts[1:]])
-        lengths = starts.diff()[tokens]  # (B, S)
-        flat = lengths.flatten()
-        word = torch.arange(len(flat), device=flat.device).repeat_interleave(flat)  # (N,)
-        every = torch.arange(len(word), device=flat.device)
-        inside = every - (flat.cumsum(0) - flat)[word]
-        row, totals = word // tokens.size(1), lengths.sum(1)
-        place = every - (totals.cumsum(0) - totals)[row]
-        # what is longer than the encoder's positions is read in several rows
-        width = min(int(totals.max()), self.longest or len(word))
-        parts = -(-int(totals.max()) // width)
-        where = (row * parts + place // width) * width + place % width
-        table = torch.full((len(tokens) * parts, width), self.pad, device=flat.device)
-        table.view(-1)[where] = pieces[starts[tokens.flatten()][word] + inside]
+        new = (each.cpu().numpy() for each in (words.pieces, words.piece_starts))
+        pieces, starts = with_new(self.pieces, self.starts, *new)
+        rows = in_rows(tokens.cpu().numpy(), pieces, starts, self.longest, self.pad)
+        table, where, word = (torch.from_numpy(each).to(tokens.device) for each in rows)
         return self.said(table, where, word, tokens)
 
     def said(self, table: Tensor, where: Tensor, word: Tensor, tokens: Tensor) -> Tensor:
