@@ -5,6 +5,8 @@ import math
 import os
 import platform
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
@@ -95,6 +97,12 @@ def processor() -> str:
     details = Path("/proc/cpuinfo")
     named = re.search(r"^model name\s*:\s*(.+)$", details.read_text(), re.M) if details.is_file() else None
     return f"{named[1] if named else platform.machine()}, {os.cpu_count()} cores"
+
+
+def gpus() -> str:
+    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    query = subprocess.run(command, capture_output=True, text=True) if shutil.which(command[0]) else None
+    return ", ".join(query.stdout.splitlines() if query and query.returncode == 0 else []) or "none"
 
 
 def machine() -> str:

@@ -2,13 +2,16 @@
 
 A stage makes the folder OUT/NAME by commands of bash. What they print goes to OUT/NAME/log, and OUT/NAME/done says that
 they have succeeded: such a stage is not made again, unless a stage that it depends on is newer. A training continues
-after a stop, and starts again if what it depends on was made again.
+after a stop, and starts again if what it depends on was made again. OUT/NAME/seconds is what it took, and
+OUT/results.json what a table of RESULTS.md needs to know of the run (examples/tables.py).
 """
 
 import argparse
 import fcntl
+import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -16,13 +19,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from examples.shared import finish
+import lev_plugins
+from examples.shared import finish, gpus, processor
+from examples.tables import tables_in
 from lev_plugins.errors import UserError, require
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -70,6 +77,7 @@ class Run:
         self.here = os.path.relpath(example) if example.is_relative_to(Path.cwd()) else str(example)
         self.examples = str(Path(self.here).parent)
         self.goal, self.dry = goal, dry
+        self.typed = words
         sets = [path.name for path in (example / "sets").glob("*")]
         self.meanings = {"GPUS": GPUS, "FROM": FROM} | ({"SET": SET} if sets else {})
         self.meanings |= read_settings(example / "settings")
@@ -80,6 +88,7 @@ class Run:
         require(not chosen or chosen in sets, f"there is no set {chosen}: choose from {', '.join(sets)}")
         others = defaults(example / "sets" / chosen) if chosen else {}
         self.values = {name: default for name, (default, _) in self.meanings.items()} | others | typed
+        self.planned: set[str] = set()  # all stages, made now or before
         self.made: dict[str, list[str]] = {}  # the commands of each stage that is made
 
     def __getattr__(self, name: str) -> str:
@@ -207,6 +216,7 @@ class Run:
         """Makes OUT/NAME by the commands, unless that has been done since all of ``after`` were made."""
         recipe = [" ".join(command.split()) for command in commands if command.strip()]
         folder, stages = self.out / name, after.split()
+        self.planned.add(name)
         if name in self.made or (not self.made.keys() & {*stages} and fresh(folder / "done", self.out, stages)):
             return
         self.made[name] = recipe
@@ -226,10 +236,15 @@ class Run:
                 (folder / "log").write_text("")
             (self.out / "settings").write_text("".join(f"{name}={value}\n" for name, value in self.record.items()))
             print(f"{title or name} ...", flush=True)
-            began = time.monotonic()
-            execute(recipe, name, folder / "log", lock)
+            began, spent = time.monotonic(), folder / "seconds"
+            before = float(spent.read_text()) if continues and spent.is_file() else 0.0
+            try:
+                execute(recipe, name, folder / "log", lock)
+            finally:
+                took = time.monotonic() - began
+                spent.write_text(f"{before + took:.1f}\n")
             (folder / "done").touch()
-            print(f"{name}: done in {time.monotonic() - began:.0f} s", flush=True)
+            print(f"{name}: done in {took:.0f} s", flush=True)
 
     def show(self, page: str, *commands: str) -> None:
         """Runs the commands, which write a report or figures, and prints the page."""
@@ -241,7 +256,23 @@ class Run:
             done = subprocess.run(bash, env={**os.environ, **ENVIRONMENT})
             require(done.returncode == 0, "a command failed: see above")
         if page and not self.dry:
-            sys.stdout.write((self.out / page).read_text(encoding="utf-8"))
+            text = (self.out / page).read_text(encoding="utf-8")
+            results = json.dumps({**self.about(), "tables": tables_in(text)}, indent=1, ensure_ascii=False)
+            (self.out / "results.json").write_text(f"{results}\n", encoding="utf-8")
+            sys.stdout.write(text)
+
+    def about(self) -> dict[str, Any]:
+        makefile = f"{self.here}.mk" if Path(f"{self.here}.mk").is_file() else f"{self.here}/Makefile"
+        times = [self.out / name / "seconds" for name in self.planned]  # none from older versions
+        spent = [float(path.read_text()) for path in times if path.is_file()]
+        return {
+            "command": shlex.join(["make", "-f", makefile, self.goal, *self.typed]),
+            "version": lev_plugins.__version__,
+            "torch": metadata.version("torch"),
+            "machine": f"{processor()}; GPUs: {gpus()}",
+            "seed": self.values.get("SEED") or self.values.get("SEEDS") or "1",
+            "minutes": round(sum(spent) / 60, 1) if len(spent) == len(times) else None,
+        }
 
 
 def fresh(stamp: Path, out: Path, stages: list[str]) -> bool:

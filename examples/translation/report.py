@@ -21,7 +21,6 @@ import math
 import platform
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -32,7 +31,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from examples import logs
-from examples.shared import NOT_RUN, finish, minutes, processor, read_lines
+from examples.shared import NOT_RUN, finish, gpus, minutes, processor, read_lines
 from lev_plugins.errors import UserError
 
 DELETION = re.compile(r"\| valid on .* \| deletion_word_nll ([\d.]+) .* \| bleu ([\d.]+)")
@@ -174,15 +173,9 @@ def read_system(folder: Path, references: list[str], args: argparse.Namespace) -
 
 
 def hardware() -> dict[str, str]:
-    gpus = ""
-    if shutil.which("nvidia-smi"):
-        query = subprocess.run(
-            ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True
-        )
-        gpus = ", ".join(query.stdout.split("\n")[:-1]) if query.returncode == 0 else ""
     return {
         "processor": processor(),
-        "gpus": gpus or "none",
+        "gpus": gpus(),
         "torch": metadata.version("torch"),
         "python": platform.python_version(),
     }

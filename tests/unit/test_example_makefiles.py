@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from examples.stages import Run
+from lev_plugins import __version__
 from lev_plugins.errors import UserError
 from tests.commands import ENVIRONMENT, ROOT, readme_commands, run, succeed
 from tests.examples import EXAMPLES, load_script
@@ -186,6 +187,9 @@ def test_stages_are_done_once_and_more_can_be_chosen(toy: list[str], tmp_path: P
     other = run(*toy, "LETTER=y", cwd=tmp_path)
     assert other.code == 2 and "out was made with LETTER=x: use another OUT, or remove this one" in other.err
     assert succeed(*toy, "PARTS=a,b", cwd=tmp_path).out.startswith("b ...\nb: done in ")
+    made = json.loads((tmp_path / "out" / "results.json").read_text("utf-8"))
+    assert made["command"] == "make -f ./Makefile report PARTS=a,b" and made["seed"] == "1" and made["tables"] == []
+    assert made["minutes"] is not None and made["version"] == __version__ and "cores" in made["machine"]
     (tmp_path / "out" / "text" / "done").unlink()
     succeed(*toy, cwd=tmp_path)  # a training begins again when its data was made again
     assert (tmp_path / "out" / "a" / "checkpoint").read_text("utf-8").count("begins") == 1
