@@ -106,8 +106,11 @@ def test_the_report_has_its_numbers(runs: tuple[Path, str]) -> None:
     assert len(found["systems"]) == 8 and found["systems"]["test_levt_1-1"]["title"] == "... early exits 1-1"
     trained = [found["systems"][f"test_{name}"]["training"] for name in ("levt", "levt_dae")]
     assert all("deletion_word_nll" in one and one["parameters"] > 0 for one in trained)
+    recorded = json.loads((out / "results.json").read_text("utf-8"))
+    assert recorded["minutes"] > 0 and recorded["command"].startswith("make -f examples/translation/Makefile report ")
+    bleu = {row[0]: row[1] for row in recorded["tables"][0]}
     for system in found["systems"].values():
-        assert 0 <= system["scores"]["BLEU"] <= 100
+        assert 0 <= system["scores"]["BLEU"] <= 100 and bleu[system["title"]] == f"{system['scores']['BLEU']:.2f}"
         assert system["ms_per_sentence"] > 0
         assert system["sentences"] == 6
     assert found["systems"]["test_greedy"]["training"]["updates"] == 30
