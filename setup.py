@@ -84,6 +84,7 @@ setup(
         "pretrained": ["transformers>=5.20"],
         "plot": ["matplotlib"],
         "serve": ["starlette>=1", "uvicorn>=0.40"],
+        "lsp": ["pygls>=2"],
         "baselines": ["symspellpy>=6.7"],  # what the examples are compared with
         "dev": [
             "pytest<9.2",  # pytest-xdist 3.8 does not keep groups of tests together under 9.2

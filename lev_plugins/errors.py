@@ -51,6 +51,12 @@ FAIRSEQ_ERRORS = {  # pattern of its message: what to tell the user
         """--model-overrides must be a dictionary in Python's notation, as in "{'dropout': 0.1}\""""
     ),
 }
+EXTRAS = {  # optional packages, and the extra that has each
+    **dict.fromkeys(("starlette", "uvicorn"), "serve"),
+    **dict.fromkeys(("lsprotocol", "pygls"), "lsp"),
+    **dict.fromkeys(("transformers", "tokenizers", "huggingface_hub"), "pretrained"),
+    **{"matplotlib": "plot", "onnx": "train"},
+}
 
 
 class UserError(ValueError):
@@ -82,6 +88,8 @@ def explain(error: BaseException) -> str | None:
         )
     if (isinstance(error, OSError) and error.errno in NO_ROOM) or "PytorchStreamWriter" in text:
         return "the disk is full; earlier checkpoints are intact. Free some space and run the same command again"
+    if isinstance(error, ModuleNotFoundError) and (name := str(error.name).partition(".")[0]) in EXTRAS:
+        return f"this needs the package {name}, which is not installed: pip install 'lev-plugins[{EXTRAS[name]}]'"
     for pattern, meaning in FAIRSEQ_ERRORS.items():
         if match := re.search(pattern, text):
             return match.expand(meaning)
@@ -105,8 +113,9 @@ def explained(error: BaseException) -> tuple[BaseException | None, str | None]:
 def explain_at_exit() -> None:
     """End a failed fairseq command with one line that says what to do.
 
-    Ctrl-C and a ``UserError`` print only that line; other errors keep their traceback above it. The exception is
-    ``fairseq-hydra-train``: hydra itself reports a failure with a short traceback that ends with the message.
+    Ctrl-C, a ``UserError`` and a missing package print only that line; other errors keep their traceback above it. The
+    exception is ``fairseq-hydra-train``: hydra itself reports a failure with a short traceback that ends with the
+    message.
     """
     if "fairseq_cli" not in sys.modules:  # all commands live there, whatever starts them
         return
@@ -120,7 +129,7 @@ def explain_at_exit() -> None:
             sys.stderr.write(f"{STOPPED}{CONTINUED if 'fairseq_cli.train' in sys.modules else ''}\n")
             return
         cause, hint = explained(error)
-        if not isinstance(cause, UserError):
+        if not isinstance(cause, (UserError, ModuleNotFoundError)):
             previous(kind, error, trace)
         if hint is not None:
             sys.stderr.write(f"lev-plugins: error: {hint}\n")

@@ -7,10 +7,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import require
 from lev_plugins.files import all_or_nothing
 
-EXTRA = 'pip install "lev-plugins[plot]"'
 UNDATED = {  # suffix -> metadata that keeps dates and versions out of the file
     ".png": {"Software": None},
     ".svg": {"Date": None},
@@ -24,10 +23,7 @@ def check_figures(flag: str, paths: Sequence[Path]) -> None:
         require(path.suffix.lower() in UNDATED, f"{flag} {path} must end in one of {', '.join(UNDATED)}")
         require(not path.is_dir(), f"{flag} {path} is a folder: name a file")
     logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it logs every font that it looks at
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise UserError(f"{flag} needs the package matplotlib, which is not installed: {EXTRA}") from None
+    import matplotlib  # noqa: F401
 
 
 @contextmanager

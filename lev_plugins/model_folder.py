@@ -67,13 +67,13 @@ class Decoding:
             f"--language must be a code such as de or pt-BR, but is {self.language!r}",
         )
 
-    def check_for(self, task: str) -> None:
-        """That all of it has an effect on a model of this task."""
-        for flag in self.without_effect(task):
-            raise UserError(f"{flag_name(flag)} has no effect on a model of --task {task}: leave it out")
-
-    def without_effect(self, task: str) -> dict[str, Any]:
-        return self.given(*(["beam"] if task == "text_editing" else REFINEMENT))
+    def check_for(self, *tasks: str) -> None:
+        """That each of these settings has an effect on a model of one of these tasks."""
+        useless = {"text_editing": ["beam"], "text_correction": REFINEMENT, "text_labelling": vars(self)}
+        of_task = f"of --task {' or '.join(dict.fromkeys(tasks))}"
+        for flag in self.given():
+            able = any(flag not in useless.get(task, ()) for task in tasks)
+            require(able, f"{flag_name(flag)} has no effect on a model {of_task}: leave it out")
 
     @property
     def search(self) -> dict[str, Any]:

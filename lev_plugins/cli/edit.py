@@ -3,12 +3,12 @@
 import argparse
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from lev_plugins.cli.streams import add_resume_argument, answer_lines, nothing
+from lev_plugins.cli.streams import add_resume_argument, answer_lines
 from lev_plugins.cli.trace import in_colour
 from lev_plugins.errors import require
 from lev_plugins.inference.editor import MAX_TOKENS, Editor
@@ -25,17 +25,23 @@ from lev_plugins.traces.terminal import COLOUR, PLAIN, Style, diff_line
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("model", metavar="MODEL", help="a model folder, or a checkpoint: a levt, or any model of text_correction")
-    add_place_arguments(add)
     add("--drafts", metavar="FILE", type=Path, help="levt: edit these, one for each line, which is then its source")
     form = parser.add_mutually_exclusive_group().add_argument
     form("--json", action="store_true", help="print a JSON object per line, with the edits and their confidence")
     form("--diff", action="store_true", help="print the edits in each line: [-teh-]{+the+}; coloured on a terminal")
     add_resume_argument(add)
-    add("--words", metavar="FILE", type=Path, help="words that no edit may touch, one per line")
-    add_decoding_arguments(add)
     add("--whole-lines", action="store_true", help="do not cut lines into sentences")
     add("--batch-lines", metavar="N", type=int, default=64, help="lines that are edited together (default: 64)")
     add("--max-tokens", metavar="N", type=int, default=MAX_TOKENS, help="tokens in a batch of the model")
+    add_editor_arguments(parser)
+
+
+def add_editor_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of ``edit``, ``serve`` and ``lsp``."""
+    add = parser.add_argument
+    add_place_arguments(add)
+    add("--words", metavar="FILE", type=Path, help="words that no edit may touch, one per line")
+    add_decoding_arguments(add)
     add("--cpu", action="store_true", help="use no GPU")
     add_int8_argument(add)
     add_bpe_arguments(parser)
@@ -84,26 +90,31 @@ def decoding_of(args: argparse.Namespace) -> Decoding:
 
 def run(args: argparse.Namespace) -> int:
     at_least(args, 1, "batch_lines", "max_tokens")
-    decoding = decoding_of(args)
     require(args.drafts is None or args.drafts.is_file(), f"--drafts: there is no file {args.drafts}")
-    options = {**decoding.options, **editor_options(args, decoding), "device": device_of(args, args.model)}
-    options |= {"cpu_int8": args.cpu_int8, "max_tokens": args.max_tokens, "words": args.words}
-    options["split"] = not args.whole_lines
-    editor = Editor.load(args.model, args.data, **options)
-    decoding.check_for(editor.model.task)
+    editor = load(args, max_tokens=args.max_tokens, words=args.words, split=not args.whole_lines)
     drafts = None if args.drafts is None else Drafts(args.drafts)
     show = form_of(args)
 
     def answer(first: int, texts: list[str]) -> Iterable[str]:
         return map(show, editor.edit(texts, None if drafts is None else drafts.of(first, len(texts))))
 
-    finish = nothing if drafts is None else drafts.require_end
-    return answer_lines(answer, args.batch_lines, args.resume, finish)
+    status = answer_lines(answer, args.batch_lines, args.resume)
+    if drafts is not None and status == 0:
+        drafts.require_end()
+    return status
+
+
+def load(args: argparse.Namespace, **options: Any) -> Editor:
+    decoding = decoding_of(args)
+    options |= {**editor_options(args, decoding), "device": device_of(args, args.model), "cpu_int8": args.cpu_int8}
+    editor = Editor.load(args.model, args.data, **options)
+    decoding.check_for(editor.model.task)
+    return editor
 
 
 def editor_options(args: argparse.Namespace, decoding: Decoding) -> dict[str, Any]:
     """Of ``Editor.load``, for what the flags say."""
-    options = {"backbone": args.backbone, "bpe": bpe_options(args), **decoding.given("language", "edit_also")}
+    options = {"backbone": args.backbone, "bpe": bpe_options(args), **decoding.options}
     return {**options, "search": decoding.search, "overrides": decoding.overrides}
 
 
@@ -130,23 +141,16 @@ class Drafts:
     """Read one batch at a time."""
 
     def __init__(self, path: Path):
-        self.path, self.lines, self.read = path, read_lines(path), 0
+        self.path, self.lines, self.read = path, enumerate(read_lines(path), start=1), 0
 
     def of(self, first: int, count: int) -> list[str]:
         """Those of lines that have not been asked for; the ones before are passed over."""
         last = first + count - 1
-        wanted = deque(self.up_to(last), maxlen=count)
+        wanted = deque(islice(self.lines, last - self.read), maxlen=count)
+        self.read = max((number for number, _ in wanted), default=self.read)
         require(self.read == last, f"--drafts {self.path} has {self.read:,} lines, but standard input has more")
-        return list(wanted)
+        return [line for _, line in wanted]
 
-    def up_to(self, last: int) -> Iterator[str]:
-        for line in islice(self.lines, last - self.read):
-            self.read += 1
-            yield line
-
-    def require_end(self, lines: int) -> None:
-        self.of(lines + 1, 0)
-        require(
-            next(self.lines, None) is None,
-            f"--drafts {self.path} has more lines than standard input, which has {lines:,}",
-        )
+    def require_end(self) -> None:
+        more = f"--drafts {self.path} has more lines than standard input, which has {self.read:,}"
+        require(next(self.lines, None) is None, more)

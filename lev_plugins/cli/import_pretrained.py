@@ -16,7 +16,6 @@ from lev_plugins.errors import UserError, require
 from lev_plugins.files import all_or_nothing_folder, open_to_all, require_free
 from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.enct5_weights import ENCODERS
-from lev_plugins.models.backbones.library import need_transformers
 from lev_plugins.text.pretrained import (
     BYTE_SPECIALS,
     SENTENCEPIECE,
@@ -41,7 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    need_transformers("import-pretrained")
     out: Path = args.output
     require_free(out, "OUT")
     source = fetch(args.input) if args.hub else Path(args.input)

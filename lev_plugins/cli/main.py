@@ -25,6 +25,7 @@ COMMANDS = {
     "sweep": "measure what an editor breaks and repairs, or a corrector's precision and recall, for each confidence",
     "edit": "correct standard input line by line, or edit drafts; all text outside an edit stays as it is",
     "serve": "answer editors, programs and people: a server with LanguageTool's protocol, JSON, and a page",
+    "lsp": "tell an editor of code or text the edits of what is written in it: a language server",
     "export": "make a model folder of a checkpoint, which needs nothing outside it",
     "info": "show what a model folder is",
     "label": "label standard input line by line; prints JSON with scores",
@@ -39,8 +40,8 @@ LIBRARIES = {  # read when torch is loaded
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "32",
     "LRU_CACHE_CAPACITY": "32",
 }
-# these need neither torch nor fairseq; edit, label and serve do not for a folder with graphs
-LIGHT = {"path", "data", "trace", "score", "noise", "confusions", "info", "edit", "label", "serve"}
+# these need neither torch nor fairseq; edit, label, serve and lsp do not for a folder with graphs
+LIGHT = {"path", "data", "trace", "score", "noise", "confusions", "info", "edit", "label", "serve", "lsp"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

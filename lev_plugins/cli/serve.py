@@ -1,30 +1,25 @@
 """``lev-plugins serve MODEL...``: a server with its own protocol, LanguageTool's, and a page to work on."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import os
 import re
 import sys
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import lev_plugins
 from lev_plugins.cli import edit
 from lev_plugins.cli.named import named_paths
 from lev_plugins.errors import UserError, require
-from lev_plugins.inference.loading import is_labeller
-from lev_plugins.model_folder import Decoding
-from lev_plugins.ranges import at_least, bounded, flag_name
-from lev_plugins.text.tokenise import add_bpe_arguments, bpe_options
+from lev_plugins.inference.loading import LABELLING, task_of
+from lev_plugins.ranges import at_least, bounded
+from lev_plugins.serving import running
+from lev_plugins.serving.app import application
+from lev_plugins.serving.context import Context, Served
+from lev_plugins.serving.limits import LOCAL_HOSTS, Access, Limits
+from lev_plugins.text.own_words import WordList
+from lev_plugins.text.tokenise import bpe_options
 
-if TYPE_CHECKING:
-    from lev_plugins.serving.context import Served
-    from lev_plugins.serving.limits import Access
-
-EXTRA = "pip install 'lev-plugins[serve]'"
 TOKEN = "LEV_PLUGINS_TOKEN"  # environment variable
 SHORTEST_TOKEN = 8
 NAME = re.compile(r"[\w.-]{1,100}")  # of a model
@@ -34,11 +29,6 @@ ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s*]+")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("models", metavar="MODEL", nargs="+", help="a model folder or a checkpoint; NAME=MODEL gives it a name")
-    edit.add_place_arguments(add)
-    edit.add_decoding_arguments(add)
-    add("--words", metavar="FILE", type=Path, help="words that no edit may touch, one per line; /v2/words changes it")
-    add("--cpu", action="store_true", help="use no GPU")
-    edit.add_int8_argument(add)
     add("--host", metavar="NAME", default="127.0.0.1", help="address to listen at (default: this machine alone)")
     add("--port", metavar="N", type=int, default=8081, help="0: any free one, which is printed (default: 8081)")
     add("--allow-host", metavar="NAME", action="append", default=[], help="a further name of this server; repeatable")
@@ -49,18 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--timeout", metavar="S", type=float, default=30.0, help="seconds for a request, and for its answer")
     add("--queue", metavar="N", type=int, default=256, help="requests that may wait for a model (default: 256)")
     add("--log-text", action="store_true", help="write the texts of requests into the log, too")
-    add_bpe_arguments(parser)
+    edit.add_editor_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
-    require(not missing, f"serve needs {' and '.join(missing)}, which is not installed: {EXTRA}")
-    from lev_plugins.serving import running
-    from lev_plugins.serving.app import application
-    from lev_plugins.serving.context import Context
-    from lev_plugins.serving.limits import Limits
-    from lev_plugins.text.own_words import WordList
-
     check(args)
     access, words = access_of(args), WordList(args.words)
     limits = Limits(args.max_bytes, args.max_text, args.timeout)
@@ -75,8 +57,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def check(args: argparse.Namespace) -> None:
-    from lev_plugins.serving import running
-
     edit.decoding_of(args)
     bounded("--port", args.port, 0, 65535)
     bounded("--timeout", args.timeout, above=0)
@@ -93,8 +73,6 @@ def check(args: argparse.Namespace) -> None:
 
 
 def access_of(args: argparse.Namespace) -> Access:
-    from lev_plugins.serving.limits import LOCAL_HOSTS, Access
-
     host = f"[{args.host}]" if ":" in args.host else args.host
     return Access((*LOCAL_HOSTS, host, *args.allow_host), tuple(args.allow_origin), token_of(args.token_file))
 
@@ -117,33 +95,20 @@ def token_of(path: Path | None) -> str | None:
 
 
 def load_models(args: argparse.Namespace) -> list[Served]:
-    from lev_plugins.serving.context import Served
-
     paths = {name: str(path) for name, path in named_paths(args.models, "models").items()}
     for name, path in paths.items():
         require(bool(NAME.fullmatch(name)), f"{name!r}: name the model with letters and digits, as in typos={path}")
-    decoding, labellers = edit.decoding_of(args), [name for name, path in paths.items() if is_labeller(path)]
-    if len(labellers) == len(paths):
-        given = [*decoding.given(), *(name for name in ("backbone", "words") if getattr(args, name) is not None)]
-        given += [] if bpe_options(args) is None else ["bpe"]
-        flag = flag_name("".join(given[:1]))
-        require(not given, f"{flag} is for an editor, but all the models label texts: leave it out")
-    models = {}
+    decoding, tasks = edit.decoding_of(args), {name: task_of(path) for name, path in paths.items()}
+    decoding.check_for(*tasks.values())
+    for flag, value in {"--backbone": args.backbone, "--words": args.words, "--bpe": bpe_options(args)}.items():
+        used = value is None or {*tasks.values()} != {LABELLING}
+        require(used, f"{flag} is for an editor, but all the models label texts: leave it out")
+    models = []
     for name, path in paths.items():
-        options = {} if name in labellers else edit.editor_options(args, decoding)
+        options = {} if tasks[name] == LABELLING else edit.editor_options(args, decoding)
         options |= {"device": edit.device_of(args, path), "cpu_int8": args.cpu_int8}
-        models[name] = lev_plugins.load(path, args.data, **options)
-    require_effect(decoding, {models[name].model.task for name in paths.keys() - labellers})
-    return [Served.of(name, model, args.queue, args.min_confidence) for name, model in models.items()]
-
-
-def require_effect(decoding: Decoding, tasks: set[str]) -> None:
-    """Of each flag, on a model of one of these tasks."""
-    for name in decoding.given() if tasks else ():
-        require(
-            any(name not in decoding.without_effect(task) for task in tasks),
-            f"{flag_name(name)} has no effect on models of --task {' and '.join(sorted(tasks))}: leave it out",
-        )
+        models.append(Served.of(name, lev_plugins.load(path, args.data, **options), args.queue))
+    return models
 
 
 def announce(host: str, port: int) -> None:

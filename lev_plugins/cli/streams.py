@@ -18,7 +18,6 @@ from lev_plugins.text.control import BYTE_ORDER_MARK
 CHUNK = 1 << 16
 BROKEN_PIPE = 141  # exit status that a shell reports for a program ended by SIGPIPE
 Answer = Callable[[int, list[str]], Iterable[str]]
-Finish = Callable[[int], None]
 
 
 def decode(line: bytes, number: int, name: str = "standard input") -> str:
@@ -97,35 +96,26 @@ def add_resume_argument(add: Callable[..., Any]) -> None:
     add("--resume", metavar="OUT", type=Path, help=resumed)
 
 
-def nothing(lines: int) -> None:
-    pass
-
-
-def answer_lines(answer: Answer, size: int, resume: Path | None = None, finish: Finish = nothing) -> int:
+def answer_lines(answer: Answer, size: int, resume: Path | None = None) -> int:
     """A line of output for each line of standard input, in order; at most ``2 * size`` lines are in memory, or those
     of one chunk of a pipe.
 
     ``answer`` receives the number of a line, from 1, and at most ``size`` lines from there, and returns as many. The
-    lines go to standard output or to a file, where they continue what is there. ``finish`` receives the number of
-    lines at the end. Returns the exit status.
+    lines go to standard output or to a file, where they continue what is there. Returns the exit status.
     """
     if resume is not None:
-        return continue_file(answer, size, resume, finish)
+        return continue_file(answer, size, resume)
     with progress(beside_lines=True) as bar:
-        return write(answered(answer, batches(size), bar, finish))
+        return write(answered(answer, batches(size), bar))
 
 
-def answered(
-    answer: Answer, given: Iterable[tuple[int, list[str]]], bar: Any, finish: Finish, done: int = 0
-) -> Iterator[bytes]:
+def answered(answer: Answer, given: Iterable[tuple[int, list[str]]], bar: Any) -> Iterator[bytes]:
     for first, lines in given:
         texts = [line.removesuffix("\n") for line in lines]
         answers = zip(lines, texts, answer(first, texts), strict=True)
         yield "".join(found + line[len(text) :] for line, text, found in answers).encode("utf-8")
         sys.stdout.flush()
         bar.update(len(lines))
-        done += len(lines)
-    finish(done)
 
 
 def write(pieces: Iterable[bytes]) -> int:
@@ -159,7 +149,7 @@ def in_one_go() -> Iterator[None]:
 # ---- going on after a stop -----------------------------------------------------------------------------------------
 
 
-def continue_file(answer: Answer, size: int, path: Path, finish: Finish) -> int:
+def continue_file(answer: Answer, size: int, path: Path) -> int:
     """The lines after the last whole batch are made again, in the same company as without the stop. That batch is made
     again, too: if the file reads differently now, it belongs to another model, to other flags or to another input.
     """
@@ -174,7 +164,7 @@ def continue_file(answer: Answer, size: int, path: Path, finish: Finish) -> int:
         for _ in islice(given, kept // size):  # these answers are in the file
             pass
         with progress(beside_lines=False, done=kept) as bar:
-            pieces, now = answered(answer, given, bar, finish, kept), b""
+            pieces, now = answered(answer, given, bar), b""
             while len(now) < len(there) and (piece := next(pieces, b"")):
                 now += piece
             if not now.startswith(there):

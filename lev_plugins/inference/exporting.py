@@ -5,7 +5,6 @@ import math
 import shutil
 from argparse import Namespace
 from dataclasses import asdict, dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -102,26 +101,17 @@ def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
         + "; ".join(f"--task {each} with {', '.join(names)}" for each, names in load_model.ARCHITECTURES.items()),
     )
     labels = isinstance(loaded.task, TextLabellingTask)
-    for flag in extras.decoding.given():
-        require(not labels, f"{flag_name(flag)} is for an editor, but {checkpoint} labels texts: leave it out")
     extras.decoding.check_for(task)
     extras.tuning.check(extras.decoding)
-    require(
-        not (labels and extras.tuning.given),
-        f"--calibrate and --clean are for an editor, but {checkpoint} labels texts",
-    )
     if not labels:
         require_editor(loaded, checkpoint)
-    require(extras.bpe is None or not labels, "--bpe is in the data folder of a labeller: leave it out")
+    for flag, given in {"--calibrate or --clean": extras.tuning.given, "--bpe": extras.bpe is not None}.items():
+        require(not (labels and given), f"{flag} is for an editor, but {checkpoint} labels texts: leave it out")
     if extras.thresholds is not None:
         require(labels, f"--thresholds is for a labeller, but {checkpoint} edits texts: leave it out")
 
 
 def with_graphs(loaded: Loaded, config: ModelConfig, folder: Path) -> ModelConfig:
-    missing = [name for name in ("onnx", "onnxruntime") if find_spec(name) is None]
-    require(
-        not missing, f"--onnx needs {' and '.join(missing)}, which is not installed: pip install 'lev-plugins[train]'"
-    )
     from lev_plugins.inference import graphs
 
     words, model = loaded.task.target_dictionary, loaded.models[0].eval()

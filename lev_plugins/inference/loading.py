@@ -7,15 +7,18 @@ from lev_plugins import compatibility, model_folder
 from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.labeller import Labeller
 
+LABELLING = "text_labelling"  # all other tasks are those of editors
+
 
 def load(path: Any, data: Any = None, **options: Any) -> Any:
-    return (Labeller if is_labeller(path) else Editor).load(path, data, **options)
+    return (Labeller if task_of(path) == LABELLING else Editor).load(path, data, **options)
 
 
-def is_labeller(path: str | Path) -> bool:
+def task_of(path: str | Path) -> str:
+    """--task of its training."""
     if model_folder.is_model_folder(path):
-        return model_folder.described(path).kind == model_folder.LABELLER
+        return model_folder.described(path).task
     compatibility.require_training()
     from lev_plugins import checkpoints
 
-    return checkpoints.config_of(checkpoints.load(Path(path), mmap=True), "task", "_name") == "text_labelling"
+    return str(checkpoints.config_of(checkpoints.load(Path(path), mmap=True), "task", "_name"))

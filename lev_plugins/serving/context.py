@@ -61,14 +61,12 @@ class Served:
     worker: Worker[Passage, Any]
 
     @classmethod
-    def of(
-        cls, name: str, model: Editor | Labeller, most: int, least: float | None = None, batch_size: int = BATCH_SIZE
-    ) -> Served:
-        """``least``: in place of the editor's own; a request may have another one, so the editor leaves out nothing."""
+    def of(cls, name: str, model: Editor | Labeller, most: int) -> Served:
+        """A request may have another smallest confidence than the editor, which therefore leaves out nothing."""
         if not isinstance(model, Editor):
-            return cls(name, LABEL, False, None, 0.0, Worker(partial(labelled, model), Passage.size, most, batch_size))
-        least, model.min_confidence = model.min_confidence if least is None else least, 0.0
-        worker = Worker(partial(edited, model), Passage.size, most, batch_size)
+            return cls(name, LABEL, False, None, 0.0, Worker(partial(labelled, model), Passage.size, most, BATCH_SIZE))
+        least, model.min_confidence = model.min_confidence, 0.0
+        worker = Worker(partial(edited, model), Passage.size, most, BATCH_SIZE)
         return cls(name, EDIT, model.model.drafts, model.language, least, worker)
 
     def about(self) -> dict[str, object]:

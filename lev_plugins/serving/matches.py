@@ -48,6 +48,10 @@ class Match(NamedTuple):
     rule: Rule
     original: int  # where the edit starts in the original
 
+    @property
+    def message(self) -> str:
+        return f"{self.rule.description} (confidence {self.edit.confidence:.0%})"
+
 
 def matches(text: Annotated, edited: Edited) -> list[Match]:
     """Edits that touch markup are left out."""
@@ -140,7 +144,7 @@ def as_dict(match: Match, text: Annotated, units: Utf16, sentences: Sequence[Spa
     offset = units.before(start)
     category = {"id": rule.category, "name": rule.category_name}
     return {
-        "message": f"{rule.description} (confidence {edit.confidence:.0%})",
+        "message": match.message,
         "shortMessage": rule.short,
         "replacements": [{"value": way.replacement} for way in (edit, *edit.others)],
         "offset": offset,

@@ -37,7 +37,7 @@ class Worker(Generic[Item, Answer]):
         self.thread = threading.Thread(target=self.work, daemon=True)
         self.thread.start()
 
-    async def answers(self, items: Sequence[Item], seconds: float) -> list[Answer]:
+    async def answers(self, items: Sequence[Item], seconds: float | None = None) -> list[Answer]:
         """Raises ``Full``, ``asyncio.TimeoutError``, or what ``run`` raises for these items."""
         job = Job(items, sum(map(self.size_of, items)), Future())
         with self.changed:

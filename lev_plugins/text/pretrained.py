@@ -18,7 +18,6 @@ from lev_plugins.json_schema import read_object
 from lev_plugins.text.candidates import BLANK
 
 DICTIONARY, SYMBOLS, SENTENCEPIECE, TOKENIZER = "dict.txt", "symbols.txt", "spiece.model", "tokenizer.json"
-EXTRA = 'pip install "lev-plugins[pretrained]"'
 MOVED = """; if it has moved since training, add --backbone NEW (fairseq: --model-overrides "{'backbone': 'NEW'}")"""
 BYTES = 256
 MOST_IDS = 10_000_000
@@ -51,10 +50,8 @@ class LibraryTokenizer:
     """BERT's WordPiece, BART's byte-level BPE, and all else that the package ``tokenizers`` reads."""
 
     def __init__(self, path: Path):
-        try:
-            from tokenizers import Tokenizer as Library
-        except ImportError:
-            raise UserError(f"{path} needs the package tokenizers, which is not installed: {EXTRA}") from None
+        from tokenizers import Tokenizer as Library
+
         try:
             self.library = Library.from_file(str(path))
         except Exception as error:  # the package raises only this class

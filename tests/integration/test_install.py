@@ -65,7 +65,8 @@ def test_what_pip_is_told(site: Path) -> None:
     metadata = message_from_string(next(site.glob("lev_plugins-*.dist-info")).joinpath("METADATA").read_text("utf-8"))
     assert metadata["Name"] == "lev-plugins"
     assert metadata["Requires-Python"] == ">=3.10"
-    assert set(metadata.get_all("Provides-Extra")) == {"baselines", "dev", "plot", "pretrained", "serve", "train"}
+    extras = {"baselines", "dev", "lsp", "plot", "pretrained", "serve", "train"}
+    assert set(metadata.get_all("Provides-Extra")) == extras
     assert any(need.startswith("fairseq-fixed") for need in metadata.get_all("Requires-Dist"))
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +21,7 @@ from torch import nn
 import lev_plugins
 from lev_plugins.cli import import_pretrained
 from lev_plugins.cli.main import main
-from lev_plugins.errors import UserError
-from lev_plugins.models.backbones import library
+from lev_plugins.errors import UserError, explain
 from lev_plugins.models.gated import GATES, mask_symbol
 from lev_plugins.text.pretrained import Bytes, PretrainedBPE
 from tests.helpers import EOS, PAD, thorough
@@ -278,10 +278,15 @@ def test_a_hub_name_is_fetched(folders: dict[str, Path], tmp_path: Path, monkeyp
 
 
 def test_without_transformers_the_extra_is_named(folders: dict[str, Path], tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(library, "find_spec", lambda name: None)
-    refused(folders["t5"], tmp_path / "out", r'not installed: pip install "lev-plugins\[pretrained\]"')
-    with pytest.raises(UserError, match="--arch gated_bart requires the package transformers, which is not installed"):
-        pretrained.build(folders["bart.out"])
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    needs = "this needs the package transformers, which is not installed: pip install 'lev-plugins[pretrained]'"
+    for start in (
+        lambda: import_pretrained.run(Namespace(input=folders["t5"], output=tmp_path / "out", hub=False)),
+        lambda: pretrained.build(folders["bart.out"]),
+    ):
+        with pytest.raises(ModuleNotFoundError) as caught:
+            start()
+        assert explain(caught.value) == needs
 
 
 def test_models_that_cannot_be_built(folders: dict[str, Path], tmp_path: Path) -> None:

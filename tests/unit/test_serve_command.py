@@ -1,8 +1,8 @@
 """``lev-plugins serve`` refuses what cannot work before it loads a model."""
 
 import socket
+import sys
 from argparse import Namespace
-from importlib import util
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from lev_plugins import checkpoints, model_folder
 from lev_plugins.cli import edit, serve
 from lev_plugins.cli.main import build_parser
 from lev_plugins.errors import UserError
+from tests.commands import run
 from tests.helpers import Refusal
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "0.1"
@@ -43,10 +44,13 @@ def test_a_port_that_is_taken(refusal: Refusal) -> None:
     assert f"--host 127.0.0.1 --port {port}: Address already in use; choose others, or --port 0 for a free one" in error
 
 
-def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch, refusal: Refusal) -> None:
-    monkeypatch.setattr(serve, "find_spec", lambda name: None if name == "uvicorn" else util.find_spec(name))
-    said = refusal("serve", "model")
-    assert "serve needs uvicorn, which is not installed: pip install 'lev-plugins[serve]'" in said
+@pytest.mark.parametrize(("command", "package"), [("serve", "uvicorn"), ("lsp", "pygls")])
+def test_a_missing_extra_says_what_to_install(command: str, package: str) -> None:
+    code = (
+        f"import sys; sys.modules['{package}'] = None; from lev_plugins.cli.main import main; main(['{command}', '.'])"
+    )
+    said = f"this needs the package {package}, which is not installed: pip install 'lev-plugins[{command}]'"
+    assert said in run(sys.executable, "-c", code).verdict
 
 
 def test_the_token_comes_from_a_file_or_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,16 +97,18 @@ OTHERS = ["--words", "3", "--backbone", "3", "--sentencepiece-model", "3", "--it
 @pytest.mark.parametrize("given", zip(EDITOR[::2] + OTHERS[::2], EDITOR[1::2] + OTHERS[1::2], strict=True))
 def test_flags_that_reach_no_model_are_refused(given: tuple[str, str], refusal: Refusal) -> None:
     said = refusal("serve", GOLDEN / "labels" / "checkpoint.pt", "--port", 0, *given)
-    assert " is for an editor, but all the models label texts: leave it out" in said
+    why = (" is for an editor, but all the models label texts", " has no effect on a model of --task text_labelling")
+    assert any(f"{each}: leave it out" in said for each in why)
     assert given[0] in said or given[0] in OTHERS
 
 
 def test_a_server_refuses_flags_that_no_model_of_it_reads() -> None:
     beam = model_folder.Decoding(beam=3)
-    serve.require_effect(beam, {"text_editing", "text_correction"})
-    serve.require_effect(beam, set())
-    with pytest.raises(UserError, match="--beam has no effect on models of --task text_editing: leave it out"):
-        serve.require_effect(beam, {"text_editing"})
+    beam.check_for("text_editing", "text_correction")
+    model_folder.Decoding().check_for("text_labelling")
+    found = "--beam has no effect on a model of --task text_editing or text_labelling: leave it out"
+    with pytest.raises(UserError, match=found):
+        beam.check_for("text_editing", "text_labelling")
 
 
 def test_models_of_both_kinds(tmp_path: Path) -> None:

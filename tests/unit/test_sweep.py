@@ -1,7 +1,7 @@
 """The curve of a corrector's dial: its edits, and that every threshold is what a decoding with it would score."""
 
-import builtins
 import json
+import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
 from lev_plugins.cli import main, sweep
-from lev_plugins.errors import UserError
+from lev_plugins.errors import explain
 from lev_plugins.figures import check_figures
 from lev_plugins.scoring import m2
 from lev_plugins.scoring.threshold_curve import Point, curve, edits_between, judge
@@ -143,13 +143,8 @@ def test_what_is_too_long_is_told_once(
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = builtins.__import__
-
-    def missing(name: str, *args: Any) -> Any:
-        if name == "matplotlib":
-            raise ImportError(name)
-        return found(name, *args)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(UserError, match=r'--plot needs the package .* pip install "lev-plugins\[plot\]"'):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ModuleNotFoundError) as caught:
         check_figures("--plot", [Path("a.png")])
+    needs = "this needs the package matplotlib, which is not installed: pip install 'lev-plugins[plot]'"
+    assert explain(caught.value) == needs

@@ -116,7 +116,6 @@ def load_backbone(encoder: nn.Module, sizes: Any, folder: Path, decoder: nn.Modu
 
     ``sizes`` has those of ``backbone_sizes``.
     """
-    library.need_transformers("--backbone")
     bert, gated = sizes.encoder == "bert", getattr(sizes, "feed_forward", None) == "gated-gelu"
     if bert:
         require(

@@ -85,7 +85,6 @@ class GatedPretrained(GatedModel):
 def check_config(cfg: Any, family: str) -> Path:
     ranges.check(cfg)
     check_learning_rate(cfg)
-    library.need_transformers(f"--arch gated_{family}")
     folder = require_folder(cfg.backbone, "--backbone", MOVED)
     own_family = library.family_of(library.read_config(folder).model_type)
     require(

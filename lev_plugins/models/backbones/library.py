@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import torch
 
 from lev_plugins.errors import UserError, explain, require
 from lev_plugins.json_schema import read_object
-from lev_plugins.text.pretrained import EXTRA, TOKENIZER
+from lev_plugins.text.pretrained import TOKENIZER
 
 if TYPE_CHECKING:
     from fairseq.data import Dictionary
@@ -26,13 +25,6 @@ CLASSES = {
 }
 # weights that a folder may lack: BERT's output layer, T5's decoder (unused in EncT5), a bias missing in old BART files
 DISPENSABLE = {"bert": ("cls.",), "t5": ("decoder.", "lm_head."), "bart": ("final_logits_bias", "lm_head.")}
-
-
-def need_transformers(who: str) -> None:
-    require(
-        find_spec("transformers") is not None,
-        f"{who} requires the package transformers, which is not installed: {EXTRA}",
-    )
 
 
 @contextmanager

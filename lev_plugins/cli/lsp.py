@@ -1,0 +1,21 @@
+"""``lev-plugins lsp MODEL``: a language server on standard input and output, for an editor that starts it."""
+
+import argparse
+
+from lev_plugins.cli import edit
+from lev_plugins.serving.lsp import Checker
+from lev_plugins.text.own_words import WordList
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="a model folder, or a checkpoint of an editor")
+    edit.add_editor_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    editor = edit.load(args)
+    editor.words = WordList(args.words)  # the first word creates the file
+    checker = Checker(editor)
+    checker.start_io()
+    checker.worker.close(seconds=1)
+    return 0

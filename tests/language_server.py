@@ -1,0 +1,48 @@
+"""The language server with an editor that needs no model: python -m tests.language_server LOG WORDS"""
+
+import json
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from lev_plugins.inference.editor import Editor
+from lev_plugins.serving.lsp import Checker
+from lev_plugins.text.edited import Decoded, Edit, Segment
+from lev_plugins.text.own_words import WordList
+from lev_plugins.text.tokenise import Tokeniser
+
+CHANGES = [  # pattern, replacement, confidence
+    (r"\bteh\b", "the", 0.9),
+    (r"\btset\b", "test", 0.8),
+    (r"(?<=saw )(?=hat)", "a ", 0.4),
+    (r"(?<=hat)$", ".", 0.5),
+]
+
+
+class Model:
+    """Changes what the patterns say, and writes down what it reads."""
+
+    task, drafts, longest, symbols = "text_editing", True, 100, {"I", "saw", "the", "hat"}
+
+    def __init__(self, log: str):
+        self.log = Path(log)
+
+    def decode(self, segments: list[Segment]) -> list[Decoded]:
+        texts = [segment.text for segment in segments]
+        with self.log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(texts) + "\n")
+        if "crash" in texts:
+            raise RuntimeError
+        return [Decoded([], [], edits_of(text)) for text in texts]
+
+
+def edits_of(text: str) -> list[Edit]:
+    found = (Edit(*place.span(), new, sure) for old, new, sure in CHANGES for place in re.finditer(old, text))
+    return [replace(edit, others=(replace(edit, replacement=f"{edit.replacement}n"),)) for edit in sorted(found)]
+
+
+if __name__ == "__main__":
+    editor = Editor(Model(sys.argv[1]), Tokeniser(None))
+    editor.words = WordList(Path(sys.argv[2]))
+    Checker(editor).start_io()
