@@ -3,7 +3,6 @@
 import json
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from lev_plugins.inference.editor import Editor
@@ -38,8 +37,12 @@ class Model:
 
 
 def edits_of(text: str) -> list[Edit]:
-    found = (Edit(*place.span(), new, sure) for old, new, sure in CHANGES for place in re.finditer(old, text))
-    return [replace(edit, others=(replace(edit, replacement=f"{edit.replacement}n"),)) for edit in sorted(found)]
+    found = []
+    for old, new, sure in CHANGES:
+        for place in re.finditer(old, text):
+            others = (Edit(*place.span(), "then", 0.05),) if new == "the" else ()
+            found.append(Edit(*place.span(), new, sure, others=others))
+    return sorted(found)
 
 
 if __name__ == "__main__":

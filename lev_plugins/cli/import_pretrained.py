@@ -32,11 +32,10 @@ FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "pytorch_model*.bin"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("input", metavar="DIR", help="folder with config.json, weights and tokenizer files")
-    parser.add_argument(
-        "output", metavar="OUT", type=Path, help="folder to create, for --backbone and --pretrained-tokenizer"
-    )
-    parser.add_argument("--hub", action="store_true", help="DIR is the name of a model to download from huggingface.co")
+    add = parser.add_argument
+    add("input", metavar="DIR", help="folder with config.json, weights and tokenizer files")
+    add("output", metavar="OUT", type=Path, help="folder to create, for --backbone and --pretrained-tokenizer")
+    add("--hub", action="store_true", help="DIR is the name of a model to download from huggingface.co")
 
 
 def run(args: argparse.Namespace) -> int:

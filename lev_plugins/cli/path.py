@@ -7,10 +7,9 @@ import lev_plugins
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    del parser  # no arguments
+    """It has none."""
 
 
 def run(args: argparse.Namespace) -> int:
-    del args
     sys.stdout.write(f"{lev_plugins.__path__[0]}\n")
     return 0

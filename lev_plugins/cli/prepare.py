@@ -40,10 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ):
         flag = f"--{split}-prefix"
         add(flag, metavar="PREFIX", type=Path, nargs="+", action="extend", default=[], help=meaning)
-    meaning = (
-        "more training text: M2 files, whose sentences are sources and drafts, and their corrections the targets; "
-    )
-    meaning += "a validation or test PREFIX may also be the name of a .m2 file"
+    meaning = "more training text: M2 files, whose sentences are sources and drafts, and their corrections the "
+    meaning += "targets; a validation or test PREFIX may also be the name of a .m2 file"
     add("--m2", metavar="FILE", type=Path, nargs="+", action="extend", default=[], help=meaning)
     add("--m2-annotator", metavar="N", type=int, default=0, help="whose corrections they are (default: 0, the first)")
     add("--dest", metavar="DIR", type=Path, required=True, help="folder to create")

@@ -64,8 +64,8 @@ class Utf16:
     """Numbers of UTF-16 units before a place.
 
     >>> units = Utf16("a😀b")
-    >>> [units.before(place) for place in range(4)], units.length("😀e\u0301")
-    ([0, 1, 3, 4], 4)
+    >>> [units.before(place) for place in range(4)]
+    [0, 1, 3, 4]
     """
 
     def __init__(self, text: str):
@@ -73,7 +73,3 @@ class Utf16:
 
     def before(self, place: int) -> int:
         return place + bisect_left(self.wide, place)
-
-    @staticmethod
-    def length(text: str) -> int:
-        return len(text) + sum(character > "\uffff" for character in text)

@@ -4,6 +4,7 @@ import asyncio
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import partial
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
@@ -48,14 +49,16 @@ class Checker(LanguageServer):
         super().__init__(NAME, __version__, lsp.TextDocumentSyncKind.Full)
         editor.model = Remembering(editor.model)
         self.words, self.worker = editor.words, Worker(editor.edit, len, most=1_000_000, batch_size=1)
-        self.tasks: dict[str, asyncio.Task[None]] = {}
+        self.tasks: dict[str, asyncio.Task[None]] = {}  # of each URI
+        self.found: dict[str, list[lsp.Diagnostic]] = {}  # unless the text has changed since
         for change in (lsp.TEXT_DOCUMENT_DID_OPEN, lsp.TEXT_DOCUMENT_DID_CHANGE, lsp.TEXT_DOCUMENT_DID_CLOSE):
             self.feature(change)(lambda given: self.changed(given.text_document.uri))
-        self.feature(lsp.TEXT_DOCUMENT_CODE_ACTION)(lambda asked: [*quick_fixes(asked)])
-        self.command(ADD_WORD)(lambda *words: self.add(*words))
+        self.feature(lsp.TEXT_DOCUMENT_CODE_ACTION)(lambda asked: [*self.quick_fixes(asked)])
+        self.command(ADD_WORD)(partial(self.add))  # pygls sees what arguments it has
 
     def changed(self, uri: str) -> None:
         """What the model is reading it reads to the end, and remembers."""
+        self.found.pop(uri, None)
         if uri in self.tasks:
             self.tasks[uri].cancel()
         self.tasks[uri] = asyncio.create_task(self.check(uri))
@@ -66,11 +69,24 @@ class Checker(LanguageServer):
         try:
             self.words.read()  # another server may have added some
             (edited,) = await self.worker.answers([document.source if document else ""])
-            found = list(diagnostics(edited, self.workspace.position_codec))
+            self.found[uri] = list(diagnostics(edited, self.workspace.position_codec))
         except UserError as error:
             start = lsp.Position(0, 0)
-            found = [lsp.Diagnostic(lsp.Range(start, start), str(error), source=NAME)]
-        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found))
+            self.found[uri] = [lsp.Diagnostic(lsp.Range(start, start), str(error), source=NAME)]
+        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, self.found[uri]))
+
+    def quick_fixes(self, asked: lsp.CodeActionParams) -> Iterator[lsp.CodeAction]:
+        kind, uri, near = lsp.CodeActionKind.QuickFix, asked.text_document.uri, asked.range
+        for problem in self.found.get(uri, ()):
+            beside = near.end < problem.range.start or problem.range.end < near.start
+            old, *ways = [""] if beside or not problem.data else problem.data
+            for way in ways:
+                edit = lsp.WorkspaceEdit({uri: [lsp.TextEdit(problem.range, way)]})
+                title = f"Change “{old}” to “{way}”"
+                yield lsp.CodeAction(title, kind, [problem], is_preferred=way == ways[0], edit=edit)
+            if re.fullmatch(r"\w\S*", old):
+                command = lsp.Command(f"Add “{old}” to my words", ADD_WORD, arguments=[old])
+                yield lsp.CodeAction(command.title, kind, [problem], command=command)
 
     def add(self, word: str) -> None:
         self.words.add(word)
@@ -79,7 +95,7 @@ class Checker(LanguageServer):
 
 
 def diagnostics(edited: Edited, codec: PositionCodec) -> Iterator[lsp.Diagnostic]:
-    """Each with what is underlined and what may replace it, for ``quick_fixes``."""
+    """Each has what is underlined and what may replace it in its data."""
     text = edited.original
     starts = [0, *(found.end() for found in LINE_END.finditer(text))]
 
@@ -91,19 +107,5 @@ def diagnostics(edited: Edited, codec: PositionCodec) -> Iterator[lsp.Diagnostic
         edit = match.edit
         place = lsp.Range(position(edit.start), position(edit.end))
         old, ways = text[edit.start : edit.end], [way.replacement for way in (edit, *edit.others)]
-        told = f"{match.message}: {ways[0]}"
-        kind = lsp.DiagnosticSeverity.Information
+        told, kind = f"{match.message}: {ways[0]}", lsp.DiagnosticSeverity.Information
         yield lsp.Diagnostic(place, told, kind, match.rule.id, source=NAME, data=[old, *ways])
-
-
-def quick_fixes(asked: lsp.CodeActionParams) -> Iterator[lsp.CodeAction]:
-    kind = lsp.CodeActionKind.QuickFix
-    for problem in asked.context.diagnostics:
-        old, *ways = problem.data if problem.source == NAME and problem.data else [""]
-        for way in ways:
-            edit = lsp.WorkspaceEdit({asked.text_document.uri: [lsp.TextEdit(problem.range, way)]})
-            title = f"Change “{old}” to “{way}”"
-            yield lsp.CodeAction(title, kind, [problem], is_preferred=way == ways[0], edit=edit)
-        if re.fullmatch(r"\w\S*", old):
-            command = lsp.Command(f"Add “{old}” to my words", ADD_WORD, arguments=[old])
-            yield lsp.CodeAction(command.title, kind, [problem], command=command)

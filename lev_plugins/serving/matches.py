@@ -180,4 +180,6 @@ def context(text: str, start: int, end: int) -> dict[str, Any]:
     before = (CUT if first else "") + text[first:start]
     after = text[end:last] + (CUT if last < len(text) else "")
     shown = re.sub(r"[\n\r\t]", " ", before + text[start:end] + after)
-    return {"text": shown, "offset": Utf16.length(before), "length": Utf16.length(text[start:end])}
+    units, last = Utf16(shown), len(before) + end - start
+    offset = units.before(len(before))
+    return {"text": shown, "offset": offset, "length": units.before(last) - offset}

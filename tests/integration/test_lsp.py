@@ -47,9 +47,10 @@ class Client(LanguageClient):
     async def diagnostics(self) -> list[lsp.Diagnostic]:
         return (await asyncio.wait_for(self.told.get(), SECONDS)).diagnostics
 
-    async def actions(self, diagnostics: Any, uri: str = "file:///a.txt") -> list[Any]:
-        place, context = diagnostics[0].range, lsp.CodeActionContext(diagnostics)
-        return await self.ask(lsp.CodeActionParams(lsp.TextDocumentIdentifier(uri), place, context))
+    async def actions(self, line: int, character: int, uri: str = "file:///a.txt") -> list[Any]:
+        """What the context says is wrong in Neovim 0.7, for one: here, it says nothing."""
+        cursor, context = lsp.Position(line, character), lsp.CodeActionContext([])
+        return await self.ask(lsp.CodeActionParams(lsp.TextDocumentIdentifier(uri), lsp.Range(cursor, cursor), context))
 
     async def add(self, *words: Any) -> Any:
         return await self.ask(lsp.ExecuteCommandParams(ADD_WORD, arguments=words), lsp.WORKSPACE_EXECUTE_COMMAND)
@@ -72,14 +73,19 @@ async def connected(*command: object, encodings: Any = None) -> AsyncIterator[Cl
     assert client._server is not None and client._server.returncode == 0
 
 
-def applied(text: str, edits: list[tuple[Any, str]]) -> str:
+def place_of(edit: dict[str, Any]) -> tuple[int, int, int]:
+    start, end = edit["range"]["start"], edit["range"]["end"]
+    assert start["line"] == end["line"]
+    return start["line"], start["character"], end["character"]
+
+
+def applied(text: str, edits: list[dict[str, Any]]) -> str:
     """As a client applies them, by its own count: in UTF-16."""
     lines = [line.encode("utf-16-le") for line in re.split("(?<=\n)", text)]
-    for place, new in sorted(edits, key=lambda edit: (edit[0].start.line, edit[0].start.character), reverse=True):
-        start, end = place.start, place.end
-        assert start.line == end.line
-        line = lines[start.line]
-        lines[start.line] = line[: 2 * start.character] + new.encode("utf-16-le") + line[2 * end.character :]
+    for edit in sorted(edits, key=place_of, reverse=True):
+        number, start, end = place_of(edit)
+        new = edit["newText"].encode("utf-16-le")
+        lines[number] = lines[number][: 2 * start] + new + lines[number][2 * end :]
     return b"".join(lines).decode("utf-16-le")
 
 
@@ -95,13 +101,15 @@ def test_quick_fixes_give_what_edit_gives(tmp_path: Path) -> None:
         async with connected("-m", "lev_plugins", "lsp", folder) as client:
             client.open(text)
             found = await client.diagnostics()
-            edits = []
+            edits = {}
             for problem in found:
-                preferred, *_ = await client.actions([problem])
-                assert preferred["isPreferred"] and preferred["kind"] == "quickfix"
-                ((edit,),) = preferred["edit"]["changes"].values()
-                edits.append((problem.range, edit["newText"]))
-            return applied(text, edits)
+                place = problem.range.start.line, problem.range.start.character
+                for action in await client.actions(*place):
+                    if action.get("isPreferred"):
+                        ((edit,),) = action["edit"]["changes"].values()
+                        edits[place_of(edit)] = edit
+            assert len(edits) == len(found)
+            return applied(text, list(edits.values()))
 
     assert asyncio.run(fixed()) == succeed("lev-plugins", "edit", folder, stdin=text).out != text
     assert not HEAVY & run("lsp", str(folder))[0]  # neither torch nor fairseq is loaded
@@ -130,8 +138,8 @@ def test_a_diagnostic_says_what_and_how_sure(command: list[object]) -> None:
                 ("Possible mistake (confidence 40%): saw a ", "LEV_GRAMMAR", "lev-plugins", 3),
                 ("Punctuation, capitals or blanks (confidence 50%): hat.", "LEV_TYPOGRAPHY", "lev-plugins", 3),
             ]
-            titles = [action["title"] for action in await client.actions(found)]
-            assert titles == [
+            titles = [each["title"] for place in ((0, 7), (1, 3), (1, 8)) for each in await client.actions(*place)]
+            assert not await client.actions(0, 2) and titles == [
                 *("Change “teh” to “the”", "Change “teh” to “then”", "Add “teh” to my words"),
                 *("Change “saw ” to “saw a ”", "Change “hat” to “hat.”", "Add “hat” to my words"),
             ]
@@ -162,7 +170,7 @@ def test_own_words_are_left_alone_in_every_text(command: list[object]) -> None:
             for uri in ("file:///a.txt", "file:///b.txt"):
                 client.open("teh tset", uri)
                 assert len(await client.diagnostics()) == 2
-            *_, add = await client.actions([lsp.Diagnostic(PLACE, "", source="lev-plugins", data=["teh", "the"])])
+            *_, add = await client.actions(0, 0)
             await client.add(*add["command"]["arguments"])
             assert [len(await client.diagnostics()) for _ in range(2)] == [1, 1] and words.read_text() == "teh\n"
             words.write_text("teh\ntset\n")  # another server
@@ -172,9 +180,6 @@ def test_own_words_are_left_alone_in_every_text(command: list[object]) -> None:
                 await client.add("two words")
 
     asyncio.run(talk())
-
-
-PLACE = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 1))
 
 
 def test_only_the_newest_text_is_read_and_of_it_only_what_is_new(command: list[object]) -> None:
@@ -199,20 +204,16 @@ def test_nothing_stops_it(command: list[object]) -> None:
             send = client.protocol.writer.write  # type: ignore[union-attr]
             for body in (b"{", b"[]", b"\xff", b'{"jsonrpc": "2.0", "id": 1, "method": "textDocument/codeAction"}'):
                 send(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-            for words in ([], ["a", "b"], [{"a": 1}], [None]):
-                with pytest.raises(Exception, match=r"words|str"):
+            for words in ([], ["a", "b"], ["a b"], [{"a": 1}]):
+                with pytest.raises(Exception, match=r"Expected 1 arguments|word must not contain blanks"):
                     await client.add(*words)
-            for data in (None, [], {"a": 1}, "text"):
-                strange = lsp.Diagnostic(PLACE, "", source="lev-plugins", data=data)
-                try:
-                    await client.actions([strange], "file:///none.txt")
-                except Exception as error:
-                    assert "data" in str(error) or "object" in str(error), error
+            assert not await client.actions(7, 0, "file:///none.txt")
             client.write("never opened", "file:///b.txt")
             client.open("crash")
+            await asyncio.sleep(1)
             client.write("half a \ud83d character")
             (problem,) = await client.diagnostics()
-            assert "half of a character" in problem.message
+            assert "half of a character" in problem.message and not await client.actions(0, 0)
             client.write("teh")
             assert [d.data for d in await client.diagnostics()] == [["teh", "the", "then"]]
 
