@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from lev_plugins.cli.streams import decode
-from lev_plugins.errors import UserError, require
+from lev_plugins.errors import UserError, explain, require
 from lev_plugins.text import lines as texts
 
 Row = TypeVar("Row")
@@ -113,8 +113,8 @@ def finish(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], 
     """Run a script; an error that its user can fix ends it with one line and status 2."""
     try:
         run(parser.parse_args())
-    except (UserError, OSError) as error:
-        sys.stderr.write(f"{parser.prog}: error: {error}\n")
+    except (UserError, OSError, ModuleNotFoundError) as error:
+        sys.stderr.write(f"{parser.prog}: error: {explain(error) or error}\n")
         return 2
     return 0
 

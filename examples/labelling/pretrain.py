@@ -28,7 +28,7 @@ from examples.shared import finish, hold_out, read_lines
 from lev_plugins import checkpoints
 from lev_plugins.data.tokenise import learn_sentencepiece
 from lev_plugins.errors import require
-from lev_plugins.models.backbones.library import need_transformers, quietly
+from lev_plugins.models.backbones.library import quietly
 from lev_plugins.ranges import at_least
 
 HIDDEN, SPAN = 0.15, 3  # of the pieces; pieces in a span, on average
@@ -168,7 +168,8 @@ def remember(args: argparse.Namespace, begun: bool) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    need_transformers("this script")
+    import transformers  # noqa: F401  if it is missing, that is said before anything is learned
+
     lines = [line for path in args.text for line in read_lines(path)]
     most = next(length for length in itertools.count(2) if hidden_in(length + 1)[1] > SENTINELS)
     require(2 <= args.length <= most, f"--length must be between 2 and {most}, but is {args.length}")

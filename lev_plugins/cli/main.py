@@ -25,7 +25,7 @@ COMMANDS = {
     "sweep": "measure what an editor breaks and repairs, or a corrector's precision and recall, for each confidence",
     "edit": "correct standard input line by line, or edit drafts; all text outside an edit stays as it is",
     "serve": "answer editors, programs and people: a server with LanguageTool's protocol, JSON, and a page",
-    "lsp": "tell an editor of code or text the edits of what is written in it: a language server",
+    "lsp": "show edits while you write, in VS Code, Neovim and other editors: a language server",
     "export": "make a model folder of a checkpoint, which needs nothing outside it",
     "info": "show what a model folder is",
     "label": "label standard input line by line; prints JSON with scores",
