@@ -3,6 +3,7 @@
 import argparse
 
 from lev_plugins.cli import edit
+from lev_plugins.compatibility import quiet
 from lev_plugins.serving.lsp import Checker
 from lev_plugins.text.own_words import WordList
 
@@ -16,6 +17,7 @@ def run(args: argparse.Namespace) -> int:
     editor = edit.load(args)
     editor.words = WordList(args.words)  # the first word creates the file
     checker = Checker(editor)
-    checker.start_io()
+    with quiet("pygls"):  # where fairseq has set up a log, it would have all texts in it
+        checker.start_io()
     checker.worker.close(seconds=1)
     return 0
