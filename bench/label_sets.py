@@ -1,9 +1,15 @@
 #!/usr/bin/env python3
-"""``python bench/label_sets.py``: what labels cost EncT5 as a set of them grows; see README.md."""
+"""What labels cost EncT5 as a set of them grows; see README.md.
+
+python bench/label_sets.py                  # a small model and lines of English, up to 1,000 labels
+python bench/label_sets.py --eurlex57k      # EURLEX57K at its real size: a base model, 512 pieces, 4,271 labels
+"""
 
 import argparse
 import sys
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +19,16 @@ import torch
 from fairseq.data import Dictionary
 
 from bench import labelling, report
-from bench.clock import CLOCKS, Clock, spread
+from bench.clock import CLOCKS, Clock, peak_memory, spread
 from lev_plugins.data.labels.dataset import LabelledDataset
 from lev_plugins.data.labels.examples import Question
+from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.enct5_config import LabelSpec
 from lev_plugins.ranges import at_least
 
 FORMAT = 1  # of the JSON
 CPU = torch.device("cpu")
-SIZES = (1, 3, 10, 30, 100, 300, 1000)  # labels in the set
 OF_INTEREST = 10
-TOGETHER = 8  # texts in a batch
 WAYS = {  # name: what --latents is, whether labels see each other, how many labels are asked for (0: all)
     "a latent for each label": ("label", True, 0),
     "... without interaction": ("label", False, 0),
@@ -32,56 +37,86 @@ WAYS = {  # name: what --latents is, whether labels see each other, how many lab
 }
 
 
-def batches_of(plan: labelling.Plan, asked: int, a_latent_each: bool) -> list[Any]:
-    question = Question("multilabel", tuple(range(asked)), a_latent_each)
-    dataset = LabelledDataset(labelling.examples_of(plan, "multilabel"), question, Dictionary())
-    indices = dataset.ordered_indices()
-    return [
-        dataset.collater([dataset[i] for i in batch])
-        for batch in dataset.batch_by_size(indices, max_sentences=TOGETHER)
-    ]
+@dataclass(frozen=True)
+class Sets:
+    model: labelling.Plan
+    sizes: tuple[int, ...]  # labels in the set
+    together: int = 8  # texts in a batch
+    learned: int = 0  # texts of a training step, one after the other; 0: training and memory are not measured
 
 
-def measure(plan: labelling.Plan, sizes: tuple[int, ...]) -> dict[str, Any]:
-    """Milliseconds of labelling a text."""
-    found = report.about(CPU) | {"format": FORMAT, "clock": CLOCKS["cpu"], "plan": asdict(plan)}
-    found |= {"texts_together": TOGETHER, "lines": []}
-    for labels in sizes:
-        jobs = {}
-        for name, (latents, interaction, asked) in WAYS.items():
-            if asked >= labels:
-                continue
-            spec = LabelSpec("multilabel", labels, latents)
-            model = labelling.model_of(plan, spec, interaction)
-            batches = batches_of(plan, asked or labels, spec.latent_per_label)
-            jobs[name] = labelling.work(model, batches, train=False)
-        seconds = labelling.take_turns(Clock(CPU), jobs, plan.repetitions)
-        for name in jobs:
-            times = spread([1000 * each / plan.texts for each in seconds[name]])
-            found["lines"].append({"labels": labels, "way": name, "milliseconds": times})
+SMALL = Sets(labelling.Plan(texts=64), (1, 3, 10, 30, 100, 300, 1000))
+QUICK = Sets(labelling.QUICK, SMALL.sizes[:4], learned=2)
+BASE = labelling.Plan(texts=4, words=32128, dim=768, ffn_dim=2048, heads=12, layers=12, length=511)
+EURLEX57K = Sets(BASE, (100, 1000, 4271), together=4, learned=1)
+
+
+def prepared(sets: Sets, labels: int, way: str, train: bool, model: EncT5 | None = None) -> Callable[[], None]:
+    """A pass over the texts; in training, forward and backward, a text at a time."""
+    model = model or model_of(sets, labels, way)
+    asked = tuple(range(WAYS[way][2] or labels))
+    texts, together = (sets.learned, 1) if train else (sets.model.texts, sets.together)
+    examples = labelling.examples_of(sets.model, "multilabel")[:texts]
+    dataset = LabelledDataset(examples, Question("multilabel", asked, model.spec.latent_per_label), Dictionary())
+    rows = dataset.batch_by_size(dataset.ordered_indices(), max_sentences=together)
+    return labelling.work(model, [dataset.collater([dataset[i] for i in batch]) for batch in rows], train)
+
+
+def model_of(sets: Sets, labels: int, way: str) -> EncT5:
+    latents, interaction, _ = WAYS[way]
+    return labelling.model_of(sets.model, LabelSpec("multilabel", labels, latents), interaction)
+
+
+def measure(sets: Sets) -> dict[str, Any]:
+    """Milliseconds of labelling a text, and of training on one; the memory beside the weights."""
+    found = report.about(CPU) | {"format": FORMAT, "clock": CLOCKS["cpu"], "plan": asdict(sets), "lines": []}
+    for labels in sets.sizes:
+        ways = [name for name, (_, _, asked) in WAYS.items() if asked < labels]
+        for what in ("labelling", "training") if sets.learned else ("labelling",):
+            train = what == "training"
+            texts = sets.learned if train else sets.model.texts
+            jobs = {name: prepared(sets, labels, name, train) for name in ways}
+            seconds = labelling.take_turns(Clock(CPU), jobs, sets.model.repetitions)
+            del jobs
+            for name in ways:
+                line = {"labels": labels, "way": name, "what": what}
+                line["milliseconds"] = spread([1000 * each / texts for each in seconds[name]])
+                if sets.learned:
+                    build, work = partial(model_of, sets, labels, name), partial(prepared, sets, labels, name, train)
+                    line["peak_bytes"] = peak_memory(CPU, build, work)
+                found["lines"].append(line)
     return found
 
 
 def table(found: dict[str, Any]) -> str:
-    """Milliseconds, a column for each size."""
+    """Milliseconds, and memory where it was measured; a column for each size."""
     sizes = sorted({line["labels"] for line in found["lines"]})
-    rows = [report.row("milliseconds", *(f"{size:,}" for size in sizes)), "|---" * (1 + len(sizes)) + "|"]
-    for name in WAYS:
-        times = {line["labels"]: line["milliseconds"] for line in found["lines"] if line["way"] == name}
-        rows.append(report.row(name, *(f"{times[size]['median']:.1f}" if size in times else "" for size in sizes)))
+    rows = []
+    for what in dict.fromkeys(line["what"] for line in found["lines"]):
+        rows += [report.row(f"{what}, milliseconds", *(f"{size:,}" for size in sizes)), "|---" * (1 + len(sizes)) + "|"]
+        for name in WAYS:
+            cells = {e["labels"]: cell(e) for e in found["lines"] if (e["way"], e["what"]) == (name, what)}
+            rows.append(report.row(name, *(cells.get(size, "") for size in sizes)))
     return "\n".join(rows) + "\n"
+
+
+def cell(line: dict[str, Any]) -> str:
+    peak = line.get("peak_bytes")
+    return f"{line['milliseconds']['median']:,.1f}" + (f", {peak / 1e6:,.0f} MB" if peak else "")
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="bench/label_sets.py", description="Cost of labels in EncT5, as JSON")
     parser.add_argument("--out", metavar="FILE", type=Path, help="file for the JSON (default: standard output)")
-    parser.add_argument("--texts", metavar="N", type=int, default=64, help="texts to label (default: 64)")
-    parser.add_argument("--quick", action="store_true", help="a tiny model and few texts, to check that it runs")
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--eurlex57k", action="store_true", help="a base model, 4,271 labels; training and memory, too")
+    sizes.add_argument("--quick", action="store_true", help="a tiny model and few texts, to check that it runs")
+    parser.add_argument("--texts", metavar="N", type=int, help="texts to label (default: 64; with --eurlex57k, 4)")
     args = parser.parse_args(arguments)
     at_least(args, 1, "texts")
     torch.set_num_threads(1)
-    plan = labelling.QUICK if args.quick else labelling.Plan(texts=args.texts)
-    found = measure(plan, SIZES[:4] if args.quick else SIZES)
+    sets = QUICK if args.quick else EURLEX57K if args.eurlex57k else SMALL
+    found = measure(replace(sets, model=replace(sets.model, texts=args.texts or sets.model.texts)))
     report.deliver(found, args.out, table(found))
 
 

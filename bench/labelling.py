@@ -41,6 +41,7 @@ class Plan:
     layers: int = 4
     tokens: int = 4096  # of a batch
     rows: tuple[int, ...] = (64, 128, 512)  # widths of packed rows
+    length: int = 0  # pieces of a text; 0: as many as a line of English has words
 
 
 QUICK = Plan(texts=24, repetitions=2, words=60, dim=16, ffn_dim=32, heads=2, layers=1, tokens=300, rows=(64,))
@@ -59,7 +60,7 @@ def examples_of(plan: Plan, kind: str) -> list[Example]:
     draw = np.random.default_rng(1)
     found = []
     for line in english(plan.texts):
-        length = len(line.split())
+        length = plan.length or len(line.split())
         tokens = [*draw.integers(FIRST, plan.words, length).tolist(), EOS]
         labels = draw.integers(0, LABELS[kind], length if kind == "tagging" else 1).tolist()
         found.append(Example("", tokens, labels, [1] * length if kind == "tagging" else []))

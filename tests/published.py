@@ -4,18 +4,20 @@ import io
 import tarfile
 import zipfile
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 from lev_plugins.published.sets import PublishedSet
 
-ROWS = "".join("\t".join(f" {name}{i} " for i in range(5)) + "\r\n" for name in ("head", "a", "b"))
+ROWS = "".join("\t".join(f" {name}{i} " for i in range(10)) + "\r\n" for name in ("head", "a", "b"))
 LAW = """{"header": "On\\nfish", "recitals": "Whereas", "main_body": ["fish", "swim,"], "concepts": ["%d", "7"]}"""
 FORMATS = {  # of what each conversion reads; the name of a source stands for SOURCE
     "aligned_lines": "first SOURCE \r\n\r\nlast SOURCE\n",
     "pairs": "<t> first   SOURCE </t>\n\n<t> last SOURCE </t>\n",
     "segments": '<doc docid="x">\n<seg id="1"> first SOURCE </seg>\n<seg id="2">last SOURCE</seg>\n</doc>\n',
-    "columns": "It works!\t3,4\tid1\nNo.\t27\tid2\n",
+    "columns": "It works!\t3,4\tid1\t\nNo.\t27\tid2\t\n",
     "headed_columns": ROWS,
+    "tables": 'id,text\r\n0,"first SOURCE,\nits end"\r\n1,""\r\n2,last SOURCE\r\n',
     "mrpc": f"\ufeff{ROWS}",
     "corrections": "S a cat sit\nA 2 3|||SVA|||sits|||REQUIRED|||-NONE-|||0\n"
     "A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||1\n",
@@ -36,18 +38,24 @@ FORMATS = {  # of what each conversion reads; the name of a source stands for SO
 }
 
 
-def publish(published: PublishedSet, folder: Path) -> Path:
-    """Writes all files of the set, under their names, and what a person unpacks of those with a form."""
+def invented(conversion: str, path: str) -> str:
+    if path.endswith("dev_ids.tsv"):
+        return "b1\tb2\n"
+    return FORMATS[conversion].replace("SOURCE", Path(path).name)
+
+
+def publish(
+    published: PublishedSet, folder: Path, text_of: Callable[[str, str], str] = invented, documents: int = 1
+) -> Path:
+    """Writes all files of the set, under their names, and what a person unpacks of those with a form; ``documents``: in
+    a set that has a file for each."""
     archives: dict[str, dict[str, bytes]] = defaultdict(dict)
     for part in sorted(published.parts, key=lambda part: part.conversion[0] != "aligned_lines"):
         for file, pattern in part.of:
-            path = (
-                pattern.replace("**/", "top/").replace("t*", "train").replace("[np]*", "pos").replace("*", "1") or file
-            )
-            text = FORMATS[part.conversion[0]].replace("SOURCE", Path(path).name)
-            if path.endswith("dev_ids.tsv"):
-                text = "b1\tb2\n"
-            archives[file if pattern else ""][path] = text.encode()
+            form = pattern.replace("**/", "top/").replace("t*", "train").replace("[np]*", "pos") or file
+            for number in range(documents if "/*." in form else 1):
+                path = form.replace("*", str(number + 1))
+                archives[file if pattern else ""][path] = text_of(part.conversion[0], path).encode()
     for path, content in archives.pop("", {}).items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content)

@@ -3,7 +3,9 @@
     python quality.py CHECKPOINT DATA --pieces DATA/sentencepiece.model --drafts OUT/drafts --draft draft --target de \
         --output quality.json
 
-A word is bad if the post-edit does not have it in its place, by the alignment with the fewest edits and without shifts.
+A word is bad if the post-edit does not have it in its place, by the alignment with the fewest edits and without shifts;
+or, with --tags tags, if the official labels say so: a line of OUT/drafts/valid.tags has OK or BAD for the gap before
+the first word of a draft, then for each word and the gap after it.
 The policy's odds are cut where Matthews correlation is best on the validation set, since a policy that leaves all
 drafts alone may still know where their bad words are. It is compared with how often each word was bad in the drafts of
 the training text; "no word is bad" has a correlation of 0.
@@ -48,6 +50,19 @@ def bad_words(draft: Sequence[str], edited: Sequence[str]) -> list[bool]:
     [False, True, False, True, False]
     """
     return [not kept for kept in recognised_words(draft, edited)]
+
+
+def tagged_bad(tags: str, words: int, place: str = "") -> list[bool]:
+    """
+    >>> tagged_bad("OK OK BAD BAD OK", words=2)
+    [False, True]
+    """
+    found = tags.split()
+    require(
+        len(found) == 2 * words + 1 and {*found} <= {"OK", "BAD"},
+        f"{place}: a draft of {words} words has {2 * words + 1} tags, OK or BAD, but these are {tags[:60]}",
+    )
+    return [tag == "BAD" for tag in found[1::2]]
 
 
 def judge(suspicion: Sequence[float], bad: Sequence[bool], cut: float) -> Judgement:
@@ -132,11 +147,15 @@ def of_words(odds: Sequence[float], pieces: Sequence[int]) -> list[float] | None
     return [max(odds[end - count : end]) for end, count in zip(ends, pieces, strict=True)]
 
 
-def split_text(folder: Path, split: str, draft: str, target: str) -> tuple[Lines, list[list[bool]]]:
+def split_text(args: argparse.Namespace, split: str) -> tuple[Lines, list[list[bool]]]:
     """The words of each draft, and whether they are bad."""
-    texts = read_parallel([folder / f"{split}.{suffix}" for suffix in (draft, target)])
-    drafts, edited = ([line.split() for line in lines] for lines in texts)
-    return drafts, [bad_words(one, other) for one, other in zip(drafts, edited, strict=True)]
+    paths = [args.drafts / f"{split}.{suffix}" for suffix in (args.draft, args.tags or args.target)]
+    lines, judging = read_parallel(paths)
+    drafts = [line.split() for line in lines]
+    both = enumerate(zip(drafts, judging, strict=True), 1)
+    if args.tags:
+        return drafts, [tagged_bad(tags, len(draft), f"{paths[1]}, line {n}") for n, (draft, tags) in both]
+    return drafts, [bad_words(draft, edited.split()) for _, (draft, edited) in both]
 
 
 def rates(drafts: Lines, bad: list[list[bool]]) -> dict[str, float]:
@@ -181,7 +200,7 @@ def scored(valid: tuple[list[float], list[bool]], test: tuple[list[float], list[
 
 
 def run(args: argparse.Namespace) -> None:
-    texts = {split: split_text(args.drafts, split, args.draft, args.target) for split in ("train", "valid", "test")}
+    texts = {split: split_text(args, split) for split in ("train", "valid", "test")}
     decoder = CheckpointDecoder([args.checkpoint], {"data": str(args.data), "draft_lang": args.draft}, {}, "cpu")
     known = rates(*texts["train"])
     policy, counted = {}, {}
@@ -191,6 +210,7 @@ def run(args: argparse.Namespace) -> None:
         counted[split] = judged([[known.get(word, known[""]) for word in line] for line in drafts], bad, split)
     tags = counted["test"][1]
     report = {
+        "labels": "official" if args.tags else "aligned",
         "words": len(tags),
         "bad": sum(tags) / len(tags),
         "policy": scored(policy["valid"], policy["test"]),
@@ -207,6 +227,7 @@ def main() -> int:
     parser.add_argument("--drafts", type=Path, required=True, help="folder of the text: train, valid and test")
     parser.add_argument("--draft", required=True, help="suffix of the drafts")
     parser.add_argument("--target", required=True, help="suffix of their post-edits")
+    parser.add_argument("--tags", default="", help="suffix of official labels, which then say what is bad")
     parser.add_argument("--output", type=Path, required=True)
     return finish(parser, run)
 

@@ -105,13 +105,14 @@ def quality_table(found: dict[str, Any]) -> list[str]:
     if not found:
         return []
     first = next(iter(found.values()))
+    official = ", by the official labels" if first.get("labels") == "official" else ""
     title, constant = most_frequent(first["bad"])
     rows = {title: constant, "how often it was bad": first["word rates"]}
     rows |= {JUDGES[name]: each["policy"] for name, each in found.items()}
     names = ("matthews", "f1_bad", "f1_ok")
     return [
-        f"Which words of the drafts are bad ({100 * first['bad']:.1f} % of {first['words']:,}), by the deletion "
-        "policies; cuts chosen on valid:",
+        f"Which words of the drafts are bad ({100 * first['bad']:.1f} % of {first['words']:,}{official}), by the "
+        "deletion policies; cuts chosen on valid:",
         "",
         "| | Matthews correlation | F1 of bad words | F1 of the others |",
         "|---|---|---|---|",

@@ -40,7 +40,7 @@ class Setup:
 def texts(run: Run, setup: Setup) -> None:
     """Texts, drafts and data. Without drafts, the first half of train is `weak`, the second `train`."""
     here, out, languages = run.here, run.out, setup.languages
-    weak, suffixes = out / "weak_data" / "data", f"{run.SOURCE} {run.TARGET} {run.DRAFT}"
+    weak, suffixes = out / "weak_data" / "data", f"{run.SOURCE} {run.TARGET} {run.DRAFT} {run.TAGS}"
     halve = "" if run.DRAFT else "--halve"
     read = (
         f"python {here}/texts.py --text {run.TEXT} --test {run.TEST} --output {out}/texts {halve} --suffixes {suffixes}"
@@ -192,8 +192,8 @@ def tests(run: Run, setup: Setup) -> None:
             f"quality_{name}",
             after[name],
             f"""{run.threads} python {run.here}/quality.py {model} {out}/triples/data --pieces {setup.piece_model}
-                --drafts {setup.drafted} --draft {setup.draft} --target {run.TARGET} --output
-                {out}/quality_{name}/quality.json""",
+                --drafts {setup.drafted} --draft {setup.draft} --target {run.TARGET}
+                {f"--tags {run.TAGS}" if run.TAGS else ""} --output {out}/quality_{name}/quality.json""",
         )
     run.show(
         "report.md",
@@ -218,10 +218,11 @@ def figures(run: Run, refine: str) -> None:
 
 def plan(run: Run) -> None:
     run.begin("TEXT OUT", "THREADS")
-    require(
-        not run.SYNTHETIC or bool(run.DRAFT),
-        "SYNTHETIC is for triples of your own: give the suffix of their drafts, DRAFT=mt",
-    )
+    for name in ("SYNTHETIC", "TAGS"):
+        require(
+            not getattr(run, name) or bool(run.DRAFT),
+            f"{name} is for triples of your own: give the suffix of their drafts, DRAFT=mt",
+        )
     require(
         not (run.PARALLEL and run.TRANSLATION),
         "TRANSLATION is a translator, and PARALLEL is for training one: leave one out",

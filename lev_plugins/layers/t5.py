@@ -139,7 +139,8 @@ class T5Block(nn.Module):
             around = self.self_attn_norm(x)
             x = self._add(x, self.self_attn(around, around, mask))
         if self.cross_attn is not None and self.cross_attn_norm is not None and source is not None:
-            x = self._add(x, self.cross_attn(self.cross_attn_norm(x), source, source_mask))
+            asking = self.cross_attn_norm(x).expand(source.size(0), -1, -1)  # one row may ask for all sources
+            x = self._add(x, self.cross_attn(asking, source, source_mask))
         return self._add(x, self.ffn(self.ffn_norm(x)))
 
     def _add(self, x: Tensor, update: Tensor) -> Tensor:

@@ -64,6 +64,8 @@ class LatentDecoder(nn.Module):
 
     def forward(self, latents: Tensor, source: Tensor, around: Tensor | None, across: Tensor) -> Tensor:
         """Ids (B, T) and encoder states (B, S, C) -> (B, T, C)."""
+        if self.spec.latent_per_label and around is None and not (self.training and self.dropout):
+            latents = latents[:1]  # all texts are asked the same, so labels see each other once for a batch
         x = F.dropout(self.latents(latents), self.dropout, self.training)
         for layer in self.layers:
             x = layer(x, around, source, across)

@@ -1,5 +1,6 @@
 """The formats in which sets are published, as rows of columns: sets.json has the names of these functions."""
 
+import csv
 import json
 import re
 from collections.abc import Iterator
@@ -39,7 +40,11 @@ def aligned_lines(sources: Sources) -> Rows:
 
 def pairs(sources: Sources) -> Rows:
     """Parallel text, without what is empty on a side."""
-    return (row for row in (tuple(map(plain, row)) for row in aligned_lines(sources)) if all(row))
+    return full(aligned_lines(sources))
+
+
+def full(rows: Rows) -> Rows:
+    return (row for row in (tuple(map(plain, row)) for row in rows) if all(row))
 
 
 def segments(sources: Sources) -> Rows:
@@ -56,6 +61,13 @@ def columns(sources: Sources, *numbers: str) -> Rows:
 def headed_columns(sources: Sources, *numbers: str) -> Rows:
     """Columns below a head."""
     return islice(columns(sources, *numbers), 1, None)
+
+
+def tables(sources: Sources, number: str) -> Rows:
+    """A column of CSV files that belong together row by row, below their heads; a text may have several lines."""
+    files = (csv.reader(f"{line}\n" for line in text_lines(*paths)) for paths in sources)
+    rows = islice(zip(*files, strict=True), 1, None)
+    return full(tuple(row[int(number)] for row in both) for both in rows)
 
 
 def mrpc(sources: Sources, split: str) -> Rows:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests import pretrained
 from tests.commands import ROOT, readme, readme_command, succeed
 
 SMALL = ["WIDTH=16", "FFN=16", "TOKENS=400", "WARMUP=1", "GPUS=0", "THREADS=1"]
@@ -97,26 +96,6 @@ def test_a_corrector_learns_from_clean_text_alone(tmp_path: Path) -> None:
     assert untouched and 0.2 < float(untouched[1]) < 1
     corrected = json.loads((out / "test" / "plain.json").read_text(encoding="utf-8"))
     assert 0 <= corrected["system"]["score"] <= 1
-
-
-def test_the_papers_sets_train_on_a_pretrained_model(tmp_path: Path) -> None:
-    """GLUE's smallest task on a tiny ByT5, in place of T5 1.1."""
-    pytest.importorskip("transformers")
-    pretrained.byt5(tmp_path / "model")
-    (tmp_path / "glue" / "rte").mkdir(parents=True)
-    for name, times in (("train", 8), ("valid", 2)):
-        rows = ["It is warm .\tIt is cold .\tno", "It is warm .\tIt is not cold .\tyes"] * times
-        (tmp_path / "glue" / "rte" / f"{name}.tsv").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-    out = tmp_path / "run"
-    folders = {"TEXT": tmp_path / "glue", "MODEL": tmp_path / "model", "OUT": out}
-    command = ["make", "-f", "examples/labelling/paper.mk", "SET=glue", "ONLY=rte", "GPUS=0", "THREADS=1", "BATCH=8"]
-    few = "--max-update 2 --save-interval-updates 2 --validate-interval-updates 2 --log-interval 1"
-    done = succeed(*command, *(f"{name}={path}" for name, path in folders.items()), f"FLAGS={few}", timeout=600).out
-    assert "rte/enct5-test: done" in done and "rte/t5-test: done" in done
-    page = (out / "glue.md").read_text("utf-8")
-    assert done.endswith(page) and re.search(r"^\| rte/valid \| accuracy \| [\d.]+ \| [\d.]+ \|$", page, re.M)
-    assert [*re.findall(r"^\| rte \| \w+ \| [\d.]+ \| (\d+) \|", page, re.M)] == ["8", "8"]  # texts per update
-    assert (out / "rte" / "t5-choice" / "best").read_text("utf-8") == "checkpoint_last\n"
 
 
 def test_labels_are_learned_and_scored(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What a trained model says about a split: teacher-forced tokens, and how suspect the words of drafts are."""
 
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,24 @@ def test_the_best_cut_is_the_best_of_all() -> None:
     best = max(judge(suspicion, bad, cut).matthews for cut in suspicion)
     assert judge(suspicion, bad, best_cut(suspicion, bad)).matthews == pytest.approx(best)
     assert best > 0.1
+
+
+def test_official_labels_say_which_words_are_bad(tmp_path: Path) -> None:
+    module = load_script("post_editing/quality")
+    args = Namespace(drafts=tmp_path, draft="mt", target="pe", tags="tags")
+    (tmp_path / "test.mt").write_text("Haus alt\nda\n", encoding="utf-8")
+    (tmp_path / "test.pe").write_text("Haus\nda\n", encoding="utf-8")
+    (tmp_path / "test.tags").write_text("OK BAD OK OK BAD\nOK OK OK\n", encoding="utf-8")
+    assert module.split_text(args, "test") == ([["Haus", "alt"], ["da"]], [[True, False], [False]])
+    args.tags = ""
+    assert module.split_text(args, "test")[1] == [[False, True], [False]]
+    args.tags = "tags"
+    for wrong in ("OK BAD", "OK GOOD OK"):
+        (tmp_path / "test.tags").write_text(f"OK BAD OK OK BAD\n{wrong}\n", encoding="utf-8")
+        with pytest.raises(
+            UserError, match=r"test\.tags, line 2: a draft of 1 words has 3 tags, OK or BAD, but these are OK"
+        ):
+            module.split_text(args, "test")
 
 
 def test_lines_that_are_left_out_do_not_count(capsys: pytest.CaptureFixture[str]) -> None:

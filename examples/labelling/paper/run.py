@@ -36,8 +36,9 @@ def pair(name: str, first: str, second: str) -> str:
 def glue(run: Run) -> list[Task]:
     """Table 1: GLUE with T5 1.1 (Algorithm 1), beside T5 writing the labels.
 
-    TEXT=DIR has one folder per task with train.tsv and valid.tsv: the texts, then the label, separated by TABs, no
-    header; mnli has mismatched.tsv, too. STS-B has 26 classes, 0.0, 0.2, ... 5.0; STSB=number is a regression instead
+    TEXT=DIR has what the goal data fetches: a folder per task with train.tsv and valid.tsv (the texts, then the label,
+    separated by TABs, no header); mnli has mismatched.tsv, too.
+    STS-B has 26 classes, 0.0, 0.2, ... 5.0; STSB=number is a regression instead
     (the paper says "bucketized", and of SST-2). Texts are cut off at 512 tokens, as in the paper. Table 4, a decoder
     of 12 blocks, from scratch or T5's own: ENCT5_FLAGS="--decoder-layers 12", or ENCT5_FLAGS="--decoder-layers 12
     --decoder-init backbone"."""
@@ -203,7 +204,8 @@ def plan(run: Run) -> None:
 
 
 def published(run: Run) -> dict[str, str]:
-    return {"eurlex57k": f"{run.TEXT or 'data'}/eurlex"} if run.SET == "eurlex57k" else {}
+    folders = {"glue": run.TEXT or "data/glue", "eurlex57k": f"{run.TEXT or 'data'}/eurlex"}
+    return {run.SET: folders[run.SET]} if run.SET in folders else {}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,162 @@
+"""The papers' own experiments as the pages print them, from excerpts in the formats of the published files to a report.
+
+The texts are invented, the models are tiny and see two updates; all other flags are those of the experiments.
+"""
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from lev_plugins.published.sets import read_sets
+from tests import pretrained
+from tests.commands import readme_commands, succeed
+from tests.published import publish
+
+SETS = read_sets()
+WORDS = ["The", "Council's", "“new”", "fish", "(27", "%)", "swim;", "it's", "3.5", "UNK", "Größe", "—", "U.S.", "##"]
+GLUE_COLUMNS = {"MNLI": 12, "QQP": 6, "QNLI": 4, "RTE": 4, "SST-2": 2, "STS-B": 10}  # the last one has the label
+TINY = ["GPUS=0", "THREADS=1", "LAYERS=1", "WIDTH=16", "FFN=32", "HEADS=2"]
+TRANSLATION = [*TINY, "VOCAB=75", "TEACHER_UPDATES=2", "LEVT_UPDATES=2"]
+POST_EDITING = [*TINY, "VOCAB=75", "UPDATES=2", "FINETUNE_UPDATES=2", "GAMMAS=1", "KEEP_BIASES=2"]
+DENOISING = ["GPUS=0", "THREADS=1", "SEEDS=1", "TRAIN_FLAGS=--max-update 2"]
+LABELLING = ["GPUS=0", "THREADS=1", "BATCH=8", "FLAGS=--max-update 2"]
+
+
+def sentences(path: str) -> list[str]:
+    """As many in files that belong together, with one that is empty."""
+    draw = random.Random(Path(path).name)
+    found = [" ".join(draw.choices(WORDS, k=draw.randint(3, 8))) for _ in range(40 if "train" in path else 8)]
+    return [*found, ""]
+
+
+def labelled(path: str) -> list[list[str]]:
+    """Rows of GLUE."""
+    name, draw = Path(path).parent.name, random.Random(path)
+    labels = {"MNLI": ["entailment", "neutral", "contradiction"], "STS-B": ["0.000", "3.800", "5.000"]}
+    rows = []
+    for number, text in enumerate(sentences(path)[:-1]):
+        label = draw.choice(labels.get(name, ["0", "1"]))
+        if "msr_paraphrase" in path:
+            rows.append([label, f"{number}", f"{number + 1}", text, text])
+        elif name == "CoLA":
+            rows.append(["gj04", label, "*" * (label == "0"), text])
+        else:
+            rows.append([*[text] * (GLUE_COLUMNS[name] - 1), label])
+    return rows
+
+
+def excerpt(conversion: str, path: str) -> str:
+    """A file as it is published."""
+    lines = sentences(path)
+    if path.endswith("dev_ids.tsv"):
+        lines = ["#1 ID\t#2 ID", *(f"{number}\t{number + 1}" for number in range(0, 40, 5))]
+    elif conversion in ("headed_columns", "columns", "mrpc"):
+        rows = ["\t".join(row) for row in labelled(path)]
+        lines = rows if conversion == "columns" else ["\t".join(WORDS[:5]), *rows]
+    elif path.endswith(".tagged"):
+        lines = [f"<t> {line} </t> <t> {line} </t>" if line else "" for line in lines]
+    elif conversion == "segments":
+        lines = ["<doc>", *(f'<seg id="{number}">{line}</seg>' for number, line in enumerate(lines[:-1], 1)), "</doc>"]
+    elif conversion == "tables":
+        lines = ["id,text", *(f'{number},"{line},\n{line}"' for number, line in enumerate(sentences("train")))]
+    elif conversion == "scans":
+        clean = lines[0]
+        lines = [f"[OCR_toInput] {clean}", f"[OCR_aligned] {clean.replace('e', 'c')}", f"[ GS_aligned] {clean}"]
+    elif conversion == "reviews":
+        lines = ["<br /><br />".join(lines[:3])]
+    elif conversion in ("laws", "concepts"):
+        law = {"celex_id": "1", "title": lines[0], "header": lines[0], "recitals": lines[1], "main_body": lines[1:4]}
+        lines = [
+            json.dumps({**law, "attachments": "", "concepts": random.Random(path).sample(["192", "2356", "7"], 2)})
+        ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def walked(command: list[str], folder: Path, page: str) -> str:
+    """The page that the command ends with; every training has seen two updates."""
+    out = folder / "run"
+    done = succeed(*command, f"OUT={out}", timeout=900).out
+    logs = [log.read_text("utf-8") for log in out.rglob("log")]
+    updates = [max(map(int, re.findall(r"num_updates (\d+)", log))) for log in logs if "Start iterating" in log]
+    assert updates and {*updates} == {2}
+    text = (out / page).read_text("utf-8")
+    assert done.endswith(text)
+    return text
+
+
+def printed(example: str, name: str, **values: object) -> list[str]:
+    """The command of the pages whose output goes to runs/NAME, with other values."""
+    command = next(words for words in readme_commands(example) if f"OUT=runs/{name}" in words)
+    kept = [word for word in command if word.partition("=")[0] not in {"OUT", *values}]
+    return [*kept, *(f"{key}={value}" for key, value in values.items())]
+
+
+def fetched(name: str, folder: Path, documents: int = 1) -> Path:
+    given = publish(SETS[name], folder / "given", excerpt, documents)
+    succeed("lev-plugins", "data", name, folder / name, "--from", given, XDG_CACHE_HOME=str(folder / "cache"))
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    ("run", "name", "score"), [("wmt14-en-de", "wmt14-en-de", "BLEU"), ("gigaword", "gigaword", "ROUGE")]
+)
+def test_translation(run: str, name: str, score: str, tmp_path: Path) -> None:
+    command = [*printed("translation", run, TEXT=fetched(name, tmp_path)), *TRANSLATION]
+    text = walked(command, tmp_path, "report.md")
+    assert score in text and "not yet run" not in text
+
+
+def test_post_editing_of_wmt17(tmp_path: Path) -> None:
+    for prefix in ("500K", "4M"):
+        for side in ("src", "mt", "pe"):
+            (tmp_path / f"{prefix}.{side}").write_text(
+                excerpt("pairs", "train").replace("\n\n", "\n"), encoding="utf-8"
+            )
+    folders = {"TEXT": fetched("wmt17-ape", tmp_path), "SYNTHETIC": tmp_path / "500K", "PARALLEL": tmp_path / "4M"}
+    text = walked([*printed("post_editing", "wmt17", **folders), *POST_EDITING], tmp_path, "report.md")
+    assert "not yet run" not in text
+
+
+@pytest.mark.parametrize(
+    ("run", "name", "settings"),
+    [
+        ("imdb", "imdb", ["NOISES=swap-both", "SYSTEMS=MCG"]),
+        ("wmt14", "news-commentary", ["NOISES=keyboard", "SYSTEMS=MG"]),
+        ("cnn", "cnn-dailymail", ["NOISES=random", "SYSTEMS=CG"]),
+        ("icdar", "icdar", ["SYSTEMS=none"]),
+        ("alta", "alta2017", ["SYSTEMS=all"]),
+    ],
+)
+def test_denoising(run: str, name: str, settings: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    pretrained.t5(tmp_path / "model")
+    backbone = pretrained.imported(tmp_path / "model", tmp_path / "t5")
+    chosen = dict(setting.split("=") for setting in settings)
+    command = printed("denoising", run, TEXT=fetched(name, tmp_path, 40), BACKBONE=backbone, **chosen)
+    text = walked([*command, *DENOISING], tmp_path, "report.md")
+    assert "not yet run" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "tasks", "titles"),
+    [
+        ("glue", "mnli", ["mnli/valid", "mnli/mismatched"]),
+        ("glue", "stsb", ["stsb/valid"]),
+        ("eurlex57k", "", ["eurlex/test"]),
+    ],
+)
+def test_labelling(name: str, tasks: str, titles: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    pretrained.t5(tmp_path / "model", tied=False)
+    make = ["make", "-f", "examples/labelling/paper.mk", f"SET={name}", f"TEXT={tmp_path}/data"]
+    given = publish(SETS[name], tmp_path / "given", excerpt, 16)
+    succeed(*make, "data", f"FROM={given}", XDG_CACHE_HOME=str(tmp_path / "cache"))
+    command = [*make, f"ONLY={tasks}", f"MODEL={tmp_path / 'model'}", *LABELLING]
+    text = walked(command, tmp_path, f"{name}.md")
+    assert re.findall(r"^\| (\S+) \| \w+ \| [\d.-]+ \| [\d.-]+ \|$", text, re.M) == titles
+    task = tmp_path / "run" / titles[0].partition("/")[0]
+    assert re.findall(rf"^\| {task.name} \| \w+ \| [\d.]+ \| (\d+) \|", text, re.M) == ["8", "8"]  # texts per update
+    assert (task / "t5-choice" / "best").read_text("utf-8") == "checkpoint_last\n"
