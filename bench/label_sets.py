@@ -45,10 +45,10 @@ class Sets:
     learned: int = 0  # texts of a training step, one after the other; 0: training and memory are not measured
 
 
-SMALL = Sets(labelling.Plan(texts=64), (1, 3, 10, 30, 100, 300, 1000))
-QUICK = Sets(labelling.QUICK, SMALL.sizes[:4], learned=2)
+SMALL = Sets(labelling.Plan(texts=64), (1, 3, 10, 30, 100, 300, 1000, 4271))
+QUICK = Sets(labelling.QUICK, (1, 3, 10, 30), learned=2)
 BASE = labelling.Plan(texts=4, words=32128, dim=768, ffn_dim=2048, heads=12, layers=12, length=511)
-EURLEX57K = Sets(BASE, (100, 1000, 4271), together=4, learned=1)
+EURLEX57K = Sets(BASE, (4271,), together=4, learned=1)
 
 
 def prepared(sets: Sets, labels: int, way: str, train: bool, model: EncT5 | None = None) -> Callable[[], None]:
@@ -69,22 +69,24 @@ def model_of(sets: Sets, labels: int, way: str) -> EncT5:
 
 def measure(sets: Sets) -> dict[str, Any]:
     """Milliseconds of labelling a text, and of training on one; the memory beside the weights."""
-    found = report.about(CPU) | {"format": FORMAT, "clock": CLOCKS["cpu"], "plan": asdict(sets), "lines": []}
-    for labels in sets.sizes:
-        ways = [name for name, (_, _, asked) in WAYS.items() if asked < labels]
-        for what in ("labelling", "training") if sets.learned else ("labelling",):
-            train = what == "training"
-            texts = sets.learned if train else sets.model.texts
-            jobs = {name: prepared(sets, labels, name, train) for name in ways}
-            seconds = labelling.take_turns(Clock(CPU), jobs, sets.model.repetitions)
-            del jobs
-            for name in ways:
-                line = {"labels": labels, "way": name, "what": what}
-                line["milliseconds"] = spread([1000 * each / texts for each in seconds[name]])
-                if sets.learned:
-                    build, work = partial(model_of, sets, labels, name), partial(prepared, sets, labels, name, train)
-                    line["peak_bytes"] = peak_memory(CPU, build, work)
-                found["lines"].append(line)
+    found = report.about(CPU) | {"format": FORMAT, "clock": CLOCKS["cpu"], "plan": asdict(sets)}
+    kinds = ["labelling", "training"] if sets.learned else ["labelling"]
+    return found | {"lines": [line for labels in sets.sizes for what in kinds for line in lines(sets, labels, what)]}
+
+
+def lines(sets: Sets, labels: int, what: str) -> list[dict[str, Any]]:
+    train = what == "training"
+    texts = sets.learned if train else sets.model.texts
+    jobs = {way: prepared(sets, labels, way, train) for way, (_, _, asked) in WAYS.items() if asked < labels}
+    seconds = labelling.take_turns(Clock(CPU), jobs, sets.model.repetitions)
+    del jobs  # the memory of the next models
+    found: list[dict[str, Any]] = []
+    for way, times in seconds.items():
+        found.append({"labels": labels, "way": way, "what": what})
+        found[-1]["milliseconds"] = spread([1000 * each / texts for each in times])
+        if sets.learned:
+            build, work = partial(model_of, sets, labels, way), partial(prepared, sets, labels, way, train)
+            found[-1]["peak_bytes"] = peak_memory(CPU, build, work)
     return found
 
 

@@ -54,8 +54,9 @@ def excerpt(conversion: str, path: str) -> str:
     if path.endswith("dev_ids.tsv"):
         lines = ["#1 ID\t#2 ID", *(f"{number}\t{number + 1}" for number in range(0, 40, 5))]
     elif conversion in ("headed_columns", "columns", "mrpc"):
-        rows = ["\t".join(row) for row in labelled(path)]
-        lines = rows if conversion == "columns" else ["\t".join(WORDS[:5]), *rows]
+        rows = labelled(path)
+        head = [] if conversion == "columns" else [[f"column{number}" for number in range(len(rows[0]))]]
+        lines = ["\t".join(row) for row in [*head, *rows]]
     elif path.endswith(".tagged"):
         lines = [f"<t> {line} </t> <t> {line} </t>" if line else "" for line in lines]
     elif conversion == "segments":
