@@ -42,13 +42,14 @@ class Sets:
     model: labelling.Plan
     sizes: tuple[int, ...]  # labels in the set
     together: int = 8  # texts in a batch
-    learned: int = 0  # texts of a training step, one after the other; 0: training and memory are not measured
+    learned: int = 0  # texts of a training step, one after the other; 0: training is not measured
+    memory: bool = False  # measured, in a new process for each line
 
 
 SMALL = Sets(labelling.Plan(texts=64), (1, 3, 10, 30, 100, 300, 1000, 4271))
 QUICK = Sets(labelling.QUICK, (1, 3, 10, 30), learned=2)
 BASE = labelling.Plan(texts=4, words=32128, dim=768, ffn_dim=2048, heads=12, layers=12, length=511)
-EURLEX57K = Sets(BASE, (4271,), together=4, learned=1)
+EURLEX57K = Sets(BASE, (4271,), together=4, learned=1, memory=True)
 
 
 def prepared(sets: Sets, labels: int, way: str, train: bool, model: EncT5 | None = None) -> Callable[[], None]:
@@ -84,7 +85,7 @@ def lines(sets: Sets, labels: int, what: str) -> list[dict[str, Any]]:
     for way, times in seconds.items():
         found.append({"labels": labels, "way": way, "what": what})
         found[-1]["milliseconds"] = spread([1000 * each / texts for each in times])
-        if sets.learned:
+        if sets.memory:
             build, work = partial(model_of, sets, labels, way), partial(prepared, sets, labels, way, train)
             found[-1]["peak_bytes"] = peak_memory(CPU, build, work)
     return found
