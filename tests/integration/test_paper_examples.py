@@ -20,7 +20,7 @@ WORDS = ["The", "Council's", "“new”", "fish", "(27", "%)", "swim;", "it's", 
 GLUE_COLUMNS = {"MNLI": 12, "QQP": 6, "QNLI": 4, "RTE": 4, "SST-2": 2, "STS-B": 10}  # the last one has the label
 TINY = ["GPUS=0", "THREADS=1", "LAYERS=1", "WIDTH=16", "FFN=32", "HEADS=2"]
 TRANSLATION = [*TINY, "VOCAB=75", "TEACHER_UPDATES=2", "LEVT_UPDATES=2"]
-POST_EDITING = [*TINY, "VOCAB=75", "UPDATES=2", "FINETUNE_UPDATES=2", "GAMMAS=1", "KEEP_BIASES=2"]
+POST_EDITING = [*TINY, "VOCAB=45", "UPDATES=2", "FINETUNE_UPDATES=2", "GAMMAS=1", "KEEP_BIASES=2"]
 DENOISING = ["GPUS=0", "THREADS=1", "SEEDS=1", "TRAIN_FLAGS=--max-update 2"]
 LABELLING = ["GPUS=0", "THREADS=1", "BATCH=8", "FLAGS=--max-update 2"]
 
