@@ -78,7 +78,8 @@ def measure(sets: Sets) -> dict[str, Any]:
 def lines(sets: Sets, labels: int, what: str) -> list[dict[str, Any]]:
     train = what == "training"
     texts = sets.learned if train else sets.model.texts
-    jobs = {way: prepared(sets, labels, way, train) for way, (_, _, asked) in WAYS.items() if asked < labels}
+    ways = [way for way, (_, _, asked) in WAYS.items() if asked < (1 if train else labels)]  # training asks for all
+    jobs = {way: prepared(sets, labels, way, train) for way in ways}
     seconds = labelling.take_turns(Clock(CPU), jobs, sets.model.repetitions)
     del jobs  # the memory of the next models
     found: list[dict[str, Any]] = []

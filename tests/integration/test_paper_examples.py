@@ -20,7 +20,7 @@ WORDS = ["The", "Council's", "“new”", "fish", "(27", "%)", "swim;", "it's", 
 GLUE_COLUMNS = {"MNLI": 12, "QQP": 6, "QNLI": 4, "RTE": 4, "SST-2": 2, "STS-B": 10}  # the last one has the label
 TINY = ["GPUS=0", "THREADS=1", "LAYERS=1", "WIDTH=16", "FFN=32", "HEADS=2"]
 TRANSLATION = [*TINY, "VOCAB=75", "TEACHER_UPDATES=2", "LEVT_UPDATES=2"]
-POST_EDITING = [*TINY, "VOCAB=45", "UPDATES=2", "FINETUNE_UPDATES=2", "GAMMAS=1", "KEEP_BIASES=2"]
+POST_EDITING = [*TINY, "VOCAB=45", "UPDATES=2", "FINETUNE_UPDATES=2", "GAMMAS=1", "KEEP_BIASES="]
 DENOISING = ["GPUS=0", "THREADS=1", "SEEDS=1", "TRAIN_FLAGS=--max-update 2"]
 LABELLING = ["GPUS=0", "THREADS=1", "BATCH=8", "FLAGS=--max-update 2"]
 
@@ -138,7 +138,7 @@ def test_denoising(run: str, name: str, settings: list[str], tmp_path: Path) -> 
     chosen = dict(setting.split("=") for setting in settings)
     command = printed("denoising", run, TEXT=fetched(name, tmp_path, 40), BACKBONE=backbone, **chosen)
     text = walked([*command, *DENOISING], tmp_path, "report.md")
-    assert "not yet run" not in text
+    assert re.search(r"^\| [^|]+ \| [\d.]+ \| [\d.]+ \| 1 \|", text, re.M)  # one seed
 
 
 @pytest.mark.parametrize(
