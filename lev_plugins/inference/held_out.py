@@ -21,6 +21,7 @@ from lev_plugins.scoring import harm
 from lev_plugins.scoring.evaluation import Additive
 from lev_plugins.scoring.metrics import METRICS, SOURCES
 from lev_plugins.text import calibration
+from lev_plugins.text.calibration import CAPITAL_NOUNS, CUBE, NAME
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.lines import check_counts, nonempty_lines
 
@@ -74,7 +75,7 @@ def held_out(editor: Any, pairs: Sequence[tuple[Path, Path]], clean: Sequence[Pa
     return texts
 
 
-def calibrate(texts: Sequence[HeldOut]) -> dict[str, float]:
+def calibrate(texts: Sequence[HeldOut], language: str | None = None) -> dict[str, float]:
     """The weights that the pairs say, which are applied to all texts; none if they say too little."""
     pairs = [text for text in texts if not text.is_clean]
     known = [edit.evidence for text in pairs for one in text.edited for edit in one.edits]
@@ -85,7 +86,7 @@ def calibrate(texts: Sequence[HeldOut]) -> dict[str, float]:
             f"{len(labels)} edits of the held-out texts, {sum(labels)} are right"
         )
         return {}
-    weights = calibration.fit(known, labels)
+    weights = calibration.fit(known, labels) | ({} if language in CAPITAL_NOUNS else {NAME: CUBE})
     for text in texts:
         text.edited = [calibration.calibrated(one, weights) for one in text.edited]
     return weights
@@ -154,7 +155,7 @@ class Tuning:
 
     def of(self, editor: Any, config: ModelConfig) -> ModelConfig:
         texts = held_out(editor, self.pairs, self.clean)
-        weights = calibrate(texts) if self.pairs else {}
+        weights = calibrate(texts, config.decoding.language) if self.pairs else {}
         dial = config.decoding.min_confidence
         if self.promise is not None:
             dial = promised(texts, self.promise)

@@ -16,6 +16,11 @@ from rapidfuzz.distance import OSA, Levenshtein
 from lev_plugins.text.edited import Edit, Edited, Rewrite, Segment, apply, parts_of
 
 CONSTANT = "constant"
+# An unknown word with a capital inside a sentence is often a name, and to change a name is worse than to leave a typo.
+# So for such a word, the confidence is cubed before it is compared with the dial, unless the language writes all nouns
+# with capitals.
+NAME, CUBE = "name", 3.0
+CAPITAL_NOUNS = ("de", "lb")
 RIDGE = 1.0  # what an edit more or less may change
 STEPS = 30  # of Newton's method, which needs about ten
 SURE = 30.0  # log-odds beyond which nothing is known any better
@@ -90,7 +95,10 @@ def calibrated(edited: Edited, weights: Mapping[str, float]) -> Edited:
     """The same edits, but with confidences that mean something."""
 
     def judged(edit: Edit) -> Edit:
-        return replace(edit, confidence=confidence(weights, edit.evidence), others=tuple(map(judged, edit.others)))
+        known = Evidence(*edit.evidence)
+        power = max(0.0, weights.get(NAME, 1.0)) if known.unknown and known.capital else 1.0
+        others = tuple(map(judged, edit.others))
+        return replace(edit, confidence=confidence(weights, known), power=power, others=others)
 
     return replace(edited, edits=tuple(map(judged, edited.edits)))
 

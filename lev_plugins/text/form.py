@@ -8,7 +8,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rapidfuzz.distance import OSA
+
 from lev_plugins.errors import require
+from lev_plugins.text.edited import NEAR
 
 TYPEWRITTEN = str.maketrans("\u2019\u2018\u201c\u201d", "''\"\"")
 RARE = 0.02  # share of the words with typographic apostrophes, where they count as absent
@@ -72,9 +75,18 @@ class Form:
         if self.straight and "\u2019" in text and "'" not in text:
             new = new.replace("'", "\u2019")
         words, others = old.split(" "), new.split(" ")
-        if self.lower and len(words) == len(others):
-            new = " ".join(map(in_case_of, words, others))
+        if len(words) == len(others):
+            new = " ".join(map(self.cased, words, others))
         return new
+
+    def cased(self, word: str, other: str) -> str:
+        """A misspelt word keeps its capitals, also where the dictionary has the right one without.
+
+        >>> [Form().cased(*words) for words in (("Abuot", "about"), ("About", "about"), ("Abuot", "on"))]
+        ['About', 'about', 'on']
+        """
+        near = other.islower() and NEAR < OSA.normalized_similarity(word.lower(), other) < 1
+        return in_case_of(word, other) if self.lower or near else other
 
     def check(self, texts: Sequence[str]) -> None:
         """Refuses texts whose punctuation is written in the other way.

@@ -45,6 +45,8 @@ STRAIGHT = Form(straight=True, apart=False)
         (STRAIGHT, "It's his, dont.", {"dont": "don't"}, "It's his, dont.", "It's his, don't."),
         (STRAIGHT, "\u201cDont\u201d, he said.", {"he": "she"}, '"Dont", he said.', "\u201cDont\u201d, she said."),
         (Form(), "It\u2019s dont.", {"dont": "don't"}, "It\u2019s dont.", "It\u2019s don't."),
+        (Form(), "Abuot TEH cat.", {"Abuot": "about", "TEH": "the", "cat": "dog"}, "Abuot TEH cat.", "About THE dog."),
+        (Form(), "About It.", {"About": "about", "It": "in"}, "About It.", "about in."),
         (Form(lower=True), "Teh CAT.", {"teh": "the", "cat": "dog"}, "teh cat.", "The DOG."),
     ],
 )

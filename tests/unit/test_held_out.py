@@ -18,7 +18,7 @@ from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.inference.held_out import VALUES, best, calibrate, held_out, promised, reliability
 from lev_plugins.text import calibration
-from lev_plugins.text.calibration import CONSTANT, WEIGHTS, Evidence
+from lev_plugins.text.calibration import CONSTANT, NAME, WEIGHTS, Evidence
 from lev_plugins.text.edited import Edit, Edited, Segment, rewrites
 from lev_plugins.text.offsets import offsets_of
 from tests.helpers import Refusal, thorough
@@ -99,7 +99,7 @@ def test_confidences_are_the_share_that_is_right(tmp_path: Path, caplog: pytest.
     noisy, clean = files(tmp_path, noisy="\n".join(edits) + "\n", clean="\n".join(wanted) + "\n")
     texts = held_out(Editor(**edits), [(noisy, clean)], [])
     assert len(reliability(texts)) == 1
-    assert calibrate(texts).keys() == set(WEIGHTS)
+    assert calibrate(texts, "en").keys() == {*WEIGHTS, NAME} and calibrate(texts, "de").keys() == set(WEIGHTS)
     tenths = reliability(texts)
     assert sum(tenth["edits"] for tenth in tenths) == 3000
     assert all(abs(tenth["claimed"] - tenth["right"]) < 0.07 for tenth in tenths if tenth["edits"] > 200)
@@ -158,7 +158,7 @@ def test_export_and_sweep(texts: dict[str, Path], tmp_path: Path, capsys: pytest
     dial = f"with --min-confidence {config.decoding.min_confidence:g}"
     broken = config.scores[f"clean: right words broken, of 1,000, {dial}"]
     assert broken <= 30 and f"noisy: typos repaired, %, {dial}" in config.scores
-    assert config.calibration.keys() == set(WEIGHTS) and config.decoding.min_confidence is not None
+    assert config.calibration.keys() == {*WEIGHTS, NAME} and config.decoding.min_confidence is not None
     assert said.splitlines()[0].split() == ["min-confidence", f"{config.decoding.min_confidence:g}"]
     card = (out / "README.md").read_text("utf-8")
     assert "| confidence of an edit | calibrated on held-out text |" in card
@@ -215,3 +215,14 @@ def test_refused(flags: list[str], message: str, texts: dict[str, Path], tmp_pat
 
 def test_weights_of_a_stranger_do_no_more_than_others() -> None:
     assert calibration.confidence({CONSTANT: 1e15, "odd": 1.0}, NOTHING) < 1
+    for power in (-1e9, 1e308):
+        edit = Edit(0, 1, "b", evidence=NOTHING._replace(unknown=1, capital=1))
+        assert calibration.calibrated(Edited("a", (edit,)), {NAME: power}).sure(0.5).text in ("a", "b")
+
+
+def test_a_name_is_changed_only_if_that_is_surer() -> None:
+    edits = [Edit(0, 1, "b", evidence=NOTHING._replace(unknown=1, capital=capital)) for capital in (0, 1)]
+    half = [calibration.calibrated(Edited("a", (edit,)), {CONSTANT: 0.0, NAME: 3.0}) for edit in edits]
+    assert [edited.edits[0].confidence for edited in half] == [0.5, 0.5]
+    kept = {least: [edited.sure(least).text for edited in half] for least in (0.0, 0.12, 0.13, 0.6)}
+    assert kept == {0.0: ["b", "b"], 0.12: ["b", "b"], 0.13: ["b", "a"], 0.6: ["a", "a"]}
