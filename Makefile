@@ -57,9 +57,10 @@ demo: setup  ## repair typos with a model trained here: 8 to 12 minutes on two c
 bench: setup  ## speed beside fairseq's own Levenshtein Transformer, as JSON
 	$(RUN) python bench/run.py
 
-release: setup  ## the packages as they are published, in dist/
+release: setup  ## the packages as they are published, in dist/; EDITOR=FOLDER: that model as a package, too, named en or NAME=
 	rm -rf dist
 	$(RUN) python -m build --no-isolation --outdir dist
+	$(if $(EDITOR),$(RUN) python scripts/model_wheel.py $(EDITOR) $(or $(NAME),en))
 	$(RUN) python -m twine check --strict dist/*
 
 check-pythons:  ## install, train and decode on every Python 3.10 to 3.13 found; fetches a torch for each

@@ -17,6 +17,8 @@ import os
 import re
 from argparse import Namespace
 from dataclasses import asdict, dataclass, field
+from importlib.metadata import entry_points
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,7 @@ from lev_plugins.ranges import flag_name
 FORMAT = 1
 CONFIG, WEIGHTS, CARD, THRESHOLDS = "config.json", "model.safetensors", "README.md", "thresholds.json"
 BACKBONE = "backbone"
+INSTALLED = "lev_plugins.models"  # entry points of the packages of scripts/model_wheel.py
 EDITOR, LABELLER = "editor", "labeller"
 NOUNS = {EDITOR: "an editor", LABELLER: "a labeller"}
 # fairseq's --bpe -> its flag that names a file, and that file in the folder
@@ -126,6 +129,13 @@ class ModelConfig:
         if self.tokeniser is None:
             return None
         return Namespace(bpe=self.tokeniser, **{flag: str(folder / name) for flag, name in self.tokeniser_file.items()})
+
+
+def found(path: str | Path) -> Path:
+    """``path``, or the installed model of this name, if no file has it: a package that is a folder."""
+    here = Path(path)
+    points = () if here.exists() else entry_points(group=INSTALLED, name=str(path))
+    return next((Path(str(files(point.module))) for point in points), here)
 
 
 def is_model_folder(path: str | Path) -> bool:
