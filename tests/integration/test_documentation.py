@@ -56,7 +56,7 @@ def follow(page: str, checkout: Path) -> None:
 def started(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the pages call the root of a checkout, after the first page."""
     checkout = tmp_path_factory.mktemp("checkout")
-    for name in ("lev_plugins", "examples"):
+    for name in ("lev_plugins", "examples", "scripts"):
         shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
     if find_spec("transformers") is not None:
         pretrained.byt5(checkout / "byt5-small")  # a tiny one, where the page has one from huggingface.co
