@@ -84,11 +84,12 @@ def lines(sets: Sets, labels: int, what: str) -> list[dict[str, Any]]:
     del jobs  # the memory of the next models
     found: list[dict[str, Any]] = []
     for way, times in seconds.items():
-        found.append({"labels": labels, "way": way, "what": what})
-        found[-1]["milliseconds"] = spread([1000 * each / texts for each in times])
+        line = {"labels": labels, "way": way, "what": what}
+        line["milliseconds"] = spread([1000 * each / texts for each in times])
         if sets.memory:
             build, work = partial(model_of, sets, labels, way), partial(prepared, sets, labels, way, train)
-            found[-1]["peak_bytes"] = peak_memory(CPU, build, work)
+            line["peak_bytes"] = peak_memory(CPU, build, work)
+        found.append(line)
     return found
 
 

@@ -5,6 +5,7 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from lev_plugins.errors import UserError
+from lev_plugins.text.sentences import primary
 
 
 class Language(NamedTuple):
@@ -42,7 +43,3 @@ def find(code: str, known: list[Language]) -> Language:
             if language.long_code.lower() == wanted:
                 return language
     raise UserError(f"language={code!r} is not among those that /v2/languages lists: choose one of them")
-
-
-def primary(code: str) -> str:
-    return code.replace("_", "-").partition("-")[0].lower()

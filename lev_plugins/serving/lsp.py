@@ -78,8 +78,9 @@ class Checker(LanguageServer):
     def quick_fixes(self, asked: lsp.CodeActionParams) -> Iterator[lsp.CodeAction]:
         kind, uri, near = lsp.CodeActionKind.QuickFix, asked.text_document.uri, asked.range
         for problem in self.found.get(uri, ()):
-            beside = near.end < problem.range.start or problem.range.end < near.start
-            old, *ways = [""] if beside or not problem.data else problem.data
+            if not problem.data or near.end < problem.range.start or problem.range.end < near.start:
+                continue
+            old, *ways = problem.data
             for way in ways:
                 edit = lsp.WorkspaceEdit({uri: [lsp.TextEdit(problem.range, way)]})
                 title = f"Change “{old}” to “{way}”"

@@ -51,6 +51,15 @@ def guess_language(text: str) -> str:
     return SCRIPTS[most] if 2 * counts[most] > letters else "en"
 
 
+def primary(code: str) -> str:
+    """The language of a code, without its country.
+
+    >>> primary("de-AT"), primary("pt_BR")
+    ('de', 'pt')
+    """
+    return code.replace("_", "-").partition("-")[0].lower()
+
+
 def sentences(text: str, language: str | None = None) -> list[Span]:
     """Without the white space around them; ``language`` is a code such as "de" or "de-AT", and is guessed without one.
 
@@ -58,7 +67,7 @@ def sentences(text: str, language: str | None = None) -> list[Span]:
     >>> [text[start:end] for start, end in sentences(text)]
     ['Mr. Smith came.', 'He left!', 'End']
     """
-    code = re.split("[-_]", language or guess_language(text))[0].lower()  # sentencex reads others as "en"
+    code = primary(language or guess_language(text))  # sentencex reads others as "en"
     spans: list[Span] = []
     for line in lines(text):
         blank = re.sub(r"[\s\ud800-\udfff]", " ", text[line.start : line.end])  # lone surrogates have no bytes
