@@ -25,6 +25,7 @@ from lev_plugins.figures import canvas, check_figures, save_figure
 from lev_plugins.inference.decoder import CheckpointDecoder
 from lev_plugins.inference.editor import Editor
 from lev_plugins.inference.held_out import HeldOut, held_out, reliability
+from lev_plugins.model_folder import found
 from lev_plugins.ranges import at_least, bounded, flag_name
 from lev_plugins.scoring.harm import KINDS
 from lev_plugins.scoring.threshold_curve import Judged, Point, curve, judge
@@ -43,7 +44,8 @@ logger = logging.getLogger(__name__)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("data", metavar="DATA", type=Path, help="a model folder that edits; or with --path, a folder of binarised data")
+    what = "a model folder, or an installed model, that edits; or with --path, a folder of binarised data"
+    add("data", metavar="DATA", type=found, help=what)
     add_held_out_arguments(add, "--pairs", "for a model folder: text and its correction")
     add("--path", metavar="FILE", help="checkpoint of --task text_correction, or an ensemble: A.pt:B.pt")
     add("--split", default="valid", help="split to decode; not the test set (default: valid)")

@@ -97,6 +97,9 @@ def test_a_model_is_installed_and_has_a_name(tmp_path: Path) -> None:
 
     here = edited("tiny", tmp_path)
     assert here.code == 0 and here.out == edited(folder, tmp_path).out != "of value\n"
+    (tmp_path / "clean").write_text("of value\n")
+    swept = ["sweep", "tiny", "--clean", "clean", "--cpu", "--json"]
+    assert run("lev-plugins", *swept, cwd=tmp_path, PYTHONPATH=f"{ROOT}:{site}").code == 0
     (tmp_path / "there" / "tiny").mkdir(parents=True)
     assert "tiny is not a model folder" in edited("tiny", tmp_path / "there").err  # a file of this name comes first
     assert run(*made, "En!", "--outdir", tmp_path).err == (
