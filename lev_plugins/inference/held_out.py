@@ -21,9 +21,9 @@ from lev_plugins.scoring import harm
 from lev_plugins.scoring.evaluation import Additive
 from lev_plugins.scoring.metrics import METRICS, SOURCES
 from lev_plugins.text import calibration
-from lev_plugins.text.calibration import CAPITAL_NOUNS, CUBE, NAME
 from lev_plugins.text.edited import Edited
 from lev_plugins.text.lines import check_counts, nonempty_lines
+from lev_plugins.text.sentences import primary
 
 VALUES = [*(hundredth / 100 for hundredth in range(100)), 0.995, 0.999]  # of --min-confidence
 FEWEST = 100  # edits to calibrate on
@@ -86,7 +86,9 @@ def calibrate(texts: Sequence[HeldOut], language: str | None = None) -> dict[str
             f"{len(labels)} edits of the held-out texts, {sum(labels)} are right"
         )
         return {}
-    weights = calibration.fit(known, labels) | ({} if language in CAPITAL_NOUNS else {NAME: CUBE})
+    weights = calibration.fit(known, labels)
+    if language is None or primary(language) not in calibration.CAPITAL_NOUNS:
+        weights[calibration.NAME] = calibration.CUBE
     for text in texts:
         text.edited = [calibration.calibrated(one, weights) for one in text.edited]
     return weights

@@ -96,9 +96,9 @@ def calibrated(edited: Edited, weights: Mapping[str, float]) -> Edited:
 
     def judged(edit: Edit) -> Edit:
         known = Evidence(*edit.evidence)
-        power = max(0.0, weights.get(NAME, 1.0)) if known.unknown and known.capital else 1.0
-        others = tuple(map(judged, edit.others))
-        return replace(edit, confidence=confidence(weights, known), power=power, others=others)
+        share = confidence(weights, known)
+        dial = share ** max(0.0, weights[NAME]) if NAME in weights and known.unknown and known.capital else None
+        return replace(edit, confidence=share, dial=dial, others=tuple(map(judged, edit.others)))
 
     return replace(edited, edits=tuple(map(judged, edited.edits)))
 

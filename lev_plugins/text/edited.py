@@ -51,7 +51,7 @@ class Edit:
     confidence: float = 1.0  # from 0 to 1: what the model gives this edit against leaving the text alone
     iteration: int = 1  # of the refinement that made it; a model that writes from left to right has only one
     evidence: tuple[float, ...] = field(default=(), compare=False, repr=False)  # for ``text.calibration``
-    power: float = field(default=1.0, compare=False, repr=False)  # of the confidence, to be compared with the dial
+    dial: float | None = field(default=None, compare=False, repr=False)  # the greatest that keeps it, if it is a name
     others: tuple[Edit, ...] = field(default=(), compare=False, repr=False)  # that change the same to something else
 
     def as_dict(self) -> dict[str, object]:
@@ -60,7 +60,11 @@ class Edit:
         others = [
             {"replacement": other.replacement, "confidence": round(other.confidence, DIGITS)} for other in self.others
         ]
-        return {**told, "confidence": round(self.confidence, DIGITS), "others": others}
+        dial = {} if self.dial is None else {"dial": round(self.dial, DIGITS)}
+        return {**told, "confidence": round(self.confidence, DIGITS), **dial, "others": others}
+
+    def sure(self, least: float) -> bool:
+        return (self.confidence if self.dial is None else self.dial) >= least
 
 
 @dataclass(frozen=True)
@@ -81,12 +85,12 @@ class Edited:
         object.__setattr__(self, "text", apply(self.original, self.edits))
 
     def sure(self, least: float) -> Edited:
-        """Only the edits whose confidence is at least this, or for a name that it is at least when cubed.
+        """Only the edits whose confidence is at least this, and of the names those whose dial is.
 
-        >>> [Edited("a", (Edit(0, 1, "b", 0.7, power=power),)).sure(0.5).text for power in (1, 3)]
+        >>> [Edited("a", (Edit(0, 1, "b", 0.7, dial=dial),)).sure(0.5).text for dial in (None, 0.3)]
         ['b', 'a']
         """
-        return replace(self, edits=tuple(edit for edit in self.edits if edit.confidence**edit.power >= least))
+        return replace(self, edits=tuple(edit for edit in self.edits if edit.sure(least)))
 
     def as_dict(self) -> dict[str, object]:
         """For JSON."""

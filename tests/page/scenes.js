@@ -61,6 +61,12 @@ const scenes = {
     by("dial").fire("input");
     by("all").click();
   },
+  async leaving_a_name_that_the_dial_leaves() {
+    await checked("Teh teh", { ...edit(0, 3, "The", 0.6), dial: 0.216 }, edit(4, 7, "the", 0.3));
+    by("dial").value = "29";
+    by("dial").fire("input");
+    by("all").click();
+  },
 };
 
 (async () => {

@@ -99,7 +99,7 @@ def test_confidences_are_the_share_that_is_right(tmp_path: Path, caplog: pytest.
     noisy, clean = files(tmp_path, noisy="\n".join(edits) + "\n", clean="\n".join(wanted) + "\n")
     texts = held_out(Editor(**edits), [(noisy, clean)], [])
     assert len(reliability(texts)) == 1
-    assert calibrate(texts, "en").keys() == {*WEIGHTS, NAME} and calibrate(texts, "de").keys() == set(WEIGHTS)
+    assert calibrate(texts, "en").keys() == {*WEIGHTS, NAME} and calibrate(texts, "de-AT").keys() == set(WEIGHTS)
     tenths = reliability(texts)
     assert sum(tenth["edits"] for tenth in tenths) == 3000
     assert all(abs(tenth["claimed"] - tenth["right"]) < 0.07 for tenth in tenths if tenth["edits"] > 200)

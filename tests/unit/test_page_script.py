@@ -27,6 +27,7 @@ CHANGED = "The text has changed: check it again."
         ("inserting_in_an_empty_first_line", "new\nsecond", "Accepted"),
         ("choosing_another_replacement", "ten cat", "Accepted"),
         ("accepting_what_is_as_sure_as_the_dial", "the cat", "1 edit accepted"),
+        ("leaving_a_name_that_the_dial_leaves", "Teh the", "1 edit accepted"),
     ],
 )
 def test_nothing_that_was_written_is_lost(scene: str, text: str, said: str) -> None:
