@@ -38,7 +38,7 @@ def training(run: Run, updates: int, tokens: str, rate: str, dropout: str) -> st
         --no-epoch-checkpoints --log-interval 50"""
 
 
-def folder(run: Run, trained: Path, data: Path, made: Path, noisy: Path, clean: Path, more: str = "--best wrr") -> str:
+def folder(run: Run, trained: Path, data: Path, made: Path, noisy: Path, clean: Path, more: str) -> str:
     """Make a model folder; validation text says how often edits are right, and how sure the editor must be of one."""
     return f"""lev-plugins export {trained}/checkpoint_last.pt {made} --overwrite --bpe words --iter-decode-max-iter 0
         --data {data} --language en --calibrate {noisy} {clean} {more}"""

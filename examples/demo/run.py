@@ -10,6 +10,7 @@ from examples import editor
 from examples.stages import ROOT, Run, main
 
 TOKENS = "2500"
+PROMISE = 15  # words of 1,000 right ones that it may break in held-out text with many unexpected words
 RATE = 0.2  # share of the words with typos, in training and in held-out sentences
 
 
@@ -74,7 +75,8 @@ def plan(run: Run) -> None:
             model_folder,
             text / "valid.noisy",
             text / "valid.clean",
-            f"--calibrate {text}/unexpected.noisy {text}/unexpected.clean --best wrr",
+            f"""--calibrate {text}/unexpected.noisy {text}/unexpected.clean --clean {text}/unexpected.clean
+                --promise-broken {PROMISE}""",
         ),
     )
     stage(
