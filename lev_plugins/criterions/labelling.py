@@ -170,8 +170,8 @@ class LabellingCriterion(FairseqCriterion):
 
     @staticmethod
     def reduce_metrics(logging_outputs: list[dict[str, Any]]) -> None:
-        size = sum(int(log.get("sample_size", 0)) for log in logging_outputs)
-        total = sum(float(log.get("loss", 0)) for log in logging_outputs)
+        size = sum(int(log["sample_size"]) for log in logging_outputs)
+        total = sum(float(log["loss"]) for log in logging_outputs)
         metrics.log_scalar("loss", total / max(size, 1), size, round=4)
 
     def log_scores(self, logging_outputs: list[dict[str, Any]]) -> None:

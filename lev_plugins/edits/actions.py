@@ -107,9 +107,9 @@ def within_room(positions: int, counts: Tensor, lengths: Tensor, tokens: Tensor,
     tensor([[1, 1, 0]])
     """
     counts = counts.masked_fill(tokens[:, 1:].eq(pad), 0)
-    room = (positions - lengths).clamp(min=0)[:, None]
     before = counts.cumsum(1) - counts
-    return torch.minimum(counts, (room - before).clamp(min=0))
+    room = (positions - lengths)[:, None] - before
+    return torch.minimum(counts, room.clamp(min=0))
 
 
 def apply_tokens(tokens: Tensor, holes: Tensor, words: Tensor) -> Tensor:
@@ -165,12 +165,10 @@ def replaced(tokens: Tensor, deleted: Tensor, holes: Tensor, pad: int) -> Tensor
     rank = (~holes).cumsum(1) - 1  # (B, T): of the last kept token before a hole
     left = places.gather(1, order).gather(1, rank.clamp(min=0, max=tokens.size(1) - 1))  # (B, T) its place
     nth = holes.cumsum(1) - holes.cumsum(1).masked_fill(holes, 0).cummax(1).values  # 1, 2, ... between kept tokens
-    at = left + nth
-    inside = holes & (at < tokens.size(1))
-    at = at.clamp(max=tokens.size(1) - 1)
+    at = (left + nth).clamp(max=tokens.size(1) - 1)  # a last token is never deleted
     # still between the same kept tokens: nothing was kept from there on
     kept_before = kept.cumsum(1)
-    inside = inside & deleted.gather(1, at) & kept_before.gather(1, at).eq(kept_before.gather(1, left))
+    inside = holes & deleted.gather(1, at) & kept_before.gather(1, at).eq(kept_before.gather(1, left))
     return tokens.gather(1, at).masked_fill(~inside, pad)
 
 

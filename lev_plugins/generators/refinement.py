@@ -94,8 +94,8 @@ class RefinementGenerator:
                 known = self.symbols.known(sources) if self.symbols.spells else sources
                 rerank(self.reranker, self.tgt_dict, known, groups)
         if n > 1:
-            scores = torch.stack([hypo["score"] for group in groups for hypo in group]).view(-1, n)
-            order = scores.argsort(dim=1, descending=True, stable=True).tolist()
+            scores = torch.stack([hypo["score"] for group in groups for hypo in group]).view(-1, n).tolist()
+            order = [sorted(range(n), key=row.__getitem__, reverse=True) for row in scores]  # equals stay in order
             groups = [[group[i] for i in best] for group, best in zip(groups, order, strict=True)]
         if self.options.trained_later:
             return groups

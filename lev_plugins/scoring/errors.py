@@ -63,7 +63,7 @@ def paired(given: list[str], right: list[str]) -> list[tuple[list[str], list[str
     >>> paired(["hte", "c", "at", "now"], ["the", "cat"])
     [(['hte'], ['the']), (['c', 'at'], ['cat']), (['now'], [])]
     """
-    best: dict[tuple[int, int], tuple[float, tuple[int, int]]] = {}  # the cost of so many words, and the last pair's
+    best = {(0, 0): (0.0, (0, 0))}  # the cost of so many words, and the last pair's
     for i in range(len(given) + 1):
         for j in range(len(right) + 1):
             ways = [
@@ -71,7 +71,8 @@ def paired(given: list[str], right: list[str]) -> list[tuple[list[str], list[str
                 for m, n in SPANS
                 if m <= i and n <= j
             ]
-            best[i, j] = min(ways, default=(0.0, (0, 0)))
+            if ways:
+                best[i, j] = min(ways)
     pairs, (i, j) = [], (len(given), len(right))
     while i or j:
         m, n = best[i, j][1]

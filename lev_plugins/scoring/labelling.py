@@ -45,7 +45,7 @@ def regression(gold: Any, predicted: Any) -> Scores:
     from scipy.stats import pearsonr, spearmanr
 
     error = float(np.mean((gold - predicted) ** 2))
-    if len(gold) < 2 or not np.ptp(gold) or not np.ptp(predicted):
+    if not np.ptp(gold) or not np.ptp(predicted):
         return {"pearson": 0.0, "spearman": 0.0, "mse": error}
     correlations = {"pearson": pearsonr(gold, predicted)[0], "spearman": spearmanr(gold, predicted)[0]}
     return percent(correlations) | {"mse": error}
@@ -145,7 +145,7 @@ def best_threshold(gold: Any, scores: Any) -> float:
     if not gold.any():
         return POSITIVE
     cuts, assigned, right = possible_cuts(scores, gold)
-    best = int((2 * right / (assigned + gold.sum())).argmax())
+    best = int((right / (assigned + gold.sum())).argmax())  # half of F1
     following = cuts[best + 1] if best + 1 < len(cuts) else 0.0
     return (float(cuts[best]) + float(following)) / 2  # in 32 bits, the middle could equal one of them
 

@@ -266,9 +266,7 @@ def count(
 
 
 def improve(paths: Paths, state: State, path: Path) -> None:
-    known = paths.get(state)
-    if known is None or path < known:
-        paths[state] = path
+    paths[state] = min(path, paths.get(state, path))
 
 
 def matches(
