@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 import torch
 from fairseq.models.nat.levenshtein_utils import _get_del_targets, _get_ins_targets
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from lev_plugins.edits import actions
 from lev_plugins.edits.actions import apply_deletions, apply_placeholders, apply_tokens, deletable
+from lev_plugins.edits.beside import beside
 from lev_plugins.edits.expert import align, insertion_labels, random_deletions
 from tests.helpers import BOS, EOS, FIRST_WORD, PAD, rows_to_tensor, slow_alignment, tensor_to_rows, thorough
 
@@ -134,6 +136,54 @@ def test_placeholders_are_those_of_a_list(rows: list[list[int]], data: st.DataOb
     assert opened.tolist() == rows_to_tensor(expected).tolist()
     for found, score in zip(moved.tolist(), expected_scores, strict=True):
         assert found == score + [0.0] * (len(found) - len(score))
+
+
+@thorough
+@given(rows_of(), st.data())
+def test_holes_are_as_many_as_are_wanted_and_have_room(rows: list[list[int]], data: st.DataObject) -> None:
+    tokens = rows_to_tensor(rows)
+    slots = st.lists(st.integers(0, 3), min_size=tokens.size(1) - 1, max_size=tokens.size(1) - 1)
+    wanted = data.draw(st.lists(slots, min_size=len(rows), max_size=len(rows)))
+    positions, least = data.draw(st.integers(0, 14)), data.draw(st.integers(0, 9))
+    scores = torch.rand(*tokens[:, 1:].shape, 4, generator=torch.Generator().manual_seed(1))
+    counts, lengths = torch.tensor(wanted), tokens.ne(PAD).sum(1)
+    given = [row[: length - 1] for row, length in zip(wanted, lengths.tolist(), strict=True)]
+
+    found = actions.within_room(positions, counts, lengths, tokens, PAD).tolist()
+    for row, words, had in zip(given, rows, found, strict=True):
+        room, fit = max(positions - len(words), 0), []
+        for count in row:
+            fit.append(min(count, room))
+            room -= fit[-1]
+        assert had == fit + [0] * (len(had) - len(fit))
+
+    found = actions.at_least(least, counts, scores, lengths, tokens, PAD).tolist()
+    for row, words, had, of_row in zip(given, rows, found, scores.tolist(), strict=True):
+        more = [*row]
+        likeliest = min(range(len(row)), key=lambda slot, of_row=of_row: of_row[slot][0])
+        more[likeliest] += max(least + 2 - len(words) - sum(row), 0)
+        assert had[: len(row)] == more and (least == 0 or not any(had[len(row) :]))
+
+
+@thorough
+@given(batches())
+def test_words_that_occur_in_the_target(pairs: list[tuple[list[int], list[int]]]) -> None:
+    tokens, target = pairs_to_tensors(pairs)
+    for row, (draft, goal) in zip(actions.among(tokens, target).tolist(), pairs, strict=True):
+        assert row[: len(draft)] == [token in goal for token in draft]
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "places"),
+    [
+        ([BOS, 5, 6, EOS], [PAD, BOS, 5, 6, EOS], [1, 2, 3, 4]),
+        ([BOS, 5, 6, EOS], [PAD, PAD, BOS, 5, EOS], [2, 3, 5, 4]),  # 6 is nowhere
+        ([BOS, 9, 6, EOS, PAD], [BOS, 5, 6, EOS, PAD, PAD], [0, 1, 2, 3, 6]),
+        ([BOS, 6, EOS], [BOS, 5, 6, EOS], [0, 2, 3]),
+    ],
+)
+def test_the_source_token_in_the_place_of_each(text: list[int], source: list[int], places: list[int]) -> None:
+    assert beside(text, source, PAD) == places
 
 
 @thorough

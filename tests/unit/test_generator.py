@@ -180,6 +180,15 @@ def test_candidates_are_the_greedy_one_and_samples() -> None:
     assert different > len(SOURCES) / 2
 
 
+def test_of_equal_candidates_the_first_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = {"a": 1, "b": 3, "c": 3, "d": 2, "e": 2, "f": 5}
+    found = [{"name": name, "score": torch.tensor(score)} for name, score in scores.items()]
+    candidates = generator([toy_model()], candidates=3)
+    monkeypatch.setattr(candidates, "_refine", lambda net_input, target: found)
+    groups = candidates.generate([], {"net_input": {"src_tokens": rows_to_tensor(SOURCES[:2])}})
+    assert ["".join(each["name"] for each in group) for group in groups] == ["bca", "fde"]
+
+
 def test_a_low_temperature_samples_the_greedy_result() -> None:
     model = lively_model()
     net_input = {"src_tokens": rows_to_tensor(SOURCES)}

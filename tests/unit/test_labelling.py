@@ -14,8 +14,8 @@ from fairseq.logging import metrics, progress_bar
 from omegaconf import OmegaConf
 
 from lev_plugins.cli.main import main
-from lev_plugins.criterions.labelling import Collected, LabellingConfig, LabellingCriterion
-from lev_plugins.data.labels.text import KINDS
+from lev_plugins.criterions.labelling import Collected, LabellingConfig, LabellingCriterion, label_weights
+from lev_plugins.data.labels.text import KINDS, Labels
 from lev_plugins.errors import UserError
 from lev_plugins.scoring import labelling as scores
 from tests.helpers import Refusal
@@ -59,6 +59,35 @@ def test_the_loss_is_a_sum_over_decisions(folders: dict[str, Path], kind: str) -
     assert float(loss) == pytest.approx(slow_loss(kind, logits, batch["target"].tolist(), weights), rel=1e-4)
     assert size == batch["target"].numel()
     assert log["nsentences"] == 8
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "counts", "expected"),
+    [
+        ("balanced", "classification", [6, 2], [8 / 12, 8 / 4]),
+        ("balanced", "tagging", [1, 0], [1 / 2, 1 / 2]),  # one that never occurs weighs as if it did once
+        ("balanced", "multilabel", [6, 8, 0], [2 / 6, 1 / 8, 8 / 1]),  # of 8 examples
+        ("b = 2.5", "classification", [6, 2, 1], [1, 2.5, 1]),
+        ("b=0,a=b=3", "multilabel", [6, 2, 1], [1, 0, 3]),  # a=b is a label
+    ],
+)
+def test_weights_of_labels(text: str, kind: str, counts: list[int], expected: list[float]) -> None:
+    found = label_weights(text, Labels(["a", "b", "a=b"][: len(counts)], counts), kind, 8)
+    assert found is not None and found.tolist() == pytest.approx(expected)
+
+
+def test_weights_take_counts() -> None:
+    assert label_weights(None, Labels(["a"], [0]), "tagging", 0) is None
+    with pytest.raises(UserError, match="balanced needs label counts, but the folder was prepared without training"):
+        label_weights("balanced", Labels(["a", "b"], [0, 0]), "classification", 0)
+
+
+def test_the_logged_loss_is_a_mean_over_decisions() -> None:
+    logs = [{"loss": torch.tensor(6.0), "sample_size": 2}, {"loss": torch.tensor(1.5), "sample_size": 4}]
+    for some, expected in ((logs, 1.25), ([], 0.0)):  # a process may have had no batch
+        with metrics.aggregate(new_root=True) as found:
+            LabellingCriterion.reduce_metrics(some)
+        assert found.get_smoothed_values()["loss"] == expected
 
 
 def test_what_training_reads_is_shuffled_whatever_its_name(folders: dict[str, Path]) -> None:
@@ -179,10 +208,26 @@ def test_classes_that_are_numbers_are_validated_as_numbers(tmp_path: Path) -> No
     assert len({*given}) > 1 and {"accuracy", "matthews"} <= logged.keys()
 
 
+def test_scores_of_classes_by_hand() -> None:
+    given = np.eye(3)[[1, 0, 0, 0]]  # F1 of class 0: 4 of 5, of 1: 2 of 3, of 2, which never occurs: 0
+    answer = scores.evaluate("classification", np.array([1, 1, 0, 0]), given, 3)
+    expected = {"accuracy": 75, "macro_f1": 100 * (4 / 5 + 2 / 3) / 3, "matthews": 100 * 2 / 12**0.5}
+    assert answer == pytest.approx(expected)
+    answer = scores.evaluate("tagging", np.array([1, 1, 0, 0]), given, 3)
+    assert answer == pytest.approx({"tag_accuracy": 75, "macro_f1": expected["macro_f1"]})
+
+
+def test_scores_of_numbers_by_hand() -> None:
+    answer = scores.evaluate("regression", np.array([1, 2, 3.0]), np.array([2, 4, 9.0]), 1)
+    assert answer == pytest.approx({"pearson": 100 * 7 / 52**0.5, "spearman": 100, "mse": (1 + 4 + 36) / 3})
+    answer = scores.evaluate("regression", np.array([1, 2.0]), np.array([5, 4.0]), 1)
+    assert answer == pytest.approx({"pearson": -100, "spearman": -100, "mse": (16 + 4) / 2})
+
+
 def test_f1_of_one_label_is_not_that_of_its_absence() -> None:
     gold, found = np.array([[1], [0], [0], [0]]), np.array([[0.1], [0.9], [0.2], [0.3]])
     answer = scores.multilabel(gold, found, 1)
-    assert (answer["micro_f1"], answer["macro_f1"]) == (0.0, 0.0)
+    assert (answer["micro_f1"], answer["macro_f1"], answer["ndcg_at_1"]) == (0.0, 0.0, 100.0)
     answer = scores.multilabel(gold, found, 1, 0.05)  # all four get it
     assert (answer["micro_f1"], answer["macro_f1"]) == (pytest.approx(40.0), pytest.approx(40.0))
     assert scores.multilabel(gold[1:], found[1:], 1, 1.0)["micro_f1"] == 0.0
@@ -202,8 +247,11 @@ def test_r_precision_against_a_slow_one() -> None:
 
 
 def test_what_is_constant_has_no_correlation() -> None:
-    answer = scores.evaluate("regression", np.array([1.0, 2.0]), np.array([3.0, 3.0]), 1)
-    assert (answer["pearson"], answer["spearman"], answer["mse"]) == (0.0, 0.0, 2.5)
+    for gold, given in (([1.0, 2.0], [3.0, 3.0]), ([3.0, 3.0], [2.0, 1.0])):
+        answer = scores.evaluate("regression", np.array(gold), np.array(given), 1)
+        assert answer == {"pearson": 0.0, "spearman": 0.0, "mse": 2.5}
+    answer = scores.evaluate("regression", np.array([1.0]), np.array([3.0]), 1)
+    assert answer == {"pearson": 0.0, "spearman": 0.0, "mse": 4.0}
     answer = scores.evaluate("multilabel", np.zeros((2, 3)), np.ones((2, 3)), 3, at=2)
     assert (answer["micro_f1"], answer["rp_at_2"], answer["ndcg_at_2"]) == (0.0, 0.0, 0.0)
 
@@ -219,6 +267,18 @@ def test_one_threshold_is_as_exact_as_many() -> None:
 
 def test_a_threshold_below_all_scores_is_midway_to_nothing() -> None:
     assert scores.best_threshold(np.array([1, 1]), np.array([0.8, 0.6])) == pytest.approx(0.3)
+
+
+def test_of_equally_good_thresholds_the_highest() -> None:
+    for seed in range(20):
+        draw = np.random.default_rng(seed)
+        gold, found = draw.integers(0, 2, 8), draw.integers(1, 6, 8) / 6  # many equal scores
+        levels = sorted({*found.tolist()}, reverse=True)
+        given = [(level, int((found >= level).sum()), int(gold[found >= level].sum())) for level in levels]
+        cuts = scores.possible_cuts(found, gold)
+        assert list(zip(*(each.tolist() for each in cuts), strict=True)) == given
+        best = max(range(len(levels)), key=lambda i: given[i][2] / (given[i][1] + gold.sum()))  # the first of the best
+        assert scores.best_threshold(gold, found) == pytest.approx((levels[best] + [*levels, 0.0][best + 1]) / 2)
 
 
 def test_thresholds_are_the_best_there_are() -> None:
@@ -260,9 +320,14 @@ def test_the_meter_of_answers() -> None:
         ("regression", {"class_weights": "balanced"}, "cannot be used with --label-kind regression, which has no"),
         ("tagging", {"class_weights": "LONG=0,SHORT=0"}, "leaves nothing to learn: give at least one label a weight"),
         ("tagging", {"class_weights": "LONG=x"}, "--class-weights must be balanced or LABEL=WEIGHT,... with"),
+        ("tagging", {"class_weights": "LONG"}, "--class-weights must be .* at least 0, but contains 'LONG'"),
+        ("tagging", {"class_weights": "LONG=1,=2"}, "--class-weights must be .* at least 0, but contains '=2'"),
+        ("tagging", {"class_weights": "LONG=-1"}, "--class-weights must be .* at least 0, but contains 'LONG=-1'"),
+        ("tagging", {"class_weights": "LONG=inf"}, "--class-weights must be .* at least 0, but contains 'LONG=inf'"),
         ("tagging", {"class_weights": "NONE=1"}, "--class-weights: 'NONE' is not a known label"),
         ("tagging", {"positive_label": "LONG"}, "--positive-label applies only to classification with two labels"),
         ("classification", {"positive_label": "grey"}, "--positive-label: 'grey' is not a known label"),
+        ("multilabel", {"score_at": 0}, "--score-at must be at least 1, but is 0"),
     ],
 )
 def test_refused(folders: dict[str, Path], kind: str, options: dict[str, Any], reason: str) -> None:
@@ -276,4 +341,4 @@ def test_wrong_combinations_are_refused(folders: dict[str, Path]) -> None:
         task.build_criterion(SimpleNamespace(_name="cross_entropy"))
     with pytest.raises(ValueError, match="requires --arch enct5 or enct5_tiny, but --arch is levt"):
         task.build_model(SimpleNamespace(_name="levt"))
-    assert criterion_of(task, positive_label="dry").positive == 0
+    assert (criterion_of(task).positive, criterion_of(task, positive_label="dry").positive) == (1, 0)

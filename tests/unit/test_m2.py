@@ -1,9 +1,11 @@
 """MaxMatch against every path there is, by hand, and on the official scorer's example; ERRANT's route beside it."""
 
+import math
 import re
 import sys
 from collections.abc import Iterator
-from itertools import pairwise
+from fractions import Fraction
+from itertools import pairwise, product
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -48,6 +50,25 @@ def test_by_hand() -> None:
     )
 
 
+def test_a_file_is_read() -> None:
+    edits = "A 1 2|||X|||c  d||-NONE-|||R|||-|||2\nA 0 1|||Y|||e|||R|||-|||2\nA 0 0|||Z|||f|||R|||-|||0\n"
+    found = m2.parse(f"S a b\n{edits}A 0 0|||noop|||-NONE-|||R|||-|||1\n\nS\n\nS c\nA 0 1|||U|||-NONE-|||R|||-|||0")
+    last = [GoldEdit(0, 1, ("e",), "Y"), GoldEdit(1, 2, ("c d", ""), "X")]
+    assert found == [
+        Gold(["a", "b"], [[GoldEdit(0, 0, ("f",), "Z")], [], last]),
+        Gold([], [[]]),
+        Gold(["c"], [[GoldEdit(0, 1, ("",), "U")]]),
+    ]
+
+
+def test_a_sentence_as_an_annotator_corrects_it() -> None:
+    edits = "A 0 0|||X|||Yes ,|||R|||-|||0\nA 1 2|||SVA|||goes||went|||R|||-|||0\nA 3 4|||X|||-NONE-|||R|||-|||1\n"
+    edits += "A 2 3|||UNK|||-NONE-|||R|||-|||0\nA 3 4|||Um|||later|||R|||-|||0\n"
+    (sentence,) = m2.parse(f"S he go home now\n{edits}")
+    assert m2.corrected(sentence) == ["Yes", ",", "he", "goes", "home", "now"]  # what is unclear stays
+    assert m2.corrected(sentence, 1) == ["he", "go", "home"] and sentence.source == ["he", "go", "home", "now"]
+
+
 def test_doing_nothing_is_precise_and_recalls_nothing() -> None:
     found = m2.evaluate(m2.parse(BY_HAND), ["He go to school yesterday .", "She have a apples", "It is fine ."])
     assert found.score == 0.0
@@ -76,6 +97,19 @@ def test_of_annotators_with_one_score_the_one_with_fewer_edits() -> None:
     assert (nothing.details["proposed"], nothing.details["gold"]) == (2, 2)
     cheaper = m2.from_counts([[Counts(0, 1, 3), Counts(0, 2, 0)]], beta=1.0)  # both 0; 1 + 3 and 2 + 0
     assert (cheaper.details["proposed"], cheaper.details["gold"]) == (2, 0)
+
+
+@pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
+def test_annotators_are_chosen_by_score_then_by_matches_then_by_edits(beta: float) -> None:
+    def worth(counts: list[int]) -> tuple[Fraction, int, float]:
+        correct, *edits = counts
+        both = edits[0] + Fraction(beta) ** 2 * edits[1]
+        return (1 + Fraction(beta) ** 2) * correct / both if both else Fraction(1), correct, -both
+
+    options = np.random.default_rng(1).integers(0, 4, (300, 3, 3))
+    options[:, :, 1:] = np.maximum(options[:, :, 1:], options[:, :, :1])  # at most as many are right
+    expected = [max(annotators, key=worth) for annotators in options.tolist()]  # the first of the best
+    assert m2.choose(options.astype(float), beta).tolist() == expected
 
 
 @pytest.mark.skipif(not OFFICIAL.is_dir(), reason="M2_SCORER_EXAMPLE is not the official example")
@@ -185,6 +219,26 @@ def test_the_best_of_all_paths(found: tuple[list[str], list[str], list[GoldEdit]
     source, text, gold = found
     ours = m2.sentence_counts(Gold(source, [gold]), " ".join(text), max_unchanged)
     assert ours == [Counts(*slow_counts(source, text, gold, max_unchanged), len(gold))]
+
+
+@thorough
+@given(few_words, few_words)
+def test_the_fewest_words_kept_between_two_nodes(source: list[str], text: list[str]) -> None:
+    steps = m2.lattice(source, text)
+
+    def kept(node: tuple[int, int], stop: tuple[int, int]) -> float:
+        """Over all ways."""
+        if node == stop:
+            return 0
+        ways = [math.inf]
+        for after in steps.get(node, []):
+            same = after == (node[0] + 1, node[1] + 1) and source[node[0]] == text[node[1]]
+            ways.append(same + kept(after, stop))
+        return min(ways)
+
+    nodes = [*product(range(len(source) + 1), range(len(text) + 1))]
+    for start, stop in product(nodes, nodes):
+        assert m2.fewest_kept(start, stop, steps, source, text) == kept(start, stop)
 
 
 # ---- resampling ------------------------------------------------------------------------------------------------------

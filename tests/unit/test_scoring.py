@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from examples.shared import recognised_words
 from lev_plugins.errors import UserError
-from lev_plugins.scoring import exact_match, harm, resampling, ter
+from lev_plugins.scoring import errors, exact_match, harm, resampling, ter
 from lev_plugins.scoring.evaluation import Additive, additive, ratio
 from lev_plugins.scoring.wrr import evaluate, recognition
 from tests.helpers import thorough
@@ -33,11 +33,17 @@ def test_resamples_are_drawn_with_replacement_and_by_the_seed() -> None:
     assert scores.tolist() != resampling.resample([one], 300, seed=4)[0].tolist()
 
 
-def test_how_many_are_drawn_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("numbers", "batches"), [(20, [2] * 25), (21, [3] * 16 + [2]), (6, [1] * 50)])
+def test_how_many_are_drawn_at_a_time_changes_nothing(
+    numbers: int, batches: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 7 sentences: ``numbers`` at a time, but at least one resample."""
     one = system(1, 0.5, sentences=7)
     scores = resampling.resample([one], 50, seed=3)[0]
-    monkeypatch.setattr(resampling, "COUNTS_AT_ONCE", 20)
+    monkeypatch.setattr(resampling, "COUNTS_AT_ONCE", numbers)
     assert scores.tolist() == resampling.resample([one], 50, seed=3)[0].tolist()
+    drawn = list(resampling.draw_counts(7, 50, np.random.default_rng(3)))
+    assert list(map(len, drawn)) == batches and all((rows.sum(1) == 7).all() for rows in drawn)
 
 
 def test_the_interval_is_that_of_a_binomial() -> None:
@@ -99,6 +105,9 @@ def test_lower_is_better_for_some() -> None:
 def test_bad_arguments() -> None:
     with pytest.raises(UserError, match="the number of resamples must be at least 2, but is 1"):
         resampling.resample([system(1, 0.5)], 1, seed=1)
+    with pytest.raises(UserError, match="the seed must be at least 0, but is -1"):
+        resampling.resample([system(1, 0.5)], 2, seed=-1)
+    assert resampling.resample([system(1, 0.5, sentences=2)], 2, seed=0).shape == (1, 2)
 
 
 # ---- words that were recognised, against every alignment there is ----------------------------------------------------
@@ -188,3 +197,66 @@ def test_each_kind_of_word_has_its_share() -> None:
     assert shares.pop("% of lines changed") == 100
     assert shares == {"capitalised inside a line": 1000, "lower-case": 200, "with digits": 1000}
     assert not harm.evaluate(None, ["a b"], ["a  b "]).details["% of lines changed"]  # blanks are not words
+
+
+# ---- ``score errors`` ------------------------------------------------------------------------------------------------
+
+ONE, SEVERAL, FIRST, LATER, REAL, NONWORD = "one letter", "several letters", *errors.LETTERS[2:]
+
+
+@pytest.mark.parametrize(
+    ("text", "reference", "found"),
+    [
+        ("the cat", "the cat", []),
+        ("", "", []),
+        ("teh cat", "the cat", [(0, 1, SEVERAL, LATER, NONWORD)]),  # two letters are others
+        ("the bat", "the cat", [(1, 2, ONE, FIRST, REAL)]),  # the lexicon has it
+        ("the Bat!", "the cat", [(1, 2, SEVERAL, FIRST, REAL)]),
+        ("th cat", "the cat", [(0, 1, ONE, LATER, NONWORD)]),
+        ("the", "the cat", [(1, 2, "other words")]),
+        ("the big cat", "the cat", [(1, 1, "other words")]),
+        ("", "the", [(0, 1, "other words")]),
+        ("thecat sat", "the cat sat", [(0, 2, "run-on")]),
+        ("th ecat sat", "the cat sat", [(0, 1, ONE, LATER, NONWORD), (1, 2, ONE, FIRST, NONWORD)]),
+        ("the c at", "the cat", [(1, 2, "split")]),
+        ("the ca ts i t", "the cats it", [(1, 2, "split"), (2, 3, "split")]),
+        ("thecatsat", "the cat sat", [(0, 3, "run-on")]),
+        ("abcde fghi", "abcdefghXi", [(0, 1, "split")]),  # 1 of 10 letters differs
+        ("abcd e", "abcdX", [(0, 1, "split")]),  # 1 of 5, the most
+        ("abc d", "abcX", [(0, 1, ONE, LATER, NONWORD), (1, 1, "other words")]),  # 1 of 4
+    ],
+)
+def test_errors_by_class(text: str, reference: str, found: list[tuple[Any, ...]]) -> None:
+    assert [(*error[:2], *error.classes) for error in errors.errors_in(text, reference, {"bat", "the"})] == found
+
+
+def test_words_pair_at_the_least_cost() -> None:
+    """Against every way to pair them."""
+
+    def ways(given: list[str], right: list[str]) -> list[float]:
+        if not (given or right):
+            return [0.0]
+        spans = [(m, n) for m, n in errors.SPANS if m <= len(given) and n <= len(right)]
+        return [errors.distance(given[:m], right[:n]) + rest for m, n in spans for rest in ways(given[m:], right[n:])]
+
+    draw = np.random.default_rng(1)
+    for _ in range(50):
+        given, right = (["".join(draw.choice([*"ab"], n)) for n in draw.integers(1, 4, draw.integers(4))] for _ in "12")
+        pairs = errors.paired(given, right)
+        assert given == [word for words, _ in pairs for word in words]
+        assert right == [word for _, words in pairs for word in words]
+        assert sum(errors.distance(*pair) for pair in pairs) == pytest.approx(min(ways(given, right)))
+
+
+def test_errors_repaired_and_introduced() -> None:
+    """Those of the same words are the same, and an extra word is between two of them."""
+    sources, references = ["teh cat", "the big cat", "a b"], ["the cat", "the cat", "a b"]
+    score = errors.evaluate(sources, references, ["the bat", "the odd cat", "a c b"])
+    counts = {
+        name: [score.details[f"{name}: {column}"] for column in errors.COLUMNS] for name in ("all", *errors.CLASSES)
+    }
+    assert score.sentences.tolist() == [1, 0, 1] and score.score == 1 / 2
+    assert counts["all"] == [2, 1, 2] and counts["other words"] == [1, 0, 1] and counts[SEVERAL] == [1, 1, 0]
+    assert counts[ONE] == [0, 0, 1] and counts["real word"] == [0, 0, 0]
+    nearest = errors.evaluate(["teh cat"], [["the dog", "the cat"]], ["the cat"])  # the reference with fewest errors
+    assert (nearest.score, nearest.details["all: in the source"]) == (1.0, 1)

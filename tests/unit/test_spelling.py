@@ -25,6 +25,7 @@ from lev_plugins.layers import spelling as spelling_layers
 from lev_plugins.layers.respelling import Respelling
 from lev_plugins.layers.spelling import LEVELS, LOUD, MeantWords, WordVectors
 from lev_plugins.models.levt import LevT
+from lev_plugins.models.levt_stacks import EncodedSource
 from lev_plugins.text import candidates
 from lev_plugins.text.candidates import CASES, FAR, WordIndex, grams, hashed
 from lev_plugins.text.tokenise import Words
@@ -250,6 +251,20 @@ def test_a_word_that_is_held_out_is_as_if_training_had_seen_it_once_less() -> No
     assert torch.allclose(held[0], spelled[form] + table.own.weight[UNK] + beside[0] + meant)
     level = sum(number <= 8 for number in LEVELS)
     assert torch.allclose(held[1], spelled[value] + table.own.weight[value] + beside[level])
+
+
+def test_in_training_the_words_of_a_target_are_held_out_of_its_sentence() -> None:
+    """As if training had not seen this sentence, of which a rare word says how it is written."""
+    levt = model()
+    table = levt.decoder.embedding.tokens
+    assert isinstance(table, MeantWords)
+    table.hold_out()
+    form, value, words = 4 + WORDS.index("▁form"), 4 + WORDS.index("▁value"), table.vectors(None)
+    tokens, target = torch.tensor([[form, value], [form, value]]), torch.tensor([[value, 2, PAD], [9, form, 2]])
+    for wanted, out in ((target, torch.tensor([[False, True], [True, False]])), (None, None)):
+        look_up = levt.decoder.look_up(EncodedSource({}, None, torch.tensor([2, 2]), words, wanted))
+        assert look_up is not None and torch.equal(look_up(tokens), table.look_up(tokens, words, out))
+    assert not torch.equal(table.look_up(tokens, words), table.look_up(tokens, words, tokens.eq(form)))
 
 
 def test_an_unknown_word_has_the_row_of_unknown_words() -> None:
