@@ -136,7 +136,7 @@ class LabellingCriterion(FairseqCriterion):
         info: Info = task.info
         self.kind, self.labels = info.kind, task.labels
         self.weights = label_weights(class_weights, task.labels, info.kind, info.train_examples)
-        self.classes = 1 if task.labels is None else len(task.labels)
+        self.classes = len(task.labels or ())
         self.positive = self.classes - 1
         if positive_label is not None:
             require(

@@ -181,11 +181,16 @@ def test_the_log_reports_every_head_in_bits() -> None:
     values = reduced(log, log)
     expected = slow_losses(model, batch, SMOOTHING_OF)
     for head in HEADS:
-        bits = expected[head]["nll"] / expected[head]["count"] / math.log(2)
-        assert values[f"{head}_nll"] == pytest.approx(bits, abs=2e-3)
-        assert 0 <= values[f"{head}_accuracy"] <= 100
+        for what in ("loss", "nll"):
+            bits = expected[head][what] / expected[head]["count"] / math.log(2)
+            assert values[f"{head}_{what}"] == pytest.approx(bits, abs=2e-3)
+        share = 100 * int(log[f"{head}_correct"]) / int(log[f"{head}_count"])
+        assert values[f"{head}_accuracy"] == pytest.approx(share, abs=0.01)
+    assert values["loss"] == pytest.approx(float(log["loss"]) / log["sample_size"] / math.log(2), abs=2e-3)
+    assert values["nll_loss"] == values["token_nll"]
     assert values["ppl"] == pytest.approx(2 ** values["nll_loss"], abs=0.1)
-    assert {"deletion_rate", "insertions_per_slot"} <= set(values)
+    for name, head in (("deletion_rate", "deletion"), ("insertions_per_slot", "placeholder")):
+        assert values[name] == pytest.approx(int(log[f"{head}_label_sum"]) / int(log[f"{head}_count"]), abs=2e-3)
     words = expected["deletion_word"]
     assert words["count"] == expected["deletion"]["count"] - 2 * len(batch["net_input"]["states"].target)
     assert values["deletion_word_nll"] == pytest.approx(words["nll"] / words["count"] / math.log(2), abs=2e-3)

@@ -19,6 +19,7 @@ from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.layers.transformer import Padding
 from lev_plugins.models.levt import LevT
 from tests.helpers import BOS, EOS, lively_model, random_rows, rows_to_tensor, toy_config, toy_dictionary, toy_task
+from tests.slow_refinement import refine
 from tests.unit.test_generator import VARIANTS
 
 SOURCES = random_rows(16, seed=5, shortest=1)
@@ -146,6 +147,20 @@ def test_what_is_longer_than_the_widest_canvas_is_refined_as_usual(monkeypatch: 
     monkeypatch.setattr(fixed, "WIDTHS", (8,))
     _, widths = assert_same(lively_model(), DRAFTS, gamma=2.0)
     assert widths == [8] and max(map(len, SOURCES)) > 8
+
+
+def test_a_sentence_may_fill_the_canvas(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, options = lively_model(), {"gamma": 2.0, "max_iter": 1}
+    usual = refine([model], SOURCES[:4], retain_history=True, **options)
+    longest = [max(len(state["tokens"]) for state in result["history"]) for result in usual]
+    row = next(row for row, source in enumerate(SOURCES[:4]) if longest[row] > len(source))
+    for spare, expected in ((0, usual[row]["steps"]), (-1, None)):
+        monkeypatch.setattr(fixed, "WIDTHS", (longest[row] + spare,))
+        _, other = generators(model, **options)
+        assert other.fixed is not None
+        with torch.no_grad():
+            canvas = other._start(torch.tensor([SOURCES[row]]), None, None, None)
+            assert other.fixed.refine(torch.tensor([SOURCES[row]]), canvas) == expected
 
 
 def refined_as_usual(other: RefinementGenerator, sources: int = 1, **given: Tensor) -> bool:

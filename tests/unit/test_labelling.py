@@ -215,6 +215,7 @@ def test_scores_of_classes_by_hand() -> None:
     assert answer == pytest.approx(expected)
     answer = scores.evaluate("tagging", np.array([1, 1, 0, 0]), given, 3)
     assert answer == pytest.approx({"tag_accuracy": 75, "macro_f1": expected["macro_f1"]})
+    assert scores.evaluate("classification", np.array([0, 0]), np.eye(2)[[0, 0]], 2)["f1"] == 0  # nothing is positive
 
 
 def test_scores_of_numbers_by_hand() -> None:
@@ -228,7 +229,7 @@ def test_f1_of_one_label_is_not_that_of_its_absence() -> None:
     gold, found = np.array([[1], [0], [0], [0]]), np.array([[0.1], [0.9], [0.2], [0.3]])
     answer = scores.multilabel(gold, found, 1)
     assert (answer["micro_f1"], answer["macro_f1"], answer["ndcg_at_1"]) == (0.0, 0.0, 100.0)
-    answer = scores.multilabel(gold, found, 1, 0.05)  # all four get it
+    answer = scores.multilabel(gold, found, 1, 0.1)  # all four get it
     assert (answer["micro_f1"], answer["macro_f1"]) == (pytest.approx(40.0), pytest.approx(40.0))
     assert scores.multilabel(gold[1:], found[1:], 1, 1.0)["micro_f1"] == 0.0
 

@@ -36,6 +36,7 @@ def test_every_word_is_kept_or_accounted_for(options: dict[str, Any]) -> None:
         words = range(1, len(draft) - 1)
         assert all(edits.died[place] > 0 for place in words if place not in kept)
         assert max([*edits.died, *edits.born]) <= hypothesis["steps"] + 1
+        assert len(edits.died) == len(edits.deleted) == max(map(len, DRAFTS)) and not any(edits.died[len(draft) :])
         born |= set(edits.born)
     assert len(born) > 1  # some insertions
 

@@ -174,15 +174,19 @@ def holds(tokens: list[int], span: list[int]) -> bool:
     return any(tokens[i : i + len(span)] == span for i in range(len(tokens)))
 
 
+def spans_of(row: list[int], asked: list[int]) -> list[list[int]]:
+    """The tokens of each hard span."""
+    numbers = {each // SPAN for each in asked if each & KEEP}
+    pairs = list(zip(row, asked, strict=True))
+    return [[token for token, each in pairs if each & KEEP and each // SPAN == number] for number in numbers]
+
+
 def test_hard_spans_come_through_whole() -> None:
     results = refine([lively_model(seed=6)], SOURCES, DRAFTS, REQUESTS)
-    spans = 0
-    for row, asked, result in zip(DRAFTS, REQUESTS, results, strict=True):
-        for number in {each // SPAN for each in asked if each & KEEP}:
-            span = [t for t, each in zip(row, asked, strict=True) if each & KEEP and each // SPAN == number]
-            assert holds(result["tokens"].tolist(), span)
-            spans += 1
-    assert spans > 10
+    spans = [spans_of(*pair) for pair in zip(DRAFTS, REQUESTS, strict=True)]
+    for result, of_row in zip(results, spans, strict=True):
+        assert all(holds(result["tokens"].tolist(), span) for span in of_row)
+    assert sum(map(len, spans)) > 10
 
 
 @pytest.mark.parametrize("gamma", [0.05, -8.0])
@@ -231,6 +235,28 @@ def test_an_oracle_fills_in_behind_the_word_that_a_protected_one_stands_before()
     hole = model.placeholder
     assert opened([10, 11, 12], [keep, 0, 0], [11, 13, 14]) == [BOS, 10, 11, hole, hole, EOS]
     assert opened([10, 11], [keep, keep], [10, 13, 11]) == [BOS, 10, 11, hole, EOS]  # not into the span
+
+
+def test_candidates_have_the_reference_and_the_marks_of_their_sentence() -> None:
+    def candidates(**options: Any) -> list[list[list[int]]]:
+        """Three of each sentence."""
+        model, net_input = (
+            lively_model(seed=6),
+            {"src_tokens": rows_to_tensor(SOURCES), "draft": rows_to_tensor(DRAFTS)},
+        )
+        if "oracle" not in options:
+            width = net_input["draft"].size(1)
+            net_input["requests"] = torch.tensor([row + [0] * (width - len(row)) for row in REQUESTS])
+        generator = RefinementGenerator([model], toy_dictionary(), RefinementOptions(candidates=3, **options))
+        target = rows_to_tensor([row[1:] for row in TARGETS])
+        groups = generator.generate([model], {"net_input": net_input, "target": target})
+        return [[each["tokens"].tolist() for each in group] for group in groups]
+
+    for row, asked, group in zip(DRAFTS, REQUESTS, candidates(), strict=True):
+        for span in spans_of(row, asked):
+            assert all(holds(tokens, span) for tokens in group)
+    for group, target in zip(candidates(oracle="delete+placeholder", max_iter=0), TARGETS, strict=True):
+        assert [len(tokens) for tokens in group] == [len(target) - 1] * 3
 
 
 def test_an_oracle_needs_references() -> None:
