@@ -216,6 +216,7 @@ ONE, SEVERAL, FIRST, LATER, REAL, NONWORD = "one letter", "several letters", *er
         ("the", "the cat", [(1, 2, "other words")]),
         ("the big cat", "the cat", [(1, 1, "other words")]),
         ("", "the", [(0, 1, "other words")]),
+        ("xy house", "hous qq", [(0, 0, "other words"), (0, 1, ONE, LATER, NONWORD), (1, 2, "other words")]),
         ("thecat sat", "the cat sat", [(0, 2, "run-on")]),
         ("th ecat sat", "the cat sat", [(0, 1, ONE, LATER, NONWORD), (1, 2, ONE, FIRST, NONWORD)]),
         ("the c at", "the cat", [(1, 2, "split")]),
