@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from fairseq.data import Dictionary
 from torch import Tensor
@@ -124,8 +123,7 @@ class BatchWords(NamedTuple):
     alike: Tensor  # (U, K) ... how much they have in common
     slips: Tensor  # (U, K) ... and how many slips they are away
     guess: Tensor  # (2, U) the likeliest candidate, and its slips
-    pieces: Tensor  # (Q,) with a backbone, the symbols as which it reads them, word after word
-    piece_starts: Tensor  # (U + 1,)
+    pieces: tuple[Tensor, ...] = ()  # with a backbone, those of all words of the sources: ``PiecesInRows``
 
     @classmethod
     def of(cls, words: Sequence[str], index: WordIndex, search: bool = True) -> BatchWords:
@@ -138,7 +136,6 @@ class BatchWords(NamedTuple):
         """
         found = index.nearest(words if search else [])
         parts, starts = parts_of(words, index.buckets)
-        pieces, piece_starts = index.pieces(words) if index.pieces else (np.empty(0, np.int64), np.zeros(1, np.int64))
         return cls(
             torch.from_numpy(parts),
             torch.from_numpy(starts),
@@ -148,9 +145,13 @@ class BatchWords(NamedTuple):
             torch.from_numpy(found.alike),
             torch.from_numpy(found.slips).long(),
             torch.stack([torch.from_numpy(numbers).long() for numbers in index.guesses(found)]),
-            torch.from_numpy(pieces),
-            torch.from_numpy(piece_starts),
         )
+
+    def in_sources(self, rows: Tensor, words: Sequence[str], index: WordIndex) -> BatchWords:
+        """With what a backbone reads of sources (B, S), if there is one."""
+        if index.pieces is None:
+            return self
+        return self._replace(pieces=tuple(map(torch.from_numpy, index.pieces.in_rows(rows.numpy(), words))))
 
 
 class EditingStates(NamedTuple):
@@ -164,3 +165,4 @@ class EditingStates(NamedTuple):
     removed: Tensor  # (B, T) the first word of y0 that y_ins lacks after each
     removed_counts: Tensor  # (B, T) the number of such words
     from_draft: Tensor | None = None  # (B,) True = this row learns to delete from y0, its draft
+    beside: tuple[Tensor, ...] = ()  # with a backbone, places in the source: beside y_ins, and beside y* with holes

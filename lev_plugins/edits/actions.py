@@ -7,11 +7,12 @@ words of the draft, whose position in it, from 1, moves with them through deleti
 import math
 from collections.abc import Iterable
 from itertools import repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from lev_plugins.edits.beside import beside
 from lev_plugins.errors import require
 
 
@@ -188,6 +189,21 @@ def places_of(marks: Tensor, number: int) -> Tensor:
     tensor([1, 2])
     """
     return (~marks).to(torch.uint8).argsort(stable=True)[:number] if marks.is_cuda else marks.nonzero()[:, 0]
+
+
+def index_of(rows: list[Any], device: torch.device) -> Tensor:
+    """A GPU is not waited for."""
+    return torch.tensor(rows, dtype=torch.long).to(device, non_blocking=True)
+
+
+def places_beside(tokens: Tensor, source: Tensor, pad: int) -> Tensor:
+    """(B, T), (B, S) -> (B, T) the place in the source of what is ``beside`` each; one question to a GPU.
+
+    >>> places_beside(torch.tensor([[0, 11, 99, 2]]), torch.tensor([[1, 0, 11, 12, 2]]), pad=1)
+    tensor([[1, 2, 3, 4]])
+    """
+    rows, width = torch.cat([tokens, source], 1).tolist(), tokens.size(1)
+    return index_of([beside(row[:width], row[width:], pad) for row in rows], tokens.device)
 
 
 def among(tokens: Tensor, target: Tensor) -> Tensor:

@@ -1,34 +1,17 @@
 """Which token of a source stands in the place of each token of a text that is being edited."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from rapidfuzz.distance import Levenshtein
 
-if TYPE_CHECKING:
-    from torch import Tensor
 
+def beside(own: Sequence[int], theirs: Sequence[int], pad: int) -> list[int]:
+    """The place in ``theirs`` of the same token, or of the one that it took the place of; the length: there is none.
 
-def places_beside(tokens: Tensor, source: Tensor, pad: int) -> Tensor:
-    """(B, T), (B, S) -> (B, T): the same token, or the one that it took the place of; S: there is none.
+    Both may be padded, the source on either side.
 
-    The source may be padded on either side.
-
-    >>> import torch
-    >>> source = torch.tensor([[1, 0, 11, 12, 2]])
-    >>> places_beside(torch.tensor([[0, 11, 12, 2], [0, 11, 99, 2]]), source.repeat(2, 1), pad=1)
-    tensor([[1, 2, 3, 4],
-            [1, 2, 3, 4]])
-    >>> places_beside(torch.tensor([[0, 12, 99, 2, 1]]), source, pad=1)
-    tensor([[1, 3, 5, 4, 5]])
-    """
-    return tokens.new_tensor([beside(*pair, pad) for pair in zip(tokens.tolist(), source.tolist(), strict=True)])
-
-
-def beside(own: list[int], theirs: list[int], pad: int) -> list[int]:
-    """Of one row.
-
+    >>> beside([0, 11, 99, 2], [1, 0, 11, 12, 2], pad=1)
+    [1, 2, 3, 4]
     >>> beside([0, 12, 99, 2, 1], [1, 0, 11, 12, 2], pad=1)
     [1, 3, 5, 4, 5]
     """

@@ -36,11 +36,6 @@ def lists_of(rows: Iterable[Tensor]) -> list[list[Any]]:
     return [list(islice(values, len(row))) for row in rows]
 
 
-def index_of(rows: list[int], device: torch.device) -> Tensor:
-    """A GPU is not waited for."""
-    return torch.tensor(rows, dtype=torch.long).to(device, non_blocking=True)
-
-
 @dataclass
 class Record:
     odds: Tensor  # (R, N + 1) by place in the draft, from 1
@@ -86,6 +81,7 @@ class Canvas:
     kept: Tensor | None = None  # (B, T) log-probability of keeping each word of the draft; None = no drafts
     target: Tensor | None = None  # (B, R) the reference, for an oracle
     places: list[int] = field(default_factory=list)  # the rows, where no question to a GPU is needed
+    sources: list[list[int]] = field(default_factory=list)  # of all results, if models read them beside the text
     states: list[tuple[list[int], Tensor]] = field(default_factory=list)  # rows and their tokens after each step so far
     born: Tensor | None = None  # (B, T) iteration that inserted each token, 0 for the draft; None = no history
     odds: Tensor | None = None  # (B, T) log-odds of that insertion; None = no history
@@ -100,6 +96,10 @@ class Canvas:
 
     def moving(self) -> dict[str, Tensor]:
         return {name: vars(self)[name] for name in MOVING if vars(self)[name] is not None}
+
+    def told(self, values: Tensor) -> Tensor:
+        """(B, N) -> (N, B), to be asked for together with something else; (0, B) if nobody reads beside the text."""
+        return values.T if self.sources else values.T[:0]
 
     def deleted(self, pad: int) -> Tensor:
         """(B, N) what was deleted in this iteration, padding elsewhere."""

@@ -11,9 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lev_plugins.data.words import BatchWords
-from lev_plugins.edits.actions import Removed, deletable, known
+from lev_plugins.edits.actions import Removed, deletable, index_of, known
 from lev_plugins.errors import require
-from lev_plugins.generators.canvas import index_of
 from lev_plugins.models.levt import LevT, one_each
 from lev_plugins.models.levt_stacks import EncodedSource
 from lev_plugins.ranges import flag_name

@@ -32,10 +32,12 @@ from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
 from lev_plugins.edits import actions, requests
+from lev_plugins.edits.actions import index_of
+from lev_plugins.edits.beside import beside
 from lev_plugins.edits.expert import align, missing_counts
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError, require
-from lev_plugins.generators.canvas import Canvas, Record, index_of, opening_odds
+from lev_plugins.generators.canvas import Canvas, Record, opening_odds
 from lev_plugins.generators.ensemble import Ensemble, Symbols, selected
 from lev_plugins.generators.fixed import FixedRefinement, recorded
 from lev_plugins.generators.rerank import rerank
@@ -111,6 +113,9 @@ class RefinementGenerator:
         memory = self.ensemble.encode(src_tokens, net_input.get("words"))
         if self.options.candidates > 1:
             memory = selected(memory, canvas.rows // self.options.candidates)
+        if memory[0].beside is not None:
+            canvas.sources = src_tokens.repeat_interleave(self.options.candidates, 0).tolist()
+            self._look_beside(canvas, memory, canvas.tokens.T.tolist())
         results: list[dict[str, Any]] = [{} for _ in range(canvas.rows.numel())]
         before: list[Tensor] | None = None  # the state after the last iteration's deletions
         for step in range(self.options.max_iter + 1):
@@ -135,7 +140,8 @@ class RefinementGenerator:
             if self.options.adaptive:
                 done = done | same_rows(canvas.tokens, start[0], self.pad)
             lengths_now = canvas.tokens.ne(self.pad).sum(1)
-            finished, lengths = torch.stack([done.long(), lengths_now]).tolist()  # the last question
+            asked = [torch.stack([done.long(), lengths_now]), canvas.told(canvas.tokens)]
+            finished, lengths, *read = torch.cat(asked).tolist()  # the last question
             left = []
             for i, end in enumerate(finished):
                 if end:
@@ -150,6 +156,7 @@ class RefinementGenerator:
                 before = [each[index] for each in before]
             width = max(lengths[i] for i in left)
             canvas.map(lambda *values, width=width: [value[:, :width] for value in values])
+            self._look_beside(canvas, memory, [[column[i] for i in left] for column in read[:width]])
         self._tell_history(canvas, results)
         return results
 
@@ -220,6 +227,14 @@ class RefinementGenerator:
         self._record_history(canvas)
         return passes
 
+    def _look_beside(self, canvas: Canvas, memory: Any, columns: list[list[int]]) -> None:
+        """In place: the models' memories get what is beside the tokens, of which a GPU has told the ``columns``."""
+        if canvas.sources:
+            sources = (canvas.sources[place] for place in canvas.places)
+            rows = [beside(*pair, self.pad) for pair in zip(zip(*columns, strict=True), sources, strict=True)]
+            places = index_of(rows, canvas.tokens.device)
+            memory[:] = [each._replace(places=places) for each in memory]
+
     def _steering(self, canvas: Canvas) -> list[Tensor]:
         """The state that determines how an iteration continues after the deletions."""
         along = [canvas.requests, canvas.origin if self.options.keep_bias else None]
@@ -239,7 +254,9 @@ class RefinementGenerator:
             extensible = extensible | requests.has(canvas.requests, requests.INSERT).any(1)
         deleted = canvas.deleted(self.pad)
         asked = [extensible, extensible if passes is None else passes.valid, self.ensemble.lacks(deleted)]
-        may_open, same, new = torch.stack(asked).tolist()  # the first question of an iteration
+        told = torch.cat([torch.stack(asked).long(), canvas.told(canvas.tokens)])
+        may_open, same, new, *read = told.tolist()  # the first question of an iteration
+        self._look_beside(canvas, memory, read)
         if any(new):
             self.ensemble.find(deleted)
         counts = torch.zeros_like(canvas.tokens[:, 1:])
@@ -261,8 +278,12 @@ class RefinementGenerator:
             counts = actions.within_room(self.ensemble.max_target_positions, counts, lengths, canvas.tokens, self.pad)
         placeholder, new_words = self.symbols.placeholder, counts.sum(1)
         asked = [lengths + new_words, new_words + canvas.tokens.eq(placeholder).sum(1)]
-        widths, holes = torch.stack(asked).tolist()  # the second question
+        widths, holes, *opened = torch.cat([torch.stack(asked), canvas.told(counts)]).tolist()  # the second question
         if any(holes):
+            if canvas.sources:
+                given = torch.tensor(read).T, torch.tensor(opened).T
+                (tokens,) = actions.apply_placeholders(*given, placeholder, self.pad, width=max(widths))
+                self._look_beside(canvas, memory, tokens.T.tolist())
             canvas.map(
                 lambda tokens, *along: actions.apply_placeholders(
                     tokens, counts, placeholder, self.pad, *along, width=max(widths)

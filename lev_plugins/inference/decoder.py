@@ -123,7 +123,8 @@ class Refinement(RefinedSegments):
             "requests": collate_tokens([draft.requests for draft in drafts], 0),
         }
         if task.word_index is not None:
-            net_input["words"] = BatchWords.of(numbers.spelt, task.word_index)
+            unknown = BatchWords.of(numbers.spelt, task.word_index)
+            net_input["words"] = unknown.in_sources(net_input["src_tokens"], numbers.spelt, task.word_index)
         words.printed = numbers.spelt
         sample = {"net_input": utils.move_to_cuda(net_input, self.decoder.device)}
         found = self.decoder.generator.generate(self.decoder.models, sample)

@@ -136,10 +136,8 @@ class Encoder(Graph):
         """(F, B, S), groups of letters, pieces -> memory (L, 2, B, H, S, C / H), rare (U, C), beside (B, S, C)"""
         tokens, groups, pieces = words[0], given[:3], given[3:]
         rare = (self.of_groups(*groups),) if groups else ()
-        backbone: Any = self.model.encoder.backbone
-        said = backbone.said(*pieces, tokens) if pieces else None
         mask = tokens.ne(self.model.pad)[:, None, None]
-        source = self.model.encoder(tokens, (mask, None), self.look_up(words, *rare), said)
+        source = self.model.encoder(tokens, (mask, None), self.look_up(words, *rare), pieces)
         beside = [self.decoder.from_beside(source)] if self.decoder.from_beside is not None else []
         stored = [pair for pairs in self.decoder.remember(source).values() for pair in pairs]
         return torch.stack([torch.stack([*pair]) for pair in stored]), *rare, *beside
@@ -268,9 +266,7 @@ def write(model: LevT | EncT5, never: tuple[int, ...], folder: Path) -> None:
     share_weights([path for some in paths.values() for path in some], folder / GRAPHS / WEIGHTS)
     if model.word_index is not None:
         (folder / INDEX).mkdir()
-        backbone: Any = model.encoder.backbone if isinstance(model, LevT) else None
-        pieces = [] if backbone is None else [backbone.pieces, backbone.starts]
-        for name, values in Index.of(model.word_index, *pieces)._asdict().items():
+        for name, values in Index.of(model.word_index)._asdict().items():
             if values is not None:
                 np.save(folder / INDEX / f"{name}.npy", values, allow_pickle=False)
 

@@ -20,7 +20,7 @@ from lev_plugins.runtime.refinement import Refiner, Symbols
 from lev_plugins.runtime.session import Session
 from lev_plugins.runtime.words import MeantBatch, SpeltBatch, SpeltWords
 from lev_plugins.text.edited import Segment, WordEdits
-from lev_plugins.text.pretrained import DICTIONARY, WordPieces, positions_of_bert
+from lev_plugins.text.pretrained import DICTIONARY, WordPieces
 
 Made = TypeVar("Made")
 TOGETHER = 256  # tokens of a batch: on one core, more only need more padding
@@ -110,11 +110,10 @@ class LightScorer(Scorer):
 
 def stored_words(folder: Path, words: Vocabulary, config: ModelConfig) -> SpeltWords:
     flags: dict[str, Any] = config.model_flags
-    pretrained, reader, longest = flags.get("backbone") is not None, None, None
-    stored = Index.load(folder, len(words.symbols), flags["spelling_buckets"], pretrained)
-    if pretrained:
+    stored: Any = Index.load(folder, len(words.symbols), flags["spelling_buckets"], flags.get("backbone") is not None)
+    index = StoredIndex(words, stored)
+    if stored.pieces is not None:
         model_folder.require_listed(config, folder, BACKBONE)
-        inside = folder / BACKBONE
-        reader, positions = WordPieces(inside, Vocabulary(inside / DICTIONARY)), positions_of_bert(inside)
-        longest = None if positions is None else positions - 1  # [CLS] is in front
-    return SpeltWords(StoredIndex(words, stored), stored, reader, longest)
+        index.pieces = WordPieces(folder / BACKBONE, Vocabulary(folder / BACKBONE / DICTIONARY))
+        index.pieces.known = stored.pieces, stored.piece_starts
+    return SpeltWords(index, stored)

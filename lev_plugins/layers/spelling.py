@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
+from fairseq.utils import move_to_cuda
 from torch import Tensor, nn
 
 from lev_plugins.data.words import BatchWords
@@ -130,8 +131,7 @@ class SpelledWords(nn.Module):
     def vectors(self, words: BatchWords | None, sample: Sample = WHOLE) -> WordVectors:
         """Once for a batch; with a ``sample``, of its words, the placeholder and the unknown ``words`` alone."""
         if words is None:
-            words = BatchWords.of([], self.index, search=False)
-            words = BatchWords(*(value.to(self.parts.device) for value in words))
+            words = BatchWords(*move_to_cuda(BatchWords.of([], self.index, search=False), self.parts.device))
         own, rare = self.own.weight, None
         if sample.ids is None:
             spelled = self.spelled.constant(lambda: self.mean(self.parts, self.starts), self.grams)

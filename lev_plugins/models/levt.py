@@ -21,7 +21,7 @@ from omegaconf import II
 from torch import Tensor, nn
 
 from lev_plugins.data.words import BatchWords, EditingStates
-from lev_plugins.edits.actions import Removed, known
+from lev_plugins.edits.actions import Removed, known, places_beside
 from lev_plugins.edits.expert import align
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
@@ -197,8 +197,8 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
     @property
     def backbone(self) -> str | None:
         """How it is told from others."""
-        part = self.encoder.backbone
-        return None if part is None else f"one with {len(part.pieces):,} pieces in the dictionary"
+        pieces = None if self.word_index is None else self.word_index.pieces
+        return None if pieces is None else f"one with {len(pieces.known[0]):,} pieces in the dictionary"
 
     def upgrade_names(self, state_dict: dict[str, Any]) -> None:
         """Until version 0.2, the weights of the scores of words were beside those of their vectors."""
@@ -230,11 +230,11 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
         if self.spelling is not None:
             vectors = self.spelling.vectors(None if words is None else BatchWords(*words), sample)
             memory = memory._replace(words=vectors, target=target)
-        unknown = None if memory.words is None else memory.words.words
-        source = self.encoder(src_tokens, padding, self.decoder.look_up(memory), unknown)
+        pieces = () if memory.words is None else memory.words.words.pieces
+        source = self.encoder(src_tokens, padding, self.decoder.look_up(memory), pieces)
         if self.decoder.from_beside is not None:
             theirs = spread(self.decoder.from_beside(source), padding.real)
-            memory = memory._replace(beside=(src_tokens, theirs))
+            memory = memory._replace(beside=F.pad(theirs, (0, 0, 0, 1)))
         return memory._replace(keys_values=self.decoder.remember(source, padding.real))
 
     def forward(
@@ -263,12 +263,15 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
             draft = known(draft, decoder.vocabulary, self.unk)
         memory = self.encode(src_tokens, words, target, sample)
 
-        counts = decoder.placeholder_logits(decoder.states("placeholder", states.kept_tokens, memory, removed=removed))
+        beside, tokens = iter(states.beside), states.kept_tokens
+        memory = memory._replace(places=next(beside, None))
+        counts = decoder.placeholder_logits(decoder.states("placeholder", tokens, memory, removed=removed))
         no_slot = states.kept_tokens[:, 1:].eq(self.pad)
         count_labels = states.missing_counts.clamp(max=self.max_insertions).masked_fill(no_slot, IGNORE)
 
         flat = target.flatten()
         opened = flat.index_fill(0, holes, self.placeholder).view_as(target)  # y'_ins
+        memory = memory._replace(places=next(beside, None))
         after_blocks = decoder.states("token", opened, memory, removed=one_each(replaced, self.pad))
         labels = sample.place(flat[holes])
         token: HeadOutput | SummedLoss | None = None
@@ -288,6 +291,8 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
                 edited = mix_rows(states.from_draft, draft, edited, self.pad)
             kept = align(known(edited, decoder.vocabulary, self.unk), target, self.pad).kept
             deleted = (~kept).long().masked_fill(edited.eq(self.pad), IGNORE)
+        if memory.beside is not None:
+            memory = memory._replace(places=places_beside(edited, src_tokens, self.pad))
         deletions = decoder.deletion_logits(decoder.states("deletion", edited, memory))
 
         return LevTOutput(

@@ -7,12 +7,9 @@ from collections.abc import Callable
 from typing import NamedTuple, cast
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lev_plugins.data.words import BatchWords
 from lev_plugins.edits.actions import Removed, among
-from lev_plugins.edits.beside import places_beside
 from lev_plugins.layers.linear import Linear, head_projection, linear, output_of
 from lev_plugins.layers.output_loss import SummedLoss, computed_at_once, summed_loss
 from lev_plugins.layers.respelling import Nearest, Respelling
@@ -44,7 +41,8 @@ class EncodedSource(NamedTuple):
     lengths: Tensor  # (B,) source tokens, boundaries included
     words: WordVectors | None = None  # with --spelling
     target: Tensor | None = None  # (B, T) with --spelling, in training
-    beside: tuple[Tensor, Tensor] | None = None  # with --backbone, source tokens (B, S), and their states (B, S, C)
+    beside: Tensor | None = None  # (B, S + 1, C) with --backbone, the states of the source, and zeros
+    places: Tensor | None = None  # (B, T) which of them is beside each token that is read next
 
     def select(self, rows: Tensor) -> "EncodedSource":
         """The sources at ``rows`` (n,); a row may appear more than once."""
@@ -56,7 +54,8 @@ class EncodedSource(NamedTuple):
             mask=None if self.mask is None else self.mask[rows],
             lengths=self.lengths[rows],
             target=None if self.target is None else self.target[rows],
-            beside=None if self.beside is None else (self.beside[0][rows], self.beside[1][rows]),
+            beside=None if self.beside is None else self.beside[rows],
+            places=None if self.places is None else self.places[rows],
         )
 
 
@@ -72,13 +71,13 @@ class LevTEncoder(nn.Module):
         src_tokens: Tensor,
         padding: Padding,
         look_up: LookUp | None = None,
-        words: BatchWords | Tensor | None = None,
+        pieces: tuple[Tensor, ...] = (),
     ) -> Tensor:
-        """(B, S) -> (B, S, C); if padding is left out, (n, C). A backbone needs the unknown ``words``."""
+        """(B, S) -> (B, S, C); if padding is left out, (n, C). ``pieces``: what a backbone reads."""
         mask, real = padding
         x = self.embedding(src_tokens, look_up=look_up, padded=mask is not None)
-        if self.backbone is not None and words is not None:
-            x = x + self.backbone(src_tokens, words)
+        if self.backbone is not None:
+            x = x + self.backbone(src_tokens, *pieces)
         x = gathered(x, real)
         for layer in self.layers:
             x = layer(x, mask, real)
@@ -169,9 +168,8 @@ class LevTDecoder(nn.Module):
             look_up = self.look_up(memory, removed)
             x = self.embedding(tokens, look_up=look_up, padded=mask is not None)
             if memory.beside is not None:
-                source, theirs = memory.beside
-                places = places_beside(tokens, source, self.embedding.pad)
-                x = x + F.pad(theirs, (0, 0, 0, 1)).gather(1, places[:, :, None].expand(-1, -1, theirs.size(2)))
+                assert memory.places is not None
+                x = x + memory.beside.gather(1, memory.places[:, :, None].expand(-1, -1, x.size(2)))
             states.append(x)
         x = gathered(states[-1], real)
         layers = list(zip(self.stack(stack), memory.keys_values[stack], strict=True))

@@ -88,7 +88,7 @@ class Index(NamedTuple):
     piece_starts: NDArray[Any] | None = None  # (V + 2,) where those of each word begin
 
     @classmethod
-    def of(cls, index: WordIndex, *pieces: NDArray[Any]) -> Index:
+    def of(cls, index: WordIndex) -> Index:
         words, (having, begins) = [*index.words, ""], index.having
         return cls(
             np.array([shape(word) for word in words], dtype=np.uint8),
@@ -96,7 +96,7 @@ class Index(NamedTuple):
             index.starts.astype(np.int32),
             having.astype(np.int32),
             begins.astype(np.int32),
-            *pieces,
+            *(index.pieces.known if index.pieces else ()),
         )
 
     @classmethod

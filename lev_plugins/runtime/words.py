@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lev_plugins.runtime.folder import PAD, UNK, Index, StoredIndex
-from lev_plugins.text.candidates import CASES, FAMILIAR, LEVELS, PROPER, SHAPES, Pieces, parts_of, prints_of, shape
-from lev_plugins.text.pretrained import in_rows, with_new
+from lev_plugins.runtime.folder import UNK, Index, StoredIndex
+from lev_plugins.text.candidates import CASES, FAMILIAR, LEVELS, PROPER, SHAPES, parts_of, prints_of, shape
 
 Array = NDArray[Any]
 
@@ -21,10 +20,8 @@ Array = NDArray[Any]
 class SpeltWords:
     """The words of a dictionary."""
 
-    def __init__(self, index: StoredIndex, stored: Index, reader: Pieces | None = None, longest: int | None = None):
-        """``reader``: of a pre-trained model, which reads rows of at most ``longest`` symbols."""
+    def __init__(self, index: StoredIndex, stored: Index):
         self.index, self.stored, self.size = index, stored, len(index.words)
-        self.reader, self.longest = reader, longest
         self.counts = np.append(index.counts, FAMILIAR)
         spelt = stored.prints[0] != 0
         self.values, which = np.unique(stored.prints[0][spelt], return_inverse=True)
@@ -87,12 +84,8 @@ class MeantBatch(SpeltBatch):
 
     def pieces(self, rows: Array) -> dict[str, Array]:
         """What the pre-trained model reads of sources (B, S)."""
-        if self.words.reader is None:
-            return {}
-        known: Any = self.words.stored
-        pieces, starts = with_new(known.pieces, known.piece_starts, *self.words.reader(self.unknown))
-        table, where, word = in_rows(rows, pieces, starts, self.words.longest, PAD)
-        return {"pieces": table, "where": where, "word": word}
+        pieces = self.words.index.pieces
+        return {} if pieces is None else pieces.in_rows(rows, self.unknown)._asdict()
 
     def joined(self, rows: Array, shapes: Array) -> Array:
         """As ``with_next``."""

@@ -8,6 +8,7 @@ from fairseq.dataclass import ChoiceEnum
 from fairseq.dataclass.configs import GenerationConfig
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import load_langpair_dataset
+from fairseq.utils import move_to_cuda
 from omegaconf import II
 from torch import Tensor
 
@@ -244,8 +245,9 @@ class TextEditingTask(ScoredTask):
             net_input["draft"], net_input["requests"] = constraints
         if "unknown_words" not in sample and self.typed is not None:  # fairseq-interactive passes on no more
             unknown = self.typed.numbered.spelt
-            if self.typed.words is not None:
-                net_input["words"] = tuple(words.to(net_input["src_tokens"].device) for words in self.typed.words)
+            if self.typed.words is not None and self.word_index is not None:
+                words = self.typed.words.in_sources(net_input["src_tokens"].cpu(), unknown, self.word_index)
+                net_input["words"] = move_to_cuda(words, net_input["src_tokens"].device)  # to any device
         self.tgt_dict.printed = unknown
         return super().inference_step(generator, models, {**sample, "net_input": net_input}, prefix_tokens)
 

@@ -10,15 +10,18 @@ Shapes: V words of the dictionary, n words that are looked up, K candidates of e
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import cpdist
+
+if TYPE_CHECKING:
+    from lev_plugins.text.pretrained import WordPieces
 
 BLANK = "▁"
 LENGTHS = (1, 2, 3, 4)
@@ -37,8 +40,6 @@ FAMILIAR = 64  # occurrences from which a word counts as most familiar
 LEVELS = (1, 2, 4, 8, 16, 32, FAMILIAR)  # ... and as more familiar
 DENSE = 96  # the most frequent groups, counted by one product of matrices; others by lists of the words that have them
 BLOCK = 64  # words of which only the best is looked at, to find a bound for the best ones of all
-
-Pieces = Callable[[Iterable[str]], tuple[NDArray[Any], NDArray[Any]]]  # those of all words, and where each begins
 
 ROW = np.dtype([("near", np.int32), ("alike", np.float32), ("slips", np.uint8)])
 
@@ -177,6 +178,8 @@ class WordIndex:
     ['the', 'form']
     """
 
+    pieces: WordPieces | None = None  # how a pre-trained model reads words
+
     def __init__(self, words: Iterable[str], counts: Sequence[int], buckets: int):
         """``words``: "" is a symbol that is no word; ``counts``: how often each occurs in the training text."""
         self.words, self.counts, self.buckets = list(words), np.asarray(counts, dtype=np.int64), buckets
@@ -185,7 +188,6 @@ class WordIndex:
         self.lengths = np.diff(self.starts)
         self.log_counts = np.log(self.counts + 1.0).astype(np.float32)
         self.remembered: dict[str, NDArray[Any]] = {}
-        self.pieces: Pieces | None = None  # how a pre-trained model reads words
 
     @classmethod
     def of(cls, dictionary: Any, buckets: int) -> WordIndex:

@@ -134,9 +134,14 @@ def positions_of_bert(folder: str | Path | None) -> int | None:
 class WordPieces:
     """How a pre-trained model reads words, of which each says by ▁ whether a blank is before it (``--bpe words``)."""
 
+    # symbols of all words of a dictionary, and of the placeholder, which has none; (V + 2,) where those of each begin
+    known: tuple[NDArray[Any], NDArray[Any]]
+
     def __init__(self, folder: Path, dictionary: Any):
         """``dictionary``: of the folder."""
-        self.tokenizer, unk = load_tokenizer(folder), dictionary.index("<unk>")
+        self.tokenizer, unk, self.pad = load_tokenizer(folder), dictionary.index("<unk>"), dictionary.index("<pad>")
+        positions = positions_of_bert(folder)
+        self.longest = None if positions is None else positions - 1  # [CLS] is in front
         self.ids = [dictionary.index(symbol) for symbol in symbols_of(folder)]
         blank = dictionary.index(BLANK) if isinstance(self.tokenizer, SentencePieces) else None
         self.blank = None if blank == unk else blank  # which this tokenizer adds to every text
@@ -151,12 +156,18 @@ class WordPieces:
         ids = [self.ids[i] for i in self.tokenizer.encode(word.replace(BLANK, " "))]
         return ids[1:] if ids[:1] == [self.blank] and not word.startswith(BLANK) else ids
 
+    def in_rows(self, rows: NDArray[Any], unknown: Iterable[str]) -> "PiecesInRows":
+        """Of sources (B, S), whose words are those of the dictionary, then the ``unknown`` ones of a batch."""
+        (pieces, starts), (new, begins) = self.known, self(unknown)
+        starts = np.concatenate([starts, starts[-1] + begins[1:]])
+        return in_rows(rows, np.concatenate([pieces, new]), starts, self.longest, self.pad)
+
 
 class PiecesInRows(NamedTuple):
     """The N pieces of a batch of words, in rows that a pre-trained model can read."""
 
-    table: NDArray[Any]  # (R, W) symbols
-    where: NDArray[Any]  # (N,) the place of each in the flattened table
+    pieces: NDArray[Any]  # (R, W) symbols
+    where: NDArray[Any]  # (N,) the place of each in the flattened rows
     word: NDArray[Any]  # (N,) and the word it is of, in the flattened (B, S)
 
 
@@ -167,7 +178,7 @@ def in_rows(
 
     >>> words, pieces, starts = np.array([[0, 1], [1, 2]]), np.array([7, 8, 9]), np.array([0, 1, 3, 3])
     >>> rows = in_rows(words, pieces, starts, longest=2, pad=1)
-    >>> rows.table.tolist(), rows.where.tolist(), rows.word.tolist()
+    >>> rows.pieces.tolist(), rows.where.tolist(), rows.word.tolist()
     ([[7, 8], [9, 1], [8, 9], [1, 1]], [0, 1, 2, 4, 5], [0, 1, 1, 2, 2])
     """
     lengths = np.diff(starts)[words]
@@ -182,13 +193,6 @@ def in_rows(
     where = (row * parts + place // width) * width + place % width
     table.flat[where] = pieces[starts[words.flat][word] + inside]
     return PiecesInRows(table, where, word)
-
-
-def with_new(
-    pieces: NDArray[Any], starts: NDArray[Any], new: NDArray[Any], begins: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Pieces and starts of the dictionary's words, then those of a batch."""
-    return np.concatenate([pieces, new]), np.concatenate([starts, starts[-1] + begins[1:]])
 
 
 class PretrainedBPE:

@@ -14,7 +14,7 @@ from lev_plugins import load
 from lev_plugins.cli.main import main
 from lev_plugins.data.tokenise import Words
 from lev_plugins.data.words import BatchWords, EditingDictionary, UnknownWords
-from lev_plugins.edits.beside import places_beside
+from lev_plugins.edits.actions import places_beside
 from lev_plugins.errors import UserError
 from lev_plugins.model_folder import read_shapes
 from lev_plugins.models.levt import LevT
@@ -56,7 +56,8 @@ def read(model: LevT, *texts: str) -> tuple[Tensor, BatchWords]:
     numbers = UnknownWords(words.size, words.unk())
     rows = [numbers.rows(words.draft(Words().encode(text).split())) for text in texts]
     assert model.word_index is not None
-    return collate_tokens(rows, words.pad(), left_pad=True), BatchWords.of(numbers.spelt, model.word_index)
+    tokens, unknown = collate_tokens(rows, words.pad(), left_pad=True), BatchWords.of(numbers.spelt, model.word_index)
+    return tokens, unknown.in_sources(tokens, numbers.spelt, model.word_index)
 
 
 def states(model: LevT, *texts: str) -> Tensor:
@@ -65,7 +66,8 @@ def states(model: LevT, *texts: str) -> Tensor:
     assert part is not None
     part.project = nn.Identity()  # type: ignore[assignment]
     with torch.no_grad():
-        return part(*read(model, *texts))
+        tokens, words = read(model, *texts)
+        return part(tokens, *words.pieces)
 
 
 def expected(folder: Path, text: str) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from lev_plugins.data.noisy import NoisyWords
 from lev_plugins.data.words import BatchWords, EditingStates, SpeltRow, UnknownWords
-from lev_plugins.edits.actions import Removed, removed_after, replaced
+from lev_plugins.edits.actions import Removed, places_beside, removed_after, replaced
 from lev_plugins.edits.expert import align, insertion_labels, random_deletions
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.batching import EverySentence
@@ -116,13 +116,14 @@ class TextEditingDataset(EverySentence):
                 requests = [torch.zeros_like(d.ids) if d.requests is None else d.requests for d in drafts]
                 batch["requests"] = data_utils.collate_tokens(requests, 0, pad_to_multiple=self.pad_to_multiple)
         if self.index is not None:
-            net_input["words"] = self.batch_words(words, self.index)
+            spelt = self.batch_words(words, self.index)
+            net_input["words"] = spelt.in_sources(net_input["src_tokens"], words.spelt, self.index)
         batch["unknown_words"] = words.spelt
         if examples[0]["target"] is not None:
             batch["ntokens"] = sum(e["target"].numel() for e in examples)
             batch["target"] = self._pad([e["target"][1:] for e in examples])  # for scoring: without <s>
             if self.rollin is not None:
-                net_input["states"] = self._states(examples, net_input.get("draft"))
+                net_input["states"] = self._states(examples, net_input["src_tokens"], net_input.get("draft"))
             if self.teacher_forcing:
                 batch["ntokens"] -= len(examples)  # nobody predicts <s>
                 # </s> comes first, where fairseq's decoders start, instead of last: (B, T - 1)
@@ -137,7 +138,7 @@ class TextEditingDataset(EverySentence):
     def batch_words(self, words: UnknownWords, index: WordIndex) -> BatchWords:
         return BatchWords.of(words.spelt, index)
 
-    def _states(self, examples: list[dict[str, Any]], drafts: Tensor | None) -> EditingStates:
+    def _states(self, examples: list[dict[str, Any]], sources: Tensor, drafts: Tensor | None) -> EditingStates:
         """Roll-in states and the insertion labels that the expert gives them; on the CPU, off the critical path."""
         pad = self.dataset.tgt_dict.pad()
         target = self._pad([e["target"] for e in examples])  # (B, T)
@@ -158,8 +159,12 @@ class TextEditingDataset(EverySentence):
                 width = min(target.size(1), drafts.size(1))  # what is kept fits into both
                 for all_rows, some in zip(removed, removed_after(drafts[rows], gone, pad), strict=True):
                     all_rows[rows, :width] = some[:, :width]
-        labels = insertion_labels(target, missing, pad)
-        return EditingStates(target, *labels, missing.flatten().nonzero()[:, 0], in_place_of, *removed, from_draft)
+        labels, beside = insertion_labels(target, missing, pad), tuple[Tensor, ...]()
+        if self.index is not None and self.index.pieces is not None:
+            opened = target.masked_fill(missing, self.dataset.tgt_dict.size)
+            beside = tuple(places_beside(rows, sources, pad) for rows in (labels.tokens, opened))
+        holes = missing.flatten().nonzero()[:, 0]
+        return EditingStates(target, *labels, holes, in_place_of, *removed, from_draft, beside)
 
     def _pad(self, rows: list[Tensor], left_pad: bool = False) -> Tensor:
         pad = self.dataset.src_dict.pad()

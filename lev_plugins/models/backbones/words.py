@@ -16,13 +16,12 @@ import torch
 from fairseq.data import Dictionary
 from torch import Tensor, nn
 
-from lev_plugins.data.words import BatchWords
 from lev_plugins.layers.linear import Linear
 from lev_plugins.models.backbones.enct5_weights import backbone_sizes, load_backbone
 from lev_plugins.models.enct5_encoders import encoder_of
 from lev_plugins.optim.scaled_adam import scale_learning_rate
 from lev_plugins.text.candidates import WordIndex
-from lev_plugins.text.pretrained import DICTIONARY, WordPieces, in_rows, with_new
+from lev_plugins.text.pretrained import DICTIONARY, WordPieces
 
 
 class BackboneWords(nn.Module):
@@ -31,17 +30,14 @@ class BackboneWords(nn.Module):
         sizes = Namespace(**backbone_sizes(folder, "levt"), dropout=cfg.dropout)
         symbols = Dictionary.load(str(folder / DICTIONARY))
         reader = index.pieces = WordPieces(folder, symbols)
-        self.pad, self.frozen = symbols.pad(), cfg.freeze_backbone
-        self.longest = sizes.positions - 1 if sizes.encoder == "bert" else None  # [CLS] is in front
+        self.frozen = cfg.freeze_backbone
         self.encoder = encoder_of(symbols, sizes)
         self.project = Linear(sizes.embed_dim, dim)
         nn.init.normal_(self.project.weight, std=sizes.embed_dim**-0.5)
         nn.init.zeros_(self.project.bias)
         own = {dictionary.eos(): symbols.eos(), dictionary.unk(): symbols.unk()}
         rows = [[own[i]] if i in own else reader.pieces(word) for i, word in enumerate([*index.words, ""])]
-        # symbols of all words of the dictionary, and of the placeholder, which has none
-        self.pieces = np.array([piece for row in rows for piece in row])
-        self.starts = np.cumsum([0, *map(len, rows)])  # (V + 2,) where those of each begin
+        reader.known = np.array([piece for row in rows for piece in row]), np.cumsum([0, *map(len, rows)])
 
     def load(self, folder: Path, cfg: Any) -> None:
         """The weights of the folder, to start a training."""
@@ -54,20 +50,10 @@ class BackboneWords(nn.Module):
         self.encoder.train(mode and not self.frozen)
         return self
 
-    def forward(self, tokens: Tensor, words: BatchWords | Tensor) -> Tensor:
-        """(B, S) -> (B, S, C): ``words``, if they are that already"""
-        if isinstance(words, Tensor):
-            return words
-        new = (each.cpu().numpy() for each in (words.pieces, words.piece_starts))
-        pieces, starts = with_new(self.pieces, self.starts, *new)
-        rows = in_rows(tokens.cpu().numpy(), pieces, starts, self.longest, self.pad)
-        table, where, word = (torch.from_numpy(each).to(tokens.device) for each in rows)
-        return self.said(table, where, word, tokens)
-
-    def said(self, table: Tensor, where: Tensor, word: Tensor, tokens: Tensor) -> Tensor:
-        """(B, S, C), from pieces in rows, and for each (N,) its place in them, and its word's among the tokens."""
+    def forward(self, tokens: Tensor, pieces: Tensor, where: Tensor, word: Tensor) -> Tensor:
+        """(B, S) -> (B, S, C), from the tokens' pieces in rows (``PiecesInRows``)"""
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self.frozen):
-            states = self.encoder(table, None).flatten(0, 1)[where]  # (N, D)
+            states = self.encoder(pieces, None).flatten(0, 1)[where]  # (N, D)
         states = torch.cat([states, torch.ones_like(states[:, :1])], 1)
         nothing = states.new_zeros(tokens.numel(), states.size(1))
         summed = nothing.scatter_add(0, word[:, None].expand_as(states), states)
