@@ -117,7 +117,10 @@ def toy_model(task: TextEditingTask | None = None, seed: int = 1, **options: Any
 
 def lively_model(task: TextEditingTask | None = None, seed: int = 3, **options: Any) -> LevT:
     """Random weights that edit for a varying number of iterations: mostly keeping, often inserting nothing."""
-    model = toy_model(task, seed, **{"max_insertions": 4, **options}).eval()
+    return livened(toy_model(task, seed, **{"max_insertions": 4, **options}).eval())
+
+
+def livened(model: LevT) -> LevT:
     decoder = model.decoder
     direction = torch.nn.functional.normalize(torch.randn(decoder.deletion_head.in_features), dim=0)
     with torch.no_grad():

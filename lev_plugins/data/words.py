@@ -165,4 +165,5 @@ class EditingStates(NamedTuple):
     removed: Tensor  # (B, T) the first word of y0 that y_ins lacks after each
     removed_counts: Tensor  # (B, T) the number of such words
     from_draft: Tensor | None = None  # (B,) True = this row learns to delete from y0, its draft
+    nearest: tuple[Tensor, ...] = ()  # with --spelling, the candidates (n, K) for the words that missing tokens replace
     beside: tuple[Tensor, ...] = ()  # with a backbone, places in the source: beside y_ins, and beside y* with holes

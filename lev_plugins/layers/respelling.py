@@ -119,11 +119,6 @@ class Respelling(nn.Module):
     def weight(self, name: str) -> Tensor:
         return FAST * self.get_parameter(name)
 
-    def candidates(self, replaced: Tensor, words: BatchWords | None) -> Nearest:
-        """Of words (n,); those of unknown ``words`` came with the batch."""
-        self.find(replaced)
-        return self.found(replaced, words)
-
     def lacks(self, words: Tensor) -> Tensor:
         return ~self.known.filled[self.of_dictionary(words)]
 
@@ -134,7 +129,7 @@ class Respelling(nn.Module):
         return words.masked_fill(words > self.vocabulary, self.padding_idx)
 
     def found(self, replaced: Tensor, words: BatchWords | None) -> Nearest:
-        """As ``candidates``, after ``find``."""
+        """The candidates of words (n,), after ``find``; those of unknown ``words`` came with the batch."""
         unknown, known = replaced > self.vocabulary, self.known(self.of_dictionary(replaced))
         if words is None or not len(words.near):
             return known
@@ -144,7 +139,7 @@ class Respelling(nn.Module):
         return Nearest(*(torch.where(unknown[:, None], new[place], old) for new, old in pairs))
 
     def forward(
-        self, states: Tensor, replaced: Tensor, words: WordVectors, directions: Tensor, nearest: Nearest | None = None
+        self, states: Tensor, replaced: Tensor, words: WordVectors, directions: Tensor, nearest: Nearest
     ) -> Tensor:
         """Scores (n, V) for holes with ``states`` (n, C) in the place of words ``replaced`` (n,); padding: of none.
 
@@ -163,7 +158,7 @@ class Respelling(nn.Module):
         else:
             scores = self.product(query, directions)
             scores += F.embedding(shapes, of_shapes)
-        near, alike, slips = self.candidates(replaced, words.words) if nearest is None else nearest
+        near, alike, slips = nearest
         of_slips = F.pad(self.weight("slips"), (0, FAR + 1 - len(self.slips)))  # FAR: nothing
         scores = add_at(scores, words.sample.place(near), self.weight("alike") * alike + of_slips[slips])
         itself = replaced.where(replaced < self.vocabulary, self.padding_idx)[:, None]

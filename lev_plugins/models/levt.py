@@ -26,7 +26,7 @@ from lev_plugins.edits.expert import align
 from lev_plugins.errors import require
 from lev_plugins.fairseq_fixes.archives import LoadedFromFolder
 from lev_plugins.layers.output_loss import SummedLoss
-from lev_plugins.layers.respelling import by_name
+from lev_plugins.layers.respelling import Nearest, by_name
 from lev_plugins.layers.spelling import RIVALS, WHOLE, MeantWords, Sample
 from lev_plugins.layers.transformer import TextEmbedding, bert_init, padding_of, spread, token_embedding
 from lev_plugins.models.backbones.words import BackboneWords
@@ -254,7 +254,7 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
             words = BatchWords.of([], self.spelling.index) if words is None else BatchWords(*words)
             self.spelling.hold_out()
             replaced, removed = states.replaced, Removed(states.removed, states.removed_counts)
-            nearest = decoder.respelling.candidates(replaced.flatten()[holes], words)
+            nearest = Nearest(*states.nearest)
             if self.training and learning.smoothing == 0:
                 sides = (src_tokens, target, src_tokens if draft is None else draft)
                 read = torch.cat([side.flatten() for side in sides])

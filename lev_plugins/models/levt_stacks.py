@@ -201,12 +201,12 @@ class LevTDecoder(nn.Module):
         """Eq. (5) at the holes only: (n, V); ``holes`` (n,) are positions in the flattened (B * T).
 
         With --spelling, ``words`` and the words ``replaced`` (B, T) that holes replace have a say; ``nearest``: the
-        candidates for those, if they are known.
+        candidates for those.
         """
         h = self.features_of(states, holes)
         table = self.embedding.tokens
         if self.respelling is not None and isinstance(table, MeantWords):
-            assert words is not None and replaced is not None
+            assert words is not None and replaced is not None and nearest is not None
             return self.respelling(h, replaced.flatten()[holes], words, table.directions(words), nearest)
         if self.token_head is not None:
             return self.token_head(h)

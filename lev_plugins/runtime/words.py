@@ -101,8 +101,6 @@ class MeantBatch(SpeltBatch):
 
     def candidates_of(self, rows: Array, pad: int) -> dict[str, Array]:
         """Of words (n,) that are replaced; ``pad``: none."""
-        known = self.words.index.words
-        spelt = [known[row] if row < len(known) else self.unknown[row - len(known) - 1] for row in rows.tolist()]
-        near, alike, slips = self.words.index.nearest(spelt)
+        near, alike, slips = self.words.index.nearest_to(rows.tolist(), self.unknown)
         shapes = np.where(rows == pad, SHAPES, self.of(self.shapes, rows)).astype(np.int64)
         return {"near": near.astype(np.int64), "alike": alike, "slips": slips.astype(np.int64), "shape": shapes}

@@ -236,6 +236,11 @@ class WordIndex:
             self.remembered.update((key, rows[key].copy()) for key in new[:REMEMBERED])
         return self.columns([rows[key] for key in keys])
 
+    def nearest_to(self, rows: Iterable[int], unknown: Sequence[str]) -> Candidates:
+        """Of words of the dictionary, and of ``unknown`` ones of a batch, which come after the placeholder."""
+        size = len(self.words)
+        return self.nearest([self.words[row] if row < size else unknown[row - size - 1] for row in rows])
+
     def columns(self, rows: Any) -> Candidates:
         table = np.stack(rows) if len(rows) else np.empty((0, min(NEAR, len(self.words))), ROW)
         return Candidates(*(np.ascontiguousarray(table[name]) for name in ROW.names or ()))

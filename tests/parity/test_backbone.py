@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 import torch
+from fairseq.data import ListDataset
 from fairseq.data.data_utils import collate_tokens
+from fairseq.utils import convert_padding_direction
 from torch import Tensor, nn
 
 from lev_plugins import load
 from lev_plugins.cli.main import main
+from lev_plugins.data.drafts.dataset import RollIn, TextEditingDataset
 from lev_plugins.data.tokenise import Words
 from lev_plugins.data.words import BatchWords, EditingDictionary, UnknownWords
 from lev_plugins.edits.actions import places_beside
@@ -19,8 +22,9 @@ from lev_plugins.errors import UserError
 from lev_plugins.model_folder import read_shapes
 from lev_plugins.models.levt import LevT
 from tests.commands import succeed
-from tests.helpers import toy_config, toy_task
+from tests.helpers import collated, livened, toy_config, toy_pairs, toy_task
 from tests.pretrained import LINES, MAKERS, imported
+from tests.unit.test_gpu import AN_UPDATE, assert_few_waits, waits_of_last_update
 
 transformers = pytest.importorskip("transformers")
 
@@ -148,6 +152,21 @@ def test_an_editor_with_a_backbone(tmp_path: Path) -> None:
     assert editor.edit(texts) == trained
     for one, other in zip(load(tmp_path / "graphs", **asked).edit(texts), trained, strict=True):
         assert one.text == other.text and one.edits[0].confidence == pytest.approx(other.edits[0].confidence, abs=1e-4)
+
+
+def test_a_gpu_is_waited_for_no_more_often_than_without_a_backbone(backbone: Path) -> None:
+    model, words = livened(build(backbone, max_insertions=4)), dictionary()
+    texts = [TEXT, *LINES, "hello brwn fox"]
+    tokens, unknown = read(model, *texts)
+    draft = convert_padding_direction(tokens, words.pad(), left_to_right=True)
+    for more in ({}, {"candidates": 2}, {"retain_history": True}):
+        assert_few_waits(model, words, {"src_tokens": tokens, "draft": draft, "words": unknown}, max_iter=4, **more)
+    rows = [words.draft(Words().encode(text).split()) for text in texts]
+    pair = toy_pairs([row.ids.tolist() for row in rows], [row.ids.tolist() for row in rows], words)
+    drafts = ListDataset(rows[::-1], [len(row.ids) for row in rows[::-1]])
+    sample = collated(TextEditingDataset(pair, drafts, RollIn(1, alpha=0.5, beta=1.0), index=model.word_index))
+    found = waits_of_last_update(model.train(), sample, 2)
+    assert sum(found.values()) <= AN_UPDATE, found
 
 
 def test_what_does_not_go_together(tmp_path: Path) -> None:

@@ -57,7 +57,8 @@ def scores(table: MeantWords, states: Tensor, replaced: Tensor, words: WordVecto
     with torch.random.fork_rng():  # draws go on as they are
         torch.manual_seed(1)
         respelling = Respelling(table.index, table.shapes, PAD, table.embedding_dim).to(table.grams.dtype)
-    return respelling(states, replaced, words, table.directions(words))
+    respelling.find(replaced)
+    return respelling(states, replaced, words, table.directions(words), respelling.found(replaced, words.words))
 
 
 def model(**options: Any) -> LevT:

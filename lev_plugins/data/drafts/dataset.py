@@ -123,7 +123,7 @@ class TextEditingDataset(EverySentence):
             batch["ntokens"] = sum(e["target"].numel() for e in examples)
             batch["target"] = self._pad([e["target"][1:] for e in examples])  # for scoring: without <s>
             if self.rollin is not None:
-                net_input["states"] = self._states(examples, net_input["src_tokens"], net_input.get("draft"))
+                net_input["states"] = self._states(examples, net_input["src_tokens"], net_input.get("draft"), words)
             if self.teacher_forcing:
                 batch["ntokens"] -= len(examples)  # nobody predicts <s>
                 # </s> comes first, where fairseq's decoders start, instead of last: (B, T - 1)
@@ -138,7 +138,9 @@ class TextEditingDataset(EverySentence):
     def batch_words(self, words: UnknownWords, index: WordIndex) -> BatchWords:
         return BatchWords.of(words.spelt, index)
 
-    def _states(self, examples: list[dict[str, Any]], sources: Tensor, drafts: Tensor | None) -> EditingStates:
+    def _states(
+        self, examples: list[dict[str, Any]], sources: Tensor, drafts: Tensor | None, words: UnknownWords
+    ) -> EditingStates:
         """Roll-in states and the insertion labels that the expert gives them; on the CPU, off the critical path."""
         pad = self.dataset.tgt_dict.pad()
         target = self._pad([e["target"] for e in examples])  # (B, T)
@@ -159,12 +161,15 @@ class TextEditingDataset(EverySentence):
                 width = min(target.size(1), drafts.size(1))  # what is kept fits into both
                 for all_rows, some in zip(removed, removed_after(drafts[rows], gone, pad), strict=True):
                     all_rows[rows, :width] = some[:, :width]
-        labels, beside = insertion_labels(target, missing, pad), tuple[Tensor, ...]()
+        labels, holes = insertion_labels(target, missing, pad), missing.flatten().nonzero()[:, 0]
+        states = EditingStates(target, *labels, holes, in_place_of, *removed, from_draft)
+        if self.index is not None:
+            found = map(torch.from_numpy, self.index.nearest_to(in_place_of.flatten()[holes].tolist(), words.spelt))
+            states = states._replace(nearest=tuple(each if each.is_floating_point() else each.long() for each in found))
         if self.index is not None and self.index.pieces is not None:
-            opened = target.masked_fill(missing, self.dataset.tgt_dict.size)
-            beside = tuple(places_beside(rows, sources, pad) for rows in (labels.tokens, opened))
-        holes = missing.flatten().nonzero()[:, 0]
-        return EditingStates(target, *labels, holes, in_place_of, *removed, from_draft, beside)
+            read = labels.tokens, target.masked_fill(missing, self.dataset.tgt_dict.size)
+            states = states._replace(beside=tuple(places_beside(rows, sources, pad) for rows in read))
+        return states
 
     def _pad(self, rows: list[Tensor], left_pad: bool = False) -> Tensor:
         pad = self.dataset.src_dict.pad()
