@@ -95,10 +95,11 @@ class Memory(NamedTuple):
 
     def select(self, rows: Tensor) -> "Memory":
         """The part for the decoder's ``rows`` (n,); rows of one sentence still share it."""
-        sentences, beams = grouped((rows // self.beams).tolist())
+        owners = rows // self.beams
+        sentences, beams = grouped(owners.tolist())
         if sentences == list(range(self.places.size(0))):
             return self._replace(beams=beams)
-        chosen = torch.tensor(sentences, device=rows.device)
+        chosen = owners[::beams]
         source, future = ([block.select(chosen) for block in blocks] for blocks in (self.source, self.future))
         return Memory(source, future, self.places[chosen], None if self.mask is None else self.mask[chosen], beams)
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 from fairseq import options
 from fairseq.logging import metrics
+from fairseq.sequence_generator import SequenceGenerator
 from fairseq.utils import move_to_cuda
 from torch import Tensor
 
@@ -18,6 +19,7 @@ from lev_plugins.generators import fixed
 from lev_plugins.generators.refinement import RefinementGenerator
 from lev_plugins.layers import spelling
 from tests.helpers import (
+    PAD,
     lively_model,
     random_rows,
     rows_to_tensor,
@@ -25,6 +27,7 @@ from tests.helpers import (
     toy_criterion,
     toy_dictionary,
     toy_model,
+    toy_pbd,
 )
 from tests.simulated_gpu import simulated_gpu
 from tests.unit import test_spelling as spelled
@@ -119,6 +122,16 @@ def test_words_that_are_spelt() -> None:
     model, words = spelled.model().eval(), spelled.dictionary()
     for number in (2, 32):
         assert_few_waits(model, words, with_unknown_words(number), max_iter=2)
+
+
+def test_a_beam_search_is_asked_once_a_step_whose_sentences_are_left() -> None:
+    model, longest = toy_pbd(), 10
+    source = rows_to_tensor(random_rows(6, seed=6))
+    with simulated_gpu() as gpu:
+        sample = {"src_tokens": source, "src_lengths": source.ne(PAD).sum(1)}
+        search = SequenceGenerator([model.to("cuda")], toy_dictionary(), beam_size=3, max_len_b=longest)
+        search.generate(None, {"net_input": move_to_cuda(sample, torch.device("cuda"))})
+    assert 1 < gpu.waited <= 1 + longest  # fairseq's own questions are not counted
 
 
 # ---- training --------------------------------------------------------------------------------------------------------
