@@ -18,7 +18,7 @@ from lev_plugins.ranges import check as check_ranges
 from lev_plugins.runtime.folder import BOS, EOS, LABEL, PAD, UNK, Index, StoredIndex, Vocabulary, ids_of, numbered
 from lev_plugins.runtime.refinement import Refiner, Symbols
 from lev_plugins.runtime.session import Session
-from lev_plugins.runtime.words import MeantBatch, SpeltBatch, SpeltWords
+from lev_plugins.runtime.words import MeantBatch, SpeltBatch
 from lev_plugins.text.edited import Segment, WordEdits
 from lev_plugins.text.pretrained import DICTIONARY, WordPieces
 
@@ -108,7 +108,7 @@ class LightScorer(Scorer):
         return self.apart(self.label(words=words, **groups, **given)[0], examples)
 
 
-def stored_words(folder: Path, words: Vocabulary, config: ModelConfig) -> SpeltWords:
+def stored_words(folder: Path, words: Vocabulary, config: ModelConfig) -> StoredIndex:
     flags: dict[str, Any] = config.model_flags
     stored: Any = Index.load(folder, len(words.symbols), flags["spelling_buckets"], flags.get("backbone") is not None)
     index = StoredIndex(words, stored)
@@ -116,4 +116,4 @@ def stored_words(folder: Path, words: Vocabulary, config: ModelConfig) -> SpeltW
         model_folder.require_listed(config, folder, BACKBONE)
         index.pieces = WordPieces(folder / BACKBONE, Vocabulary(folder / BACKBONE / DICTIONARY))
         index.pieces.known = stored.pieces, stored.piece_starts
-    return SpeltWords(index, stored)
+    return index

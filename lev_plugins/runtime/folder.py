@@ -8,8 +8,7 @@ index/NAME.npy                                  with --spelling, what is known o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from lev_plugins import model_folder
 from lev_plugins.errors import UserError, require
-from lev_plugins.text.candidates import FAMILIAR, WordIndex, letters, prints_of, shape
+from lev_plugins.text.candidates import FAMILIAR, WordIndex, prints_of, shape
 
 GRAPHS, WEIGHTS, INDEX = "graphs", "weights.bin", "index"
 LABEL = "label"  # the graph of an enct5
@@ -124,27 +123,14 @@ class StoredIndex(WordIndex):
     """A ``WordIndex`` that computes nothing of the dictionary again."""
 
     def __init__(self, words: Vocabulary, stored: Index):
+        self.stored = stored
         self.words = [*[""] * words.nspecial, *words.symbols[words.nspecial :]]
         self.counts = np.array([*[FAMILIAR] * words.nspecial, *words.count[words.nspecial :]], dtype=np.int64)
         self.buckets, self.specials, self.remembered = len(stored.begins) - 1, words.nspecial, {}
         self.lengths = np.diff(stored.starts)
         self.log_counts = np.log(self.counts + 1.0).astype(np.float32)
         self.having = stored.having, stored.begins
-        self.named = stored.prints[0, :-1] != 0
-
-    @cached_property
-    def letters(self) -> Any:
-        return LettersOf(self.words)
-
-
-class LettersOf(Sequence[str]):
-    """Of each word, when it is asked for."""
-
-    def __init__(self, words: list[str]):
-        self.words = words
-
-    def __getitem__(self, number: Any) -> Any:
-        return letters(self.words[number])
-
-    def __len__(self) -> int:
-        return len(self.words)
+        # ... and of the placeholder, and the numbers for the letters of all, ascending, with how often those occur
+        self.all_counts, spelt = np.append(self.counts, FAMILIAR), stored.prints[0] != 0
+        self.values, which = np.unique(stored.prints[0][spelt], return_inverse=True)
+        self.occurrences = np.bincount(which, weights=self.all_counts[spelt]).astype(np.int64)

@@ -11,45 +11,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lev_plugins.runtime.folder import UNK, Index, StoredIndex
-from lev_plugins.text.candidates import CASES, FAMILIAR, LEVELS, PROPER, SHAPES, parts_of, prints_of, shape
+from lev_plugins.runtime.folder import UNK, StoredIndex
+from lev_plugins.text.candidates import CASES, LEVELS, PROPER, SHAPES, parts_of, prints_of, shape
 
 Array = NDArray[Any]
 
 
-class SpeltWords:
-    """The words of a dictionary."""
-
-    def __init__(self, index: StoredIndex, stored: Index):
-        self.index, self.stored, self.size = index, stored, len(index.words)
-        self.counts = np.append(index.counts, FAMILIAR)
-        spelt = stored.prints[0] != 0
-        self.values, which = np.unique(stored.prints[0][spelt], return_inverse=True)
-        self.occurrences = np.bincount(which, weights=self.counts[spelt]).astype(np.int64)
-
-
 class SpeltBatch:
-    """... and the unknown words of a batch."""
+    """The words of a dictionary, and the unknown ones of a batch."""
 
-    def __init__(self, words: SpeltWords, unknown: Sequence[str]):
-        self.words, self.unknown = words, unknown or ["a"]  # no graph reads nothing
-        parts, starts = parts_of(self.unknown, words.index.buckets)
+    def __init__(self, index: StoredIndex, unknown: Sequence[str]):
+        self.index, self.size, self.unknown = index, len(index.words), unknown or ["a"]  # no graph reads nothing
+        parts, starts = parts_of(self.unknown, index.buckets)
         lengths = np.diff(starts)
         self.groups = {
             "parts": parts,
             "owners": np.repeat(np.arange(len(self.unknown)), lengths),
             "number": np.maximum(lengths, 1).astype(np.float32),
         }
-        self.shapes = words.stored.shapes, np.array([shape(word) for word in self.unknown], dtype=np.int64)
+        self.shapes = index.stored.shapes, np.array([shape(word) for word in self.unknown], dtype=np.int64)
 
     def of(self, tables: tuple[Array, Array], rows: Array) -> Array:
         """Their columns of a table of the dictionary, and of one of the batch."""
-        last = self.words.size
-        known, new = tables[0][..., np.minimum(rows, last)], tables[1][..., np.maximum(rows - last - 1, 0)]
-        return np.where(rows > last, new, known)
+        known, new = np.minimum(rows, self.size), np.maximum(rows - self.size - 1, 0)
+        return np.where(rows > self.size, tables[1][..., new], tables[0][..., known])
 
     def level(self, rows: Array) -> Array:
-        count = np.where(rows > self.words.size, 0, self.words.counts[np.minimum(rows, self.words.size)])
+        count = np.where(rows > self.size, 0, self.index.all_counts[np.minimum(rows, self.size)])
         return np.searchsorted(LEVELS, count, "right")
 
     def read(self, rows: Array) -> Array:
@@ -62,45 +50,44 @@ class SpeltBatch:
 class MeantBatch(SpeltBatch):
     """... with what they may be meant to be."""
 
-    def __init__(self, words: SpeltWords, unknown: Sequence[str]):
-        super().__init__(words, unknown)
-        guess, slips = words.index.guesses(words.index.nearest(self.unknown))
-        self.guess = np.stack([guess, slips]).astype(np.int64)
-        self.prints = words.stored.prints, np.stack(prints_of(self.unknown))
+    def __init__(self, index: StoredIndex, unknown: Sequence[str]):
+        super().__init__(index, unknown)
+        self.guess = np.stack(index.guesses(index.nearest(self.unknown))).astype(np.int64)
+        self.prints = index.stored.prints, np.stack(prints_of(self.unknown))
 
     def read(self, rows: Array) -> Array:
         """(B, T) -> (7, B, T): itself, the word whose own row it has, level, shape, guess, slips, level of the joined
         word; as ``MeantWords.look_up``
         """
-        unknown, level, shapes = rows > self.words.size, self.level(rows), self.of(self.shapes, rows)
-        place = np.maximum(rows - self.words.size - 1, 0)
+        unknown, level, shapes = rows > self.size, self.level(rows), self.of(self.shapes, rows)
+        place = np.maximum(rows - self.size - 1, 0)
         guess, slips = np.where(unknown, self.guess[:, place], 0)
         case = shapes % CASES
         known = (level == 0) & (slips == 0) & ((case == PROPER[0]) | (case == PROPER[1]))
-        level = np.where(known, np.searchsorted(LEVELS, self.words.counts[guess], "right"), level)
+        level = np.where(known, np.searchsorted(LEVELS, self.index.counts[guess], "right"), level)
         own = np.where(level == 0, UNK, np.where(known, guess, rows))
         joined = np.searchsorted(LEVELS, self.joined(rows, shapes), "right")
         return np.stack([rows, own, level, shapes, guess, slips, joined]).astype(np.int64)
 
     def pieces(self, rows: Array) -> dict[str, Array]:
         """What the pre-trained model reads of sources (B, S)."""
-        pieces = self.words.index.pieces
+        pieces = self.index.pieces
         return {} if pieces is None else pieces.in_rows(rows, self.unknown)._asdict()
 
     def joined(self, rows: Array, shapes: Array) -> Array:
         """As ``with_next``."""
-        values, counts = self.words.values, np.zeros_like(rows)
+        values, counts = self.index.values, np.zeros_like(rows)
         if len(values):
             (first, _), (second, power) = (self.of(self.prints, side) for side in (rows[:, :-1], rows[:, 1:]))
             with np.errstate(over="ignore"):
                 both = first * power + second
             place = np.minimum(np.searchsorted(values, both), len(values) - 1)
             named = (values[place] == both) & (first != 0) & (second != 0) & (shapes[:, 1:] >= CASES)
-            counts[:, :-1] = self.words.occurrences[place] * named
+            counts[:, :-1] = self.index.occurrences[place] * named
         return counts
 
     def candidates_of(self, rows: Array, pad: int) -> dict[str, Array]:
         """Of words (n,) that are replaced; ``pad``: none."""
-        near, alike, slips = self.words.index.nearest_to(rows.tolist(), self.unknown)
+        near, alike, slips = self.index.nearest_to(rows.tolist(), self.unknown)
         shapes = np.where(rows == pad, SHAPES, self.of(self.shapes, rows)).astype(np.int64)
         return {"near": near.astype(np.int64), "alike": alike, "slips": slips.astype(np.int64), "shape": shapes}

@@ -219,10 +219,6 @@ class WordIndex:
             row[words[starts[part] : starts[part + 1]]] = 1
         return columns, matrix
 
-    @cached_property
-    def letters(self) -> list[str]:
-        return [letters(word) for word in self.words]
-
     def nearest(self, words: Sequence[str]) -> Candidates:
         """Each word is compared with the dictionary once, whatever its case."""
         keys = [bare(word) for word in words]
@@ -267,20 +263,15 @@ class WordIndex:
             some = slice(first, first + AT_ONCE)
             self.choose(words[some], None if without is None else without[some], found[some])
         ours = [letters(word) for word in words]
-        theirs = self.letters
-        pairs = found.size
         one = [word for word in ours for _ in range(found.shape[1])]
-        other = [theirs[i] for i in found["near"].flat]
-        if pairs:
-            slips = cpdist(one, other, scorer=OSA.distance, score_cutoff=FAR - 1, dtype=np.uint8).reshape(found.shape)
-            named = np.array([bool(word) for word in ours])[:, None] & self.named[found["near"]]
-            found["slips"] = np.where(named & (found["alike"] > 0), slips.clip(max=FAR), FAR)
+        other = [letters(self.words[i]) for i in found["near"].flat]
+        if one:
+            slips = cpdist(one, other, scorer=OSA.distance, score_cutoff=FAR - 1, dtype=np.uint8)
+            # numbers and signs, which have no letters, are not slips of others
+            named = np.array([bool(pair[0] and pair[1]) for pair in zip(one, other, strict=True)])
+            near = (found["alike"] > 0) & named.reshape(found.shape)
+            found["slips"] = np.where(near, slips.reshape(found.shape).clip(max=FAR), FAR)
         return found
-
-    @cached_property
-    def named(self) -> NDArray[Any]:
-        """(V,) words with letters: numbers and signs are not slips of others."""
-        return np.array([bool(word) for word in self.letters])
 
     def choose(self, words: Sequence[str], without: NDArray[Any] | None, found: NDArray[Any]) -> None:
         """Write the words with most in common, and how much, to ``found`` (n, K)."""
