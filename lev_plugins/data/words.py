@@ -16,6 +16,7 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from lev_plugins.edits.actions import known
+from lev_plugins.runtime.folder import ids_of, numbered
 from lev_plugins.text.candidates import WordIndex, parts_of, prints_of, shape
 
 PLACEHOLDER = "<plh>"
@@ -70,8 +71,7 @@ class EditingDictionary(Dictionary):
         SpeltRow(ids=tensor([4, 3, 3]), unknown=['Zürich', '</s>'], requests=None)
         """
         words = list(words)
-        indices = [self.index(word) for word in words]
-        ids = [i if self.nspecial <= i < self.size else self.unk() for i in indices]
+        ids = [i if i < self.size else self.unk() for i in ids_of(words, self)]
         unknown = [word for word, i in zip(words, ids, strict=True) if i == self.unk()]
         return SpeltRow(torch.tensor(ids, dtype=torch.long), unknown)
 
@@ -89,23 +89,20 @@ class EditingDictionary(Dictionary):
 class UnknownWords:
     """The unknown words of a batch, each with a row.
 
-    >>> words = UnknownWords(size=10, unk=3)
+    >>> words = UnknownWords(size=10)
     >>> words.rows(SpeltRow(torch.tensor([0, 3, 5, 3, 2]), ["teh", "fo"])), words.rows(SpeltRow(torch.tensor([3])))
     (tensor([ 0, 11,  5, 12,  2]), tensor([3]))
     >>> words.spelt
     ['teh', 'fo']
     """
 
-    def __init__(self, size: int, unk: int):
-        self.first, self.unk = size + 1, unk
-        self.numbers: dict[str, int] = {}
+    def __init__(self, size: int):
+        self.first, self.numbers = size + 1, dict[str, int]()
 
     def rows(self, text: SpeltRow) -> Tensor:
-        ids = text.ids
-        if text.unknown:
-            rows = [self.first + self.numbers.setdefault(word, len(self.numbers)) for word in text.unknown]
-            ids = ids.masked_scatter(ids.eq(self.unk), torch.tensor(rows, dtype=ids.dtype))
-        return ids
+        if not text.unknown:
+            return text.ids
+        return torch.tensor(numbered(text.ids.tolist(), text.unknown, self.numbers, self.first))
 
     @property
     def spelt(self) -> list[str]:

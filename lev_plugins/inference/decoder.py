@@ -113,7 +113,7 @@ class Refinement(RefinedSegments):
     @torch.no_grad()
     def refined(self, sources: list[list[str]], segments: list[Segment]) -> list[tuple[list[int], WordEdits]]:
         task, words = self.decoder.task, self.words
-        numbers, left = UnknownWords(words.size, words.unk()), task.cfg.left_pad_source
+        numbers, left = UnknownWords(words.size), task.cfg.left_pad_source
         drafts = [words.draft(segment.pieces, segment.requests or ()) for segment in segments]
         rows = [task.source_dictionary.draft(source) for source in sources]
         ids = [row.ids if task.word_index is None else numbers.rows(row) for row in rows]

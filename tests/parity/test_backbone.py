@@ -57,7 +57,7 @@ def build(folder: Path, **options: Any) -> LevT:
 def read(model: LevT, *texts: str) -> tuple[Tensor, BatchWords]:
     """Padded on the left."""
     words = dictionary()
-    numbers = UnknownWords(words.size, words.unk())
+    numbers = UnknownWords(words.size)
     rows = [numbers.rows(words.draft(Words().encode(text).split())) for text in texts]
     assert model.word_index is not None
     tokens, unknown = collate_tokens(rows, words.pad(), left_pad=True), BatchWords.of(numbers.spelt, model.word_index)

@@ -302,7 +302,7 @@ def test_sources_alone_have_empty_drafts() -> None:
 
 def test_an_unknown_word_of_a_draft_is_printed_as_it_was_written() -> None:
     dictionary = toy_dictionary()
-    words = UnknownWords(dictionary.size, UNK)
+    words = UnknownWords(dictionary.size)
     rows = words.rows(dictionary.draft(["w1", "Zürich", "</s>", "<unk>", "Zürich"]))
     dictionary.printed = words.spelt
     assert dictionary.string(rows.int()) == "w1 Zürich </s> <unk> Zürich"

@@ -133,7 +133,7 @@ class TextEditingDataset(EverySentence):
 
     def unknown_words(self) -> UnknownWords:
         words = self.dataset.tgt_dict or self.dataset.src_dict
-        return UnknownWords(words.size, words.unk())
+        return UnknownWords(words.size)
 
     def batch_words(self, words: UnknownWords, index: WordIndex) -> BatchWords:
         return BatchWords.of(words.spelt, index)
@@ -216,7 +216,7 @@ class TypedLines(TextEditingDataset):
         # no sizes: generators refuse drafts that are too long, with the right number, which fairseq does not know
         drafts = ListDataset([draft for _, draft in rows], np.zeros(len(rows), dtype=int))
         super().__init__(pair, drafts, index=index)
-        self.numbered = UnknownWords(target.size, target.unk())
+        self.numbered = UnknownWords(target.size)
         for row, draft in rows:
             if index is not None:
                 self.numbered.rows(row)

@@ -111,7 +111,7 @@ class LabelledDataset(FairseqDataset):
         if not samples:
             return {}
         examples = [sample["example"] for sample in samples]
-        unknown = UnknownWords(len(self.dictionary), self.dictionary.unk())
+        unknown = UnknownWords(len(self.dictionary))
         if self.index is not None:
             rows_of = ((e, unknown.rows(SpeltRow(torch.tensor(e.tokens), e.unknown))) for e in examples)
             examples = [replace(example, tokens=row.tolist()) for example, row in rows_of]
