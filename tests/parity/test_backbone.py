@@ -21,7 +21,7 @@ from lev_plugins.edits.actions import places_beside
 from lev_plugins.errors import UserError
 from lev_plugins.model_folder import read_shapes
 from lev_plugins.models.levt import LevT
-from tests.commands import succeed
+from tests.commands import same_hypotheses, succeed
 from tests.helpers import collated, livened, toy_config, toy_pairs, toy_task
 from tests.pretrained import LINES, MAKERS, imported
 from tests.unit.test_gpu import AN_UPDATE, assert_few_waits, waits_of_last_update
@@ -144,6 +144,10 @@ def test_an_editor_with_a_backbone(tmp_path: Path) -> None:
     texts = ["hello brwn fox", TEXT]
     asked = {"edit_also": "all", "min_confidence": 0.0}
     trained = load(tmp_path / "second/checkpoint_last.pt", bpe=Namespace(bpe="words"), **asked).edit(texts)
+    typed = f"{tmp_path}/data -s src -t tgt --user-dir lev_plugins --task text_editing --bpe words --cpu --path "
+    typed += f"{tmp_path}/second/checkpoint_last.pt --iter-decode-max-iter 2 --buffer-size 3 --batch-size"
+    lines = "\n".join(["brwn", *texts]).encode()
+    same_hypotheses(*(succeed("fairseq-interactive", *typed.split(), n, stdin=lines).out for n in (1, 3)))
     shutil.rmtree(folder)
     editor = load(tmp_path / "made", **asked)
     after = editor.model.decoder.models[0].state_dict()
