@@ -9,7 +9,7 @@ targets, ``known`` makes them <unk>. How they are spelt, and what they may be me
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from fairseq.data import Dictionary
@@ -56,6 +56,10 @@ class EditingDictionary(Dictionary):
         if place > 0:
             return self.printed[place - 1] if place <= len(self.printed) else self.unk_word
         return PLACEHOLDER if index == self.placeholder_index else super().__getitem__(index)
+
+    def string(self, tensor: Any, *given: Any, **named: Any) -> str:
+        """fairseq-generate prints rows that are on a GPU, which would be asked for each of their tokens."""
+        return super().string(torch.as_tensor(tensor).cpu(), *given, **named)
 
     @property
     def size(self) -> int:

@@ -127,6 +127,13 @@ def test_words_that_are_spelt() -> None:
         assert_few_waits(model, words, with_unknown_words(number), max_iter=2)
 
 
+def test_a_row_is_printed_after_one_question() -> None:
+    words = toy_dictionary()
+    with simulated_gpu() as gpu:
+        assert words.string(torch.tensor([5, 6, 7, 2]).to("cuda")) == " ".join(words[i] for i in (5, 6, 7))
+    assert gpu.waited == 1
+
+
 def test_a_beam_search_is_asked_once_a_step_whose_sentences_are_left() -> None:
     model, longest = toy_pbd(), 10
     source = rows_to_tensor(random_rows(6, seed=6))
