@@ -59,7 +59,7 @@ class EditingDictionary(Dictionary):
 
     def string(self, tensor: Any, *given: Any, **named: Any) -> str:
         """fairseq-generate prints rows that are on a GPU, which would be asked for each of their tokens."""
-        return super().string(torch.as_tensor(tensor).cpu(), *given, **named)
+        return super().string(tensor.cpu() if torch.is_tensor(tensor) else tensor, *given, **named)
 
     @property
     def size(self) -> int:
