@@ -33,6 +33,7 @@ class Corruption:
     varied: bool = False  # each line has a rate of its own, from 0 to twice that rate
     prose: bool = False  # words stay as they are if no corrector should touch them
     short_words: frozenset[str] = frozenset()  # in small letters: they may change although they are too short
+    lower_rate: float = 0.0  # share of the changed words that lose their capital, too
 
     def __call__(self, text: str, index: int, epoch: int = 1) -> str:
         line = Line(text, all(kind.alone for kind in self.kinds))
@@ -83,6 +84,8 @@ class Corruption:
         if count > 1 and changed and line.as_before(before):  # such as a letter deleted and inserted again
             line.undo(before)
             changed = self._edits(line, [word], 1, draw)
+        if self.lower_rate and changed and draw() < self.lower_rate:  # without a rate, no draw, as in Keyboard
+            lose_capital(line, word)
         return changed
 
     def _edits(self, line: Line, among: Sequence[Word], count: int, draw: Draw) -> int:
@@ -103,6 +106,18 @@ class Corruption:
             else:
                 possible.remove(number)
         return words
+
+
+def lose_capital(line: Line, word: Word) -> None:
+    """
+    >>> lines = [Line("Once"), Line("(Once)"), Line("UN"), Line("10")]
+    >>> [lose_capital(line, line.word(0)) or str(line) for line in lines]
+    ['once', '(once)', 'UN', '10']
+    """
+    cells = line.cells[word.start : word.end]
+    first = next((place for place, cell in enumerate(cells) if is_letter(cell)), None)
+    if first is not None and not "".join(cells).isupper():
+        line.put(word.start + first, word.start + first + 1, [cells[first].lower()])
 
 
 def prose_of(line: Line) -> list[int]:

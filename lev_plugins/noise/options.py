@@ -64,6 +64,9 @@ class NoiseOptions:
     )
     min_letters: int = noise_flag("N", "with --word-rate: words with fewer letters stay as they are", 0)
     short_words: str = noise_flag("WORD,...", "with --min-letters: shorter words to change, too, such as of,to,in", "")
+    lower_rate: float = noise_flag(
+        "P", "with --word-rate: share of the changed words that begin with a small letter instead of a capital", 0.0
+    )
     seed: int = noise_flag("N", "random seed", 1)
     layout: str = noise_flag(
         "NAME", f"for `keyboard` and `shift`: {', '.join(known_layouts())} or a layout file", "qwerty"
@@ -89,15 +92,16 @@ def build_corruption(options: NoiseOptions) -> Corruption:
     """
     prefix = options.prefix
     weights = parse_kinds(options.kind, prefix)
-    for name in ("word_rate", "char_rate", "shift_rate"):
+    for name in ("word_rate", "char_rate", "shift_rate", "lower_rate"):
         rate = getattr(options, name)
         if rate is not None:
             bounded(f"{prefix}{name.replace('_', '-')}", rate, 0, 1)
     bounded(f"{prefix}min-letters", options.min_letters, 0)
-    require(
-        not options.min_letters or options.word_rate is not None,
-        f"{prefix}min-letters applies to the words that {prefix}word-rate changes: give both or neither",
-    )
+    for name in ("min-letters", "lower-rate"):
+        require(
+            not getattr(options, name.replace("-", "_")) or options.word_rate is not None,
+            f"{prefix}{name} applies to the words that {prefix}word-rate changes: give both or neither",
+        )
     require(
         options.word_rate is not None or options.char_rate is not None or options.kind in WITH_RATES,
         f"{prefix}kind {options.kind} needs {prefix}word-rate, {prefix}char-rate or both: only "
@@ -121,7 +125,15 @@ def build_corruption(options: NoiseOptions) -> Corruption:
     chosen, rates = [KINDS[name](options) for name in weights], (options.word_rate, options.char_rate)
     short = frozenset(filter(None, options.short_words.lower().split(",")))
     return Corruption(
-        chosen, list(weights.values()), *rates, options.seed, options.min_letters, options.varied, options.prose, short
+        chosen,
+        list(weights.values()),
+        *rates,
+        options.seed,
+        options.min_letters,
+        options.varied,
+        options.prose,
+        short,
+        options.lower_rate,
     )
 
 

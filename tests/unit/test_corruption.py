@@ -76,6 +76,17 @@ def test_short_words_that_are_named_change_as_often_as_long_ones() -> None:
     assert all(word == other for word, other in found if word == "o")
 
 
+def test_words_that_change_lose_their_capital_as_often_as_asked_and_no_others() -> None:
+    corrupt = build_corruption(NoiseOptions("substitute", word_rate=0.5, lower_rate=0.3))
+    clean = "Anna (Bobby) NATO maps"
+    noisy = [[*corrupt(clean, index).split()] for index in range(4000)]
+    for place, (word, loses) in enumerate(zip(clean.split(), (True, True, False, False), strict=True)):
+        changed = [line[place] for line in noisy if line[place] != word]
+        small = [sum(map(str.isupper, other)) < sum(map(str.isupper, word)) for other in changed]
+        assert len(changed) / len(noisy) == pytest.approx(0.5, abs=0.03)
+        assert sum(small) / len(small) == pytest.approx(0.3 if loses else 0, abs=0.03)
+
+
 def test_a_varied_rate_is_the_same_on_average_and_another_in_each_line() -> None:
     changes = {}
     for varied in (False, True):
