@@ -11,13 +11,15 @@ from examples.stages import Run, main
 from lev_plugins.errors import require
 
 PACKAGES = "numpy,scipy,sklearn,torch"
+# beside the typos of examples/editor.py: letters that get a mark, typos of short words, and capitals that are lost
+MORE_TYPOS = {"kind": f"{editor.SLIPS},accent:0.1", "short_words": "of,in,it,is,he,to", "lower_rate": 0.3}
 
 
 def plan(run: Run) -> None:
     run.begin("TEXT OUT" + (" TEST" if run.TEST else ""), "SYMSPELL TEST THREADS")
     here, out, folder = run.here, run.out, run.out / "editor"
     text, other = out / "text", out / "other"
-    typos, noise = editor.typos(run), editor.typos(run, "--noise-")
+    typos, noise = (editor.typos(run, prefix, **MORE_TYPOS) for prefix in ("--", "--noise-"))
     run.stage(
         "text",
         "",

@@ -33,8 +33,7 @@ from lev_plugins.text.offsets import BLANK, words_with_places
 SENTENCE = range(3, 41)  # words
 CHAT = Path(__file__).parent / "chat.txt"  # words that lists made of books lack; the usual ones first
 HELD_OUT = 800  # sentences
-LISTED = 45_000  # most frequent words of the list
-OCCURRENCES = 3  # of a word of the text that is not in the list
+LISTED = 65_000  # most frequent words of the list
 LEAST_COUNT = 2  # of a word of the list that the text lacks
 STRANGE_SHARES = (0.0, 0.0, 0.04, 0.1)  # of the words of a sentence, in training text
 MANY_SHARES = (0.1, 0.2, 0.3)  # in text that shows how often edits of text of another kind are right
@@ -55,10 +54,10 @@ def words_of(lines: Iterable[str]) -> dict[str, int]:
     return dict(Counter(word.lstrip(BLANK).lower() for line in lines for word, _ in words_with_places(line)))
 
 
-def dictionary(lines: Iterable[str], listed: dict[str, int], chat: Iterable[str]) -> Counter[str]:
+def dictionary(lines: Iterable[str], listed: dict[str, int], chat: Iterable[str], occurrences: int) -> Counter[str]:
     """Words of the text that recur or are listed, and listed words, with the count that a text of this size would have.
 
-    >>> counts = dictionary(["The cat, the Zog"], {"the": 90, "cat": 10, "mat": 20}, ["lol"])
+    >>> counts = dictionary(["The cat, the Zog"], {"the": 90, "cat": 10, "mat": 20}, ["lol"], 2)
     >>> sorted(counts.items())
     [(',', 1), ('▁Lol', 2), ('▁The', 1), ('▁cat', 2), ('▁lol', 2), ('▁mat', 2), ('▁the', 3)]
     """
@@ -68,7 +67,7 @@ def dictionary(lines: Iterable[str], listed: dict[str, int], chat: Iterable[str]
         {
             word: count
             for word, count in of_text.items()
-            if count >= OCCURRENCES or word.lstrip(BLANK).lower() in listed or not any(map(str.isalpha, word))
+            if count >= occurrences or word.lstrip(BLANK).lower() in listed or not any(map(str.isalpha, word))
         }
     )
     for word, count in [*listed.items(), *((word, 0) for one in chat for word in (one, one.capitalize()))]:
@@ -163,6 +162,9 @@ def main() -> None:
     parser.add_argument(
         "--rare-words", action="store_true", help="rare words and foreign letters in training text, too"
     )
+    parser.add_argument(
+        "--occurrences", metavar="N", type=int, default=3, help="of a word of the text that is not in the list"
+    )
     parser.add_argument("--copies", type=int, default=1, help="of the text, each with other made-up words")
     args = parser.parse_args()
     draw = random.Random(1)
@@ -175,7 +177,7 @@ def main() -> None:
         words_listed = symspell.listed(read_lines(list_of)).most_common()
         listed, rest = dict(words_listed[:LISTED]), [word for word, _ in words_listed[LISTED:]]
     chat = CHAT.read_text(encoding="utf-8").split()
-    words = dictionary(train, listed, chat)
+    words = dictionary(train, listed, chat, args.occurrences)
     rare = [word for word in rest if word.isalpha() and BLANK + word not in words]
     shown = list[str]()
     if args.rare_words:
