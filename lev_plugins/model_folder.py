@@ -31,6 +31,7 @@ from lev_plugins.ranges import flag_name
 
 FORMAT = 1
 CONFIG, WEIGHTS, CARD, THRESHOLDS = "config.json", "model.safetensors", "README.md", "thresholds.json"
+KEPT = "words.txt"  # that an editor leaves alone
 BACKBONE = "backbone"
 INSTALLED = "lev_plugins.models"  # entry points of the packages of scripts/model_wheel.py
 EDITOR, LABELLER = "editor", "labeller"

@@ -39,7 +39,7 @@ def plan(run: Run) -> None:
         "corpus",
         "put unexpected words into the training text, misspell words of the held-out sentences",
         f"""python {run.examples}/english/text.py {text} --text {text}/train.txt --valid {text}/valid.txt
-            {editor.frequencies()} --rare-words --occurrences 1""",
+            {editor.frequencies()} --rare-words --occurrences 1 --listed 45000""",
         f"""lev-plugins noise {editor.typos(run, word_rate=RATE)} --seed 4
             <{text}/unexpected.clean >{text}/unexpected.noisy""",
         f"cp {text}/test.txt {text}/test.clean",

@@ -55,7 +55,7 @@ def plan(run: Run) -> None:
     )
     valid = (text / "valid.noisy", text / "valid.clean")
     promise = f"""--calibrate {text}/unexpected.noisy {text}/unexpected.clean --calibrate {other}/noisy {other}/clean
-        --clean {text}/unexpected.clean --promise-broken {run.PROMISE}"""
+        --clean {text}/unexpected.clean --promise-broken {run.PROMISE} --words {text}/chat.txt"""
     made = editor.folder(run, out / "model", out / "data" / "bin", folder, *valid, promise)
     run.stage("export", "model other", made)
     run.show("report.md", *scores(run, folder), f"python {here}/report.py {out} >{out}/report.md")

@@ -3,7 +3,8 @@
     python examples/english/text.py FOLDER --text FILE ... [--valid FILE] [--frequencies [FILE]] [--rare-words]
 
 writes FOLDER/train.clean, FOLDER/valid.clean, FOLDER/unexpected.clean, which is the held-out text with many unexpected
-words, and FOLDER/dict.txt, a dictionary for ``lev-plugins prepare``: the words of the text and of the frequency list.
+words, FOLDER/dict.txt, a dictionary for ``lev-plugins prepare``: the words of the text and of the frequency list, and
+FOLDER/chat.txt, words of chat that an editor had better leave alone, one per line.
 
 An editor has to learn that a word which it does not know, or does not expect, is not wrong for that. So some words of
 the text are replaced by others, which come back unchanged because they stand in the target: words of the list; words of
@@ -33,7 +34,6 @@ from lev_plugins.text.offsets import BLANK, words_with_places
 SENTENCE = range(3, 41)  # words
 CHAT = Path(__file__).parent / "chat.txt"  # words that lists made of books lack; the usual ones first
 HELD_OUT = 800  # sentences
-LISTED = 65_000  # most frequent words of the list
 LEAST_COUNT = 2  # of a word of the list that the text lacks
 STRANGE_SHARES = (0.0, 0.0, 0.04, 0.1)  # of the words of a sentence, in training text
 MANY_SHARES = (0.1, 0.2, 0.3)  # in text that shows how often edits of text of another kind are right
@@ -158,6 +158,7 @@ def main() -> None:
     parser.add_argument(
         "--frequencies", metavar="FILE", nargs="?", const="", help="lines `word count`, by default those of symspellpy"
     )
+    parser.add_argument("--listed", metavar="N", type=int, default=65_000, help="most frequent words of that list")
     parser.add_argument("--valid", type=Path, help=f"held-out text (default: {HELD_OUT} sentences of the text)")
     parser.add_argument(
         "--rare-words", action="store_true", help="rare words and foreign letters in training text, too"
@@ -175,7 +176,7 @@ def main() -> None:
     if args.frequencies is not None:
         list_of = Path(args.frequencies or symspell.own_list())
         words_listed = symspell.listed(read_lines(list_of)).most_common()
-        listed, rest = dict(words_listed[:LISTED]), [word for word, _ in words_listed[LISTED:]]
+        listed, rest = dict(words_listed[: args.listed]), [word for word, _ in words_listed[args.listed :]]
     chat = CHAT.read_text(encoding="utf-8").split()
     words = dictionary(train, listed, chat, args.occurrences)
     rare = [word for word in rest if word.isalpha() and BLANK + word not in words]
@@ -188,6 +189,7 @@ def main() -> None:
     write_lines(args.folder / "train.clean", (strange.among(line, STRANGE_SHARES) for line in copies))
     write_lines(args.folder / "valid.clean", held_out)
     write_lines(args.folder / "unexpected.clean", (others.among(line, MANY_SHARES) for line in held_out))
+    write_lines(args.folder / "chat.txt", chat)
     write_lines(args.folder / "dict.txt", (f"{word} {count}" for word, count in words.most_common()))
     print(f"{len(lines):,} sentences, {len(words):,} words in the dictionary")
 

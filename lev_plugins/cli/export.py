@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_place_arguments(add)
     add_decoding_arguments(add)
     add("--thresholds", metavar="FILE", type=Path, help="multilabel: thresholds from tune-thresholds")
+    add("--words", metavar="FILE", type=Path, help="editor: words that it leaves alone, one per line, for the folder")
     scores = "for the model card: NAME=VALUE, or a file from lev-plugins score --json"
     add("--scores", metavar="SCORE", nargs="+", default=[], help=scores)
     add("--license", metavar="NAME", help="for the model card, such as mit or cc-by-sa-4.0")
@@ -58,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     extras = Extras(
         decoding=decoding_of(args),
         bpe=bpe_options(args),
+        words=args.words,
         thresholds=None if args.thresholds is None else read_thresholds(args.thresholds),
         scores=dict(map(score, args.scores)),
         license=args.license,

@@ -34,6 +34,7 @@ from lev_plugins.text.calibration import calibrated
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edit, Edited, Segment, SegmentModel, Span, require_encodable
 from lev_plugins.text.form import Form
+from lev_plugins.text.lines import read_lines
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.protected import Letters, OwnWords, kinds_of, letters_of, protected, united, untouched
@@ -60,12 +61,13 @@ class Editor:
         form: Form | None = None,
         edit_also: str = "",
         words: str | Path | None = None,
+        kept: Iterable[str] = (),
     ):
         """``split``: into sentences, not only into lines; ``language``: of the text, else guessed for each;
         ``min_confidence``: edits that are less sure than this are left out; ``calibration``: weights that make a
         confidence the share of edits that are right, in texts without drafts; ``form``: of its text;
         ``edit_also``: kinds of what is protected that are edited all the same, such as "numbers,symbols", or "all";
-        ``words``: a file with words to leave alone.
+        ``words``: a file with words to leave alone, beside those ``kept`` in any case.
         """
         bounded("--min-confidence", min_confidence, 0, 1)
         self.model, self.tokeniser, self.offsets = model, tokeniser, offsets_of(tokeniser.name, tokeniser.bpe)
@@ -73,7 +75,7 @@ class Editor:
         self.calibration, self.form = calibration, form or Form()
         require(words is None or Path(words).is_file(), f"--words: there is no file {words}")
         self.edit_also, self.words = kinds_of(edit_also), WordList(None if words is None else Path(words))
-        self.lock = threading.Lock()
+        self.kept, self.lock = OwnWords(kept), threading.Lock()
 
     @classmethod
     def load(
@@ -101,6 +103,8 @@ class Editor:
             overrides = {**folder.decoding.overrides, **(overrides or {})}
             search = {**folder.decoding.search, **(search or {})}
             options = {"calibration": folder.calibration, **folder.decoding.options, **options}
+            if model_folder.KEPT in folder.files:
+                options["kept"] = map(str.strip, read_lines(Path(path) / model_folder.KEPT))
         changed, search = overrides or {}, search or {}
         model: Any
         if folder and device == "cpu" and has_graphs(path) and FLAGS.keys() >= {*changed, *search}:
@@ -174,7 +178,7 @@ class Editor:
         return Edited(text, sentences=tuple(spans), protected=tuple(alone)), segments
 
     def own_words(self, text: str, words: Iterable[OwnWords]) -> tuple[Span, ...]:
-        return tuple(span for some in (self.words.protected, *words) for span in some.spans(text))
+        return tuple(span for some in (self.words.protected, self.kept, *words) for span in some.spans(text))
 
     def knows(self, word: str) -> bool:
         pieces = self.tokeniser.pieces(self.form.read(word))

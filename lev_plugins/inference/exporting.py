@@ -34,6 +34,7 @@ from lev_plugins.ranges import flag_name
 from lev_plugins.runtime.folder import GRAPHS, INDEX
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.tasks.text_labelling import TextLabellingTask
+from lev_plugins.text.lines import read_lines
 from lev_plugins.text.pretrained import DICTIONARY, SENTENCEPIECE, SYMBOLS, TOKENIZER
 
 HERE = "_name_or_path"  # where the library says that a configuration was read
@@ -45,6 +46,7 @@ class Extras:
 
     decoding: Decoding = field(default_factory=Decoding)
     bpe: Namespace | None = None
+    words: Path | None = None
     thresholds: dict[str, float] | None = None
     scores: dict[str, float] = field(default_factory=dict)
     license: str | None = None
@@ -105,7 +107,8 @@ def check_kind(loaded: Loaded, checkpoint: Path, extras: Extras) -> None:
     extras.tuning.check(extras.decoding)
     if not labels:
         require_editor(loaded, checkpoint)
-    for flag, given in {"--calibrate or --clean": extras.tuning.given, "--bpe": extras.bpe is not None}.items():
+    of_editors = {"--calibrate or --clean": extras.tuning.given, "--bpe": extras.bpe, "--words": extras.words}
+    for flag, given in of_editors.items():
         require(not (labels and given), f"{flag} is for an editor, but {checkpoint} labels texts: leave it out")
     if extras.thresholds is not None:
         require(labels, f"--thresholds is for a labeller, but {checkpoint} edits texts: leave it out")
@@ -149,6 +152,8 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
         entries = {name: value for name, value in read_object(source / "config.json").items() if name != HERE}
         (backbone / "config.json").write_text(json.dumps(entries, indent=1) + "\n", "utf-8")
         flags["backbone"] = model_folder.BACKBONE
+    if extras.words is not None:
+        (folder / model_folder.KEPT).write_text("".join(f"{line}\n" for line in read_lines(extras.words)), "utf-8")
     if extras.thresholds is not None:
         (folder / model_folder.THRESHOLDS).write_text(
             json.dumps(extras.thresholds, ensure_ascii=False, indent=1) + "\n", "utf-8"

@@ -1,7 +1,7 @@
 """The noise that a user requests, and the ``Corruption`` built from it."""
 
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -124,17 +124,8 @@ def build_corruption(options: NoiseOptions) -> Corruption:
         )
     chosen, rates = [KINDS[name](options) for name in weights], (options.word_rate, options.char_rate)
     short = frozenset(filter(None, options.short_words.lower().split(",")))
-    return Corruption(
-        chosen,
-        list(weights.values()),
-        *rates,
-        options.seed,
-        options.min_letters,
-        options.varied,
-        options.prose,
-        short,
-        options.lower_rate,
-    )
+    made = Corruption(chosen, list(weights.values()), *rates, options.seed, options.min_letters, options.varied)
+    return replace(made, prose=options.prose, short_words=short, lower_rate=options.lower_rate)
 
 
 def parse_kinds(text: str, prefix: str = "--") -> dict[str, float]:

@@ -181,6 +181,25 @@ def test_export_and_sweep(texts: dict[str, Path], tmp_path: Path, capsys: pytest
     assert any(line.split() == ["at", "least", "edits", "claimed", "right"] for line in table)
 
 
+def test_words_in_the_folder_stay_beside_those_of_the_user(texts: dict[str, Path], tmp_path: Path) -> None:
+    out, lines = tmp_path / "editor", [line for line in texts["noisy"].read_text("utf-8").splitlines() if " " in line]
+    command = ["export", GOLDEN / "pbd" / "checkpoint.pt", out, "--data", GOLDEN / "noisy" / "data", "--bpe", "chars"]
+    assert main([*map(str, command)]) == 0
+
+    def changed(**options: Any) -> set[str]:
+        edited = [one.text.split() for one in lev_plugins.load(out, min_confidence=0.0, **options).edit(lines)]
+        both = [(line.split(), words) for line, words in zip(lines, edited, strict=True)]
+        same_length = [zip(*pair, strict=True) for pair in both if len(pair[0]) == len(pair[1])]
+        return {word for pairs in same_length for word, other in pairs if word != other}
+
+    first, second, *_ = sorted(changed())
+    words, mine = files(tmp_path, words=f"{first}\n", mine=f"{second}\n")
+    assert main([*map(str, command), "--overwrite", "--words", str(words)]) == 0
+    assert (out / "words.txt").read_text("utf-8") == f"{first}\n"
+    assert changed().isdisjoint({first}) and second in changed()
+    assert changed(words=mine).isdisjoint({first, second})
+
+
 def test_a_levt_is_swept(texts: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", str(LEVT), "--clean", str(texts["clean"]), "--cpu", "--json"]) == 0
     points = json.loads(capsys.readouterr().out)["texts"][0]["points"]
