@@ -25,10 +25,7 @@ def plan(run: Run) -> None:
         "",
         f"""python {here}/text.py {text} --text {run.TEXT} {editor.frequencies(run.LIST)}
             --copies {run.number("COPIES")}""",
-        *(
-            f"lev-plugins noise {typos} --seed 2 <{text}/{name}.clean >{text}/{name}.noisy"
-            for name in ("valid", "unexpected")
-        ),
+        f"lev-plugins noise {typos} --seed 2 <{text}/valid.clean >{text}/valid.noisy",
         f"cp {text}/valid.noisy {text}/valid.draft",
     )
     run.stage(
@@ -54,8 +51,8 @@ def plan(run: Run) -> None:
             {out}/model""",
     )
     valid = (text / "valid.noisy", text / "valid.clean")
-    promise = f"""--calibrate {text}/unexpected.noisy {text}/unexpected.clean --calibrate {other}/noisy {other}/clean
-        --clean {text}/unexpected.clean --promise-broken {run.PROMISE} --words {text}/chat.txt"""
+    promise = f"""--calibrate {other}/noisy {other}/clean --clean {text}/unexpected.clean
+        --promise-broken {run.PROMISE} --words {text}/chat.txt"""
     made = editor.folder(run, out / "model", out / "data" / "bin", folder, *valid, promise)
     run.stage("export", "model other", made)
     run.show("report.md", *scores(run, folder), f"python {here}/report.py {out} >{out}/report.md")
