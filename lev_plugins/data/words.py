@@ -16,8 +16,7 @@ from fairseq.data import Dictionary
 from torch import Tensor
 
 from lev_plugins.edits.actions import known
-from lev_plugins.runtime.folder import ids_of, numbered
-from lev_plugins.text.candidates import WordIndex, parts_of, prints_of, shape
+from lev_plugins.text.candidates import WordIndex, ids_of, numbered, parts_of, prints_of, shape
 
 PLACEHOLDER = "<plh>"
 

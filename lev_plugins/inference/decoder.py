@@ -28,10 +28,10 @@ from lev_plugins.inference.load_model import Loaded, places, read_models
 from lev_plugins.inference.segments import RefinedSegments, SegmentDecoder, batches
 from lev_plugins.model_folder import ModelConfig
 from lev_plugins.models.levt import LevT
-from lev_plugins.runtime.folder import ids_of
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.tasks.text_correction import TextCorrectionTask
 from lev_plugins.text.calibration import evidence, log_odds
+from lev_plugins.text.candidates import ids_of
 from lev_plugins.text.edited import Decoded, Edit, Rewrite, Segment, WordEdits, rewrites
 from lev_plugins.text.tokenise import Tokeniser
 

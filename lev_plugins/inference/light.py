@@ -15,10 +15,11 @@ from lev_plugins.inference.scorer import Scorer
 from lev_plugins.inference.segments import RefinedSegments
 from lev_plugins.model_folder import BACKBONE, ModelConfig
 from lev_plugins.ranges import check as check_ranges
-from lev_plugins.runtime.folder import BOS, EOS, LABEL, PAD, UNK, Index, StoredIndex, Vocabulary, ids_of, numbered
+from lev_plugins.runtime.folder import LABEL, Index, StoredIndex, Vocabulary
 from lev_plugins.runtime.refinement import Refiner, Symbols
 from lev_plugins.runtime.session import Session
 from lev_plugins.runtime.words import MeantBatch, SpeltBatch
+from lev_plugins.text.candidates import BOS, EOS, PAD, UNK, ids_of, numbered
 from lev_plugins.text.edited import Segment, WordEdits
 from lev_plugins.text.pretrained import DICTIONARY, WordPieces
 

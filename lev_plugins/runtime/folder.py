@@ -8,7 +8,6 @@ index/NAME.npy                                  with --spelling, what is known o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,12 +17,11 @@ from numpy.typing import NDArray
 
 from lev_plugins import model_folder
 from lev_plugins.errors import UserError, require
-from lev_plugins.text.candidates import FAMILIAR, WordIndex, prints_of, shape
+from lev_plugins.text.candidates import FAMILIAR, UNK, WordIndex, prints_of, shape
 
 GRAPHS, WEIGHTS, INDEX = "graphs", "weights.bin", "index"
 LABEL = "label"  # the graph of an enct5
 ENDINGS = {32: ".onnx", 8: ".int8.onnx"}  # by the bits of their products
-BOS, PAD, EOS, UNK = range(4)
 SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]
 
 
@@ -52,26 +50,6 @@ class Vocabulary:
 
     def index(self, symbol: str) -> int:
         return self.indices.get(symbol, UNK)
-
-
-def ids_of(pieces: Iterable[str], words: Any) -> list[int]:
-    """Of a ``Vocabulary`` or a dictionary of fairseq. What is spelt like a symbol is <unk>, too: it is no boundary.
-
-    >>> from types import SimpleNamespace
-    >>> ids_of(["a", "b", "</s>"], SimpleNamespace(nspecial=4, index={"a": 4, "b": 3, "</s>": 2}.get))
-    [4, 3, 3]
-    """
-    return [i if (i := words.index(piece)) >= words.nspecial else UNK for piece in pieces]
-
-
-def numbered(ids: Iterable[int], unknown: Iterable[str], numbers: dict[str, int], first: int) -> list[int]:
-    """With a row, from ``first`` on, for each of the unknown words that are <unk>; ``numbers`` grows.
-
-    >>> numbered([5, UNK, UNK, 6], ["teh", "fo"], {"fo": 0}, first=10)
-    [5, 11, 10, 6]
-    """
-    spelt = iter(unknown)
-    return [first + numbers.setdefault(next(spelt), len(numbers)) if i == UNK else i for i in ids]
 
 
 class Index(NamedTuple):

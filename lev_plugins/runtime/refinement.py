@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from lev_plugins.edits.beside import beside
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
-from lev_plugins.runtime.folder import BOS, EOS, PAD, UNK
 from lev_plugins.runtime.session import Session
 from lev_plugins.runtime.words import MeantBatch
+from lev_plugins.text.candidates import BOS, EOS, PAD, UNK
 from lev_plugins.text.edited import Offer, WordEdits
 
 Array = NDArray[Any]

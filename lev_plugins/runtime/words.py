@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lev_plugins.runtime.folder import UNK, StoredIndex
-from lev_plugins.text.candidates import CASES, LEVELS, PROPER, SHAPES, parts_of, prints_of, shape
+from lev_plugins.runtime.folder import StoredIndex
+from lev_plugins.text.candidates import CASES, LEVELS, PROPER, SHAPES, UNK, parts_of, prints_of, shape
 
 Array = NDArray[Any]
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lev_plugins.text.pretrained import WordPieces
 
 BLANK = "▁"
+BOS, PAD, EOS, UNK = range(4)
 LENGTHS = (1, 2, 3, 4)
 CASES = 4  # shapes with the same blank before the word
 PROPER = (1, 2)  # cases in which a known word may be written: with a capital, in capitals
@@ -42,6 +43,26 @@ DENSE = 96  # the most frequent groups, counted by one product of matrices; othe
 BLOCK = 64  # words of which only the best is looked at, to find a bound for the best ones of all
 
 ROW = np.dtype([("near", np.int32), ("alike", np.float32), ("slips", np.uint8)])
+
+
+def ids_of(pieces: Iterable[str], words: Any) -> list[int]:
+    """Of a ``Vocabulary`` or a dictionary of fairseq. What is spelt like a symbol is <unk>, too: it is no boundary.
+
+    >>> from types import SimpleNamespace
+    >>> ids_of(["a", "b", "</s>"], SimpleNamespace(nspecial=4, index={"a": 4, "b": 3, "</s>": 2}.get))
+    [4, 3, 3]
+    """
+    return [i if (i := words.index(piece)) >= words.nspecial else UNK for piece in pieces]
+
+
+def numbered(ids: Iterable[int], unknown: Iterable[str], numbers: dict[str, int], first: int) -> list[int]:
+    """With a row, from ``first`` on, for each of the unknown words that are <unk>; ``numbers`` grows.
+
+    >>> numbered([5, UNK, UNK, 6], ["teh", "fo"], {"fo": 0}, first=10)
+    [5, 11, 10, 6]
+    """
+    spelt = iter(unknown)
+    return [first + numbers.setdefault(next(spelt), len(numbers)) if i == UNK else i for i in ids]
 
 
 def grams(word: str) -> list[str]:
