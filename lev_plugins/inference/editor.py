@@ -34,7 +34,6 @@ from lev_plugins.text.calibration import calibrated
 from lev_plugins.text.control import BYTE_ORDER_MARK
 from lev_plugins.text.edited import Edit, Edited, Segment, SegmentModel, Span, require_encodable
 from lev_plugins.text.form import Form
-from lev_plugins.text.lines import read_lines
 from lev_plugins.text.offsets import offsets_of
 from lev_plugins.text.own_words import WordList
 from lev_plugins.text.protected import Letters, OwnWords, kinds_of, letters_of, protected, united, untouched
@@ -61,13 +60,13 @@ class Editor:
         form: Form | None = None,
         edit_also: str = "",
         words: str | Path | None = None,
-        kept: Iterable[str] = (),
+        kept: Path | None = None,
     ):
         """``split``: into sentences, not only into lines; ``language``: of the text, else guessed for each;
         ``min_confidence``: edits that are less sure than this are left out; ``calibration``: weights that make a
         confidence the share of edits that are right, in texts without drafts; ``form``: of its text;
         ``edit_also``: kinds of what is protected that are edited all the same, such as "numbers,symbols", or "all";
-        ``words``: a file with words to leave alone, beside those ``kept`` in any case.
+        ``words``: a file with words to leave alone; ``kept``: the one of the model folder, which holds as well.
         """
         bounded("--min-confidence", min_confidence, 0, 1)
         self.model, self.tokeniser, self.offsets = model, tokeniser, offsets_of(tokeniser.name, tokeniser.bpe)
@@ -75,7 +74,7 @@ class Editor:
         self.calibration, self.form = calibration, form or Form()
         require(words is None or Path(words).is_file(), f"--words: there is no file {words}")
         self.edit_also, self.words = kinds_of(edit_also), WordList(None if words is None else Path(words))
-        self.kept, self.lock = OwnWords(kept), threading.Lock()
+        self.kept, self.lock = WordList(kept).protected, threading.Lock()
 
     @classmethod
     def load(
@@ -104,7 +103,7 @@ class Editor:
             search = {**folder.decoding.search, **(search or {})}
             options = {"calibration": folder.calibration, **folder.decoding.options, **options}
             if model_folder.KEPT in folder.files:
-                options["kept"] = map(str.strip, read_lines(Path(path) / model_folder.KEPT))
+                options["kept"] = Path(path) / model_folder.KEPT
         changed, search = overrides or {}, search or {}
         model: Any
         if folder and device == "cpu" and has_graphs(path) and FLAGS.keys() >= {*changed, *search}:

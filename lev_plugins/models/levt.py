@@ -263,15 +263,15 @@ class LevT(LoadedFromFolder, BaseFairseqModel):
             draft = known(draft, decoder.vocabulary, self.unk)
         memory = self.encode(src_tokens, words, target, sample)
 
-        beside, tokens = iter(states.beside), states.kept_tokens
-        memory = memory._replace(places=next(beside, None))
+        beside_kept, beside_opened = states.beside or (None, None)
+        memory, tokens = memory._replace(places=beside_kept), states.kept_tokens
         counts = decoder.placeholder_logits(decoder.states("placeholder", tokens, memory, removed=removed))
         no_slot = states.kept_tokens[:, 1:].eq(self.pad)
         count_labels = states.missing_counts.clamp(max=self.max_insertions).masked_fill(no_slot, IGNORE)
 
         flat = target.flatten()
         opened = flat.index_fill(0, holes, self.placeholder).view_as(target)  # y'_ins
-        memory = memory._replace(places=next(beside, None))
+        memory = memory._replace(places=beside_opened)
         after_blocks = decoder.states("token", opened, memory, removed=one_each(replaced, self.pad))
         labels = sample.place(flat[holes])
         token: HeadOutput | SummedLoss | None = None
