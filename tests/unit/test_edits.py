@@ -97,6 +97,13 @@ def masks_for(tokens: torch.Tensor) -> st.SearchStrategy[list[list[bool]]]:
     return st.lists(row, min_size=batch, max_size=batch)
 
 
+def counts_for(tokens: torch.Tensor) -> st.SearchStrategy[list[list[int]]]:
+    """Of the slots between them."""
+    batch, width = tokens.shape
+    row = st.lists(st.integers(0, 3), min_size=width - 1, max_size=width - 1)
+    return st.lists(row, min_size=batch, max_size=batch)
+
+
 def rows_of(words: int = 5) -> st.SearchStrategy[list[list[int]]]:
     return st.lists(sentences(words), min_size=1, max_size=4)
 
@@ -120,8 +127,7 @@ def test_deletions_are_those_of_a_list(rows: list[list[int]], data: st.DataObjec
 @given(rows_of(), st.data())
 def test_placeholders_are_those_of_a_list(rows: list[list[int]], data: st.DataObject) -> None:
     tokens = rows_to_tensor(rows)
-    slots = st.lists(st.integers(0, 3), min_size=tokens.size(1) - 1, max_size=tokens.size(1) - 1)
-    counts = data.draw(st.lists(slots, min_size=len(rows), max_size=len(rows)))
+    counts = data.draw(counts_for(tokens))
     scores = torch.arange(1.0, tokens.numel() + 1).view_as(tokens)
     opened, moved = apply_placeholders(tokens, torch.tensor(counts), HOLE, PAD, scores)
     assert moved is not None
@@ -142,8 +148,7 @@ def test_placeholders_are_those_of_a_list(rows: list[list[int]], data: st.DataOb
 @given(rows_of(), st.data())
 def test_holes_are_as_many_as_are_wanted_and_have_room(rows: list[list[int]], data: st.DataObject) -> None:
     tokens = rows_to_tensor(rows)
-    slots = st.lists(st.integers(0, 3), min_size=tokens.size(1) - 1, max_size=tokens.size(1) - 1)
-    wanted = data.draw(st.lists(slots, min_size=len(rows), max_size=len(rows)))
+    wanted = data.draw(counts_for(tokens))
     positions, least = data.draw(st.integers(0, 14)), data.draw(st.integers(0, 9))
     scores = torch.rand(*tokens[:, 1:].shape, 4, generator=torch.Generator().manual_seed(1))
     counts, lengths = torch.tensor(wanted), tokens.ne(PAD).sum(1)
