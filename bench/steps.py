@@ -1,16 +1,17 @@
-"""The cost of one step of beam search: ``pbd`` beside fairseq's ``transformer`` of the same depth, as JSON.
+"""The cost of one step of beam search: ``pbd`` beside fairseq's ``transformer``, as JSON.
 
-A step is the work of a model between two choices of tokens by fairseq's ``SequenceGenerator``: it reorders the
-incremental state and the encoder's output, then computes log-probabilities for the newest token of every row. Encoding
-the source, and the first step, which projects it, happen once per sentence and are not counted. Weights, tokens and
-beams are random, because they do not change the cost of a step.
+Both have the same depth, unless ``--pbd-layers`` says otherwise. A step is the work of a model between two choices of
+tokens by fairseq's ``SequenceGenerator``: it reorders the incremental state and the encoder's output, then computes
+log-probabilities for the newest token of every row. Encoding the source, and the first step, which projects it, happen
+once per sentence and are not counted. Weights, tokens and beams are random, because they do not change the cost of a
+step.
 """
 
 import argparse
 import logging
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,19 +57,21 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--out", metavar="FILE", type=Path, help="file for the JSON (default: standard output)")
     made.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cpu: one core (default: cpu)")
     made.add_argument("--size", choices=list(PLANS), default="base", help="of the models (default: base)")
+    made.add_argument("--pbd-layers", metavar="N", type=int, help="blocks per side of the pbd (default: as fairseq's)")
     return made
 
 
 def main(arguments: list[str] | None = None) -> None:
     args = parser().parse_args(arguments)
     logging.getLogger("fairseq").setLevel(logging.WARNING)
-    measured = measure(PLANS[args.size], device_of(args.device))
+    measured = measure(PLANS[args.size], device_of(args.device), args.pbd_layers)
     report.deliver(measured, args.out, table(measured))
 
 
-def measure(plan: Plan, device: torch.device) -> dict[str, Any]:
+def measure(plan: Plan, device: torch.device, depth: int | None = None) -> dict[str, Any]:
     vocabulary = dictionary(plan.size.words)
-    theirs, ours = transformer(plan.size, vocabulary), pbd(plan.size, vocabulary)
+    size = replace(plan.size, layers=depth or plan.size.layers)
+    theirs, ours = transformer(plan.size, vocabulary), pbd(size, vocabulary)
     lines = [
         compare(theirs, ours, vocabulary, plan, length, sentences, device)
         for sentences in plan.sentences
@@ -78,6 +81,7 @@ def measure(plan: Plan, device: torch.device) -> dict[str, Any]:
         "format": FORMAT,
         "clock": CLOCKS[device.type],
         "plan": asdict(plan),
+        "pbd_layers": size.layers,
         "beam": BEAM,
         "parameters": {
             "fairseq": sum(p.numel() for p in theirs.parameters()),

@@ -102,20 +102,38 @@ def train_corrector(run: Run, table: str) -> tuple[Path, str]:
 
     spelling = f"--bpe sentencepiece --sentencepiece-model {data}/sentencepiece.model"
     more = f"{noise(run, table)} --noise-seed {run.SEED} {spelling}"
-    if run.number("UPDATES"):
-        training("train", "data", data, run.LR, "UPDATES", more)
-    last, text = out / "train", data
     pieces = f"--joined-dictionary --srcdict {data}/dict.noisy.txt --sentencepiece-model {data}/sentencepiece.model"
+    prepare = f"lev-plugins prepare -s noisy -t clean {pieces}"
+    real = out / "tune_data"
     if run.TUNE:  # M2 files; the last hundredth validates
-        text = out / "tune_data" / "data"
-        pairs = out / "tune_data" / "text"
         run.stage(
             "tune_data",
             "data",
-            f"python {run.here}/texts.py pairs {pairs} {run.TUNE}",
-            f"""lev-plugins prepare -s noisy -t clean --train-prefix {pairs}/train --valid-prefix {pairs}/valid {pieces}
-                --dest {text}""",
+            f"python {run.here}/texts.py pairs {real}/text {run.TUNE}",
+            f"""{prepare} --train-prefix {real}/text/train --valid-prefix {real}/text/valid --dest {real}/data""",
         )
+    base = "data"
+    if run.number("BOOST"):  # clean sentences, with the mistakes that a model of the real pairs makes in them
+        require(bool(run.TUNE) and run.UPDATES != "0", "BOOST needs TUNE, whose mistakes it learns, and UPDATES")
+        base, boost = "boost", out / "boost"
+        training("backwards", "tune_data", real / "data", run.LR, "BOOST_UPDATES", "-s clean -t noisy")
+        made = f"{run.generate} {boost}/bin --task text_correction -s clean -t noisy --gen-subset train"
+        run.stage(
+            base,
+            "backwards",
+            f"for side in clean noisy; do head -n {run.BOOST} {texts}/train.clean >{boost}/text.$side; done",
+            f"{prepare} --train-prefix {boost}/text --dest {boost}/bin",
+            f"""{made} --path {out}/backwards/average.pt --beam 1 --sampling --sampling-topk 10 --seed {run.SEED}
+                --remove-bpe sentencepiece --max-tokens 4000 >{boost}/generated""",
+            f"python {run.here}/fluency.py {boost}/text.clean {boost}/pairs --generated {boost}/generated",
+            f"""{prepare} --train-prefix {texts}/train --extra-train-prefix {boost}/pairs --valid-prefix {texts}/valid
+                --dest {boost}/data""",
+        )
+    if run.number("UPDATES"):
+        training("train", base, out / base / "data", run.LR, "UPDATES", more)
+    last, text = out / "train", data
+    if run.TUNE:
+        text = real / "data"
         start = f"--finetune-from-model {out}/train/average.pt" if run.number("UPDATES") else ""
         after = "tune_data train" if start else "tune_data"
         training("tune", after, text, run.TUNE_LR, "TUNE_UPDATES", start)
@@ -129,7 +147,45 @@ def train_corrector(run: Run, table: str) -> tuple[Path, str]:
     return last / "average.pt", pieces
 
 
+def tagger(run: Run) -> None:
+    """GECToR's kind of system: EncT5 on a pre-trained encoder says what becomes of each word."""
+    require(bool(run.TUNE and run.TEST_M2 and run.BACKBONE), "the goal tagger needs TUNE, TEST_M2 and BACKBONE")
+    out, here = run.out, run.here
+    question = "--label-kind tagging"
+    run.stage(
+        "tags",
+        "",
+        f"python {here}/tagger.py tags {out}/tags/text {run.TUNE} --most {run.TAGS}",
+        f"""lev-plugins prepare-labels {question} --train {out}/tags/text/train.tsv --valid {out}/tags/text/valid.tsv
+            --pretrained-tokenizer {run.BACKBONE} --dest {out}/tags/data""",
+    )
+    run.training(
+        "tagger",
+        "tags",
+        f"""{run.trainer} {out}/tags/data --save-dir {out}/tagger --task text_labelling {question} --arch enct5
+            --criterion labelling --backbone {run.BACKBONE} --optimizer scaled_adam --backbone-lr-factor 0.1
+            {falling(0.001, 100, run.TAGGER_UPDATES)} --clip-norm 1 --max-tokens 1024 {run.every} --log-interval 50
+            --seed {run.SEED} {run.TRAIN_FLAGS}""",
+    )
+    for gold in run.parts("TEST_M2"):
+        folder = out / f"tagged_{Path(gold).stem}"
+        commands = []
+        for least in run.parts("LEAST"):
+            corrected = f"{folder}/{least}.out"
+            correct = f"{run.threads} python {here}/tagger.py correct {out}/tagger/checkpoint_last.pt --least {least}"
+            commands += [
+                f"{correct} {run.device} <{folder}/test.tokens >{corrected}",
+                f"lev-plugins score m2 {corrected} {gold} >{folder}/least-{least}.m2.txt",
+            ]
+        run.stage(folder.name, "tagger", f"python {here}/texts.py source {gold} {folder}", *commands)
+    run.show("", f"grep -H P {out}/tagged_*/*.m2.txt")
+
+
 def plan(run: Run) -> None:
+    if run.goal == "tagger":
+        run.begin("OUT", "LEAST THREADS")
+        tagger(run)
+        return
     run.begin("TEST OUT", "SYMSPELL THREADS")
     edits = run.ARCH == "levt"
     require(not (edits and (run.TUNE or run.TEST_M2)), "TUNE and TEST_M2 do not work with ARCH=levt: leave them out")
@@ -218,4 +274,4 @@ def plan(run: Run) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(__file__, "report", plan, lambda run: {"jfleg": run.TEST}))
+    sys.exit(main(__file__, "report tagger", plan, lambda run: {"jfleg": run.TEST}))

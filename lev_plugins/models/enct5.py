@@ -72,6 +72,28 @@ class LatentDecoder(nn.Module):
         return F.dropout(self.norm(x), self.dropout, self.training)
 
 
+class Pooling(nn.Module):
+    """In place of the decoder, what it is compared with (section 3): a state of the encoder, or the mean of several."""
+
+    interaction = False
+
+    def __init__(self, pool: str, dropout: float):
+        super().__init__()
+        self.first, self.dropout = pool == "cls", dropout
+
+    def forward(self, latents: Tensor, source: Tensor, around: Tensor | None, across: Tensor) -> Tensor:
+        """(B, T), (B, S, C), and (B, 1, 1 or T, S): which states a latent may see -> (B, T, C)
+
+        >>> Pooling("mean", 0.0)(torch.zeros(1, 2), torch.tensor([[[1.0], [3.0], [8.0]]]), None,
+        ...     torch.tensor([[[[True, True, False]]]]))
+        tensor([[[2.],
+                 [2.]]])
+        """
+        shares = across[:, 0].to(source)
+        x = source[:, :1] if self.first else shares @ source / shares.sum(2, keepdim=True)
+        return F.dropout(x.expand(-1, latents.size(1), -1), self.dropout, self.training)
+
+
 class LabelHead(nn.Module):
     """Projections that read the decoder's output; in multilabel, a label's two scores are for absence and presence."""
 
@@ -100,7 +122,7 @@ class LabelHead(nn.Module):
 
 @register_model("enct5", dataclass=EncT5Config)
 class EncT5(LoadedFromFolder, BaseFairseqModel):
-    def __init__(self, encoder: T5LabelEncoder | BertLabelEncoder, decoder: LatentDecoder, head: LabelHead):
+    def __init__(self, encoder: T5LabelEncoder | BertLabelEncoder, decoder: LatentDecoder | Pooling, head: LabelHead):
         super().__init__()
         self.encoder, self.decoder, self.head = encoder, decoder, head
 
@@ -116,7 +138,9 @@ class EncT5(LoadedFromFolder, BaseFairseqModel):
             interaction = not cfg.no_label_interaction and spec.classes > 1
         else:  # one latent, or, in tagging with one block, copies of the same
             interaction = spec.kind == "tagging" and cfg.decoder_layers > 1
-        decoder = LatentDecoder(shape, cfg.decoder_layers, spec, interaction)
+        decoder: LatentDecoder | Pooling = LatentDecoder(shape, cfg.decoder_layers, spec, interaction)
+        if str(cfg.pool) != "no":
+            decoder = Pooling(str(cfg.pool), cfg.dropout)
         model = cls(encoder, decoder, LabelHead(shape.embed_dim, spec))
         if cfg.backbone is not None:
             folder = Path(cfg.backbone)

@@ -19,6 +19,7 @@ from lev_plugins.text.pretrained import require_folder
 LATENTS = ["label", "one"]
 HEADS = ["label", "shared"]
 INITS = ["scratch", "backbone"]
+POOLS = ["no", "cls", "mean"]
 
 
 @dataclass
@@ -57,6 +58,11 @@ class EncT5Config(FairseqDataclass):
     decoder_layers: int = flag(1, "decoder blocks (Table 4: 1d, 12d)")
     decoder_init: ChoiceEnum(INITS) = flag(  # type: ignore[valid-type]
         "scratch", "initialisation of the decoder blocks; backbone: T5's first blocks (12d-T5-init)"
+    )
+    pool: ChoiceEnum(POOLS) = flag(  # type: ignore[valid-type]
+        "no",
+        "no decoder: the heads read the state of a BERT's [CLS], or the mean of the encoder's states (in tagging, of "
+        "those of a word)",
     )
     latents: ChoiceEnum(LATENTS) = flag(  # type: ignore[valid-type]
         "label",
@@ -118,6 +124,14 @@ def check_config(cfg: Any, task: Any) -> LabelSpec:
             f"read {cfg.positions - 1}, besides [CLS]: make it again with --longest {cfg.positions - 1}",
         )
     kind = str(task.cfg.label_kind)
+    pool = str(cfg.pool)
+    require(
+        pool != "cls" or (cfg.encoder == "bert" and kind != "tagging"),
+        "--pool cls is for whole texts, read by a BERT: choose mean",
+    )
+    require(
+        pool == "no" or str(cfg.decoder_init) == "scratch", "--pool leaves no decoder for --decoder-init: leave it out"
+    )
     many = kind == "multilabel" and str(cfg.latents) == "label"
     for given, needless in (
         ("--latents one", str(cfg.latents) != LATENTS[0] and kind != "multilabel"),

@@ -63,11 +63,22 @@ class BertLabelEncoder(nn.Module):
     """BERT: learned positions and sides of a pair, then post-norm blocks.
 
     fairseq's source has no [CLS] in front, and one [SEP] (its </s>) after each text: [CLS] is added here. Its state is
-    not returned, so that each token of the source has one.
+    returned only with ``with_cls``: without it, each token of the source has one state.
     """
 
-    def __init__(self, words: int, pad: int, cls: int, sep: int, shape: LayerShape, layers: int, positions: int):
+    def __init__(
+        self,
+        words: int,
+        pad: int,
+        cls: int,
+        sep: int,
+        shape: LayerShape,
+        layers: int,
+        positions: int,
+        with_cls: bool = False,
+    ):
         super().__init__()
+        self.with_cls = with_cls
         self.pad, self.cls, self.sep, self.dropout = pad, cls, sep, shape.dropout
         self.tokens = nn.Embedding(words, shape.dim)
         self.positions = nn.Embedding(positions, shape.dim)
@@ -89,7 +100,7 @@ class BertLabelEncoder(nn.Module):
         x = gathered(dropout(x, self.dropout, self.training), real)
         for layer in self.layers:
             x = layer(x, mask, real)
-        return spread(x, real)[:, 1:]
+        return spread(x, real)[:, 0 if self.with_cls else 1 :]
 
 
 def encoder_of(
@@ -99,7 +110,8 @@ def encoder_of(
     if sizes.encoder == "bert":
         rates = {"dropout": sizes.dropout, "attention_dropout": sizes.dropout}
         shape = LayerShape(sizes.embed_dim, sizes.ffn_embed_dim, sizes.attention_heads, activation="gelu", **rates)
-        return BertLabelEncoder(len(words), words.pad(), words.bos(), words.eos(), shape, sizes.layers, sizes.positions)
+        symbols, read = (words.pad(), words.bos(), words.eos()), getattr(sizes, "pool", "no")
+        return BertLabelEncoder(len(words), *symbols, shape, sizes.layers, sizes.positions, with_cls=str(read) == "cls")
     t5 = T5Shape(**{size.name: getattr(sizes, size.name) for size in fields(T5Shape)})
     table = tokens or nn.Embedding(len(words), t5.embed_dim)
     if isinstance(table, nn.Embedding):

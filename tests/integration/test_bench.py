@@ -67,11 +67,11 @@ def test_takes_checkpoints_of_ones_own(quick: dict, folder: Path) -> None:
 
 
 def test_a_step_of_pbd_is_measured_beside_the_transformers(folder: Path) -> None:
-    ran = bench("--size", "quick", "--out", folder / "steps.json", script="pbd_step.py")
+    ran = bench("--size", "quick", "--pbd-layers", 1, "--out", folder / "steps.json", script="pbd_step.py")
     assert ran.code == 0, ran.err
     found = json.loads((folder / "steps.json").read_text("utf-8"))
     assert (found["format"], found["beam"], found["goal"]) == (1, 5, 1.15)
-    assert found["parameters"]["ours"] < found["parameters"]["fairseq"]
+    assert found["parameters"]["ours"] < found["parameters"]["fairseq"] and found["pbd_layers"] == 1
     assert [line["source_length"] for line in found["steps"]] == [8, 16]
     for line in found["steps"]:
         assert all(set(line[name]) == SPREAD for name in PAIRED)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from bench import editing, eight_bits, label_sets, labelling, noise, outside, serve, translation, weights
+from bench import editing, eight_bits, label_sets, labelling, noise, outside, serve, translation, weights, writing
 from bench.eight_bits import QUICK, Plain, Stack
 from bench.systems import Size, ours
 from lev_plugins import checkpoints
@@ -116,6 +116,13 @@ def test_label_sets_of_every_size_and_every_way_to_batch(monkeypatch: pytest.Mon
     assert [line["rows"] for line in found["lines"]] == ["as they come", "by length", "packed, 64"] * 6
     padded, _, packed = (line["real_tokens"] for line in found["lines"][:3])
     assert 0 < padded < packed <= 1
+
+
+def test_a_label_that_a_t5_writes(measured: Any) -> None:
+    pytest.importorskip("transformers")
+    found, shown = measured(writing, "--size", "quick")
+    assert [(line["source"], line["pieces"]) for line in found["lines"]] == [(8, 1), (8, 2)] and len(shown) == 4
+    assert found["parameters"]["ours"] < found["parameters"]["t5"]
 
 
 @pytest.mark.slow

@@ -6,14 +6,17 @@ The texts are invented, the models are tiny and see two updates; all other flags
 import json
 import random
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 from lev_plugins.published.sets import read_sets
 from tests import pretrained
-from tests.commands import readme_commands, succeed
+from tests.commands import readme_commands, succeed, two_ranks
+from tests.examples import load_script
 from tests.published import publish
+from tests.unit.test_example_makefiles import planned
 
 SETS = read_sets()
 WORDS = ["The", "Council's", "“new”", "fish", "(27", "%)", "swim;", "it's", "3.5", "UNK", "Größe", "—", "U.S.", "##"]
@@ -161,3 +164,13 @@ def test_labelling(name: str, tasks: str, titles: list[str], tmp_path: Path) -> 
     task = tmp_path / "run" / titles[0].partition("/")[0]
     assert re.findall(rf"^\| {task.name} \| \w+ \| [\d.]+ \| (\d+) \|", text, re.M) == ["8", "8"]  # texts per update
     assert (task / "t5-choice" / "best").read_text("utf-8") == "checkpoint_last\n"
+    # with two GPUs, and here two processes, an update has as many
+    settings = [f"SET={name}", f"TEXT={tmp_path}/data", f"MODEL={tmp_path / 'model'}", f"ONLY={tasks}"]
+    plan = planned("labelling/paper", *settings, *LABELLING, "GPUS=2", f"OUT={tmp_path}/two")
+    (tmp_path / "two").symlink_to(tmp_path / "run")
+    for model in ("enct5", "t5"):
+        command = shlex.split(plan[f"{task.name}/{model}"].replace("--bf16", "--cpu"))
+        first, _ = two_ranks(
+            lambda *ranks, words=command: [*words, *ranks, "--save-dir", tmp_path / "none", "--no-save"]
+        )
+        assert load_script("labelling/paper/report").texts_per_update(first.both) == "8"

@@ -117,6 +117,19 @@ def test_states_are_those_of_bert(bert: Bert) -> None:
     assert float(expected[real].std()) > 0.5
 
 
+def test_heads_read_cls(bert: Bert) -> None:
+    config = EncT5Config(_name="enct5", backbone=str(bert.folder), pool="cls")
+    model = bert.task.build_model(OmegaConf.structured(config)).eval()
+    theirs = transformers.BertModel.from_pretrained(bert.theirs, add_pooling_layer=False).eval()
+    read = transformers.AutoTokenizer.from_pretrained(bert.theirs)(*PAIRS[0], return_tensors="pt")
+    dataset = bert.task.datasets["train"]
+    with torch.no_grad():
+        cls = theirs(**read).last_hidden_state[0, 0]
+        found = model(**dataset.collater([dataset[0]])["net_input"]).logits
+    torch.testing.assert_close(found[0], model.head.weight[0] @ cls + model.head.bias[0], atol=1e-5, rtol=1e-5)
+    assert not any("decoder" in name for name in model.state_dict())
+
+
 def test_a_bert_trains_and_labels(bert: Bert, tmp_path: Path) -> None:
     """The folder is not needed afterwards, and the checkpoint becomes a model folder."""
     backbone = tmp_path / "backbone"

@@ -39,6 +39,8 @@ VARIANTS = [
     ("multilabel", {"heads": "shared"}),
     ("tagging", {}),
     ("tagging", {"decoder_layers": 2}),
+    ("tagging", {"pool": "mean"}),
+    ("multilabel", {"pool": "mean"}),
 ]
 
 
@@ -146,6 +148,7 @@ def test_what_is_new_starts_as_t5_does(folders: dict[str, Path]) -> None:
         ("regression", {"no_label_interaction": True}, "--no-label-interaction requires --label-kind multilabel"),
         ("regression", {"feed_forward": "swish"}, "--feed-forward must be relu or gated-gelu, but is swish"),
         ("regression", {"decoder_init": "backbone"}, "--decoder-init backbone requires --backbone"),
+        ("regression", {"pool": "cls"}, "--pool cls is for whole texts, read by a BERT: choose mean"),
         ("regression", {"encoder": "bert", "head_dim": 8}, "--encoder bert requires --backbone: add it"),
         ("regression", {"encoder": "x"}, "--encoder must be t5 or bert, but is x"),
     ],
