@@ -59,6 +59,9 @@ ABLATIONS |= {
     for name, (title, trained) in ABLATIONS.items()
 }
 ABLATIONS |= {
+    "test_sampled": ("LevT, distilled data, the best of sampled candidates", "levt"),
+    "test_reranked": ("... chosen by the teacher", "levt"),
+    "test_noisy": ("LevT, distilled data, noisy parallel decoding", "levt"),
     "test_it": ("fairseq's IT, distilled data", "it"),
     "test_maskt": ("fairseq's MaskT, distilled data", "maskt"),
 }

@@ -124,7 +124,9 @@ def peer(run: Run, name: str, training: str) -> None:
 
 
 def plan(run: Run) -> None:
-    run.begin("TEXT OUT", "ALSO_ORACLE ALSO_FAST ABLATIONS ORACLE_ABLATIONS EARLY_EXITS PEERS METRIC SEGMENT THREADS")
+    run.begin(
+        "TEXT OUT", "ALSO_ORACLE ALSO_FAST ABLATIONS ORACLE_ABLATIONS EARLY_EXITS PEERS SEARCH METRIC SEGMENT THREADS"
+    )
     languages = text(run)
     share = "--share-decoder-input-output-embed" if run.SEPARATE else "--share-all-embeddings"
     training = f"""{languages} {run.sizes} {share} --label-smoothing 0.1 --required-batch-size-multiple 1
@@ -148,6 +150,15 @@ def plan(run: Run) -> None:
     editing = f"{refining} --task text_editing --iter-decode-eos-penalty {run.GAMMA}"
     systems = {"greedy": ("average", f"{teaching} --beam 1"), "beam": ("average", f"{teaching} --beam {run.BEAM}")}
     systems |= {name: (name, f"{editing} --path {run.out}/{name}/checkpoint_best.pt") for name in levts}
+    if run.number("SEARCH"):  # what search and re-ranking bring to the first LevT (section 3.3)
+        greedy, sampled = systems["levt"][1], f"--iter-decode-with-beam {run.SEARCH}"
+        rerank = f"--path {run.out}/levt/checkpoint_best.pt:{run.out}/average/teacher.pt"
+        noisy = greedy.replace("fairseq-generate", f"python {run.here}/noisy.py {run.SEARCH} {run.SIGMA}")
+        systems |= {
+            "sampled": ("levt", f"{greedy} {sampled}"),
+            "reranked": ("levt", f"{greedy} {sampled} {rerank} --iter-decode-with-external-reranker"),
+            "noisy": ("levt", noisy),
+        }
     refining += " --task translation_lev --path"
     systems |= {name: (name, f"{refining} {run.out}/{name}/checkpoint_best.pt") for name in peers}
     for name, (trained, command) in systems.items():
