@@ -185,5 +185,6 @@ if find_spec("transformers") is not None:
         "gated_bert": gated("bert", "--tie-encoder-decoder"),
         "enct5_of_t5": pretrained_labeller("t5", "--decoder-init", "backbone"),
         "enct5_of_bert": pretrained_labeller("bert"),
+        "enct5_with_cls": pretrained_labeller("bert", "--pool", "cls"),
         "levt with a bert": speller_with_a_bert,
     }

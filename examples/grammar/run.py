@@ -178,7 +178,7 @@ def tagger(run: Run) -> None:
                 f"lev-plugins score m2 {corrected} {gold} >{folder}/least-{least}.m2.txt",
             ]
         run.stage(folder.name, "tagger", f"python {here}/texts.py source {gold} {folder}", *commands)
-    run.show("", f"grep -H P {out}/tagged_*/*.m2.txt")
+    run.show("", f"grep -Hm1 '' {out}/tagged_*/*.m2.txt")
 
 
 def plan(run: Run) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import pretrained
 from tests.commands import ROOT, readme, readme_command, succeed
 
 SMALL = ["WIDTH=16", "FFN=16", "TOKENS=400", "WARMUP=1", "GPUS=0", "THREADS=1"]
@@ -83,10 +84,29 @@ def test_an_editor_learns_from_clean_text_and_a_list_of_words(tmp_path: Path) ->
     assert "▁sleep " in words and "▁which " in words  # of the text, of the list
 
 
-def test_a_corrector_learns_from_clean_text_alone(tmp_path: Path) -> None:
+def annotated(folder: Path) -> Path:
+    """Mistakes and their corrections, as M2."""
+    edits = "S He go home .\nA 1 2|||R:VERB|||goes|||REQUIRED|||-NONE-|||0\n\nS They sleep now .\n\n"
+    (folder / "real.m2").write_text(edits * 20, encoding="utf-8")
+    return folder / "real.m2"
+
+
+def test_a_tagger_learns_what_becomes_of_words(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    pretrained.bert(tmp_path / "model")
+    gold, backbone = annotated(tmp_path), pretrained.imported(tmp_path / "model", tmp_path / "bert")
+    settings = [f"TUNE={gold}", f"TEST_M2={gold}", f"BACKBONE={backbone}", f"OUT={tmp_path / 'run'}", "VALID_EVERY=2"]
+    make = ["make", "-f", "examples/grammar/Makefile", "tagger", *settings, "TAGGER_UPDATES=2", "LEAST=0,0.9", *SMALL]
+    assert len(re.findall(r"least-0(?:\.9)?\.m2\.txt:system +F0.5 = [\d.]+", succeed(*make, timeout=600).out)) == 2
+    row = "START He go home .\tKEEP KEEP REPLACE_goes KEEP KEEP\n"
+    assert (tmp_path / "run/tags/text/train.tsv").read_text("utf-8").startswith(row)
+
+
+def test_a_corrector_learns_from_clean_text_and_from_mistakes_put_into_it(tmp_path: Path) -> None:
     out = tmp_path / "run"
     command = learners(tmp_path, 1)
     settings = ["VOCAB=32", "UPDATES=4", "VALID_EVERY=2", "AVERAGE=2", "KEEP_BIASES=5,6", "BEAM=2"]
+    settings += [f"TUNE={annotated(tmp_path)}", "TUNE_UPDATES=2", "BOOST=20", "BOOST_UPDATES=2"]
     done = succeed(*command, *settings, timeout=600).out
     page = (out / "report.md").read_text(encoding="utf-8")
     assert done.endswith(page)
@@ -94,6 +114,8 @@ def test_a_corrector_learns_from_clean_text_alone(tmp_path: Path) -> None:
     assert dial and f"'keep_bias': {dial[0].split()[1]}.0" in (out / "test" / "log").read_text(encoding="utf-8")
     untouched = re.search(r"\| the source, untouched \| ([\d.]+)", page)
     assert untouched and 0.2 < float(untouched[1]) < 1
+    made = re.search(r"^20 sentences, (\d+) changed, (\d+) less", (out / "boost" / "log").read_text("utf-8"), re.M)
+    assert made and int(made[2]) == len((out / "boost" / "pairs.noisy").read_text("utf-8").splitlines())
     corrected = json.loads((out / "test" / "plain.json").read_text(encoding="utf-8"))
     assert 0 <= corrected["system"]["score"] <= 1
 
