@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     promise = "choose the least --min-confidence that breaks at most N of 1,000 words of each --clean"
     add("--promise-broken", metavar="N", type=float, help=promise)
     add("--best", choices=BEST, help="choose the --min-confidence with the best score on --calibrate")
-    graphs = "levt, enct5: add graphs, with which edit, label, serve and lsp start at once, without torch and fairseq"
+    graphs = "add graphs, with which edit, label, serve and lsp start at once, without torch and fairseq"
     add("--onnx", action="store_true", help=graphs)
     add("--overwrite", action="store_true", help="replace OUT if it is a model folder")
     add_bpe_arguments(parser)

@@ -26,7 +26,7 @@ from lev_plugins import compatibility, model_folder
 from lev_plugins.data.drafts import marks
 from lev_plugins.edits.requests import KEEP, SPAN
 from lev_plugins.errors import require
-from lev_plugins.inference.light import FLAGS, LightRefinement, light
+from lev_plugins.inference.light import editor_of, light
 from lev_plugins.json_schema import from_entries
 from lev_plugins.ranges import bounded
 from lev_plugins.runtime.folder import has_graphs
@@ -106,8 +106,9 @@ class Editor:
                 options["kept"] = Path(path) / model_folder.KEPT
         changed, search = overrides or {}, search or {}
         model: Any
-        if folder and device == "cpu" and has_graphs(path) and FLAGS.keys() >= {*changed, *search}:
-            model = light(LightRefinement, Path(path), folder, {**changed, **search}, 8 if cpu_int8 else 32, max_tokens)
+        by_graphs = folder and device == "cpu" and has_graphs(path) and editor_of(folder, {*changed, *search})
+        if folder and by_graphs:
+            model = light(by_graphs, Path(path), folder, {**changed, **search}, 8 if cpu_int8 else 32, max_tokens)
             tokeniser = Tokeniser(folder.bpe(Path(path)))
         else:
             compatibility.require_training()

@@ -28,7 +28,6 @@ from lev_plugins.inference.held_out import Tuning
 from lev_plugins.inference.load_model import Loaded
 from lev_plugins.json_schema import read_object
 from lev_plugins.model_folder import Decoding, ModelConfig
-from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.levt import LevT
 from lev_plugins.ranges import flag_name
 from lev_plugins.runtime.folder import GRAPHS, INDEX
@@ -71,9 +70,6 @@ def export(
     require(checkpoint.is_file(), f"there is no checkpoint {checkpoint}")
     loaded = load_model.read_models([checkpoint], overrides)
     check_kind(loaded, checkpoint, extras)
-    model = loaded.models[0]
-    has_graphs = isinstance(model, (LevT, EncT5))
-    require(not onnx or has_graphs, f"--onnx is for a levt or an enct5, which {checkpoint} is not: leave it out")
     state = checkpoints.load(checkpoint)
     with all_or_nothing_folder(out, replace=overwrite) as scratch:
         names, weights = load_model.stored_names(loaded.models[0]), loaded.models[0].state_dict()
@@ -118,7 +114,7 @@ def with_graphs(loaded: Loaded, config: ModelConfig, folder: Path) -> ModelConfi
     from lev_plugins.inference import graphs
 
     words, model = loaded.task.target_dictionary, loaded.models[0].eval()
-    graphs.write(model, Symbols.of(words, Ensemble([model])).never if words else (), folder)
+    graphs.write(model, Symbols.of(words, Ensemble([model])).never if isinstance(model, LevT) else (), folder)
     written = [*(folder / GRAPHS).glob("*.onnx"), *(folder / INDEX).glob("*.npy")]  # its weights are not listed, either
     digests = {path.relative_to(folder).as_posix(): model_folder.digest(path) for path in sorted(written)}
     return replace(config, files={**config.files, **digests})
@@ -152,6 +148,8 @@ def write_parts(loaded: Loaded, state: dict[str, Any], extras: Extras, folder: P
         entries = {name: value for name, value in read_object(source / "config.json").items() if name != HERE}
         (backbone / "config.json").write_text(json.dumps(entries, indent=1) + "\n", "utf-8")
         flags["backbone"] = model_folder.BACKBONE
+        if not labels:  # which may be fewer than the flags say
+            flags["max_source_positions"], flags["max_target_positions"] = loaded.models[0].max_positions()
     if extras.words is not None:
         (folder / model_folder.KEPT).write_text("".join(f"{line}\n" for line in read_lines(extras.words)), "utf-8")
     if extras.thresholds is not None:

@@ -1,8 +1,10 @@
-"""A levt or an enct5 as ONNX graphs, for a runtime without torch (``lev_plugins.runtime``).
+"""A model as ONNX graphs, for a runtime without torch (``lev_plugins.runtime``).
 
 encoder   a source -> the keys and values that each decoder block reads of it, and the vectors of unknown words
 decide    a text -> what the deletion and the placeholder policy say of it, both in one pass
 fill      a text with holes -> the best words for each hole, and their log-probabilities
+start     of a model that writes from left to right: a source -> what its first word may be, and the state
+step      texts, and their state -> what comes next, and the parts of the state that grew
 label     of an enct5: texts -> the scores of their labels
 
 What depends on the dictionary alone is looked up outside: for each word, its row of each table (``Reading``). A graph
@@ -27,15 +29,18 @@ import torch.nn.functional as F
 from onnx.external_data_helper import set_external_data
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor, nn
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from lev_plugins.criterions.labelling import answers
 from lev_plugins.generators.refinement import OFFERED
 from lev_plugins.layers.respelling import CONTEXT
 from lev_plugins.layers.spelling import LOUD, SHORT, WHOLE, MeantWords
 from lev_plugins.layers.transformer import KeysValues
+from lev_plugins.models.backbones import library
+from lev_plugins.models.backbones.gated_pretrained import GatedPretrained
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.levt import LevT
-from lev_plugins.runtime.folder import ENDINGS, GRAPHS, INDEX, LABEL, WEIGHTS, Index
+from lev_plugins.runtime.folder import ENDINGS, EOS, GRAPHS, GROWING, INDEX, LABEL, PAD, ROWS, UNK, WEIGHTS, Index
 from lev_plugins.text.candidates import FAR, SHAPES
 
 ALIGNED = 4096  # places of weights in their file, so that they can be mapped into memory
@@ -233,10 +238,48 @@ class Label(Spelling):
         return answers(self.model(words[0], **batch).logits, self.model.spec.kind)
 
 
+class Start(nn.Module):
+    """Of any encoder-decoder of fairseq; its state is whatever encoder and decoder keep."""
+
+    def __init__(self, model: Any):
+        super().__init__()
+        self.model = model
+
+    def begin(self, words: Tensor) -> tuple[Tensor, tuple[Any, dict[str, Any]]]:
+        state: tuple[Any, dict[str, Any]] = self.model.encoder(words), {}
+        return self.next(torch.full_like(words[:, :1], EOS), state), state
+
+    def next(self, words: Tensor, state: tuple[Any, dict[str, Any]]) -> Tensor:
+        """(B, T) -> log-probabilities (B, V) of what comes next; the state changes."""
+        found = self.model.decoder(words, encoder_out=state[0], incremental_state=state[1])
+        return self.model.get_normalized_probs(found, log_probs=True)[:, -1]
+
+    def forward(self, words: Tensor) -> tuple[Tensor, ...]:
+        scores, state = self.begin(words)
+        return scores, *tensors_of(state)
+
+
+class Step(Start):
+    def __init__(self, model: Any, state: Any, grown: list[bool]):
+        super().__init__(model)
+        (self.parts, self.form), self.grown = tree_flatten(state), grown
+
+    def forward(self, words: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
+        rest = iter(given)
+        parts = [next(rest) if isinstance(part, Tensor) else part for part in self.parts]
+        state = tree_unflatten(parts, self.form)
+        scores = self.next(words, state)
+        return scores, *(part for part, grows in zip(tensors_of(state), self.grown, strict=True) if grows)
+
+
+def tensors_of(state: Any) -> list[Tensor]:
+    return [part for part in tree_leaves(state) if isinstance(part, Tensor)]
+
+
 # ---- files -----------------------------------------------------------------------------------------------------------
 
 
-def write(model: LevT | EncT5, never: tuple[int, ...], folder: Path) -> None:
+def write(model: Any, never: tuple[int, ...], folder: Path) -> None:
     """The graphs of a model, in 32 and in 8 bits, and with --spelling, the index of its words.
 
     ``never``: what no hole is filled with.
@@ -245,7 +288,10 @@ def write(model: LevT | EncT5, never: tuple[int, ...], folder: Path) -> None:
     paths: dict[int, list[Path]] = {bits: [] for bits in ENDINGS}
     with warnings.catch_warnings(), torch.no_grad(), torch.backends.mkldnn.flags(enabled=False):
         warnings.simplefilter("ignore")  # that sizes are those of the example, where they are
-        graphs = of_levt(model, never) if isinstance(model, LevT) else of_enct5(model)
+        if isinstance(model, LevT):
+            graphs = of_levt(model, never)
+        else:
+            graphs = of_enct5(model) if isinstance(model, EncT5) else of_writer(model)
         for name, traced in graphs.items():
             for bits, ending in ENDINGS.items():
                 paths[bits].append(folder / GRAPHS / f"{name}{ending}")
@@ -264,7 +310,7 @@ def write(model: LevT | EncT5, never: tuple[int, ...], folder: Path) -> None:
         quantize_dynamic(exact, rounded, ["MatMul"], per_channel=True, reduce_range=True, weight_type=QuantType.QInt8)
     logging.disable(logging.NOTSET)
     share_weights([path for some in paths.values() for path in some], folder / GRAPHS / WEIGHTS)
-    if model.word_index is not None:
+    if getattr(model, "word_index", None) is not None:
         (folder / INDEX).mkdir()
         for name, values in Index.of(model.word_index)._asdict().items():
             if values is not None:
@@ -323,6 +369,35 @@ def of_enct5(model: EncT5) -> dict[str, Traced]:
         given["encdec_segments"] = ids(B, S), sources
     words: Inputs = {"words": (ids(4 if spells else 1, B, S), {1: "B", 2: "S"})}
     return {LABEL: Traced(Label(model, list(given)), {**words, **given, **groups_of(spells)}, ["scores"])}
+
+
+def of_writer(model: Any) -> dict[str, Traced]:
+    if isinstance(model, GatedPretrained):
+        library.take_caches_apart()
+    model.prepare_for_onnx_export_()
+    start = Start(model)
+
+    def example(batch: int, source: int, length: int) -> tuple[Tensor, Any]:
+        words = torch.full((batch, source), UNK).index_fill(1, torch.tensor(source - 1), PAD)
+        _, state = start.begin(words)
+        for size in range(2, length + 1):
+            start.next(ids(batch, size), state)
+        return words, state
+
+    # what depends on a size has another one where all sizes are
+    (words, state), (_, other) = example(B, S, T), example(B + 1, S + 1, T + 1)
+    parts, grown = Inputs(), list[bool]()
+    for number, (part, larger) in enumerate(zip(tensors_of(state), tensors_of(other), strict=True)):
+        sizes = {axis: size for axis, size in enumerate(part.shape) if larger.size(axis) != size}
+        axes = {axis: ROWS if size == B else "T" if size >= T else "S" for axis, size in sizes.items()}
+        grown.append("T" in axes.values())
+        parts[f"{GROWING if grown[-1] else 'given'}{number}"] = part, axes
+    growing = [f"{name} and more" for name, grows in zip(parts, grown, strict=True) if grows]
+    text: Inputs = {"words": (ids(B, T + 1), {0: ROWS, 1: "N"})}
+    return {
+        "start": Traced(start, {"words": (words, {0: ROWS, 1: "S"})}, ["scores", *parts]),
+        "step": Traced(Step(model, state, grown), {**text, **parts}, ["scores", *growing]),
+    }
 
 
 def share_weights(paths: list[Path], weights: Path) -> None:

@@ -1,7 +1,9 @@
-"""Edits of a levt and labels of an enct5 without torch and fairseq, by the graphs of a model folder."""
+"""Edits and labels without torch and fairseq, by the graphs of a model folder."""
+
+from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,11 +14,12 @@ from lev_plugins.data.labels.folder import WORDS, Info
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
 from lev_plugins.inference.scorer import Scorer
-from lev_plugins.inference.segments import RefinedSegments
+from lev_plugins.inference.segments import RefinedSegments, WrittenSegments, batches
 from lev_plugins.model_folder import BACKBONE, ModelConfig
 from lev_plugins.ranges import check as check_ranges
 from lev_plugins.runtime.folder import LABEL, Index, StoredIndex, Vocabulary
 from lev_plugins.runtime.refinement import Refiner, Symbols
+from lev_plugins.runtime.search import Writer
 from lev_plugins.runtime.session import Session
 from lev_plugins.runtime.words import MeantBatch, SpeltBatch
 from lev_plugins.text.candidates import BOS, EOS, PAD, UNK, ids_of, numbered
@@ -24,6 +27,7 @@ from lev_plugins.text.edited import Segment, WordEdits
 from lev_plugins.text.pretrained import DICTIONARY, WordPieces
 
 Made = TypeVar("Made")
+BEAM = 5  # as fairseq has it
 TOGETHER = 256  # tokens of a batch: on one core, more only need more padding
 # fairseq's and the task's flags that decoding by graphs has, under their names here
 FLAGS = {
@@ -37,6 +41,13 @@ FLAGS = {
 }
 
 
+def editor_of(config: ModelConfig, flags: Collection[str]) -> type[LightRefinement] | type[LightWriting] | None:
+    """Which of the classes below edits, with these flags of decoding; None: only torch can."""
+    kind = LightRefinement if config.task == LightRefinement.task else LightWriting
+    can = kind.flags >= set(flags) and config.task_flags.get("min_edit_confidence") is None
+    return kind if can else None
+
+
 def light(make: Callable[..., Made], folder: Path, *how: Any) -> Made:
     """One of the classes below, for a folder that may come from a stranger."""
     try:
@@ -47,18 +58,15 @@ def light(make: Callable[..., Made], folder: Path, *how: Any) -> Made:
 
 
 class LightRefinement(RefinedSegments):
+    flags = FLAGS.keys()
+
     def __init__(self, folder: Path, config: ModelConfig, flags: dict[str, Any], bits: int, max_tokens: int):
         """``flags``: some of ``FLAGS``."""
         check_ranges(Namespace(**flags))
-        names = [f"dict.{config.task_flags[side]}.txt" for side in ("source_lang", "target_lang")]
-        for name in names:
-            model_folder.require_listed(config, folder, name)
-        words = Vocabulary(folder / names[1])
-        source = words if config.files[names[0]] == config.files[names[1]] else Vocabulary(folder / names[0])
         model: dict[str, Any] = config.model_flags
         task: dict[str, Any] = config.task_flags
-        limits = [min(model[side], task[side]) for side in ("max_source_positions", "max_target_positions")]
         spells = bool(model["spelling"])
+        (source, words), limits = dictionaries_of(folder, config)
         super().__init__((source, words), limits, min(max_tokens, TOGETHER), any_words=spells)
         size = len(words.symbols)
         symbols = Symbols(size, model["max_target_positions"], size if model["placeholder"] == "plh" else UNK)
@@ -81,6 +89,42 @@ class LightRefinement(RefinedSegments):
         asked = [[*(one.requests or [0] * (len(one.pieces) + 1)), 0] for one in segments]
         batch = None if self.spelt is None else MeantBatch(self.spelt, list(unknown))
         return self.refiner.refine(read, drafts, asked, batch)
+
+
+class LightWriting(WrittenSegments):
+    flags = {"beam", "keep_bias"}
+
+    def __init__(self, folder: Path, config: ModelConfig, flags: dict[str, Any], bits: int, max_tokens: int):
+        check_ranges(Namespace(**flags))
+        dictionaries, limits = dictionaries_of(folder, config)
+        super().__init__(dictionaries, limits, min(max_tokens, TOGETHER))
+        options: dict[str, Any] = {"beam": BEAM, "keep_bias": 0.0, **flags}
+        model: dict[str, Any] = config.model_flags
+        self.writer = Writer(folder, bits, model["max_target_positions"], **options)
+
+    def written(self, sources: list[list[int]]) -> list[list[int]]:
+        found: dict[int, list[int]] = {}
+        for batch in batches([*map(len, sources)], range(len(sources)), self.max_tokens):
+            some = [sources[i] for i in batch]
+            copies = [[self.words.index(self.source[word]) for word in row] for row in some]
+            found |= zip(batch, self.writer.write(some, copies), strict=True)
+        return [found[i] for i in range(len(sources))]
+
+    def scored(self, sources: list[list[int]], outputs: list[list[int]]) -> list[float]:
+        return self.writer.score(sources, outputs)
+
+
+def dictionaries_of(folder: Path, config: ModelConfig) -> tuple[tuple[Vocabulary, Vocabulary], list[int]]:
+    """The dictionaries and positions of source and target."""
+    names = [f"dict.{config.task_flags[side]}.txt" for side in ("source_lang", "target_lang")]
+    for name in names:
+        model_folder.require_listed(config, folder, name)
+    words = Vocabulary(folder / names[1])
+    source = words if config.files[names[0]] == config.files[names[1]] else Vocabulary(folder / names[0])
+    sides = ("max_source_positions", "max_target_positions")
+    model: dict[str, Any] = config.model_flags
+    task: dict[str, Any] = config.task_flags
+    return (source, words), [min(model[side], task[side]) for side in sides]
 
 
 class LightScorer(Scorer):

@@ -6,7 +6,10 @@ from dataclasses import replace
 from math import exp, log
 from typing import Any
 
-from lev_plugins.text.calibration import evidence
+import numpy as np
+
+from lev_plugins.runtime.folder import BOS, EOS, UNK, ids_of
+from lev_plugins.text.calibration import evidence, log_odds
 from lev_plugins.text.edited import Decoded, Edit, Rewrite, Segment, WordEdits, by_word, rewrites
 
 logger = logging.getLogger(__name__)
@@ -14,6 +17,7 @@ logger = logging.getLogger(__name__)
 BOUNDARIES = 2
 MANY_UNKNOWN = 0.5  # of all tokens
 LEAST = log(0.01)  # log-probability of a word that is offered beside the best one
+BATCH = 64  # outputs that are scored together
 LARGE = 700.0  # log-odds whose exponential is still a number
 
 
@@ -128,8 +132,128 @@ class RefinedSegments(SegmentDecoder):
         odds = [edits.deleted[place] for place in gone] or [edits.inserted[min(new, key=lambda i: edits.born[i])]]
         choice = sum(edits.chosen[i] for i in new)
         known = evidence(segment, change, pieces, self.count, min(odds), choice)
-        share = 1 / (1 + exp(-max(-LARGE, sum(odds) + choice)))
+        share = share_of(sum(odds) + choice)
         return replace(change.edit, confidence=share, iteration=max(iterations), evidence=known)
+
+
+class WrittenSegments(SegmentDecoder):
+    """Segments through a model of ``text_correction``, which writes the corrected text from left to right.
+
+    What it kept is found by a minimal alignment. The confidence of an edit is p(h) / (p(h) + p(h with this edit
+    undone)), where p is the probability of a whole sentence under the model, by teacher forcing. For a sentence with
+    one edit it is what --min-edit-confidence compares.
+    """
+
+    task, drafts = "text_correction", False
+
+    def __init__(self, dictionaries: Sequence[Any], *limits: Any):
+        super().__init__(dictionaries, *limits)
+        self.source = dictionaries[0]
+
+    def decode(self, segments: list[Segment]) -> list[Decoded]:
+        self.warn_of_unknown(segments)
+        sources = [[*ids_of(segment.pieces, self.source), EOS] for segment in segments]
+        given = [ids_of(segment.pieces, self.words) for segment in segments]
+        written = [[token for token in row if token not in (BOS, EOS)] for row in self.written(sources)]
+        origins = [told_apart(kept_of(*pair), *pair, UNK) for pair in zip(given, written, strict=True)]
+        pieces = [self.pieces(*row) for row in zip(segments, written, origins, strict=True)]
+        changes = [rewrites(*row) for row in zip(segments, pieces, origins, strict=True)]
+        sure = self.shares(sources, given, written, changes)
+        edits = [
+            [self.judged(segment, row, change, next(sure)) for change in some]
+            for segment, row, some in zip(segments, pieces, changes, strict=True)
+        ]
+        return [Decoded(*row) for row in zip(pieces, origins, edits, strict=True)]
+
+    def written(self, sources: list[list[int]]) -> list[list[int]]:
+        """All with </s>."""
+        raise NotImplementedError
+
+    def scored(self, sources: list[list[int]], outputs: list[list[int]]) -> list[float]:
+        """The log-probability of an output for each source, all with </s>."""
+        raise NotImplementedError
+
+    def judged(self, segment: Segment, pieces: list[str], change: Rewrite, share: float) -> Edit:
+        known = evidence(segment, change, pieces, self.count, log_odds(share), 0.0)
+        return replace(change.edit, confidence=share, evidence=known)
+
+    def shares(
+        self, sources: list[list[int]], given: list[list[int]], written: list[list[int]], changes: list[list[Rewrite]]
+    ) -> Iterator[float]:
+        """The confidence of each change, from the scores of each output, and of it without each change; 0 where that
+        is too long for the model to say.
+        """
+        rows: list[tuple[list[int], list[int]]] = []  # a source, and an output for it
+        for source, old, new, some in zip(sources, given, written, changes, strict=True):
+            rows += [(source, new)] * bool(some)
+            for _, gone, inserted in some:
+                rows.append((source, new[: inserted.start] + old[gone.start : gone.stop] + new[inserted.stop :]))
+        scores = self.scores(rows)
+        for some in changes:
+            whole = next(scores) if some else None
+            for other in [next(scores) for _ in some]:
+                share = 0.0 if whole is None or other is None else share_of(whole - other)
+                yield float(np.float32(share))  # as calibrations were fitted
+
+    def scores(self, rows: list[tuple[list[int], list[int]]]) -> Iterator[float | None]:
+        """None of an output that is too long."""
+        fitting = [(source, [*output, EOS]) for source, output in rows if len(output) < self.longest_output]
+        found = list[float]()
+        for start in range(0, len(fitting), BATCH):
+            sources, outputs = zip(*fitting[start : start + BATCH], strict=True)
+            found += self.scored(list(sources), list(outputs))
+        scores = iter(found)
+        return (next(scores) if len(output) < self.longest_output else None for _, output in rows)
+
+
+def kept_of(given: list[int], written: list[int]) -> list[int | None]:
+    """Which token of ``given`` each one is that was written, as ``edits.expert.align`` has it.
+
+    >>> kept_of([11, 12, 13], [12, 14, 13, 15])
+    [1, None, 2, None]
+    """
+    words, table = np.array(written, dtype=np.int64), [np.zeros(len(written) + 1, dtype=np.int64)]
+    for token in given:
+        above = table[-1]
+        row = np.maximum(above[1:], above[:-1] + (words == token))
+        table.append(np.append(0, np.maximum.accumulate(row)))
+    origin: list[int | None] = [None] * len(written)
+    left = table[-1][-1]
+    for place in reversed(range(len(given))):
+        column = int(np.searchsorted(table[place + 1], left))
+        if table[place][column] < left:
+            origin[column - 1], left = place, left - 1
+    return origin
+
+
+def told_apart(origin: list[int | None], given: list[int], written: list[int], unknown: int) -> list[int | None]:
+    """All unknown words have one id: of those between two known words, the ones in the most likely places were kept.
+
+    Here the fourth word of ``a ? ? ? b`` in ``a x y ? b``, not its second:
+
+    >>> told_apart([0, None, None, 1, 4], [5, 3, 3, 3, 6], [5, 8, 9, 3, 6], unknown=3)
+    [0, None, None, 3, 4]
+    """
+    places = list(origin)
+    known = [(here, there) for here, there in enumerate(origin) if there is not None and written[here] != unknown]
+    left = -1, -1
+    for right in [*known, (len(written), len(given))]:
+        kept = [here for here in range(left[0] + 1, right[0]) if origin[here] is not None]
+        free = np.array([there for there in range(left[1] + 1, right[1]) if given[there] == unknown])
+        if kept:
+            from scipy.optimize import linear_sum_assignment  # not at once: it takes as long as a small model
+
+            here = np.array(kept)[:, None]
+            moves = abs(free - left[1] - here + left[0]) + abs(right[1] - free - right[0] + here)
+            costs = moves * len(given) ** 2 + np.arange(len(free))  # among the cheapest, the leftmost
+            for row, column in zip(kept, sorted(linear_sum_assignment(costs)[1]), strict=True):
+                places[row] = int(free[column])
+        left = right
+    return places
+
+
+def share_of(odds: float) -> float:
+    return 1 / (1 + exp(-max(-LARGE, odds)))
 
 
 def changes_of(segment: Segment, pieces: list[str], origin: list[int | None]) -> list[Rewrite]:

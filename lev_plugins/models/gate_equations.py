@@ -82,7 +82,7 @@ def mix_probability(logits: Tensor, weights: dict[str, Tensor], rest: Copied) ->
     words, mass = once_each(rest)
     words = words.expand_as(mass)
     before = generated.gather(-1, words)
-    after = torch.logaddexp(before, mass.clamp_min(NEGLIGIBLE).log())
+    after = torch.stack([before, mass.clamp_min(NEGLIGIBLE).log()]).logsumexp(0)  # logaddexp has no graph
     return generated.scatter_add(-1, words, (after - before).masked_fill(mass.eq(0), 0))
 
 
@@ -93,7 +93,7 @@ def once_each(copied: Copied) -> Copied:
     Copied(tokens=tensor([[[5, 7, 0]]]), weights=tensor([[[0.5000, 0.5000, 0.0000]]]))
     """
     words, order = copied.tokens.sort(-1)
-    place = F.pad(words.diff().ne(0).cumsum(-1), (1, 0))
+    place = F.pad(words[..., 1:].ne(words[..., :-1]).long().cumsum(-1), (1, 0))
     weights = copied.weights.gather(-1, order.expand_as(copied.weights))
     return Copied(
         torch.zeros_like(words).scatter(-1, place, words),

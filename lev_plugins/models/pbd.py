@@ -305,7 +305,7 @@ class PBDDecoder(FairseqIncrementalDecoder):
             shown = torch.rand(memory.places.shape, device=device) >= self.future_dropout
             future = future & shown[:, None, None, :]
         future = future.repeat_interleave(memory.beams, 0)  # (R, 1, T, S)
-        both = torch.cat([generated.expand(len(future), 1, -1, -1), future], 3)
+        both = torch.cat([generated.expand(future.size(0), 1, -1, -1), future], 3)
         return Masks(both, memory.mask, together)
 
     def output_layer(self, features: Tensor) -> Tensor:

@@ -1,6 +1,7 @@
 """The part of a model folder that a runtime without torch reads.
 
 graphs/encoder.onnx, decide.onnx, fill.onnx     a levt in 32 bits; NAME.int8.onnx in 8 bits
+graphs/start.onnx, step.onnx                    a model that writes from left to right
 graphs/label.onnx                               an enct5
 graphs/weights.bin                              the weights of all of them, mapped into memory
 index/NAME.npy                                  with --spelling, what is known of each word (``Index``), mapped as well
@@ -21,6 +22,7 @@ from lev_plugins.text.candidates import FAMILIAR, UNK, WordIndex, prints_of, sha
 
 GRAPHS, WEIGHTS, INDEX = "graphs", "weights.bin", "index"
 LABEL = "label"  # the graph of an enct5
+GROWING, ROWS = "grown", "B"  # of what a step passes to the next: names of parts, the name of the size
 ENDINGS = {32: ".onnx", 8: ".int8.onnx"}  # by the bits of their products
 SYMBOLS = ["<s>", "<pad>", "</s>", "<unk>"]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from lev_plugins.edits.beside import beside
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
-from lev_plugins.runtime.session import Session
+from lev_plugins.runtime.session import Session, padded
 from lev_plugins.runtime.words import MeantBatch
 from lev_plugins.text.candidates import BOS, EOS, PAD, UNK
 from lev_plugins.text.edited import Offer, WordEdits
@@ -249,14 +249,3 @@ class Pass:
                 gone = iter(sentence.gaps[kept])
             rows.append(next(gone, PAD) if hole else PAD)
         return rows
-
-
-def padded(rows: Sequence[Sequence[int]], fill: int = PAD) -> Array:
-    """
-    >>> padded([[5, 6], [7]]).tolist()
-    [[5, 6], [7, 1]]
-    """
-    table = np.full((len(rows), max(map(len, rows))), fill, dtype=np.int64)
-    for line, row in zip(table, rows, strict=True):
-        line[: len(row)] = row
-    return table

@@ -1,15 +1,17 @@
 """The graphs of a folder in ONNX Runtime."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
 from lev_plugins import model_folder
 from lev_plugins.errors import UserError
-from lev_plugins.runtime.folder import ENDINGS, GRAPHS, WEIGHTS
+from lev_plugins.runtime.folder import ENDINGS, GRAPHS, PAD, WEIGHTS
 
 
 class Session:
@@ -29,7 +31,19 @@ class Session:
         except Exception as error:  # of many kinds, all of which are faults of the folder
             reason = " ".join(str(error).split())[:200]
             raise UserError(f"{path} cannot be read ({reason}): {model_folder.AGAIN}") from error
-        self.inputs = {given.name for given in self.session.get_inputs()}
+        self.inputs = {given.name: given.shape for given in self.session.get_inputs()}  # a size or its name
+        self.outputs = [said.name for said in self.session.get_outputs()]
 
     def __call__(self, **given: NDArray[Any]) -> list[NDArray[Any]]:
         return self.session.run(None, {name: value for name, value in given.items() if name in self.inputs})
+
+
+def padded(rows: Sequence[Sequence[int]], fill: int = PAD) -> NDArray[Any]:
+    """
+    >>> padded([[5, 6], [7]]).tolist()
+    [[5, 6], [7, 1]]
+    """
+    table = np.full((len(rows), max(map(len, rows))), fill, dtype=np.int64)
+    for line, row in zip(table, rows, strict=True):
+        line[: len(row)] = row
+    return table

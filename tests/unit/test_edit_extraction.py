@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lev_plugins.edits.expert import align
-from lev_plugins.inference.decoder import told_apart
+from lev_plugins.inference.segments import kept_of, told_apart
 from lev_plugins.text.edited import Edited, Segment, in_word, rewrites
 from lev_plugins.text.offsets import Offsets, Unit, offsets_of, spell_blanks, united, with_blanks
 from lev_plugins.text.offsets import Piece as P
@@ -202,6 +202,16 @@ def test_a_word_is_replaced_without_blanks_that_the_text_does_not_have(text: str
     assert edited(BLANKLESS, text, written, origin).text == expected
 
 
+# ---- what was kept ---------------------------------------------------------------------------------------------------
+
+
+@given(*[st.lists(st.integers(4, 7), max_size=9)] * 2)
+def test_what_is_kept_is_what_the_expert_keeps(given: list[int], written: list[int]) -> None:
+    found = align(*(torch.tensor([[*row, PAD]]) for row in (given, written)), PAD)
+    places = iter(found.kept[0].nonzero()[:, 0].tolist())
+    assert kept_of(given, written) == [next(places) if same else None for same in found.matched[0, :-1].tolist()]
+
+
 # ---- unknown words that were kept: which of several each is ----------------------------------------------------------
 
 
@@ -216,5 +226,6 @@ def test_words_that_are_replaced_one_by_one_leave_the_others_in_their_places(siz
         found = align(torch.tensor([given]), torch.tensor([written]), PAD)
         places = iter(found.kept[0].nonzero()[:, 0].tolist())
         origin = [next(places) if same else None for same in found.matched[0].tolist()]
+        assert kept_of(given, written) == origin
         expected = [0, *(i if keep else None for i, keep in enumerate(kept, 1)), size + 1]
         assert told_apart(origin, given, written, UNK) == expected

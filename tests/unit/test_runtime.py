@@ -20,7 +20,7 @@ from lev_plugins.edits.requests import DELETE, INSERT, KEEP, PREFER, SPAN
 from lev_plugins.errors import UserError
 from lev_plugins.generators import ensemble
 from lev_plugins.inference import graphs
-from lev_plugins.inference.light import LightRefinement, LightScorer
+from lev_plugins.inference.light import LightRefinement, LightScorer, LightWriting
 from lev_plugins.runtime.refinement import Refiner, Symbols
 from lev_plugins.text.edited import Edit
 from tests.helpers import lively_model, random_rows, toy_dictionary
@@ -62,6 +62,29 @@ def test_the_command_loads_neither_torch_nor_fairseq(exported: tuple[System, Pat
     system, folder = exported
     for flags in ([], ["--cpu-int8"]):
         assert not HEAVY & run("edit", str(folder), *flags, stdin="".join(f"{text}\n" for text in system.texts))[0]
+
+
+WRITERS = [name for name in SYSTEMS if name in ("pbd", "transformer") or name.startswith("gated")]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_is_written_is_that_of_the_checkpoint(name: str, tmp_path: Path) -> None:
+    system, folder = SYSTEMS[name](tmp_path), tmp_path / "out"
+    assert main(["export", str(system.checkpoint), str(folder), "--onnx", *system.flags]) == 0
+    texts = [*system.texts, f"{system.texts[0]} {system.texts[1]}", "Qq"]
+    for flags in ({}, {"overrides": {"keep_bias": 1.5}}):
+        ours = lev_plugins.load(folder, **flags)
+        assert isinstance(ours.model, LightWriting)
+        theirs = system.load(**flags).edit(texts)
+        assert rounded(ours.edit(texts)) == rounded(theirs) and (flags or any(one.edits for one in theirs))
+    lines = "".join(f"{text}\n" for text in system.texts)
+    assert not (HEAVY - {"scipy"}) & run("edit", str(folder), "--cpu-int8", stdin=lines)[0]
+
+
+def test_a_setting_that_graphs_lack_is_for_torch(tmp_path: Path) -> None:
+    system, folder = SYSTEMS["pbd"](tmp_path), tmp_path / "out"
+    assert main(["export", str(system.checkpoint), str(folder), "--onnx", *system.flags]) == 0
+    assert not isinstance(lev_plugins.load(folder, search={"lenpen": 0.5}).model, LightWriting)
 
 
 LABELLERS = [name for name in SYSTEMS if name in KINDS or "label" in name or "enct5" in name]

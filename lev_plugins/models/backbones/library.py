@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.utils._pytree import register_pytree_node
 
 from lev_plugins.errors import UserError, explain, require
 from lev_plugins.json_schema import read_object
@@ -45,6 +47,21 @@ def quietly(folder: Path, trouble: str = "") -> Iterator[None]:
     finally:
         logging.set_verbosity(level)
         logging.enable_progress_bar()
+
+
+@cache
+def take_caches_apart() -> None:
+    """So that torch sees the tensors of what decoders remember."""
+    from transformers import EncoderDecoderCache
+
+    def tensors(memory: Any) -> tuple[list[torch.Tensor], None]:
+        both = zip(memory.self_attention_cache.layers, memory.cross_attention_cache.layers, strict=True)
+        return [part for layers in both for layer in layers for part in (layer.keys, layer.values)], None
+
+    def joined(parts: Any, _: None) -> Any:
+        return EncoderDecoderCache(list(zip(*[iter(parts)] * 4, strict=True)))
+
+    register_pytree_node(EncoderDecoderCache, tensors, joined)
 
 
 def read_config(folder: Path) -> Any:

@@ -50,7 +50,7 @@ class PretrainedEncoder(FairseqEncoder):
         tokens = utils.convert_padding_direction(tokens, self.dictionary.pad(), left_to_right=True)
         if not self.before or bool(tokens[:, 0].eq(self.before[0]).all()):
             return tokens
-        return torch.cat([tokens.new_tensor(self.before).expand(len(tokens), -1), tokens], 1)
+        return torch.cat([tokens.new_tensor(self.before).expand(tokens.size(0), -1), tokens], 1)
 
     def reorder_encoder_out(self, encoder_out: dict[str, list[Tensor]], new_order: Tensor) -> dict[str, list[Tensor]]:
         return {
@@ -86,7 +86,7 @@ class PretrainedDecoder(FairseqIncrementalDecoder):
         if cache is not None:
             tokens = prev_output_tokens[:, -1:]
         else:
-            start = prev_output_tokens.new_tensor(self.start).expand(len(prev_output_tokens), -1)
+            start = prev_output_tokens.new_tensor(self.start).expand(prev_output_tokens.size(0), -1)
             tokens = torch.cat([start, prev_output_tokens[:, 1:]], 1)
         out = self.stack(
             input_ids=tokens,

@@ -1,0 +1,141 @@
+"""A text written from left to right, by graphs: fairseq's beam search, and the log-probability of a given text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lev_plugins.runtime.folder import EOS, GROWING, PAD, ROWS
+from lev_plugins.runtime.session import Session, padded
+
+Array = NDArray[Any]
+LONGER = 200  # words that an output may have more than its source, as in ``tasks.text_correction``
+
+
+class Text(NamedTuple):
+    """What has been written of one, and what chose its last word."""
+
+    number: int  # of its source in the batch
+    row: int  # of the pass
+    words: list[int]  # </s> in front
+    score: float = 0.0
+    distances: Any = None  # with a bias, as in ``edits.copy_alignment``
+
+
+class Writer:
+    def __init__(self, folder: Path, bits: int, positions: int, beam: int, keep_bias: float):
+        self.start, self.step = (Session(folder, name, bits) for name in ("start", "step"))
+        self.positions, self.beam, self.keep_bias = positions, beam, keep_bias
+
+    def write(self, sources: Sequence[list[int]], copies: Sequence[list[int]]) -> list[list[int]]:
+        """The best text for each source; all with </s>. ``copies``: the sources in the words of the texts."""
+        passes, copied = Pass(self, sources), [np.array(copy) for copy in copies]
+        texts = [Text(i, i, [EOS], distances=np.arange(len(copy) + 1)) for i, copy in enumerate(copied)]
+        found: list[list[Text]] = [[] for _ in sources]
+        scores, longest = passes.scores, min(max(map(len, sources)) + LONGER, self.positions - 1)
+        for length in range(1, longest + 2):
+            if self.keep_bias:
+                scores = np.stack([self.biased(*each, copied) for each in zip(scores, texts, strict=True)])
+            scores[:, [PAD, EOS] if length == 1 else [PAD]] = -np.inf
+            if length > longest:
+                scores[:, np.arange(scores.shape[1]) != EOS] = -np.inf
+            left = []
+            for number, group in groupby(range(len(texts)), key=lambda row: texts[row].number):
+                going, ended = self.extended(texts, list(group), scores)
+                found[number] += [text._replace(score=text.score / length) for text in ended]
+                left += going if len(found[number]) < self.beam else []
+            if not left:
+                break
+            if self.keep_bias:
+                left = [text._replace(distances=after(text, copied[text.number])) for text in left]
+            texts, scores = left, passes(left)
+        return [max(some, key=lambda text: text.score).words[1:] for some in found]
+
+    def extended(self, texts: list[Text], rows: list[int], scores: Array) -> tuple[list[Text], list[Text]]:
+        """The best of those of one source with one word more: those to go on with, and those that end."""
+        totals = scores[rows] + np.array([texts[row].score for row in rows])[:, None]
+        going, ended = [], []
+        for place, (at, word) in enumerate(best(totals, 2 * self.beam)):
+            old = texts[rows[at]]
+            new = Text(old.number, rows[at], [*old.words, word], float(totals[at, word]), old.distances)
+            if word != EOS:
+                going.append(new)
+            elif place < self.beam:
+                ended.append(new)
+        return going[: self.beam], ended
+
+    def biased(self, scores: Array, text: Text, copied: list[Array]) -> Array:
+        """As ``generators.keeping.biased``."""
+        nearest = text.distances[:-1] == text.distances.min()
+        scores = scores.copy()
+        scores[np.unique(copied[text.number][nearest])] += self.keep_bias
+        return scores - np.logaddexp.reduce(scores)
+
+    def score(self, sources: Sequence[list[int]], texts: Sequence[list[int]]) -> list[float]:
+        """The log-probability of a text for each source."""
+        passes, total = Pass(self, sources), [0.0] * len(texts)
+        going, scores = [Text(i, i, [EOS]) for i in range(len(texts))], passes.scores
+        for place in range(max(map(len, texts))):
+            left = []
+            for row, (number, _, words, *_) in enumerate(going):
+                word = texts[number][place]
+                total[number] += float(scores[row, word])
+                if word != EOS:
+                    left.append(Text(number, row, [*words, word]))
+            going, scores = left, passes(left) if left else scores
+        return total
+
+
+class Pass:
+    """The graphs' passes over texts of one batch, which get longer by a word from one to the next."""
+
+    def __init__(self, writer: Writer, sources: Sequence[list[int]]):
+        self.step, self.numbers = writer.step, list[int]()
+        self.scores, *state = writer.start(words=padded(sources))  # (B, V) of what comes first
+        named = zip(writer.start.outputs[1:], state, strict=True)
+        self.state = {name: values for name, values in named if name in self.step.inputs}
+        self.given = dict[str, Array]()
+
+    def __call__(self, texts: list[Text]) -> Array:
+        """Log-probabilities (R, V) of what comes next."""
+        numbers = [text.number for text in texts]
+        if numbers != self.numbers:  # what does not grow is the same for all texts of a source
+            self.numbers, self.given = numbers, self.chosen(numbers, growing=False)
+        grown = self.chosen([text.row for text in texts], growing=True)
+        scores, *new = self.step(words=np.array([text.words for text in texts]), **self.given, **grown)
+        self.state |= zip(grown, new, strict=True)
+        return scores
+
+    def chosen(self, rows: list[int], growing: bool) -> dict[str, Array]:
+        parts = ((name, values) for name, values in self.state.items() if name.startswith(GROWING) == growing)
+        return {name: values.take(rows, self.step.inputs[name].index(ROWS)) for name, values in parts}
+
+
+def best(scores: Array, count: int) -> list[tuple[int, int]]:
+    """Rows and columns of the greatest, the first one first.
+
+    >>> best(np.array([[0.5, 0.1, -np.inf], [0.2, 0.7, 0.3]]), 3)
+    [(1, 1), (0, 0), (1, 2)]
+    """
+    flat = scores.ravel()
+    some = np.argpartition(-flat, min(count, len(flat)) - 1)[:count]
+    some = some[np.argsort(-flat[some], kind="stable")]
+    rows, columns = np.divmod(some[flat[some] > -np.inf], scores.shape[1])
+    return list(zip(rows.tolist(), columns.tolist(), strict=True))
+
+
+def after(text: Text, source: Array) -> Array:
+    """As ``edits.copy_alignment.distances_after``.
+
+    >>> after(Text(0, 0, [EOS, 11], distances=np.arange(4)), np.array([11, 12, EOS])).tolist()
+    [1, 0, 1, 2]
+    """
+    inserted, steps = text.distances + 1, np.arange(len(text.distances))
+    paired = text.distances[:-1] + (source != text.words[-1])
+    nearest = np.minimum(inserted, np.append(inserted[0], paired))
+    return np.minimum.accumulate(nearest - steps) + steps
