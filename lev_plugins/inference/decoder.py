@@ -1,7 +1,7 @@
 """Decoding with checkpoints of any task: of a data folder, or of segments of text that were not binarised."""
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -104,7 +104,7 @@ class Refinement(RefinedSegments):
         decoder.generator.options = replace(decoder.generator.options, retain_history=True)  # with it, the record
 
     @torch.no_grad()
-    def refined(self, sources: list[list[str]], segments: list[Segment]) -> list[tuple[list[int], WordEdits]]:
+    def refined(self, sources: Sequence[list[str]], segments: Sequence[Segment]) -> list[tuple[list[int], WordEdits]]:
         task, words = self.decoder.task, self.words
         numbers, left = UnknownWords(words.size), task.cfg.left_pad_source
         drafts = [words.draft(segment.pieces, segment.requests or ()) for segment in segments]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from lev_plugins.data.labels.folder import WORDS, Info
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
 from lev_plugins.inference.scorer import Scorer
-from lev_plugins.inference.segments import RefinedSegments, WrittenSegments, batches
+from lev_plugins.inference.segments import RefinedSegments, WrittenSegments, in_batches
 from lev_plugins.model_folder import BACKBONE, ModelConfig
 from lev_plugins.ranges import check as check_ranges
 from lev_plugins.runtime.folder import LABEL, Index, StoredIndex, Vocabulary
@@ -72,11 +72,9 @@ class LightRefinement(RefinedSegments):
         symbols = Symbols(size, model["max_target_positions"], size if model["placeholder"] == "plh" else UNK)
         given = {FLAGS[name]: value for name, value in {**task, **flags}.items() if name in FLAGS}
         self.refiner = Refiner(folder, bits, symbols, RefinementOptions(**given))
-        self.source, self.spelt = source, None
-        if spells:
-            self.spelt = stored_words(folder, words, config)
+        self.spelt = stored_words(folder, words, config) if spells else None
 
-    def refined(self, sources: list[list[str]], segments: list[Segment]) -> list[tuple[list[int], WordEdits]]:
+    def refined(self, sources: Sequence[list[str]], segments: Sequence[Segment]) -> list[tuple[list[int], WordEdits]]:
         unknown: dict[str, int] = {}
 
         def row(pieces: list[str], words: Vocabulary, apart: bool = True) -> list[int]:
@@ -103,12 +101,10 @@ class LightWriting(WrittenSegments):
         self.writer = Writer(folder, bits, model["max_target_positions"], **options)
 
     def written(self, sources: list[list[int]]) -> list[list[int]]:
-        found: dict[int, list[int]] = {}
-        for batch in batches([*map(len, sources)], range(len(sources)), self.max_tokens):
-            some = [sources[i] for i in batch]
-            copies = [[self.words.index(self.source[word]) for word in row] for row in some]
-            found |= zip(batch, self.writer.write(some, copies), strict=True)
-        return [found[i] for i in range(len(sources))]
+        def write(some: list[list[int]]) -> list[list[int]]:
+            return self.writer.write(some, [[self.words.index(self.source[word]) for word in row] for row in some])
+
+        return in_batches(write, sources, [*map(len, sources)], self.max_tokens)
 
     def scored(self, sources: list[list[int]], outputs: list[list[int]]) -> list[float]:
         return self.writer.score(sources, outputs)

@@ -1,7 +1,7 @@
 """What all models that edit segments of text have in common, whatever computes them: torch or ONNX Runtime."""
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import exp, log
 from typing import Any
@@ -37,6 +37,14 @@ def batches(sizes: Any, indices: Iterable[int], max_tokens: int) -> Iterator[lis
         yield batch
 
 
+def in_batches(answer: Callable[[list[Any]], Iterable[Any]], items: Sequence[Any], sizes: Any, most: int) -> list[Any]:
+    """What it answers to each of the items, of which at most ``most`` tokens are asked about together."""
+    found: dict[int, Any] = {}
+    for batch in batches(sizes, range(len(items)), most):
+        found |= zip(batch, answer([items[i] for i in batch]), strict=True)
+    return [found[i] for i in range(len(items))]
+
+
 class SegmentDecoder:
     """What the kinds of ``SegmentModel`` share."""
 
@@ -47,7 +55,7 @@ class SegmentDecoder:
         """``dictionaries`` of source and target; ``limits``: their positions, or one for both; ``any_words``: the model
         is made for unknown words.
         """
-        self.words, self.max_tokens, self.warned = dictionaries[-1], max_tokens, any_words
+        (self.source, self.words), self.max_tokens, self.warned = dictionaries, max_tokens, any_words
         self.longest, self.longest_output = min(limits) - BOUNDARIES, limits[-1]
         self.symbols: Collection[str] = {symbol for words in dictionaries for symbol in words.symbols[words.nspecial :]}
 
@@ -91,13 +99,11 @@ class RefinedSegments(SegmentDecoder):
         sources = [segment.pieces if segment.source is None else segment.source for segment in segments]
         longest = (max(len(source), len(own.pieces)) for source, own in zip(sources, segments, strict=True))
         sizes = [size + BOUNDARIES for size in longest]
-        decoded: dict[int, Decoded] = {}
-        for batch in batches(sizes, range(len(segments)), self.max_tokens):
-            found = self.refined([sources[i] for i in batch], [segments[i] for i in batch])
-            decoded |= {i: self.decoded(segments[i], *one) for i, one in zip(batch, found, strict=True)}
-        return [decoded[i] for i in range(len(segments))]
+        pairs = [*zip(sources, segments, strict=True)]
+        found = in_batches(lambda some: self.refined(*zip(*some, strict=True)), pairs, sizes, self.max_tokens)
+        return [self.decoded(segment, *one) for segment, one in zip(segments, found, strict=True)]
 
-    def refined(self, sources: list[list[str]], segments: list[Segment]) -> list[tuple[list[int], WordEdits]]:
+    def refined(self, sources: Sequence[list[str]], segments: Sequence[Segment]) -> list[tuple[list[int], WordEdits]]:
         """Of each segment, what it became, with </s>, and how."""
         raise NotImplementedError
 
@@ -145,10 +151,6 @@ class WrittenSegments(SegmentDecoder):
     """
 
     task, drafts = "text_correction", False
-
-    def __init__(self, dictionaries: Sequence[Any], *limits: Any):
-        super().__init__(dictionaries, *limits)
-        self.source = dictionaries[0]
 
     def decode(self, segments: list[Segment]) -> list[Decoded]:
         self.warn_of_unknown(segments)
