@@ -40,8 +40,8 @@ from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.gated_pretrained import GatedPretrained
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.levt import LevT
-from lev_plugins.runtime.folder import ENDINGS, EOS, GRAPHS, GROWING, INDEX, LABEL, PAD, ROWS, UNK, WEIGHTS, Index
-from lev_plugins.text.candidates import FAR, SHAPES
+from lev_plugins.runtime.folder import ENDINGS, GRAPHS, GROWING, INDEX, LABEL, ROWS, WEIGHTS, Index
+from lev_plugins.text.candidates import EOS, FAR, PAD, SHAPES, UNK
 
 ALIGNED = 4096  # places of weights in their file, so that they can be mapped into memory
 INLINE = 1024  # bytes of a tensor that stays in its graph

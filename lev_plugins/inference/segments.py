@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lev_plugins.runtime.folder import BOS, EOS, UNK, ids_of
 from lev_plugins.text.calibration import evidence, log_odds
+from lev_plugins.text.candidates import BOS, EOS, UNK, ids_of
 from lev_plugins.text.edited import Decoded, Edit, Rewrite, Segment, WordEdits, by_word, rewrites
 
 logger = logging.getLogger(__name__)

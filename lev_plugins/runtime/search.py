@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lev_plugins.runtime.folder import EOS, GROWING, PAD, ROWS
+from lev_plugins.runtime.folder import GROWING, ROWS
 from lev_plugins.runtime.session import Session, padded
+from lev_plugins.text.candidates import EOS, PAD
 
 Array = NDArray[Any]
 LONGER = 200  # words that an output may have more than its source, as in ``tasks.text_correction``

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from lev_plugins import model_folder
 from lev_plugins.errors import UserError
-from lev_plugins.runtime.folder import ENDINGS, GRAPHS, PAD, WEIGHTS
+from lev_plugins.runtime.folder import ENDINGS, GRAPHS, WEIGHTS
+from lev_plugins.text.candidates import PAD
 
 
 class Session:
