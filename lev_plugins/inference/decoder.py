@@ -132,19 +132,20 @@ class Seq2Seq(WrittenSegments):
         super().__init__(*sizes(decoder), max_tokens)
         self.decoder = decoder
 
-    def written(self, sources: list[list[int]]) -> list[list[int]]:
-        rows = [torch.tensor(source) for source in sources]
-        dataset = self.decoder.task.build_dataset_for_inference(rows, list(map(len, rows)))
-        found = self.decoder.write(dataset, range(len(rows)), self.max_tokens)
-        return [row for row in found if row is not None]  # none is too long
-
-    def scored(self, sources: list[list[int]], outputs: list[list[int]]) -> list[float]:
-        task = self.decoder.task
-        pad, left = task.source_dictionary.pad(), task.cfg.left_pad_source
+    def sample(self, sources: Sequence[list[int]]) -> dict[str, Any]:
+        pad, left = self.source.pad(), self.decoder.task.cfg.left_pad_source
         tokens = collate_tokens([torch.tensor(source) for source in sources], pad, left_pad=left)
-        tokens = tokens.to(self.decoder.device)
-        sample = {"net_input": {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}}
-        found = scored(self.decoder.models, sample, [torch.tensor(output) for output in outputs], self.words)
+        net_input = {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}
+        return {"net_input": utils.move_to_cuda(net_input, self.decoder.device)}
+
+    def written(self, sources: Sequence[list[int]]) -> list[list[int]]:
+        decoder = self.decoder
+        found = decoder.task.inference_step(decoder.generator, decoder.models, self.sample(sources))
+        return [best["tokens"].tolist() for best, *_ in found]
+
+    def scored(self, sources: Sequence[list[int]], outputs: Sequence[list[int]]) -> list[float]:
+        rows = [torch.tensor(output) for output in outputs]
+        found = scored(self.decoder.models, self.sample(sources), rows, self.words)
         return [float(one["positional_scores"].sum()) for one in found]
 
 

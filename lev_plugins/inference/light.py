@@ -14,7 +14,7 @@ from lev_plugins.data.labels.folder import WORDS, Info
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
 from lev_plugins.inference.scorer import Scorer
-from lev_plugins.inference.segments import RefinedSegments, WrittenSegments, in_batches
+from lev_plugins.inference.segments import RefinedSegments, WrittenSegments
 from lev_plugins.model_folder import BACKBONE, ModelConfig
 from lev_plugins.ranges import check as check_ranges
 from lev_plugins.runtime.folder import LABEL, Index, StoredIndex, Vocabulary
@@ -100,13 +100,10 @@ class LightWriting(WrittenSegments):
         model: dict[str, Any] = config.model_flags
         self.writer = Writer(folder, bits, model["max_target_positions"], **options)
 
-    def written(self, sources: list[list[int]]) -> list[list[int]]:
-        def write(some: list[list[int]]) -> list[list[int]]:
-            return self.writer.write(some, [[self.words.index(self.source[word]) for word in row] for row in some])
+    def written(self, sources: Sequence[list[int]]) -> list[list[int]]:
+        return self.writer.write(sources, [[self.words.index(self.source[word]) for word in row] for row in sources])
 
-        return in_batches(write, sources, [*map(len, sources)], self.max_tokens)
-
-    def scored(self, sources: list[list[int]], outputs: list[list[int]]) -> list[float]:
+    def scored(self, sources: Sequence[list[int]], outputs: Sequence[list[int]]) -> list[float]:
         return self.writer.score(sources, outputs)
 
 

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from math import exp, log
 from typing import Any
 
@@ -17,7 +18,6 @@ logger = logging.getLogger(__name__)
 BOUNDARIES = 2
 MANY_UNKNOWN = 0.5  # of all tokens
 LEAST = log(0.01)  # log-probability of a word that is offered beside the best one
-BATCH = 64  # outputs that are scored together
 LARGE = 700.0  # log-odds whose exponential is still a number
 
 
@@ -156,7 +156,8 @@ class WrittenSegments(SegmentDecoder):
         self.warn_of_unknown(segments)
         sources = [[*ids_of(segment.pieces, self.source), EOS] for segment in segments]
         given = [ids_of(segment.pieces, self.words) for segment in segments]
-        written = [[token for token in row if token not in (BOS, EOS)] for row in self.written(sources)]
+        rows = in_batches(self.written, sources, [*map(len, sources)], self.max_tokens)
+        written = [[token for token in row if token not in (BOS, EOS)] for row in rows]
         origins = [told_apart(kept_of(*pair), *pair, UNK) for pair in zip(given, written, strict=True)]
         pieces = [self.pieces(*row) for row in zip(segments, written, origins, strict=True)]
         changes = [rewrites(*row) for row in zip(segments, pieces, origins, strict=True)]
@@ -167,11 +168,11 @@ class WrittenSegments(SegmentDecoder):
         ]
         return [Decoded(*row) for row in zip(pieces, origins, edits, strict=True)]
 
-    def written(self, sources: list[list[int]]) -> list[list[int]]:
+    def written(self, sources: Sequence[list[int]]) -> list[list[int]]:
         """All with </s>."""
         raise NotImplementedError
 
-    def scored(self, sources: list[list[int]], outputs: list[list[int]]) -> list[float]:
+    def scored(self, sources: Sequence[list[int]], outputs: Sequence[list[int]]) -> list[float]:
         """The log-probability of an output for each source, all with </s>."""
         raise NotImplementedError
 
@@ -185,27 +186,19 @@ class WrittenSegments(SegmentDecoder):
         """The confidence of each change, from the scores of each output, and of it without each change; 0 where that
         is too long for the model to say.
         """
-        rows: list[tuple[list[int], list[int]]] = []  # a source, and an output for it
+        pairs: list[tuple[list[int], list[int]]] = []  # a source, and an output for it
         for source, old, new, some in zip(sources, given, written, changes, strict=True):
-            rows += [(source, new)] * bool(some)
-            for _, gone, inserted in some:
-                rows.append((source, new[: inserted.start] + old[gone.start : gone.stop] + new[inserted.stop :]))
-        scores = self.scores(rows)
+            undone = (new[: put.start] + old[gone.start : gone.stop] + new[put.stop :] for _, gone, put in some)
+            pairs += [(source, [*output, EOS]) for output in (new, *undone) if some]
+        fitting = [pair for pair in pairs if len(pair[1]) <= self.longest_output]
+        sizes = [max(map(len, pair)) for pair in fitting]
+        found = iter(in_batches(lambda some: self.scored(*zip(*some, strict=True)), fitting, sizes, self.max_tokens))
+        scores = iter([next(found) if len(output) <= self.longest_output else None for _, output in pairs])
         for some in changes:
             whole = next(scores) if some else None
-            for other in [next(scores) for _ in some]:
+            for other in islice(scores, len(some)):
                 share = 0.0 if whole is None or other is None else share_of(whole - other)
                 yield float(np.float32(share))  # as calibrations were fitted
-
-    def scores(self, rows: list[tuple[list[int], list[int]]]) -> Iterator[float | None]:
-        """None of an output that is too long."""
-        fitting = [(source, [*output, EOS]) for source, output in rows if len(output) < self.longest_output]
-        found = list[float]()
-        for start in range(0, len(fitting), BATCH):
-            sources, outputs = zip(*fitting[start : start + BATCH], strict=True)
-            found += self.scored(list(sources), list(outputs))
-        scores = iter(found)
-        return (next(scores) if len(output) < self.longest_output else None for _, output in rows)
 
 
 def kept_of(given: list[int], written: list[int]) -> list[int | None]:

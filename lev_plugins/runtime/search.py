@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lev_plugins.runtime.folder import GROWING, ROWS
 from lev_plugins.runtime.session import Session, padded
-from lev_plugins.text.candidates import EOS, PAD
+from lev_plugins.text.candidates import EOS, PAD, best
 
 Array = NDArray[Any]
 LONGER = 200  # words that an output may have more than its source, as in ``tasks.text_correction``
@@ -59,14 +59,15 @@ class Writer:
 
     def extended(self, texts: list[Text], rows: list[int], scores: Array) -> tuple[list[Text], list[Text]]:
         """The best of those of one source with one word more: those to go on with, and those that end."""
-        totals = scores[rows] + np.array([texts[row].score for row in rows])[:, None]
+        totals = (scores[rows] + np.array([texts[row].score for row in rows])[:, None]).ravel()
         going, ended = [], []
-        for place, (at, word) in enumerate(best(totals, 2 * self.beam)):
-            old = texts[rows[at]]
-            new = Text(old.number, rows[at], [*old.words, word], float(totals[at, word]), old.distances)
+        for place, at in enumerate(best(totals, 2 * self.beam).tolist()):
+            row, word = divmod(at, scores.shape[1])
+            old = texts[rows[row]]
+            new = Text(old.number, rows[row], [*old.words, word], float(totals[at]), old.distances)
             if word != EOS:
                 going.append(new)
-            elif place < self.beam:
+            elif place < self.beam and new.score > -np.inf:
                 ended.append(new)
         return going[: self.beam], ended
 
@@ -81,13 +82,12 @@ class Writer:
         """The log-probability of a text for each source."""
         passes, total = Pass(self, sources), [0.0] * len(texts)
         going, scores = [Text(i, i, [EOS]) for i in range(len(texts))], passes.scores
-        for place in range(max(map(len, texts))):
+        while going:
             left = []
             for row, (number, _, words, *_) in enumerate(going):
-                word = texts[number][place]
+                word = texts[number][len(words) - 1]
                 total[number] += float(scores[row, word])
-                if word != EOS:
-                    left.append(Text(number, row, [*words, word]))
+                left += [Text(number, row, [*words, word])] if word != EOS else []
             going, scores = left, passes(left) if left else scores
         return total
 
@@ -115,19 +115,6 @@ class Pass:
     def chosen(self, rows: list[int], growing: bool) -> dict[str, Array]:
         parts = ((name, values) for name, values in self.state.items() if name.startswith(GROWING) == growing)
         return {name: values.take(rows, self.step.inputs[name].index(ROWS)) for name, values in parts}
-
-
-def best(scores: Array, count: int) -> list[tuple[int, int]]:
-    """Rows and columns of the greatest, the first one first.
-
-    >>> best(np.array([[0.5, 0.1, -np.inf], [0.2, 0.7, 0.3]]), 3)
-    [(1, 1), (0, 0), (1, 2)]
-    """
-    flat = scores.ravel()
-    some = np.argpartition(-flat, min(count, len(flat)) - 1)[:count]
-    some = some[np.argsort(-flat[some], kind="stable")]
-    rows, columns = np.divmod(some[flat[some] > -np.inf], scores.shape[1])
-    return list(zip(rows.tolist(), columns.tolist(), strict=True))
 
 
 def after(text: Text, source: Array) -> Array:

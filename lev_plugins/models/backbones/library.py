@@ -52,16 +52,9 @@ def quietly(folder: Path, trouble: str = "") -> Iterator[None]:
 @cache
 def take_caches_apart() -> None:
     """So that torch sees the tensors of what decoders remember."""
-    from transformers import EncoderDecoderCache
+    from transformers import EncoderDecoderCache as Cache
 
-    def tensors(memory: Any) -> tuple[list[torch.Tensor], None]:
-        both = zip(memory.self_attention_cache.layers, memory.cross_attention_cache.layers, strict=True)
-        return [part for layers in both for layer in layers for part in (layer.keys, layer.values)], None
-
-    def joined(parts: Any, _: None) -> Any:
-        return EncoderDecoderCache(list(zip(*[iter(parts)] * 4, strict=True)))
-
-    register_pytree_node(EncoderDecoderCache, tensors, joined)
+    register_pytree_node(Cache, lambda cache: ([*cache], None), lambda layers, _: Cache(layers))
 
 
 def read_config(folder: Path) -> Any:
