@@ -17,8 +17,7 @@ candidates, C channels; L blocks of all decoder stacks.
 import hashlib
 import logging
 import warnings
-from collections.abc import Callable
-from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,16 +31,18 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from lev_plugins.criterions.labelling import answers
+from lev_plugins.edits.actions import Removed
 from lev_plugins.generators.refinement import OFFERED
-from lev_plugins.layers.respelling import CONTEXT
-from lev_plugins.layers.spelling import LOUD, SHORT, WHOLE, MeantWords
-from lev_plugins.layers.transformer import KeysValues
+from lev_plugins.layers.respelling import Nearest
+from lev_plugins.layers.spelling import LOUD, WHOLE, Table, WordVectors
+from lev_plugins.layers.transformer import KeysValues, padding_of
 from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.gated_pretrained import GatedPretrained
 from lev_plugins.models.enct5 import EncT5
 from lev_plugins.models.levt import LevT
+from lev_plugins.models.levt_stacks import EncodedSource
 from lev_plugins.runtime.folder import ENDINGS, GRAPHS, GROWING, INDEX, LABEL, ROWS, WEIGHTS, Index
-from lev_plugins.text.candidates import EOS, FAR, PAD, SHAPES, UNK
+from lev_plugins.text.candidates import EOS, PAD, UNK
 
 ALIGNED = 4096  # places of weights in their file, so that they can be mapped into memory
 INLINE = 1024  # bytes of a tensor that stays in its graph
@@ -73,18 +74,9 @@ class Spelling(nn.Module):
         total = torch.zeros_like(number[:, None] * each[:1]).scatter_add(0, owners[:, None].expand_as(each), each)
         return LOUD * (total / number[:, None])
 
-    def spelling_of(self, tokens: Tensor, rare: Tensor) -> Tensor:
-        """Their rows: those of the dictionary, then those of the U unknown words."""
-        last = len(self.spelled) - 1
-        known = F.embedding(tokens.clamp(max=last), self.spelled)
-        unknown = F.embedding((tokens - last - 1).clamp(min=0), rare)
-        return torch.where(tokens[..., None] > last, unknown, known)
-
-    def placed(self, words: Tensor, rare: Tensor) -> Tensor:
-        """As ``SpelledWords.placed``, of (4, B, T)."""
-        tokens, own, level, shapes = words.unbind(0)
-        table = self.table
-        return self.spelling_of(tokens, rare) + table.own(own) + table.familiarity(level) + table.capitals(shapes)
+    def vectors(self, words: Tensor, rare: Tensor) -> WordVectors:
+        """Of those that were read (F, B, T), and of the unknown ones (U, C)."""
+        return self.table.vectors(None)._replace(spelled=Table(self.spelled, more=rare), read=words.unbind(0))
 
 
 class Graph(Spelling):
@@ -93,56 +85,29 @@ class Graph(Spelling):
     def __init__(self, model: LevT):
         super().__init__(model.spelling)
         self.model, self.decoder = model, model.decoder
-        self.stacks = [name for name in model.decoder.stacks for _ in model.decoder.stack(name)]
 
-    def vectors(self, words: Tensor, rare: Tensor, removed: tuple[Tensor, Tensor] | None = None) -> Tensor:
-        """As ``MeantWords.look_up`` and ``LevTDecoder.look_up``, of (7, B, T)."""
-        table, level = self.table, words[2]
-        guess, slips, joined = words[4:].unbind(0)
-        x = self.placed(words[:4], rare)
-        meant = table.from_guess(F.embedding(guess, self.spelled) + table.own(guess)) + table.slips(slips)
-        last = table.torn.levels + 1 + F.pad(joined[:, :-1], (1, 0))
-        x = x + meant * level.eq(0)[:, :, None]
-        x = x + (F.embedding(joined, table.torn.weight) + F.embedding(last, table.torn.weight))
-        if removed is None:
-            return x
-        first, number = removed
-        spelt = F.normalize(self.spelling_of(first, rare), dim=-1, eps=SHORT)
-        counts = self.decoder.given_counts
-        return x + self.decoder.from_given(spelt) + counts(number.clamp(max=counts.num_embeddings - 1))
-
-    def look_up(self, words: Tensor, *spelling: Any) -> Callable[[Tensor], Tensor] | None:
-        """None of a model with a table of words."""
-        return partial(lambda *given: self.vectors(*given[:-1]), words, *spelling) if spelling else None
-
-    def states(
-        self, stack: str, words: Tensor, memory: Tensor, real: Tensor, spelling: Any, beside: Any
-    ) -> list[Tensor]:
-        """After each block, normalised; ``real`` (B, S) are the tokens of the sources.
+    def source(
+        self, words: Tensor, memory: Tensor, real: Tensor, rare: Tensor | None = None, *beside: Tensor
+    ) -> EncodedSource:
+        """Of a text ``words`` (F, B, T); ``real`` (B, S) are the tokens of the sources.
 
         ``beside``, if anything: states of the source (B, S, C), and which of them is beside each token (B, T).
         """
-        rare, *removed = spelling or (None,)
-        look_up = self.look_up(words, rare, tuple(removed)) if spelling else None
-        x = self.decoder.embedding(words[0], look_up=look_up)
-        if beside:
-            theirs, places = beside
-            x = x + F.pad(theirs, (0, 0, 0, 1)).gather(1, places[:, :, None].expand(-1, -1, theirs.size(2)))
-        mask, states = words[0].ne(self.model.pad)[:, None, None], [x]
-        first = self.stacks.index(stack)
-        for number, layer in enumerate(self.decoder.stack(stack), start=first):
-            x = layer(x, mask, None, KeysValues(*memory[number].unbind(0)), real[:, None, None])
-            states.append(self.decoder.norm(x))
-        return states
+        stored = (KeysValues(*memory[number].unbind(0)) for number in count())
+        layers = {name: [next(stored) for _ in self.decoder.stack(name)] for name in self.decoder.stacks}
+        vectors = None if rare is None else self.vectors(words, rare)
+        source = EncodedSource(layers, real[:, None, None], real, vectors)
+        return source._replace(beside=F.pad(beside[0], (0, 0, 0, 1)), places=beside[1]) if beside else source
 
 
 class Encoder(Graph):
     def forward(self, words: Tensor, *given: Tensor) -> tuple[Tensor, ...]:
         """(F, B, S), groups of letters, pieces -> memory (L, 2, B, H, S, C / H), rare (U, C), beside (B, S, C)"""
         tokens, groups, pieces = words[0], given[:3], given[3:]
-        rare = (self.of_groups(*groups),) if groups else ()
-        mask = tokens.ne(self.model.pad)[:, None, None]
-        source = self.model.encoder(tokens, (mask, None), self.look_up(words, *rare), pieces)
+        rare = [self.of_groups(*groups)] if groups else []
+        vectors = self.vectors(words, *rare) if rare else None
+        look_up = self.decoder.look_up(EncodedSource({}, None, tokens, vectors))
+        source = self.model.encoder(tokens, padding_of(tokens, self.model.pad), look_up, pieces)
         beside = [self.decoder.from_beside(source)] if self.decoder.from_beside is not None else []
         stored = [pair for pairs in self.decoder.remember(source).values() for pair in pairs]
         return torch.stack([torch.stack([*pair]) for pair in stored]), *rare, *beside
@@ -153,38 +118,30 @@ class Decide(Graph):
         """-> deletion (B, T, 2): log-probabilities; nothing, something, most likely (B, T - 1): the log-probability of
         inserting nothing, the one of the most likely number above 0, and that of any; number (B, T - 1)
         """
-        sharing, depths = self.decoder.sharing, self.decoder.depths
-        read = words, memory, real, spelling[:3], spelling[3:]
-        stacks = {sharing[head]: self.states(sharing[head], *read) for head in HEADS}
-        deletion, h = (stacks[sharing[head]][depths[head]] for head in HEADS)
-        counts = self.decoder.placeholder_head(torch.cat([h[:, :-1], h[:, 1:]], -1)).log_softmax(-1)
+        decoder, removed = self.decoder, Removed(*spelling[1:3]) if spelling else None
+        source = self.source(words, memory, real, *spelling[:1], *spelling[3:])
+        states = decoder.states("deletion", words[0], source, removed=removed)
+        same = decoder.sharing["deletion"] == decoder.sharing["placeholder"]
+        others = decoder.states("placeholder", words[0], source, states if same else None, removed)
+        counts = decoder.placeholder_logits(others).log_softmax(-1)
         best, number = counts[..., 1:].max(-1)
         some = counts[..., 1:].logsumexp(-1)
-        return self.decoder.deletion_head(deletion).log_softmax(-1), counts[..., 0], best, some, number + 1
-
-
-HEADS = ("deletion", "placeholder")
+        return decoder.deletion_logits(states).log_softmax(-1), counts[..., 0], best, some, number + 1
 
 
 class Fill(Graph):
-    output: Tensor  # (C, V)
     never: Tensor  # (V,) words that no hole is filled with
+    # with --spelling
+    directions: Tensor
     of_shapes: Tensor
-    of_slips: Tensor
 
     def __init__(self, model: LevT, never: tuple[int, ...]):
         super().__init__(model)
-        size = model.decoder.vocabulary
-        table: Any = model.decoder.embedding.tokens
-        if isinstance(table, MeantWords):
-            own = table.directions(table.vectors(None))
-            respelling: Any = model.decoder.respelling
-            self.register_buffer("of_shapes", respelling.of_shapes(WHOLE))
-            self.register_buffer("of_slips", F.pad(respelling.weight("slips"), (0, FAR + 1 - len(respelling.slips))))
-        else:
-            own = table.weight[:size] if model.decoder.token_head is None else model.decoder.token_head.weight
-        self.register_buffer("output", own.T.contiguous())
-        self.register_buffer("never", torch.zeros(size).index_fill(0, torch.tensor(never), -torch.inf))
+        if model.spelling is not None and model.decoder.respelling is not None:
+            self.register_buffer("directions", model.spelling.directions(model.spelling.vectors(None)))
+            self.register_buffer("of_shapes", model.decoder.respelling.of_shapes(WHOLE))
+        of_words = torch.zeros(model.decoder.vocabulary)
+        self.register_buffer("never", of_words.index_fill(0, torch.tensor(never), -torch.inf))
 
     def forward(self, words: Tensor, memory: Tensor, real: Tensor, holes: Tensor, *spelling: Tensor) -> Any:
         """holes (n,): places in (B * T) -> the best words (n, OFFERED), the best one first, and their log-probabilities
@@ -192,36 +149,18 @@ class Fill(Graph):
         With --spelling: rare, replaced (B, T), whether (B, T), near, alike and slips (n, K), and shape (n,) of the word
         that is replaced, SHAPES: none.
         """
-        states = self.states("shared", words, memory, real, spelling[:3], spelling[7:])[self.decoder.depths["token"]]
-        h = states.flatten(0, 1)[holes]
-        scores = self.respelt(h, holes, *spelling[:7]) if spelling else h @ self.output
+        decoder, removed = self.decoder, Removed(*spelling[1:3]) if spelling else None
+        source = self.source(words, memory, real, *spelling[:1], *spelling[7:])
+        states = decoder.states("token", words[0], source, removed=removed)
+        if removed is None:
+            scores = decoder.token_logits(states, holes)
+        else:
+            read = decoder.features_of(states, holes), removed.first.flatten()[holes], source.words, self.directions
+            respelling: Any = decoder.respelling
+            scores = respelling.scores(*read, Nearest(*spelling[3:6]), spelling[6], self.of_shapes)
         # ONNX Runtime's own logarithm of a sum of exponentials loses the many small ones of a large dictionary
         chosen, words = (scores.log_softmax(-1) + self.never).topk(min(OFFERED, len(self.never)))
         return words, chosen
-
-    def respelt(
-        self,
-        h: Tensor,
-        holes: Tensor,
-        rare: Tensor,
-        first: Tensor,
-        _: Tensor,
-        near: Tensor,
-        alike: Tensor,
-        slips: Tensor,
-        shapes: Tensor,
-    ) -> Tensor:
-        """As ``Respelling.forward``."""
-        respelling: Any = self.decoder.respelling
-        replaced, none = first.flatten()[holes], shapes.eq(SHAPES)
-        say = torch.where(none[:, None], respelling.weight("vectors"), CONTEXT)
-        handed = respelling.weight("handed") * F.normalize(self.spelling_of(replaced, rare), dim=-1, eps=SHORT)
-        query = say * F.normalize(respelling.query(h) + handed, dim=-1, eps=SHORT)
-        scores = query @ self.output + F.embedding(shapes, self.of_shapes)
-        itself = replaced.where(replaced < len(self.never), torch.full_like(replaced, self.model.pad))[:, None]
-        values = respelling.weight("alike") * alike + F.embedding(slips, self.of_slips[:, None])[..., 0]
-        lost = -respelling.weight("itself") * torch.ones_like(alike[:, :1])
-        return scores.scatter_add(1, torch.cat([near, itself], 1), torch.cat([values, lost], 1))
 
 
 class Label(Spelling):
@@ -234,7 +173,8 @@ class Label(Spelling):
         """(F, B, S), with --spelling groups of letters, and what ``EncT5.forward`` reads -> what it answers"""
         batch = dict(zip(self.names, given, strict=False))
         if self.table is not None:
-            batch["words"] = self.placed(words, self.of_groups(*given[len(self.names) :]))
+            vectors = self.vectors(words, self.of_groups(*given[len(self.names) :]))
+            batch["words"] = self.table.look_up(words[0], vectors)
         return answers(self.model(words[0], **batch).logits, self.model.spec.kind)
 
 
@@ -335,7 +275,8 @@ def of_levt(model: LevT, never: tuple[int, ...]) -> dict[str, Traced]:
     spells, encoder, decide = model.spelling is not None, Encoder(model), Decide(model)
     attention = model.decoder.stack("shared")[0].cross_attn
     heads, dim = attention.heads, attention.out_proj.out_features
-    memory = torch.zeros(len(encoder.stacks), 2, B, heads, S, dim // heads)
+    blocks = sum(len(model.decoder.stack(name)) for name in model.decoder.stacks)
+    memory = torch.zeros(blocks, 2, B, heads, S, dim // heads)
     rows, spelling, near = {1: "B", 2: "T"}, Inputs(), {0: "n", 1: "K"}
     source: Inputs = {"memory": (memory, {2: "B", 4: "S"}), "real": (torch.ones(B, S).bool(), {0: "B", 1: "S"})}
     text = {"words": (ids(7 if spells else 1, B, T), rows), **source}

@@ -145,13 +145,25 @@ class Respelling(nn.Module):
 
         Of a sample of the dictionary, (n, R). ``directions`` are the vectors of its words.
         """
-        none = replaced.eq(self.padding_idx)
-        say = torch.where(none[:, None], self.weight("vectors"), CONTEXT).to(states.dtype)
-        handed = self.weight("handed") * words.spelling_of(replaced)
-        query = say * F.normalize(self.query(states) + handed, dim=-1, eps=SHORT)
-        shapes = words.shapes[replaced].masked_fill(none, SHAPES)
+        shapes = words.shapes[replaced].masked_fill(replaced.eq(self.padding_idx), SHAPES)
         learned = self.bias, self.frequency, self.blank, self.case
         of_shapes = self.shaped.constant(lambda: self.of_shapes(words.sample), *learned)
+        return self.scores(states, replaced, words, directions, nearest, shapes, of_shapes)
+
+    def scores(
+        self,
+        states: Tensor,
+        replaced: Tensor,
+        words: WordVectors,
+        directions: Tensor,
+        nearest: Nearest,
+        shapes: Tensor,
+        of_shapes: Tensor,
+    ) -> Tensor:
+        """``shapes`` (n,) of the words that are replaced, SHAPES: none."""
+        say = torch.where(shapes.eq(SHAPES)[:, None], self.weight("vectors"), CONTEXT).to(states.dtype)
+        handed = self.weight("handed") * words.spelling_of(replaced)
+        query = say * F.normalize(self.query(states) + handed, dim=-1, eps=SHORT)
         # few passes over (n, V), which is most of the work where the dictionary is large
         if self.shaped.learns:
             scores = torch.addmm(F.embedding(shapes, of_shapes).to(query.dtype), query, directions.T)
@@ -162,7 +174,7 @@ class Respelling(nn.Module):
         of_slips = F.pad(self.weight("slips"), (0, FAR + 1 - len(self.slips)))  # FAR: nothing
         scores = add_at(scores, words.sample.place(near), self.weight("alike") * alike + of_slips[slips])
         itself = replaced.where(replaced < self.vocabulary, self.padding_idx)[:, None]
-        return add_at(scores, words.sample.place(itself), -self.weight("itself").expand(len(replaced), 1))
+        return add_at(scores, words.sample.place(itself), -self.weight("itself").expand_as(itself))
 
     def of_shapes(self, sample: Sample) -> Tensor:
         """(shapes + 1, V) how frequent words are, less what they lose in place of a word of another shape.

@@ -95,6 +95,7 @@ class WordVectors(NamedTuple):
     prints: Tensor  # (2, V + 1 + U) as in BatchWords
     words: BatchWords
     sample: Sample = WHOLE  # of the dictionary, for which there are vectors
+    read: tuple[Tensor, ...] | None = None  # in a graph, what ``SpelledWords.read`` says of the tokens
 
     def spelling_of(self, tokens: Tensor) -> Tensor:
         """Their spelling alone, of length 1, or 0 where there is none: (...) -> (..., C)"""
@@ -162,8 +163,12 @@ class SpelledWords(nn.Module):
 
     def look_up(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None = None) -> Tensor:
         """(B, T) -> (B, T, C); ``held_out`` (B, T) occurrences of each do not count, such as its own."""
+        return self.made_of(words, *(words.read or self.read(tokens, words, held_out)))
+
+    def read(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None) -> tuple[Tensor, ...]:
+        """All (B, T): themselves, the words whose own rows they have, how familiar they are, and their shapes."""
         level = self.level(tokens, words, held_out)
-        return self.placed(tokens, words, level, tokens.masked_fill(level.eq(0), self.unk))
+        return tokens, tokens.masked_fill(level.eq(0), self.unk), level, words.shapes[tokens]
 
     def level(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None = None) -> Tensor:
         """(B, T) how familiar each is; 0: training has not seen it."""
@@ -172,10 +177,10 @@ class SpelledWords(nn.Module):
             count = count - held_out.long()
         return torch.bucketize(count, self.levels, right=True)
 
-    def placed(self, tokens: Tensor, words: WordVectors, level: Tensor, own: Tensor) -> Tensor:
-        """With how familiar each is, and the word whose ``own`` row it has, both (B, T)."""
+    def made_of(self, words: WordVectors, *read: Tensor) -> Tensor:
+        tokens, own, level, shapes = read
         spelled = words.spelled.rows(tokens) + words.own.rows(own)
-        return spelled + self.familiarity(level) + self.capitals(words.shapes[tokens])
+        return spelled + self.familiarity(level) + self.capitals(shapes)
 
 
 class MeantWords(SpelledWords):
@@ -223,19 +228,23 @@ class MeantWords(SpelledWords):
         needed[: self.index.specials] = True
         return draw_sample(needed[: self.vocabulary], SAMPLED)
 
-    def look_up(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None = None) -> Tensor:
+    def read(self, tokens: Tensor, words: WordVectors, held_out: Tensor | None) -> tuple[Tensor, ...]:
+        """... and what they are meant to be, its slips, and how familiar the word is that each makes with the next."""
         level, shapes = self.level(tokens, words, held_out), words.shapes[tokens]
         word, slips = words.guess[:, tokens] * level.eq(0)  # of those that count as seen, no sample need have the guess
         case = shapes % CASES
         proper = case.eq(PROPER[0]) | case.eq(PROPER[1])
         known = level.eq(0) & slips.eq(0) & proper
         level = torch.where(known, self.level(word, words), level)
-        unknown = level.eq(0)
-        own = torch.where(known, word, tokens).masked_fill(unknown, self.unk)
+        own = torch.where(known, word, tokens).masked_fill(level.eq(0), self.unk)
+        joined = self.torn.level(words.prints[:, tokens], shapes >= CASES, self.levels)
+        return tokens, own, level, shapes, word, slips, joined
+
+    def made_of(self, words: WordVectors, *read: Tensor) -> Tensor:
+        *plain, word, slips, joined = read
         guess = words.spelled.rows(word) + words.own.rows(word)
-        meant = (self.from_guess(guess) + self.slips(slips)) * unknown[:, :, None]
-        joined = self.torn(words.prints[:, tokens], shapes >= CASES, self.levels)
-        return self.placed(tokens, words, level, own) + meant + joined
+        meant = (self.from_guess(guess) + self.slips(slips)) * plain[2].eq(0)[:, :, None]
+        return super().made_of(words, *plain) + meant + self.torn(joined)
 
     def directions(self, words: WordVectors) -> Tensor:
         """The vectors of the dictionary's words, of length 1: (V, C), or (R, C) of a sample"""
@@ -269,9 +278,12 @@ class JoinedWords(nn.Module):
         state_dict.setdefault(f"{prefix}weight", torch.zeros_like(self.weight))
         super()._load_from_state_dict(state_dict, prefix, *others)
 
-    def forward(self, prints: Tensor, apart: Tensor, levels: Tensor) -> Tensor:
-        """(2, B, T) numbers of the words, (B, T) True = with a blank before it -> (B, T, C)"""
-        level = torch.bucketize(with_next(prints, apart, self.values, self.counts), levels, right=True)
+    def level(self, prints: Tensor, apart: Tensor, levels: Tensor) -> Tensor:
+        """(2, B, T) numbers of the words, (B, T) True = with a blank before it -> (B, T)"""
+        return torch.bucketize(with_next(prints, apart, self.values, self.counts), levels, right=True)
+
+    def forward(self, level: Tensor) -> Tensor:
+        """(B, T) -> (B, T, C)"""
         last = self.levels + 1 + F.pad(level[:, :-1], (1, 0))
         return F.embedding(level, self.weight) + F.embedding(last, self.weight)
 
