@@ -34,11 +34,7 @@ def main() -> int:
         return 0
     found: dict[str, Any] = {"format": FORMAT}
     with tempfile.TemporaryDirectory() as place:
-        plain = Path(shutil.copytree(args.folder, f"{place}/m", ignore=shutil.ignore_patterns(GRAPHS, INDEX)))
-        config = json.loads((plain / "config.json").read_text("utf-8"))
-        kept = {name: digest for name, digest in config["files"].items() if (plain / name).is_file()}
-        (plain / "config.json").write_text(json.dumps({**config, "files": kept}), "utf-8")
-        edits = {}
+        plain, edits = without_graphs(args.folder, Path(place)), {}
         for name in ("torch", "32", "8"):
             folder = plain if name == "torch" else args.folder
             words = [sys.executable, __file__, str(folder), str(args.text), "--lines", str(args.lines), "--one", name]
@@ -52,6 +48,15 @@ def main() -> int:
             )
     sys.stdout.write(json.dumps(found, indent=1) + "\n")
     return 0
+
+
+def without_graphs(folder: Path, place: Path) -> Path:
+    """A copy, which torch runs."""
+    plain = Path(shutil.copytree(folder, place / "plain", ignore=shutil.ignore_patterns(GRAPHS, INDEX)))
+    config = json.loads((plain / "config.json").read_text("utf-8"))
+    kept = {name: digest for name, digest in config["files"].items() if (plain / name).is_file()}
+    (plain / "config.json").write_text(json.dumps({**config, "files": kept}), "utf-8")
+    return plain
 
 
 def cold(folder: Path, int8: bool) -> dict[str, float]:

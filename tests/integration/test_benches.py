@@ -11,7 +11,19 @@ from typing import Any
 import pytest
 import torch
 
-from bench import editing, eight_bits, label_sets, labelling, noise, outside, serve, translation, weights, writing
+from bench import (
+    editing,
+    eight_bits,
+    label_sets,
+    labelling,
+    noise,
+    outside,
+    same_edits,
+    serve,
+    translation,
+    weights,
+    writing,
+)
 from bench.eight_bits import QUICK, Plain, Stack
 from bench.systems import Size, ours
 from lev_plugins import checkpoints
@@ -223,3 +235,10 @@ def test_what_a_bench_refuses(
         monkeypatch.setattr(f"{module}.find_spec", lambda _: None)
     with pytest.raises(UserError, match=message):
         bench.main(flags)
+
+
+@pytest.mark.slow
+def test_graphs_are_compared_with_torch(capsys: pytest.CaptureFixture[str]) -> None:
+    same_edits.main(["--kinds", "pbd", "regression", "--lines", "9"])
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
+    assert [(row["kind"], row["lines"], row["equal"]) for row in rows] == [("pbd", 9, 9), ("regression", 9, 9)]

@@ -26,10 +26,15 @@ LINES = [f"{line}\n" for line in NOISES]
 TEXT = "".join(LINES).encode()
 
 
+@pytest.fixture(scope="module", params=[[], ["--onnx"]], ids=["torch", "graphs"])
+def runtime(request: pytest.FixtureRequest) -> list[str]:
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+def folder(runtime: list[str], tmp_path_factory: pytest.TempPathFactory) -> str:
     out = str(tmp_path_factory.mktemp("corrector") / "pbd")
-    assert main(["export", PBD[0], out, *PBD[1:], "--beam", "3", "--min-confidence", "0.8"]) == 0
+    assert main(["export", PBD[0], out, *PBD[1:], "--beam", "3", "--min-confidence", "0.8", *runtime]) == 0
     return out
 
 
@@ -134,17 +139,19 @@ def test_a_diff_has_colours_on_a_terminal_only(run: Run, monkeypatch: pytest.Mon
 
 
 @pytest.fixture(scope="module")
-def labeller(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def labeller(runtime: list[str], tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     out = tmp_path_factory.mktemp("labeller") / "labels"
     given = GOLDEN / "labels"
-    assert main(["export", str(given / "checkpoint.pt"), str(out), "--data", str(given / "data")]) == 0
+    assert main(["export", str(given / "checkpoint.pt"), str(out), "--data", str(given / "data"), *runtime]) == 0
     return ["label", str(out), "--cpu", "--batch-size", "7", "--scores", "--json"]
 
 
 @pytest.mark.parametrize("command", ["edit", "label"])
 @pytest.mark.parametrize("end", [b"\n", b"", b"\r\n"])
-def test_a_file_is_continued(run: Run, labeller: list[str], tmp_path: Path, command: str, end: bytes) -> None:
-    words = labeller if command == "label" else [*CORRECTOR, "--json", "--batch-lines", "7"]
+def test_a_file_is_continued(
+    run: Run, folder: str, labeller: list[str], tmp_path: Path, command: str, end: bytes
+) -> None:
+    words = labeller if command == "label" else [folder, "--cpu", "--json", "--batch-lines", "7"]
     text = TEXT.removesuffix(b"\n") + end
     whole = run(*words, stdin=text)[1]
     lines = whole.splitlines(keepends=True)

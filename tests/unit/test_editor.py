@@ -6,6 +6,7 @@ from argparse import Namespace
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lev_plugins import checkpoints
+from lev_plugins.cli.main import main
 from lev_plugins.errors import UserError
 from lev_plugins.generators.ensemble import Ensemble
 from lev_plugins.inference.editor import Editor
@@ -60,9 +62,17 @@ def corrector(name: str, **options: object) -> Editor:
     return Editor.load(GOLDEN / name / "checkpoint.pt", NOISY, CHARS, search={"beam": 3}, **options)
 
 
-@pytest.fixture(scope="module")
-def pbd() -> Editor:
-    return corrector("pbd")
+def by_graphs(place: Path, checkpoint: Path, *flags: object) -> Editor:
+    assert main(["export", str(checkpoint), str(place / "out"), "--onnx", *map(str, flags)]) == 0
+    return Editor.load(place / "out")
+
+
+@pytest.fixture(scope="module", params=["torch", "graphs"])
+def pbd(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Editor:
+    if request.param == "torch":
+        return corrector("pbd")
+    flags = ("--data", NOISY, "--bpe", "chars", "--beam", 3)
+    return by_graphs(tmp_path_factory.mktemp("pbd"), GOLDEN / "pbd" / "checkpoint.pt", *flags)
 
 
 @pytest.fixture(scope="module")
@@ -71,12 +81,24 @@ def gated() -> Editor:
 
 
 @pytest.fixture(scope="module")
-def lively(tmp_path_factory: pytest.TempPathFactory) -> Editor:
+def lively_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A levt with random weights, which edits much, in one iteration."""
-    path = tmp_path_factory.mktemp("levt") / "checkpoint.pt"
     flags = ["-s", "src", "-t", "tgt", "--draft-lang", "mt", "--max-insertions", 4]
-    teachers.write_teacher(path, LEVT, *teachers.LEVT, *flags, seed=3)
-    return Editor.load(path, LEVT, search={"iter_decode_max_iter": 0, "iter_decode_eos_penalty": GAMMA})
+    path = tmp_path_factory.mktemp("levt") / "checkpoint.pt"
+    return teachers.write_teacher(path, LEVT, *teachers.LEVT, *flags, seed=3)
+
+
+@pytest.fixture(scope="module")
+def lively(lively_path: Path) -> Editor:
+    return Editor.load(lively_path, LEVT, search={"iter_decode_max_iter": 0, "iter_decode_eos_penalty": GAMMA})
+
+
+@pytest.fixture(scope="module", params=["torch", "graphs"])
+def drafter(request: pytest.FixtureRequest, lively: Editor, lively_path: Path, tmp_path_factory: Any) -> Editor:
+    if request.param == "torch":
+        return lively
+    flags = ("--data", LEVT, "--iter-decode-max-iter", 0, f"--iter-decode-eos-penalty={GAMMA}")
+    return by_graphs(tmp_path_factory.mktemp("graphs"), lively_path, *flags)
 
 
 # ---- confidence ------------------------------------------------------------------------------------------------------
@@ -96,12 +118,12 @@ def log_probability(editor: Editor, source: str, text: str) -> float:
 
 
 def test_confidence_of_a_corrector_is_that_of_the_sentence_against_it_without_the_edit(pbd: Editor) -> None:
-    compared = 0
+    compared, theirs = 0, corrector("pbd")
     for edited in pbd.edit(NOISES):
-        whole = log_probability(pbd, edited.original, edited.text)
+        whole = log_probability(theirs, edited.original, edited.text)
         for edit in edited.edits:
             others = tuple(each for each in edited.edits if each != edit)
-            undone = log_probability(pbd, edited.original, Edited(edited.original, others).text)
+            undone = log_probability(theirs, edited.original, Edited(edited.original, others).text)
             assert edit.confidence == pytest.approx(1 / (1 + math.exp(undone - whole)), abs=1e-4)
             assert edit.iteration == 1
             compared += 1
@@ -199,11 +221,11 @@ def test_threads_take_turns(pbd: Editor) -> None:
         assert all(found == expected for found in pool.map(lambda _: pbd.edit(NOISES), range(4)))
 
 
-def test_threads_do_not_take_each_others_unknown_words(lively: Editor) -> None:
+def test_threads_do_not_take_each_others_unknown_words(drafter: Editor) -> None:
     """One dictionary prints those of the batch that was decoded last."""
     drafts = [[f"⟦!{word}⟧ v8 {word}"] for word in ("Zürich", "Genf", "Bern", "Basel")]
     with ThreadPoolExecutor(4) as pool:
-        found = pool.map(lambda draft: lively.edit(SOURCES[:1], draft)[0].text, drafts * 5)
+        found = pool.map(lambda draft: drafter.edit(SOURCES[:1], draft)[0].text, drafts * 5)
         for text, (draft,) in zip(found, drafts * 5, strict=True):
             assert text.startswith(draft[2 : draft.index("⟧")])
 
@@ -226,9 +248,9 @@ def test_long_texts_are_cut_at_blanks_and_long_words_left_alone(pbd: Editor, mon
     assert all(edit.end <= len(long) for edit in found.edits)
 
 
-def test_unknown_words_and_blanks_of_a_draft_stay(lively: Editor) -> None:
+def test_unknown_words_and_blanks_of_a_draft_stay(drafter: Editor) -> None:
     draft = " \t⟦!Zürich  \u00a0</s>⟧\t⟦-v8⟧ v9 "
-    found = lively.edit([SOURCES[0]], [draft])[0]
+    found = drafter.edit([SOURCES[0]], [draft])[0]
     assert found.original == " \tZürich  \u00a0</s>\tv8 v9 "
     assert "Zürich  \u00a0</s>" in found.text and "v8" not in found.text
     assert found.text[:2] == " \t" and found.text[-1] == " "
@@ -246,18 +268,18 @@ def test_a_draft_of_nothing(lively: Editor) -> None:
 
 
 def test_a_draft_that_is_too_long_is_refused_before_its_marks_are_placed(
-    lively: Editor, monkeypatch: pytest.MonkeyPatch
+    drafter: Editor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That takes the time of the tokens times that of the marks."""
     monkeypatch.setattr("lev_plugins.inference.editor.marks.tokenize", None)
     with pytest.raises(UserError, match=r"a draft has 2,000 tokens, but the model takes at most"):
-        lively.edit(SOURCES[:1], ["⟦+⟧ v8 " * 2000])
+        drafter.edit(SOURCES[:1], ["⟦+⟧ v8 " * 2000])
 
 
-def test_a_draft_may_begin_with_a_byte_order_mark(lively: Editor) -> None:
-    plain, marked = lively.edit(SOURCES[:1] * 2, ["v8 v9", "\ufeffv8 v9"])
+def test_a_draft_may_begin_with_a_byte_order_mark(drafter: Editor) -> None:
+    plain, marked = drafter.edit(SOURCES[:1] * 2, ["v8 v9", "\ufeffv8 v9"])
     assert marked.text == f"\ufeff{plain.text}" and marked.original == "\ufeffv8 v9"
-    assert lively.edit([f"\ufeff{SOURCES[0]}"], ["v8 v9"]) == [plain]
+    assert drafter.edit([f"\ufeff{SOURCES[0]}"], ["v8 v9"]) == [plain]
 
 
 def test_half_a_character_is_refused(pbd: Editor, lively: Editor) -> None:
