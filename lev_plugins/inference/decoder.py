@@ -1,7 +1,7 @@
 """Decoding with checkpoints of any task: of a data folder, or of segments of text that were not binarised."""
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,17 +17,17 @@ from fairseq.utils import split_paths
 
 from lev_plugins.data.noisy import WITHOUT_NOISE
 from lev_plugins.data.tokenise import MODEL
-from lev_plugins.data.words import BatchWords, UnknownWords
+from lev_plugins.data.words import BatchWords
 from lev_plugins.errors import require
 from lev_plugins.generators.canvas import lists_of
 from lev_plugins.generators.keeping import scored
 from lev_plugins.inference.load_model import Loaded, places, read_models
-from lev_plugins.inference.segments import RefinedSegments, WrittenSegments, batches
+from lev_plugins.inference.segments import RefinedSegments, Rows, WrittenSegments, batches
 from lev_plugins.model_folder import ModelConfig
 from lev_plugins.models.levt import LevT
 from lev_plugins.tasks.pairs import WITHOUT_SCORES
 from lev_plugins.tasks.text_correction import TextCorrectionTask
-from lev_plugins.text.edited import Segment, WordEdits
+from lev_plugins.text.edited import WordEdits
 from lev_plugins.text.tokenise import Tokeniser
 
 
@@ -99,26 +99,23 @@ class Refinement(RefinedSegments):
     """Through a levt in torch."""
 
     def __init__(self, decoder: CheckpointDecoder, max_tokens: int):
-        super().__init__(*sizes(decoder), max_tokens, any_words=decoder.task.word_index is not None)
+        super().__init__(*sizes(decoder), max_tokens, decoder.task.word_index is not None)
         self.decoder = decoder
         decoder.generator.options = replace(decoder.generator.options, retain_history=True)  # with it, the record
 
     @torch.no_grad()
-    def refined(self, sources: Sequence[list[str]], segments: Sequence[Segment]) -> list[tuple[list[int], WordEdits]]:
+    def refine(self, sources: Rows, drafts: Rows, asked: Rows, unknown: list[str]) -> list[tuple[list[int], WordEdits]]:
         task, words = self.decoder.task, self.words
-        numbers, left = UnknownWords(words.size), task.cfg.left_pad_source
-        drafts = [words.draft(segment.pieces, segment.requests or ()) for segment in segments]
-        rows = [task.source_dictionary.draft(source) for source in sources]
-        ids = [row.ids if task.word_index is None else numbers.rows(row) for row in rows]
+        source, draft, requests = ([torch.tensor(row) for row in rows] for rows in (sources, drafts, asked))
         net_input = {
-            "src_tokens": collate_tokens(ids, words.pad(), left_pad=left),
-            "draft": collate_tokens([numbers.rows(draft) for draft in drafts], words.pad()),
-            "requests": collate_tokens([draft.requests for draft in drafts], 0),
+            "src_tokens": collate_tokens(source, words.pad(), left_pad=task.cfg.left_pad_source),
+            "draft": collate_tokens(draft, words.pad()),
+            "requests": collate_tokens(requests, 0),
         }
         if task.word_index is not None:
-            unknown = BatchWords.of(numbers.spelt, task.word_index)
-            net_input["words"] = unknown.in_sources(net_input["src_tokens"], numbers.spelt, task.word_index)
-        words.printed = numbers.spelt
+            batch = BatchWords.of(unknown, task.word_index)
+            net_input["words"] = batch.in_sources(net_input["src_tokens"], unknown, task.word_index)
+        words.printed = unknown
         sample = {"net_input": utils.move_to_cuda(net_input, self.decoder.device)}
         found = self.decoder.generator.generate(self.decoder.models, sample)
         tokens = lists_of(best["tokens"] for best, *_ in found)
@@ -132,18 +129,18 @@ class Seq2Seq(WrittenSegments):
         super().__init__(*sizes(decoder), max_tokens)
         self.decoder = decoder
 
-    def sample(self, sources: Sequence[list[int]]) -> dict[str, Any]:
+    def sample(self, sources: Rows) -> dict[str, Any]:
         pad, left = self.source.pad(), self.decoder.task.cfg.left_pad_source
         tokens = collate_tokens([torch.tensor(source) for source in sources], pad, left_pad=left)
         net_input = {"src_tokens": tokens, "src_lengths": tokens.ne(pad).sum(1)}
         return {"net_input": utils.move_to_cuda(net_input, self.decoder.device)}
 
-    def written(self, sources: Sequence[list[int]]) -> list[list[int]]:
+    def written(self, sources: Rows) -> Rows:
         decoder = self.decoder
         found = decoder.task.inference_step(decoder.generator, decoder.models, self.sample(sources))
         return [best["tokens"].tolist() for best, *_ in found]
 
-    def scored(self, sources: Sequence[list[int]], outputs: Sequence[list[int]]) -> list[float]:
+    def scored(self, sources: Rows, outputs: Rows) -> list[float]:
         rows = [torch.tensor(output) for output in outputs]
         found = scored(self.decoder.models, self.sample(sources), rows, self.words)
         return [float(one["positional_scores"].sum()) for one in found]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from lev_plugins.data.labels.folder import WORDS, Info
 from lev_plugins.edits.options import RefinementOptions
 from lev_plugins.errors import UserError
 from lev_plugins.inference.scorer import Scorer
-from lev_plugins.inference.segments import RefinedSegments, WrittenSegments
+from lev_plugins.inference.segments import RefinedSegments, Rows, WrittenSegments
 from lev_plugins.model_folder import BACKBONE, ModelConfig
 from lev_plugins.ranges import check as check_ranges
 from lev_plugins.runtime.folder import LABEL, Index, StoredIndex, Vocabulary
@@ -22,8 +22,8 @@ from lev_plugins.runtime.refinement import Refiner, Symbols
 from lev_plugins.runtime.search import Writer
 from lev_plugins.runtime.session import Session
 from lev_plugins.runtime.words import MeantBatch, SpeltBatch
-from lev_plugins.text.candidates import BOS, EOS, PAD, UNK, ids_of, numbered
-from lev_plugins.text.edited import Segment, WordEdits
+from lev_plugins.text.candidates import PAD, UNK, numbered
+from lev_plugins.text.edited import WordEdits
 from lev_plugins.text.pretrained import DICTIONARY, WordPieces
 
 Made = TypeVar("Made")
@@ -67,26 +67,16 @@ class LightRefinement(RefinedSegments):
         task: dict[str, Any] = config.task_flags
         spells = bool(model["spelling"])
         (source, words), limits = dictionaries_of(folder, config)
-        super().__init__((source, words), limits, min(max_tokens, TOGETHER), any_words=spells)
-        size = len(words.symbols)
-        symbols = Symbols(size, model["max_target_positions"], size if model["placeholder"] == "plh" else UNK)
+        super().__init__((source, words), limits, min(max_tokens, TOGETHER), spells)
+        placeholder = words.size if model["placeholder"] == "plh" else UNK
+        symbols = Symbols(words.size, model["max_target_positions"], placeholder)
         given = {FLAGS[name]: value for name, value in {**task, **flags}.items() if name in FLAGS}
         self.refiner = Refiner(folder, bits, symbols, RefinementOptions(**given))
         self.spelt = stored_words(folder, words, config) if spells else None
 
-    def refined(self, sources: Sequence[list[str]], segments: Sequence[Segment]) -> list[tuple[list[int], WordEdits]]:
-        unknown: dict[str, int] = {}
-
-        def row(pieces: list[str], words: Vocabulary, apart: bool = True) -> list[int]:
-            ids = ids_of(pieces, words)
-            spelt = [piece for i, piece in zip(ids, pieces, strict=True) if i == UNK]
-            return [BOS, *(numbered(ids, spelt, unknown, len(self.words.symbols) + 1) if apart else ids), EOS]
-
-        read = [row(source, self.source, self.spelt is not None) for source in sources]
-        drafts = [row(segment.pieces, self.words) for segment in segments]
-        asked = [[*(one.requests or [0] * (len(one.pieces) + 1)), 0] for one in segments]
-        batch = None if self.spelt is None else MeantBatch(self.spelt, list(unknown))
-        return self.refiner.refine(read, drafts, asked, batch)
+    def refine(self, sources: Rows, drafts: Rows, asked: Rows, unknown: list[str]) -> list[tuple[list[int], WordEdits]]:
+        batch = None if self.spelt is None else MeantBatch(self.spelt, unknown)
+        return self.refiner.refine(sources, drafts, asked, batch)
 
 
 class LightWriting(WrittenSegments):
@@ -100,10 +90,10 @@ class LightWriting(WrittenSegments):
         model: dict[str, Any] = config.model_flags
         self.writer = Writer(folder, bits, model["max_target_positions"], **options)
 
-    def written(self, sources: Sequence[list[int]]) -> list[list[int]]:
+    def written(self, sources: Rows) -> Rows:
         return self.writer.write(sources, [[self.words.index(self.source[word]) for word in row] for row in sources])
 
-    def scored(self, sources: Sequence[list[int]], outputs: Sequence[list[int]]) -> list[float]:
+    def scored(self, sources: Rows, outputs: Rows) -> list[float]:
         return self.writer.score(sources, outputs)
 
 
@@ -124,7 +114,7 @@ class LightScorer(Scorer):
     def __init__(self, folder: Path, config: ModelConfig, bits: int):
         info, words, flags = Info.of(config, folder), Vocabulary(folder / WORDS), config.model_flags
         super().__init__(info, words, info.labels(folder), folder)
-        self.label, self.first, self.spelt = Session(folder, LABEL, bits), len(words.symbols) + 1, None
+        self.label, self.first, self.spelt = Session(folder, LABEL, bits), words.size + 1, None
         every = tuple(range(len(self.labels or ()))) if info.kind == "multilabel" else ()
         self.question = Question(info.kind, every, bool(every) and flags["latents"] == "label")
         self.interaction = self.question.a_latent_each and not flags["no_label_interaction"] and len(every) > 1
@@ -148,7 +138,7 @@ class LightScorer(Scorer):
 
 def stored_words(folder: Path, words: Vocabulary, config: ModelConfig) -> StoredIndex:
     flags: dict[str, Any] = config.model_flags
-    stored: Any = Index.load(folder, len(words.symbols), flags["spelling_buckets"], flags.get("backbone") is not None)
+    stored: Any = Index.load(folder, words.size, flags["spelling_buckets"], flags.get("backbone") is not None)
     index = StoredIndex(words, stored)
     if stored.pieces is not None:
         model_folder.require_listed(config, folder, BACKBONE)

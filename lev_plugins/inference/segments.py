@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lev_plugins.text.calibration import evidence, log_odds
-from lev_plugins.text.candidates import BOS, EOS, UNK, ids_of
+from lev_plugins.text.candidates import BOS, EOS, UNK, ids_of, numbered
 from lev_plugins.text.edited import Decoded, Edit, Rewrite, Segment, WordEdits, by_word, rewrites
 
 logger = logging.getLogger(__name__)
@@ -19,6 +19,8 @@ BOUNDARIES = 2
 MANY_UNKNOWN = 0.5  # of all tokens
 LEAST = log(0.01)  # log-probability of a word that is offered beside the best one
 LARGE = 700.0  # log-odds whose exponential is still a number
+
+Rows = Sequence[list[int]]
 
 
 def batches(sizes: Any, indices: Iterable[int], max_tokens: int) -> Iterator[list[int]]:
@@ -51,11 +53,12 @@ class SegmentDecoder:
     task: str
     drafts: bool
 
-    def __init__(self, dictionaries: Sequence[Any], limits: Sequence[int], max_tokens: int, any_words: bool = False):
-        """``dictionaries`` of source and target; ``limits``: their positions, or one for both; ``any_words``: the model
-        is made for unknown words.
+    def __init__(self, dictionaries: Sequence[Any], limits: Sequence[int], max_tokens: int, spells: bool = False):
+        """``dictionaries`` of source and target; ``limits``: their positions, or one for both; ``spells``: the model is
+        made for unknown words.
         """
-        (self.source, self.words), self.max_tokens, self.warned = dictionaries, max_tokens, any_words
+        (self.source, self.words), self.max_tokens, self.spells = dictionaries, max_tokens, spells
+        self.warned = spells
         self.longest, self.longest_output = min(limits) - BOUNDARIES, limits[-1]
         self.symbols: Collection[str] = {symbol for words in dictionaries for symbol in words.symbols[words.nspecial :]}
 
@@ -105,6 +108,20 @@ class RefinedSegments(SegmentDecoder):
 
     def refined(self, sources: Sequence[list[str]], segments: Sequence[Segment]) -> list[tuple[list[int], WordEdits]]:
         """Of each segment, what it became, with </s>, and how."""
+        unknown: dict[str, int] = {}
+
+        def row(pieces: list[str], words: Any, apart: bool) -> list[int]:
+            ids = ids_of(pieces, words)
+            spelt = [piece for i, piece in zip(ids, pieces, strict=True) if i == UNK]
+            return [BOS, *(numbered(ids, spelt, unknown, self.words.size + 1) if apart else ids), EOS]
+
+        read = [row(source, self.source, self.spells) for source in sources]
+        drafts = [row(segment.pieces, self.words, True) for segment in segments]
+        asked = [[*(one.requests or [0] * (len(one.pieces) + 1)), 0] for one in segments]
+        return self.refine(read, drafts, asked, list(unknown))
+
+    def refine(self, sources: Rows, drafts: Rows, asked: Rows, unknown: list[str]) -> list[tuple[list[int], WordEdits]]:
+        """Rows with boundaries, what marks ask for, and the words whose rows come after the placeholder."""
         raise NotImplementedError
 
     def decoded(self, segment: Segment, tokens: list[int], edits: WordEdits) -> Decoded:
@@ -168,11 +185,11 @@ class WrittenSegments(SegmentDecoder):
         ]
         return [Decoded(*row) for row in zip(pieces, origins, edits, strict=True)]
 
-    def written(self, sources: Sequence[list[int]]) -> list[list[int]]:
+    def written(self, sources: Rows) -> Rows:
         """All with </s>."""
         raise NotImplementedError
 
-    def scored(self, sources: Sequence[list[int]], outputs: Sequence[list[int]]) -> list[float]:
+    def scored(self, sources: Rows, outputs: Rows) -> list[float]:
         """The log-probability of an output for each source, all with </s>."""
         raise NotImplementedError
 

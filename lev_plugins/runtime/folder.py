@@ -45,7 +45,7 @@ class Vocabulary:
                 require(count.isdigit(), f"{path}, line {number} is not a word and its count: {model_folder.AGAIN}")
                 self.symbols.append(symbol)
                 self.count.append(int(count))
-        self.indices = {symbol: i for i, symbol in enumerate(self.symbols)}
+        self.indices, self.size = {symbol: i for i, symbol in enumerate(self.symbols)}, len(self.symbols)
 
     def __getitem__(self, number: int) -> str:
         return self.symbols[number]
