@@ -34,8 +34,9 @@ from lev_plugins.criterions.labelling import answers
 from lev_plugins.edits.actions import Removed
 from lev_plugins.generators.refinement import OFFERED
 from lev_plugins.layers.respelling import Nearest
-from lev_plugins.layers.spelling import LOUD, WHOLE, Table, WordVectors
+from lev_plugins.layers.spelling import LOUD, Table, WordVectors
 from lev_plugins.layers.transformer import KeysValues, padding_of
+from lev_plugins.layers.weight_cache import Keeping
 from lev_plugins.models.backbones import library
 from lev_plugins.models.backbones.gated_pretrained import GatedPretrained
 from lev_plugins.models.enct5 import EncT5
@@ -59,14 +60,10 @@ class Traced(NamedTuple):
 class Spelling(nn.Module):
     """Vectors of words, known and unknown."""
 
-    spelled: Tensor  # (V + 1, C)
-
     def __init__(self, table: Any):
         """``table``: ``SpelledWords``, or None."""
         super().__init__()
         self.table = table
-        if table is not None:
-            self.register_buffer("spelled", table.vectors(None).spelled.weight)
 
     def of_groups(self, parts: Tensor, owners: Tensor, number: Tensor) -> Tensor:
         """Groups (P,) and whose they are (P,) of (U,) -> (U, C)"""
@@ -76,7 +73,8 @@ class Spelling(nn.Module):
 
     def vectors(self, words: Tensor, rare: Tensor) -> WordVectors:
         """Of those that were read (F, B, T), and of the unknown ones (U, C)."""
-        return self.table.vectors(None)._replace(spelled=Table(self.spelled, more=rare), read=words.unbind(0))
+        known = self.table.vectors(None)
+        return known._replace(spelled=Table(known.spelled.weight, more=rare), read=words.unbind(0))
 
 
 class Graph(Spelling):
@@ -131,15 +129,9 @@ class Decide(Graph):
 
 class Fill(Graph):
     never: Tensor  # (V,) words that no hole is filled with
-    # with --spelling
-    directions: Tensor
-    of_shapes: Tensor
 
     def __init__(self, model: LevT, never: tuple[int, ...]):
         super().__init__(model)
-        if model.spelling is not None and model.decoder.respelling is not None:
-            self.register_buffer("directions", model.spelling.directions(model.spelling.vectors(None)))
-            self.register_buffer("of_shapes", model.decoder.respelling.of_shapes(WHOLE))
         of_words = torch.zeros(model.decoder.vocabulary)
         self.register_buffer("never", of_words.index_fill(0, torch.tensor(never), -torch.inf))
 
@@ -149,15 +141,12 @@ class Fill(Graph):
         With --spelling: rare, replaced (B, T), whether (B, T), near, alike and slips (n, K), and shape (n,) of the word
         that is replaced, SHAPES: none.
         """
-        decoder, removed = self.decoder, Removed(*spelling[1:3]) if spelling else None
+        decoder, removed, nearest = self.decoder, None, None
+        if spelling:
+            removed, nearest = Removed(*spelling[1:3]), Nearest(*spelling[3:7])
         source = self.source(words, memory, real, *spelling[:1], *spelling[7:])
         states = decoder.states("token", words[0], source, removed=removed)
-        if removed is None:
-            scores = decoder.token_logits(states, holes)
-        else:
-            read = decoder.features_of(states, holes), removed.first.flatten()[holes], source.words, self.directions
-            respelling: Any = decoder.respelling
-            scores = respelling.scores(*read, Nearest(*spelling[3:6]), spelling[6], self.of_shapes)
+        scores = decoder.token_logits(states, holes, source.words, spelling[1] if spelling else None, nearest)
         # ONNX Runtime's own logarithm of a sum of exponentials loses the many small ones of a large dictionary
         chosen, words = (scores.log_softmax(-1) + self.never).topk(min(OFFERED, len(self.never)))
         return words, chosen
@@ -235,9 +224,14 @@ def write(model: Any, never: tuple[int, ...], folder: Path) -> None:
         for name, traced in graphs.items():
             for bits, ending in ENDINGS.items():
                 paths[bits].append(folder / GRAPHS / f"{name}{ending}")
+            given = tuple(tensor for tensor, _ in traced.inputs.values())
+            traced.module.eval()(*given)
+            for part in traced.module.modules():
+                if isinstance(part, Keeping) and part.kept is not None:  # so that it is one of the graph's weights
+                    part.register_buffer("value", part.kept[1])
             torch.onnx.export(
-                traced.module.eval(),
-                tuple(tensor for tensor, _ in traced.inputs.values()),
+                traced.module,
+                given,
                 str(paths[32][-1]),
                 input_names=list(traced.inputs),
                 output_names=traced.outputs,
@@ -258,83 +252,85 @@ def write(model: Any, never: tuple[int, ...], folder: Path) -> None:
 
 
 # sizes of the examples, all different, so that none is taken for another
-B, S, T, U, P, N, K, W, Q = 2, 5, 7, 3, 11, 4, 6, 8, 9
+SIZES = {"B": 2, "S": 5, "T": 7, "U": 3, "P": 11, "n": 4, "K": 6, "W": 8, "Q": 9, "R": 12}
 Inputs = dict[str, tuple[Tensor, dict[int, str]]]
 
 
-def ids(*shape: int) -> Tensor:
-    return torch.zeros(shape, dtype=torch.long)
+def given(shape: str, dtype: torch.dtype = torch.long) -> tuple[Tensor, dict[int, str]]:
+    """
+    >>> given("2 K")
+    (tensor([[0, 0, 0, 0, 0, 0],
+            [0, 0, 0, 0, 0, 0]]), {1: 'K'})
+    """
+    sizes = [SIZES.get(name) or int(name) for name in shape.split()]
+    axes = {axis: name for axis, name in enumerate(shape.split()) if name in SIZES}
+    return torch.full(sizes, dtype != torch.long, dtype=dtype), axes  # numbers of words are 0, all else is 1
 
 
 def groups_of(spells: bool) -> Inputs:
-    groups: Inputs = {"parts": (ids(P), {0: "P"}), "owners": (ids(P), {0: "P"}), "number": (torch.ones(U), {0: "U"})}
-    return groups if spells else {}
+    return {"parts": given("P"), "owners": given("P"), "number": given("U", torch.float)} if spells else {}
 
 
 def of_levt(model: LevT, never: tuple[int, ...]) -> dict[str, Traced]:
-    spells, encoder, decide = model.spelling is not None, Encoder(model), Decide(model)
-    attention = model.decoder.stack("shared")[0].cross_attn
+    spells, decoder, spelling, beside = model.spelling is not None, model.decoder, Inputs(), Inputs()
+    blocks, features = sum(len(decoder.stack(name)) for name in decoder.stacks), 7 if spells else 1
+    attention = decoder.stack("shared")[0].cross_attn
     heads, dim = attention.heads, attention.out_proj.out_features
-    blocks = sum(len(model.decoder.stack(name)) for name in model.decoder.stacks)
-    memory = torch.zeros(blocks, 2, B, heads, S, dim // heads)
-    rows, spelling, near = {1: "B", 2: "T"}, Inputs(), {0: "n", 1: "K"}
-    source: Inputs = {"memory": (memory, {2: "B", 4: "S"}), "real": (torch.ones(B, S).bool(), {0: "B", 1: "S"})}
-    text = {"words": (ids(7 if spells else 1, B, T), rows), **source}
-    holes: Inputs = {"holes": (ids(N), {0: "n"})}
-    candidates = Inputs()
+    memory = given(f"{blocks} 2 B {heads} S {dim // heads}", torch.float)
+    text = {"words": given(f"{features} B T"), "memory": memory, "real": given("B S", torch.bool)}
+    read = {"words": given(f"{features} B S"), **groups_of(spells)}
+    candidates, holes = Inputs(), {"holes": given("n")}
     if spells:
-        spelling = {"rare": (torch.zeros(U, dim), {0: "U"})}
-        spelling |= {side: (ids(B, T), {0: "B", 1: "T"}) for side in ("removed", "count")}
-        candidates = {"near": (ids(N, K), near), "alike": (torch.zeros(N, K), near), "slips": (ids(N, K), near)}
-        candidates["shape"] = ids(N), {0: "n"}
-    read = {"words": (ids(7 if spells else 1, B, S), rows), **groups_of(spells)}
-    beside = Inputs()
+        spelling = {"rare": given(f"U {dim}", torch.float), "removed": given("B T"), "count": given("B T")}
+        candidates = {"near": given("n K"), "alike": given("n K", torch.float), "slips": given("n K")}
+        candidates["shape"] = given("n")
     if model.encoder.backbone is not None:
-        read |= {"pieces": (ids(B, W), {0: "R", 1: "W"}), "where": (ids(Q), {0: "Q"}), "word": (ids(Q), {0: "Q"})}
-        beside = {"beside": (torch.zeros(B, S, dim), {0: "B", 1: "S"}), "places": (ids(B, T), {0: "B", 1: "T"})}
+        read |= {"pieces": given("R W"), "where": given("Q"), "word": given("Q")}
+        beside = {"beside": given(f"B S {dim}", torch.float), "places": given("B T")}
     said = ["deletion", "nothing", "best", "something", "number"]
     return {
-        "encoder": Traced(encoder, read, ["memory"] + ["rare"] * spells + ["beside"] * bool(beside)),
-        "decide": Traced(decide, {**text, **spelling, **beside}, said),
+        "encoder": Traced(Encoder(model), read, ["memory"] + ["rare"] * spells + ["beside"] * bool(beside)),
+        "decide": Traced(Decide(model), {**text, **spelling, **beside}, said),
         "fill": Traced(Fill(model, never), {**text, **holes, **spelling, **candidates, **beside}, ["best", "chosen"]),
     }
 
 
 def of_enct5(model: EncT5) -> dict[str, Traced]:
-    kind, spells, sources, texts = model.spec.kind, model.word_index is not None, {0: "B", 1: "S"}, {0: "B", 1: "T"}
-    given: Inputs = {"latents": (ids(B, T), texts), "where": (torch.arange(B * T), {0: "n"})}
+    kind, spells = model.spec.kind, model.word_index is not None
+    places = SIZES["B"] * SIZES["T"]
+    read: Inputs = {"latents": given("B T"), "where": (torch.arange(places), {0: "n"})}
     if kind == "multilabel":
-        given["asked"] = ids(T), {0: "L"}
+        read["asked"] = given("T")[0], {0: "L"}
     if kind == "tagging":
-        given |= {name: (ids(B, T), texts) for name in ("decoder_segments", "latent_encdec_segments")}
-        given["encdec_segments"] = ids(B, S), sources
-    words: Inputs = {"words": (ids(4 if spells else 1, B, S), {1: "B", 2: "S"})}
-    return {LABEL: Traced(Label(model, list(given)), {**words, **given, **groups_of(spells)}, ["scores"])}
+        read |= {name: given("B T") for name in ("decoder_segments", "latent_encdec_segments")}
+        read["encdec_segments"] = given("B S")
+    words = {"words": given(f"{4 if spells else 1} B S")}
+    return {LABEL: Traced(Label(model, list(read)), {**words, **read, **groups_of(spells)}, ["scores"])}
 
 
 def of_writer(model: Any) -> dict[str, Traced]:
     if isinstance(model, GatedPretrained):
         library.take_caches_apart()
     model.prepare_for_onnx_export_()
-    start = Start(model)
+    start, (batch, source, length) = Start(model), (2, 5, 7)
 
-    def example(batch: int, source: int, length: int) -> tuple[Tensor, Any]:
-        words = torch.full((batch, source), UNK).index_fill(1, torch.tensor(source - 1), PAD)
+    def example(more: int) -> tuple[Tensor, Any]:
+        words = torch.full((batch + more, source + more), UNK)
+        words[:, -1] = PAD
         _, state = start.begin(words)
-        for size in range(2, length + 1):
-            start.next(ids(batch, size), state)
+        for size in range(2, length + more + 1):
+            start.next(words.new_zeros((batch + more, size)), state)
         return words, state
 
-    # what depends on a size has another one where all sizes are
-    (words, state), (_, other) = example(B, S, T), example(B + 1, S + 1, T + 1)
+    (words, state), (_, other) = example(0), example(1)  # what depends on a size has another one
     parts, grown = Inputs(), list[bool]()
     for number, (part, larger) in enumerate(zip(tensors_of(state), tensors_of(other), strict=True)):
         sizes = {axis: size for axis, size in enumerate(part.shape) if larger.size(axis) != size}
-        axes = {axis: ROWS if size == B else "T" if size >= T else "S" for axis, size in sizes.items()}
+        axes = {axis: ROWS if size == batch else "T" if size >= length else "S" for axis, size in sizes.items()}
         grown.append("T" in axes.values())
         parts[f"{GROWING if grown[-1] else 'given'}{number}"] = part, axes
     growing = [f"{name} and more" for name, grows in zip(parts, grown, strict=True) if grows]
-    text: Inputs = {"words": (ids(B, T + 1), {0: ROWS, 1: "N"})}
+    text: Inputs = {"words": (words.new_zeros((batch, length + 1)), {0: ROWS, 1: "N"})}
     return {
         "start": Traced(start, {"words": (words, {0: ROWS, 1: "S"})}, ["scores", *parts]),
         "step": Traced(Step(model, state, grown), {**text, **parts}, ["scores", *growing]),

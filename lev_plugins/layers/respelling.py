@@ -48,6 +48,7 @@ class Nearest(NamedTuple):
     near: Tensor  # (n, K) words of the dictionary
     alike: Tensor  # (n, K)
     slips: Tensor  # (n, K)
+    shapes: Tensor | None = None  # (n,) in a graph, of the words that are replaced
 
 
 class KnownCandidates(nn.Module):
@@ -145,32 +146,20 @@ class Respelling(nn.Module):
 
         Of a sample of the dictionary, (n, R). ``directions`` are the vectors of its words.
         """
-        shapes = words.shapes[replaced].masked_fill(replaced.eq(self.padding_idx), SHAPES)
-        learned = self.bias, self.frequency, self.blank, self.case
-        of_shapes = self.shaped.constant(lambda: self.of_shapes(words.sample), *learned)
-        return self.scores(states, replaced, words, directions, nearest, shapes, of_shapes)
-
-    def scores(
-        self,
-        states: Tensor,
-        replaced: Tensor,
-        words: WordVectors,
-        directions: Tensor,
-        nearest: Nearest,
-        shapes: Tensor,
-        of_shapes: Tensor,
-    ) -> Tensor:
-        """``shapes`` (n,) of the words that are replaced, SHAPES: none."""
-        say = torch.where(shapes.eq(SHAPES)[:, None], self.weight("vectors"), CONTEXT).to(states.dtype)
+        near, alike, slips, shapes = nearest
+        none = replaced.eq(self.padding_idx)
+        say = torch.where(none[:, None], self.weight("vectors"), CONTEXT).to(states.dtype)
         handed = self.weight("handed") * words.spelling_of(replaced)
         query = say * F.normalize(self.query(states) + handed, dim=-1, eps=SHORT)
+        shapes = (words.shapes[replaced] if shapes is None else shapes).masked_fill(none, SHAPES)
+        learned = self.bias, self.frequency, self.blank, self.case
+        of_shapes = self.shaped.constant(lambda: self.of_shapes(words.sample), *learned)
         # few passes over (n, V), which is most of the work where the dictionary is large
         if self.shaped.learns:
             scores = torch.addmm(F.embedding(shapes, of_shapes).to(query.dtype), query, directions.T)
         else:
             scores = self.product(query, directions)
             scores += F.embedding(shapes, of_shapes)
-        near, alike, slips = nearest
         of_slips = F.pad(self.weight("slips"), (0, FAR + 1 - len(self.slips)))  # FAR: nothing
         scores = add_at(scores, words.sample.place(near), self.weight("alike") * alike + of_slips[slips])
         itself = replaced.where(replaced < self.vocabulary, self.padding_idx)[:, None]
